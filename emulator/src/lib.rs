@@ -1,0 +1,11 @@
+//! airlink is *the network*: everything below IP. See `DESIGN` in the README for where a line belongs.
+
+pub mod capture;
+pub mod cli;
+pub mod driver;
+pub mod machine;
+pub mod netns;
+pub mod prefix;
+pub mod reactor;
+pub mod time;
+pub mod tun;
