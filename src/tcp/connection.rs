@@ -1,0 +1,524 @@
+//! The plain data of a connection, and what an application can do to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use airlink::time::{Duration, Instant};
+
+use super::buffer::{RecvBuffer, SendBuffer};
+use super::flight::Flight;
+use super::info::Statistics;
+use super::options::SackBlocks;
+use super::profile::Profile;
+use super::rtt::RttEstimator;
+use super::seq::Seq;
+use super::timers::Timers;
+use crate::recovery::{Path, Recovery};
+
+/// RFC 9293 §3.3.2. LISTEN is the host's: it has no connection yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Closed,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+}
+
+impl State {
+    /// SYN exchanged and acknowledged.
+    pub const fn is_synchronized(self) -> bool {
+        !matches!(self, Self::Closed | Self::SynSent | Self::SynReceived)
+    }
+
+    pub const fn may_send_data(self) -> bool {
+        matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
+    }
+
+    /// Data can still arrive.
+    pub const fn may_receive_data(self) -> bool {
+        matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
+    }
+}
+
+/// Why a connection ended other than by both sides closing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Ended {
+    #[error("connection refused: nothing listens on that port")]
+    Refused,
+    #[error("connection reset by the peer")]
+    Reset,
+    #[error("timed out: the peer stopped answering")]
+    TimedOut,
+    #[error("destination unreachable: {0}")]
+    Unreachable(&'static str),
+    #[error("aborted by this side")]
+    Aborted,
+}
+
+/// What close() does with unsent data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Linger {
+    /// Send it, then FIN.
+    #[default]
+    Default,
+    /// Throw it away and reset (SO_LINGER with a time of zero).
+    Abort,
+}
+
+/// RFC 9293 §3.8.4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeepAlive {
+    pub idle: Duration,
+    pub interval: Duration,
+    pub probes: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct SocketOptions {
+    pub nodelay: bool,
+    pub cork: bool,
+    /// TCP_MAXSEG: neither side's segments are larger.
+    pub max_seg: Option<u16>,
+    pub send_buffer: usize,
+    pub recv_buffer: usize,
+    pub linger: Linger,
+    pub keepalive: Option<KeepAlive>,
+    /// How long an orphaned connection may stay in FIN-WAIT-2; `None` is the profile's TIME-WAIT length.
+    pub linger2: Option<Duration>,
+    pub tos: u8,
+    pub pmtu_discovery: bool,
+}
+
+impl SocketOptions {
+    pub fn of(profile: &Profile) -> Self {
+        Self {
+            nodelay: !profile.nagle.holds_back(),
+            cork: false,
+            max_seg: None,
+            send_buffer: profile.send_buffer,
+            recv_buffer: profile.recv_buffer,
+            linger: Linger::Default,
+            keepalive: None,
+            linger2: None,
+            tos: 0,
+            pmtu_discovery: profile.pmtu_discovery,
+        }
+    }
+}
+
+/// The sending half.
+#[derive(Debug)]
+pub(super) struct Send {
+    pub(super) iss: Seq,
+    pub(super) buffer: SendBuffer,
+    /// SND.WND in octets.
+    pub(super) wnd: u64,
+    /// SND.WL1 and SND.WL2 as offsets: the segment that last updated the window.
+    pub(super) wl1: u64,
+    pub(super) wl2: u64,
+    pub(super) max_wnd: u64,
+    pub(super) scale: u8,
+    /// Octets of data a full-sized segment carries, options already taken off.
+    pub(super) smss: u64,
+    pub(super) peer_mss: u16,
+    /// Offset of our FIN, once the application has closed.
+    pub(super) fin: Option<u64>,
+    /// End of the last segment sent that was not full-sized (Minshall's variant of Nagle).
+    pub(super) small_end: u64,
+    pub(super) last_sent: Instant,
+    /// The cork was in for long enough: one partial segment may leave.
+    pub(super) uncork_once: bool,
+}
+
+/// The receiving half.
+#[derive(Debug)]
+pub(super) struct Receive {
+    pub(super) irs: Seq,
+    pub(super) buffer: RecvBuffer,
+    /// Right edge of the window last advertised.
+    pub(super) adv: u64,
+    pub(super) scale: u8,
+    /// Offset of the peer's FIN, once seen in order or not.
+    pub(super) fin: Option<u64>,
+    /// TS.Recent (RFC 7323 §4.3) and when it was taken.
+    pub(super) ts_recent: u32,
+    pub(super) ts_recent_at: Instant,
+    /// Last.ACK.sent.
+    pub(super) last_ack_sent: u64,
+    pub(super) ack: AckDue,
+    pub(super) quick_left: u32,
+    /// Data was answered with data: delaying an ACK is worth while.
+    pub(super) interactive: bool,
+    pub(super) last_data: Instant,
+    /// Largest segment seen, an estimate of the peer's SMSS.
+    pub(super) mss_seen: u64,
+    /// First offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
+    pub(super) recent: [Option<u64>; 4],
+    /// A duplicate to be reported in the next ACK (RFC 2883).
+    pub(super) dsack: Option<(u64, u64)>,
+    /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
+    pub(super) echo_ce: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AckDue {
+    No,
+    /// The delayed-ACK timer is running.
+    Delayed,
+    Now,
+}
+
+/// What else must leave, one segment at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pending {
+    pub(super) syn: bool,
+    pub(super) reset: bool,
+    pub(super) keepalive: bool,
+    pub(super) window_probe: bool,
+}
+
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) local: SocketAddr,
+    pub(super) remote: SocketAddr,
+    pub(super) profile: Arc<Profile>,
+    pub(super) options: SocketOptions,
+    pub(super) state: State,
+    pub(super) passive: bool,
+    pub(super) ended: Option<Ended>,
+    /// A soft ICMP error, reported if the connection then times out (RFC 5461).
+    pub(super) soft_error: Option<&'static str>,
+    pub(super) snd: Send,
+    pub(super) rcv: Receive,
+    pub(super) flight: Flight,
+    pub(super) rtt: RttEstimator,
+    /// The one segment being timed, in styles that time only one: its end and when it left.
+    pub(super) timed: Option<(u64, Instant)>,
+    pub(super) recovery: Recovery,
+    pub(super) timers: Timers,
+    pub(super) pending: Pending,
+    pub(super) sack_enabled: bool,
+    pub(super) ts_enabled: bool,
+    pub(super) ecn_enabled: bool,
+    pub(super) ts_offset: u32,
+    pub(super) pmtu: usize,
+    pub(super) mtu: usize,
+    pub(super) ip_ident: u16,
+    pub(super) handshake_resent: u64,
+    pub(super) syn_was_lost: bool,
+    pub(super) orphaned: bool,
+    pub(super) challenge: (u64, u32),
+    pub(super) statistics: Statistics,
+    /// Reused for the options of each segment.
+    pub(super) scratch: Vec<u8>,
+}
+
+/// What a new connection starts from.
+pub(crate) struct Opening {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) recovery: Recovery,
+    pub(crate) options: SocketOptions,
+    pub(crate) iss: Seq,
+    pub(crate) ts_offset: u32,
+    pub(crate) mtu: usize,
+}
+
+impl Connection {
+    /// Active open: the SYN leaves with the next poll.
+    pub(crate) fn connect(now: Instant, opening: Opening) -> Self {
+        let mut connection = Self::new(now, opening, State::SynSent);
+        connection.pending.syn = true;
+        connection
+    }
+
+    pub(super) fn new(now: Instant, opening: Opening, state: State) -> Self {
+        let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu } = opening;
+        let header = if local.is_ipv4() { 40 } else { 60 };
+        let scale_needed = (0..=14).find(|s| options.recv_buffer >> s <= 65_535).unwrap_or(14);
+        let scale = profile.window_scale.map_or(0, |offered| offered.max(scale_needed));
+        let peer_mss = if local.is_ipv4() { 536 } else { 1220 };
+        Self {
+            local,
+            remote,
+            options: options.clone(),
+            state,
+            passive: false,
+            ended: None,
+            soft_error: None,
+            snd: Send {
+                iss,
+                buffer: SendBuffer::new(1, options.send_buffer),
+                wnd: 0,
+                wl1: 0,
+                wl2: 0,
+                max_wnd: 0,
+                scale: 0,
+                smss: u64::from(peer_mss).min(mtu.saturating_sub(header) as u64).max(8),
+                peer_mss,
+                fin: None,
+                small_end: 0,
+                last_sent: now,
+                uncork_once: false,
+            },
+            rcv: Receive {
+                irs: Seq(0),
+                buffer: RecvBuffer::new(1, options.recv_buffer),
+                adv: 0,
+                scale,
+                fin: None,
+                ts_recent: 0,
+                ts_recent_at: now,
+                last_ack_sent: 0,
+                ack: AckDue::No,
+                quick_left: profile.ack.quick,
+                interactive: false,
+                last_data: Instant::ZERO,
+                mss_seen: 0,
+                recent: [None; 4],
+                dsack: None,
+                echo_ce: false,
+            },
+            flight: Flight::default(),
+            rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
+            timed: None,
+            recovery,
+            timers: Timers::default(),
+            pending: Pending::default(),
+            sack_enabled: false,
+            ts_enabled: false,
+            ecn_enabled: false,
+            ts_offset,
+            pmtu: mtu,
+            mtu,
+            ip_ident: iss.0 as u16,
+            handshake_resent: 0,
+            syn_was_lost: false,
+            orphaned: false,
+            challenge: (0, 0),
+            statistics: Statistics::default(),
+            scratch: Vec::new(),
+            profile,
+        }
+    }
+
+    // ----- commands -----
+
+    /// Takes as much of `data` as the send buffer has room for.
+    pub(crate) fn write(&mut self, now: Instant, data: &[u8]) -> usize {
+        if self.flight.is_empty()
+            && self.snd.buffer.end() == self.flight.max()
+            && self.state.is_synchronized()
+        {
+            let idle = now - self.snd.last_sent;
+            if idle > self.rtt.rto().get() {
+                let (recovery, mut path) = self.recovery_and_path(now);
+                recovery.on_idle(&mut path);
+            }
+        }
+        self.snd.buffer.write(data)
+    }
+
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
+        let count = self.rcv.buffer.read(out);
+        if count > 0 {
+            self.consider_window_update();
+        }
+        count
+    }
+
+    pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
+        self.rcv.buffer.peek(out)
+    }
+
+    /// No more data will be written: FIN follows what is buffered (RFC 9293 §3.10.4).
+    pub(crate) fn shutdown_write(&mut self) {
+        if self.snd.fin.is_some() {
+            return;
+        }
+        match self.state {
+            State::SynSent => self.end(None),
+            State::SynReceived | State::Established => {
+                self.snd.fin = Some(self.snd.buffer.end());
+                if self.state == State::Established {
+                    self.state = State::FinWait1;
+                }
+            }
+            State::CloseWait => {
+                self.snd.fin = Some(self.snd.buffer.end());
+                self.state = State::LastAck;
+            }
+            _ => {}
+        }
+    }
+
+    /// The application lets go: nothing more will be read or written.
+    pub(crate) fn close(&mut self, now: Instant) {
+        self.orphaned = true;
+        let unread = self.rcv.buffer.readable() > 0;
+        if self.options.linger == Linger::Abort || (unread && self.state.is_synchronized()) {
+            // RFC 2525 §2.17: data that nobody will read is answered with a reset.
+            self.abort();
+            return;
+        }
+        self.shutdown_write();
+        if self.state == State::FinWait2 {
+            self.timers.start_orphan(now + self.orphan_limit());
+        }
+    }
+
+    pub(super) fn orphan_limit(&self) -> Duration {
+        self.options.linger2.unwrap_or(self.profile.time_wait)
+    }
+
+    /// RFC 9293 §3.10.5.
+    pub(crate) fn abort(&mut self) {
+        match self.state {
+            State::Closed | State::SynSent | State::TimeWait => self.end(None),
+            _ => {
+                self.pending.reset = true;
+                self.ended = Some(Ended::Aborted);
+            }
+        }
+    }
+
+    pub(crate) fn set_options(&mut self, options: SocketOptions) {
+        self.snd.buffer.set_limit(options.send_buffer);
+        self.rcv.buffer.set_limit(options.recv_buffer);
+        self.options = options;
+        self.update_smss();
+    }
+
+    // ----- shared by the steps -----
+
+    /// The connection is over.
+    pub(super) fn end(&mut self, why: Option<Ended>) {
+        self.state = State::Closed;
+        self.ended = self.ended.or(why);
+        self.timers = Timers::default();
+        self.pending = Pending::default();
+        self.rcv.ack = AckDue::No;
+        self.rcv.buffer.drop_out_of_order();
+        self.snd.buffer = SendBuffer::new(1, 0);
+        self.flight = Flight::default();
+    }
+
+    /// Recovery beside the parts of this connection that it decides about.
+    pub(super) fn recovery_and_path(&mut self, now: Instant) -> (&mut Recovery, Path<'_>) {
+        let path = Path {
+            now,
+            flight: &mut self.flight,
+            rtt: &mut self.rtt,
+            smss: self.snd.smss,
+            rwnd: self.snd.wnd,
+        };
+        (&mut self.recovery, path)
+    }
+
+    pub(super) fn header_len(&self) -> usize {
+        if self.local.is_ipv4() { 40 } else { 60 }
+    }
+
+    /// What our SYN offers: what fits the interface, or less if the application said so.
+    pub(super) fn advertised_mss(&self) -> u16 {
+        let fits = self.mtu.saturating_sub(self.header_len()).clamp(8, 65_535) as u16;
+        let wanted = self.options.max_seg.or(self.profile.mss).unwrap_or(fits);
+        wanted.min(fits)
+    }
+
+    /// RFC 6691: options come out of the segment, not out of the MSS value.
+    pub(super) fn update_smss(&mut self) {
+        let fits = self.pmtu.saturating_sub(self.header_len()).max(8) as u64;
+        let peer = u64::from(self.options.max_seg.unwrap_or(u16::MAX).min(self.snd.peer_mss));
+        let options = if self.ts_enabled { 12 } else { 0 };
+        self.snd.smss = fits.min(peer).saturating_sub(options).max(8);
+    }
+
+    pub(super) fn ts_now(&self, now: Instant) -> u32 {
+        let ticks = now.as_nanos() / self.profile.ts_tick.as_nanos().max(1);
+        (ticks as u32).wrapping_add(self.ts_offset)
+    }
+
+    // ----- getters -----
+
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    pub fn options(&self) -> &SocketOptions {
+        &self.options
+    }
+
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    pub fn recovery_mut(&mut self) -> &mut Recovery {
+        &mut self.recovery
+    }
+
+    pub fn flight(&self) -> &Flight {
+        &self.flight
+    }
+
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// Why it ended, if not by both sides closing.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    /// Octets that can be read now.
+    pub fn readable(&self) -> usize {
+        self.rcv.buffer.readable()
+    }
+
+    /// Octets that can be written now.
+    pub fn writable(&self) -> usize {
+        let open =
+            matches!(self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait);
+        if open && self.snd.fin.is_none() { self.snd.buffer.free() } else { 0 }
+    }
+
+    /// The peer has closed and everything it sent has been read.
+    pub fn at_end_of_stream(&self) -> bool {
+        self.readable() == 0
+            && (self.rcv.fin.is_some_and(|fin| self.rcv.buffer.next() >= fin)
+                || matches!(self.state, State::Closed | State::TimeWait))
+    }
+
+    /// Octets written and not acknowledged yet.
+    pub fn unacknowledged(&self) -> usize {
+        self.snd.buffer.len()
+    }
+
+    /// The SACK blocks the next ACK will carry, for tests and tools.
+    pub fn sack_blocks(&self) -> SackBlocks {
+        self.blocks_to_report()
+    }
+}

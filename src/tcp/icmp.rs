@@ -1,0 +1,64 @@
+//! What an ICMP error does to a connection.
+
+use airlink::time::Instant;
+
+use super::connection::{Connection, Ended, State};
+use super::seq::Seq;
+use crate::host::IcmpError;
+
+/// RFC 1191 §3: no link may have less; below RFC 879's default we do not believe it.
+const MIN_MTU_V4: usize = 296;
+const MIN_MTU_V6: usize = 1280;
+
+impl Connection {
+    /// Returns false if the error was not believed.
+    pub(crate) fn handle_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError) -> bool {
+        // RFC 5927 §4.1: it must quote something that is in flight.
+        let in_flight = seq
+            .offset(self.snd.iss, self.flight.una())
+            .is_some_and(|offset| offset >= self.flight.una() && offset < self.flight.max());
+        if !in_flight {
+            return false;
+        }
+        match error {
+            IcmpError::TooBig { mtu } => self.lower_pmtu(now, mtu as usize),
+            IcmpError::NoService(_) if self.state == State::SynSent => {
+                self.end(Some(Ended::Refused));
+                true
+            }
+            IcmpError::Unreachable(why) if matches!(self.state, State::SynSent | State::SynReceived) => {
+                self.end(Some(Ended::Unreachable(why)));
+                true
+            }
+            // RFC 5461 §4: an established connection survives; the reason is told if it times out.
+            IcmpError::NoService(why) | IcmpError::Unreachable(why) => {
+                self.soft_error = Some(why);
+                true
+            }
+        }
+    }
+
+    fn lower_pmtu(&mut self, now: Instant, mtu: usize) -> bool {
+        if !self.options.pmtu_discovery {
+            return false;
+        }
+        let least = if self.local.is_ipv4() { MIN_MTU_V4 } else { MIN_MTU_V6 };
+        // RFC 1191 §5: an old router says 0; take the next common size below.
+        let said = match mtu {
+            0 => [1492, 1006, 576, 296].into_iter().find(|plateau| *plateau < self.pmtu).unwrap_or(least),
+            _ => mtu,
+        };
+        let mtu = said.max(least);
+        if mtu >= self.pmtu {
+            return false;
+        }
+        self.pmtu = mtu;
+        self.update_smss();
+        // RFC 1191 §6.4: send again at once, in smaller pieces, and do not take it for congestion.
+        if self.state.is_synchronized() && !self.flight.is_empty() {
+            self.flight.rewind();
+            self.restart_rto(now);
+        }
+        true
+    }
+}

@@ -1,0 +1,423 @@
+//! SEGMENT ARRIVES (RFC 9293 §3.10.7), one function per step, in the order of the text.
+
+use airlink::time::{Duration, Instant};
+
+use super::connection::{AckDue, Connection, Ended, Opening, State};
+use super::profile::Challenge;
+use super::wire::{Ecn, Flags, Segment};
+
+/// What the host has to do after a segment was handled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Done,
+    /// Answer with a reset (RFC 9293 §3.5.2, groups 1 and 2).
+    Reset,
+    /// A passive open has completed.
+    Established,
+}
+
+/// RFC 7323 §5.5: a timestamp older than this says nothing.
+const PAWS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
+
+enum Verdict {
+    GoOn,
+    Stop(Outcome),
+}
+
+use Verdict::{GoOn, Stop};
+
+impl Connection {
+    /// A SYN for a listening port: the connection starts in SYN-RECEIVED.
+    pub(crate) fn accept(now: Instant, opening: Opening, segment: &Segment<'_>) -> Self {
+        let mut connection = Self::new(now, opening, State::SynReceived);
+        connection.passive = true;
+        connection.learn_from_syn(now, segment);
+        connection.pending.syn = true;
+        connection.take_data(now, segment, 1);
+        connection.rcv.ack = AckDue::No;
+        connection
+    }
+
+    pub(crate) fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Outcome {
+        self.statistics.segments_in += 1;
+        if self.state == State::SynSent {
+            return self.in_syn_sent(now, segment);
+        }
+        let was_syn_received = self.state == State::SynReceived;
+        let outcome = self.in_other_states(now, segment);
+        if outcome == Outcome::Done && was_syn_received && self.state.is_synchronized() {
+            return Outcome::Established;
+        }
+        outcome
+    }
+
+    /// §3.10.7.3.
+    fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Outcome {
+        let acks_our_syn = segment.ack.offset(self.snd.iss, 1) == Some(1);
+        if segment.flags.contains(Flags::ACK) && !acks_our_syn {
+            return if segment.flags.contains(Flags::RST) { Outcome::Done } else { Outcome::Reset };
+        }
+        if segment.flags.contains(Flags::RST) {
+            if segment.flags.contains(Flags::ACK) {
+                self.end(Some(Ended::Refused));
+            }
+            return Outcome::Done;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return Outcome::Done;
+        }
+        self.learn_from_syn(now, segment);
+        self.heard_from_peer(now);
+        if !segment.flags.contains(Flags::ACK) {
+            // Simultaneous open: answer with SYN,ACK and wait for the ACK of it.
+            self.state = State::SynReceived;
+            self.pending.syn = true;
+            return Outcome::Done;
+        }
+        // RFC 3168 §6.1.1: ECE without CWR accepts ECN.
+        self.ecn_enabled =
+            self.profile.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
+        self.establish(now, segment);
+        self.rcv.ack = AckDue::Now;
+        self.take_data(now, segment, 1);
+        self.rcv.ack = AckDue::Now;
+        Outcome::Done
+    }
+
+    /// §3.10.7.4.
+    fn in_other_states(&mut self, now: Instant, segment: &Segment<'_>) -> Outcome {
+        let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Verdict; 4] =
+            [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
+        for step in steps {
+            if let Stop(outcome) = step(self, now, segment) {
+                return outcome;
+            }
+        }
+        // Only a segment that passed every check proves the peer alive and may refresh TS.Recent.
+        self.heard_from_peer(now);
+        self.refresh_ts_recent(now, segment);
+        self.note_ecn(segment);
+        let Some(offset) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return Outcome::Done };
+        let outcome = self.check_data(now, segment, offset);
+        if outcome == Outcome::Done {
+            self.check_fin(now);
+        }
+        outcome
+    }
+
+    /// Fourth step, taken first because RFC 5961 §4.2 answers a SYN whatever its sequence number.
+    fn check_syn(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+        if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST) {
+            return GoOn;
+        }
+        if self.state == State::SynReceived {
+            if segment.seq == self.rcv.irs && !segment.flags.contains(Flags::ACK) {
+                // The peer did not see our SYN,ACK.
+                self.pending.syn = true;
+                return Stop(Outcome::Done);
+            }
+            if segment.seq == self.rcv.irs && segment.ack == self.snd.iss.at(1) {
+                // Simultaneous open: their SYN,ACK. The SYN in it was seen before.
+                if self.flight.una() == 0 {
+                    self.establish(now, segment);
+                }
+                self.rcv.ack = AckDue::Now;
+                return Stop(Outcome::Done);
+            }
+        }
+        if self.profile.challenge_syn == Challenge::Rfc793 && self.in_window(segment) {
+            self.end(Some(Ended::Reset));
+            return Stop(Outcome::Reset);
+        }
+        self.challenge_ack(now);
+        Stop(Outcome::Done)
+    }
+
+    /// First step: PAWS (RFC 7323 §5.3 R1 to R3) and the window.
+    fn check_sequence(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+        let reset = segment.flags.contains(Flags::RST);
+        if self.ts_enabled && !reset {
+            match segment.options.timestamps {
+                Some(ts) if self.is_old_timestamp(now, ts.val) => {
+                    self.statistics.unacceptable += 1;
+                    self.note_duplicate(segment);
+                    self.ack_unacceptable(now, segment);
+                    return Stop(Outcome::Done);
+                }
+                // §3.2: once negotiated, a segment without the option is not the peer's.
+                None if !self.profile.tolerate_missing_timestamps => {
+                    self.statistics.unacceptable += 1;
+                    return Stop(Outcome::Done);
+                }
+                _ => {}
+            }
+        }
+        if self.in_window(segment) {
+            return GoOn;
+        }
+        self.statistics.unacceptable += 1;
+        if reset {
+            return Stop(Outcome::Done);
+        }
+        self.note_duplicate(segment);
+        self.ack_unacceptable(now, segment);
+        // §3.10.7.4: even with a closed window, acceptable ACKs are taken.
+        let at_edge = segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|o| o == self.rcv_nxt());
+        if at_edge && segment.flags.contains(Flags::ACK) && self.state.is_synchronized() {
+            self.take_ack(now, segment);
+        }
+        Stop(Outcome::Done)
+    }
+
+    fn is_old_timestamp(&self, now: Instant, val: u32) -> bool {
+        (val.wrapping_sub(self.rcv.ts_recent) as i32) < 0 && now - self.rcv.ts_recent_at < PAWS_VALID
+    }
+
+    fn in_window(&self, segment: &Segment<'_>) -> bool {
+        let next = self.rcv_nxt();
+        let Some(start) = segment.seq.offset(self.rcv.irs, next) else { return false };
+        let window = self.rcv.adv.saturating_sub(next);
+        let inside = |offset: u64| offset >= next && offset < next + window;
+        match (segment.seq_len(), window) {
+            (0, 0) => start == next,
+            // A segment just at the right edge carries a good ACK, and systems accept it.
+            (0, _) => inside(start) || start == next + window,
+            (_, 0) => false,
+            (len, _) => inside(start) || inside(start + len - 1),
+        }
+    }
+
+    /// Second step.
+    fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+        if !segment.flags.contains(Flags::RST) {
+            return GoOn;
+        }
+        let exact = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) == Some(self.rcv_nxt());
+        if !exact && self.profile.challenge_rst == Challenge::Rfc5961 {
+            self.challenge_ack(now);
+            return Stop(Outcome::Done);
+        }
+        match self.state {
+            State::SynReceived if self.passive => self.end(Some(Ended::Refused)),
+            State::SynReceived => self.end(Some(Ended::Refused)),
+            // Both sides have closed: nothing is lost by it.
+            State::Closing | State::LastAck | State::TimeWait => self.end(None),
+            _ => self.end(Some(Ended::Reset)),
+        }
+        Stop(Outcome::Done)
+    }
+
+    /// Fifth step.
+    fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+        if !segment.flags.contains(Flags::ACK) {
+            return Stop(Outcome::Done);
+        }
+        if self.state == State::SynReceived {
+            if segment.ack.offset(self.snd.iss, 1) != Some(1) {
+                return Stop(Outcome::Reset);
+            }
+            self.establish(now, segment);
+            if let Some(fin) = self.snd.fin {
+                debug_assert_eq!(fin, self.snd.buffer.end());
+                self.state = State::FinWait1;
+            }
+        }
+        if !self.take_ack(now, segment) {
+            return Stop(Outcome::Done);
+        }
+        // Our FIN is acknowledged?
+        if self.snd.fin.is_some_and(|fin| self.flight.una() > fin) {
+            match self.state {
+                State::FinWait1 => {
+                    self.state = State::FinWait2;
+                    if self.orphaned {
+                        let limit = self.orphan_limit();
+                        self.timers.start_orphan(now + limit);
+                    }
+                }
+                State::Closing => self.enter_time_wait(now),
+                State::LastAck => {
+                    self.end(None);
+                    return Stop(Outcome::Done);
+                }
+                _ => {}
+            }
+        }
+        GoOn
+    }
+
+    /// Seventh step: the text of the segment.
+    fn check_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) -> Outcome {
+        if self.state == State::TimeWait {
+            if segment.seq_len() > 0 {
+                // A FIN again: acknowledge it again, and wait again.
+                self.rcv.ack = AckDue::Now;
+                self.enter_time_wait(now);
+            }
+            return Outcome::Done;
+        }
+        let end = offset + segment.payload.len() as u64;
+        if self.orphaned && end > self.rcv_nxt() && !segment.payload.is_empty() {
+            // RFC 9293 §3.6.1: nobody is left to read it.
+            self.end(Some(Ended::Aborted));
+            return Outcome::Reset;
+        }
+        self.take_data(now, segment, offset);
+        Outcome::Done
+    }
+
+    /// Eighth step: has the FIN's turn come?
+    fn check_fin(&mut self, now: Instant) {
+        if !self.rcv.fin.is_some_and(|fin| self.rcv.buffer.next() >= fin) {
+            return;
+        }
+        match self.state {
+            State::SynReceived | State::Established => {
+                self.state = State::CloseWait;
+                self.ack_fin(now);
+            }
+            State::FinWait1 => {
+                self.state = State::Closing;
+                self.rcv.ack = AckDue::Now;
+            }
+            State::FinWait2 => {
+                self.rcv.ack = AckDue::Now;
+                self.enter_time_wait(now);
+            }
+            _ => {}
+        }
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        let delayed = self.rcv.ack;
+        self.timers = Default::default();
+        self.rcv.ack = if delayed == AckDue::No { AckDue::No } else { AckDue::Now };
+        self.timers.linger = Some(now + self.profile.time_wait);
+    }
+
+    /// RFC 6191, RFC 9293 §3.6.1: a SYN that is certainly new may take the place of a TIME-WAIT connection.
+    pub(crate) fn yields_to(&self, segment: &Segment<'_>) -> bool {
+        let syn_only =
+            segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST));
+        let newer_ts = self.ts_enabled
+            && segment
+                .options
+                .timestamps
+                .is_some_and(|ts| ts.val.wrapping_sub(self.rcv.ts_recent) as i32 > 0);
+        let newer_seq =
+            segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|offset| offset > self.rcv_nxt());
+        self.state == State::TimeWait && syn_only && (newer_ts || newer_seq)
+    }
+
+    // ----- parts of the steps -----
+
+    fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
+        let options = &segment.options;
+        self.rcv.irs = segment.seq;
+        self.rcv.last_ack_sent = 1;
+        self.rcv.adv = 1 + self.rcv.buffer.window().min(65_535) as u64;
+        let least = if self.local.is_ipv4() { 536 } else { 1220 };
+        // A peer that offers next to nothing must not make us send a header per octet.
+        self.snd.peer_mss = options.mss.unwrap_or(least).max(64);
+        match (options.window_scale, self.profile.window_scale) {
+            (Some(shift), Some(_)) => self.snd.scale = shift,
+            _ => self.rcv.scale = 0,
+        }
+        self.sack_enabled = options.sack_permitted && self.offers_sack();
+        self.ts_enabled = options.timestamps.is_some() && self.profile.timestamps;
+        if let Some(ts) = options.timestamps.filter(|_| self.ts_enabled) {
+            self.rcv.ts_recent = ts.val;
+            self.rcv.ts_recent_at = now;
+        }
+        // RFC 3168 §6.1.1: ECE and CWR in a SYN ask for ECN.
+        let asks = segment.flags.contains(Flags::ECE) && segment.flags.contains(Flags::CWR);
+        let may = self.profile.ecn || self.profile.ecn_passive;
+        self.ecn_enabled = asks && may && !segment.flags.contains(Flags::ACK);
+        // The window of a SYN is never scaled.
+        self.snd.wnd = u64::from(segment.window);
+        self.snd.max_wnd = self.snd.wnd;
+        self.snd.wl1 = 0;
+        self.snd.wl2 = 0;
+        self.update_smss();
+    }
+
+    pub(super) fn offers_sack(&self) -> bool {
+        self.profile.sack.is_offered(self.recovery.uses_sack())
+    }
+
+    /// Our SYN is acknowledged.
+    fn establish(&mut self, now: Instant, segment: &Segment<'_>) {
+        self.state = State::Established;
+        self.timers.rto = None;
+        self.pending.syn = false;
+        let sent = self.flight.head().map(|syn| (syn.first_sent, syn.transmissions));
+        self.flight.on_ack(1);
+        if !self.rtt.style().backoff_outlives_handshake() {
+            self.rtt.clear_backoff();
+        }
+        if let Some((sent_at, 1)) = sent
+            && self.profile.time_handshake
+        {
+            let ecr = segment.options.timestamps.map(|ts| ts.ecr);
+            self.sample_rtt(now, sent_at, ecr);
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            self.update_window(segment, 1, 1);
+        }
+        let (sack, lost) = (self.sack_enabled, self.syn_was_lost);
+        let (recovery, mut path) = self.recovery_and_path(now);
+        recovery.on_established(&mut path, sack, lost);
+        self.snd.last_sent = now;
+        self.heard_from_peer(now);
+    }
+
+    /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may set TS.Recent.
+    fn refresh_ts_recent(&mut self, now: Instant, segment: &Segment<'_>) {
+        let Some(ts) = segment.options.timestamps.filter(|_| self.ts_enabled) else { return };
+        let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
+        let newer = ts.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0;
+        if newer && start.is_some_and(|start| start <= self.rcv.last_ack_sent) {
+            self.rcv.ts_recent = ts.val;
+            self.rcv.ts_recent_at = now;
+        }
+    }
+
+    /// RFC 3168 §6.1.3.
+    fn note_ecn(&mut self, segment: &Segment<'_>) {
+        if !self.ecn_enabled {
+            return;
+        }
+        if segment.flags.contains(Flags::CWR) {
+            self.rcv.echo_ce = false;
+        }
+        if segment.ecn == Ecn::Ce {
+            self.rcv.echo_ce = true;
+        }
+    }
+
+    /// An unacceptable segment is answered, but not another stack's answer to ours for ever (RFC 5961 §7).
+    fn ack_unacceptable(&mut self, now: Instant, segment: &Segment<'_>) {
+        if segment.seq_len() > 0 {
+            self.rcv.ack = AckDue::Now;
+            if self.state == State::TimeWait {
+                self.enter_time_wait(now);
+            }
+        } else {
+            self.challenge_ack(now);
+        }
+    }
+
+    /// RFC 5961 §7: throttled.
+    pub(super) fn challenge_ack(&mut self, now: Instant) {
+        let second = now.as_nanos() / 1_000_000_000;
+        if self.challenge.0 != second {
+            self.challenge = (second, 0);
+        }
+        if self.challenge.1 < self.profile.challenge_acks_per_second {
+            self.challenge.1 += 1;
+            self.statistics.challenge_acks += 1;
+            self.rcv.ack = AckDue::Now;
+        }
+    }
+}

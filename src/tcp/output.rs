@@ -1,0 +1,373 @@
+//! What leaves next. One function decides, one builds; nothing else emits a segment.
+
+use airlink::time::{Duration, Instant};
+
+use super::connection::{AckDue, Connection, State};
+use super::options::{Options, Timestamps};
+use super::profile::{Nagle, WindowProbe};
+use super::wire::{self, Ecn, Flags, Header};
+use crate::recovery::{Departure, Transmission};
+
+/// How long a corked partial segment is held (as documented for TCP_CORK).
+const CORK: Duration = Duration::from_millis(200);
+
+/// A segment with text or FIN that may leave now.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    start: u64,
+    end: u64,
+    kind: Transmission,
+}
+
+impl Connection {
+    /// Writes the next packet that has to leave into `packet`; false when there is none.
+    pub(crate) fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        if self.pending.reset {
+            self.emit_reset(packet);
+            self.end(None);
+            return true;
+        }
+        match self.state {
+            State::Closed => return false,
+            State::SynSent | State::SynReceived => {
+                if !self.pending.syn {
+                    return false;
+                }
+                self.emit_syn(now, packet);
+                return true;
+            }
+            _ => {}
+        }
+        // News about holes must not wait behind data that has no room for it.
+        if self.rcv.ack == AckDue::Now && !self.blocks_to_report().is_empty() {
+            self.emit_ack(now, packet, self.flight.max());
+            return true;
+        }
+        if let Some(choice) = self.choose(now) {
+            self.emit_text(now, packet, choice);
+            return true;
+        }
+        if std::mem::take(&mut self.pending.window_probe) && self.emit_window_probe(now, packet) {
+            return true;
+        }
+        if std::mem::take(&mut self.pending.keepalive) {
+            // RFC 9293 §3.8.4: an old sequence number makes the peer answer.
+            self.timers.probes_sent += 1;
+            self.statistics.keepalives += 1;
+            self.emit_ack(now, packet, self.flight.una().saturating_sub(1));
+            return true;
+        }
+        if self.rcv.ack == AckDue::Now {
+            self.emit_ack(now, packet, self.flight.max());
+            return true;
+        }
+        false
+    }
+
+    fn choose(&mut self, now: Instant) -> Option<Choice> {
+        if !self.state.may_send_data() && self.flight.is_empty() {
+            return None;
+        }
+        if let Some(choice) = self.choose_old(now) {
+            return Some(choice);
+        }
+        if let Some(choice) = self.choose_new(now) {
+            return Some(choice);
+        }
+        if self.flight.is_empty() || self.snd.wnd == 0 {
+            return None;
+        }
+        let (recovery, path) = self.recovery_and_path(now);
+        let (start, kind) = recovery.next_resend_without_new_data(&path)?;
+        self.clip_old(start, kind)
+    }
+
+    fn choose_old(&mut self, now: Instant) -> Option<Choice> {
+        if self.flight.is_empty() {
+            return None;
+        }
+        let (recovery, path) = self.recovery_and_path(now);
+        let (start, kind) = recovery.next_resend(&path)?;
+        // The peer took its window back: only the first segment is worth trying (RFC 9293 §3.8.6).
+        if start >= self.flight.una() + self.snd.wnd && start > self.flight.una() {
+            return None;
+        }
+        self.clip_old(start, kind)
+    }
+
+    /// A segment sent before, cut to what the path takes now.
+    fn clip_old(&mut self, start: u64, kind: Transmission) -> Option<Choice> {
+        let segment = self.flight.segment_at(start)?;
+        let (start, mut end) = (segment.start, segment.end);
+        if end - start > self.snd.smss + 1 || (end - start > self.snd.smss && self.snd.fin != Some(end - 1)) {
+            end = start + self.snd.smss;
+            self.flight.split(start, end);
+        }
+        Some(Choice { start, end, kind })
+    }
+
+    fn choose_new(&mut self, now: Instant) -> Option<Choice> {
+        let start = self.flight.max();
+        let data_end = self.snd.buffer.end();
+        let fin_sent = self.snd.fin.is_some_and(|fin| start > fin);
+        if fin_sent || (start >= data_end && self.snd.fin.is_none()) {
+            return None;
+        }
+        let edge = self.flight.una() + self.snd.wnd;
+        let unsent = data_end - start;
+        let usable = edge.saturating_sub(start).min(unsent);
+        let len = usable.min(self.snd.smss);
+        let fin = self.snd.fin == Some(start + len);
+        if len == 0 && !fin {
+            if self.flight.is_empty() {
+                self.start_persist(now);
+            }
+            return None;
+        }
+        if !fin && len < self.snd.smss && !self.small_segment_may_leave(now, len, unsent) {
+            return None;
+        }
+        let (recovery, path) = self.recovery_and_path(now);
+        if !recovery.may_send_new(&path, len.max(u64::from(fin))) {
+            return None;
+        }
+        self.stop_persist();
+        Some(Choice { start, end: start + len + u64::from(fin), kind: Transmission::New })
+    }
+
+    /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
+    fn small_segment_may_leave(&mut self, now: Instant, len: u64, unsent: u64) -> bool {
+        let idle = self.flight.is_empty();
+        if len < unsent {
+            // The window, not the application, makes it small.
+            let worthwhile = len * 2 >= self.snd.max_wnd;
+            if !worthwhile && idle {
+                self.start_persist(now);
+            }
+            return worthwhile;
+        }
+        if self.options.cork {
+            if self.timers.cork.is_none() {
+                self.timers.cork = Some(now + CORK);
+            }
+            return std::mem::take(&mut self.snd.uncork_once);
+        }
+        if self.options.nodelay {
+            return true;
+        }
+        match self.profile.nagle {
+            Nagle::Off => true,
+            Nagle::Classic => idle,
+            Nagle::Minshall => self.snd.small_end <= self.flight.una(),
+        }
+    }
+
+    // ----- building -----
+
+    fn emit_text(&mut self, now: Instant, packet: &mut Vec<u8>, choice: Choice) {
+        let Choice { start, end, kind } = choice;
+        let data_end = end.min(self.snd.buffer.end());
+        let mut flags = Flags::ACK;
+        if self.snd.fin == Some(end - 1) {
+            flags = flags.with(Flags::FIN);
+        }
+        if data_end == self.snd.buffer.end() && data_end > start {
+            flags = flags.with(Flags::PSH);
+        }
+        let mut ecn = Ecn::NotEct;
+        if self.ecn_enabled && kind == Transmission::New {
+            // RFC 3168 §6.1.5: never on a retransmission.
+            ecn = Ecn::Ect0;
+            if self.recovery.take_cwr() {
+                flags = flags.with(Flags::CWR);
+            }
+        }
+        let tsval = self.ts_now(now);
+        self.emit(now, packet, start, flags, ecn, (start, data_end));
+
+        if kind == Transmission::New {
+            if self.rtt.style().times_one_segment() && self.timed.is_none() {
+                self.timed = Some((end, now));
+            }
+            if end - start < self.snd.smss {
+                self.snd.small_end = end;
+            }
+            if now - self.rcv.last_data < self.profile.ack.delay {
+                self.rcv.interactive = true;
+            }
+            self.flight.on_new(end, now, tsval);
+        } else {
+            self.statistics.bytes_resent += data_end - start;
+            // Karn: the segment that is being timed has become ambiguous, or the timing is off anyway.
+            if matches!(kind, Transmission::FastRetransmit | Transmission::Timeout)
+                || self.timed.is_some_and(|(timed_end, _)| timed_end == end)
+            {
+                self.timed = None;
+            }
+            self.flight.on_resent(start, now, tsval);
+        }
+        self.snd.last_sent = now;
+        self.statistics.data_segments_out += 1;
+        let departure = Departure { start, end, kind, tsval };
+        let (recovery, mut path) = self.recovery_and_path(now);
+        recovery.on_sent(&mut path, &departure);
+        if self.timers.rto.is_none() {
+            self.restart_rto(now);
+        }
+    }
+
+    fn emit_syn(&mut self, now: Instant, packet: &mut Vec<u8>) {
+        self.pending.syn = false;
+        let mut flags = Flags::SYN;
+        if self.state == State::SynReceived {
+            flags = flags.with(Flags::ACK);
+            if self.ecn_enabled {
+                flags = flags.with(Flags::ECE);
+            }
+        } else if self.profile.ecn && !self.syn_was_lost {
+            // RFC 3168 §6.1.1.1: a SYN that may have been dropped for its ECN bits is repeated without.
+            flags = flags.with(Flags::ECE).with(Flags::CWR);
+        }
+        let tsval = self.ts_now(now);
+        if self.flight.is_empty() && self.flight.una() == 0 {
+            self.flight.on_new(1, now, tsval);
+        } else {
+            self.handshake_resent += 1;
+            self.flight.on_resent(0, now, tsval);
+        }
+        self.emit(now, packet, 0, flags, Ecn::NotEct, (1, 1));
+        if self.timers.rto.is_none() {
+            self.restart_rto(now);
+        }
+    }
+
+    fn emit_window_probe(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        if self.snd.wnd > 0 && !self.flight.is_empty() {
+            return false;
+        }
+        self.timers.probes_sent += 1;
+        self.statistics.window_probes += 1;
+        match self.profile.window_probe {
+            WindowProbe::OldSequence => self.emit_ack(now, packet, self.flight.una().saturating_sub(1)),
+            WindowProbe::NewOctet => {
+                let start = self.flight.una();
+                let end = self.flight.head().map_or(start + 1, |head| head.end.min(start + 1));
+                if self.flight.is_empty() {
+                    self.flight.on_new(end, now, self.ts_now(now));
+                } else {
+                    self.flight.split(start, end);
+                    self.flight.on_resent(start, now, self.ts_now(now));
+                }
+                let data_end = end.min(self.snd.buffer.end());
+                let flags = if data_end < end { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+                self.emit(now, packet, start, flags, Ecn::NotEct, (start, data_end));
+            }
+        }
+        true
+    }
+
+    fn emit_ack(&mut self, now: Instant, packet: &mut Vec<u8>, at: u64) {
+        self.emit(now, packet, at, Flags::ACK, Ecn::NotEct, (at, at));
+    }
+
+    fn emit_reset(&mut self, packet: &mut Vec<u8>) {
+        let header = Header {
+            seq: self.snd.iss.at(self.flight.max().min(self.flight.una() + self.snd.wnd.max(1))),
+            ack: self.rcv.irs.at(self.rcv_nxt()),
+            flags: Flags::RST.with(Flags::ACK),
+            window: 0,
+            ..self.header(Flags::NONE, Ecn::NotEct)
+        };
+        self.statistics.segments_out += 1;
+        wire::emit(packet, &header, &[], (&[], &[]));
+    }
+
+    /// Builds a segment at offset `at` with the octets of `text`, and notes what it acknowledges.
+    fn emit(
+        &mut self,
+        now: Instant,
+        packet: &mut Vec<u8>,
+        at: u64,
+        flags: Flags,
+        ecn: Ecn,
+        text: (u64, u64),
+    ) {
+        let syn = flags.contains(Flags::SYN);
+        let mut flags = flags;
+        if self.rcv.echo_ce && !syn {
+            flags = flags.with(Flags::ECE);
+        }
+        let (window, edge) = self.window_to_advertise(if syn { 0 } else { self.rcv.scale });
+        let header = Header {
+            seq: self.snd.iss.at(at),
+            ack: if flags.contains(Flags::ACK) {
+                self.rcv.irs.at(self.rcv_nxt())
+            } else {
+                super::seq::Seq(0)
+            },
+            flags,
+            window,
+            ..self.header(flags, ecn)
+        };
+        let options = if syn { self.syn_options(now) } else { self.segment_options(now, text.0 == text.1) };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        options.write(self.profile.layout, &mut scratch);
+        wire::emit(packet, &header, &scratch, self.snd.buffer.slices(text.0..text.1));
+        self.scratch = scratch;
+        self.ip_ident = self.ip_ident.wrapping_add(1);
+        self.statistics.segments_out += 1;
+        if flags.contains(Flags::ACK) {
+            self.rcv.adv = self.rcv.adv.max(edge);
+            self.rcv.last_ack_sent = self.rcv_nxt();
+            self.rcv.ack = AckDue::No;
+            self.rcv.dsack = None;
+            self.timers.delayed_ack = None;
+        }
+    }
+
+    fn header(&self, flags: Flags, ecn: Ecn) -> Header {
+        Header {
+            src: self.local,
+            dst: self.remote,
+            seq: super::seq::Seq(0),
+            ack: super::seq::Seq(0),
+            flags,
+            window: 0,
+            ecn,
+            tos: self.options.tos,
+            ttl: self.profile.ttl,
+            dont_fragment: self.options.pmtu_discovery,
+            ident: self.ip_ident,
+        }
+    }
+
+    fn timestamps(&self, now: Instant) -> Timestamps {
+        Timestamps { val: self.ts_now(now), ecr: self.rcv.ts_recent }
+    }
+
+    fn syn_options(&self, now: Instant) -> Options {
+        let answering = self.state == State::SynReceived;
+        // A SYN,ACK repeats only what the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
+        let timestamps = if answering { self.ts_enabled } else { self.profile.timestamps };
+        let scaled = if answering { self.rcv.scale > 0 } else { self.profile.window_scale.is_some() };
+        Options {
+            mss: Some(self.advertised_mss()),
+            window_scale: scaled.then_some(self.rcv.scale),
+            sack_permitted: if answering { self.sack_enabled } else { self.offers_sack() },
+            timestamps: timestamps.then(|| self.timestamps(now)),
+            ..Options::default()
+        }
+    }
+
+    fn segment_options(&self, now: Instant, pure_ack: bool) -> Options {
+        let mut options = Options::default();
+        if self.ts_enabled {
+            options.timestamps = Some(self.timestamps(now));
+        }
+        if pure_ack {
+            options.sack = self.blocks_to_report();
+        }
+        options
+    }
+}

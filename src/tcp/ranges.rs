@@ -1,0 +1,146 @@
+//! A set of disjoint, non-adjacent half-open ranges of stream offsets, ordered.
+//!
+//! The receiver keeps its out-of-order data in one, the sender what the peer has SACKed.
+
+use std::ops::Range;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet {
+    ranges: Vec<Range<u64>>,
+}
+
+impl RangeSet {
+    pub const fn new() -> Self {
+        Self { ranges: Vec::new() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> + ExactSizeIterator {
+        self.ranges.iter()
+    }
+
+    pub fn first(&self) -> Option<&Range<u64>> {
+        self.ranges.first()
+    }
+
+    pub fn last(&self) -> Option<&Range<u64>> {
+        self.ranges.last()
+    }
+
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// The range that holds `offset`.
+    pub fn containing(&self, offset: u64) -> Option<&Range<u64>> {
+        let after = self.ranges.partition_point(|r| r.start <= offset);
+        self.ranges[..after].last().filter(|r| offset < r.end)
+    }
+
+    /// The first part of `range` that is in the set.
+    pub fn first_overlap(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let at = self.ranges.partition_point(|r| r.end <= range.start);
+        let held = self.ranges.get(at).filter(|held| held.start < range.end)?;
+        Some(held.start.max(range.start)..held.end.min(range.end))
+    }
+
+    pub fn contains_range(&self, range: &Range<u64>) -> bool {
+        self.containing(range.start).is_some_and(|r| range.end <= r.end)
+    }
+
+    /// Adds `range`, joining what it touches. Calls `fresh` for each part that was not in the set before.
+    pub fn insert_with(&mut self, range: Range<u64>, mut fresh: impl FnMut(Range<u64>)) {
+        if range.is_empty() {
+            return;
+        }
+        // All ranges in `first..last` overlap or touch the new one.
+        let first = self.ranges.partition_point(|r| r.end < range.start);
+        let last = first + self.ranges[first..].partition_point(|r| r.start <= range.end);
+        let mut cursor = range.start;
+        for old in &self.ranges[first..last] {
+            if cursor < old.start {
+                fresh(cursor..old.start);
+            }
+            cursor = cursor.max(old.end);
+        }
+        if cursor < range.end {
+            fresh(cursor..range.end);
+        }
+        if first == last {
+            self.ranges.insert(first, range);
+        } else {
+            self.ranges[first].start = self.ranges[first].start.min(range.start);
+            self.ranges[first].end = self.ranges[last - 1].end.max(range.end);
+            self.ranges.drain(first + 1..last);
+        }
+    }
+
+    pub fn insert(&mut self, range: Range<u64>) {
+        self.insert_with(range, |_| ());
+    }
+
+    /// Forgets everything below `offset`.
+    pub fn remove_below(&mut self, offset: u64) {
+        let gone = self.ranges.partition_point(|r| r.end <= offset);
+        self.ranges.drain(..gone);
+        if let Some(first) = self.ranges.first_mut() {
+            first.start = first.start.max(offset);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An obviously correct model: one bool per offset.
+    fn model(bits: &[bool]) -> Vec<Range<u64>> {
+        let mut out: Vec<Range<u64>> = Vec::new();
+        for (i, _) in bits.iter().enumerate().filter(|(_, b)| **b) {
+            match out.last_mut() {
+                Some(r) if r.end == i as u64 => r.end += 1,
+                _ => out.push(i as u64..i as u64 + 1),
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn agrees_with_a_bitmap_on_random_operations() {
+        let mut x: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut random = move |n: u64| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            x % n
+        };
+        for _ in 0..200 {
+            let (mut set, mut bits) = (RangeSet::new(), vec![false; 64]);
+            for _ in 0..30 {
+                let start = random(64);
+                let end = start + random(64 - start + 1).min(9);
+                if random(8) == 0 {
+                    set.remove_below(start);
+                    bits[..start as usize].fill(false);
+                } else {
+                    let mut fresh = vec![];
+                    set.insert_with(start..end, |r| fresh.extend(r));
+                    let expected: Vec<u64> = (start..end).filter(|i| !bits[*i as usize]).collect();
+                    assert_eq!(fresh, expected);
+                    bits[start as usize..end as usize].fill(true);
+                }
+                assert_eq!(set.iter().cloned().collect::<Vec<_>>(), model(&bits));
+                for i in 0..64 {
+                    assert_eq!(set.containing(i).is_some(), bits[i as usize]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The receiving side: data in, ACK policy, SACK blocks, the window we advertise.
+
+use airlink::time::{Duration, Instant};
+
+use super::connection::{AckDue, Connection, State};
+use super::options::SackBlocks;
+use super::wire::{Flags, Segment};
+
+impl Connection {
+    /// RCV.NXT as an offset, the peer's FIN included once its turn has come.
+    pub(super) fn rcv_nxt(&self) -> u64 {
+        let next = self.rcv.buffer.next();
+        next + u64::from(self.rcv.fin.is_some_and(|fin| next >= fin))
+    }
+
+    /// Stores the segment's text, which begins at `offset`, and decides when to acknowledge it.
+    pub(super) fn take_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
+        let end = offset + segment.payload.len() as u64;
+        if segment.flags.contains(Flags::FIN) && self.rcv.fin.is_none() {
+            // A FIN beyond the window is not believed: it comes again.
+            if end <= self.rcv.adv.max(self.rcv_nxt()) {
+                self.rcv.fin = Some(end);
+            }
+        }
+        if segment.payload.is_empty() {
+            if segment.flags.contains(Flags::FIN) {
+                self.rcv.ack = AckDue::Now;
+            }
+            return;
+        }
+        let payload = self.clip(segment.payload, offset);
+        let next = self.rcv.buffer.next();
+        if offset + payload.len() as u64 <= next {
+            // Only octets we have.
+            self.note_duplicate(segment);
+            self.rcv.ack = AckDue::Now;
+            return;
+        }
+        self.rcv.mss_seen = self.rcv.mss_seen.max(payload.len() as u64);
+        let had_holes = !self.rcv.buffer.out_of_order().is_empty();
+        let repeated = self.overlap_with_held(offset, offset + payload.len() as u64);
+        let moved = self.rcv.buffer.insert(offset, payload);
+        self.statistics.bytes_received += moved;
+        if let Some(repeated) = repeated.filter(|_| self.profile.dsack) {
+            self.statistics.duplicate_segments_in += 1;
+            self.rcv.dsack = Some(repeated);
+        }
+        if offset > next {
+            self.statistics.out_of_order_segments_in += 1;
+            self.remember_block(offset);
+        }
+        // RFC 5681 §4.2: out of order, or filling a hole, is acknowledged at once.
+        if offset > next || had_holes || offset < next {
+            self.rcv.ack = AckDue::Now;
+            self.rcv.last_data = now;
+            return;
+        }
+        self.delay_ack(now);
+    }
+
+    /// Data beyond a FIN does not exist.
+    fn clip<'a>(&self, payload: &'a [u8], offset: u64) -> &'a [u8] {
+        let Some(fin) = self.rcv.fin else { return payload };
+        let room = fin.saturating_sub(offset) as usize;
+        &payload[..payload.len().min(room)]
+    }
+
+    /// When an ACK that nothing urgent asks for leaves (RFC 9293 §3.8.6.3).
+    fn delay_ack(&mut self, now: Instant) {
+        let policy = self.profile.ack;
+        let unacknowledged = self.rcv_nxt() - self.rcv.last_ack_sent;
+        let full = unacknowledged > u64::from(policy.every.max(1) - 1) * self.rcv.mss_seen;
+        let idle = policy.quick > 0
+            && self.rcv.last_data != Instant::ZERO
+            && now - self.rcv.last_data > self.rtt.rto().get();
+        if idle {
+            self.rcv.quick_left = policy.quick;
+            self.rcv.interactive = false;
+        }
+        let quick = self.rcv.quick_left > 0 && !self.rcv.interactive;
+        self.rcv.quick_left = self.rcv.quick_left.saturating_sub(1);
+        self.rcv.last_data = now;
+        if policy.delay.is_zero() || full || quick {
+            self.rcv.ack = AckDue::Now;
+        } else if self.rcv.ack == AckDue::No {
+            self.start_delayed_ack(now, policy.delay);
+        }
+    }
+
+    fn start_delayed_ack(&mut self, now: Instant, delay: Duration) {
+        self.rcv.ack = AckDue::Delayed;
+        self.timers.delayed_ack = Some(now + delay);
+    }
+
+    /// The peer closes its side. An application that answers at once saves the separate ACK.
+    pub(super) fn ack_fin(&mut self, now: Instant) {
+        let policy = self.profile.ack;
+        if policy.delay_fin && self.rcv.interactive {
+            self.start_delayed_ack(now, policy.delay);
+        } else {
+            self.rcv.ack = AckDue::Now;
+        }
+    }
+
+    /// Remembers octets that arrived although we have them, for a D-SACK block (RFC 2883 §4).
+    pub(super) fn note_duplicate(&mut self, segment: &Segment<'_>) {
+        if segment.payload.is_empty() {
+            return;
+        }
+        self.statistics.duplicate_segments_in += 1;
+        let next = self.rcv_nxt();
+        if self.profile.dsack
+            && let Some(start) = segment.seq.offset(self.rcv.irs, next)
+            && start < next
+        {
+            self.rcv.dsack = Some((start, (start + segment.payload.len() as u64).min(next)));
+        }
+    }
+
+    /// The part of `start..end` that is held already, in or out of order.
+    fn overlap_with_held(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let next = self.rcv.buffer.next();
+        if start < next {
+            return Some((start, end.min(next)));
+        }
+        let held = self.rcv.buffer.out_of_order().first_overlap(start..end)?;
+        Some((held.start, held.end))
+    }
+
+    /// RFC 2018 §4: the block that holds the segment just received comes first, then earlier ones.
+    fn remember_block(&mut self, offset: u64) {
+        let ranges = self.rcv.buffer.out_of_order();
+        let Some(block) = ranges.containing(offset).map(|range| range.start) else { return };
+        let same = |known: u64| ranges.containing(known).map(|range| range.start) == Some(block);
+        let mut recent = [Some(block), None, None, None];
+        let earlier = self.rcv.recent.into_iter().flatten().filter(|known| !same(*known));
+        for (slot, known) in recent[1..].iter_mut().zip(earlier) {
+            *slot = Some(known);
+        }
+        self.rcv.recent = recent;
+    }
+
+    /// The SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
+    pub(super) fn blocks_to_report(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if !self.sack_enabled {
+            return blocks;
+        }
+        let seq = |offset| self.rcv.irs.at(offset);
+        let ranges = self.rcv.buffer.out_of_order();
+        if let Some((left, right)) = self.rcv.dsack {
+            blocks.push(seq(left), seq(right));
+            // RFC 2883 §4.2: a duplicate above the ACK is followed by the block that contains it.
+            if let Some(range) = ranges.containing(left) {
+                blocks.push(seq(range.start), seq(range.end));
+            }
+        }
+        let mut last = None;
+        for range in self.rcv.recent.iter().flatten().filter_map(|offset| ranges.containing(*offset)) {
+            let repeated = blocks.as_slice().iter().skip(1).any(|(left, _)| *left == seq(range.start));
+            if !repeated && last != Some(range.start) {
+                blocks.push(seq(range.start), seq(range.end));
+                last = Some(range.start);
+            }
+        }
+        blocks
+    }
+
+    /// The window field of the next segment, and the right edge it promises.
+    pub(super) fn window_to_advertise(&self, scale: u8) -> (u16, u64) {
+        let next = self.rcv_nxt();
+        let promised = self.rcv.adv.saturating_sub(next);
+        let room = self.rcv.buffer.window() as u64;
+        // RFC 9293 §3.8.6.2.2: the right edge moves by a worthwhile amount or not at all.
+        let worthwhile = u64::from(self.advertised_mss()).min(self.rcv.buffer.limit() as u64 / 2).max(1);
+        let wanted = if room >= promised + worthwhile || room >= self.rcv.buffer.limit() as u64 {
+            room
+        } else {
+            promised
+        };
+        let unit = 1_u64 << scale;
+        // Rounding must not take back what was promised.
+        let units = (wanted / unit).max(promised.div_ceil(unit)).min(65_535);
+        (units as u16, next + units * unit)
+    }
+
+    /// The application has read: is the wider window worth an ACK of its own?
+    pub(super) fn consider_window_update(&mut self) {
+        if !self.state.may_receive_data() || self.rcv.fin.is_some() {
+            return;
+        }
+        let promised = self.rcv.adv.saturating_sub(self.rcv_nxt());
+        let (_, edge) = self.window_to_advertise(self.rcv.scale);
+        let offered = edge - self.rcv_nxt();
+        if offered > promised && offered >= 2 * promised {
+            self.rcv.ack = AckDue::Now;
+        }
+        debug_assert!(self.state != State::Closed);
+    }
+}

@@ -1,0 +1,159 @@
+//! What happens when nothing happens: the timers of a connection.
+
+use airlink::time::Instant;
+
+use super::connection::{AckDue, Connection, Ended, State};
+
+/// All deadlines of a connection. The earliest one is the connection's own deadline.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    /// Retransmission (RFC 6298 §5).
+    pub(super) rto: Option<Instant>,
+    /// Zero-window probing (RFC 9293 §3.8.6.1).
+    pub(super) persist: Option<Instant>,
+    pub(super) delayed_ack: Option<Instant>,
+    pub(super) keepalive: Option<Instant>,
+    /// TIME-WAIT, or FIN-WAIT-2 of a connection that nobody reads any more.
+    pub(super) linger: Option<Instant>,
+    /// A corked partial segment leaves at the latest now.
+    pub(super) cork: Option<Instant>,
+    pub(super) persist_backoff: u32,
+    /// Probes, of either kind, since the peer was last heard.
+    pub(super) probes_sent: u32,
+}
+
+impl Timers {
+    pub(super) fn next(&self) -> Option<Instant> {
+        let Self { rto, persist, delayed_ack, keepalive, linger, cork, persist_backoff: _, probes_sent: _ } =
+            self;
+        [rto, persist, delayed_ack, keepalive, linger, cork].into_iter().flatten().min().copied()
+    }
+
+    pub(super) fn start_orphan(&mut self, at: Instant) {
+        self.linger = Some(at);
+    }
+}
+
+impl Connection {
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        match (self.timers.next(), self.recovery.deadline()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    pub(crate) fn handle_deadline(&mut self, now: Instant) {
+        let due = |timer: &mut Option<Instant>| timer.take_if(|at| *at <= now).is_some();
+        if due(&mut self.timers.linger) {
+            self.end(None);
+            return;
+        }
+        if due(&mut self.timers.delayed_ack) && self.rcv.ack == AckDue::Delayed {
+            self.rcv.ack = AckDue::Now;
+        }
+        if due(&mut self.timers.cork) {
+            // One partial segment is let through; the cork stays in.
+            self.snd.uncork_once = true;
+        }
+        if due(&mut self.timers.rto) {
+            self.on_rto(now);
+        }
+        if due(&mut self.timers.persist) {
+            self.on_persist(now);
+        }
+        if due(&mut self.timers.keepalive) {
+            self.on_keepalive(now);
+        }
+        if self.recovery.deadline().is_some_and(|at| at <= now) {
+            let (recovery, mut path) = self.recovery_and_path(now);
+            recovery.on_deadline(&mut path);
+        }
+    }
+
+    /// RFC 6298 (5.4) to (5.6).
+    fn on_rto(&mut self, now: Instant) {
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                self.syn_was_lost = true;
+                if self.rtt.backoff() >= self.profile.syn_retries {
+                    self.end(Some(self.timed_out()));
+                    return;
+                }
+                self.rtt.back_off();
+                self.pending.syn = true;
+            }
+            _ if self.flight.is_empty() => return,
+            _ => {
+                if self.recovery.congestion().timeouts_in_row >= self.profile.retries {
+                    self.end(Some(self.timed_out()));
+                    return;
+                }
+                self.timed = None;
+                let (recovery, mut path) = self.recovery_and_path(now);
+                recovery.on_timeout(&mut path);
+            }
+        }
+        self.restart_rto(now);
+    }
+
+    fn timed_out(&self) -> Ended {
+        self.soft_error.map_or(Ended::TimedOut, Ended::Unreachable)
+    }
+
+    pub(super) fn restart_rto(&mut self, now: Instant) {
+        let deadline = now + self.rtt.rto().get();
+        self.timers.rto = Some(self.rtt.style().align(deadline));
+    }
+
+    /// The window is closed and nothing is in flight: somebody has to ask.
+    pub(super) fn start_persist(&mut self, now: Instant) {
+        if self.timers.persist.is_none() {
+            let base = self.rtt.rto().get().max(self.profile.persist_min);
+            let wait = base * (1 << self.timers.persist_backoff.min(20));
+            self.timers.persist = Some(now + wait.min(self.profile.persist_max));
+        }
+    }
+
+    pub(super) fn stop_persist(&mut self) {
+        self.timers.persist = None;
+        self.timers.persist_backoff = 0;
+    }
+
+    fn on_persist(&mut self, now: Instant) {
+        // RFC 9293 §3.8.6.1: as long as the peer answers, probing goes on for ever.
+        if self.timers.probes_sent >= self.profile.retries {
+            self.end(Some(self.timed_out()));
+            return;
+        }
+        self.timers.persist_backoff += 1;
+        self.pending.window_probe = true;
+        self.start_persist(now);
+    }
+
+    /// Anything heard from the peer proves it alive.
+    pub(super) fn heard_from_peer(&mut self, now: Instant) {
+        self.timers.probes_sent = 0;
+        if let Some(keepalive) = self.options.keepalive
+            && self.state.is_synchronized()
+            && self.state != State::TimeWait
+        {
+            self.timers.keepalive = Some(now + keepalive.idle);
+        }
+    }
+
+    fn on_keepalive(&mut self, now: Instant) {
+        let Some(keepalive) = self.options.keepalive else { return };
+        // While data is outstanding the retransmission timer watches the peer.
+        if !self.flight.is_empty() {
+            self.timers.keepalive = Some(now + keepalive.idle);
+            return;
+        }
+        if self.timers.probes_sent >= keepalive.probes {
+            self.pending.reset = true;
+            self.ended = Some(self.timed_out());
+            return;
+        }
+        self.pending.keepalive = true;
+        self.timers.keepalive = Some(now + keepalive.interval);
+    }
+}
