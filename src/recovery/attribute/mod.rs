@@ -1,0 +1,34 @@
+//! **Why was it lost?**
+
+use super::{Ack, View};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Slow down.
+    Congestion,
+    /// The radio lost it: send it again at the same speed.
+    Wireless,
+}
+
+pub trait Attribute: std::fmt::Debug + Send {
+    fn name(&self) -> &'static str;
+
+    fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) {}
+
+    /// Asked once per loss event.
+    fn cause(&mut self, view: &View<'_>) -> (Cause, &'static str);
+}
+
+/// The ordinary answer (RFC 5681): every loss is a sign of congestion.
+#[derive(Debug, Default)]
+pub struct AlwaysCongestion;
+
+impl Attribute for AlwaysCongestion {
+    fn name(&self) -> &'static str {
+        "always-congestion"
+    }
+
+    fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
+        (Cause::Congestion, "every loss is taken for congestion")
+    }
+}

@@ -1,0 +1,414 @@
+//! The one table of everything that can be asked for by name.
+//!
+//! Parsing, `airtcp algorithms`, shell completion, the README's table and the test matrix come from here. A
+//! row is data and a constructor: adding an algorithm means one file, one row, its tests.
+
+use super::attribute::{AlwaysCongestion, Attribute};
+use super::detect::{Detect, ThreeDupacks};
+use super::knobs::{InitialWindow, SackDialect};
+use super::repair::{NewReno, Reno, Repair, Sack, Sack1, Tahoe};
+use super::timeout::{Frto, Restart, Timeout};
+use super::undo::{Never, Undo};
+use super::window::{Aimd, ReceiverWindow, Window};
+use crate::tcp::profile::{AckPolicy, Profile, SackOffer, Timer};
+
+/// The six questions, and the plain options.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Question {
+    Detect,
+    Attribute,
+    Repair,
+    Window,
+    Timeout,
+    Undo,
+    Option,
+}
+
+impl Question {
+    pub const ALL: [Self; 7] =
+        [Self::Repair, Self::Detect, Self::Attribute, Self::Window, Self::Timeout, Self::Undo, Self::Option];
+
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Detect => "Is it lost?",
+            Self::Attribute => "Why was it lost?",
+            Self::Repair => "What to send again?",
+            Self::Window => "How much may be in flight?",
+            Self::Timeout => "What does a timeout mean?",
+            Self::Undo => "Was that a mistake?",
+            Self::Option => "Plain options",
+        }
+    }
+}
+
+/// What an answer cannot do without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    Sack,
+    Timestamps,
+}
+
+/// How a row becomes part of a sender. The profile is what the whole recipe makes of it.
+#[derive(Clone, Copy)]
+pub enum Build {
+    Detect(fn(&Profile) -> Box<dyn Detect>),
+    Attribute(fn(&Profile) -> Box<dyn Attribute>),
+    Repair(fn(&Profile) -> Box<dyn Repair>),
+    Window(fn(&Profile) -> Box<dyn Window>),
+    Timeout(fn(&Profile) -> Box<dyn Timeout>),
+    Undo(fn(&Profile) -> Box<dyn Undo>),
+    Option(fn(&mut Profile)),
+    /// An option with a number: `iw=4`.
+    Number {
+        min: f64,
+        max: f64,
+        unit: &'static str,
+        set: fn(&mut Profile, f64),
+    },
+}
+
+pub struct Row {
+    pub name: &'static str,
+    pub build: Build,
+    /// Two rows with the same subject contradict each other. Answers to one question always do.
+    pub subject: &'static str,
+    pub summary: &'static str,
+    pub citation: &'static str,
+    pub needs: &'static [Need],
+    /// What is used when nothing else answers the question.
+    pub ordinary: bool,
+}
+
+impl Row {
+    pub const fn question(&self) -> Question {
+        match self.build {
+            Build::Detect(_) => Question::Detect,
+            Build::Attribute(_) => Question::Attribute,
+            Build::Repair(_) => Question::Repair,
+            Build::Window(_) => Question::Window,
+            Build::Timeout(_) => Question::Timeout,
+            Build::Undo(_) => Question::Undo,
+            Build::Option(_) | Build::Number { .. } => Question::Option,
+        }
+    }
+}
+
+const fn answer(name: &'static str, build: Build, summary: &'static str, citation: &'static str) -> Row {
+    Row { name, build, subject: "", summary, citation, needs: &[], ordinary: false }
+}
+
+const fn option(
+    name: &'static str,
+    subject: &'static str,
+    set: fn(&mut Profile),
+    summary: &'static str,
+    citation: &'static str,
+) -> Row {
+    Row { name, build: Build::Option(set), subject, summary, citation, needs: &[], ordinary: false }
+}
+
+const fn ordinary(row: Row) -> Row {
+    Row { ordinary: true, ..row }
+}
+
+const fn needs(row: Row, needs: &'static [Need]) -> Row {
+    Row { needs, ..row }
+}
+
+/// In the order in which names appear in a recipe's canonical form.
+pub static CATALOGUE: &[Row] = &[
+    // What to send again?
+    answer(
+        "tahoe",
+        Build::Repair(|_| Box::new(Tahoe)),
+        "a fast retransmit restarts from one segment",
+        "Jacobson 1988; P0 §2.2",
+    ),
+    answer(
+        "reno",
+        Build::Repair(|_| Box::new(Reno)),
+        "fast recovery until the first new ACK",
+        "RFC 5681 §3.2",
+    ),
+    ordinary(answer(
+        "newreno",
+        Build::Repair(|_| Box::<NewReno>::default()),
+        "a partial ACK names the next hole",
+        "RFC 6582",
+    )),
+    needs(
+        answer(
+            "sack",
+            Build::Repair(|profile| match profile.recovery.sack_dialect {
+                SackDialect::Rfc6675 => Box::<Sack>::default(),
+                SackDialect::Pipe1996 => Box::<Sack1>::default(),
+            }),
+            "the scoreboard names the holes, pipe the room",
+            "RFC 6675",
+        ),
+        &[Need::Sack],
+    ),
+    // Is it lost?
+    ordinary(answer(
+        "three-dupacks",
+        Build::Detect(|_| Box::new(ThreeDupacks)),
+        "three duplicate ACKs, or as much SACKed above",
+        "RFC 5681 §3.2, RFC 6675 §4",
+    )),
+    // Why was it lost?
+    ordinary(answer(
+        "always-congestion",
+        Build::Attribute(|_| Box::new(AlwaysCongestion)),
+        "every loss is a sign of congestion",
+        "RFC 5681",
+    )),
+    // How much may be in flight?
+    ordinary(answer(
+        "aimd",
+        Build::Window(|_| Box::<Aimd>::default()),
+        "slow start, then one segment a round trip; half at a loss",
+        "RFC 5681 §3.1",
+    )),
+    answer(
+        "receiver-window",
+        Build::Window(|_| Box::new(ReceiverWindow)),
+        "no congestion control: only the receiver's window limits",
+        "RFC 793",
+    ),
+    // What does a timeout mean?
+    ordinary(answer(
+        "restart",
+        Build::Timeout(|_| Box::new(Restart)),
+        "everything is lost: restart from one segment, back off",
+        "RFC 5681 §3.1, RFC 6298 §5",
+    )),
+    answer(
+        "frto",
+        Build::Timeout(|_| Box::<Frto>::default()),
+        "look at two ACKs before believing it",
+        "RFC 5682",
+    ),
+    // Was that a mistake?
+    ordinary(answer("never", Build::Undo(|_| Box::new(Never)), "never asked", "RFC 5681")),
+    // Plain options.
+    option(
+        "limited-transmit",
+        "limited transmit",
+        |p| p.recovery.limited_transmit = true,
+        "a new segment for each of the first two duplicate ACKs",
+        "RFC 3042",
+    ),
+    option(
+        "no-limited-transmit",
+        "limited transmit",
+        |p| p.recovery.limited_transmit = false,
+        "none, where the profile would",
+        "RFC 3042",
+    ),
+    option(
+        "liw",
+        "initial window",
+        |p| {
+            p.recovery.initial_window = InitialWindow::Segments(2);
+            p.recovery.loss_window = 2.0;
+            p.recovery.window_after_lost_syn = None;
+        },
+        "two segments, initially and after every restart",
+        "P0 §4.2, RFC 2414",
+    ),
+    option(
+        "iw3390",
+        "initial window",
+        |p| p.recovery.initial_window = InitialWindow::Rfc3390,
+        "initial window of up to four segments, 4380 octets",
+        "RFC 3390",
+    ),
+    option(
+        "iw10",
+        "initial window",
+        |p| p.recovery.initial_window = InitialWindow::Rfc6928,
+        "initial window of ten segments, 14600 octets",
+        "RFC 6928",
+    ),
+    Row {
+        name: "iw",
+        build: Build::Number {
+            min: 1.0,
+            max: 1000.0,
+            unit: "segments",
+            set: |p, n| p.recovery.initial_window = InitialWindow::Segments(n as u32),
+        },
+        subject: "initial window",
+        summary: "initial window of N segments",
+        citation: "RFC 5681 §3.1",
+        needs: &[],
+        ordinary: false,
+    },
+    Row {
+        name: "beta",
+        build: Build::Number { min: 0.1, max: 0.95, unit: "", set: |p, n| p.recovery.beta = n },
+        subject: "decrease",
+        summary: "the window is multiplied by this at a loss (0.5)",
+        citation: "RFC 5681 §3.1",
+        needs: &[],
+        ordinary: false,
+    },
+    option(
+        "delack",
+        "delayed ACK",
+        |p| p.ack = AckPolicy::DELAYED,
+        "receiver: an ACK per two segments or 40 ms",
+        "RFC 5681 §4.2",
+    ),
+    option(
+        "no-delack",
+        "delayed ACK",
+        |p| p.ack = AckPolicy::EVERY,
+        "receiver: an ACK per segment (P0's ND)",
+        "P0 §3.2.1",
+    ),
+    option("no-sack", "SACK", |p| p.sack = SackOffer::Never, "SACK neither offered nor accepted", "RFC 2018"),
+    option(
+        "offer-sack",
+        "SACK",
+        |p| p.sack = SackOffer::Always,
+        "SACK offered even if the sender does not use it",
+        "RFC 2018",
+    ),
+    option(
+        "no-timestamps",
+        "timestamps",
+        |p| p.timestamps = false,
+        "timestamps neither offered nor accepted",
+        "RFC 7323",
+    ),
+    option(
+        "timestamps",
+        "timestamps",
+        |p| p.timestamps = true,
+        "timestamps offered, where the profile would not",
+        "RFC 7323",
+    ),
+    option("ecn", "ECN", |p| p.ecn = true, "explicit congestion notification negotiated", "RFC 3168"),
+    option(
+        "timer-rfc6298",
+        "timer",
+        |p| p.timer = Timer::RFC6298,
+        "SRTT + max(G, 4·RTTVAR), at least 1 s",
+        "RFC 6298",
+    ),
+    option(
+        "timer-bsd",
+        "timer",
+        |p| p.timer = Timer::BSD,
+        "500 ms ticks, at least 1 s, one segment timed",
+        "P2 Fig. 5",
+    ),
+    option(
+        "timer-linux22",
+        "timer",
+        |p| p.timer = Timer::LINUX22,
+        "at least 200 ms, stretched for small windows",
+        "P2 Fig. 5",
+    ),
+    option(
+        "timer-linux24",
+        "timer",
+        |p| p.timer = Timer::LINUX24,
+        "200 ms under the variance term",
+        "P2 Fig. 5",
+    ),
+    option(
+        "timer-solaris",
+        "timer",
+        |p| p.timer = Timer::SOLARIS,
+        "1.25·SRTT + 4·RTTVAR, at least 400 ms",
+        "P2 Fig. 5",
+    ),
+    Row {
+        name: "min-rto",
+        build: Build::Number {
+            min: 1.0,
+            max: 60_000.0,
+            unit: "ms",
+            set: |p, n| p.timer.limits.min = airlink::time::Duration::from_secs_f64(n / 1e3),
+        },
+        subject: "minimum RTO",
+        summary: "the retransmission timeout is never shorter",
+        citation: "RFC 6298 (2.4)",
+        needs: &[],
+        ordinary: false,
+    },
+    Row {
+        name: "max-rto",
+        build: Build::Number {
+            min: 1000.0,
+            max: 3_600_000.0,
+            unit: "ms",
+            set: |p, n| p.timer.limits.max = airlink::time::Duration::from_secs_f64(n / 1e3),
+        },
+        subject: "maximum RTO",
+        summary: "the retransmission timeout is never longer",
+        citation: "RFC 6298 (2.5)",
+        needs: &[],
+        ordinary: false,
+    },
+];
+
+pub fn find(name: &str) -> Option<&'static Row> {
+    CATALOGUE.iter().find(|row| row.name == name)
+}
+
+/// The row that answers `question` when a recipe does not.
+pub fn ordinary_answer(question: Question) -> Option<&'static Row> {
+    CATALOGUE.iter().find(|row| row.ordinary && row.question() == question)
+}
+
+/// The known name that was probably meant.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    CATALOGUE
+        .iter()
+        .map(|row| (edit_distance(name, row.name), row.name))
+        .min()
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
+        .map(|(_, known)| known)
+}
+
+/// Levenshtein.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_question_has_one_ordinary_answer() {
+        for (i, row) in CATALOGUE.iter().enumerate() {
+            assert!(CATALOGUE[..i].iter().all(|other| other.name != row.name), "{} twice", row.name);
+            assert!(!row.summary.is_empty() && !row.citation.is_empty(), "{} is not explained", row.name);
+        }
+        for question in Question::ALL {
+            let count = CATALOGUE.iter().filter(|row| row.ordinary && row.question() == question).count();
+            assert_eq!(count, usize::from(question != Question::Option), "{question:?}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_finds_the_one_that_was_meant() {
+        assert_eq!(nearest("newrno"), Some("newreno"));
+        assert_eq!(nearest("limited-transmitt"), Some("limited-transmit"));
+        assert_eq!(nearest("xyzzy-plugh"), None);
+    }
+}

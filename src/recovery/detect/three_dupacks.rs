@@ -1,0 +1,28 @@
+//! Three duplicate ACKs (RFC 5681 §3.2), and with SACK what RFC 6675 §4 makes of the same threshold: IsLost().
+
+use super::super::knobs::SackDialect;
+use super::super::{Ack, View};
+use super::{Detect, Verdict};
+
+#[derive(Debug, Default)]
+pub struct ThreeDupacks;
+
+impl Detect for ThreeDupacks {
+    fn name(&self) -> &'static str {
+        "three-dupacks"
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
+        let dup_thresh = view.knobs.dup_thresh;
+        if view.knobs.sack_dialect == SackDialect::Rfc6675 && !view.flight.sacked_ranges().is_empty() {
+            let edge = view.flight.is_lost_edge(dup_thresh, view.smss);
+            if edge > view.flight.una() {
+                return Verdict::Below { offset: edge, why: "IsLost: DupThresh SACKed above" };
+            }
+        }
+        if ack.duplicate && view.cc.dupacks >= dup_thresh {
+            return Verdict::Head { why: "DupThresh duplicate ACKs" };
+        }
+        Verdict::Nothing
+    }
+}

@@ -1,0 +1,263 @@
+//! A recipe: one answer per question plus plain options, under a name that a person types.
+//!
+//! `newreno+limited-transmit+liw` means NewReno's answer to "what to send again?" and two options; everything
+//! else is ordinary. The canonical form orders the parts as the catalogue does and leaves out what is
+//! ordinary anyway, so that two spellings of the same sender have one name in every log and file.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::catalogue::{self, Build, CATALOGUE, Need, Question, Row};
+use super::engine::{Answers, Recovery};
+use crate::tcp::profile::Profile;
+
+#[derive(Clone)]
+pub struct Recipe {
+    /// In catalogue order, at most one per subject.
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy)]
+struct Part {
+    row: &'static Row,
+    value: Option<f64>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RecipeError {
+    #[error("the recipe is empty: name at least one algorithm, e.g. `newreno` (see `airtcp algorithms`)")]
+    Empty,
+    #[error("unknown algorithm `{name}`{}", hint(.nearest))]
+    Unknown { name: String, nearest: Option<&'static str> },
+    #[error("`{first}` and `{second}` both answer \"{question}\": choose one")]
+    TwoAnswers { first: &'static str, second: &'static str, question: &'static str },
+    #[error("`{first}` and `{second}` contradict each other on {subject}: choose one")]
+    Contradiction { first: &'static str, second: &'static str, subject: &'static str },
+    #[error("`{name}` is named twice")]
+    Twice { name: &'static str },
+    #[error("`{name}` takes no number")]
+    NoNumber { name: &'static str },
+    #[error("`{name}` needs a number between {min} and {max}{unit}: `{name}={min}`")]
+    Number { name: &'static str, min: String, max: String, unit: String },
+    #[error("`{name}` needs {need}, which `{without}` switches off")]
+    Needs { name: &'static str, need: &'static str, without: &'static str },
+}
+
+fn hint(nearest: &Option<&'static str>) -> String {
+    match nearest {
+        Some(name) => format!(": did you mean `{name}`?"),
+        None => " (see `airtcp algorithms`)".to_owned(),
+    }
+}
+
+impl Recipe {
+    /// The sender in which every answer is the ordinary one: NewReno.
+    pub const fn ordinary() -> Self {
+        Self { parts: Vec::new() }
+    }
+
+    /// The row that answers `question` in this recipe.
+    pub fn answer(&self, question: Question) -> Option<&'static Row> {
+        let named = self.parts.iter().find(|part| part.row.question() == question);
+        named.map(|part| part.row).or_else(|| catalogue::ordinary_answer(question))
+    }
+
+    /// The plain options it sets, with their values.
+    pub fn options(&self) -> impl Iterator<Item = (&'static Row, Option<f64>)> {
+        self.parts.iter().filter(|p| p.row.question() == Question::Option).map(|p| (p.row, p.value))
+    }
+
+    /// `profile` with the recipe's options applied.
+    pub fn tune(&self, profile: &Profile) -> Profile {
+        let mut tuned = profile.clone();
+        for part in &self.parts {
+            match part.row.build {
+                Build::Option(set) => set(&mut tuned),
+                Build::Number { set, .. } => set(&mut tuned, part.value.unwrap_or_default()),
+                _ => {}
+            }
+        }
+        tuned
+    }
+
+    /// The sender itself. `profile` is what [`Recipe::tune`] returned.
+    pub fn build(&self, profile: &Arc<Profile>) -> Recovery {
+        let rows = Question::ALL.map(|question| self.answer(question));
+        let build =
+            |question| rows.iter().flatten().find(|row| row.question() == question).map(|row| row.build);
+        macro_rules! make {
+            ($question:ident) => {
+                match build(Question::$question) {
+                    Some(Build::$question(make)) => make(profile),
+                    // A test of the catalogue holds every question to one ordinary answer.
+                    _ => unreachable!("no ordinary answer"),
+                }
+            };
+        }
+        let answers = Answers {
+            detect: make!(Detect),
+            attribute: make!(Attribute),
+            repair: make!(Repair),
+            window: make!(Window),
+            timeout: make!(Timeout),
+            undo: make!(Undo),
+        };
+        Recovery::new(Arc::clone(profile), answers)
+    }
+}
+
+impl FromStr for Recipe {
+    type Err = RecipeError;
+
+    fn from_str(text: &str) -> Result<Self, RecipeError> {
+        let mut parts: Vec<Part> = Vec::new();
+        for word in text.split('+').map(str::trim).filter(|word| !word.is_empty()) {
+            let part = parse_part(word)?;
+            for other in &parts {
+                contradiction(other.row, part.row)?;
+            }
+            parts.push(part);
+        }
+        if parts.is_empty() {
+            return Err(RecipeError::Empty);
+        }
+        check_needs(&parts)?;
+        let place = |part: &Part| CATALOGUE.iter().position(|row| std::ptr::eq(row, part.row));
+        parts.sort_by_key(place);
+        Ok(Self { parts })
+    }
+}
+
+fn parse_part(word: &str) -> Result<Part, RecipeError> {
+    let (name, number) = match word.split_once('=') {
+        Some((name, number)) => (name, Some(number)),
+        None => (word, None),
+    };
+    let name = name.to_ascii_lowercase();
+    let Some(row) = catalogue::find(&name) else {
+        let nearest = catalogue::nearest(&name);
+        return Err(RecipeError::Unknown { name, nearest });
+    };
+    let value = match (row.build, number) {
+        (Build::Number { min, max, unit, .. }, number) => {
+            let value = number.and_then(|n| n.strip_suffix(unit).unwrap_or(n).trim().parse::<f64>().ok());
+            let Some(value) = value.filter(|v| (min..=max).contains(v)) else {
+                let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+                return Err(RecipeError::Number {
+                    name: row.name,
+                    min: min.to_string(),
+                    max: max.to_string(),
+                    unit,
+                });
+            };
+            Some(value)
+        }
+        (_, Some(_)) => return Err(RecipeError::NoNumber { name: row.name }),
+        (_, None) => None,
+    };
+    Ok(Part { row, value })
+}
+
+fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), RecipeError> {
+    let question = first.question();
+    match () {
+        () if first.name == second.name => Err(RecipeError::Twice { name: first.name }),
+        () if question != Question::Option && question == second.question() => {
+            Err(RecipeError::TwoAnswers { first: first.name, second: second.name, question: question.text() })
+        }
+        () if !first.subject.is_empty() && first.subject == second.subject => {
+            Err(RecipeError::Contradiction { first: first.name, second: second.name, subject: first.subject })
+        }
+        () => Ok(()),
+    }
+}
+
+fn check_needs(parts: &[Part]) -> Result<(), RecipeError> {
+    let named = |name: &str| parts.iter().any(|part| part.row.name == name);
+    for part in parts {
+        for need in part.row.needs {
+            let (need, without) = match need {
+                Need::Sack => ("SACK", "no-sack"),
+                Need::Timestamps => ("timestamps", "no-timestamps"),
+            };
+            if named(without) {
+                return Err(RecipeError::Needs { name: part.row.name, need, without });
+            }
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The repair answer always stands first: it is what people call the variant.
+        let repair = self.answer(Question::Repair).map_or("", |row| row.name);
+        f.write_str(repair)?;
+        for part in &self.parts {
+            if part.row.ordinary || part.row.question() == Question::Repair {
+                continue;
+            }
+            write!(f, "+{}", part.row.name)?;
+            if let Some(value) = part.value {
+                write!(f, "={value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recipe({self})")
+    }
+}
+
+impl PartialEq for Recipe {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> String {
+        match text.parse::<Recipe>() {
+            Ok(recipe) => recipe.to_string(),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    #[test]
+    fn canonical_names_do_not_depend_on_the_order_typed() {
+        assert_eq!(canonical("liw+Reno+limited-transmit"), "reno+limited-transmit+liw");
+        assert_eq!(canonical("newreno+three-dupacks"), "newreno");
+        assert_eq!(canonical("limited-transmit"), "newreno+limited-transmit");
+        assert_eq!(canonical("sack + iw=4"), "sack+iw=4");
+        assert_eq!(canonical("tahoe+min-rto=200ms"), "tahoe+min-rto=200");
+        for row in CATALOGUE.iter().filter(|row| !matches!(row.build, Build::Number { .. })) {
+            let once = canonical(row.name);
+            assert_eq!(canonical(&once), once);
+        }
+    }
+
+    #[test]
+    fn errors_name_what_was_typed_and_what_to_do() {
+        assert_eq!(canonical("newrno"), "error: unknown algorithm `newrno`: did you mean `newreno`?");
+        assert_eq!(
+            canonical("reno+sack"),
+            "error: `reno` and `sack` both answer \"What to send again?\": choose one"
+        );
+        assert_eq!(
+            canonical("reno+liw+iw10"),
+            "error: `liw` and `iw10` contradict each other on initial window: choose one"
+        );
+        assert_eq!(canonical("sack+no-sack"), "error: `sack` needs SACK, which `no-sack` switches off");
+        assert_eq!(canonical("reno+iw=0"), "error: `iw` needs a number between 1 and 1000 segments: `iw=1`");
+        assert_eq!(canonical("reno=3"), "error: `reno` takes no number");
+        assert_eq!(canonical("liw+liw"), "error: `liw` is named twice");
+        assert!(canonical("").contains("empty"));
+    }
+}

@@ -1,0 +1,41 @@
+//! NewReno (RFC 6582): a partial ACK names the next hole, and recovery lasts until `recover` is acknowledged.
+
+use super::super::knobs::PartialAckTimer;
+use super::super::{Ack, Phase, View};
+use super::{Entry, Repair, Step};
+
+#[derive(Debug, Default)]
+pub struct NewReno {
+    seen_partial: bool,
+}
+
+impl Repair for NewReno {
+    fn name(&self) -> &'static str {
+        "newreno"
+    }
+
+    fn on_loss(&mut self, view: &View<'_>) -> Entry {
+        self.seen_partial = false;
+        Entry::Recover { inflation: f64::from(view.cc.dupacks) }
+    }
+
+    fn burst(&self, view: &View<'_>, _begins: bool) -> Option<u32> {
+        view.knobs.recovery_burst.filter(|_| view.cc.phase == Phase::Recovery)
+    }
+
+    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
+        if !ack.advances() {
+            return if ack.duplicate { Step::Inflate(1.0) } else { Step::Wait };
+        }
+        // §3.2 step 3. A full ACK covers all that was sent when the event began.
+        if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
+            return Step::Exit;
+        }
+        let first = !std::mem::replace(&mut self.seen_partial, true);
+        Step::Partial {
+            resend_head: true,
+            deflation: view.knobs.partial_ack_deflation,
+            restart_timer: first || view.knobs.partial_ack_timer == PartialAckTimer::SlowButSteady,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! SACK-based recovery (RFC 6675): the scoreboard says what is lost, `pipe` how much may be sent.
+
+use super::super::knobs::{PartialAckDeflation, PartialAckTimer};
+use super::super::{Ack, Departure, Phase, Transmission, View};
+use super::{Entry, Repair, Step};
+use crate::tcp::flight::Amount;
+
+#[derive(Debug, Default)]
+pub struct Sack {
+    /// HighRxt: one past the highest offset sent again in this recovery.
+    high_rxt: u64,
+    /// RescueRxt: the rescue retransmission is allowed once per recovery (NextSeg rule 4).
+    rescued: bool,
+    seen_partial: bool,
+}
+
+impl Repair for Sack {
+    fn name(&self) -> &'static str {
+        "sack"
+    }
+
+    fn needs_sack(&self) -> bool {
+        true
+    }
+
+    fn may_enter(&self, view: &View<'_>) -> bool {
+        // §5.1: after a timeout, no new event before RecoveryPoint is acknowledged.
+        view.cc.recover.is_none_or(|recover| view.flight.una() >= recover)
+    }
+
+    fn on_loss(&mut self, view: &View<'_>) -> Entry {
+        self.high_rxt = view.flight.una();
+        self.rescued = false;
+        self.seen_partial = false;
+        Entry::Recover { inflation: 0.0 }
+    }
+
+    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
+        if !ack.advances() {
+            return Step::Wait;
+        }
+        if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
+            return Step::Exit;
+        }
+        let first = !std::mem::replace(&mut self.seen_partial, true);
+        Step::Partial {
+            resend_head: false,
+            deflation: PartialAckDeflation::All,
+            restart_timer: first || view.knobs.partial_ack_timer == PartialAckTimer::SlowButSteady,
+        }
+    }
+
+    fn on_timeout(&mut self, view: &View<'_>) {
+        self.high_rxt = view.flight.una();
+        self.rescued = true;
+    }
+
+    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
+        if departure.kind != Transmission::New {
+            self.high_rxt = self.high_rxt.max(departure.end);
+        }
+    }
+
+    fn in_flight(&self, view: &View<'_>) -> Amount {
+        match view.cc.phase {
+            // §5 step 3.3: under Limited Transmit it is pipe that counts, else FlightSize (RFC 5681).
+            Phase::Open | Phase::Reduced if !view.knobs.limited_transmit => view.flight.outstanding(),
+            _ => view.flight.pipe(),
+        }
+    }
+
+    fn limited_transmit_by_dupacks(&self) -> bool {
+        false
+    }
+
+    /// NextSeg() rule 1: the lowest segment that is lost and has not been sent again.
+    fn next(&mut self, view: &View<'_>) -> Option<u64> {
+        view.flight.first_lost().map(|s| s.start)
+    }
+
+    fn next_without_new_data(&mut self, view: &View<'_>) -> Option<u64> {
+        if view.cc.phase != Phase::Recovery {
+            return None;
+        }
+        let (una, recover) = (view.flight.una(), view.cc.recover?);
+        // Rule 3: not known to be lost, but below something SACKed.
+        let highest_sacked = view.flight.sacked_ranges().last().map_or(una, |r| r.end);
+        if let Some(segment) = view.flight.first_unsacked_from(self.high_rxt.max(una))
+            && segment.end <= highest_sacked
+        {
+            return Some(segment.start);
+        }
+        // Rule 4: once per recovery, the highest un-SACKed segment below RecoveryPoint.
+        if !self.rescued && una < recover {
+            let last = view.flight.iter().rev().find(|s| s.fate == crate::tcp::flight::Fate::InFlight)?;
+            if last.end <= recover {
+                self.rescued = true;
+                return Some(last.start);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,95 @@
+//! The "pipe" SACK sender of Fall and Floyd (1996), ns-2's Sack1: what `sack` means in profile `ns2`.
+//!
+//! It differs from RFC 6675: `pipe` is a counter that is estimated, not computed from a scoreboard; every
+//! hole below a SACKed block is sent again once, lowest first, without asking whether it is lost; only
+//! duplicate ACKs with new SACK information count.
+
+use super::super::knobs::PartialAckDeflation;
+use super::super::{Ack, Departure, Phase, Transmission, View};
+use super::{Entry, Repair, Step};
+use crate::tcp::flight::Amount;
+
+#[derive(Debug, Default)]
+pub struct Sack1 {
+    /// Segments believed to be in the path during recovery.
+    pipe: i64,
+    /// Holes below this offset have been sent again.
+    h_seqno: u64,
+}
+
+impl Repair for Sack1 {
+    fn name(&self) -> &'static str {
+        "sack1"
+    }
+
+    fn needs_sack(&self) -> bool {
+        true
+    }
+
+    fn on_loss(&mut self, view: &View<'_>) -> Entry {
+        self.pipe = view.flight.outstanding().segments as i64 - i64::from(view.knobs.dup_thresh);
+        self.h_seqno = view.flight.head().map_or_else(|| view.flight.una(), |head| head.end);
+        Entry::Recover { inflation: 0.0 }
+    }
+
+    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
+        self.pipe -= 1;
+        if !ack.advances() {
+            return Step::Wait;
+        }
+        if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
+            return Step::Exit;
+        }
+        // A partial ACK means that two segments have left: the one sent again and the one that was lost.
+        self.pipe -= 1;
+        Step::Partial { resend_head: false, deflation: PartialAckDeflation::All, restart_timer: true }
+    }
+
+    /// The ACK that begins the event releases the fast retransmit and nothing else.
+    fn burst(&self, _view: &View<'_>, begins: bool) -> Option<u32> {
+        begins.then_some(0)
+    }
+
+    /// Outside recovery the scoreboard lives from one new ACK to the next, and after a timeout not even that.
+    fn forgets_sacks(&self, view: &View<'_>, ack: &Ack) -> bool {
+        view.cc.phase != Phase::Recovery && (ack.advances() || view.cc.timeouts_in_row > 0)
+    }
+
+    fn counts_duplicates(&self, view: &View<'_>) -> bool {
+        view.cc.timeouts_in_row == 0
+    }
+
+    fn on_timeout(&mut self, view: &View<'_>) {
+        self.h_seqno = view.flight.una();
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+        // The fast retransmit itself is not counted.
+        if view.cc.phase != Phase::Recovery || departure.kind == Transmission::FastRetransmit {
+            return;
+        }
+        self.pipe += 1;
+        if departure.kind != Transmission::New {
+            self.h_seqno = self.h_seqno.max(departure.end);
+        }
+    }
+
+    fn in_flight(&self, view: &View<'_>) -> Amount {
+        match view.cc.phase {
+            Phase::Recovery => {
+                let segments = self.pipe.max(0) as u64;
+                Amount { bytes: segments * view.smss, segments }
+            }
+            _ => view.flight.passed(),
+        }
+    }
+
+    fn next(&mut self, view: &View<'_>) -> Option<u64> {
+        if view.cc.phase != Phase::Recovery {
+            return view.flight.head_of_pass().map(|s| s.start);
+        }
+        let highest = view.flight.sacked_ranges().last()?.start;
+        let hole = view.flight.first_hole_from(self.h_seqno.max(view.flight.una()))?;
+        (hole.start < highest).then_some(hole.start)
+    }
+}

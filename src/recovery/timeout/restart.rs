@@ -1,0 +1,17 @@
+//! The ordinary answer (RFC 5681 §3.1, RFC 6298 §5): restart from the loss window, go back N, back off.
+
+use super::super::View;
+use super::{Plan, Timeout};
+
+#[derive(Debug, Default)]
+pub struct Restart;
+
+impl Timeout for Restart {
+    fn name(&self) -> &'static str {
+        "restart"
+    }
+
+    fn on_timeout(&mut self, view: &View<'_>) -> Plan {
+        Plan::Restart { cwnd: view.knobs.loss_window }
+    }
+}

@@ -1,0 +1,34 @@
+//! No congestion control at all: the receiver's window is the only limit, as in RFC 793.
+//!
+//! For paths whose capacity is known, and for measuring everything else.
+
+use super::super::{Ack, View};
+use super::{LossKind, Reduction, Window};
+
+/// More than any receiver can advertise (RFC 7323: 2^30 octets).
+const NO_LIMIT: f64 = (1_u64 << 30) as f64;
+
+#[derive(Debug, Default)]
+pub struct ReceiverWindow;
+
+impl Window for ReceiverWindow {
+    fn name(&self) -> &'static str {
+        "receiver-window"
+    }
+
+    fn initial(&self, _segments: f64) -> f64 {
+        NO_LIMIT
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, _ack: &Ack) -> Option<f64> {
+        (view.cc.cwnd < NO_LIMIT).then_some(NO_LIMIT)
+    }
+
+    fn on_loss(&mut self, view: &View<'_>, _kind: LossKind) -> Reduction {
+        Reduction { cwnd: NO_LIMIT, ssthresh: view.cc.ssthresh }
+    }
+
+    fn on_exit(&mut self, _view: &View<'_>) -> f64 {
+        NO_LIMIT
+    }
+}
