@@ -1,0 +1,139 @@
+//! ICMP and ICMPv6: errors about our segments (RFC 1122 §4.2.3.9, RFC 5461, RFC 5927), path MTU (RFC 1191,
+//! RFC 8201), and answers to echo requests, so that a person can ping the host.
+
+use std::net::{IpAddr, SocketAddr};
+
+use airlink::time::Instant;
+use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet};
+
+use super::Host;
+use crate::tcp::checksum;
+use crate::tcp::seq::Seq;
+use crate::tcp::wire::{BadPacket, Ip};
+
+/// What an ICMP error means to a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IcmpError {
+    /// The packet was too big for a link with this MTU (0: not said).
+    TooBig { mtu: u32 },
+    /// The protocol or port does not exist there: hard, for a connection being opened.
+    NoService(&'static str),
+    /// The path is broken just now.
+    Unreachable(&'static str),
+}
+
+impl Host {
+    pub(super) fn take_icmp(&mut self, now: Instant, ip: &Ip<'_>) -> Result<(), BadPacket> {
+        let message = ip.payload;
+        if message.len() < 8 {
+            return Err(BadPacket::Truncated);
+        }
+        let v4 = ip.dst.is_ipv4();
+        let intact = match v4 {
+            true => checksum::plain(message) == 0,
+            false => checksum::verify_transport(ip.src, ip.dst, 58, message),
+        };
+        if !intact {
+            return Err(BadPacket::IcmpChecksum);
+        }
+        let rest = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
+        let error = match (v4, message[0], message[1]) {
+            (true, 8, 0) | (false, 128, 0) => {
+                self.echo(ip);
+                return Ok(());
+            }
+            (true, 3, 4) => IcmpError::TooBig { mtu: rest & 0xffff },
+            (true, 3, 2 | 3) | (false, 1, 4) => IcmpError::NoService("no such port or protocol"),
+            (true, 3, 9 | 10 | 13) | (false, 1, 1) => {
+                IcmpError::Unreachable("prohibited by an administrator")
+            }
+            (true, 3, 0 | 6 | 11) | (false, 1, 0) => IcmpError::Unreachable("no route to the network"),
+            (true, 3, _) | (false, 1, _) => IcmpError::Unreachable("no route to the host"),
+            (true, 11, _) | (false, 3, _) => IcmpError::Unreachable("time exceeded on the way"),
+            (true, 12, _) | (false, 4, _) => IcmpError::Unreachable("a router found a bad header"),
+            (false, 2, _) => IcmpError::TooBig { mtu: rest },
+            // RFC 6633: source quench is ignored, as is everything else.
+            _ => {
+                self.counters.icmp_ignored += 1;
+                return Ok(());
+            }
+        };
+        let quoted = quoted_segment(&message[8..]);
+        let index = quoted.and_then(|(tuple, seq)| self.by_tuple.get(&tuple).map(|index| (*index, seq)));
+        let Some((index, seq)) = index else {
+            self.counters.icmp_ignored += 1;
+            return Ok(());
+        };
+        let taken = self.slots.at_mut(index).is_some_and(|c| c.handle_icmp(now, seq, error));
+        if taken {
+            self.counters.icmp_errors += 1;
+            self.mark_ready(index);
+        } else {
+            self.counters.icmp_ignored += 1;
+        }
+        Ok(())
+    }
+
+    fn echo(&mut self, ip: &Ip<'_>) {
+        let mut body = ip.payload.to_vec();
+        let mut packet = match (ip.dst, ip.src) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                body[0] = 0;
+                body[2..4].fill(0);
+                let sum = checksum::plain(&body);
+                body[2..4].copy_from_slice(&sum.to_be_bytes());
+                let mut packet = vec![0; 20];
+                let mut header = Ipv4Packet::new_unchecked(&mut packet[..]);
+                header.set_version(4);
+                header.set_header_len(20);
+                header.set_total_len(20 + body.len() as u16);
+                header.set_hop_limit(self.profile.ttl);
+                header.set_next_header(IpProtocol::Icmp);
+                header.set_src_addr(src);
+                header.set_dst_addr(dst);
+                header.fill_checksum();
+                packet
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                body[0] = 129;
+                body[2..4].fill(0);
+                let sum = checksum::transport(ip.dst, ip.src, 58, &body);
+                body[2..4].copy_from_slice(&sum.to_be_bytes());
+                let mut packet = vec![0; 40];
+                let mut header = Ipv6Packet::new_unchecked(&mut packet[..]);
+                header.set_version(6);
+                header.set_payload_len(body.len() as u16);
+                header.set_hop_limit(self.profile.ttl);
+                header.set_next_header(IpProtocol::Icmpv6);
+                header.set_src_addr(src);
+                header.set_dst_addr(dst);
+                packet
+            }
+            _ => return,
+        };
+        packet.extend(body);
+        self.counters.echo_replies += 1;
+        self.reply(packet);
+    }
+}
+
+/// Our connection's addresses and the sequence number in the packet that an ICMP error quotes. It is cut
+/// short, so its length and checksum cannot be held against it.
+fn quoted_segment(quoted: &[u8]) -> Option<((SocketAddr, SocketAddr), Seq)> {
+    let (src, dst, protocol, at) = match quoted.first()? >> 4 {
+        4 if quoted.len() >= 20 => {
+            let ip = Ipv4Packet::new_unchecked(quoted);
+            let addrs = (IpAddr::V4(ip.src_addr()), IpAddr::V4(ip.dst_addr()));
+            (addrs.0, addrs.1, ip.next_header(), usize::from(ip.header_len()))
+        }
+        6 if quoted.len() >= 40 => {
+            let ip = Ipv6Packet::new_unchecked(quoted);
+            (IpAddr::V6(ip.src_addr()), IpAddr::V6(ip.dst_addr()), ip.next_header(), 40)
+        }
+        _ => return None,
+    };
+    let tcp = quoted.get(at..at + 8).filter(|_| protocol == IpProtocol::Tcp)?;
+    let port = |i: usize| u16::from_be_bytes([tcp[i], tcp[i + 1]]);
+    let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
+    Some(((SocketAddr::new(src, port(0)), SocketAddr::new(dst, port(2))), Seq(seq)))
+}

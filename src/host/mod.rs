@@ -1,0 +1,623 @@
+//! Many connections behind one host: demultiplexing, ports, listeners, resets, ICMP.
+//!
+//! Methods are of four kinds, in this order: what comes in (`handle_*`), what the application commands, what
+//! goes out (`poll_packet`, `next_deadline`), and getters. After anything of the first two kinds, drain
+//! `poll_packet` until it says false: an ACK per arriving segment depends on it. A call with the same `now` as
+//! the one before is another event at the same instant.
+
+mod icmp;
+mod slots;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use airlink::time::Instant;
+use siphasher::sip::SipHasher13;
+use smoltcp::wire::IpProtocol;
+
+use crate::recovery::Recipe;
+use crate::tcp::connection::Opening;
+use crate::tcp::input::Outcome;
+use crate::tcp::profile::Profile;
+use crate::tcp::seq::Seq;
+use crate::tcp::wire::{self, BadPacket, Ecn, Flags, Header, Segment};
+use crate::tcp::{Connection, Ended, SocketOptions, State};
+
+pub(crate) use icmp::IcmpError;
+pub use slots::ConnId;
+use slots::Slots;
+
+pub struct HostConfig {
+    pub addrs: Vec<IpAddr>,
+    pub mtu: usize,
+    pub profile: Profile,
+    pub recipe: Recipe,
+    /// Initial sequence numbers, timestamp offsets and ephemeral ports come from it.
+    pub seed: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ListenId(u32);
+
+#[derive(Debug)]
+struct Listener {
+    addr: SocketAddr,
+    backlog: usize,
+    options: SocketOptions,
+    /// Connections in SYN-RECEIVED and those waiting to be accepted, together at most `backlog`.
+    opening: usize,
+    ready: VecDeque<u32>,
+    open: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("this host has no {0} address to connect from")]
+    NoAddress(&'static str),
+    #[error("{0} cannot be connected to: a port other than 0 and a unicast address are needed")]
+    BadRemote(SocketAddr),
+    #[error("{0} is in use for a connection to the same address and port")]
+    InUse(SocketAddr),
+    #[error("{0} is not an address of this host")]
+    NotOurs(SocketAddr),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error("{0} is being listened on already")]
+    InUse(SocketAddr),
+    #[error("{0} is not an address of this host")]
+    NotOurs(SocketAddr),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum IoError {
+    #[error("would block")]
+    WouldBlock,
+    #[error("not connected")]
+    NotConnected,
+    #[error("this side has been closed")]
+    Closed,
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
+
+/// Packets that no connection saw, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    pub packets_in: u64,
+    pub packets_out: u64,
+    pub bad: BTreeMap<BadPacket, u64>,
+    pub not_ours: u64,
+    pub resets_sent: u64,
+    pub syns_dropped: u64,
+    pub icmp_errors: u64,
+    pub icmp_ignored: u64,
+    pub echo_replies: u64,
+}
+
+/// Replies that belong to no connection (resets, echo replies) wait here; more than this are dropped.
+const MAX_REPLIES: usize = 256;
+
+pub struct Host {
+    addrs: Vec<IpAddr>,
+    mtu: usize,
+    /// The profile with the recipe's options applied.
+    profile: Arc<Profile>,
+    recipe: Recipe,
+    seed: u64,
+    slots: Slots,
+    by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
+    listeners: Vec<Listener>,
+    /// Connections that may have something to send.
+    ready: VecDeque<u32>,
+    deadlines: BinaryHeap<Reverse<(Instant, u32)>>,
+    replies: VecDeque<Vec<u8>>,
+    ports_given: u64,
+    traced: bool,
+    counters: HostCounters,
+}
+
+impl Host {
+    pub fn new(config: HostConfig) -> Self {
+        let HostConfig { addrs, mtu, profile, recipe, seed } = config;
+        Self {
+            addrs,
+            mtu,
+            profile: Arc::new(recipe.tune(&profile)),
+            recipe,
+            seed,
+            slots: Slots::default(),
+            by_tuple: BTreeMap::new(),
+            listeners: Vec::new(),
+            ready: VecDeque::new(),
+            deadlines: BinaryHeap::new(),
+            replies: VecDeque::new(),
+            ports_given: 0,
+            traced: false,
+            counters: HostCounters::default(),
+        }
+    }
+
+    // ----- in -----
+
+    /// One whole IP packet from the device.
+    pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        self.counters.packets_in += 1;
+        if let Err(bad) = self.take_packet(now, packet) {
+            *self.counters.bad.entry(bad).or_default() += 1;
+        }
+    }
+
+    fn take_packet(&mut self, now: Instant, packet: &[u8]) -> Result<(), BadPacket> {
+        let ip = wire::parse_ip(packet)?;
+        if !self.addrs.contains(&ip.dst) {
+            self.counters.not_ours += 1;
+            return Ok(());
+        }
+        match ip.protocol {
+            IpProtocol::Tcp => {
+                let segment = wire::parse_tcp(&ip)?;
+                self.take_segment(now, &segment);
+                Ok(())
+            }
+            IpProtocol::Icmp | IpProtocol::Icmpv6 => self.take_icmp(now, &ip),
+            _ => Err(BadPacket::Protocol),
+        }
+    }
+
+    fn take_segment(&mut self, now: Instant, segment: &Segment<'_>) {
+        let tuple = (segment.dst, segment.src);
+        if let Some(&index) = self.by_tuple.get(&tuple) {
+            let Some(connection) = self.slots.at_mut(index) else { return };
+            if !connection.yields_to(segment) {
+                let outcome = connection.handle_segment(now, segment);
+                self.after_segment(index, outcome, segment);
+                return;
+            }
+            self.drop_connection(index);
+        }
+        self.take_stray(now, segment);
+    }
+
+    fn after_segment(&mut self, index: u32, outcome: Outcome, segment: &Segment<'_>) {
+        match outcome {
+            Outcome::Done => {}
+            Outcome::Reset => self.reply_reset(segment),
+            Outcome::Established => {
+                if let Some(listener) = self.slots.listener_of(index) {
+                    self.listeners[listener.0 as usize].ready.push_back(index);
+                }
+            }
+        }
+        self.mark_ready(index);
+    }
+
+    /// A segment for no connection (RFC 9293 §3.10.7.1 and .2).
+    fn take_stray(&mut self, now: Instant, segment: &Segment<'_>) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let Some(id) = self.listener_for(segment.dst) else {
+            self.reply_reset(segment);
+            return;
+        };
+        if segment.flags.contains(Flags::ACK) {
+            self.reply_reset(segment);
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        let listener = &mut self.listeners[id.0 as usize];
+        if listener.opening + listener.ready.len() >= listener.backlog.max(1) {
+            self.counters.syns_dropped += 1;
+            return;
+        }
+        listener.opening += 1;
+        let options = listener.options.clone();
+        let opening = self.opening(now, segment.dst, segment.src, options);
+        let connection = Connection::accept(now, opening, segment);
+        let index = self.insert(connection, Some(id));
+        self.mark_ready(index);
+    }
+
+    /// Time has passed: fires every timer that is due.
+    pub fn handle_deadline(&mut self, now: Instant) {
+        while let Some(Reverse((at, index))) = self.deadlines.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.deadlines.pop();
+            self.slots.forget_deadline(index, at);
+            if let Some(connection) = self.slots.at_mut(index) {
+                if connection.next_deadline().is_some_and(|due| due <= now) {
+                    connection.handle_deadline(now);
+                }
+                self.mark_ready(index);
+            }
+        }
+    }
+
+    // ----- commands -----
+
+    /// Active open. `local` may leave the port 0; without it, an address of the right family is used.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        options: SocketOptions,
+    ) -> Result<ConnId, ConnectError> {
+        let unicast = match remote.ip() {
+            IpAddr::V4(a) => !(a.is_broadcast() || a.is_multicast() || a.is_unspecified()),
+            IpAddr::V6(a) => !(a.is_multicast() || a.is_unspecified()),
+        };
+        if remote.port() == 0 || !unicast {
+            return Err(ConnectError::BadRemote(remote));
+        }
+        let family = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
+        let ip = match local {
+            Some(local) if !local.ip().is_unspecified() => {
+                if !self.addrs.contains(&local.ip()) || local.is_ipv4() != remote.is_ipv4() {
+                    return Err(ConnectError::NotOurs(local));
+                }
+                local.ip()
+            }
+            _ => {
+                let same_family = self.addrs.iter().find(|a| a.is_ipv4() == remote.is_ipv4());
+                *same_family.ok_or(ConnectError::NoAddress(family))?
+            }
+        };
+        let local = match local.map_or(0, |l| l.port()) {
+            0 => self.ephemeral(ip, remote).ok_or(ConnectError::InUse(SocketAddr::new(ip, 0)))?,
+            port => SocketAddr::new(ip, port),
+        };
+        if self.by_tuple.contains_key(&(local, remote)) {
+            return Err(ConnectError::InUse(local));
+        }
+        let opening = self.opening(now, local, remote, options);
+        let index = self.insert(Connection::connect(now, opening), None);
+        self.mark_ready(index);
+        Ok(self.slots.id(index))
+    }
+
+    /// Passive open. An unspecified address listens on all of this host's.
+    pub fn listen(
+        &mut self,
+        addr: SocketAddr,
+        backlog: usize,
+        options: SocketOptions,
+    ) -> Result<ListenId, ListenError> {
+        if !addr.ip().is_unspecified() && !self.addrs.contains(&addr.ip()) {
+            return Err(ListenError::NotOurs(addr));
+        }
+        if self.listeners.iter().any(|l| l.open && l.addr == addr) {
+            return Err(ListenError::InUse(addr));
+        }
+        let listener = Listener { addr, backlog, options, opening: 0, ready: VecDeque::new(), open: true };
+        self.listeners.push(listener);
+        Ok(ListenId(self.listeners.len() as u32 - 1))
+    }
+
+    /// Stops listening; connections not accepted yet are reset.
+    pub fn unlisten(&mut self, id: ListenId) {
+        let Some(listener) = self.listeners.get_mut(id.0 as usize) else { return };
+        listener.open = false;
+        listener.ready.clear();
+        for index in self.slots.of_listener(id) {
+            if let Some(connection) = self.slots.at_mut(index) {
+                connection.abort();
+            }
+            self.slots.release(index);
+            self.mark_ready(index);
+        }
+    }
+
+    pub fn set_listen_options(&mut self, id: ListenId, options: SocketOptions) {
+        if let Some(listener) = self.listeners.get_mut(id.0 as usize) {
+            listener.options = options;
+        }
+    }
+
+    /// The next connection that has completed its handshake.
+    pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
+        let listener = self.listeners.get_mut(id.0 as usize)?;
+        let index = listener.ready.pop_front()?;
+        listener.opening -= 1;
+        self.slots.accepted(index);
+        Some(self.slots.id(index))
+    }
+
+    /// Takes as much of `data` as the send buffer has room for.
+    pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> Result<usize, IoError> {
+        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
+        match connection.state() {
+            State::Closed => return Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait => {}
+            _ => return Err(IoError::Closed),
+        }
+        let taken = connection.write(now, data);
+        self.mark_ready(id.index());
+        if taken == 0 && !data.is_empty() { Err(IoError::WouldBlock) } else { Ok(taken) }
+    }
+
+    /// `Ok(0)` is the end of the stream.
+    pub fn read(&mut self, _now: Instant, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
+        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
+        match connection.read(out) {
+            0 if out.is_empty() => Ok(0),
+            0 => nothing_to_read(connection),
+            count => {
+                self.mark_ready(id.index());
+                Ok(count)
+            }
+        }
+    }
+
+    /// Like `read`, but the octets stay.
+    pub fn peek(&self, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
+        let connection = self.slots.get(id).ok_or(IoError::NotConnected)?;
+        match connection.peek(out) {
+            0 if !out.is_empty() => nothing_to_read(connection),
+            count => Ok(count),
+        }
+    }
+
+    /// FIN after what is buffered; reading goes on.
+    pub fn shutdown_write(&mut self, _now: Instant, id: ConnId) -> Result<(), IoError> {
+        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
+        if connection.state() == State::Closed {
+            return Err(IoError::NotConnected);
+        }
+        connection.shutdown_write();
+        self.mark_ready(id.index());
+        Ok(())
+    }
+
+    /// Like close(2): the connection ends on its own, the id is no longer valid for the application.
+    pub fn close(&mut self, now: Instant, id: ConnId) {
+        let Some(connection) = self.slots.get_mut(id) else { return };
+        connection.close(now);
+        self.slots.release(id.index());
+        self.mark_ready(id.index());
+    }
+
+    /// Resets the connection.
+    pub fn abort(&mut self, _now: Instant, id: ConnId) {
+        let Some(connection) = self.slots.get_mut(id) else { return };
+        connection.abort();
+        self.mark_ready(id.index());
+    }
+
+    pub fn set_options(&mut self, _now: Instant, id: ConnId, options: SocketOptions) {
+        let Some(connection) = self.slots.get_mut(id) else { return };
+        connection.set_options(options);
+        self.mark_ready(id.index());
+    }
+
+    /// Every connection opened from now on keeps the trace of its decisions.
+    pub fn trace_decisions(&mut self) {
+        self.traced = true;
+    }
+
+    // ----- out -----
+
+    /// Overwrites `packet` with the next packet that has to leave; false when there is none.
+    pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        if let Some(reply) = self.replies.pop_front() {
+            self.counters.packets_out += 1;
+            *packet = reply;
+            return true;
+        }
+        while let Some(&index) = self.ready.front() {
+            if let Some(connection) = self.slots.at_mut(index)
+                && connection.poll_packet(now, packet)
+            {
+                self.counters.packets_out += 1;
+                // One segment a turn: connections share the device fairly.
+                if self.ready.len() > 1 {
+                    self.ready.rotate_left(1);
+                }
+                return true;
+            }
+            self.ready.pop_front();
+            self.settle(index);
+        }
+        false
+    }
+
+    /// When `handle_deadline` is to be called if nothing else happens before.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.peek().map(|Reverse((at, _))| *at)
+    }
+
+    // ----- getters -----
+
+    /// The connection, also after it has ended, until it is closed by the application.
+    pub fn connection(&self, id: ConnId) -> Option<&Connection> {
+        self.slots.get(id)
+    }
+
+    pub fn connection_mut(&mut self, id: ConnId) -> Option<&mut Connection> {
+        self.slots.get_mut(id)
+    }
+
+    pub fn addrs(&self) -> &[IpAddr] {
+        &self.addrs
+    }
+
+    /// The profile in force: the one given, with the recipe's options applied.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    pub fn counters(&self) -> &HostCounters {
+        &self.counters
+    }
+
+    /// Connections in any state, TIME-WAIT included.
+    pub fn connections(&self) -> usize {
+        self.slots.len()
+    }
+
+    // ----- inside -----
+
+    fn listener_for(&self, addr: SocketAddr) -> Option<ListenId> {
+        let matches = |l: &Listener, exact: bool| {
+            l.open
+                && l.addr.port() == addr.port()
+                && if exact {
+                    l.addr.ip() == addr.ip()
+                } else {
+                    l.addr.ip().is_unspecified() && l.addr.is_ipv4() == addr.is_ipv4()
+                }
+        };
+        let at = self.listeners.iter().position(|l| matches(l, true));
+        let at = at.or_else(|| self.listeners.iter().position(|l| matches(l, false)))?;
+        Some(ListenId(at as u32))
+    }
+
+    fn opening(
+        &self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        options: SocketOptions,
+    ) -> Opening {
+        // RFC 6528: a clock that ticks every 4 µs plus a keyed hash of the addresses.
+        let clock = (now.as_nanos() / 4_000) as u32;
+        let mut recovery = self.recipe.build(&self.profile);
+        if self.traced {
+            recovery.start_trace();
+        }
+        Opening {
+            local,
+            remote,
+            profile: Arc::clone(&self.profile),
+            recovery,
+            options,
+            iss: Seq(clock.wrapping_add(self.hash(&("isn", local, remote)) as u32)),
+            // RFC 7323 §5.4: so that a reused port's timestamps do not go back.
+            ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
+            mtu: self.mtu,
+        }
+    }
+
+    fn hash(&self, what: &impl Hash) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.seed, 0x6169_7274_6370);
+        what.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// RFC 6056: a port of the dynamic range, in an order that others cannot guess.
+    fn ephemeral(&mut self, ip: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
+        const FIRST: u64 = 49_152;
+        const COUNT: u64 = 65_536 - FIRST;
+        let start = self.hash(&("port", ip, remote)) % COUNT;
+        for _ in 0..COUNT {
+            let port = FIRST + (start + self.ports_given) % COUNT;
+            self.ports_given += 1;
+            let local = SocketAddr::new(ip, port as u16);
+            if !self.by_tuple.contains_key(&(local, remote)) {
+                return Some(local);
+            }
+        }
+        None
+    }
+
+    fn insert(&mut self, connection: Connection, listener: Option<ListenId>) -> u32 {
+        let tuple = (connection.local(), connection.remote());
+        let index = self.slots.insert(connection, listener);
+        self.by_tuple.insert(tuple, index);
+        index
+    }
+
+    fn mark_ready(&mut self, index: u32) {
+        if self.slots.queue(index) {
+            self.ready.push_back(index);
+        }
+    }
+
+    /// Nothing more to send: note the next deadline, or let go of what has ended.
+    fn settle(&mut self, index: u32) {
+        self.slots.unqueue(index);
+        let Some(connection) = self.slots.at_mut(index) else { return };
+        if connection.state() == State::Closed {
+            let tuple = (connection.local(), connection.remote());
+            if self.by_tuple.get(&tuple) == Some(&index) {
+                self.by_tuple.remove(&tuple);
+            }
+            if self.slots.is_released(index) {
+                self.drop_connection(index);
+            }
+            return;
+        }
+        if let Some(at) = connection.next_deadline()
+            && self.slots.note_deadline(index, at)
+        {
+            self.deadlines.push(Reverse((at, index)));
+        }
+    }
+
+    fn drop_connection(&mut self, index: u32) {
+        let Some((connection, listener)) = self.slots.remove(index) else { return };
+        let tuple = (connection.local(), connection.remote());
+        if self.by_tuple.get(&tuple) == Some(&index) {
+            self.by_tuple.remove(&tuple);
+        }
+        if let Some(listener) = listener {
+            let listener = &mut self.listeners[listener.0 as usize];
+            listener.opening = listener.opening.saturating_sub(1);
+            listener.ready.retain(|waiting| *waiting != index);
+        }
+    }
+
+    /// RFC 9293 §3.5.2: the reset that answers a segment nobody wants.
+    fn reply_reset(&mut self, segment: &Segment<'_>) {
+        let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
+            (segment.ack, Seq(0), Flags::RST)
+        } else {
+            (Seq(0), segment.seq.at(segment.seq_len()), Flags::RST.with(Flags::ACK))
+        };
+        let header = Header {
+            src: segment.dst,
+            dst: segment.src,
+            seq,
+            ack,
+            flags,
+            window: 0,
+            ecn: Ecn::NotEct,
+            tos: 0,
+            ttl: self.profile.ttl,
+            dont_fragment: true,
+            ident: 0,
+        };
+        let mut packet = Vec::new();
+        wire::emit(&mut packet, &header, &[], (&[], &[]));
+        self.counters.resets_sent += 1;
+        self.reply(packet);
+    }
+
+    fn reply(&mut self, packet: Vec<u8>) {
+        if self.replies.len() < MAX_REPLIES {
+            self.replies.push_back(packet);
+        }
+    }
+}
+
+fn nothing_to_read(connection: &Connection) -> Result<usize, IoError> {
+    match connection.state() {
+        _ if connection.at_end_of_stream() && connection.ended().is_none() => Ok(0),
+        State::Closed => Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
+        _ if connection.at_end_of_stream() => Ok(0),
+        _ => Err(IoError::WouldBlock),
+    }
+}

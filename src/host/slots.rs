@@ -1,0 +1,142 @@
+//! Where connections live: a slab with generations, so that an id never means another connection.
+
+use airlink::time::Instant;
+
+use super::ListenId;
+use crate::tcp::Connection;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ConnId {
+    index: u32,
+    generation: u32,
+}
+
+impl ConnId {
+    pub(super) fn index(self) -> u32 {
+        self.index
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    connection: Option<Box<Connection>>,
+    /// Still counted by this listener.
+    listener: Option<ListenId>,
+    /// Waiting in the host's ready queue.
+    queued: bool,
+    /// The application has let go of it.
+    released: bool,
+    /// The earliest deadline the host's queue holds for it.
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    pub(super) fn insert(&mut self, connection: Connection, listener: Option<ListenId>) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                generation: 0,
+                connection: None,
+                listener: None,
+                queued: false,
+                released: false,
+                deadline: None,
+            });
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.connection = Some(Box::new(connection));
+        slot.listener = listener;
+        // Until it is accepted, nobody but the host holds it.
+        slot.released = listener.is_some();
+        slot.deadline = None;
+        index
+    }
+
+    pub(super) fn remove(&mut self, index: u32) -> Option<(Box<Connection>, Option<ListenId>)> {
+        let slot = self.slots.get_mut(index as usize)?;
+        let connection = slot.connection.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.deadline = None;
+        self.free.push(index);
+        Some((connection, slot.listener.take()))
+    }
+
+    pub(super) fn id(&self, index: u32) -> ConnId {
+        ConnId { index, generation: self.slots[index as usize].generation }
+    }
+
+    pub(super) fn get(&self, id: ConnId) -> Option<&Connection> {
+        let slot = self.slots.get(id.index as usize)?;
+        slot.connection.as_deref().filter(|_| slot.generation == id.generation)
+    }
+
+    pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(id.index as usize)?;
+        slot.connection.as_deref_mut().filter(|_| slot.generation == id.generation)
+    }
+
+    pub(super) fn at_mut(&mut self, index: u32) -> Option<&mut Connection> {
+        self.slots.get_mut(index as usize)?.connection.as_deref_mut()
+    }
+
+    pub(super) fn listener_of(&self, index: u32) -> Option<ListenId> {
+        self.slots.get(index as usize)?.listener
+    }
+
+    pub(super) fn of_listener(&self, id: ListenId) -> Vec<u32> {
+        (0..self.slots.len() as u32).filter(|i| self.listener_of(*i) == Some(id)).collect()
+    }
+
+    pub(super) fn accepted(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.listener = None;
+        slot.released = false;
+    }
+
+    pub(super) fn release(&mut self, index: u32) {
+        self.slots[index as usize].released = true;
+    }
+
+    pub(super) fn is_released(&self, index: u32) -> bool {
+        self.slots[index as usize].released
+    }
+
+    /// Returns true if it has to be put into the ready queue.
+    pub(super) fn queue(&mut self, index: u32) -> bool {
+        !std::mem::replace(&mut self.slots[index as usize].queued, true)
+    }
+
+    pub(super) fn unqueue(&mut self, index: u32) {
+        self.slots[index as usize].queued = false;
+    }
+
+    /// Returns true if the deadline is earlier than what the queue holds. A later one needs no entry: when
+    /// the earlier one comes round, the connection is asked again.
+    pub(super) fn note_deadline(&mut self, index: u32, at: Instant) -> bool {
+        let slot = &mut self.slots[index as usize];
+        let earlier = slot.deadline.is_none_or(|known| at < known);
+        if earlier {
+            slot.deadline = Some(at);
+        }
+        earlier
+    }
+
+    pub(super) fn forget_deadline(&mut self, index: u32, at: Instant) {
+        if let Some(slot) = self.slots.get_mut(index as usize)
+            && slot.deadline == Some(at)
+        {
+            slot.deadline = None;
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}

@@ -1,0 +1,5 @@
+//! The virtual-time world: hosts and the paths between them, run as fast as the processor can, the same to
+//! the bit every time.
+
+pub mod pair;
+pub mod rng;
