@@ -405,8 +405,11 @@ impl Recovery {
         let ssthresh = self.cc.ssthresh;
         match self.answers.timeout.on_ack(&view_of(&self.cc, &self.profile, path), ack) {
             Afterwards::Nothing => {}
-            Afterwards::GoBack { cwnd, why } => {
+            Afterwards::GoBack { cwnd, head_sent, why } => {
                 path.flight.rewind();
+                if head_sent {
+                    path.flight.skip_head();
+                }
                 self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, why);
             }
             Afterwards::SendNew { cwnd, why } => {
@@ -462,6 +465,10 @@ impl Recovery {
 
     fn deflate(&mut self, path: &Path<'_>, ack: &Ack, deflation: PartialAckDeflation) {
         match deflation {
+            PartialAckDeflation::InflationOnly => {
+                let acked = view_of(&self.cc, &self.profile, path).segments(ack.acked);
+                self.cc.inflation = (self.cc.inflation - (acked - 1.0).max(0.0)).max(0.0);
+            }
             PartialAckDeflation::All => self.cc.inflation = 0.0,
             PartialAckDeflation::Rfc6582 => {
                 let acked = view_of(&self.cc, &self.profile, path).segments(ack.acked);
@@ -576,7 +583,8 @@ impl Recovery {
                 }
                 self.cc.inflation = inflation;
                 self.enter(path, Phase::Recovery, Entered::ByDuplicates, Question::Repair, name);
-                if !self.profile.recovery.keep_pass_in_recovery {
+                // A scoreboard's marks say more than an unfinished pass.
+                if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.needs_sack() {
                     path.flight.resume_at_max();
                 }
                 path.flight.mark_head_lost();

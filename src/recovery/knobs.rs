@@ -110,6 +110,9 @@ pub enum PartialAckTimer {
 pub enum PartialAckDeflation {
     /// By the amount acknowledged, plus one segment (RFC 6582 §3.2 step 3).
     Rfc6582,
+    /// By the amount acknowledged less one segment, never below zero; the window itself stays (Linux, which
+    /// counts duplicate ACKs as SACKed segments instead of inflating).
+    InflationOnly,
     /// The whole inflation is dropped (ns-2 without partial_window_deflation_).
     All,
 }
@@ -180,6 +183,8 @@ pub struct Knobs {
     pub forget_sacks_at_timeout: bool,
     /// Duplicate ACKs counted before a timeout still count after it (ns-2 Tahoe).
     pub dupacks_survive_timeout: bool,
+    /// cwnd when F-RTO finds after two new segments that the timeout was real (RFC 5682 §2.1 step 3a: at most 3).
+    pub frto_window: f64,
     pub dup_thresh: u32,
     pub limited_transmit: bool,
     /// cwnd returns to the restart window after an idle RTO (RFC 5681 §4.1).
@@ -217,6 +222,7 @@ impl Knobs {
             sack_dialect: SackDialect::Rfc6675,
             forget_sacks_at_timeout: true,
             dupacks_survive_timeout: false,
+            frto_window: 3.0,
             dup_thresh: 3,
             limited_transmit: false,
             restart_after_idle: true,

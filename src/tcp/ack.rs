@@ -99,7 +99,12 @@ impl Connection {
     }
 
     /// The time since the echoed value was ours, if that can be true of a segment covered by this ACK.
-    fn rtt_from_echo(&self, now: Instant, ecr: u32, head_sent: Option<Instant>) -> Option<Duration> {
+    pub(super) fn rtt_from_echo(
+        &self,
+        now: Instant,
+        ecr: u32,
+        head_sent: Option<Instant>,
+    ) -> Option<Duration> {
         let ticks = self.ts_now(now).wrapping_sub(ecr);
         let rtt = self.profile.ts_tick * u64::from(ticks);
         let longest = now - head_sent? + self.profile.ts_tick;

@@ -457,6 +457,14 @@ impl Flight {
         self.passed_bytes = 0;
     }
 
+    /// After a rewind: the first segment is on its way already.
+    pub fn skip_head(&mut self) {
+        if !self.segments.is_empty() {
+            self.set_fate(0, Fate::Resent);
+            self.advance_pass(1);
+        }
+    }
+
     /// SND.NXT = SND.MAX: what waited to be sent again is taken to be on its way after all.
     pub fn resume_at_max(&mut self) {
         for index in 0..self.segments.len() {

@@ -356,11 +356,18 @@ impl Connection {
         if !self.rtt.style().backoff_outlives_handshake() {
             self.rtt.clear_backoff();
         }
-        if let Some((sent_at, 1)) = sent
-            && self.profile.time_handshake
-        {
-            let ecr = segment.options.timestamps.map(|ts| ts.ecr);
-            self.sample_rtt(now, sent_at, ecr);
+        let ecr = segment.options.timestamps.map(|ts| ts.ecr);
+        match sent {
+            Some((sent_at, 1)) if self.profile.time_handshake => self.sample_rtt(now, sent_at, ecr),
+            Some((first_sent, 2..)) if self.ts_enabled => {
+                if let Some(rtt) = ecr.and_then(|ecr| self.rtt_from_echo(now, ecr, Some(first_sent))) {
+                    self.sample_rtt(now, now - rtt, ecr);
+                }
+            }
+            _ => {}
+        }
+        if self.syn_was_lost {
+            self.rtt.fall_back_after_lost_syn();
         }
         if !segment.flags.contains(Flags::SYN) {
             self.update_window(segment, 1, 1);

@@ -182,6 +182,8 @@ impl Profile {
                 decrease_from: DecreaseFrom::Cwnd,
                 beta: 0.7,
                 rounding: Rounding::Whole,
+                initial_window: InitialWindow::Segments(10),
+                partial_ack_deflation: PartialAckDeflation::InflationOnly,
                 exit_window: ExitWindow::Ssthresh,
                 limited_transmit: true,
                 restart_after_idle: false,
@@ -258,6 +260,7 @@ impl Profile {
                 sack_dialect: SackDialect::Pipe1996,
                 restart_after_idle: false,
                 recovery_burst: Some(2),
+                frto_window: 2.0,
                 ..Knobs::rfc()
             },
             ..Self::default()

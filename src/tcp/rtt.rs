@@ -253,6 +253,13 @@ impl RttEstimator {
         }
     }
 
+    /// RFC 6298 (5.7): the SYN was lost and gave no sample, so data starts with three seconds.
+    pub fn fall_back_after_lost_syn(&mut self) {
+        if self.samples == 0 && !matches!(self.style, TimerStyle::Ns2 { .. }) {
+            self.base = self.base.max(Duration::from_secs(3));
+        }
+    }
+
     pub fn clear_backoff(&mut self) {
         self.backoff = 0;
     }

@@ -54,7 +54,11 @@ impl Timeout for Frto {
             Step::Idle => Afterwards::Nothing,
             Step::Retransmitted if !advances => {
                 self.step = Step::Idle;
-                Afterwards::GoBack { cwnd: view.knobs.loss_window, why: "F-RTO step 2a: a duplicate ACK" }
+                Afterwards::GoBack {
+                    cwnd: view.knobs.loss_window,
+                    head_sent: true,
+                    why: "F-RTO step 2a: a duplicate ACK",
+                }
             }
             // Step 2a: the retransmission completed the window; nothing can be learnt.
             Step::Retransmitted if all_acked => {
@@ -68,7 +72,11 @@ impl Timeout for Frto {
             }
             Step::SentNew if !advances => {
                 self.step = Step::Idle;
-                Afterwards::GoBack { cwnd: 3.0, why: "F-RTO step 3a: a duplicate ACK" }
+                Afterwards::GoBack {
+                    cwnd: view.knobs.frto_window,
+                    head_sent: false,
+                    why: "F-RTO step 3a: a duplicate ACK",
+                }
             }
             Step::SentNew => {
                 self.step = Step::Idle;

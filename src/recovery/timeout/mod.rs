@@ -25,6 +25,8 @@ pub enum Afterwards {
     /// It was real: go back over the window with this cwnd.
     GoBack {
         cwnd: f64,
+        /// The first segment was sent again already and is not to be sent twice.
+        head_sent: bool,
         why: &'static str,
     },
     /// Not decided yet: send new segments instead of old ones, up to this cwnd.

@@ -38,7 +38,10 @@ fn check(flight: &Flight) {
     assert_eq!(flight.lost(), sum(&[Fate::Lost, Fate::Resent]));
     assert_eq!(flight.resent(), sum(&[Fate::Resent]));
     assert_eq!(flight.pipe(), sum(&[Fate::InFlight, Fate::Resent]));
-    assert_eq!(flight.first_lost().map(|s| s.start), flight.iter().find(|s| s.fate == Fate::Lost).map(|s| s.start));
+    assert_eq!(
+        flight.first_lost().map(|s| s.start),
+        flight.iter().find(|s| s.fate == Fate::Lost).map(|s| s.start)
+    );
     let passed: Vec<&Sent> = flight.iter().filter(|s| s.start < flight.nxt()).collect();
     assert_eq!(flight.passed().segments, passed.len() as u64);
     assert_eq!(flight.passed().bytes, passed.iter().map(|s| s.len()).sum::<u64>());

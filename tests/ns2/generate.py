@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Random loss patterns for the ns-2 comparison: draws scenarios, lets ref_ns2.py play ns-2's sender on them, and prints
+vectors in the format of this directory (README.md).
+
+  generate.py REF_NS2 [--seed N] [--count N] > random.jsonl
+
+The same seed gives the same file. Every sender gets the same number of scenarios."""
+import argparse, importlib.util, json, random
+
+# Name of a path -> hops from the sender on (bit/s, seconds), segment on the wire with headers counted or not.
+PATHS = {
+    "M": dict(forward=[[10000000, 0.01], [1000000, 0.04]], payload=960),
+    "A": dict(forward=[[1000000, 0.005], [1000000, 0.005], [128000, 0.025]], payload=512),
+}
+SENDERS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno", "sack": "Sack1"}
+DURATION = 100
+# Where in a tick ns-2's clock starts (facts of its random number generator): phase = tick * PHASE.
+PHASE = 1193744747 / 2147483647.0
+# What a vector does not say.
+DEFAULTS = dict(
+    stop=DURATION, flow=0, host="n0", start=0, initial_window_after_syn_loss=1, careful="on", syn=False, delay_growth=False,
+    exit_recovery_fix=False, max_burst=0, fast_retransmit=True, frto=False, timestamps=False,
+    max_rto=64, initial_rto=6, min_rto_before_backoff=True, impatient=False, partial_window_deflation=False, sack=False,
+    rfc2581_immediate_ack=True, syn_immediate_ack=True, loss_point="far-end", limited_transmit=False, precision_reduce=True,
+    initial_window=1, delayed_ack=None, ack_drops=[],
+)
+
+
+def set_line(name):
+    """The line that says what the vectors of one path have in common."""
+    path = PATHS[name]
+    hops = [hop + ["unlimited"] for hop in path["forward"]]
+    payload = path["payload"]
+    return dict(
+        set=name, **DEFAULTS, forward=hops, reverse=hops[::-1], payload=payload, first_bytes=payload, data_bytes=payload,
+        loss_hop=len(hops) - 1,
+    )
+
+
+def draw(rng, sender):
+    """The settings of one scenario, in this directory's keys."""
+    name = rng.choice("MA")
+    path = PATHS[name]
+    syn = rng.random() < 0.5
+    headers = 40 * rng.randint(0, 1)
+    hops = [hop + ["unlimited"] for hop in path["forward"]]
+    scenario = dict(
+        set=name,
+        sender=sender,
+        segments=rng.randint(40, 70),
+        window=rng.choice([3, 4, 6, 8, 12, 16, 20, 30]),
+        initial_window=rng.choice([1, 2, 4]),
+        syn=syn,
+        delay_growth=syn,
+        limited_transmit=rng.random() < 0.5,
+        precision_reduce=rng.random() < 0.75,
+        tick=rng.choice([0.01, 0.1, 0.5]),
+        min_rto=rng.choice([0, 0.2, 1]),
+        sack=sender == "sack",
+        delayed_ack=rng.choice([None, 0.1, 0.2]),
+        forward=hops,
+        reverse=hops[::-1],
+        payload=path["payload"],
+        first_bytes=40 if syn else path["payload"],
+        data_bytes=path["payload"] + headers,
+        loss_hop=len(hops) - 1,
+    )
+    scenario["tick_phase"] = float("%.12g" % (scenario["tick"] * PHASE))
+    if sender == "newreno":
+        scenario["impatient"] = rng.random() < 0.5
+        scenario["partial_window_deflation"] = rng.random() < 0.5
+    return scenario
+
+
+def simulate(ref, scenario, drops, ack_drops):
+    hops = scenario["forward"]
+    unit = lambda bits: "%gkb" % (bits / 1e3)
+    wired, lossy = hops[0], hops[-1]
+    config = dict(
+        wbw=unit(wired[0]), wdelay="%gms" % (wired[1] * 1e3), abw=unit(lossy[0]), adelay="%gms" % (lossy[1] * 1e3),
+        linkhops=len(hops), mss=scenario["payload"], hdr=int(scenario["data_bytes"] > scenario["payload"]),
+        wnd=scenario["window"], iw=scenario["initial_window"], syn=int(scenario["syn"]), dg=int(scenario["delay_growth"]),
+        singledup=int(scenario["limited_transmit"]), prec=int(scenario["precision_reduce"]), tick=scenario["tick"],
+        minrto=scenario["min_rto"], delack=scenario["delayed_ack"] or 0, newreno1=int(scenario.get("impatient", False)),
+        pwd=int(scenario.get("partial_window_deflation", False)),
+    )
+    return ref.simulate(SENDERS[scenario["sender"]], config, drops, ack_drops, scenario["segments"], DURATION, u0=PHASE)
+
+
+def transmissions(log):
+    return [(time, segment) for time, event, segment in log if event in "SR"]
+
+
+def draw_losses(rng, ref, scenario):
+    """Indices of lost segments and ACKs, found step by step: what is lost next depends on what was sent."""
+    drops, ack_drops = set(), set()
+    for _ in range(rng.randint(1, 7)):
+        sent = transmissions(simulate(ref, scenario, drops, ack_drops))
+        again = [k for k, (_, segment) in enumerate(sent) if segment in {s for _, s in sent[:k]} and k not in drops]
+        kind = rng.choice(["one", "burst", "scattered", "again", "ack", "acks"])
+        # Losses at the start meet rules of their own.
+        at = rng.randrange(len(sent) if rng.random() < 0.8 else 6)
+        if kind == "one":
+            drops.add(at)
+        elif kind == "burst":
+            drops.update(range(at, at + rng.randint(2, 10)))
+        elif kind == "scattered":
+            drops.update(k for k in range(at, at + 20) if rng.random() < 0.25)
+        elif kind == "again" and again:
+            drops.add(rng.choice(again))
+        elif kind == "ack":
+            ack_drops.add(at)
+        elif kind == "acks":
+            ack_drops.update(range(at, at + rng.randint(2, 6)))
+    return drops, ack_drops
+
+
+def named(sent, drops):
+    """Loss indices as SEGMENT#NTH: the path keeps the order, so the k-th sent is the k-th to be lost or not."""
+    count, names = {}, []
+    for k, (_, segment) in enumerate(sent):
+        count[segment] = count.get(segment, 0) + 1
+        if k in drops:
+            names.append("%d#%d" % (segment, count[segment]))
+    return " ".join(names)
+
+
+def compact(sent):
+    groups = []  # [microseconds, first, last]
+    for time, segment in sent:
+        micros = round(time * 1e6)
+        if groups and groups[-1][0] == micros and groups[-1][2] + 1 == segment:
+            groups[-1][2] = segment
+        else:
+            groups.append([micros, segment, segment])
+    deltas = [(g[0] - (groups[i - 1][0] if i else 0), g[1], g[2]) for i, g in enumerate(groups)]
+    words, i = [], 0
+    while i < len(deltas):
+        delta, first, last = deltas[i]
+        length, times = last - first + 1, 1
+        while deltas[i + times : i + times + 1] == [(delta, first + times * length, last + times * length)]:
+            times += 1
+        words.append("%d:%d" % (delta, first) + ("-%d" % last if last > first else "") + ("*%d" % times if times > 1 else ""))
+        i += times
+    return " ".join(words)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ref_ns2")
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--count", type=int, default=200)
+    options = parser.parse_args()
+    spec = importlib.util.spec_from_file_location("ref_ns2", options.ref_ns2)
+    ref = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(ref)
+
+    show = lambda value: print(json.dumps(value, separators=(",", ":")))
+    sets = {name: set_line(name) for name in PATHS}
+    for line in sets.values():
+        show(line)
+    rng = random.Random(options.seed)
+    for index in range(options.count):
+        sender = list(SENDERS)[index % len(SENDERS)]
+        scenario = draw(rng, sender)
+        drops, ack_drops = draw_losses(rng, ref, scenario)
+        sent = transmissions(simulate(ref, scenario, drops, ack_drops))
+        losses = dict(drops=named(sent, drops), ack_drops=sorted(ack_drops))
+        defaults = sets[scenario["set"]]
+        own = {k: v for k, v in {**scenario, **losses}.items() if k == "set" or k not in defaults or defaults[k] != v}
+        show(dict(name="%03d_%s" % (index, sender), **own, tx=compact(sent)))
+
+
+if __name__ == "__main__":
+    main()

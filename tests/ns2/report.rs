@@ -1,0 +1,64 @@
+//! Two transmission orders compared, and shown around their first difference.
+
+use std::fmt::Write;
+
+use crate::vector::Flow;
+use crate::world::Log;
+
+/// A sender that models ns-2's ticks reaches this; one more or less in an RTT sample is a whole tick.
+const TOLERANCE: f64 = 20e-6;
+
+const BEFORE: usize = 8;
+const AFTER: usize = 12;
+
+/// The order must be the same, and then the times.
+pub(crate) fn compare(flow: &Flow, log: &Log) -> Result<(), String> {
+    if let Some(fault) = &log.fault {
+        return Err(format!("flow {}: {fault}\n{}", flow.flow, around(flow, log, log.tx.len())));
+    }
+    let recorded = &flow.tx.0;
+    let pairs = recorded.iter().zip(&log.tx);
+    if let Some(index) = pairs.clone().position(|(&(_, number), (_, ours))| number != ours.number) {
+        return Err(format!(
+            "flow {}: another order from transmission {index}\n{}",
+            flow.flow,
+            around(flow, log, index)
+        ));
+    }
+    if recorded.len() != log.tx.len() {
+        let what = format!("{} transmissions instead of {}", log.tx.len(), recorded.len());
+        let index = recorded.len().min(log.tx.len());
+        return Err(format!("flow {}: {what}\n{}", flow.flow, around(flow, log, index)));
+    }
+    if let Some(index) =
+        pairs.clone().position(|(&(micros, _), (at, _))| (at - micros as f64 / 1e6).abs() > TOLERANCE)
+    {
+        return Err(format!(
+            "flow {}: same order, another time at transmission {index}\n{}",
+            flow.flow,
+            around(flow, log, index)
+        ));
+    }
+    Ok(())
+}
+
+fn around(flow: &Flow, log: &Log, index: usize) -> String {
+    let mut text = format!("{:>5}  {:>11} {:>5}   {:>11} {:>5}\n", "", "ns-2", "", "airtcp", "");
+    let mut shown_until = log.tx.get(index.saturating_sub(BEFORE)).map_or(0.0, |(at, _)| *at);
+    let count = flow.tx.0.len().max(log.tx.len());
+    for i in index.saturating_sub(BEFORE)..count.min(index + AFTER) {
+        if let Some((at, _)) = log.tx.get(i) {
+            for (arrived, ack) in log.arrivals.iter().filter(|(t, _)| *t > shown_until && t <= at) {
+                _ = writeln!(text, "{:>27} {arrived:>11.6}   ACK of {ack}", "");
+            }
+            shown_until = *at;
+        }
+        let theirs =
+            flow.tx.0.get(i).map_or(String::new(), |&(t, n)| format!("{:.6} {n:>5}", t as f64 / 1e6));
+        let ours =
+            log.tx.get(i).map_or(String::new(), |(t, s)| format!("{t:.6} {:>5}   {}", s.number, s.note));
+        let mark = if i == index { ">" } else { " " };
+        _ = writeln!(text, "{mark}{i:>4}  {theirs:>17}   {ours:>17}");
+    }
+    text
+}

@@ -1,0 +1,89 @@
+//! A scenario's settings as a profile and a recipe of ours.
+
+use airlink::time::Duration;
+use airtcp::recovery::Recipe;
+use airtcp::recovery::knobs::{
+    self, ExitWindow, InitialWindow, PartialAckDeflation, PartialAckTimer, Rounding,
+};
+use airtcp::tcp::rtt::{RtoLimits, TimerStyle};
+use airtcp::tcp::{Connection, Profile};
+
+use crate::vector::{Careful, Flow, SenderKind};
+
+pub(crate) fn profile(flow: &Flow) -> Profile {
+    let mut profile = Profile::ns2();
+    // Without a SYN in the scenario, the handshake takes no time and says nothing.
+    profile.time_handshake = flow.syn;
+    profile.timestamps = flow.timestamps;
+    profile.timer.style = TimerStyle::Ns2 {
+        tick: Duration::from_secs_f64(flow.tick),
+        phase: Duration::from_secs_f64(flow.tick_phase),
+        min_before_backoff: flow.min_rto_before_backoff,
+    };
+    profile.timer.limits = RtoLimits {
+        min: Duration::from_secs_f64(flow.min_rto),
+        max: Duration::from_secs_f64(flow.max_rto),
+        initial: Duration::from_secs_f64(flow.initial_rto),
+    };
+
+    let recovery = &mut profile.recovery;
+    // Without delay_growth_ the ACK of segment 0, our SYN, opens the window like any other.
+    let grown = u32::from(flow.syn && !flow.delay_growth);
+    recovery.initial_window = InitialWindow::Segments(flow.initial_window + grown);
+    recovery.window_after_lost_syn = Some(f64::from(flow.initial_window_after_syn_loss));
+    recovery.rounding = if flow.precision_reduce { Rounding::WholeSsthresh } else { Rounding::Whole };
+    recovery.careful = match flow.careful {
+        Careful::Off => knobs::Careful::No,
+        Careful::On => knobs::Careful::Yes,
+        Careful::Less => knobs::Careful::Less,
+        Careful::AckHeuristic => knobs::Careful::AckHeuristic { segments: 3 },
+        Careful::TimestampHeuristic => knobs::Careful::TimestampHeuristic,
+    };
+    recovery.careless_until = Some(u32::from(!flow.syn));
+    recovery.partial_ack_timer =
+        if flow.impatient { PartialAckTimer::Impatient } else { PartialAckTimer::SlowButSteady };
+    recovery.partial_ack_deflation =
+        if flow.partial_window_deflation { PartialAckDeflation::Rfc6582 } else { PartialAckDeflation::All };
+    recovery.exit_window = if flow.exit_recovery_fix { ExitWindow::Outstanding } else { ExitWindow::Keep };
+    recovery.max_burst = (flow.max_burst > 0).then_some(flow.max_burst);
+    if !flow.fast_retransmit {
+        recovery.dup_thresh = u32::MAX;
+    }
+    profile
+}
+
+pub(crate) fn recipe(flow: &Flow) -> Result<Recipe, String> {
+    let mut name = match flow.sender {
+        // RFC 793 has no fast retransmit; with slow start added it is a Tahoe without one.
+        SenderKind::Tahoe | SenderKind::Rfc793 => "tahoe",
+        SenderKind::Reno => "reno",
+        SenderKind::Newreno => "newreno",
+        SenderKind::Sack => "sack",
+    }
+    .to_owned();
+    if flow.limited_transmit {
+        name += "+limited-transmit";
+    }
+    if flow.frto {
+        name += "+frto";
+    }
+    name.parse().map_err(|error| format!("recipe {name}: {error}"))
+}
+
+/// A sender's state in one line.
+pub(crate) fn note(connection: &Connection) -> String {
+    let cc = connection.recovery().congestion();
+    let rtt = connection.rtt();
+    format!(
+        "{:?} cwnd {:.3} ssthresh {} inflation {} dupacks {} RTO {:?} SRTT {:?} RTTVAR {:?} backoff {}",
+        cc.phase,
+        cc.cwnd,
+        cc.ssthresh,
+        cc.inflation,
+        cc.dupacks,
+        rtt.rto().get(),
+        rtt.srtt().unwrap_or_default(),
+        rtt.rttvar(),
+        rtt.backoff(),
+    )
+}
