@@ -1,0 +1,102 @@
+//! The path without a TCP: what a write into a device costs, and a copy from one device to another.
+
+use std::net::SocketAddrV4;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use airlink::reactor::Clock;
+use airlink::tun::{Tun, TunConfig};
+use anyhow::Context;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, connect, send, setsockopt, socket, sockopt,
+};
+
+use crate::lab::{Lab, MTU, NOWHERE};
+use crate::meter::{Count, Meter, Plan, Sample};
+use crate::packet::{ACK, Segment, timestamps};
+
+/// Payload of a full segment with timestamps. The others count so too, that the numbers compare.
+pub(crate) const MSS: usize = MTU as usize - 40 - 12;
+const BATCH: usize = 64;
+
+/// Writes full packets to a kernel that drops them.
+pub(crate) fn write(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+    let lab = Lab::new(clock)?;
+    let mut segment = Segment::new(NOWHERE, 0, ACK, &timestamps(0), &[0; MSS]);
+    let packet = segment.stamped(0, 0);
+    let mut meter = Meter::start(clock, plan);
+    let mut packets = 0;
+    while meter.tick(|| count(packets)) {
+        for _ in 0..BATCH {
+            lab.tun.send(packet).context("writing into the device")?;
+        }
+        packets += BATCH as u64;
+    }
+    meter.sample().context("the run is over")
+}
+
+/// One thread copies from a device whose kernel sends as fast as it can to one whose kernel drops.
+pub(crate) fn copy(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+    let mut from = Lab::new(clock)?;
+    let to = Lab::new(clock)?;
+    // What is sent nowhere leaves by the first device.
+    let source = Tun::open(&TunConfig {
+        namespace: Some(from.namespace.path().to_path_buf()),
+        routes: vec!["10.99.0.0/16".parse()?],
+        ..TunConfig::default()
+    })?;
+    let blaster = from.namespace.enter(blaster_socket)??;
+    from.watch(&source)?;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| blast(&blaster, &stop));
+        let sample = copy_until_done(clock, plan, &mut from, &source, &to.tun);
+        stop.store(true, Ordering::Relaxed);
+        sample
+    })
+}
+
+fn copy_until_done(
+    clock: Clock,
+    plan: Plan,
+    from: &mut Lab,
+    source: &Tun,
+    to: &Tun,
+) -> anyhow::Result<Sample> {
+    let mut meter = Meter::start(clock, plan);
+    let mut buffer = [0; MTU as usize];
+    let mut packets = 0;
+    while meter.tick(|| count(packets)) {
+        let mut idle = true;
+        for _ in 0..BATCH {
+            let Some(len) = source.recv(&mut buffer)? else { break };
+            to.send(&buffer[..len])?;
+            packets += 1;
+            idle = false;
+        }
+        if idle {
+            from.wait(meter.deadline())?;
+        }
+    }
+    meter.sample().context("the run is over")
+}
+
+fn count(packets: u64) -> Count {
+    Count { packets, payload: packets * MSS as u64, sent_again: None }
+}
+
+fn blaster_socket() -> nix::Result<OwnedFd> {
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    connect(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(NOWHERE, 9)))?;
+    // One call hands over many packets: otherwise the blaster would be the slower thread.
+    setsockopt(&socket, sockopt::UdpGsoSegment, &(i32::from(MTU) - 28))?;
+    Ok(socket)
+}
+
+fn blast(socket: &OwnedFd, stop: &AtomicBool) {
+    let datagrams = vec![0; (usize::from(MTU) - 28) * 40];
+    while !stop.load(Ordering::Relaxed) {
+        // A full queue drops, which is not an error to stop for.
+        let _ = send(socket.as_raw_fd(), &datagrams, MsgFlags::empty());
+    }
+}

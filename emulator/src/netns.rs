@@ -1,0 +1,315 @@
+//! Network namespaces that leave nothing behind.
+//!
+//! A namespace is bind-mounted under /run/netns, so `ip netns exec NAME tcpdump …` works for a person. Its name
+//! carries the pid of the process that owns it: what a killed process left is found by the next `sweep`.
+
+#![expect(clippy::disallowed_methods, reason = "removing a namespace gives its processes a moment to end")]
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::Pid;
+
+use crate::tun;
+
+/// Where iproute2 looks for named namespaces.
+const RUN_NETNS: &str = "/run/netns";
+const PREFIX: &str = "airtcp-";
+
+#[derive(Debug, thiserror::Error)]
+pub enum NamespaceError {
+    #[error("there is no network namespace {}: make it with `ip netns add NAME`, or give the path of one, such as /proc/PID/ns/net", .0.display())]
+    NotFound(PathBuf),
+    #[error("not allowed to {what}: run as root, or inside `unshare --user --map-root-user --net --mount`")]
+    NotPermitted { what: String },
+    #[error("{} is not a network namespace", .0.display())]
+    NotANamespace(PathBuf),
+    #[error("cannot {what}: {source}")]
+    Failed { what: String, source: io::Error },
+}
+
+impl NamespaceError {
+    fn new(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let (what, source) = (what.into(), source.into());
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NotPermitted { what },
+            _ => Self::Failed { what, source },
+        }
+    }
+}
+
+/// A namespace of our own. It and the processes in it end when this value is dropped.
+#[derive(Debug)]
+pub struct Namespace {
+    name: String,
+    path: PathBuf,
+}
+
+impl Namespace {
+    /// An empty namespace with `lo` up, named `airtcp-PID-N`.
+    pub fn create() -> Result<Self, NamespaceError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = Path::new(RUN_NETNS).join(&name);
+        fs::create_dir_all(RUN_NETNS)
+            .map_err(|source| NamespaceError::new(format!("make {RUN_NETNS}"), source))?;
+        File::create(&path)
+            .map_err(|source| NamespaceError::new(format!("make {}", path.display()), source))?;
+        // From here on the guard removes the file, whatever fails.
+        let namespace = Self { name, path };
+        in_new_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
+            mount(
+                Some("/proc/thread-self/ns/net"),
+                &namespace.path,
+                None::<&str>,
+                MsFlags::MS_BIND,
+                None::<&str>,
+            )
+            .map_err(|errno| {
+                NamespaceError::new(format!("mount a namespace at {}", namespace.path.display()), errno)
+            })?;
+            tun::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))
+        })?;
+        Ok(namespace)
+    }
+
+    /// The name that `ip netns` knows.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs `f` inside. What it opens (sockets, devices) stays inside for good.
+    pub fn enter<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
+        enter(&self.path, f)
+    }
+
+    /// Starts a program inside. It is killed, if it still runs, when the namespace is dropped.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, NamespaceError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        self.enter(|| {
+            // A child inherits the blocked signals of the thread that starts it, and must be able to die of them.
+            SigSet::all().thread_unblock().map_err(io::Error::from)?;
+            command.spawn()
+        })?
+        .map_err(|source| NamespaceError::new(format!("start {program} (is it installed?)"), source))
+    }
+
+    /// Sets a sysctl inside, e.g. `net.ipv4.tcp_sack` to `0`.
+    pub fn sysctl(&self, key: &str, value: &str) -> Result<(), NamespaceError> {
+        let path = Path::new("/proc/sys").join(key.replace('.', "/"));
+        self.enter(|| fs::write(&path, value))?
+            .map_err(|source| NamespaceError::new(format!("set {key} to `{value}`"), source))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.path) {
+            tracing::warn!(
+                "{} is left behind: {error}; remove it with `ip netns del {}`",
+                self.name,
+                self.name
+            );
+        }
+    }
+}
+
+/// Runs `f` in the namespace with this name under /run/netns, or this path.
+///
+/// It runs in a thread of its own, so the caller stays where it is.
+pub fn enter<T: Send>(name_or_path: &Path, f: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
+    let file = open(name_or_path)?;
+    in_new_thread(|| {
+        setns(&file, CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
+            Errno::EINVAL => NamespaceError::NotANamespace(name_or_path.to_path_buf()),
+            _ => NamespaceError::new(format!("enter {}", name_or_path.display()), errno),
+        })?;
+        Ok(f())
+    })
+}
+
+/// Removes the namespaces of processes that have died, and whatever still runs inside them. Returns their names.
+pub fn sweep() -> Vec<String> {
+    let Ok(entries) = fs::read_dir(RUN_NETNS) else {
+        return Vec::new();
+    };
+    let mut removed = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(owner) = owner(&name) else { continue };
+        if Path::new("/proc").join(owner.to_string()).exists() {
+            continue;
+        }
+        match remove(&entry.path()) {
+            Ok(()) => removed.push(name),
+            Err(error) => tracing::warn!("cannot remove {name}, left by a process that died: {error}"),
+        }
+    }
+    removed
+}
+
+/// The pid in `airtcp-PID-N`.
+fn owner(name: &str) -> Option<u32> {
+    let (pid, number) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    number.parse::<u32>().ok()?;
+    pid.parse().ok()
+}
+
+fn open(name_or_path: &Path) -> Result<File, NamespaceError> {
+    // `join` keeps an absolute path as it is. A bare name is only looked up where `ip netns` keeps them.
+    let path = Path::new(RUN_NETNS).join(name_or_path);
+    File::open(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => NamespaceError::NotFound(name_or_path.to_path_buf()),
+        _ => NamespaceError::new(format!("open {}", path.display()), source),
+    })
+}
+
+/// Namespaces are entered per thread: a thread that ends takes its membership with it.
+fn in_new_thread<T: Send>(f: impl FnOnce() -> Result<T, NamespaceError> + Send) -> Result<T, NamespaceError> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new()
+            .name("netns".to_owned())
+            .spawn_scoped(scope, f)
+            .map_err(|source| NamespaceError::new("start a thread", source))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        // SIGTERM first, so that a tcpdump inside writes out what it has.
+        for _ in 0..20 {
+            let inside = processes_inside(path);
+            if inside.is_empty() {
+                break;
+            }
+            for pid in inside {
+                // It may have ended by itself meanwhile.
+                let _ = kill(pid, signal);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+    match umount2(path, MntFlags::MNT_DETACH) {
+        // Not mounted: a creation that did not get so far.
+        Ok(()) | Err(Errno::EINVAL) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    fs::remove_file(path)
+}
+
+/// Everything that runs in the namespace, except this process.
+fn processes_inside(path: &Path) -> Vec<Pid> {
+    // A namespace is known by device and inode. The file of an unmounted one is a plain file: no process has it.
+    let id = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    let Some(namespace) = id(path) else {
+        return Vec::new();
+    };
+    if id(Path::new("/proc/self/ns/net")) == Some(namespace) {
+        return Vec::new();
+    }
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| *pid as u32 != std::process::id())
+        .filter(|pid| id(&PathBuf::from(format!("/proc/{pid}/ns/net"))) == Some(namespace))
+        .map(Pid::from_raw)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// These tests need root. Skipping them silently would make them tests that cannot fail.
+    fn create() -> Namespace {
+        Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
+    }
+
+    #[test]
+    fn a_namespace_has_its_own_loopback_and_goes_away_with_its_processes() {
+        let namespace = create();
+        let (name, path) = (namespace.name().to_owned(), namespace.path().to_path_buf());
+        let listener = namespace.enter(|| TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
+        let addr = listener.local_addr().unwrap();
+        assert!(namespace.enter(|| TcpStream::connect(addr)).unwrap().is_ok(), "lo is up inside");
+        assert!(TcpStream::connect(addr).is_err(), "and is not the outer one");
+
+        let mut child = namespace.spawn(Command::new("sleep").arg("1000")).unwrap();
+        assert_eq!(processes_inside(&path), [Pid::from_raw(child.id() as i32)]);
+        drop(namespace);
+        assert!(!child.wait().unwrap().success(), "the child was ended");
+        assert!(!path.exists());
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        assert!(!mounts.contains(&name));
+    }
+
+    #[test]
+    fn sysctls_are_set_inside_only() {
+        let namespace = create();
+        let read = || fs::read_to_string("/proc/sys/net/ipv4/tcp_reordering").unwrap();
+        let outside = read();
+        namespace.sysctl("net.ipv4.tcp_reordering", "17").unwrap();
+        assert_eq!(namespace.enter(read).unwrap(), "17\n");
+        assert_eq!(read(), outside);
+        let error = namespace.sysctl("net.ipv4.no_such_knob", "1").unwrap_err();
+        assert!(error.to_string().contains("net.ipv4.no_such_knob"), "{error}");
+    }
+
+    #[test]
+    fn the_sweep_removes_what_a_dead_process_left_and_nothing_else() {
+        let living = create();
+        let mut dead = create();
+        // No process has this pid: the kernel's largest is 2^22.
+        let name = format!("{PREFIX}{}-0", (1 << 22) + std::process::id());
+        let path = Path::new(RUN_NETNS).join(&name);
+        File::create(&path).unwrap();
+        mount(Some(&dead.path), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();
+        umount2(&dead.path, MntFlags::MNT_DETACH).unwrap();
+        fs::remove_file(&dead.path).unwrap();
+        dead.path = path;
+        let mut child = dead.spawn(Command::new("sleep").arg("1000")).unwrap();
+
+        assert!(sweep().contains(&name));
+        assert!(!dead.path.exists() && living.path.exists());
+        assert!(!child.wait().unwrap().success());
+        std::mem::forget(dead);
+    }
+
+    #[test]
+    fn names_that_are_not_ours_have_no_owner() {
+        assert_eq!(owner("airtcp-12-0"), Some(12));
+        for name in ["airtcp-12", "airtcp-x-0", "airtcp-12-x", "other-12-0", "lab"] {
+            assert_eq!(owner(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let missing = enter(Path::new("no-such-namespace"), || ()).unwrap_err();
+        assert!(missing.to_string().contains("ip netns add"), "{missing}");
+        let file = enter(Path::new("/proc/self/status"), || ()).unwrap_err();
+        assert!(matches!(file, NamespaceError::NotANamespace(_)), "{file}");
+    }
+}

@@ -1,0 +1,303 @@
+//! Waiting in real time: one thread, epoll, a timerfd for the deadline and a signalfd for a clean stop.
+//!
+//! An epoll timeout is whole milliseconds and carries the timer slack; a timerfd has neither fault.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::SystemTime;
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockId, clock_gettime};
+
+use crate::time::Instant;
+
+/// CLOCK_MONOTONIC as the machines know it, with the wall time of its zero for captures.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Nanoseconds of CLOCK_MONOTONIC at `Instant::ZERO`.
+    zero: u64,
+    wall_zero: SystemTime,
+}
+
+impl Clock {
+    /// A clock whose zero is now.
+    pub fn start() -> Self {
+        let zero = nanos(ClockId::CLOCK_MONOTONIC);
+        let wall = std::time::Duration::from_nanos(nanos(ClockId::CLOCK_REALTIME));
+        Self { zero, wall_zero: SystemTime::UNIX_EPOCH + wall }
+    }
+
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(nanos(ClockId::CLOCK_MONOTONIC).saturating_sub(self.zero))
+    }
+
+    /// The wall time at `Instant::ZERO`.
+    pub fn wall_zero(&self) -> SystemTime {
+        self.wall_zero
+    }
+
+    fn timespec(&self, at: Instant) -> TimeSpec {
+        TimeSpec::from_duration(std::time::Duration::from_nanos(self.zero.saturating_add(at.as_nanos())))
+    }
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    // Both clocks exist on every Linux.
+    let now = clock_gettime(clock).expect("CLOCK_MONOTONIC and CLOCK_REALTIME can be read");
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+}
+
+/// The caller's name for a registered file descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Token(pub u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    Read,
+    Write,
+    Both,
+}
+
+impl Interest {
+    fn flags(self) -> EpollFlags {
+        match self {
+            Self::Read => EpollFlags::EPOLLIN,
+            Self::Write => EpollFlags::EPOLLOUT,
+            Self::Both => EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A read will not block (it may report an error or the end).
+    Readable(Token),
+    /// A write will not block (it may report an error).
+    Writable(Token),
+    /// The clock has reached the deadline that was given to `wait`.
+    Deadline,
+    /// Somebody asked the program to stop (SIGINT, SIGTERM).
+    Stop,
+}
+
+pub struct Reactor {
+    clock: Clock,
+    epoll: Epoll,
+    timer: TimerFd,
+    armed: Option<Instant>,
+    signals: Option<SignalFd>,
+    tokens: BTreeSet<Token>,
+    buffer: Vec<EpollEvent>,
+    events: Vec<Event>,
+}
+
+// epoll's 64 bits: the caller's tokens are below 2^32.
+const TIMER: u64 = 1 << 32;
+const SIGNALS: u64 = TIMER + 1;
+
+impl Reactor {
+    pub fn new(clock: Clock) -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer =
+            TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
+        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
+        Ok(Self {
+            clock,
+            epoll,
+            timer,
+            armed: None,
+            signals: None,
+            tokens: BTreeSet::new(),
+            buffer: vec![EpollEvent::empty(); 64],
+            events: Vec::new(),
+        })
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Reports `Readable`/`Writable` with `token` as long as the descriptor is ready (level-triggered).
+    ///
+    /// Deregister it before it is closed.
+    pub fn register(&mut self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
+        if !self.tokens.insert(token) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{token:?} is taken")));
+        }
+        self.epoll.add(fd, EpollEvent::new(interest.flags(), u64::from(token.0))).inspect_err(|_| {
+            self.tokens.remove(&token);
+        })?;
+        Ok(())
+    }
+
+    pub fn modify(&mut self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
+        Ok(self.epoll.modify(fd, &mut EpollEvent::new(interest.flags(), u64::from(token.0)))?)
+    }
+
+    pub fn deregister(&mut self, fd: impl AsFd, token: Token) -> io::Result<()> {
+        self.tokens.remove(&token);
+        Ok(self.epoll.delete(fd)?)
+    }
+
+    /// From now on SIGINT and SIGTERM arrive as `Event::Stop` instead of ending the process.
+    ///
+    /// Call it before other threads are started: they inherit the blocked signals, and a thread that did not
+    /// would take the signal and die of it.
+    pub fn catch_stop_signals(&mut self) -> io::Result<()> {
+        if self.signals.is_some() {
+            return Ok(());
+        }
+        let mask = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+        mask.thread_block()?;
+        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        self.epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, SIGNALS))?;
+        self.signals = Some(signals);
+        Ok(())
+    }
+
+    /// Waits until something happens or the clock reaches `deadline`. A deadline that has passed does not wait,
+    /// but what is ready is still reported. May return without an event.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<&[Event]> {
+        let timeout = if deadline.is_some_and(|deadline| deadline <= self.clock.now()) {
+            EpollTimeout::ZERO
+        } else {
+            self.arm(deadline)?;
+            EpollTimeout::NONE
+        };
+        let ready = loop {
+            match self.epoll.wait(&mut self.buffer, timeout) {
+                Ok(ready) => break ready,
+                Err(nix::errno::Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        self.events.clear();
+        for event in &self.buffer[..ready] {
+            match event.data() {
+                TIMER => {
+                    // Only empties the descriptor: the clock decides below whether the deadline has come.
+                    let _ = self.timer.wait();
+                    self.armed = None;
+                }
+                SIGNALS => {
+                    while let Some(Some(_)) = self.signals.as_ref().map(|fd| fd.read_signal()).transpose()? {}
+                    self.events.push(Event::Stop);
+                }
+                token => {
+                    let token = Token(token as u32);
+                    // An error or a hang-up is found by the read or write that it makes ready.
+                    let failed = event.events().intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
+                    let writable = event.events().contains(EpollFlags::EPOLLOUT);
+                    if event.events().contains(EpollFlags::EPOLLIN) || (failed && !writable) {
+                        self.events.push(Event::Readable(token));
+                    }
+                    if writable {
+                        self.events.push(Event::Writable(token));
+                    }
+                }
+            }
+        }
+        if deadline.is_some_and(|deadline| deadline <= self.clock.now()) {
+            self.events.push(Event::Deadline);
+        }
+        Ok(&self.events)
+    }
+
+    fn arm(&mut self, deadline: Option<Instant>) -> io::Result<()> {
+        if self.armed == deadline {
+            return Ok(());
+        }
+        match deadline {
+            Some(at) => self
+                .timer
+                .set(Expiration::OneShot(self.clock.timespec(at)), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?,
+            None => self.timer.unset()?,
+        }
+        self.armed = deadline;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::time::Duration;
+
+    fn reactor() -> Reactor {
+        Reactor::new(Clock::start()).unwrap()
+    }
+
+    #[test]
+    fn a_deadline_is_never_early_and_a_past_one_does_not_wait() {
+        let mut reactor = reactor();
+        let clock = reactor.clock();
+        for _ in 0..20 {
+            let deadline = clock.now() + Duration::from_micros(700);
+            while reactor.wait(Some(deadline)).unwrap().is_empty() {}
+            assert!(clock.now() >= deadline);
+        }
+        assert_eq!(reactor.wait(Some(Instant::ZERO)).unwrap(), [Event::Deadline]);
+    }
+
+    #[test]
+    fn a_later_deadline_replaces_an_earlier_one() {
+        let mut reactor = reactor();
+        let (mut a, b) = UnixStream::pair().unwrap();
+        reactor.register(&b, Token(7), Interest::Read).unwrap();
+        a.write_all(b"x").unwrap();
+        let soon = reactor.clock().now() + Duration::from_millis(5);
+        assert_eq!(reactor.wait(Some(soon)).unwrap(), [Event::Readable(Token(7))]);
+        reactor.deregister(&b, Token(7)).unwrap();
+        let later = soon + Duration::from_millis(10);
+        while reactor.wait(Some(later)).unwrap().is_empty() {}
+        assert!(reactor.clock().now() >= later);
+    }
+
+    #[test]
+    fn readiness_is_level_triggered_and_both_directions_are_told_apart() {
+        let mut reactor = reactor();
+        let (mut a, mut b) = UnixStream::pair().unwrap();
+        reactor.register(&b, Token(1), Interest::Both).unwrap();
+        assert_eq!(reactor.wait(Some(Instant::ZERO)).unwrap(), [Event::Writable(Token(1)), Event::Deadline]);
+        reactor.modify(&b, Token(1), Interest::Read).unwrap();
+        a.write_all(b"x").unwrap();
+        for _ in 0..2 {
+            assert_eq!(reactor.wait(None).unwrap(), [Event::Readable(Token(1))]);
+        }
+        b.read_exact(&mut [0]).unwrap();
+        drop(a);
+        assert_eq!(
+            reactor.wait(None).unwrap(),
+            [Event::Readable(Token(1))],
+            "the end of the stream is readable"
+        );
+    }
+
+    #[test]
+    fn a_token_is_given_once() {
+        let mut reactor = reactor();
+        let (a, b) = UnixStream::pair().unwrap();
+        reactor.register(&a, Token(1), Interest::Read).unwrap();
+        assert_eq!(
+            reactor.register(&b, Token(1), Interest::Read).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
+    }
+
+    #[test]
+    fn a_stop_signal_becomes_an_event() {
+        let mut reactor = reactor();
+        reactor.catch_stop_signals().unwrap();
+        // To this thread only: the other tests' threads have not blocked it.
+        nix::sys::signal::raise(Signal::SIGTERM).unwrap();
+        assert_eq!(reactor.wait(None).unwrap(), [Event::Stop]);
+    }
+}

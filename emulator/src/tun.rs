@@ -1,0 +1,333 @@
+//! TUN devices: whole IP packets in and out of a kernel, in any network namespace.
+
+#![expect(unsafe_code, reason = "a device is opened and configured by ioctl")]
+
+mod interface;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::PathBuf;
+
+use tun_tap::{Iface, Mode};
+
+use crate::netns::{self, NamespaceError};
+use crate::prefix::Prefix;
+use interface::Interface;
+
+pub(crate) use interface::loopback_up;
+
+#[derive(Clone, Debug)]
+pub struct TunConfig {
+    /// Interface name; `%d` lets the kernel choose a number.
+    pub name: String,
+    /// Name under /run/netns, or a path. `None`: where the caller is.
+    pub namespace: Option<PathBuf>,
+    /// Addresses of the kernel's end.
+    pub addrs: Vec<Prefix>,
+    /// What the kernel sends into the device beside the networks of its addresses.
+    pub routes: Vec<Prefix>,
+    pub mtu: u16,
+    /// Packets that the kernel keeps for us while we are not reading. What does not fit it drops.
+    pub queue_len: u32,
+}
+
+impl Default for TunConfig {
+    /// The queue holds what a gigabit brings in the longest pause that a busy machine makes (0.1 s).
+    fn default() -> Self {
+        Self {
+            name: "airtcp%d".to_owned(),
+            namespace: None,
+            addrs: Vec::new(),
+            routes: Vec::new(),
+            mtu: 1500,
+            queue_len: 10_000,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    #[error(
+        "there is no /dev/net/tun: load the driver (`modprobe tun`), or give the container the device (`--device /dev/net/tun`)"
+    )]
+    NoDriver,
+    #[error(
+        "/dev/net/tun may not be opened: run as root, or let root do `chmod 666 /dev/net/tun`, which is the usual mode"
+    )]
+    NodeNotPermitted,
+    #[error(
+        "not allowed to make or configure the device `{name}`: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`"
+    )]
+    NotPermitted { name: String },
+    #[error("the device `{name}` is in use by another program: choose another name or end that program")]
+    Busy { name: String },
+    #[error(
+        "`{name}` exists and is not an ordinary TUN device: choose another name, or remove it with `ip link del {name}`"
+    )]
+    NotATun { name: String },
+    #[error(
+        "`{name}` is not an interface name: 1 to 15 letters, digits, `-`, `_` or `.`, and at most one `%d` for a number"
+    )]
+    BadName { name: String },
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    #[error("cannot {what} of the device `{name}`: {source}")]
+    Configure { name: String, what: String, source: io::Error },
+    #[error("cannot open a device named `{name}`: {source}")]
+    Open { name: String, source: io::Error },
+}
+
+/// An open device. It goes away when this value is dropped.
+#[derive(Debug)]
+pub struct Tun {
+    iface: Iface,
+    namespace: Option<PathBuf>,
+}
+
+impl Tun {
+    /// Opens the device inside its namespace and brings it up, ready and non-blocking.
+    pub fn open(config: &TunConfig) -> Result<Self, DeviceError> {
+        match &config.namespace {
+            // The descriptor stays usable everywhere; only opening and configuring must happen inside.
+            Some(namespace) => netns::enter(namespace, || Self::open_here(config))?,
+            None => Self::open_here(config),
+        }
+    }
+
+    /// Interface name, as chosen by the kernel if it was asked to.
+    pub fn name(&self) -> &str {
+        self.iface.name()
+    }
+
+    /// The next packet that the kernel sends; `None` if there is none now.
+    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        loop {
+            match self.iface.recv(buffer) {
+                Ok(len) => return Ok(Some(len)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Hands the kernel a packet. It has processed it, up to the socket it is for, when this returns.
+    pub fn send(&self, packet: &[u8]) -> io::Result<()> {
+        loop {
+            match self.iface.send(packet) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Packets that the kernel had for us and dropped because its queue was full.
+    pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
+        let read = || interface::transmit_drops(self.name());
+        let drops = match &self.namespace {
+            Some(namespace) => netns::enter(namespace, read)?,
+            None => read(),
+        };
+        drops.map_err(|source| self.configure_error("read the counters", source))
+    }
+
+    fn open_here(config: &TunConfig) -> Result<Self, DeviceError> {
+        if !is_interface_name(&config.name) {
+            return Err(DeviceError::BadName { name: config.name.clone() });
+        }
+        let iface = Iface::without_packet_info(&config.name, Mode::Tun)
+            .map_err(|source| open_error(&config.name, source))?;
+        let tun = Self { iface, namespace: config.namespace.clone() };
+        tun.configure(config).map_err(|(what, source)| tun.configure_error(what, source))?;
+        Ok(tun)
+    }
+
+    fn configure(&self, config: &TunConfig) -> Result<(), (String, io::Error)> {
+        let step = |what: &str| {
+            let what = what.to_owned();
+            move |source: io::Error| (what, source)
+        };
+        self.iface.set_non_blocking().map_err(step("set the mode"))?;
+        // Offloads belong to the device and outlive whoever switched them on: a persistent one may still have them,
+        // and then hands us packets larger than its MTU.
+        interface::no_offloads(self.as_fd()).map_err(step("switch off the offloads"))?;
+        let interface = Interface::by_name(self.name()).map_err(step("find the index"))?;
+        interface.set_mtu(config.mtu).map_err(step(&format!("set the MTU {}", config.mtu)))?;
+        interface.set_queue_len(config.queue_len).map_err(step("set the queue length"))?;
+        if config.namespace.is_some() {
+            let ipv6 = config.addrs.iter().any(|prefix| prefix.addr().is_ipv6());
+            interface.quiet_ipv6(ipv6);
+        }
+        interface.up().map_err(step("set the state up"))?;
+        for prefix in &config.addrs {
+            interface.add_addr(*prefix).map_err(step(&format!("set the address {prefix}")))?;
+        }
+        for prefix in &config.routes {
+            interface.add_route(*prefix).map_err(step(&format!("set the route {prefix}")))?;
+        }
+        Ok(())
+    }
+
+    fn configure_error(&self, what: impl Into<String>, source: io::Error) -> DeviceError {
+        let name = self.name().to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => DeviceError::NotPermitted { name },
+            _ => DeviceError::Configure { name, what: what.into(), source },
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is open as long as `iface`, which the returned lifetime borrows.
+        unsafe { BorrowedFd::borrow_raw(self.iface.as_raw_fd()) }
+    }
+}
+
+/// The kernel's rule (`dev_valid_name`), without the names that confuse a shell.
+fn is_interface_name(name: &str) -> bool {
+    let plain = name.replacen("%d", "0", 1);
+    (1..=15).contains(&name.len())
+        && plain.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && plain != "."
+        && plain != ".."
+}
+
+/// `tun-tap` opens the node and makes the device in one call; which of the two failed shows in the code.
+fn open_error(name: &str, source: io::Error) -> DeviceError {
+    let name = name.to_owned();
+    match source.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => DeviceError::NoDriver,
+        Some(libc::EACCES) => DeviceError::NodeNotPermitted,
+        Some(libc::EPERM) => DeviceError::NotPermitted { name },
+        Some(libc::EBUSY) => DeviceError::Busy { name },
+        Some(libc::EINVAL) => DeviceError::NotATun { name },
+        _ => DeviceError::Open { name, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+    use crate::netns::Namespace;
+
+    fn namespace() -> Namespace {
+        Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
+    }
+
+    fn config(namespace: &Namespace) -> TunConfig {
+        TunConfig {
+            namespace: Some(namespace.name().into()),
+            addrs: vec!["10.7.0.1/24".parse().unwrap(), "fd07::1/64".parse().unwrap()],
+            routes: vec!["10.8.0.0/16".parse().unwrap(), "fd08::/32".parse().unwrap()],
+            ..TunConfig::default()
+        }
+    }
+
+    /// The UDP packets that are waiting, as (IP version, length).
+    fn udp(tun: &Tun) -> Vec<(u8, usize)> {
+        let mut buffer = [0; 2000];
+        let mut packets = Vec::new();
+        while let Some(len) = tun.recv(&mut buffer).unwrap() {
+            let version = buffer[0] >> 4;
+            let protocol = if version == 4 { buffer[9] } else { buffer[6] };
+            if protocol == 17 {
+                packets.push((version, len));
+            }
+        }
+        packets
+    }
+
+    #[test]
+    fn addresses_and_routes_of_both_families_lead_into_the_device() {
+        let namespace = namespace();
+        let tun = Tun::open(&config(&namespace)).unwrap();
+        assert!(tun.name().starts_with("airtcp"));
+        namespace
+            .enter(|| {
+                for (from, to) in [("10.7.0.1:0", "10.7.0.9:9"), ("10.7.0.1:0", "10.8.1.2:9")] {
+                    UdpSocket::bind(from).unwrap().send_to(b"four", to).unwrap();
+                }
+                for (from, to) in [("[fd07::1]:0", "[fd07::9]:9"), ("[fd07::1]:0", "[fd08:0:1::2]:9")] {
+                    UdpSocket::bind(from).unwrap().send_to(b"six", to).unwrap();
+                }
+            })
+            .unwrap();
+        assert_eq!(udp(&tun), [(4, 32), (4, 32), (6, 51), (6, 51)]);
+        assert_eq!(tun.kernel_drops().unwrap(), 0);
+    }
+
+    #[test]
+    fn an_idle_device_is_silent() {
+        let namespace = namespace();
+        let tun = Tun::open(&config(&namespace)).unwrap();
+        let mut reactor = crate::reactor::Reactor::new(crate::reactor::Clock::start()).unwrap();
+        let second = crate::time::Instant::from_secs(1);
+        while reactor.wait(Some(second)).unwrap().is_empty() {}
+        let mut buffer = [0; 2000];
+        let chatter = std::iter::from_fn(|| tun.recv(&mut buffer).unwrap().map(|len| buffer[..len].to_vec()));
+        assert_eq!(chatter.collect::<Vec<_>>(), Vec::<Vec<u8>>::new());
+    }
+
+    #[test]
+    fn drops_of_a_full_queue_are_counted() {
+        let namespace = namespace();
+        let tun = Tun::open(&TunConfig { queue_len: 3, ..config(&namespace) }).unwrap();
+        namespace
+            .enter(|| {
+                let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+                for _ in 0..8 {
+                    socket.send_to(b"four", "10.7.0.9:9").unwrap();
+                }
+            })
+            .unwrap();
+        let kept = udp(&tun).len() as u64;
+        assert!((3..8).contains(&kept), "{kept} were kept");
+        assert_eq!(tun.kernel_drops().unwrap(), 8 - kept);
+    }
+
+    #[test]
+    fn a_packet_for_the_kernel_reaches_its_socket_before_send_returns() {
+        let namespace = namespace();
+        let tun = Tun::open(&config(&namespace)).unwrap();
+        let socket = namespace.enter(|| UdpSocket::bind("10.7.0.1:5678").unwrap()).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        // UDP 10.7.0.2:1234 > 10.7.0.1:5678 without a UDP checksum.
+        let mut packet = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 7, 0, 2, 10, 7, 0, 1];
+        let sum: u32 = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet.extend([0x04, 0xd2, 0x16, 0x2e, 0, 12, 0, 0, 1, 2, 3, 4]);
+        tun.send(&packet).unwrap();
+        let mut buffer = [0; 16];
+        let (len, from) = socket.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], from), (&[1, 2, 3, 4][..], "10.7.0.2:1234".parse().unwrap()));
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let namespace = namespace();
+        let tun = Tun::open(&config(&namespace)).unwrap();
+        let open =
+            |name: &str| Tun::open(&TunConfig { name: name.to_owned(), ..config(&namespace) }).unwrap_err();
+        assert!(matches!(open(tun.name()), DeviceError::Busy { .. }));
+        assert!(matches!(open("lo"), DeviceError::NotATun { .. }));
+        for name in ["", "a/b", "a b", "a-name-too-long-by-one", "%d%d", "%s", ".."] {
+            assert!(matches!(open(name), DeviceError::BadName { .. }), "{name}");
+        }
+        let missing = TunConfig { namespace: Some("no-such-namespace".into()), ..TunConfig::default() };
+        assert!(Tun::open(&missing).unwrap_err().to_string().contains("ip netns add"));
+        let mtu = Tun::open(&TunConfig { mtu: 10, ..config(&namespace) }).unwrap_err();
+        assert!(mtu.to_string().contains("MTU 10"), "{mtu}");
+        assert!(open_error("x", io::Error::from_raw_os_error(libc::ENOENT)).to_string().contains("modprobe"));
+        assert!(
+            open_error("x", io::Error::from_raw_os_error(libc::EACCES)).to_string().contains("chmod 666")
+        );
+        assert!(
+            open_error("x", io::Error::from_raw_os_error(libc::EPERM)).to_string().contains("CAP_NET_ADMIN")
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! Configuration of an interface by ioctl, in the namespace of the calling thread.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+use crate::prefix::Prefix;
+
+mod ioctl {
+    use nix::{ioctl_read_bad, ioctl_write_int, ioctl_write_ptr_bad};
+
+    ioctl_write_int!(tun_set_offload, b'T', 208);
+    ioctl_read_bad!(get_flags, libc::SIOCGIFFLAGS, libc::ifreq);
+    ioctl_write_ptr_bad!(set_flags, libc::SIOCSIFFLAGS, libc::ifreq);
+    ioctl_write_ptr_bad!(set_mtu, libc::SIOCSIFMTU, libc::ifreq);
+    ioctl_write_ptr_bad!(set_queue_len, libc::SIOCSIFTXQLEN, libc::ifreq);
+    ioctl_write_ptr_bad!(set_addr_v4, libc::SIOCSIFADDR, libc::ifreq);
+    ioctl_write_ptr_bad!(set_netmask_v4, libc::SIOCSIFNETMASK, libc::ifreq);
+    ioctl_write_ptr_bad!(set_addr_v6, libc::SIOCSIFADDR, libc::in6_ifreq);
+    ioctl_write_ptr_bad!(add_route_v4, libc::SIOCADDRT, libc::rtentry);
+    ioctl_write_ptr_bad!(add_route_v6, libc::SIOCADDRT, super::In6RtMsg);
+}
+
+/// `struct in6_rtmsg` of linux/ipv6_route.h; libc's has no public fields.
+#[repr(C)]
+struct In6RtMsg {
+    dst: libc::in6_addr,
+    src: libc::in6_addr,
+    gateway: libc::in6_addr,
+    kind: u32,
+    dst_len: u16,
+    src_len: u16,
+    metric: u32,
+    info: libc::c_ulong,
+    flags: u32,
+    ifindex: libc::c_int,
+}
+
+/// Brings the loopback interface of the calling thread's namespace up.
+pub(crate) fn loopback_up() -> io::Result<()> {
+    Interface::by_name("lo")?.up()
+}
+
+/// No checksum, segmentation or other offload: what crosses the device is what crosses a wire.
+pub(super) fn no_offloads(tun: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: TUNSETOFFLOAD takes its flags by value; no memory is passed.
+    unsafe { ioctl::tun_set_offload(tun.as_raw_fd(), 0) }?;
+    Ok(())
+}
+
+/// Packets dropped on their way out of the kernel, from /proc/net/dev of the calling thread's namespace.
+pub(super) fn transmit_drops(name: &str) -> io::Result<u64> {
+    const DROPS: usize = 11;
+    fs::read_to_string("/proc/thread-self/net/dev")?
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))
+        .find_map(|counters| counters.split_ascii_whitespace().nth(DROPS)?.parse().ok())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such interface"))
+}
+
+pub(super) struct Interface {
+    name: String,
+    index: libc::c_int,
+    /// Any socket will do to name the namespace; it stays in the one where it was opened.
+    control: OwnedFd,
+}
+
+impl Interface {
+    pub(super) fn by_name(name: &str) -> io::Result<Self> {
+        let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+        let index = nix::net::if_::if_nametoindex(name)? as libc::c_int;
+        Ok(Self { name: name.to_owned(), index, control })
+    }
+
+    pub(super) fn up(&self) -> io::Result<()> {
+        let mut request = self.request(libc::__c_anonymous_ifr_ifru { ifru_flags: 0 });
+        // SAFETY: an ifreq with a terminated name, and SIOCGIFFLAGS fills in ifru_flags, which is then valid to read.
+        let flags = unsafe {
+            ioctl::get_flags(self.fd(), &mut request)?;
+            request.ifr_ifru.ifru_flags
+        };
+        let flags = flags | libc::IFF_UP as libc::c_short;
+        let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_flags: flags });
+        // SAFETY: an ifreq with a terminated name and the union's flags set, as SIOCSIFFLAGS wants it.
+        unsafe { ioctl::set_flags(self.fd(), &request) }?;
+        Ok(())
+    }
+
+    pub(super) fn set_mtu(&self, mtu: u16) -> io::Result<()> {
+        let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_mtu: i32::from(mtu) });
+        // SAFETY: an ifreq with a terminated name and the union's MTU set, as SIOCSIFMTU wants it.
+        unsafe { ioctl::set_mtu(self.fd(), &request) }?;
+        Ok(())
+    }
+
+    pub(super) fn set_queue_len(&self, packets: u32) -> io::Result<()> {
+        // The kernel's ifr_qlen is the same int of the same union as ifru_metric.
+        let packets = i32::try_from(packets).map_err(io::Error::other)?;
+        let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_metric: packets });
+        // SAFETY: an ifreq with a terminated name and the union's int set, as SIOCSIFTXQLEN wants it.
+        unsafe { ioctl::set_queue_len(self.fd(), &request) }?;
+        Ok(())
+    }
+
+    /// The device must be up: only then does the kernel make the route to the address's network.
+    pub(super) fn add_addr(&self, prefix: Prefix) -> io::Result<()> {
+        match prefix.addr() {
+            IpAddr::V4(addr) => self.add_addr_v4(addr, prefix.bit_len()),
+            IpAddr::V6(addr) => self.add_addr_v6(addr, prefix.bit_len()),
+        }
+    }
+
+    pub(super) fn add_route(&self, prefix: Prefix) -> io::Result<()> {
+        let network = prefix.network();
+        match network.addr() {
+            IpAddr::V4(addr) => self.add_route_v4(addr, network.bit_len()),
+            IpAddr::V6(addr) => self.add_route_v6(addr, network.bit_len()),
+        }
+    }
+
+    /// Keeps the kernel from sending router solicitations and the like: nobody asked for them.
+    ///
+    /// Best effort: without it the device works, only less quietly.
+    pub(super) fn quiet_ipv6(&self, used: bool) {
+        let knobs: &[(&str, &str)] = if used {
+            &[("addr_gen_mode", "1"), ("accept_ra", "0"), ("router_solicitations", "0")]
+        } else {
+            &[("disable_ipv6", "1")]
+        };
+        for (knob, value) in knobs {
+            let path = format!("/proc/sys/net/ipv6/conf/{}/{knob}", self.name);
+            if let Err(error) = fs::write(&path, value) {
+                tracing::debug!("cannot set {path} to {value}: {error}");
+            }
+        }
+    }
+
+    fn add_addr_v4(&self, addr: Ipv4Addr, bit_len: u8) -> io::Result<()> {
+        let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_addr: sockaddr(addr) });
+        let netmask = Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(bit_len)).unwrap_or(0));
+        let mask_request = self.request(libc::__c_anonymous_ifr_ifru { ifru_netmask: sockaddr(netmask) });
+        // SAFETY: ifreqs with a terminated name and an AF_INET address each, as these two want them.
+        unsafe {
+            ioctl::set_addr_v4(self.fd(), &request)?;
+            ioctl::set_netmask_v4(self.fd(), &mask_request)?;
+        }
+        Ok(())
+    }
+
+    fn add_addr_v6(&self, addr: Ipv6Addr, bit_len: u8) -> io::Result<()> {
+        let request = libc::in6_ifreq {
+            ifr6_addr: in6_addr(addr),
+            ifr6_prefixlen: u32::from(bit_len),
+            ifr6_ifindex: self.index,
+        };
+        let control = control_v6()?;
+        // SAFETY: on an AF_INET6 socket SIOCSIFADDR takes an in6_ifreq, and only reads it.
+        unsafe { ioctl::set_addr_v6(control.as_raw_fd(), &request) }?;
+        Ok(())
+    }
+
+    fn add_route_v4(&self, network: Ipv4Addr, bit_len: u8) -> io::Result<()> {
+        let netmask = Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(bit_len)).unwrap_or(0));
+        // An interface name has no NUL (it came from the kernel).
+        let device = CString::new(self.name.as_str()).map_err(io::Error::other)?;
+        // SAFETY: rtentry is plain C data, for which all zeroes are a valid value.
+        let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
+        route.rt_dst = sockaddr(network);
+        route.rt_genmask = sockaddr(netmask);
+        route.rt_flags = libc::RTF_UP;
+        route.rt_dev = device.as_ptr().cast_mut();
+        // SAFETY: SIOCADDRT on an AF_INET socket takes an rtentry; rt_dev points to `device`, which outlives the call.
+        unsafe { ioctl::add_route_v4(self.fd(), &route) }?;
+        Ok(())
+    }
+
+    fn add_route_v6(&self, network: Ipv6Addr, bit_len: u8) -> io::Result<()> {
+        let unspecified = in6_addr(Ipv6Addr::UNSPECIFIED);
+        let route = In6RtMsg {
+            dst: in6_addr(network),
+            src: unspecified,
+            gateway: unspecified,
+            kind: 0,
+            dst_len: u16::from(bit_len),
+            src_len: 0,
+            metric: 1,
+            info: 0,
+            flags: u32::from(libc::RTF_UP),
+            ifindex: self.index,
+        };
+        let control = control_v6()?;
+        // SAFETY: on an AF_INET6 socket SIOCADDRT takes an in6_rtmsg, whose layout In6RtMsg has, and only reads it.
+        unsafe { ioctl::add_route_v6(control.as_raw_fd(), &route) }?;
+        Ok(())
+    }
+
+    fn fd(&self) -> libc::c_int {
+        self.control.as_fd().as_raw_fd()
+    }
+
+    fn request(&self, value: libc::__c_anonymous_ifr_ifru) -> libc::ifreq {
+        let mut request = libc::ifreq { ifr_name: [0; libc::IFNAMSIZ], ifr_ifru: value };
+        // The last byte stays zero: the kernel's own names are shorter than the array.
+        for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(self.name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request
+    }
+}
+
+fn control_v6() -> io::Result<OwnedFd> {
+    Ok(socket(AddressFamily::Inet6, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
+}
+
+/// A `sockaddr_in` without a port, in the shape that ifreq and rtentry hold.
+fn sockaddr(addr: Ipv4Addr) -> libc::sockaddr {
+    let mut sa_data = [0; 14];
+    // Port, then address, in network order: the layout of sockaddr_in after its family.
+    for (to, from) in sa_data[2..6].iter_mut().zip(addr.octets()) {
+        *to = from as libc::c_char;
+    }
+    libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data }
+}
+
+fn in6_addr(addr: Ipv6Addr) -> libc::in6_addr {
+    libc::in6_addr { s6_addr: addr.octets() }
+}
