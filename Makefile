@@ -1,0 +1,63 @@
+# Two commands: `make demo` and `make test`. Everything else is a chore.
+
+PREFIX ?= /usr/local
+CARGO ?= cargo
+# Tests and the demo need root for TUN devices and namespaces; cargo itself does not.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+RUNNER := $(if $(SUDO),--config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]')
+
+.PHONY: demo test bench install uninstall lint doc fmt clean
+
+## A transfer over a TUN to this machine's kernel, with its capture and summary.
+demo:
+	@sh interop/setup.sh build
+	@$(CARGO) build --release --quiet
+	@$(SUDO) sh interop/demo.sh target/release/airtcp
+
+## Everything that proves something, against the real kernel too.
+test:
+	@sh interop/setup.sh test
+	@sh interop/need-root.sh
+	$(CARGO) test --workspace --locked $(RUNNER)
+
+## Whole programs against each other, then what a segment costs in virtual time.
+bench:
+	@sh interop/setup.sh build
+	$(CARGO) build --release --workspace --locked
+	$(SUDO) target/release/airtcp-throughput
+	$(CARGO) bench --locked --bench host
+
+## Both programs, their man pages and shell completions.
+install:
+	@sh interop/setup.sh build
+	$(CARGO) build --release --locked -p airtcp -p airlink
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/airtcp target/release/airlink
+	@for program in airtcp airlink; do \
+	  target/release/$$program man $(DESTDIR)$(PREFIX)/share/man/man1 && \
+	  mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d && \
+	  target/release/$$program completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
+	  target/release/$$program completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
+	  target/release/$$program completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish \
+	  || exit 1; \
+	done
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/airtcp $(DESTDIR)$(PREFIX)/bin/airlink
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/airtcp*.1 $(DESTDIR)$(PREFIX)/share/man/man1/airlink*.1
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/airtcp $(DESTDIR)$(PREFIX)/share/bash-completion/completions/airlink
+	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_airtcp $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_airlink
+	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/airtcp.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/airlink.fish
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+fmt:
+	$(CARGO) fmt --all
+
+clean:
+	$(CARGO) clean

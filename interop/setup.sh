@@ -1,0 +1,53 @@
+#!/bin/sh
+# Installs the Debian packages that building, testing and the demo need, and says which.
+#   interop/setup.sh build|test
+# Works as root or with sudo; when neither is there, it says what is missing and stops.
+set -eu
+
+want=${1:-build}
+missing=
+
+# need COMMAND PACKAGE: the package, if the command is not there.
+need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
+
+need cc gcc
+need make make
+[ -e /usr/include/pcap/pcap.h ] || missing="$missing libpcap-dev"
+need ip iproute2
+need tcpdump tcpdump
+if [ "$want" = test ]; then
+    need socat socat
+    need ping iputils-ping
+    need python3 python3
+fi
+
+if ! command -v cargo >/dev/null 2>&1; then
+    echo "setup: cargo is missing. Install Rust 1.93 or later (https://rustup.rs), then run this again." >&2
+    exit 3
+fi
+rust=$(rustc --version | cut -d' ' -f2)
+if [ "$(printf '%s\n1.93.0\n' "$rust" | sort -V | head -n 1)" != 1.93.0 ]; then
+    echo "setup: Rust $rust is too old: 1.93 or later is needed (rustup update stable)." >&2
+    exit 3
+fi
+
+[ -z "$missing" ] && exit 0
+
+if [ "$(id -u)" = 0 ]; then
+    sudo=
+elif command -v sudo >/dev/null 2>&1; then
+    sudo=sudo
+else
+    echo "setup: missing Debian packages:$missing" >&2
+    echo "setup: neither root nor sudo here; ask an administrator for: apt-get install$missing" >&2
+    exit 3
+fi
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "setup: missing:$missing (package names of Debian; this system has no apt-get, install their like)" >&2
+    exit 3
+fi
+echo "setup: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+$sudo apt-get update -qq
+# shellcheck disable=SC2086 # a list of package names
+$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
