@@ -2,10 +2,13 @@
 //!
 //! * [`tcp`] is one connection, [`host`] many behind one address.
 //! * [`recovery`] holds the algorithms: six questions, one answer each.
+//! * [`driver`] runs a host in real time over a TUN device.
 //!
-//! Everything here is sans-I/O; the drivers are in the commands, the clock and the devices in `airlink`.
+//! Everything else here is sans-I/O; the clock and the devices are in `airlink`.
 
+pub mod driver;
 pub mod host;
 pub mod recovery;
+pub mod script;
 pub mod sim;
 pub mod tcp;

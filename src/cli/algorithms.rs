@@ -1,0 +1,92 @@
+//! `airtcp algorithms`: the catalogue as a table.
+
+use std::io::{self, Write};
+
+use airtcp::recovery::catalogue::{Build, CATALOGUE, Need, Question, Row};
+use clap::Args;
+use serde::Serialize;
+
+use super::decisions;
+
+/// List everything that a recipe can be made of.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Algorithms {
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+A recipe is at most one answer to each question and any options, joined by `+`: sack+limited-transmit+iw=4.
+What it leaves out is answered by the row marked with *.
+
+Example:
+  airtcp algorithms --json | jq -r 'select(.question == \"repair\") | .name'";
+
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    question: &'static str,
+    summary: &'static str,
+    citation: &'static str,
+    ordinary: bool,
+    needs: Vec<&'static str>,
+    number: Option<Range>,
+}
+
+#[derive(Serialize)]
+struct Range {
+    min: f64,
+    max: f64,
+    unit: &'static str,
+}
+
+impl Algorithms {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            for row in CATALOGUE {
+                writeln!(out, "{}", serde_json::to_string(&entry(row))?)?;
+            }
+            return Ok(());
+        }
+        let width = CATALOGUE.iter().map(|row| label(row).len()).max().unwrap_or(0);
+        for (i, question) in Question::ALL.into_iter().enumerate() {
+            let gap = if i > 0 { "\n" } else { "" };
+            writeln!(out, "{gap}{}", question.text())?;
+            for row in CATALOGUE.iter().filter(|row| row.question() == question) {
+                let mark = if row.ordinary { '*' } else { ' ' };
+                writeln!(out, "{mark} {:<width$}  {} ({})", label(row), row.summary, row.citation)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn label(row: &Row) -> String {
+    match row.build {
+        Build::Number { .. } => format!("{}=N", row.name),
+        _ => row.name.to_owned(),
+    }
+}
+
+fn entry(row: &'static Row) -> Entry {
+    let number = match row.build {
+        Build::Number { min, max, unit, .. } => Some(Range { min, max, unit }),
+        _ => None,
+    };
+    let need = |need: &Need| match need {
+        Need::Sack => "SACK",
+        Need::Timestamps => "timestamps",
+    };
+    Entry {
+        name: row.name,
+        question: decisions::name(row.question()),
+        summary: row.summary,
+        citation: row.citation,
+        ordinary: row.ordinary,
+        needs: row.needs.iter().map(need).collect(),
+        number,
+    }
+}

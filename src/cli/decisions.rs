@@ -1,0 +1,118 @@
+//! The decision trace as JSON lines: when, which question, who decided, what, and why.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use airtcp::recovery::attribute::Cause;
+use airtcp::recovery::catalogue::Question;
+use airtcp::recovery::{Decision, Phase, What};
+use anyhow::Context;
+use serde::Serialize;
+
+pub(super) struct DecisionLog(BufWriter<File>);
+
+impl DecisionLog {
+    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self(BufWriter::new(file)))
+    }
+
+    pub(super) fn write(&mut self, decisions: &[Decision]) -> io::Result<()> {
+        for decision in decisions {
+            serde_json::to_writer(&mut self.0, &line(decision))?;
+            self.0.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Offsets count the octets of the stream from the SYN, which is 0; windows are in segments.
+#[derive(Serialize)]
+struct Line {
+    time: f64,
+    question: &'static str,
+    by: &'static str,
+    #[serde(flatten)]
+    what: Details,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "what", rename_all = "lowercase")]
+enum Details {
+    Lost { offset: u64, segments: u64 },
+    Cause { cause: &'static str },
+    Enter { phase: &'static str, recover: u64 },
+    Leave { phase: &'static str },
+    // JSON has no infinity: an arbitrarily high threshold becomes null.
+    Window { cwnd: f64, ssthresh: f64, was_cwnd: f64, was_ssthresh: f64 },
+    Resend { offset: u64 },
+    Timeout { offset: u64 },
+    Resume { offset: u64 },
+    Fallback { to: &'static str },
+}
+
+fn line(decision: &Decision) -> Line {
+    let Decision { at, question, by, what, why } = decision;
+    let details = match *what {
+        What::Lost { offset, segments } => Details::Lost { offset, segments },
+        What::Cause(Cause::Congestion) => Details::Cause { cause: "congestion" },
+        What::Cause(Cause::Wireless) => Details::Cause { cause: "wireless" },
+        What::Enter { phase, recover } => Details::Enter { phase: phase_name(phase), recover },
+        What::Leave { phase } => Details::Leave { phase: phase_name(phase) },
+        What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
+            Details::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
+        }
+        What::Resend { offset } => Details::Resend { offset },
+        What::Timeout { offset } => Details::Timeout { offset },
+        What::Resume { at } => Details::Resume { offset: at },
+        What::Fallback { to } => Details::Fallback { to },
+    };
+    Line { time: at.as_secs_f64(), question: name(*question), by, what: details, why }
+}
+
+pub(super) fn name(question: Question) -> &'static str {
+    match question {
+        Question::Detect => "detect",
+        Question::Attribute => "attribute",
+        Question::Repair => "repair",
+        Question::Window => "window",
+        Question::Timeout => "timeout",
+        Question::Undo => "undo",
+        Question::Option => "option",
+    }
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Open => "open",
+        Phase::Reduced => "reduced",
+        Phase::Recovery => "recovery",
+        Phase::Restarted => "restarted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlink::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_who_did_what_and_why() {
+        let decision = Decision {
+            at: Instant::from_millis(1500),
+            question: Question::Window,
+            by: "aimd",
+            what: What::Window { cwnd: 5.0, ssthresh: 5.0, was_cwnd: 10.0, was_ssthresh: f64::INFINITY },
+            why: "loss",
+        };
+        let expected = r#"{"time":1.5,"question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
+        assert_eq!(serde_json::to_string(&line(&decision)).unwrap(), expected);
+    }
+}

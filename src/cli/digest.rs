@@ -1,0 +1,62 @@
+//! SHA-256 as a receiver and a sender compare it.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+/// A running digest, or none for those who do not want to pay for it.
+pub(super) struct Hasher(Option<Sha256>);
+
+impl Hasher {
+    pub(super) fn new(wanted: bool) -> Self {
+        Self(wanted.then(Sha256::new))
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        if let Some(sha256) = &mut self.0 {
+            sha256.update(bytes);
+        }
+    }
+
+    /// 64 hexadecimal digits.
+    pub(super) fn finish(self) -> Option<String> {
+        let digest = self.0?.finalize();
+        let mut text = String::with_capacity(64);
+        for byte in digest {
+            // Writing into a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        Some(text)
+    }
+}
+
+/// The digest in a receiver's answer: its first word, as `sha256sum` writes it.
+pub(super) fn in_answer(answer: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(answer).ok()?;
+    let word = text.split_ascii_whitespace().next()?;
+    let is_digest = word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_digest.then(|| word.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_of_abc_is_the_one_in_fips_180() {
+        let mut hasher = Hasher::new(true);
+        hasher.update(b"a");
+        hasher.update(b"bc");
+        let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hasher.finish().as_deref(), Some(digest));
+        let answer = format!("{}  -\n", digest.to_uppercase());
+        assert_eq!(in_answer(answer.as_bytes()).as_deref(), Some(digest));
+    }
+
+    #[test]
+    fn other_answers_are_not_digests() {
+        for answer in ["", "\n", "404 Not Found", "ba7816bf", &"g".repeat(64)] {
+            assert_eq!(in_answer(answer.as_bytes()), None, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What goes wrong, as an exit code and one line that says what to do next.
+
+use std::io;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use airlink::driver::DriverError;
+use airlink::netns::NamespaceError;
+use airlink::tun::DeviceError;
+use airtcp::host::{ConnectError, ListenError};
+use airtcp::tcp::Ended;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The command line asks for something that cannot be.
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    Run(String),
+    #[error("{0}")]
+    Environment(String),
+}
+
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    Failure::Usage(message.into()).into()
+}
+
+pub(crate) fn run(message: impl Into<String>) -> anyhow::Error {
+    Failure::Run(message.into()).into()
+}
+
+/// Says on stderr what went wrong.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_closed_pipe(error) {
+        // Whoever read our output has seen enough.
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("airtcp: {error:#}");
+    ExitCode::from(exit_code(error))
+}
+
+pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+    let environment = error.is::<DeviceError>()
+        || error.is::<NamespaceError>()
+        || matches!(error.downcast_ref(), Some(Failure::Environment(_)))
+        || matches!(error.downcast_ref(), Some(DriverError::Device { .. }));
+    let usage = error.is::<ConnectError>()
+        || error.is::<ListenError>()
+        || matches!(error.downcast_ref(), Some(Failure::Usage(_)));
+    match () {
+        () if usage => 2,
+        () if environment => 3,
+        () => 1,
+    }
+}
+
+/// Why a connection did not do what it was for.
+pub(crate) fn ended(why: Ended, remote: SocketAddr, established: bool, acked: u64) -> anyhow::Error {
+    let hint = match (why, established) {
+        (Ended::Refused, _) | (Ended::Reset, false) => {
+            let port = remote.port();
+            format!(": start a receiver there first, for example `airtcp sink {port}`")
+        }
+        (Ended::Reset, true) => {
+            format!(
+                " after {acked} bytes were acknowledged: the receiving program ended early, see its own output"
+            )
+        }
+        (Ended::TimedOut, false) => no_answer_hint().to_owned(),
+        (Ended::TimedOut, true) => format!(" after {acked} bytes were acknowledged: is the path still up?"),
+        (Ended::Unreachable(_), _) => ": check the routes of the device's namespace".to_owned(),
+        (Ended::Aborted, _) => String::new(),
+    };
+    run(format!("{remote}: {why}{hint}"))
+}
+
+pub(crate) fn no_answer_hint() -> &'static str {
+    ": is it an address of the kernel behind the device, or routed by it? `--pcap FILE` shows what was sent"
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

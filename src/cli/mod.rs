@@ -1,0 +1,77 @@
+//! The command line: one file per subcommand, which holds its definition and what it does.
+
+mod algorithms;
+mod completions;
+mod decisions;
+mod digest;
+pub(crate) mod failure;
+mod man;
+mod monitor;
+mod recv;
+mod report;
+mod script;
+mod send;
+mod sink;
+mod source;
+mod station;
+mod store;
+mod units;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// A TCP in user space whose loss recovery is put together from named parts.
+///
+/// It talks over a TUN device to the kernel's own TCP, and to any program on top of that.
+#[derive(Debug, Parser)]
+#[command(name = "airtcp", version, max_term_width = 110, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Send(send::Send),
+    Recv(recv::Recv),
+    Sink(sink::Sink),
+    Algorithms(algorithms::Algorithms),
+    Script(script::Script),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+const AFTER_HELP: &str = "\
+Example (as root): a receiver on the kernel's TCP in a namespace, and a NewReno sender to it
+  ip netns add mobile; ip -n mobile link set lo up
+  airtcp sink 9000 --netns mobile --echo-digest &
+  airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --recipe newreno --verify
+
+Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege, device).
+Results go to stdout; progress, errors and logs to stderr. RUST_LOG chooses the logs.";
+
+impl Cli {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Send(command) => command.run(),
+            Command::Recv(command) => command.run(),
+            Command::Sink(command) => command.run(),
+            Command::Algorithms(command) => command.run(),
+            Command::Script(command) => command.run(),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
+        }
+    }
+}
+
+/// The definition itself, for generators.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_is_consistent() {
+        super::command().debug_assert();
+    }
+}

@@ -1,0 +1,404 @@
+//! What a run says: lines for people, or JSON lines for programs.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::SystemTime;
+
+use airlink::reactor::Clock;
+use airlink::time::{Duration, Instant};
+use airlink::tun::DeviceError;
+use airtcp::driver::{Driver, Traffic};
+use airtcp::tcp::Connection;
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::failure;
+use super::monitor::{Interval, Monitor, RttSummary, WindowSummary};
+use super::units::{self, show_bytes, show_rate};
+
+const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct Reporting {
+    /// Print JSON lines (events start, interval, end, error) instead of text
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+    /// Time between progress lines [default: 1s, if stderr is a terminal or with --json]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Output")]
+    pub(super) interval: Option<Duration>,
+    /// No progress lines
+    #[arg(long, short, conflicts_with = "interval", help_heading = "Output")]
+    pub(super) quiet: bool,
+}
+
+impl Reporting {
+    pub(super) fn every(&self) -> Duration {
+        self.interval.unwrap_or(Duration::from_secs(1))
+    }
+}
+
+#[derive(Serialize)]
+struct Event<'a, T> {
+    schema_version: u32,
+    event: &'a str,
+    time: f64,
+    wall: f64,
+    data: &'a T,
+}
+
+/// Where the summary for people goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Channel {
+    Stdout,
+    /// Stdout is taken by the received bytes.
+    Stderr,
+}
+
+pub(super) struct Reporter {
+    json: bool,
+    progress: bool,
+    channel: Channel,
+    clock: Clock,
+    intervals: u64,
+}
+
+impl Reporter {
+    pub(super) fn new(options: &Reporting, channel: Channel, clock: Clock) -> Self {
+        let wanted = options.json || options.interval.is_some() || io::stderr().is_terminal();
+        Self { json: options.json, progress: wanted && !options.quiet, channel, clock, intervals: 0 }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// One JSON line. `time` is monotonic and starts with the program, `wall` counts from 1970; both in seconds.
+    fn event(&self, name: &str, data: &impl Serialize) -> io::Result<()> {
+        let now = self.clock.now();
+        let zero = self.clock.wall_zero().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let wall = zero.as_secs_f64() + now.as_secs_f64();
+        let event =
+            Event { schema_version: SCHEMA_VERSION, event: name, time: now.as_secs_f64(), wall, data };
+        let line = serde_json::to_string(&event)?;
+        writeln!(io::stdout(), "{line}")
+    }
+
+    pub(super) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+        if self.json {
+            self.event("start", data)
+        } else {
+            if self.progress {
+                eprintln!("{text}");
+            }
+            Ok(())
+        }
+    }
+
+    pub(super) fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+        if !self.progress {
+            return Ok(());
+        }
+        if self.json {
+            return self.event("interval", interval);
+        }
+        if self.intervals.is_multiple_of(20) {
+            eprintln!(
+                "{:>9} {:>10} {:>13} {:>7} {:>10} {:>8} {:>8}",
+                "time", "bytes", "rate", "cwnd", "srtt", "resent", "timeouts"
+            );
+        }
+        self.intervals += 1;
+        let Interval { to, bytes, bit_per_s, cwnd, srtt_ms, retransmissions, timeouts, .. } = interval;
+        eprintln!(
+            "{to:>7.1} s {:>10} {:>13} {cwnd:>7} {srtt_ms:>7.2} ms {retransmissions:>8} {timeouts:>8}",
+            show_bytes(*bytes),
+            show_rate(*bit_per_s)
+        );
+        Ok(())
+    }
+
+    pub(super) fn end(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+        match (self.json, self.channel) {
+            (true, _) => self.event("end", data),
+            (false, Channel::Stdout) => write!(io::stdout(), "{text}"),
+            (false, Channel::Stderr) => write!(io::stderr(), "{text}"),
+        }
+    }
+
+    /// The line on stderr is written by `main`; this is for those who read stdout.
+    pub(super) fn error(&self, error: &anyhow::Error) {
+        if self.json {
+            let data = json!({ "message": format!("{error:#}"), "exit_code": failure::exit_code(error) });
+            // A reader that is gone will not miss it.
+            let _ = self.event("error", &data);
+        }
+    }
+}
+
+/// Everything a run of `send` or `recv` adds up to.
+#[derive(Serialize)]
+pub(super) struct Summary {
+    pub(super) outcome: Outcome,
+    pub(super) direction: Direction,
+    pub(super) recipe: String,
+    pub(super) profile: &'static str,
+    pub(super) local: String,
+    pub(super) remote: String,
+    /// Acknowledged by the peer, or received.
+    pub(super) bytes: u64,
+    /// From the end of the handshake to the last byte.
+    pub(super) seconds: f64,
+    pub(super) bit_per_s: f64,
+    handshake: Handshake,
+    retransmissions: Retransmissions,
+    timeouts: Timeouts,
+    arrivals: Arrivals,
+    rtt: Option<RttSummary>,
+    cwnd: WindowSummary,
+    device: Device,
+    pub(super) sha256: Option<String>,
+    pub(super) peer_sha256: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Outcome {
+    Done,
+    Failed,
+    Stopped,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Direction {
+    Sent,
+    Received,
+}
+
+#[derive(Serialize)]
+struct Handshake {
+    /// Data in a full-sized segment.
+    mss: u32,
+    /// What our SYN said.
+    advertised_mss: u32,
+    sack: bool,
+    timestamps: bool,
+    ecn: bool,
+    our_window_scale: u8,
+    peer_window_scale: u8,
+}
+
+#[derive(Serialize)]
+struct Retransmissions {
+    segments: u64,
+    bytes: u64,
+    fast: u64,
+    recovery: u64,
+    timeout: u64,
+    probe: u64,
+    handshake: u64,
+}
+
+#[derive(Serialize)]
+struct Timeouts {
+    timeouts: u64,
+    spurious_timeouts: u64,
+    spurious_fast_retransmits: u64,
+    undone: u64,
+    dsacks: u64,
+    duplicate_acks: u64,
+    window_reductions: u64,
+    window_probes: u64,
+}
+
+#[derive(Serialize)]
+struct Arrivals {
+    segments_out: u64,
+    segments_in: u64,
+    duplicate_segments: u64,
+    out_of_order_segments: u64,
+}
+
+#[derive(Serialize)]
+struct Device {
+    name: String,
+    packets_in: u64,
+    bytes_in: u64,
+    packets_out: u64,
+    bytes_out: u64,
+    refused: u64,
+    waits: u64,
+    dropped_by_kernel: u64,
+}
+
+impl Summary {
+    pub(super) fn new(
+        outcome: Outcome,
+        direction: Direction,
+        driver: &Driver,
+        connection: &Connection,
+        monitor: &Monitor,
+    ) -> Result<Self, DeviceError> {
+        let info = connection.info();
+        let counters = connection.recovery().counters();
+        let statistics = connection.statistics();
+        let bytes = match direction {
+            Direction::Sent => statistics.bytes_acked,
+            Direction::Received => statistics.bytes_received,
+        };
+        let seconds =
+            monitor.established().map_or(0.0, |from| (monitor.last_progress() - from).as_secs_f64());
+        let Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits } = driver.traffic();
+        Ok(Self {
+            outcome,
+            direction,
+            recipe: driver.host.recipe().to_string(),
+            profile: connection.profile().name,
+            local: connection.local().to_string(),
+            remote: connection.remote().to_string(),
+            bytes,
+            seconds,
+            bit_per_s: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            handshake: Handshake {
+                mss: info.snd_mss,
+                advertised_mss: info.advmss + if info.timestamps { 12 } else { 0 },
+                sack: info.sack,
+                timestamps: info.timestamps,
+                ecn: info.ecn,
+                our_window_scale: info.rcv_wscale,
+                peer_window_scale: info.snd_wscale,
+            },
+            retransmissions: Retransmissions {
+                segments: u64::from(info.total_retrans),
+                bytes: statistics.bytes_resent,
+                fast: counters.resent_fast,
+                recovery: counters.resent_recovery,
+                timeout: counters.resent_timeout,
+                probe: counters.resent_probe,
+                handshake: u64::from(info.total_retrans) - counters.resent(),
+            },
+            timeouts: Timeouts {
+                timeouts: counters.timeouts,
+                spurious_timeouts: counters.spurious_timeouts,
+                spurious_fast_retransmits: counters.spurious_fast_retransmits,
+                undone: counters.undone,
+                dsacks: counters.dsacks,
+                duplicate_acks: counters.dupacks,
+                window_reductions: counters.window_reductions,
+                window_probes: statistics.window_probes,
+            },
+            arrivals: Arrivals {
+                segments_out: statistics.segments_out,
+                segments_in: statistics.segments_in,
+                duplicate_segments: statistics.duplicate_segments_in,
+                out_of_order_segments: statistics.out_of_order_segments_in,
+            },
+            rtt: monitor.rtt(),
+            cwnd: monitor.window(),
+            device: Device {
+                name: driver.device().to_owned(),
+                packets_in,
+                bytes_in,
+                packets_out,
+                bytes_out,
+                refused,
+                waits,
+                dropped_by_kernel: driver.kernel_drops()?,
+            },
+            sha256: None,
+            peer_sha256: None,
+        })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Self { local, remote, recipe, profile, .. } = self;
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| text.push_str(&format!("{name:<13} {value}\n"));
+        let (verb, from, to) = match self.direction {
+            Direction::Sent => ("sent", local, remote),
+            Direction::Received => ("received", remote, local),
+        };
+        line(
+            verb,
+            format!(
+                "{} bytes from {from} to {to} in {:.3} s: {}",
+                self.bytes,
+                self.seconds,
+                show_rate(self.bit_per_s)
+            ),
+        );
+        line("host", format!("{recipe}, profile {profile}"));
+        let h = &self.handshake;
+        let yes = |on: bool| if on { "yes" } else { "no" };
+        line(
+            "handshake",
+            format!(
+                "{} bytes in a full segment, SACK {}, timestamps {}, ECN {}, window scale {} (peer's {})",
+                h.mss,
+                yes(h.sack),
+                yes(h.timestamps),
+                yes(h.ecn),
+                h.our_window_scale,
+                h.peer_window_scale
+            ),
+        );
+        let a = &self.arrivals;
+        match self.direction {
+            Direction::Sent => self.sender_lines(line),
+            Direction::Received => line(
+                "segments",
+                format!(
+                    "{} in ({} duplicate, {} out of order), {} out",
+                    a.segments_in, a.duplicate_segments, a.out_of_order_segments, a.segments_out
+                ),
+            ),
+        }
+        if self.device.dropped_by_kernel + self.device.refused > 0 {
+            let Device { dropped_by_kernel, refused, .. } = self.device;
+            text.push_str(&format!(
+                "{:<13} {dropped_by_kernel} packets for us dropped by the kernel, {refused} of ours refused\n",
+                "device"
+            ));
+        }
+        if let Some(sha256) = &self.sha256 {
+            let note = match &self.peer_sha256 {
+                Some(peer) if peer == sha256 => " (the receiver has the same)",
+                Some(_) => " (the receiver has another)",
+                None => "",
+            };
+            text.push_str(&format!("{:<13} {sha256}{note}\n", "sha256"));
+        }
+        text
+    }
+
+    fn sender_lines(&self, mut line: impl FnMut(&str, String)) {
+        let r = &self.retransmissions;
+        line(
+            "sent again",
+            format!(
+                "{} segments, {} bytes: {} fast, {} recovery, {} timeout, {} probe, {} handshake",
+                r.segments, r.bytes, r.fast, r.recovery, r.timeout, r.probe, r.handshake
+            ),
+        );
+        let t = &self.timeouts;
+        line(
+            "timeouts",
+            format!(
+                "{} ({} spurious); {} spurious fast retransmits, {} D-SACKs, {} duplicate ACKs",
+                t.timeouts, t.spurious_timeouts, t.spurious_fast_retransmits, t.dsacks, t.duplicate_acks
+            ),
+        );
+        if let Some(rtt) = &self.rtt {
+            let RttSummary { samples, min_ms, p50_ms, p90_ms, p99_ms, max_ms } = rtt;
+            line(
+                "RTT in ms",
+                format!(
+                    "min {min_ms:.3}, p50 {p50_ms:.3}, p90 {p90_ms:.3}, p99 {p99_ms:.3}, max {max_ms:.3} \
+                     ({samples} samples)"
+                ),
+            );
+        }
+        let WindowSummary { last, mean, max } = &self.cwnd;
+        line("cwnd", format!("final {last:.1}, mean {mean:.1}, max {max:.1} segments"));
+    }
+}
