@@ -27,7 +27,10 @@ fn transfer(recipe: &Recipe, window: usize, segments: usize, loss: f64) {
     let mut options = SocketOptions::of(&profile);
     (options.send_buffer, options.recv_buffer, options.max_seg) = (2 * buffer, buffer, Some(MSS));
     let listener = pair.right.listen((RIGHT, 80).into(), 5, options.clone()).expect("a free port");
-    let id = pair.left.connect(pair.now, Some((LEFT, 0).into()), (RIGHT, 80).into(), options).expect("a free port");
+    let id = pair
+        .left
+        .connect(pair.now, Some((LEFT, 0).into()), (RIGHT, 80).into(), options)
+        .expect("a free port");
     let chunk = vec![7; 64 * SMSS];
     let mut sink = vec![0; 64 * SMSS];
     let (mut left, mut received, mut peer) = (segments * SMSS, 0, None);

@@ -9,7 +9,7 @@ use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet};
 use super::Host;
 use crate::tcp::checksum;
 use crate::tcp::seq::Seq;
-use crate::tcp::wire::{BadPacket, Ip};
+use crate::tcp::wire::{self, BadPacket, Ip};
 
 /// What an ICMP error means to a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ impl Host {
         }
         let rest = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
         let error = match (v4, message[0], message[1]) {
-            (true, 8, 0) | (false, 128, 0) => {
+            (true, 8, 0) | (false, 128, 0) if wire::is_unicast(ip.src) => {
                 self.echo(ip);
                 return Ok(());
             }

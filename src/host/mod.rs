@@ -8,8 +8,7 @@
 mod icmp;
 mod slots;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -114,7 +113,8 @@ pub struct Host {
     listeners: Vec<Listener>,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
-    deadlines: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// One entry per connection at most. It may be early: then the connection is asked again.
+    deadlines: BTreeSet<(Instant, u32)>,
     replies: VecDeque<Vec<u8>>,
     ports_given: u64,
     traced: bool,
@@ -126,7 +126,8 @@ impl Host {
         let HostConfig { addrs, mtu, profile, recipe, seed } = config;
         Self {
             addrs,
-            mtu,
+            // No IP packet is longer.
+            mtu: mtu.min(65_535),
             profile: Arc::new(recipe.tune(&profile)),
             recipe,
             seed,
@@ -134,7 +135,7 @@ impl Host {
             by_tuple: BTreeMap::new(),
             listeners: Vec::new(),
             ready: VecDeque::new(),
-            deadlines: BinaryHeap::new(),
+            deadlines: BTreeSet::new(),
             replies: VecDeque::new(),
             ports_given: 0,
             traced: false,
@@ -178,7 +179,8 @@ impl Host {
                 self.after_segment(index, outcome, segment);
                 return;
             }
-            self.drop_connection(index);
+            connection.retire();
+            self.mark_ready(index);
         }
         self.take_stray(now, segment);
     }
@@ -213,7 +215,7 @@ impl Host {
             return;
         }
         let listener = &mut self.listeners[id.0 as usize];
-        if listener.opening + listener.ready.len() >= listener.backlog.max(1) {
+        if listener.opening >= listener.backlog.max(1) {
             self.counters.syns_dropped += 1;
             return;
         }
@@ -227,12 +229,12 @@ impl Host {
 
     /// Time has passed: fires every timer that is due.
     pub fn handle_deadline(&mut self, now: Instant) {
-        while let Some(Reverse((at, index))) = self.deadlines.peek().copied() {
+        while let Some((at, index)) = self.deadlines.first().copied() {
             if at > now {
                 break;
             }
-            self.deadlines.pop();
-            self.slots.forget_deadline(index, at);
+            self.deadlines.pop_first();
+            self.slots.take_deadline(index);
             if let Some(connection) = self.slots.at_mut(index) {
                 if connection.next_deadline().is_some_and(|due| due <= now) {
                     connection.handle_deadline(now);
@@ -252,11 +254,7 @@ impl Host {
         remote: SocketAddr,
         options: SocketOptions,
     ) -> Result<ConnId, ConnectError> {
-        let unicast = match remote.ip() {
-            IpAddr::V4(a) => !(a.is_broadcast() || a.is_multicast() || a.is_unspecified()),
-            IpAddr::V6(a) => !(a.is_multicast() || a.is_unspecified()),
-        };
-        if remote.port() == 0 || !unicast {
+        if remote.port() == 0 || !wire::is_unicast(remote.ip()) {
             return Err(ConnectError::BadRemote(remote));
         }
         let family = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
@@ -325,7 +323,7 @@ impl Host {
 
     /// The next connection that has completed its handshake.
     pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
-        let listener = self.listeners.get_mut(id.0 as usize)?;
+        let listener = self.listeners.get_mut(id.0 as usize).filter(|listener| listener.open)?;
         let index = listener.ready.pop_front()?;
         listener.opening -= 1;
         self.slots.accepted(index);
@@ -337,7 +335,8 @@ impl Host {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         match connection.state() {
             State::Closed => return Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
-            State::SynSent | State::SynReceived | State::Established | State::CloseWait => {}
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+                if !connection.write_is_shut() => {}
             _ => return Err(IoError::Closed),
         }
         let taken = connection.write(now, data);
@@ -393,9 +392,9 @@ impl Host {
         self.mark_ready(id.index());
     }
 
-    pub fn set_options(&mut self, _now: Instant, id: ConnId, options: SocketOptions) {
+    pub fn set_options(&mut self, now: Instant, id: ConnId, options: SocketOptions) {
         let Some(connection) = self.slots.get_mut(id) else { return };
-        connection.set_options(options);
+        connection.set_options(now, options);
         self.mark_ready(id.index());
     }
 
@@ -432,7 +431,7 @@ impl Host {
 
     /// When `handle_deadline` is to be called if nothing else happens before.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.deadlines.peek().map(|Reverse((at, _))| *at)
+        self.deadlines.first().map(|(at, _)| *at)
     }
 
     // ----- getters -----
@@ -561,13 +560,19 @@ impl Host {
             return;
         }
         if let Some(at) = connection.next_deadline()
-            && self.slots.note_deadline(index, at)
+            && let Some(late) = self.slots.note_deadline(index, at)
         {
-            self.deadlines.push(Reverse((at, index)));
+            if let Some(late) = late {
+                self.deadlines.remove(&(late, index));
+            }
+            self.deadlines.insert((at, index));
         }
     }
 
     fn drop_connection(&mut self, index: u32) {
+        if let Some(at) = self.slots.take_deadline(index) {
+            self.deadlines.remove(&(at, index));
+        }
         let Some((connection, listener)) = self.slots.remove(index) else { return };
         let tuple = (connection.local(), connection.remote());
         if self.by_tuple.get(&tuple) == Some(&index) {

@@ -27,7 +27,7 @@ struct Slot {
     queued: bool,
     /// The application has let go of it.
     released: bool,
-    /// The earliest deadline the host's queue holds for it.
+    /// What the host's queue of deadlines holds for it.
     deadline: Option<Instant>,
 }
 
@@ -117,23 +117,18 @@ impl Slots {
         self.slots[index as usize].queued = false;
     }
 
-    /// Returns true if the deadline is earlier than what the queue holds. A later one needs no entry: when
-    /// the earlier one comes round, the connection is asked again.
-    pub(super) fn note_deadline(&mut self, index: u32, at: Instant) -> bool {
+    /// Returns what the queue holds for it if that is nothing or too late. Being early does no harm: when that
+    /// time has come, the connection is asked again.
+    pub(super) fn note_deadline(&mut self, index: u32, at: Instant) -> Option<Option<Instant>> {
         let slot = &mut self.slots[index as usize];
-        let earlier = slot.deadline.is_none_or(|known| at < known);
-        if earlier {
-            slot.deadline = Some(at);
+        if slot.deadline.is_some_and(|known| known <= at) {
+            return None;
         }
-        earlier
+        Some(slot.deadline.replace(at))
     }
 
-    pub(super) fn forget_deadline(&mut self, index: u32, at: Instant) {
-        if let Some(slot) = self.slots.get_mut(index as usize)
-            && slot.deadline == Some(at)
-        {
-            slot.deadline = None;
-        }
+    pub(super) fn take_deadline(&mut self, index: u32) -> Option<Instant> {
+        self.slots.get_mut(index as usize)?.deadline.take()
     }
 
     pub(super) fn len(&self) -> usize {

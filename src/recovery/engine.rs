@@ -91,7 +91,7 @@ pub struct Recovery {
     burst: Option<u32>,
     /// Segments beyond the window that the last duplicate ACK allows under Limited Transmit.
     limited_room: u32,
-    /// CWR is owed to the peer (RFC 3168 §6.1.2).
+    /// CWR is owed to the peer, whatever the window was reduced for (RFC 3168 §6.1.2).
     send_cwr: bool,
     observer: SpuriousObserver,
     counters: Counters,
@@ -260,6 +260,7 @@ impl Recovery {
         let ssthresh = if first {
             self.answers.undo.on_reduction(&view, &before);
             self.counters.window_reductions += 1;
+            self.send_cwr = true;
             self.answers.window.on_loss(&view, LossKind::Timeout).ssthresh
         } else {
             self.cc.ssthresh
@@ -357,7 +358,8 @@ impl Recovery {
     }
 
     fn offer(&self, path: &Path<'_>, start: u64) -> Option<(u64, Transmission)> {
-        let len = path.flight.segment_at(start)?.len();
+        // A FIN takes no room in the network, and after an ICMP "too big" the segment is cut before it leaves.
+        let len = path.flight.segment_at(start)?.len().min(path.smss);
         let kind = match self.cc.phase {
             Phase::Restarted if self.event_begins && self.cc.last_entry == Some(Entered::ByDuplicates) => {
                 Transmission::FastRetransmit
@@ -370,7 +372,8 @@ impl Recovery {
 
     /// May `len` octets of new data leave, as far as the congestion window goes?
     pub fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
-        self.burst != Some(0) && self.has_room(path, len)
+        // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
+        self.burst != Some(0) && (path.flight.is_empty() || self.has_room(path, len))
     }
 
     fn has_room(&self, path: &Path<'_>, len: u64) -> bool {
@@ -555,6 +558,7 @@ impl Recovery {
             Cause::Congestion => {
                 self.answers.undo.on_reduction(&view, &before);
                 self.counters.window_reductions += 1;
+                self.send_cwr = true;
                 Some(self.answers.window.on_loss(&view, LossKind::Duplicates))
             }
             Cause::Wireless => None,

@@ -43,7 +43,7 @@ pub enum Side {
 }
 
 impl Side {
-    const fn other(self) -> Self {
+    pub const fn other(self) -> Self {
         match self {
             Self::Left => Self::Right,
             Self::Right => Self::Left,
@@ -61,6 +61,8 @@ pub struct Pair {
     free_at: [Instant; 2],
     waiting: [usize; 2],
     sent: u64,
+    /// More loss, of the packets of one side only.
+    pub lossy: Option<(Side, f64)>,
     /// Packets that left the given side: for tests that look at the wire.
     pub tap: Option<Vec<(Instant, Side, Vec<u8>)>>,
 }
@@ -102,6 +104,7 @@ impl Pair {
             free_at: [Instant::ZERO; 2],
             waiting: [0; 2],
             sent: 0,
+            lossy: None,
             tap: None,
         }
     }
@@ -110,6 +113,13 @@ impl Pair {
         match side {
             Side::Left => &mut self.left,
             Side::Right => &mut self.right,
+        }
+    }
+
+    pub fn host_ref(&self, side: Side) -> &Host {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
         }
     }
 
@@ -152,6 +162,11 @@ impl Pair {
     fn send(&mut self, from: Side, packet: Vec<u8>) {
         let path = self.path.clone();
         if self.rng.chance(path.loss) || self.waiting[from as usize] >= path.queue.max(1) {
+            return;
+        }
+        if let Some((_, loss)) = self.lossy.filter(|(side, _)| *side == from)
+            && self.rng.chance(loss)
+        {
             return;
         }
         let second = self.rng.chance(path.duplicate).then(|| packet.clone());

@@ -62,6 +62,7 @@ impl Connection {
         head_sent: Option<Instant>,
     ) {
         let acked = self.flight.on_ack(to);
+        self.timers.refused = 0;
         ack.acked = acked.amount;
         ack.delivered.bytes = acked.amount.bytes - acked.sacked_before.bytes;
         ack.delivered.segments = acked.amount.segments - acked.sacked_before.segments;

@@ -124,10 +124,10 @@ impl RecvBuffer {
         &self.out_of_order
     }
 
-    /// Stores `bytes`, which begin at `offset`. What lies below RCV.NXT or beyond the buffer is left out;
-    /// returns how far RCV.NXT moved.
-    pub fn insert(&mut self, offset: u64, bytes: &[u8]) -> u64 {
-        let end = (offset + bytes.len() as u64).min(self.start + self.limit as u64);
+    /// Stores `bytes`, which begin at `offset`. What lies below RCV.NXT or beyond `edge`, the window that the
+    /// peer was told, is left out; returns how far RCV.NXT moved.
+    pub fn insert(&mut self, offset: u64, bytes: &[u8], edge: u64) -> u64 {
+        let end = (offset + bytes.len() as u64).min(edge);
         let from = offset.max(self.next);
         if from >= end {
             return 0;
@@ -225,7 +225,7 @@ mod tests {
                 let from = (base + random(80)).saturating_sub(10).min(199);
                 let to = (from + 1 + random(20)).min(200);
                 let before = buffer.next();
-                let moved = buffer.insert(1 + from, &stream[from as usize..to as usize]);
+                let moved = buffer.insert(1 + from, &stream[from as usize..to as usize], 1 + base + 64);
                 assert_eq!(buffer.next(), before + moved);
                 assert!(buffer.window() <= 64);
                 let mut out = [0; 7];
@@ -239,9 +239,9 @@ mod tests {
     #[test]
     fn overlapping_copies_never_change_what_was_stored_first() {
         let mut buffer = RecvBuffer::new(1, 100);
-        buffer.insert(5, b"EFGH");
-        buffer.insert(3, b"cdefghij");
-        buffer.insert(1, b"ab");
+        buffer.insert(5, b"EFGH", 101);
+        buffer.insert(3, b"cdefghij", 101);
+        buffer.insert(1, b"ab", 101);
         let mut out = [0; 20];
         let n = buffer.read(&mut out);
         assert_eq!(&out[..n], b"abcdEFGHij");

@@ -132,8 +132,8 @@ pub(super) struct Send {
     /// End of the last segment sent that was not full-sized (Minshall's variant of Nagle).
     pub(super) small_end: u64,
     pub(super) last_sent: Instant,
-    /// The cork was in for long enough: one partial segment may leave.
-    pub(super) uncork_once: bool,
+    /// The cork was in, or the window too small, for long enough: one partial segment may leave.
+    pub(super) small_once: bool,
 }
 
 /// The receiving half.
@@ -141,8 +141,10 @@ pub(super) struct Send {
 pub(super) struct Receive {
     pub(super) irs: Seq,
     pub(super) buffer: RecvBuffer,
-    /// Right edge of the window last advertised.
+    /// Right edge of the window last advertised, as the peer reads it: all that lies below is accepted.
     pub(super) adv: u64,
+    /// The same before it was rounded up to the unit of the window scale (RFC 7323 §2.4).
+    pub(super) promised: u64,
     pub(super) scale: u8,
     /// Offset of the peer's FIN, once seen in order or not.
     pub(super) fin: Option<u64>,
@@ -203,6 +205,7 @@ pub struct Connection {
     pub(super) recovery: Recovery,
     pub(super) timers: Timers,
     pub(super) pending: Pending,
+    pub(super) scaling_enabled: bool,
     pub(super) sack_enabled: bool,
     pub(super) ts_enabled: bool,
     pub(super) ecn_enabled: bool,
@@ -266,12 +269,13 @@ impl Connection {
                 fin: None,
                 small_end: 0,
                 last_sent: now,
-                uncork_once: false,
+                small_once: false,
             },
             rcv: Receive {
                 irs: Seq(0),
                 buffer: RecvBuffer::new(1, options.recv_buffer),
                 adv: 0,
+                promised: 0,
                 scale,
                 fin: None,
                 ts_recent: 0,
@@ -292,6 +296,7 @@ impl Connection {
             recovery,
             timers: Timers::default(),
             pending: Pending::default(),
+            scaling_enabled: false,
             sack_enabled: false,
             ts_enabled: false,
             ecn_enabled: false,
@@ -389,11 +394,17 @@ impl Connection {
         }
     }
 
-    pub(crate) fn set_options(&mut self, options: SocketOptions) {
+    pub(crate) fn set_options(&mut self, now: Instant, options: SocketOptions) {
         self.snd.buffer.set_limit(options.send_buffer);
         self.rcv.buffer.set_limit(options.recv_buffer);
         self.options = options;
         self.update_smss();
+        self.start_keepalive(now);
+    }
+
+    /// A TIME-WAIT connection makes room for a new one; what was not read yet can still be read.
+    pub(crate) fn retire(&mut self) {
+        self.end(None);
     }
 
     // ----- shared by the steps -----
@@ -493,6 +504,11 @@ impl Connection {
         self.ended
     }
 
+    /// The application has said that it will write no more.
+    pub(crate) fn write_is_shut(&self) -> bool {
+        self.snd.fin.is_some()
+    }
+
     /// Octets that can be read now.
     pub fn readable(&self) -> usize {
         self.rcv.buffer.readable()
@@ -510,6 +526,11 @@ impl Connection {
         self.readable() == 0
             && (self.rcv.fin.is_some_and(|fin| self.rcv.buffer.next() >= fin)
                 || matches!(self.state, State::Closed | State::TimeWait))
+    }
+
+    /// Octets written that have not left yet. An application that keeps this small keeps its data in the cache.
+    pub fn unsent(&self) -> usize {
+        self.snd.buffer.end().saturating_sub(self.flight.max().max(1)) as usize
     }
 
     /// Octets written and not acknowledged yet.

@@ -350,6 +350,10 @@ impl Flight {
 
     /// One SACK block, already clipped to what is outstanding.
     pub fn on_sack(&mut self, block: Range<u64>, news: &mut Sacked) {
+        // Nobody receives more separate pieces than were sent: a peer that says so wants to keep us busy.
+        if self.sacked_ranges.len() > self.segments.len() {
+            return;
+        }
         let mut fresh: [Range<u64>; 8] = Default::default();
         let mut count = 0;
         let mut more = Vec::new();

@@ -40,8 +40,12 @@ impl Connection {
 
     pub(crate) fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Outcome {
         self.statistics.segments_in += 1;
-        if self.state == State::SynSent {
-            return self.in_syn_sent(now, segment);
+        match self.state {
+            // §3.10.7.1: it has ended, the host only has not noticed yet.
+            State::Closed if segment.flags.contains(Flags::RST) => return Outcome::Done,
+            State::Closed => return Outcome::Reset,
+            State::SynSent => return self.in_syn_sent(now, segment),
+            _ => {}
         }
         let was_syn_received = self.state == State::SynReceived;
         let outcome = self.in_other_states(now, segment);
@@ -53,8 +57,7 @@ impl Connection {
 
     /// §3.10.7.3.
     fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Outcome {
-        let acks_our_syn = segment.ack.offset(self.snd.iss, 1) == Some(1);
-        if segment.flags.contains(Flags::ACK) && !acks_our_syn {
+        if segment.flags.contains(Flags::ACK) && !self.acks_our_syn(segment) {
             return if segment.flags.contains(Flags::RST) { Outcome::Done } else { Outcome::Reset };
         }
         if segment.flags.contains(Flags::RST) {
@@ -116,11 +119,9 @@ impl Connection {
                 self.pending.syn = true;
                 return Stop(Outcome::Done);
             }
-            if segment.seq == self.rcv.irs && segment.ack == self.snd.iss.at(1) {
+            if segment.seq == self.rcv.irs && self.acks_our_syn(segment) {
                 // Simultaneous open: their SYN,ACK. The SYN in it was seen before.
-                if self.flight.una() == 0 {
-                    self.establish(now, segment);
-                }
+                self.establish(now, segment);
                 self.rcv.ack = AckDue::Now;
                 return Stop(Outcome::Done);
             }
@@ -213,14 +214,10 @@ impl Connection {
             return Stop(Outcome::Done);
         }
         if self.state == State::SynReceived {
-            if segment.ack.offset(self.snd.iss, 1) != Some(1) {
+            if !self.acks_our_syn(segment) {
                 return Stop(Outcome::Reset);
             }
             self.establish(now, segment);
-            if let Some(fin) = self.snd.fin {
-                debug_assert_eq!(fin, self.snd.buffer.end());
-                self.state = State::FinWait1;
-            }
         }
         if !self.take_ack(now, segment) {
             return Stop(Outcome::Done);
@@ -253,6 +250,13 @@ impl Connection {
                 // A FIN again: acknowledge it again, and wait again.
                 self.rcv.ack = AckDue::Now;
                 self.enter_time_wait(now);
+            }
+            return Outcome::Done;
+        }
+        if !self.state.may_receive_data() {
+            // The peer's FIN was here: there is no text beyond it.
+            if segment.seq_len() > 0 {
+                self.rcv.ack = AckDue::Now;
             }
             return Outcome::Done;
         }
@@ -317,11 +321,15 @@ impl Connection {
         self.rcv.irs = segment.seq;
         self.rcv.last_ack_sent = 1;
         self.rcv.adv = 1 + self.rcv.buffer.window().min(65_535) as u64;
+        self.rcv.promised = self.rcv.adv;
         let least = if self.local.is_ipv4() { 536 } else { 1220 };
         // A peer that offers next to nothing must not make us send a header per octet.
         self.snd.peer_mss = options.mss.unwrap_or(least).max(64);
         match (options.window_scale, self.profile.window_scale) {
-            (Some(shift), Some(_)) => self.snd.scale = shift,
+            (Some(shift), Some(_)) => {
+                self.snd.scale = shift;
+                self.scaling_enabled = true;
+            }
             _ => self.rcv.scale = 0,
         }
         self.sack_enabled = options.sack_permitted && self.offers_sack();
@@ -346,9 +354,15 @@ impl Connection {
         self.profile.sack.is_offered(self.recovery.uses_sack())
     }
 
+    /// It has to have left: hosts take in several packets before they send.
+    fn acks_our_syn(&self, segment: &Segment<'_>) -> bool {
+        segment.ack.offset(self.snd.iss, 1) == Some(1) && self.flight.max() >= 1
+    }
+
     /// Our SYN is acknowledged.
     fn establish(&mut self, now: Instant, segment: &Segment<'_>) {
-        self.state = State::Established;
+        // §3.10.4: a CLOSE in SYN-RECEIVED waits for this moment.
+        self.state = if self.snd.fin.is_some() { State::FinWait1 } else { State::Established };
         self.timers.rto = None;
         self.pending.syn = false;
         let sent = self.flight.head().map(|syn| (syn.first_sent, syn.transmissions));
@@ -383,7 +397,9 @@ impl Connection {
     fn refresh_ts_recent(&mut self, now: Instant, segment: &Segment<'_>) {
         let Some(ts) = segment.options.timestamps.filter(|_| self.ts_enabled) else { return };
         let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
-        let newer = ts.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0;
+        // §5.5: what has not been refreshed for 24 days gives way to anything.
+        let newer = ts.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0
+            || now - self.rcv.ts_recent_at >= PAWS_VALID;
         if newer && start.is_some_and(|start| start <= self.rcv.last_ack_sent) {
             self.rcv.ts_recent = ts.val;
             self.rcv.ts_recent_at = now;

@@ -30,11 +30,16 @@ impl Connection {
         match self.state {
             State::Closed => return false,
             State::SynSent | State::SynReceived => {
-                if !self.pending.syn {
-                    return false;
+                if self.pending.syn {
+                    self.emit_syn(now, packet);
+                    return true;
                 }
-                self.emit_syn(now, packet);
-                return true;
+                // Answers an unacceptable segment; the SYN, ACK is on its way.
+                let due = self.state == State::SynReceived && self.rcv.ack == AckDue::Now;
+                if due {
+                    self.emit_ack(now, packet, self.flight.max());
+                }
+                return due;
             }
             _ => {}
         }
@@ -117,14 +122,16 @@ impl Connection {
         let unsent = data_end - start;
         let usable = edge.saturating_sub(start).min(unsent);
         let len = usable.min(self.snd.smss);
-        let fin = self.snd.fin == Some(start + len);
+        let last = self.snd.fin == Some(start + len);
+        // A FIN has a sequence number, and needs a place in the window like an octet.
+        let fin = last && start + len < edge;
         if len == 0 && !fin {
             if self.flight.is_empty() {
                 self.start_persist(now);
             }
             return None;
         }
-        if !fin && len < self.snd.smss && !self.small_segment_may_leave(now, len, unsent) {
+        if !last && len < self.snd.smss && !self.small_segment_may_leave(now, len, unsent) {
             return None;
         }
         let (recovery, path) = self.recovery_and_path(now);
@@ -132,6 +139,9 @@ impl Connection {
             return None;
         }
         self.stop_persist();
+        // What was held back leaves with this, or starts to wait anew.
+        self.timers.cork = None;
+        self.snd.small_once = false;
         Some(Choice { start, end: start + len + u64::from(fin), kind: Transmission::New })
     }
 
@@ -140,17 +150,23 @@ impl Connection {
         let idle = self.flight.is_empty();
         if len < unsent {
             // The window, not the application, makes it small.
-            let worthwhile = len * 2 >= self.snd.max_wnd;
-            if !worthwhile && idle {
+            if len * 2 >= self.snd.max_wnd {
+                return true;
+            }
+            if !idle {
+                return false;
+            }
+            let overdue = std::mem::take(&mut self.snd.small_once);
+            if !overdue {
                 self.start_persist(now);
             }
-            return worthwhile;
+            return overdue;
         }
         if self.options.cork {
             if self.timers.cork.is_none() {
                 self.timers.cork = Some(now + CORK);
             }
-            return std::mem::take(&mut self.snd.uncork_once);
+            return std::mem::take(&mut self.snd.small_once);
         }
         if self.options.nodelay {
             return true;
@@ -242,7 +258,7 @@ impl Connection {
     }
 
     fn emit_window_probe(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        if self.snd.wnd > 0 && !self.flight.is_empty() {
+        if self.snd.wnd > 0 {
             return false;
         }
         self.timers.probes_sent += 1;
@@ -297,7 +313,7 @@ impl Connection {
         if self.rcv.echo_ce && !syn {
             flags = flags.with(Flags::ECE);
         }
-        let (window, edge) = self.window_to_advertise(if syn { 0 } else { self.rcv.scale });
+        let window = self.window_to_advertise(if syn { 0 } else { self.rcv.scale });
         let header = Header {
             seq: self.snd.iss.at(at),
             ack: if flags.contains(Flags::ACK) {
@@ -306,7 +322,7 @@ impl Connection {
                 super::seq::Seq(0)
             },
             flags,
-            window,
+            window: window.field,
             ..self.header(flags, ecn)
         };
         let options = if syn { self.syn_options(now) } else { self.segment_options(now, text.0 == text.1) };
@@ -318,7 +334,8 @@ impl Connection {
         self.ip_ident = self.ip_ident.wrapping_add(1);
         self.statistics.segments_out += 1;
         if flags.contains(Flags::ACK) {
-            self.rcv.adv = self.rcv.adv.max(edge);
+            self.rcv.adv = self.rcv.adv.max(window.edge);
+            self.rcv.promised = self.rcv.promised.max(window.promised);
             self.rcv.last_ack_sent = self.rcv_nxt();
             self.rcv.ack = AckDue::No;
             self.rcv.dsack = None;
@@ -350,7 +367,7 @@ impl Connection {
         let answering = self.state == State::SynReceived;
         // A SYN,ACK repeats only what the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
         let timestamps = if answering { self.ts_enabled } else { self.profile.timestamps };
-        let scaled = if answering { self.rcv.scale > 0 } else { self.profile.window_scale.is_some() };
+        let scaled = if answering { self.scaling_enabled } else { self.profile.window_scale.is_some() };
         Options {
             mss: Some(self.advertised_mss()),
             window_scale: scaled.then_some(self.rcv.scale),

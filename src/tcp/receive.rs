@@ -6,6 +6,16 @@ use super::connection::{AckDue, Connection, State};
 use super::options::SackBlocks;
 use super::wire::{Flags, Segment};
 
+/// A window as it is put into a header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Advertisement {
+    pub(super) field: u16,
+    /// What the peer makes of the field.
+    pub(super) edge: u64,
+    /// What is meant by it: less than `edge` by less than one unit of the window scale.
+    pub(super) promised: u64,
+}
+
 impl Connection {
     /// RCV.NXT as an offset, the peer's FIN included once its turn has come.
     pub(super) fn rcv_nxt(&self) -> u64 {
@@ -17,8 +27,9 @@ impl Connection {
     pub(super) fn take_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         let end = offset + segment.payload.len() as u64;
         if segment.flags.contains(Flags::FIN) && self.rcv.fin.is_none() {
-            // A FIN beyond the window is not believed: it comes again.
-            if end <= self.rcv.adv.max(self.rcv_nxt()) {
+            // A FIN beyond the window is not believed: it comes again. Nor is one below data that has arrived.
+            let held = self.rcv.buffer.out_of_order().last().map_or(0, |range| range.end);
+            if end <= self.rcv.adv.max(self.rcv_nxt()) && end >= held {
                 self.rcv.fin = Some(end);
             }
         }
@@ -30,6 +41,11 @@ impl Connection {
         }
         let payload = self.clip(segment.payload, offset);
         let next = self.rcv.buffer.next();
+        if payload.is_empty() {
+            // All of it was said to lie beyond the FIN.
+            self.rcv.ack = AckDue::Now;
+            return;
+        }
         if offset + payload.len() as u64 <= next {
             // Only octets we have.
             self.note_duplicate(segment);
@@ -39,7 +55,7 @@ impl Connection {
         self.rcv.mss_seen = self.rcv.mss_seen.max(payload.len() as u64);
         let had_holes = !self.rcv.buffer.out_of_order().is_empty();
         let repeated = self.overlap_with_held(offset, offset + payload.len() as u64);
-        let moved = self.rcv.buffer.insert(offset, payload);
+        let moved = self.rcv.buffer.insert(offset, payload, self.rcv.adv);
         self.statistics.bytes_received += moved;
         if let Some(repeated) = repeated.filter(|_| self.profile.dsack) {
             self.statistics.duplicate_segments_in += 1;
@@ -95,7 +111,8 @@ impl Connection {
     /// The peer closes its side. An application that answers at once saves the separate ACK.
     pub(super) fn ack_fin(&mut self, now: Instant) {
         let policy = self.profile.ack;
-        if policy.delay_fin && self.rcv.interactive {
+        // Linux: a FIN makes the connection interactive, and what data has taught it is the delay.
+        if policy.delay_fin && self.rcv.last_data != Instant::ZERO {
             self.start_delayed_ack(now, policy.delay);
         } else {
             self.rcv.ack = AckDue::Now;
@@ -166,10 +183,10 @@ impl Connection {
         blocks
     }
 
-    /// The window field of the next segment, and the right edge it promises.
-    pub(super) fn window_to_advertise(&self, scale: u8) -> (u16, u64) {
+    /// The window field of the next segment, and the right edge that it stands for.
+    pub(super) fn window_to_advertise(&self, scale: u8) -> Advertisement {
         let next = self.rcv_nxt();
-        let promised = self.rcv.adv.saturating_sub(next);
+        let promised = self.rcv.promised.saturating_sub(next);
         let room = self.rcv.buffer.window() as u64;
         // RFC 9293 §3.8.6.2.2: the right edge moves by a worthwhile amount or not at all.
         let worthwhile = u64::from(self.advertised_mss()).min(self.rcv.buffer.limit() as u64 / 2).max(1);
@@ -179,9 +196,18 @@ impl Connection {
             promised
         };
         let unit = 1_u64 << scale;
-        // Rounding must not take back what was promised.
-        let units = (wanted / unit).max(promised.div_ceil(unit)).min(65_535);
-        (units as u16, next + units * unit)
+        // Rounding must not take back what was promised; nor may it promise more each time, or the edge would
+        // creep with every ACK and the window never close (RFC 7323 §2.4).
+        let units = match wanted / unit {
+            // A buffer smaller than a unit is no reason to stay closed.
+            0 => wanted.div_ceil(unit),
+            whole => whole.max(promised.div_ceil(unit)).min(65_535),
+        };
+        Advertisement {
+            field: units as u16,
+            edge: next + units * unit,
+            promised: next + wanted.min(units * unit),
+        }
     }
 
     /// The application has read: is the wider window worth an ACK of its own?
@@ -189,9 +215,8 @@ impl Connection {
         if !self.state.may_receive_data() || self.rcv.fin.is_some() {
             return;
         }
-        let promised = self.rcv.adv.saturating_sub(self.rcv_nxt());
-        let (_, edge) = self.window_to_advertise(self.rcv.scale);
-        let offered = edge - self.rcv_nxt();
+        let promised = self.rcv.promised.saturating_sub(self.rcv_nxt());
+        let offered = self.window_to_advertise(self.rcv.scale).promised - self.rcv_nxt();
         if offered > promised && offered >= 2 * promised {
             self.rcv.ack = AckDue::Now;
         }

@@ -20,12 +20,13 @@ pub(super) struct Timers {
     pub(super) persist_backoff: u32,
     /// Probes, of either kind, since the peer was last heard.
     pub(super) probes_sent: u32,
+    /// Timeouts while the peer's window was closed, since data was last acknowledged.
+    pub(super) refused: u32,
 }
 
 impl Timers {
     pub(super) fn next(&self) -> Option<Instant> {
-        let Self { rto, persist, delayed_ack, keepalive, linger, cork, persist_backoff: _, probes_sent: _ } =
-            self;
+        let Self { rto, persist, delayed_ack, keepalive, linger, cork, .. } = self;
         [rto, persist, delayed_ack, keepalive, linger, cork].into_iter().flatten().min().copied()
     }
 
@@ -53,7 +54,7 @@ impl Connection {
         }
         if due(&mut self.timers.cork) {
             // One partial segment is let through; the cork stays in.
-            self.snd.uncork_once = true;
+            self.snd.small_once = true;
         }
         if due(&mut self.timers.rto) {
             self.on_rto(now);
@@ -84,9 +85,19 @@ impl Connection {
             }
             _ if self.flight.is_empty() => return,
             _ => {
-                if self.recovery.congestion().timeouts_in_row >= self.profile.retries {
+                // RFC 9293 §3.8.6.1: a peer that answers with a closed window is alive, however long that lasts.
+                let closed = self.snd.wnd == 0;
+                let in_vain = match closed {
+                    true => self.timers.probes_sent,
+                    false => self.recovery.congestion().timeouts_in_row.saturating_sub(self.timers.refused),
+                };
+                if in_vain >= self.profile.retries {
                     self.end(Some(self.timed_out()));
                     return;
+                }
+                if closed {
+                    self.timers.probes_sent += 1;
+                    self.timers.refused += 1;
                 }
                 self.timed = None;
                 let (recovery, mut path) = self.recovery_and_path(now);
@@ -120,6 +131,11 @@ impl Connection {
     }
 
     fn on_persist(&mut self, now: Instant) {
+        if self.snd.wnd > 0 {
+            // §3.8.6.2.1 (4): the override timeout. What fits the window leaves now, however little it is.
+            self.snd.small_once = true;
+            return;
+        }
         // RFC 9293 §3.8.6.1: as long as the peer answers, probing goes on for ever.
         if self.timers.probes_sent >= self.profile.retries {
             self.end(Some(self.timed_out()));
@@ -133,6 +149,10 @@ impl Connection {
     /// Anything heard from the peer proves it alive.
     pub(super) fn heard_from_peer(&mut self, now: Instant) {
         self.timers.probes_sent = 0;
+        self.start_keepalive(now);
+    }
+
+    pub(super) fn start_keepalive(&mut self, now: Instant) {
         if let Some(keepalive) = self.options.keepalive
             && self.state.is_synchronized()
             && self.state != State::TimeWait

@@ -239,7 +239,7 @@ pub fn parse_tcp<'a>(ip: &Ip<'a>) -> Result<Segment<'a>, BadPacket> {
 }
 
 /// RFC 9293 §3.9.2.3: a SYN from or to a broadcast or multicast address is dropped silently.
-fn is_unicast(addr: IpAddr) -> bool {
+pub fn is_unicast(addr: IpAddr) -> bool {
     match addr {
         IpAddr::V4(a) => !(a.is_broadcast() || a.is_multicast() || a.is_unspecified()),
         IpAddr::V6(a) => !(a.is_multicast() || a.is_unspecified()),

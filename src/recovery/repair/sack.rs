@@ -64,7 +64,9 @@ impl Repair for Sack {
     fn in_flight(&self, view: &View<'_>) -> Amount {
         match view.cc.phase {
             // §5 step 3.3: under Limited Transmit it is pipe that counts, else FlightSize (RFC 5681).
-            Phase::Open | Phase::Reduced if !view.knobs.limited_transmit => view.flight.outstanding(),
+            Phase::Open | Phase::Reduced if !view.knobs.limited_transmit && !view.flight.has_rewound() => {
+                view.flight.outstanding()
+            }
             _ => view.flight.pipe(),
         }
     }
