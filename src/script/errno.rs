@@ -1,0 +1,65 @@
+//! The error numbers that socket calls return, by Linux's names and numbers.
+
+use std::fmt;
+
+/// One of the errors that airtcp's socket calls can give.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Errno {
+    pub name: &'static str,
+    pub number: i32,
+}
+
+macro_rules! errnos {
+    ($($name:ident = $number:literal),* $(,)?) => {
+        impl Errno {
+            $(pub const $name: Self = Self { name: stringify!($name), number: $number };)*
+            const ALL: &[Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+errnos! {
+    EBADF = 9,
+    EAGAIN = 11,
+    EINVAL = 22,
+    EPIPE = 32,
+    EPROTO = 71,
+    EDESTADDRREQ = 89,
+    EMSGSIZE = 90,
+    ENOPROTOOPT = 92,
+    EPROTONOSUPPORT = 93,
+    EOPNOTSUPP = 95,
+    EAFNOSUPPORT = 97,
+    EADDRINUSE = 98,
+    EADDRNOTAVAIL = 99,
+    ENETUNREACH = 101,
+    ECONNABORTED = 103,
+    ECONNRESET = 104,
+    ENOBUFS = 105,
+    EISCONN = 106,
+    ENOTCONN = 107,
+    ETIMEDOUT = 110,
+    ECONNREFUSED = 111,
+    EHOSTUNREACH = 113,
+    EALREADY = 114,
+    EINPROGRESS = 115,
+}
+
+impl Errno {
+    /// EWOULDBLOCK is another word for EAGAIN.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let name = if name == "EWOULDBLOCK" { "EAGAIN" } else { name };
+        Self::ALL.iter().copied().find(|errno| errno.name == name)
+    }
+
+    /// `None` where airtcp never returns that number.
+    pub fn by_number(number: i32) -> Option<Self> {
+        Self::ALL.iter().copied().find(|errno| errno.number == number)
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,239 @@
+//! From text to tokens, each with its line.
+
+use std::fmt;
+
+/// One token; `line` counts from 1.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Token {
+    pub(crate) line: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Kind {
+    /// Digits, as written: `12`, `.1`, `0.250`, `0x10`.
+    Number(String),
+    Word(String),
+    Text(String),
+    /// `...`
+    Ellipsis,
+    Punct(char),
+    /// `` `shell` ``
+    Shell(String),
+    /// `%{ code }%`
+    Code(String),
+    /// `--name=value`; only at the start of a line.
+    Flag(String, String),
+    /// `recipe NAME`, `profile NAME`, `include FILE`; only at the start of a line.
+    Directive(String, String),
+    End,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct LexError {
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+const DIRECTIVES: [&str; 3] = ["recipe", "profile", "include"];
+
+/// The whole text at once: scripts are small.
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
+    let mut lexer = Lexer { text, at: 0, line: 1, line_start: true };
+    let mut tokens = Vec::new();
+    loop {
+        let token = lexer.next_token()?;
+        let done = token.kind == Kind::End;
+        tokens.push(token);
+        if done {
+            return Ok(tokens);
+        }
+    }
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    line: usize,
+    /// Only blanks since the last newline.
+    line_start: bool,
+}
+
+impl Lexer<'_> {
+    fn next_token(&mut self) -> Result<Token, LexError> {
+        self.skip_blanks()?;
+        let (line, start, line_start) = (self.line, self.at, self.line_start);
+        self.line_start = false;
+        let kind = self.kind(line_start)?;
+        Ok(Token { line, start, end: self.at, kind })
+    }
+
+    fn kind(&mut self, line_start: bool) -> Result<Kind, LexError> {
+        let rest = &self.text[self.at..];
+        let Some(first) = rest.chars().next() else {
+            return Ok(Kind::End);
+        };
+        if line_start {
+            if let Some(kind) = self.whole_line(rest) {
+                return Ok(kind);
+            }
+        }
+        if rest.starts_with("...") {
+            self.at += 3;
+            return Ok(Kind::Ellipsis);
+        }
+        if rest.starts_with("%{") {
+            return Ok(Kind::Code(self.delimited(2, "}%")?));
+        }
+        match first {
+            '`' => Ok(Kind::Shell(self.delimited(1, "`")?)),
+            '"' => Ok(Kind::Text(self.delimited(1, "\"")?)),
+            '0'..='9' => Ok(self.number(rest)),
+            '.' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => Ok(self.number(rest)),
+            c if c.is_ascii_alphabetic() || c == '_' => {
+                let word: String = rest.chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_').collect();
+                self.at += word.len();
+                Ok(Kind::Word(word))
+            }
+            c if "<>()[]{}:,=+*~.|-".contains(c) => {
+                self.at += 1;
+                Ok(Kind::Punct(c))
+            }
+            c => Err(self.error(format!("`{c}` has no meaning here"))),
+        }
+    }
+
+    /// The lines that are read to their end: flags and our three directives.
+    fn whole_line(&mut self, rest: &str) -> Option<Kind> {
+        let line = rest.split('\n').next().unwrap_or_default();
+        if line.starts_with("--") {
+            // Several may share a line.
+            let flag = line.split_whitespace().next().unwrap_or_default();
+            self.at += flag.len();
+            self.line_start = true;
+            let (name, value) = flag[2..].split_once('=').unwrap_or((&flag[2..], ""));
+            return Some(Kind::Flag(name.replace('-', "_"), value.to_owned()));
+        }
+        let word = line.split_whitespace().next()?;
+        if !DIRECTIVES.contains(&word) {
+            return None;
+        }
+        self.at += line.len();
+        let argument = line[word.len()..].split("//").next().unwrap_or_default();
+        Some(Kind::Directive(word.to_owned(), argument.trim().to_owned()))
+    }
+
+    fn number(&mut self, rest: &str) -> Kind {
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let length = if rest.starts_with("0x") || rest.starts_with("0X") {
+            2 + rest[2..].bytes().take_while(u8::is_ascii_hexdigit).count()
+        } else {
+            let whole = digits(rest);
+            let fraction = rest[whole..].strip_prefix('.').map_or(0, digits);
+            whole + if fraction > 0 { 1 + fraction } else { 0 }
+        };
+        self.at += length;
+        Kind::Number(rest[..length].to_owned())
+    }
+
+    /// What stands between an opening of `open` bytes and `close`; newlines inside are counted.
+    fn delimited(&mut self, open: usize, close: &str) -> Result<String, LexError> {
+        let inside = &self.text[self.at + open..];
+        let Some(length) = inside.find(close) else {
+            return Err(self.error(format!("the closing `{close}` is missing")));
+        };
+        let inside = inside[..length].to_owned();
+        self.line += inside.matches('\n').count();
+        self.at += open + length + close.len();
+        Ok(inside)
+    }
+
+    fn skip_blanks(&mut self) -> Result<(), LexError> {
+        loop {
+            let rest = &self.text[self.at..];
+            let after_blank = self.at == 0 || self.text[..self.at].ends_with(char::is_whitespace);
+            if rest.starts_with('\n') {
+                self.line += 1;
+                self.at += 1;
+                self.line_start = true;
+            } else if let Some(blank) = rest.chars().next().filter(|c| c.is_whitespace()) {
+                self.at += blank.len_utf8();
+            } else if rest.starts_with("//") || (rest.starts_with('#') && after_blank) {
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            } else if rest.starts_with("/*") {
+                let line_start = self.line_start;
+                self.delimited(2, "*/")?;
+                self.line_start = line_start;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn error(&self, message: String) -> LexError {
+        LexError { line: self.line, message }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(text) | Self::Word(text) => write!(f, "`{text}`"),
+            Self::Text(text) => write!(f, "\"{text}\""),
+            Self::Ellipsis => f.write_str("`...`"),
+            Self::Punct(c) => write!(f, "`{c}`"),
+            Self::Shell(_) => f.write_str("a shell line"),
+            Self::Code(_) => f.write_str("`%{`"),
+            Self::Flag(name, _) => write!(f, "`--{name}`"),
+            Self::Directive(word, _) => write!(f, "`{word}`"),
+            Self::End => f.write_str("the end of the file"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<Kind> {
+        tokens(text).unwrap().into_iter().map(|token| token.kind).collect()
+    }
+
+    #[test]
+    fn an_ellipsis_between_two_numbers_is_not_a_fraction() {
+        let number = |text: &str| Kind::Number(text.to_owned());
+        assert_eq!(kinds(".1...0.2"), [number(".1"), Kind::Ellipsis, number("0.2"), Kind::End]);
+        assert_eq!(kinds("0...2"), [number("0"), Kind::Ellipsis, number("2"), Kind::End]);
+    }
+
+    #[test]
+    fn comments_of_all_three_kinds_vanish_and_lines_still_count() {
+        let tokens = tokens("# one\n// two\n/* three\n four */ x # five\ny").unwrap();
+        assert_eq!((tokens[0].line, &tokens[0].kind), (4, &Kind::Word("x".into())));
+        assert_eq!((tokens[1].line, &tokens[1].kind), (5, &Kind::Word("y".into())));
+    }
+
+    #[test]
+    fn directives_and_flags_are_read_only_at_the_start_of_a_line() {
+        assert_eq!(
+            kinds("recipe newreno+sifest // why\n--mtu=1500 --strict-segments\n+0 recipe"),
+            [
+                Kind::Directive("recipe".into(), "newreno+sifest".into()),
+                Kind::Flag("mtu".into(), "1500".into()),
+                Kind::Flag("strict_segments".into(), String::new()),
+                Kind::Punct('+'),
+                Kind::Number("0".into()),
+                Kind::Word("recipe".into()),
+                Kind::End,
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_closed_says_so_with_its_line() {
+        let error = tokens("\n\n%{ assert 1").unwrap_err();
+        assert_eq!((error.line, error.message.as_str()), (3, "the closing `}%` is missing"));
+    }
+}

@@ -1,0 +1,78 @@
+//! The socket options that scripts set and read, by Linux's names and numbers.
+
+/// What an option means to airtcp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SockOpt {
+    /// Known, taken, and without effect here: there is one process and one clock.
+    Accepted,
+    Error,
+    SendBuffer,
+    ReceiveBuffer,
+    KeepAlive,
+    KeepIdle,
+    KeepInterval,
+    KeepCount,
+    Linger,
+    Linger2,
+    NoDelay,
+    Cork,
+    MaxSeg,
+    Tos,
+    MtuDiscover,
+    Info,
+}
+
+struct Row {
+    level: i32,
+    number: i32,
+    name: &'static str,
+    option: SockOpt,
+}
+
+const fn row(level: i32, number: i32, name: &'static str, option: SockOpt) -> Row {
+    Row { level, number, name, option }
+}
+
+pub const SOL_IP: i32 = 0;
+pub const SOL_SOCKET: i32 = 1;
+pub const SOL_TCP: i32 = 6;
+pub const SOL_IPV6: i32 = 41;
+
+const TABLE: [Row; 25] = [
+    row(SOL_SOCKET, 2, "SO_REUSEADDR", SockOpt::Accepted),
+    row(SOL_SOCKET, 4, "SO_ERROR", SockOpt::Error),
+    row(SOL_SOCKET, 7, "SO_SNDBUF", SockOpt::SendBuffer),
+    row(SOL_SOCKET, 8, "SO_RCVBUF", SockOpt::ReceiveBuffer),
+    row(SOL_SOCKET, 9, "SO_KEEPALIVE", SockOpt::KeepAlive),
+    row(SOL_SOCKET, 13, "SO_LINGER", SockOpt::Linger),
+    row(SOL_SOCKET, 15, "SO_REUSEPORT", SockOpt::Accepted),
+    row(SOL_TCP, 1, "TCP_NODELAY", SockOpt::NoDelay),
+    row(SOL_TCP, 2, "TCP_MAXSEG", SockOpt::MaxSeg),
+    row(SOL_TCP, 3, "TCP_CORK", SockOpt::Cork),
+    row(SOL_TCP, 4, "TCP_KEEPIDLE", SockOpt::KeepIdle),
+    row(SOL_TCP, 5, "TCP_KEEPINTVL", SockOpt::KeepInterval),
+    row(SOL_TCP, 6, "TCP_KEEPCNT", SockOpt::KeepCount),
+    row(SOL_TCP, 8, "TCP_LINGER2", SockOpt::Linger2),
+    row(SOL_TCP, 11, "TCP_INFO", SockOpt::Info),
+    // The recipe chooses the algorithm, not the socket.
+    row(SOL_TCP, 13, "TCP_CONGESTION", SockOpt::Accepted),
+    row(SOL_IP, 1, "IP_TOS", SockOpt::Tos),
+    row(SOL_IP, 2, "IP_TTL", SockOpt::Accepted),
+    row(SOL_IP, 10, "IP_MTU_DISCOVER", SockOpt::MtuDiscover),
+    row(SOL_IP, 11, "IP_RECVERR", SockOpt::Accepted),
+    row(SOL_IPV6, 23, "IPV6_MTU_DISCOVER", SockOpt::MtuDiscover),
+    row(SOL_IPV6, 25, "IPV6_RECVERR", SockOpt::Accepted),
+    row(SOL_IPV6, 26, "IPV6_V6ONLY", SockOpt::Accepted),
+    row(SOL_IPV6, 67, "IPV6_TCLASS", SockOpt::Tos),
+    row(SOL_TCP, 7, "TCP_SYNCNT", SockOpt::Accepted),
+];
+
+impl SockOpt {
+    pub fn by_name(name: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.name == name).map(|row| row.option)
+    }
+
+    pub fn by_number(level: i32, number: i32) -> Option<Self> {
+        TABLE.iter().find(|row| (row.level, row.number) == (level, number)).map(|row| row.option)
+    }
+}

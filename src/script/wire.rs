@@ -1,0 +1,397 @@
+//! Between bytes and the script's segments. Written apart from the host's own codec, so that one checks the other.
+
+use std::net::{IpAddr, SocketAddr};
+
+use smoltcp::wire::{IpAddress, IpProtocol, IpVersion, Ipv4Packet, Ipv6Packet, TcpPacket};
+
+use super::ast::{Flags, IcmpKind, TcpOption};
+
+const TCP_HEADER: usize = 20;
+
+/// A TCP packet off the wire, in the wire's numbers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Packet {
+    pub src: SocketAddr,
+    pub dst: SocketAddr,
+    pub tos: u8,
+    pub ttl: u8,
+    pub flags: Flags,
+    pub seq: u32,
+    pub ack: u32,
+    pub win: u16,
+    pub urg: u16,
+    pub options: Vec<TcpOption>,
+    pub payload: Vec<u8>,
+}
+
+impl Packet {
+    /// Reads one whole IP packet and checks both checksums.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let (src, dst, tos, ttl, segment) = split_ip(bytes)?;
+        let tcp = TcpPacket::new_checked(segment).map_err(|_| "the TCP header is cut short".to_owned())?;
+        if !tcp.verify_checksum(&IpAddress::from(src), &IpAddress::from(dst)) {
+            return Err("the TCP checksum is wrong".to_owned());
+        }
+        Ok(Self {
+            src: SocketAddr::new(src, tcp.src_port()),
+            dst: SocketAddr::new(dst, tcp.dst_port()),
+            tos,
+            ttl,
+            flags: Flags(u16::from(segment[13]) | u16::from(segment[12] & 1) << 8),
+            seq: u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]),
+            ack: u32::from_be_bytes([segment[8], segment[9], segment[10], segment[11]]),
+            win: tcp.window_len(),
+            urg: tcp.urgent_at(),
+            options: parse_options(&segment[TCP_HEADER..usize::from(tcp.header_len())])?,
+            payload: segment[usize::from(tcp.header_len())..].to_vec(),
+        })
+    }
+
+    /// One whole IP packet with valid checksums.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut segment = vec![0; TCP_HEADER];
+        segment[0..2].copy_from_slice(&self.src.port().to_be_bytes());
+        segment[2..4].copy_from_slice(&self.dst.port().to_be_bytes());
+        segment[4..8].copy_from_slice(&self.seq.to_be_bytes());
+        segment[8..12].copy_from_slice(&self.ack.to_be_bytes());
+        segment[14..16].copy_from_slice(&self.win.to_be_bytes());
+        segment[18..20].copy_from_slice(&self.urg.to_be_bytes());
+        for option in &self.options {
+            push_option(&mut segment, option);
+        }
+        segment.resize(segment.len().next_multiple_of(4), 0);
+        segment[12] = (segment.len() as u8 / 4) << 4 | (self.flags.0 >> 8) as u8;
+        segment[13] = self.flags.0 as u8;
+        segment.extend_from_slice(&self.payload);
+        let (src, dst) = (self.src.ip(), self.dst.ip());
+        TcpPacket::new_unchecked(&mut segment).fill_checksum(&IpAddress::from(src), &IpAddress::from(dst));
+        wrap_ip(src, dst, self.tos, self.ttl, IpProtocol::Tcp, &segment)
+    }
+}
+
+/// Takes PSH off a TCP packet, for readers to whom its place says nothing.
+pub fn clear_push(bytes: &mut [u8]) {
+    let Ok((src, dst, .., segment)) = split_ip(bytes) else { return };
+    let start = bytes.len() - segment.len();
+    if segment.len() < TCP_HEADER {
+        return;
+    }
+    bytes[start + 13] &= !(Flags::PSH.0 as u8);
+    TcpPacket::new_unchecked(&mut bytes[start..]).fill_checksum(&IpAddress::from(src), &IpAddress::from(dst));
+}
+
+/// An ICMP error from `router` about a packet `host` → `peer` of which it quotes the header.
+pub struct IcmpError {
+    pub router: IpAddr,
+    pub host: SocketAddr,
+    pub peer: SocketAddr,
+    pub numbers: (u8, u8),
+    pub mtu: u32,
+    pub quoted_seq: u32,
+    pub quoted_len: u32,
+}
+
+impl IcmpError {
+    pub fn bytes(&self) -> Vec<u8> {
+        let quoted = Packet {
+            src: self.host,
+            dst: self.peer,
+            tos: 0,
+            ttl: 64,
+            flags: Flags::ACK,
+            seq: self.quoted_seq,
+            ack: 0,
+            win: 0,
+            urg: 0,
+            options: Vec::new(),
+            payload: vec![0; self.quoted_len as usize],
+        }
+        .bytes();
+        let (v6, header) = (self.host.is_ipv6(), if self.host.is_ipv6() { 40 } else { 20 });
+        // What RFC 792 promises at least: the IP header and eight bytes more.
+        let mut message = vec![self.numbers.0, self.numbers.1, 0, 0];
+        message.extend_from_slice(&self.mtu.to_be_bytes());
+        message.extend_from_slice(&quoted[..header + 8]);
+        let protocol = if v6 { IpProtocol::Icmpv6 } else { IpProtocol::Icmp };
+        let checksum = match (self.router, self.host.ip()) {
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let mut pseudo = [src.octets(), dst.octets()].concat();
+                pseudo.extend_from_slice(&(message.len() as u32).to_be_bytes());
+                pseudo.extend_from_slice(&[0, 0, 0, 58]);
+                pseudo.extend_from_slice(&message);
+                checksum(&pseudo)
+            }
+            _ => checksum(&message),
+        };
+        message[2..4].copy_from_slice(&checksum.to_be_bytes());
+        wrap_ip(self.router, self.host.ip(), 0, 64, protocol, &message)
+    }
+}
+
+/// Type and code of an ICMP line, `None` where that version has no such message.
+pub fn icmp_numbers(kind: &IcmpKind, v6: bool) -> Option<(u8, u8)> {
+    const V4_UNREACHABLE: [&str; 16] = [
+        "net_unreachable",
+        "host_unreachable",
+        "protocol_unreachable",
+        "port_unreachable",
+        "frag_needed",
+        "source_route_failed",
+        "net_unknown",
+        "host_unknown",
+        "source_host_isolated",
+        "net_prohibited",
+        "host_prohibited",
+        "net_unreachable_for_tos",
+        "host_unreachable_for_tos",
+        "packet_filtered",
+        "precedence_violation",
+        "precedence_cutoff",
+    ];
+    const V6_UNREACHABLE: [&str; 5] =
+        ["net_unreachable", "admin_prohibited", "beyond_scope", "host_unreachable", "port_unreachable"];
+    const TIME_EXCEEDED: [&str; 2] = ["ttl_exceeded", "frag_time_exceeded"];
+    let (number, codes): (u8, &[&str]) = match (kind.kind.as_str(), v6) {
+        ("unreachable", false) => (3, &V4_UNREACHABLE),
+        ("unreachable", true) => (1, &V6_UNREACHABLE),
+        ("source_quench", false) => (4, &[]),
+        ("time_exceeded", false) => (11, &TIME_EXCEEDED),
+        ("time_exceeded", true) => (3, &TIME_EXCEEDED),
+        ("parameter_problem", false) => (12, &[]),
+        ("parameter_problem", true) => (4, &[]),
+        ("packet_too_big", true) => (2, &[]),
+        _ => return None,
+    };
+    let code = match &kind.code {
+        None => 0,
+        Some(name) => codes.iter().position(|code| code == name)? as u8,
+    };
+    Some((number, code))
+}
+
+/// Length of these options in a header, without padding.
+pub(crate) fn options_len(options: &[TcpOption]) -> usize {
+    let mut bytes = Vec::new();
+    options.iter().for_each(|option| push_option(&mut bytes, option));
+    bytes.len()
+}
+
+fn push_option(into: &mut Vec<u8>, option: &TcpOption) {
+    match option {
+        TcpOption::Eol => into.push(0),
+        TcpOption::Nop => into.push(1),
+        TcpOption::Mss(mss) => {
+            into.extend_from_slice(&[2, 4]);
+            into.extend_from_slice(&mss.to_be_bytes());
+        }
+        TcpOption::WindowScale(shift) => into.extend_from_slice(&[3, 3, *shift]),
+        TcpOption::SackPermitted => into.extend_from_slice(&[4, 2]),
+        TcpOption::Sack(blocks) => {
+            into.extend_from_slice(&[5, (2 + 8 * blocks.len()) as u8]);
+            for (left, right) in blocks {
+                into.extend_from_slice(&left.to_be_bytes());
+                into.extend_from_slice(&right.to_be_bytes());
+            }
+        }
+        TcpOption::Timestamps { val, ecr } => {
+            into.extend_from_slice(&[8, 10]);
+            into.extend_from_slice(&val.unwrap_or(0).to_be_bytes());
+            into.extend_from_slice(&ecr.unwrap_or(0).to_be_bytes());
+        }
+        TcpOption::Unknown { kind, data } => {
+            into.extend_from_slice(&[*kind, (2 + data.len()) as u8]);
+            into.extend_from_slice(data);
+        }
+    }
+}
+
+fn parse_options(mut bytes: &[u8]) -> Result<Vec<TcpOption>, String> {
+    let word = |data: &[u8]| u32::from_be_bytes([data[0], data[1], data[2], data[3]]);
+    let mut options = Vec::new();
+    while let Some(&kind) = bytes.first() {
+        if kind < 2 {
+            options.push(if kind == 0 { TcpOption::Eol } else { TcpOption::Nop });
+            bytes = &bytes[1..];
+            continue;
+        }
+        let length = bytes.get(1).map_or(0, |&length| usize::from(length));
+        if length < 2 || length > bytes.len() {
+            return Err(format!("TCP option {kind} runs past the header"));
+        }
+        let data = &bytes[2..length];
+        options.push(match (kind, data.len()) {
+            (2, 2) => TcpOption::Mss(u16::from_be_bytes([data[0], data[1]])),
+            (3, 1) => TcpOption::WindowScale(data[0]),
+            (4, 0) => TcpOption::SackPermitted,
+            (5, n) if n > 0 && n % 8 == 0 => {
+                TcpOption::Sack(data.chunks(8).map(|block| (word(block), word(&block[4..]))).collect())
+            }
+            (8, 8) => TcpOption::Timestamps { val: Some(word(data)), ecr: Some(word(&data[4..])) },
+            _ => TcpOption::Unknown { kind, data: data.to_vec() },
+        });
+        bytes = &bytes[length..];
+    }
+    Ok(options)
+}
+
+fn split_ip(bytes: &[u8]) -> Result<(IpAddr, IpAddr, u8, u8, &[u8]), String> {
+    match IpVersion::of_packet(bytes) {
+        Ok(IpVersion::Ipv4) => {
+            let ip = Ipv4Packet::new_checked(bytes).map_err(|_| "the IPv4 header is cut short".to_owned())?;
+            if !ip.verify_checksum() {
+                return Err("the IPv4 header checksum is wrong".to_owned());
+            }
+            if usize::from(ip.total_len()) != bytes.len() {
+                return Err(format!("the IPv4 header says {} bytes, the packet has {}", ip.total_len(), bytes.len()));
+            }
+            if ip.next_header() != IpProtocol::Tcp {
+                return Err(format!("this is {}, not TCP", ip.next_header()));
+            }
+            let (src, dst) = (IpAddr::V4(ip.src_addr()), IpAddr::V4(ip.dst_addr()));
+            Ok((src, dst, bytes[1], ip.hop_limit(), &bytes[usize::from(ip.header_len())..]))
+        }
+        Ok(IpVersion::Ipv6) => {
+            let ip = Ipv6Packet::new_checked(bytes).map_err(|_| "the IPv6 header is cut short".to_owned())?;
+            if ip.total_len() != bytes.len() {
+                return Err(format!("the IPv6 header says {} bytes, the packet has {}", ip.total_len(), bytes.len()));
+            }
+            if ip.next_header() != IpProtocol::Tcp {
+                return Err(format!("this is {}, not TCP", ip.next_header()));
+            }
+            let (src, dst) = (IpAddr::V6(ip.src_addr()), IpAddr::V6(ip.dst_addr()));
+            Ok((src, dst, ip.traffic_class(), ip.hop_limit(), &bytes[ip.header_len()..]))
+        }
+        Err(_) => Err("this is neither IPv4 nor IPv6".to_owned()),
+    }
+}
+
+/// Both addresses are of the same version; a script has only one.
+fn wrap_ip(src: IpAddr, dst: IpAddr, tos: u8, ttl: u8, protocol: IpProtocol, payload: &[u8]) -> Vec<u8> {
+    match (src, dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let mut bytes = vec![0; 20 + payload.len()];
+            bytes[1] = tos;
+            let mut ip = Ipv4Packet::new_unchecked(&mut bytes);
+            ip.set_version(4);
+            ip.set_header_len(20);
+            ip.set_total_len((20 + payload.len()) as u16);
+            ip.set_dont_frag(true);
+            ip.set_hop_limit(ttl);
+            ip.set_next_header(protocol);
+            ip.set_src_addr(src);
+            ip.set_dst_addr(dst);
+            ip.fill_checksum();
+            ip.payload_mut().copy_from_slice(payload);
+            bytes
+        }
+        (src, dst) => {
+            let v6 = |addr| match addr {
+                IpAddr::V4(addr) => std::net::Ipv4Addr::to_ipv6_mapped(&addr),
+                IpAddr::V6(addr) => addr,
+            };
+            let mut bytes = vec![0; 40 + payload.len()];
+            let mut ip = Ipv6Packet::new_unchecked(&mut bytes);
+            ip.set_version(6);
+            ip.set_traffic_class(tos);
+            ip.set_payload_len(payload.len() as u16);
+            ip.set_next_header(protocol);
+            ip.set_hop_limit(ttl);
+            ip.set_src_addr(v6(src));
+            ip.set_dst_addr(v6(dst));
+            ip.payload_mut().copy_from_slice(payload);
+            bytes
+        }
+    }
+}
+
+/// RFC 1071, complemented.
+fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low)))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(src: &str, dst: &str) -> Packet {
+        Packet {
+            src: src.parse().unwrap(),
+            dst: dst.parse().unwrap(),
+            tos: 0x12,
+            ttl: 63,
+            flags: Flags::ACK.with(Flags::PSH).with(Flags::AE),
+            seq: 0xffff_fff0,
+            ack: 7,
+            win: 1000,
+            urg: 3,
+            options: vec![
+                TcpOption::Mss(1460),
+                TcpOption::SackPermitted,
+                TcpOption::Timestamps { val: Some(1), ecr: Some(2) },
+                TcpOption::Nop,
+                TcpOption::WindowScale(8),
+                TcpOption::Sack(vec![(1, 2)]),
+                TcpOption::Unknown { kind: 254, data: vec![1, 2] },
+                TcpOption::Eol,
+            ],
+            payload: b"payload".to_vec(),
+        }
+    }
+
+    #[test]
+    fn what_is_built_reads_back_in_both_versions() {
+        for (src, dst) in [("192.0.2.1:80", "192.168.0.1:8080"), ("[2001:db8::1]:80", "[fd3d::1]:8080")] {
+            let mut packet = packet(src, dst);
+            let read = Packet::parse(&packet.bytes()).unwrap();
+            // The header is padded to words with end-of-list.
+            packet.options.extend(vec![TcpOption::Eol; read.options.len() - packet.options.len()]);
+            assert_eq!(read, packet);
+        }
+    }
+
+    #[test]
+    fn one_wrong_bit_anywhere_in_the_segment_is_noticed() {
+        let bytes = packet("192.0.2.1:80", "192.168.0.1:8080").bytes();
+        for at in [20, 24, 33, bytes.len() - 1] {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1;
+            assert_eq!(Packet::parse(&bytes).unwrap_err(), "the TCP checksum is wrong", "byte {at}");
+        }
+        let mut short = bytes.clone();
+        short.pop();
+        assert!(Packet::parse(&short).is_err());
+    }
+
+    #[test]
+    fn without_push_the_checksum_is_still_right() {
+        let mut packet = packet("[2001:db8::1]:80", "[fd3d::1]:8080");
+        let mut bytes = packet.bytes();
+        clear_push(&mut bytes);
+        packet.flags = packet.flags.without(Flags::PSH);
+        assert_eq!(bytes, packet.bytes());
+    }
+
+    #[test]
+    fn an_icmp_error_sums_to_zero_and_quotes_the_ports() {
+        let error = IcmpError {
+            router: "192.0.2.9".parse().unwrap(),
+            host: "192.168.0.1:8080".parse().unwrap(),
+            peer: "192.0.2.1:5000".parse().unwrap(),
+            numbers: (3, 4),
+            mtu: 1000,
+            quoted_seq: 0x0102_0304,
+            quoted_len: 1460,
+        };
+        let bytes = error.bytes();
+        assert_eq!(checksum(&bytes[20..]), 0);
+        assert_eq!(bytes[26..28], [3, 232]);
+        assert_eq!(bytes[48..56], [0x1f, 0x90, 0x13, 0x88, 1, 2, 3, 4]);
+    }
+}
