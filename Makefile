@@ -32,13 +32,13 @@ install:
 	@sh interop/setup.sh build
 	$(CARGO) build --release --locked -p airtcp -p airlink
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/airtcp target/release/airlink
-	@for program in airtcp airlink; do \
-	  target/release/$$program man $(DESTDIR)$(PREFIX)/share/man/man1 && \
-	  mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
-	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d && \
-	  target/release/$$program completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
-	  target/release/$$program completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
-	  target/release/$$program completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish \
+	target/release/airtcp man $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	for program in airtcp airlink; do \
+	  target/release/airtcp completions bash $$program > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
+	  target/release/airtcp completions zsh $$program > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
+	  target/release/airtcp completions fish $$program > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish \
 	  || exit 1; \
 	done
 
