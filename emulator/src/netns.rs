@@ -15,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -61,8 +62,7 @@ impl Namespace {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = Path::new(RUN_NETNS).join(&name);
-        fs::create_dir_all(RUN_NETNS)
-            .map_err(|source| NamespaceError::new(format!("make {RUN_NETNS}"), source))?;
+        prepare_run_netns().map_err(|source| NamespaceError::new(format!("prepare {RUN_NETNS}"), source))?;
         File::create(&path)
             .map_err(|source| NamespaceError::new(format!("make {}", path.display()), source))?;
         // From here on the guard removes the file, whatever fails.
@@ -162,6 +162,28 @@ pub fn sweep() -> Vec<String> {
         }
     }
     removed
+}
+
+/// Makes the directory a shared mount, exactly as `ip netns add` does.
+///
+/// Otherwise the first `ip netns add` of somebody else would do so later, and put a copy of our mounts on top of
+/// them that hides them: they could not be removed any more.
+fn prepare_run_netns() -> io::Result<()> {
+    fs::create_dir_all(RUN_NETNS)?;
+    // Two at once would stack two mounts. `ip` takes the same lock.
+    let _lock = Flock::lock(File::open(RUN_NETNS)?, FlockArg::LockExclusive).map_err(|(_, errno)| errno)?;
+    let share =
+        || mount(None::<&str>, RUN_NETNS, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
+    match share() {
+        // Not a mount point yet.
+        Err(Errno::EINVAL) => {
+            let bind = MsFlags::MS_BIND | MsFlags::MS_REC;
+            mount(Some(RUN_NETNS), RUN_NETNS, None::<&str>, bind, None::<&str>)?;
+            share()?;
+        }
+        result => result?,
+    }
+    Ok(())
 }
 
 /// The pid in `airtcp-PID-N`.
@@ -295,6 +317,16 @@ mod tests {
         assert!(!dead.path.exists() && living.path.exists());
         assert!(!child.wait().unwrap().success());
         std::mem::forget(dead);
+    }
+
+    #[test]
+    fn the_directory_is_shared_so_that_nobody_mounts_over_our_mounts() {
+        let _namespace = create();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let stacked: Vec<_> =
+            mounts.lines().filter(|line| line.split(' ').nth(4) == Some(RUN_NETNS)).collect();
+        assert_eq!(stacked.len(), 1, "{stacked:?}");
+        assert!(stacked[0].contains(" shared:"), "{stacked:?}");
     }
 
     #[test]
