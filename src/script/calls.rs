@@ -1,16 +1,17 @@
 //! The calls of a script: from their arguments to the socket layer and back to the result they must have.
 
-use std::net::{IpAddr, SocketAddr};
-
 use airlink::time::Instant;
 
+use super::args::{
+    O_NONBLOCK, O_RDWR, address, fd, flags, how, int_option, linger, number, option, poll_set, size, symbol,
+    value, vector_len, wait,
+};
 use super::ast::{Call, Expect, Form, Value};
 use super::errno::Errno;
 use super::flow::octets;
 use super::kernel::{Blocking, Events, Fd, How, OptionValue, Take};
 use super::report::{Problem, Step};
 use super::run::{Blocked, Runner};
-use super::sockopt::SockOpt;
 use super::syscall::{Finished, Reply, Request, Submitted};
 
 /// A call under way, and what it must come to.
@@ -32,26 +33,14 @@ enum Expected {
     Success,
 }
 
-const O_RDWR: i64 = 2;
-const O_NONBLOCK: i64 = 0o4000;
-
-/// Numbers behind the symbols that stand for values.
-const SYMBOLS: [(&str, i64); 10] = [
-    ("O_RDWR", O_RDWR),
-    ("O_NONBLOCK", O_NONBLOCK),
-    ("IP_PMTUDISC_DONT", 0),
-    ("IP_PMTUDISC_WANT", 1),
-    ("IP_PMTUDISC_DO", 2),
-    ("IP_PMTUDISC_PROBE", 3),
-    ("IPV6_PMTUDISC_DONT", 0),
-    ("IPV6_PMTUDISC_DO", 2),
-    ("IPTOS_LOWDELAY", 0x10),
-    ("IPTOS_THROUGHPUT", 0x08),
-];
-
 impl Runner {
     /// `until`: when a call that waits must return.
-    pub(super) fn run_call(&mut self, call: &Call, until: Option<Instant>, step: Step) -> Result<(), Problem> {
+    pub(super) fn run_call(
+        &mut self,
+        call: &Call,
+        until: Option<Instant>,
+        step: Step,
+    ) -> Result<(), Problem> {
         let name = call.name.as_str();
         if call.form == Form::Short {
             return self.short(call, until, step);
@@ -99,20 +88,30 @@ impl Runner {
     /// `write 4000`: all of it, on the connection at hand.
     fn short(&mut self, call: &Call, until: Option<Instant>, step: Step) -> Result<(), Problem> {
         let Some(fd) = self.latest else {
-            return Err(Problem::new(format!("`{}` needs a connection that was accepted or connected", call.name)));
+            return Err(Problem::new(format!(
+                "`{}` needs a connection that was accepted or connected",
+                call.name
+            )));
         };
         let len = match call.args.first() {
             Some(Value::Int(len)) => *len,
             _ => 0,
         };
-        let checked = |expect| Checked { name: call.name.clone(), fd, expect, revents: Vec::new(), take: Take::Consume };
+        let checked = |expect| Checked {
+            name: call.name.clone(),
+            fd,
+            expect,
+            revents: Vec::new(),
+            take: Take::Consume,
+        };
         match call.name.as_str() {
             "write" => {
                 let request = self.write_request(fd, len, Blocking::Wait)?;
                 self.submit(request, checked(Expected::Number(len)), until, step)
             }
             "read" => {
-                let request = Request::Receive { fd, len: size(len)?, take: Take::Consume, wait: Blocking::Wait };
+                let request =
+                    Request::Receive { fd, len: size(len)?, take: Take::Consume, wait: Blocking::Wait };
                 self.submit(request, checked(Expected::Number(len)), until, step)
             }
             "close" => {
@@ -137,7 +136,9 @@ impl Runner {
         let now = self.kernel()?.now();
         match (self.kernel()?.submit(request), until) {
             (Submitted::Done(result), None) => self.conclude(checked, result),
-            (Submitted::Done(result), Some(until)) if now + tolerance >= until => self.conclude(checked, result),
+            (Submitted::Done(result), Some(until)) if now + tolerance >= until => {
+                self.conclude(checked, result)
+            }
             (Submitted::Done(result), Some(until)) => Err(Problem::new(format!(
                 "the call returned at once ({}), expected it to wait for {}",
                 outcome(&result),
@@ -159,7 +160,8 @@ impl Runner {
     /// A call that waited has returned.
     pub(super) fn returned(&mut self, blocked: Blocked, finished: Finished) -> Result<(), Problem> {
         let tolerance = self.setup.rules.tolerance;
-        let off = finished.at.saturating_since(blocked.until).max(blocked.until.saturating_since(finished.at));
+        let off =
+            finished.at.saturating_since(blocked.until).max(blocked.until.saturating_since(finished.at));
         let line = blocked.step.place.line;
         if off > tolerance {
             let direction = if finished.at < blocked.until { "early" } else { "late" };
@@ -168,8 +170,10 @@ impl Runner {
                 outcome(&finished.result)
             )));
         }
-        self.conclude(blocked.call, finished.result)
-            .map_err(|problem| Problem { message: format!("the call of line {line}: {}", problem.message), ..problem })
+        self.conclude(blocked.call, finished.result).map_err(|problem| Problem {
+            message: format!("the call of line {line}: {}", problem.message),
+            ..problem
+        })
     }
 
     /// Compares the result, and what was read.
@@ -204,7 +208,9 @@ impl Runner {
                     if let Some(expected) = expected
                         && expected != actual
                     {
-                        return Err(Problem::new(format!("revents of entry {nth} are {actual}, expected {expected}")));
+                        return Err(Problem::new(format!(
+                            "revents of entry {nth} are {actual}, expected {expected}"
+                        )));
                     }
                 }
                 Ok(events.iter().filter(|events| **events != Events::default()).count() as i64)
@@ -230,7 +236,8 @@ impl Runner {
             }
             "read" | "recv" => {
                 subject = fd(call)?;
-                let flags = if name == "recv" { flags(call, 3, &["MSG_PEEK", "MSG_DONTWAIT"])? } else { Vec::new() };
+                let flags =
+                    if name == "recv" { flags(call, 3, &["MSG_PEEK", "MSG_DONTWAIT"])? } else { Vec::new() };
                 if flags.contains(&"MSG_PEEK") {
                     take = Take::Peek;
                 }
@@ -247,11 +254,13 @@ impl Runner {
                 self.write_request(subject, vector_len(call.args.get(1))?, Blocking::Wait)?
             }
             "poll" => {
-                let (set, expected) = poll_set(call)?;
-                revents = expected;
+                let entries = poll_set(call)?;
+                let set = entries.iter().map(|entry| (entry.fd, entry.interest)).collect();
+                revents = entries.into_iter().map(|entry| entry.revents).collect();
                 let timeout = number(call, 2)?;
                 let now = self.kernel()?.now();
-                let until = u64::try_from(timeout).ok().map(|ms| now + airlink::time::Duration::from_millis(ms));
+                let until =
+                    u64::try_from(timeout).ok().map(|ms| now + airlink::time::Duration::from_millis(ms));
                 Request::Poll { set, until }
             }
             _ => {
@@ -278,7 +287,8 @@ impl Runner {
                 Blocking::Return => O_RDWR | O_NONBLOCK,
             }),
             "F_SETFL" => {
-                let blocking = if number(call, 2)? & O_NONBLOCK == 0 { Blocking::Wait } else { Blocking::Return };
+                let blocking =
+                    if number(call, 2)? & O_NONBLOCK == 0 { Blocking::Wait } else { Blocking::Return };
                 kernel.set_blocking(fd, blocking).map(|()| 0)
             }
             other => return Err(Problem::new(format!("fcntl has F_GETFL and F_SETFL here, not {other}"))),
@@ -366,7 +376,8 @@ fn expected(expect: &Expect) -> Result<Expected, Problem> {
         Expect::Value(Value::Ellipsis) => Expected::Anything,
         Expect::Value(number) => Expected::Number(value(number)?),
         Expect::Error(name) => Expected::Errno(
-            Errno::by_name(name).ok_or_else(|| Problem::new(format!("airtcp never returns an error `{name}`")))?,
+            Errno::by_name(name)
+                .ok_or_else(|| Problem::new(format!("airtcp never returns an error `{name}`")))?,
         ),
     })
 }
@@ -386,153 +397,9 @@ fn outcome(result: &Result<Reply, Errno>) -> String {
         Ok(Reply::Connected) => "connected".to_owned(),
         Ok(Reply::Received(data)) => format!("read {} octets", data.len()),
         Ok(Reply::Sent(sent)) => format!("wrote {sent} octets"),
-        Ok(Reply::Polled(events)) => format!("polled {}", events.iter().map(Events::to_string).collect::<Vec<_>>().join(", ")),
+        Ok(Reply::Polled(events)) => {
+            format!("polled {}", events.iter().map(Events::to_string).collect::<Vec<_>>().join(", "))
+        }
         Err(errno) => format!("-1 {errno}"),
-    }
-}
-
-// Arguments.
-
-fn fd(call: &Call) -> Result<Fd, Problem> {
-    let number = number(call, 0)?;
-    i32::try_from(number).map(Fd).map_err(|_| Problem::new(format!("{number} is not a descriptor")))
-}
-
-fn number(call: &Call, nth: usize) -> Result<i64, Problem> {
-    let arg = call.args.get(nth).ok_or_else(|| Problem::new(format!("`{}` needs an argument {}", call.name, nth + 1)))?;
-    value(arg)
-}
-
-fn size(len: i64) -> Result<usize, Problem> {
-    usize::try_from(len).map_err(|_| Problem::new(format!("{len} is not a length")))
-}
-
-fn value(value: &Value) -> Result<i64, Problem> {
-    match value {
-        Value::Int(number) => Ok(*number),
-        Value::Symbols(names) => names.iter().try_fold(0, |sum, name| {
-            let known = SYMBOLS.iter().find(|(known, _)| known == name).map(|(_, number)| *number);
-            let number = known.or_else(|| Errno::by_name(name).map(|errno| i64::from(errno.number)));
-            number.map(|number| sum | number).ok_or_else(|| Problem::new(format!("`{name}` is not a value airtcp knows")))
-        }),
-        other => Err(Problem::new(format!("expected a number, found {other:?}"))),
-    }
-}
-
-fn symbol(call: &Call, nth: usize) -> Result<&str, Problem> {
-    match call.args.get(nth) {
-        Some(Value::Symbols(names)) if names.len() == 1 => Ok(&names[0]),
-        _ => Err(Problem::new(format!("`{}` needs the name of a constant as argument {}", call.name, nth + 1))),
-    }
-}
-
-fn flags<'a>(call: &'a Call, nth: usize, known: &[&str]) -> Result<Vec<&'a str>, Problem> {
-    match call.args.get(nth) {
-        None | Some(Value::Int(0)) => Ok(Vec::new()),
-        Some(Value::Symbols(names)) => match names.iter().find(|name| !known.contains(&name.as_str())) {
-            None => Ok(names.iter().map(String::as_str).collect()),
-            Some(name) => Err(Problem::new(format!("`{}` knows the flags {}, not {name}", call.name, known.join(" ")))),
-        },
-        Some(_) => Err(Problem::new(format!("the flags of `{}` are 0 or names", call.name))),
-    }
-}
-
-fn wait(flags: &[&str]) -> Blocking {
-    if flags.contains(&"MSG_DONTWAIT") { Blocking::Return } else { Blocking::Wait }
-}
-
-fn how(call: &Call) -> Result<How, Problem> {
-    match symbol(call, 1)? {
-        "SHUT_RD" => Ok(How::Read),
-        "SHUT_WR" => Ok(How::Write),
-        "SHUT_RDWR" => Ok(How::Both),
-        other => Err(Problem::new(format!("shutdown has SHUT_RD, SHUT_WR and SHUT_RDWR, not {other}"))),
-    }
-}
-
-fn option(call: &Call) -> Result<SockOpt, Problem> {
-    let name = symbol(call, 2)?;
-    SockOpt::by_name(name).ok_or_else(|| Problem::new(format!("airtcp has no socket option `{name}`")))
-}
-
-fn int_option(number: &Value) -> Result<OptionValue, Problem> {
-    let number = value(number)?;
-    i32::try_from(number).map(OptionValue::Int).map_err(|_| Problem::new(format!("{number} does not fit an option")))
-}
-
-fn linger(members: &[(Option<String>, Value)]) -> Result<OptionValue, Problem> {
-    match members {
-        [(_, on), (_, seconds)] => {
-            let seconds = i32::try_from(value(seconds)?).unwrap_or(i32::MAX);
-            Ok(OptionValue::Linger { on: value(on)? != 0, seconds })
-        }
-        _ => Err(Problem::new("expected {onoff=1, linger=0}")),
-    }
-}
-
-/// `...`, or `{sa_family = AF_INET, sin_port = htons(8080), sin_addr = inet_addr("192.0.2.1")}`.
-fn address(arg: Option<&Value>, default: SocketAddr) -> Result<SocketAddr, Problem> {
-    let Some(Value::Struct(members)) = arg else {
-        return Ok(default);
-    };
-    let mut addr = default;
-    for (_, member) in members {
-        match member {
-            Value::Apply(name, args) => match (name.as_str(), args.as_slice()) {
-                ("htons", [port]) => {
-                    let port = value(port)?;
-                    addr.set_port(u16::try_from(port).map_err(|_| Problem::new(format!("{port} is not a port")))?);
-                }
-                ("inet_addr", [Value::Text(ip)]) | ("inet_pton", [_, Value::Text(ip)]) => {
-                    addr.set_ip(ip.parse::<IpAddr>().map_err(|_| Problem::new(format!("`{ip}` is not an address")))?);
-                }
-                _ => return Err(Problem::new(format!("an address has htons, inet_addr and inet_pton, not `{name}`"))),
-            },
-            Value::Symbols(_) => {}
-            other => return Err(Problem::new(format!("{other:?} is no part of an address"))),
-        }
-    }
-    Ok(addr)
-}
-
-/// `[{..., 1000}, {..., 500}]`: the sum.
-fn vector_len(arg: Option<&Value>) -> Result<i64, Problem> {
-    let Some(Value::List(entries)) = arg else {
-        return Err(Problem::new("expected [{..., LENGTH}, ...]"));
-    };
-    entries.iter().try_fold(0, |sum, entry| match entry {
-        Value::Struct(members) if members.len() == 2 => Ok(sum + value(&members[1].1)?),
-        _ => Err(Problem::new("expected {..., LENGTH}")),
-    })
-}
-
-/// `[{fd=4, events=POLLIN, revents=POLLIN}]`.
-fn poll_set(call: &Call) -> Result<(Vec<(Fd, Events)>, Vec<Option<Events>>), Problem> {
-    let Some(Value::List(entries)) = call.args.first() else {
-        return Err(Problem::new("poll needs [{fd=4, events=POLLIN, revents=POLLIN}]"));
-    };
-    let (mut set, mut revents) = (Vec::new(), Vec::new());
-    for entry in entries {
-        let Value::Struct(members) = entry else {
-            return Err(Problem::new("expected {fd=4, events=POLLIN, revents=POLLIN}"));
-        };
-        let member = |name: &str| members.iter().find(|(key, _)| key.as_deref() == Some(name)).map(|(_, value)| value);
-        let fd = value(member("fd").ok_or_else(|| Problem::new("an entry of poll needs fd=N"))?)?;
-        set.push((Fd(i32::try_from(fd).unwrap_or(-1)), member("events").map_or(Ok(Events::default()), events)?));
-        revents.push(member("revents").map(events).transpose()?);
-    }
-    Ok((set, revents))
-}
-
-fn events(arg: &Value) -> Result<Events, Problem> {
-    match arg {
-        Value::Int(bits) => Ok(Events(*bits as i16)),
-        Value::Symbols(names) => names.iter().try_fold(Events::default(), |sum, name| {
-            let known = Events::NAMES.iter().find(|(known, _)| known == name);
-            known
-                .map(|(_, event)| Events(sum.0 | event.0))
-                .ok_or_else(|| Problem::new(format!("`{name}` is not an event of poll")))
-        }),
-        other => Err(Problem::new(format!("expected events such as POLLIN|POLLOUT, found {other:?}"))),
     }
 }

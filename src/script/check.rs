@@ -31,7 +31,7 @@ pub(super) fn differences(rules: Rules, expected: &Segment, actual: &Segment) ->
         }
     };
     let neutral = |flags: Flags| if rules.push == Push::Neutral { flags.without(Flags::PSH) } else { flags };
-    let number = |value: Option<u32>| value.map_or("none".to_owned(), |value| value.to_string());
+    let number = |value: Option<u32>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
     differ("flags", neutral(expected.flags).to_string(), neutral(actual.flags).to_string());
     differ("seq", expected.seq.to_string(), actual.seq.to_string());
     differ("payload length", expected.len.to_string(), actual.len.to_string());
@@ -54,7 +54,10 @@ pub(super) fn ip_differences(expected: IpFields, actual: &Packet) -> Vec<String>
         _ => None,
     };
     let tos = tos.map(|(expected, actual)| format!("IP says {actual}, expected {expected}"));
-    let ttl = expected.ttl.filter(|ttl| *ttl != actual.ttl).map(|ttl| format!("ttl is {}, expected {ttl}", actual.ttl));
+    let ttl = expected
+        .ttl
+        .filter(|ttl| *ttl != actual.ttl)
+        .map(|ttl| format!("ttl is {}, expected {ttl}", actual.ttl));
     tos.into_iter().chain(ttl).collect()
 }
 
@@ -64,9 +67,10 @@ fn options_match(rules: Rules, expected: &Options, actual: &Options) -> bool {
     };
     expected.len() == actual.len()
         && expected.iter().zip(actual).all(|(expected, actual)| match (expected, actual) {
-            (TcpOption::Timestamps { val, ecr }, TcpOption::Timestamps { val: actual_val, ecr: actual_ecr }) => {
-                same_time(rules, *val, *actual_val) && same_time(rules, *ecr, *actual_ecr)
-            }
+            (
+                TcpOption::Timestamps { val, ecr },
+                TcpOption::Timestamps { val: actual_val, ecr: actual_ecr },
+            ) => same_time(rules, *val, *actual_val) && same_time(rules, *ecr, *actual_ecr),
             (expected, actual) => expected == actual,
         })
 }
@@ -136,13 +140,22 @@ mod tests {
 
     #[test]
     fn timestamps_are_compared_with_a_tick_and_within_the_tolerance() {
-        let options = |val| Options::Exactly(vec![TcpOption::Nop, TcpOption::Nop, TcpOption::Timestamps { val, ecr: Some(7) }]);
+        let options = |val| {
+            Options::Exactly(vec![
+                TcpOption::Nop,
+                TcpOption::Nop,
+                TcpOption::Timestamps { val, ecr: Some(7) },
+            ])
+        };
         let ticking = Rules { tick: Some(Duration::from_millis(1)), ..RULES };
         let late = Segment { options: options(Some(102)), ..segment() };
         let open = Segment { options: options(None), ..segment() };
         assert!(differences(RULES, &segment(), &late).is_empty());
         assert_eq!(differences(ticking, &segment(), &late).len(), 1);
-        assert!(differences(Rules { tolerance: Duration::from_millis(2), ..ticking }, &segment(), &late).is_empty());
+        assert!(
+            differences(Rules { tolerance: Duration::from_millis(2), ..ticking }, &segment(), &late)
+                .is_empty()
+        );
         assert!(differences(ticking, &open, &late).is_empty());
     }
 

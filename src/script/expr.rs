@@ -18,12 +18,12 @@ pub struct Check {
 enum Expr {
     Number(f64),
     Name(String),
-    Not(Box<Expr>),
-    Negate(Box<Expr>),
-    Binary(Box<Expr>, Op, Box<Expr>),
+    Not(Box<Self>),
+    Negate(Box<Self>),
+    Binary(Box<Self>, Op, Box<Self>),
     /// `a < b <= c`.
-    Chain(Box<Expr>, Vec<(Op, Expr)>),
-    Call(String, Vec<Expr>),
+    Chain(Box<Self>, Vec<(Op, Self)>),
+    Call(String, Vec<Self>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,7 +222,10 @@ impl Parser<'_> {
         }
         match (word, args.len()) {
             ("abs", 1) | ("min" | "max", _) => Ok(Expr::Call(word.to_owned(), args)),
-            _ => Err(format!("there is no function `{word}` of {} arguments; there are abs, min, max", args.len())),
+            _ => Err(format!(
+                "there is no function `{word}` of {} arguments; there are abs, min, max",
+                args.len()
+            )),
         }
     }
 }
@@ -237,7 +240,12 @@ impl Op {
         match self {
             Self::Or => 0,
             Self::And => 1,
-            Self::Equal | Self::NotEqual | Self::LessEqual | Self::GreaterEqual | Self::Less | Self::Greater => 2,
+            Self::Equal
+            | Self::NotEqual
+            | Self::LessEqual
+            | Self::GreaterEqual
+            | Self::Less
+            | Self::Greater => 2,
             Self::Add | Self::Subtract => 3,
             Self::Multiply | Self::FloorDivide | Self::Divide | Self::Remainder => 4,
         }
@@ -286,7 +294,9 @@ impl Expr {
             Self::Name(name) => match name.as_str() {
                 "True" => 1.0,
                 "False" => 0.0,
-                _ => names.value(name).ok_or_else(|| format!("`{name}` is not a name of TCP_INFO that airtcp fills"))?,
+                _ => names
+                    .value(name)
+                    .ok_or_else(|| format!("`{name}` is not a name of TCP_INFO that airtcp fills"))?,
             },
             Self::Not(inner) => f64::from(u8::from(inner.value(names)? == 0.0)),
             Self::Negate(inner) => -inner.value(names)?,
@@ -355,7 +365,10 @@ mod tests {
     }
 
     fn holds(code: &str) -> Result<(), String> {
-        checks(code).map_err(|(line, message)| format!("{line}: {message}"))?.iter().try_for_each(|c| c.hold(&names))
+        checks(code)
+            .map_err(|(line, message)| format!("{line}: {message}"))?
+            .iter()
+            .try_for_each(|c| c.hold(&names))
     }
 
     #[test]

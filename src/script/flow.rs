@@ -90,10 +90,12 @@ impl Flow {
     }
 
     /// A line of the script as it goes to the host.
-    pub(super) fn to_live(&mut self, segment: &Segment, ip: IpFields, now: Instant) -> Packet {
+    pub(super) fn make_live(&mut self, segment: &Segment, ip: IpFields, now: Instant) -> Packet {
         let options = match &segment.options {
             Options::Any => Vec::new(),
-            Options::Exactly(options) => options.iter().map(|option| self.option_to_live(option, segment, now)).collect(),
+            Options::Exactly(options) => {
+                options.iter().map(|option| self.option_to_live(option, segment, now)).collect()
+            }
         };
         let syn = u32::from(segment.has(Flags::SYN));
         if syn == 1 {
@@ -122,7 +124,9 @@ impl Flow {
             TcpOption::Sack(blocks) => TcpOption::Sack(
                 blocks
                     .iter()
-                    .map(|(left, right)| (self.local_base.wrapping_add(*left), self.local_base.wrapping_add(*right)))
+                    .map(|(left, right)| {
+                        (self.local_base.wrapping_add(*left), self.local_base.wrapping_add(*right))
+                    })
                     .collect(),
             ),
             // An open half is filled as a peer with a millisecond clock would.
@@ -149,7 +153,9 @@ impl Flow {
             ack: acks.then(|| packet.ack.wrapping_sub(self.remote_base)),
             win: Some(packet.win),
             urg: Some(packet.urg).filter(|urg| *urg != 0),
-            options: Options::Exactly(packet.options.iter().map(|option| self.option_to_script(option)).collect()),
+            options: Options::Exactly(
+                packet.options.iter().map(|option| self.option_to_script(option)).collect(),
+            ),
         }
     }
 
@@ -158,7 +164,9 @@ impl Flow {
             TcpOption::Sack(blocks) => TcpOption::Sack(
                 blocks
                     .iter()
-                    .map(|(left, right)| (left.wrapping_sub(self.remote_base), right.wrapping_sub(self.remote_base)))
+                    .map(|(left, right)| {
+                        (left.wrapping_sub(self.remote_base), right.wrapping_sub(self.remote_base))
+                    })
                     .collect(),
             ),
             TcpOption::Timestamps { val, ecr } => {
@@ -221,10 +229,10 @@ mod tests {
         let syn = Packet {
             flags: Flags::SYN,
             seq: 0xffff_fffe,
-            ..flow.to_live(&segment(Flags::ACK, 0, None, Vec::new()), IpFields::default(), Instant::ZERO)
+            ..flow.make_live(&segment(Flags::ACK, 0, None, Vec::new()), IpFields::default(), Instant::ZERO)
         };
         flow.observe(&syn);
-        let live = flow.to_live(
+        let live = flow.make_live(
             &segment(Flags::ACK, 4096, Some(11), vec![TcpOption::Sack(vec![(21, 31)])]),
             IpFields::default(),
             Instant::ZERO,
@@ -233,7 +241,13 @@ mod tests {
         assert_eq!(live.options, [TcpOption::Sack(vec![(19, 29)])]);
         assert_eq!(live.payload, octets(4096, 10));
 
-        let sent = Packet { flags: Flags::ACK, seq: 3, ack: REMOTE_BASE.wrapping_add(7), options: vec![TcpOption::Sack(vec![(REMOTE_BASE, 5)])], ..live };
+        let sent = Packet {
+            flags: Flags::ACK,
+            seq: 3,
+            ack: REMOTE_BASE.wrapping_add(7),
+            options: vec![TcpOption::Sack(vec![(REMOTE_BASE, 5)])],
+            ..live
+        };
         let mapped = flow.to_script(&sent);
         assert_eq!((mapped.seq, mapped.ack), (5, Some(7)));
         assert_eq!(mapped.options, Options::Exactly(vec![TcpOption::Sack(vec![(0, 0x805)])]));
@@ -243,7 +257,8 @@ mod tests {
     fn timestamps_follow_the_first_that_the_script_named() {
         let mut flow = flow();
         let stamp = |val, ecr| vec![TcpOption::Timestamps { val, ecr }];
-        let mut sent = flow.to_live(&segment(Flags::ACK, 1, Some(1), Vec::new()), IpFields::default(), Instant::ZERO);
+        let mut sent =
+            flow.make_live(&segment(Flags::ACK, 1, Some(1), Vec::new()), IpFields::default(), Instant::ZERO);
         sent.options = stamp(Some(5000), Some(7));
         flow.observe(&sent);
         flow.name_timestamp(100, &sent);
@@ -252,7 +267,7 @@ mod tests {
 
         let echo = |flow: &mut Flow, ecr| {
             let line = segment(Flags::ACK, 1, Some(1), stamp(Some(9), ecr));
-            flow.to_live(&line, IpFields::default(), Instant::ZERO).options
+            flow.make_live(&line, IpFields::default(), Instant::ZERO).options
         };
         assert_eq!(echo(&mut flow, Some(100)), stamp(Some(9), Some(5000)));
         assert_eq!(echo(&mut flow, Some(130)), stamp(Some(9), Some(5030)));

@@ -3,17 +3,21 @@
 //! Both the script runner and the library for packetdrill drive the host through this. A call that must wait is
 //! kept here and tried again after everything that happens to the host, so that it ends at the right instant.
 
+mod options;
+mod poll;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use airlink::time::{Duration, Instant};
+use airlink::time::Instant;
 
 use super::errno::Errno;
-use super::sockopt::SockOpt;
 use super::syscall::{Finished, Pending, Request, Submitted, Ticket};
 use crate::host::{ConnId, Host, HostConfig, IoError, ListenId};
-use crate::tcp::{Connection, Ended, KeepAlive, Linger, SocketOptions, State};
+use crate::tcp::{Connection, Ended, SocketOptions, State};
+
+pub use options::OptionValue;
+pub use poll::Events;
 
 /// A file descriptor; who opens it chooses the number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -73,33 +77,6 @@ enum Reported {
     Already,
 }
 
-/// What poll(2) can say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Events(pub i16);
-
-impl Events {
-    pub const IN: Self = Self(0x001);
-    pub const OUT: Self = Self(0x004);
-    pub const ERR: Self = Self(0x008);
-    pub const HUP: Self = Self(0x010);
-    pub const INVALID: Self = Self(0x020);
-    pub const RDHUP: Self = Self(0x2000);
-
-    pub const NAMES: [(&str, Self); 7] = [
-        ("POLLIN", Self::IN),
-        ("POLLOUT", Self::OUT),
-        ("POLLERR", Self::ERR),
-        ("POLLHUP", Self::HUP),
-        ("POLLNVAL", Self::INVALID),
-        ("POLLRDHUP", Self::RDHUP),
-        ("POLLRDNORM", Self(0x040)),
-    ];
-
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
 /// The ways of shutdown(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
@@ -110,17 +87,6 @@ pub enum How {
 
 /// A host that keeps asking to be woken at the present instant is broken; this many times is proof.
 const MAX_STEPS_AT_ONE_INSTANT: usize = 10_000;
-
-/// Linux's keep-alive before anything else is set (RFC 9293 section 3.8.4: no less than two hours).
-const KEEPALIVE: KeepAlive =
-    KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
-
-/// The value of a socket option, as far as these calls know shapes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OptionValue {
-    Int(i32),
-    Linger { on: bool, seconds: i32 },
-}
 
 /// A host that keeps asking to be woken at the present instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -443,45 +409,6 @@ impl Kernel {
         Ok(())
     }
 
-    pub(super) fn poll(&mut self, fd: Fd) -> Events {
-        let Ok(socket) = self.socket_of(fd) else {
-            return Events::INVALID;
-        };
-        let id = match socket.role {
-            Role::Fresh => return Events(Events::OUT.0 | Events::HUP.0),
-            Role::Listening(_) => {
-                // Listening was just looked at, so that gathering cannot fail.
-                let ready = self.gather(fd).is_ok() && self.socket_of(fd).is_ok_and(|socket| !socket.acceptable.is_empty());
-                return if ready { Events(Events::IN.0 | 0x040) } else { Events::default() };
-            }
-            Role::Connecting(id) | Role::Connected(id) => id,
-        };
-        let Some(connection) = self.host.connection(id) else {
-            return Events::HUP;
-        };
-        let mut events = 0;
-        let state = connection.state();
-        if matches!(state, State::SynSent | State::SynReceived) {
-            return Events::default();
-        }
-        if connection.readable() > 0 || connection.at_end_of_stream() {
-            events |= Events::IN.0 | 0x040;
-        }
-        if connection.writable() > 0 {
-            events |= Events::OUT.0;
-        }
-        if matches!(state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed) {
-            events |= Events::RDHUP.0;
-        }
-        if state == State::Closed {
-            events |= Events::IN.0 | Events::OUT.0 | Events::HUP.0;
-        }
-        if self.pending_error(fd).is_some() {
-            events |= Events::ERR.0;
-        }
-        Events(events)
-    }
-
     pub fn blocking(&self, fd: Fd) -> Result<Blocking, Errno> {
         Ok(self.socket_of(fd)?.blocking)
     }
@@ -489,80 +416,6 @@ impl Kernel {
     pub fn set_blocking(&mut self, fd: Fd, blocking: Blocking) -> Result<(), Errno> {
         self.socket_mut(fd)?.blocking = blocking;
         Ok(())
-    }
-
-    // Options.
-
-    pub fn set_option(&mut self, fd: Fd, option: SockOpt, value: OptionValue) -> Result<(), Errno> {
-        let now = self.now;
-        let socket = self.socket_mut(fd)?;
-        let (role, options) = (socket.role, &mut socket.options);
-        let (int, seconds) = match value {
-            OptionValue::Int(int) => (int, Duration::from_secs(int.max(0) as u64)),
-            OptionValue::Linger { .. } => (0, Duration::ZERO),
-        };
-        let size = int.max(0) as usize;
-        match option {
-            SockOpt::Accepted => {}
-            SockOpt::Error | SockOpt::Info => return Err(Errno::ENOPROTOOPT),
-            SockOpt::SendBuffer => options.send_buffer = size,
-            SockOpt::ReceiveBuffer => options.recv_buffer = size,
-            SockOpt::KeepAlive => options.keepalive = (int != 0).then(|| options.keepalive.unwrap_or(KEEPALIVE)),
-            SockOpt::KeepIdle => options.keepalive.get_or_insert(KEEPALIVE).idle = seconds,
-            SockOpt::KeepInterval => options.keepalive.get_or_insert(KEEPALIVE).interval = seconds,
-            SockOpt::KeepCount => options.keepalive.get_or_insert(KEEPALIVE).probes = int as u32,
-            SockOpt::Linger => {
-                let OptionValue::Linger { on, seconds } = value else { return Err(Errno::EINVAL) };
-                options.linger = if on && seconds == 0 { Linger::Abort } else { Linger::Default };
-            }
-            // Negative: do not stay in FIN-WAIT-2 at all.
-            SockOpt::Linger2 => options.linger2 = Some(seconds),
-            SockOpt::NoDelay => options.nodelay = int != 0,
-            SockOpt::Cork => options.cork = int != 0,
-            SockOpt::MaxSeg => options.max_seg = Some(u16::try_from(int).map_err(|_| Errno::EINVAL)?),
-            SockOpt::Tos => options.tos = int as u8,
-            SockOpt::MtuDiscover => options.pmtu_discovery = int != 0,
-        }
-        if let Role::Connecting(id) | Role::Connected(id) = role {
-            let options = socket.options.clone();
-            self.host.set_options(now, id, options);
-            self.settle();
-        }
-        Ok(())
-    }
-
-    pub fn option(&mut self, fd: Fd, option: SockOpt) -> Result<OptionValue, Errno> {
-        let socket = self.socket_of(fd)?;
-        let options = &socket.options;
-        let flag = |on: bool| i32::from(on);
-        let keepalive = options.keepalive.unwrap_or(KEEPALIVE);
-        // Linux reads back twice what was set: the other half is for its own bookkeeping.
-        let doubled = |size: usize| i32::try_from(size.saturating_mul(2)).unwrap_or(i32::MAX);
-        Ok(OptionValue::Int(match option {
-            SockOpt::Accepted => 0,
-            SockOpt::Info => return Err(Errno::ENOPROTOOPT),
-            SockOpt::Error => {
-                let error = self.pending_error(fd);
-                self.socket_mut(fd)?.error = if error.is_some() { Reported::Already } else { Reported::NotYet };
-                error.map_or(0, |errno| errno.number)
-            }
-            SockOpt::SendBuffer => doubled(options.send_buffer),
-            SockOpt::ReceiveBuffer => doubled(options.recv_buffer),
-            SockOpt::KeepAlive => flag(options.keepalive.is_some()),
-            SockOpt::KeepIdle => whole_seconds(keepalive.idle),
-            SockOpt::KeepInterval => whole_seconds(keepalive.interval),
-            SockOpt::KeepCount => keepalive.probes as i32,
-            SockOpt::Linger => return Ok(OptionValue::Linger { on: options.linger == Linger::Abort, seconds: 0 }),
-            SockOpt::Linger2 => options.linger2.map_or(60, whole_seconds),
-            SockOpt::NoDelay => flag(options.nodelay),
-            SockOpt::Cork => flag(options.cork),
-            SockOpt::MaxSeg => match self.connection(fd) {
-                Some(connection) => connection.info().snd_mss as i32,
-                None => i32::from(options.max_seg.unwrap_or(536)),
-            },
-            SockOpt::Tos => i32::from(options.tos),
-            SockOpt::MtuDiscover => flag(options.pmtu_discovery),
-        }))
     }
 
     pub fn connection(&self, fd: Fd) -> Option<&Connection> {
@@ -629,10 +482,6 @@ enum Told {
     Before,
 }
 
-fn whole_seconds(time: Duration) -> i32 {
-    (time.as_millis() / 1000) as i32
-}
-
 fn ended(ended: Ended) -> Errno {
     match ended {
         Ended::Refused => Errno::ECONNREFUSED,
@@ -649,22 +498,5 @@ fn errno(error: IoError) -> Errno {
         IoError::Closed => Errno::EPIPE,
         IoError::Ended(why) => ended(why),
         IoError::NotConnected => Errno::ENOTCONN,
-    }
-}
-
-impl fmt::Display for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> =
-            Self::NAMES.iter().filter(|(_, event)| self.contains(*event)).map(|(name, _)| *name).collect();
-        f.write_str(if names.is_empty() { "0".to_owned() } else { names.join("|") }.as_str())
-    }
-}
-
-impl fmt::Display for OptionValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Int(value) => write!(f, "{value}"),
-            Self::Linger { on, seconds } => write!(f, "{{onoff={}, linger={seconds}}}", i32::from(*on)),
-        }
     }
 }

@@ -75,10 +75,8 @@ impl Lexer<'_> {
         let Some(first) = rest.chars().next() else {
             return Ok(Kind::End);
         };
-        if line_start {
-            if let Some(kind) = self.whole_line(rest) {
-                return Ok(kind);
-            }
+        if line_start && let Some(kind) = self.whole_line(rest) {
+            return Ok(kind);
         }
         if rest.starts_with("...") {
             self.at += 3;
@@ -93,7 +91,8 @@ impl Lexer<'_> {
             '0'..='9' => Ok(self.number(rest)),
             '.' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => Ok(self.number(rest)),
             c if c.is_ascii_alphabetic() || c == '_' => {
-                let word: String = rest.chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_').collect();
+                let word: String =
+                    rest.chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_').collect();
                 self.at += word.len();
                 Ok(Kind::Word(word))
             }
@@ -113,7 +112,7 @@ impl Lexer<'_> {
             let flag = line.split_whitespace().next().unwrap_or_default();
             self.at += flag.len();
             self.line_start = true;
-            let (name, value) = flag[2..].split_once('=').unwrap_or((&flag[2..], ""));
+            let (name, value) = flag[2..].split_once('=').unwrap_or_else(|| (&flag[2..], ""));
             return Some(Kind::Flag(name.replace('-', "_"), value.to_owned()));
         }
         let word = line.split_whitespace().next()?;

@@ -7,6 +7,7 @@
 //! The socket layer below the runner ([`kernel`], [`syscall`]) also serves the library that packetdrill itself
 //! loads.
 
+mod args;
 pub mod ast;
 mod calls;
 mod check;
@@ -30,3 +31,6 @@ pub use check::Push;
 pub use report::{Failure, Problem, Report, ScriptError, Step};
 pub use run::run_file;
 pub use setup::{End, RunOptions};
+
+#[cfg(test)]
+mod tests;

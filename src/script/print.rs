@@ -66,7 +66,10 @@ impl fmt::Display for Flags {
         if *self == Self::default() {
             return f.write_str("-");
         }
-        Self::LETTERS.iter().filter(|(_, flag)| self.contains(*flag)).try_for_each(|(letter, _)| write!(f, "{letter}"))
+        Self::LETTERS
+            .iter()
+            .filter(|(_, flag)| self.contains(*flag))
+            .try_for_each(|(letter, _)| write!(f, "{letter}"))
     }
 }
 

@@ -107,7 +107,11 @@ impl fmt::Display for Failure {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, events, checked, unchecked, duration, notes } = self;
-        write!(f, "{}: {events} events, {checked} packets as expected, {duration} of virtual time", path.display())?;
+        write!(
+            f,
+            "{}: {events} events, {checked} packets as expected, {duration} of virtual time",
+            path.display()
+        )?;
         if *unchecked > 0 {
             write!(f, ", {unchecked} packets not looked at")?;
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 use airlink::time::{Duration, Instant};
 
 use super::ast::{
-    Action, Addressing, Base, Call, Event, Flags, FlowName, Icmp, Inbound, Segment, TcpOption, When,
+    Action, Addressing, Base, Call, Event, Flags, FlowName, Icmp, Inbound, Script, Segment, TcpOption, When,
 };
 use super::check;
 use super::expr::Check;
@@ -35,8 +35,11 @@ const RECENT_PACKETS: usize = 12;
 
 /// Reads and runs one script.
 pub fn run_file(path: &Path, options: &RunOptions) -> Result<Report, ScriptError> {
-    let script = parse::load(path)?;
-    let setup = Setup::new(&script, options)?;
+    run(&parse::load(path)?, path, options)
+}
+
+pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<Report, ScriptError> {
+    let setup = Setup::new(script, options)?;
     let mut runner = Runner::new(setup);
     for event in &script.events {
         let result = runner.event(event);
@@ -183,7 +186,7 @@ impl Runner {
         self.current = Some(flow);
         let now = self.kernel()?.now();
         self.note_packet(now, "<", &format!("{addressing}{segment}"));
-        let bytes = self.flows[flow].to_live(segment, addressing.ip, now).bytes();
+        let bytes = self.flows[flow].make_live(segment, addressing.ip, now).bytes();
         self.kernel()?.deliver(&bytes);
         Ok(())
     }
@@ -191,9 +194,9 @@ impl Runner {
     fn icmp(&mut self, addressing: Addressing, icmp: &Icmp) -> Result<(), Problem> {
         let flow = match addressing.flow {
             FlowName::Fd(fd) => self.flow_of(fd)?,
-            FlowName::Current | FlowName::New => {
-                self.current.ok_or_else(|| Problem::new("there is no connection yet that an ICMP error could be about"))?
-            }
+            FlowName::Current | FlowName::New => self.current.ok_or_else(|| {
+                Problem::new("there is no connection yet that an ICMP error could be about")
+            })?,
         };
         let now = self.kernel()?.now();
         self.note_packet(now, "<", &format!("{addressing}{icmp}"));
@@ -228,7 +231,9 @@ impl Runner {
     }
 
     fn code(&mut self, checks: &[Check]) -> Result<(), Problem> {
-        let fd = self.latest.ok_or_else(|| Problem::new("there is no connection yet whose TCP_INFO could be looked at"))?;
+        let fd = self
+            .latest
+            .ok_or_else(|| Problem::new("there is no connection yet whose TCP_INFO could be looked at"))?;
         let kernel = self.kernel()?;
         let Some(connection) = kernel.connection(fd) else {
             return Err(Problem::new(format!("descriptor {} has no connection any more", fd.0)));
@@ -258,7 +263,7 @@ impl Runner {
             }
         };
         let tolerance = self.setup.rules.tolerance;
-        let limit = latest.map_or(self.now() + PATIENCE, |latest| latest + tolerance);
+        let limit = latest.map_or_else(|| self.now() + PATIENCE, |latest| latest + tolerance);
         self.wait_for_packet(limit)?;
         let Some(first) = self.seen.pop_front() else {
             return Err(self.nothing_came(expected, earliest));
@@ -301,19 +306,25 @@ impl Runner {
             Some(fd) => format!("the connection of descriptor {}", fd.0),
             None => format!("the connection with {}", self.flows[flow].remote),
         };
-        Err(Problem::new(format!("this packet belongs to {}, expected one of {}", name(seen.flow), name(expected)))
-            .with(self.line("actual", seen.at, &self.flows[seen.flow].to_script(&seen.packet))))
+        Err(Problem::new(format!(
+            "this packet belongs to {}, expected one of {}",
+            name(seen.flow),
+            name(expected)
+        ))
+        .with(self.line("actual", seen.at, &self.flows[seen.flow].to_script(&seen.packet))))
     }
 
     /// Joins equal segments until the length that the line speaks of.
     fn concatenate(&mut self, first: &Seen, expected: &Segment, limit: Instant) -> Result<Packet, Problem> {
         let mut packet = first.packet.clone();
         let size = packet.payload.len();
-        while self.setup.cut == Cut::Concatenated && size > 0 && packet.payload.len() < expected.len as usize {
+        while self.setup.cut == Cut::Concatenated && size > 0 && packet.payload.len() < expected.len as usize
+        {
             self.wait_for_packet(limit)?;
             let next_seq = packet.seq.wrapping_add(packet.payload.len() as u32);
             let Some(next) = self.seen.front() else { break };
-            let continues = next.flow == first.flow && next.packet.seq == next_seq && next.packet.ack == packet.ack;
+            let continues =
+                next.flow == first.flow && next.packet.seq == next_seq && next.packet.ack == packet.ack;
             let fits = (1..=size).contains(&next.packet.payload.len());
             if !(continues && fits) || packet.flags.contains(Flags::FIN) {
                 break;
@@ -360,7 +371,7 @@ impl Runner {
     }
 
     fn nothing_came(&mut self, expected: &Segment, earliest: Option<Instant>) -> Problem {
-        let at = earliest.unwrap_or(self.now());
+        let at = earliest.unwrap_or_else(|| self.now());
         let waited = self.now();
         let ahead = self.wait_for_packet(waited + PATIENCE);
         let problem = Problem::new("the host sent nothing").with(self.line("expected", at, expected));
@@ -418,17 +429,18 @@ impl Runner {
             Problem::new(format!("the host sent a packet that is not well-formed: {error}"))
                 .with(format!("{:02x?}", sent.bytes))
         })?;
-        let flow = match self.flows.iter().position(|flow| (flow.local, flow.remote) == (packet.src, packet.dst)) {
-            Some(flow) => flow,
-            None => {
-                let mut flow = Flow::new(packet.src, packet.dst);
-                // The only call that makes the host open a connection is the latest connect.
-                flow.fd = self.latest.filter(|fd| self.flows.iter().all(|flow| flow.fd != Some(*fd)));
-                self.flows.push(flow);
-                self.current = Some(self.flows.len() - 1);
-                self.flows.len() - 1
-            }
-        };
+        let flow =
+            match self.flows.iter().position(|flow| (flow.local, flow.remote) == (packet.src, packet.dst)) {
+                Some(flow) => flow,
+                None => {
+                    let mut flow = Flow::new(packet.src, packet.dst);
+                    // The only call that makes the host open a connection is the latest connect.
+                    flow.fd = self.latest.filter(|fd| self.flows.iter().all(|flow| flow.fd != Some(*fd)));
+                    self.flows.push(flow);
+                    self.current = Some(self.flows.len() - 1);
+                    self.flows.len() - 1
+                }
+            };
         self.flows[flow].observe(&packet);
         let segment = self.flows[flow].to_script(&packet);
         self.note_packet(sent.at, ">", &segment.to_string());
@@ -471,7 +483,8 @@ impl Runner {
     // The end.
 
     fn finish(&mut self) -> Result<(), (Step, Problem)> {
-        let step = Step { place: self.place(), at: self.now() - ORIGIN, text: "the end of the script".to_owned() };
+        let step =
+            Step { place: self.place(), at: self.now() - ORIGIN, text: "the end of the script".to_owned() };
         if let Some(blocked) = &self.blocked {
             let (until, step) = (blocked.until, blocked.step.clone());
             self.advance(until + self.setup.rules.tolerance).map_err(|problem| (step.clone(), problem))?;
@@ -515,7 +528,10 @@ impl Runner {
 
     fn call(&mut self, event: &Event, call: &Call) -> Result<(), Problem> {
         if let Some(blocked) = &self.blocked {
-            return Err(Problem::new(format!("the call of line {} has not returned yet", blocked.step.place.line)));
+            return Err(Problem::new(format!(
+                "the call of line {} has not returned yet",
+                blocked.step.place.line
+            )));
         }
         let until = match event.when {
             When::Blocking(base, _, end) => Some(self.base(base) + end),

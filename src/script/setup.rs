@@ -83,7 +83,8 @@ impl Setup {
                 return Err(error(place, format!("`--ip_version={version}`: airtcp knows ipv4 and ipv6")));
             }
         };
-        let (local_ip, remote_ip) = if v6 { ("fd3d:a0b:17d6::1", "2001:db8::1") } else { ("192.168.0.1", "192.0.2.1") };
+        let (local_ip, remote_ip) =
+            if v6 { ("fd3d:a0b:17d6::1", "2001:db8::1") } else { ("192.168.0.1", "192.0.2.1") };
         let rules = Rules { push: Push::Neutral, tick: None, tolerance: Duration::ZERO };
         let mut setup = Self {
             local: SocketAddr::new(address(local_ip).expect("a constant above"), 8080),
@@ -99,8 +100,9 @@ impl Setup {
             setup.flag(name, value).map_err(|message| error(place, message))?;
         }
         if setup.local.is_ipv6() != v6 || setup.remote.is_ipv6() != v6 {
-            let place = flag("local_ip").or(flag("remote_ip")).map(|(place, ..)| place);
-            let message = "--local_ip and --remote_ip must be of the version that --ip_version says".to_owned();
+            let place = flag("local_ip").or_else(|| flag("remote_ip")).map(|(place, ..)| place);
+            let message =
+                "--local_ip and --remote_ip must be of the version that --ip_version says".to_owned();
             return Err(match place {
                 Some(place) => error(place, message),
                 None => error(&script.settings.flags[0].0, message),

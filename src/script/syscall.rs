@@ -10,13 +10,31 @@ use super::kernel::{Blocking, Events, Fd, Kernel, Take};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
     /// The new descriptor is chosen by the caller.
-    Accept { fd: Fd, as_fd: Fd },
-    Connect { fd: Fd, to: SocketAddr },
+    Accept {
+        fd: Fd,
+        as_fd: Fd,
+    },
+    Connect {
+        fd: Fd,
+        to: SocketAddr,
+    },
     /// `wait` is `Return` for MSG_DONTWAIT.
-    Receive { fd: Fd, len: usize, take: Take, wait: Blocking },
-    Send { fd: Fd, data: Vec<u8>, wait: Blocking },
+    Receive {
+        fd: Fd,
+        len: usize,
+        take: Take,
+        wait: Blocking,
+    },
+    Send {
+        fd: Fd,
+        data: Vec<u8>,
+        wait: Blocking,
+    },
     /// No `until`: for ever.
-    Poll { set: Vec<(Fd, Events)>, until: Option<Instant> },
+    Poll {
+        set: Vec<(Fd, Events)>,
+        until: Option<Instant>,
+    },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,7 +110,11 @@ impl Pending {
                 let (result, done) = write_all(kernel, *fd, data, before);
                 self.progress = Progress::Written(done);
                 // What is in the buffer counts; an error is told by the next call.
-                if done > 0 && !(waits && result == Err(Errno::EAGAIN)) { Ok(Reply::Sent(done)) } else { result }
+                if done > 0 && !(waits && result == Err(Errno::EAGAIN)) {
+                    Ok(Reply::Sent(done))
+                } else {
+                    result
+                }
             }
         };
         match result {
@@ -111,7 +133,13 @@ impl Pending {
         Ok(kernel.blocking(fd)? == Blocking::Wait && wait == Blocking::Wait)
     }
 
-    fn connect(&mut self, kernel: &mut Kernel, fd: Fd, to: SocketAddr, waits: bool) -> Option<Result<Reply, Errno>> {
+    fn connect(
+        &mut self,
+        kernel: &mut Kernel,
+        fd: Fd,
+        to: SocketAddr,
+        waits: bool,
+    ) -> Option<Result<Reply, Errno>> {
         if self.progress == Progress::NotStarted {
             self.progress = Progress::Handshake;
             let already = kernel.connection(fd).is_some();
@@ -132,7 +160,8 @@ impl Pending {
 fn poll(kernel: &mut Kernel, set: &[(Fd, Events)], until: Option<Instant>) -> Option<Reply> {
     // POSIX: these three are told whether asked for or not.
     let always = Events::ERR.0 | Events::HUP.0 | Events::INVALID.0;
-    let found: Vec<Events> = set.iter().map(|(fd, interest)| Events(kernel.poll(*fd).0 & (interest.0 | always))).collect();
+    let found: Vec<Events> =
+        set.iter().map(|(fd, interest)| Events(kernel.poll(*fd).0 & (interest.0 | always))).collect();
     let ready = found.iter().any(|events| *events != Events::default());
     let expired = until.is_some_and(|until| until <= kernel.now());
     (ready || expired).then_some(Reply::Polled(found))

@@ -19,13 +19,15 @@ const fn field(name: &'static str, offset: usize, width: usize, value: fn(&Info)
 /// `struct tcp_info` of Linux 6.
 pub const LEN: usize = 280;
 
-const FIELDS: [Field; 29] = [
+const FIELDS: [Field; 32] = [
     field("tcpi_state", 0, 1, |info| state(info.state)),
     field("tcpi_ca_state", 1, 1, |info| info.ca_state as u64),
     field("tcpi_retransmits", 2, 1, |info| info.retransmits.into()),
     field("tcpi_probes", 3, 1, |info| info.probes.into()),
     field("tcpi_backoff", 4, 1, |info| info.backoff.into()),
-    field("tcpi_options", 5, 1, |info| options(info)),
+    field("tcpi_options", 5, 1, options),
+    // Two fields of four bits; by name they are told apart.
+    field("tcpi_wscales", 6, 1, |info| u64::from(info.snd_wscale | info.rcv_wscale << 4)),
     field("tcpi_rto", 8, 4, |info| info.rto.as_micros()),
     field("tcpi_snd_mss", 16, 4, |info| info.snd_mss.into()),
     field("tcpi_rcv_mss", 20, 4, |info| info.rcv_mss.into()),
@@ -39,16 +41,21 @@ const FIELDS: [Field; 29] = [
     field("tcpi_snd_ssthresh", 76, 4, |info| info.ssthresh.unwrap_or(INFINITE_SSTHRESH).into()),
     field("tcpi_snd_cwnd", 80, 4, |info| info.cwnd.into()),
     field("tcpi_advmss", 84, 4, |info| info.advmss.into()),
+    field("tcpi_reordering", 88, 4, |info| info.reordering.into()),
     field("tcpi_rcv_space", 96, 4, |info| info.rcv_space.into()),
     field("tcpi_total_retrans", 100, 4, |info| info.total_retrans.into()),
     field("tcpi_bytes_acked", 120, 8, |info| info.bytes_acked),
     field("tcpi_bytes_received", 128, 8, |info| info.bytes_received),
     field("tcpi_segs_out", 136, 4, |info| info.segs_out),
     field("tcpi_segs_in", 140, 4, |info| info.segs_in),
-    field("tcpi_min_rtt", 148, 4, |info| info.min_rtt.map_or(u64::from(u32::MAX), Duration::as_micros)),
-    field("tcpi_delivered", 192, 4, |info| info.delivered.into()),
+    field("tcpi_min_rtt", 148, 4, |info| {
+        info.min_rtt.map_or_else(|| u64::from(u32::MAX), Duration::as_micros)
+    }),
+    field("tcpi_delivered", 192, 4, delivered),
     field("tcpi_bytes_retrans", 208, 8, |info| info.bytes_retrans),
     field("tcpi_dsack_dups", 216, 4, |info| info.dsack_dups.into()),
+    // The threshold is never adapted to reordering, so none is counted.
+    field("tcpi_reord_seen", 220, 4, |_| 0),
 ];
 
 /// What Linux says while ssthresh is arbitrarily high.
@@ -79,8 +86,14 @@ const CONSTANTS: [(&str, u64); 19] = [
 
 /// The value of a name in an assert.
 pub fn value(info: &Info, name: &str) -> Option<f64> {
+    match name {
+        "tcpi_snd_wscale" => return Some(info.snd_wscale.into()),
+        "tcpi_rcv_wscale" => return Some(info.rcv_wscale.into()),
+        _ => {}
+    }
     let constant = CONSTANTS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let value = constant.or_else(|| FIELDS.iter().find(|field| field.name == name).map(|field| (field.value)(info)));
+    let value =
+        constant.or_else(|| FIELDS.iter().find(|field| field.name == name).map(|field| (field.value)(info)));
     value.map(|value| value as f64)
 }
 
@@ -111,9 +124,19 @@ fn state(state: State) -> u64 {
     }
 }
 
+/// Linux counts our SYN too.
+fn delivered(info: &Info) -> u64 {
+    u64::from(info.delivered) + u64::from(info.state.is_synchronized())
+}
+
 /// The TCPI_OPT bits, and above them nothing: the shifts have an octet of their own.
 fn options(info: &Info) -> u64 {
-    let bits = [(info.timestamps, 1), (info.sack, 2), (info.snd_wscale > 0 || info.rcv_wscale > 0, 4), (info.ecn, 8)];
+    let bits = [
+        (info.timestamps, 1),
+        (info.sack, 2),
+        (info.snd_wscale > 0 || info.rcv_wscale > 0, 4),
+        (info.ecn, 8),
+    ];
     bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum()
 }
 

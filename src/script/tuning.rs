@@ -26,6 +26,17 @@ pub enum Known {
     Unknown,
 }
 
+/// FreeBSD's sysctls whose last word alone says too little, or another thing than Linux's.
+const BSD_NAMES: [(&str, &str); 7] = [
+    ("net.inet.tcp.sack.enable", "tcp_sack"),
+    ("net.inet.tcp.ecn.enable", "tcp_ecn"),
+    ("net.inet.tcp.rfc1323", "rfc1323"),
+    ("net.inet.tcp.delacktime", "ack_delay_ms"),
+    ("net.inet.tcp.rexmit_initial", "initial_rto_ms"),
+    ("net.inet.tcp.rexmit_min", "min_rto_ms"),
+    ("net.inet.tcp.initcwnd_segments", "initial_window"),
+];
+
 /// The host's only randomness: initial sequence numbers, ports.
 const SEED: u64 = 1;
 
@@ -42,8 +53,9 @@ impl Default for Tuning {
 
 impl Tuning {
     pub fn profile(&mut self, name: &str) -> Result<(), String> {
-        self.profile = Profile::by_name(name)
-            .ok_or_else(|| format!("there is no profile `{name}`; there are {}", Profile::NAMES.join(", ")))?;
+        self.profile = Profile::by_name(name).ok_or_else(|| {
+            format!("there is no profile `{name}`; there are {}", Profile::NAMES.join(", "))
+        })?;
         for (name, value) in self.changes.clone() {
             self.apply(&name, &value)?;
         }
@@ -102,7 +114,10 @@ impl Tuning {
     }
 
     pub fn sysctl(&mut self, name: &str, value: &str) -> Result<Known, String> {
-        let name = name.rsplit('.').next().unwrap_or(name);
+        let name = match BSD_NAMES.iter().find(|(bsd, _)| *bsd == name) {
+            Some((_, ours)) => ours,
+            None => name.rsplit('.').next().unwrap_or(name),
+        };
         let known = self.apply(name, value)?;
         if known == Known::Applied {
             self.changes.push((name.to_owned(), value.to_owned()));
@@ -130,6 +145,11 @@ impl Tuning {
             "tcp_window_scaling" => {
                 profile.window_scale = if on()? { profile.window_scale.or(Some(8)) } else { None };
             }
+            // Both at once.
+            "rfc1323" => {
+                profile.timestamps = on()?;
+                profile.window_scale = if on()? { profile.window_scale.or(Some(6)) } else { None };
+            }
             "window_scale" => profile.window_scale = Some(number()? as u8),
             "tcp_ecn" => (profile.ecn, profile.ecn_passive) = (number()? == 1, number()? != 0),
             "tcp_slow_start_after_idle" => profile.recovery.restart_after_idle = on()?,
@@ -146,7 +166,10 @@ impl Tuning {
             "min_rto_ms" => profile.timer.limits.min = millis()?,
             "max_rto_ms" => profile.timer.limits.max = millis()?,
             "initial_window" => profile.recovery.initial_window = InitialWindow::Segments(number()? as u32),
-            "beta" => profile.recovery.beta = value.parse().map_err(|_| format!("`beta={value}`: expected a fraction"))?,
+            "beta" => {
+                profile.recovery.beta =
+                    value.parse().map_err(|_| format!("`beta={value}`: expected a fraction"))?
+            }
             "limited_transmit" => profile.recovery.limited_transmit = on()?,
             "ack_delay_ms" => profile.ack.delay = millis()?,
             "ack_every" => profile.ack.every = number()? as u32,
@@ -200,6 +223,17 @@ mod tests {
         tuning.profile("freebsd").unwrap();
         let profile = profile(&tuning);
         assert_eq!((profile.name, profile.sack, profile.recv_buffer), ("freebsd", SackOffer::Never, 8192));
+    }
+
+    #[test]
+    fn freebsds_sysctls_are_known_by_their_whole_name() {
+        let mut tuning = Tuning::default();
+        let notes = tuning
+            .shell("sysctl net.inet.tcp.sack.enable=0 net.inet.tcp.rfc1323=0 net.inet.udp.enable=1")
+            .unwrap();
+        assert_eq!(notes, ["`net.inet.udp.enable` was not set: airtcp has no such knob"]);
+        let profile = profile(&tuning);
+        assert_eq!((profile.sack, profile.timestamps, profile.window_scale), (SackOffer::Never, false, None));
     }
 
     #[test]

@@ -242,7 +242,11 @@ fn split_ip(bytes: &[u8]) -> Result<(IpAddr, IpAddr, u8, u8, &[u8]), String> {
                 return Err("the IPv4 header checksum is wrong".to_owned());
             }
             if usize::from(ip.total_len()) != bytes.len() {
-                return Err(format!("the IPv4 header says {} bytes, the packet has {}", ip.total_len(), bytes.len()));
+                return Err(format!(
+                    "the IPv4 header says {} bytes, the packet has {}",
+                    ip.total_len(),
+                    bytes.len()
+                ));
             }
             if ip.next_header() != IpProtocol::Tcp {
                 return Err(format!("this is {}, not TCP", ip.next_header()));
@@ -253,7 +257,11 @@ fn split_ip(bytes: &[u8]) -> Result<(IpAddr, IpAddr, u8, u8, &[u8]), String> {
         Ok(IpVersion::Ipv6) => {
             let ip = Ipv6Packet::new_checked(bytes).map_err(|_| "the IPv6 header is cut short".to_owned())?;
             if ip.total_len() != bytes.len() {
-                return Err(format!("the IPv6 header says {} bytes, the packet has {}", ip.total_len(), bytes.len()));
+                return Err(format!(
+                    "the IPv6 header says {} bytes, the packet has {}",
+                    ip.total_len(),
+                    bytes.len()
+                ));
             }
             if ip.next_header() != IpProtocol::Tcp {
                 return Err(format!("this is {}, not TCP", ip.next_header()));

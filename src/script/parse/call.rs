@@ -21,7 +21,9 @@ impl Parser<'_> {
             args.push(self.value()?);
         }
         if !self.eat('=') {
-            return Err(self.error(format!("`{name}` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`")));
+            return Err(
+                self.error(format!("`{name}` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`"))
+            );
         }
         let expect = self.result()?;
         // `(Resource temporarily unavailable)`, `(flags O_RDWR)`: for the reader.

@@ -114,10 +114,11 @@ impl Parser<'_> {
         if self.depth == MAX_DEPTH {
             return Err(self.error(format!("`{name}` is the {MAX_DEPTH}th include inside an include")));
         }
-        let beside = self.file.parent().unwrap_or(Path::new(""));
+        let beside = self.file.parent().unwrap_or_else(|| Path::new(""));
         let candidates = std::iter::once(beside.join(name))
             .chain(beside.ancestors().map(|above| above.join("include").join(name)));
-        let Some((path, text)) = candidates.into_iter().find_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
+        let Some((path, text)) =
+            candidates.into_iter().find_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
         else {
             return Err(self.error(format!(
                 "`{name}` is neither in {} nor in an `include` directory there or above",
@@ -147,7 +148,9 @@ impl Parser<'_> {
                 Action::Code(checks)
             }
             other => {
-                return Err(self.error(format!("expected a packet (`<` or `>`), a call, `%{{` or a shell line, found {other}")));
+                return Err(self.error(format!(
+                    "expected a packet (`<` or `>`), a call, `%{{` or a shell line, found {other}"
+                )));
             }
         };
         let blocking_packet = matches!(when, When::Blocking(..)) && !matches!(action, Action::Call(_));
@@ -155,14 +158,23 @@ impl Parser<'_> {
         if blocking_packet || window_call {
             return Err(ParseError {
                 place,
-                message: "`...` between two times is for calls that block, `~` for packets that the host sends".to_owned(),
+                message:
+                    "`...` between two times is for calls that block, `~` for packets that the host sends"
+                        .to_owned(),
             });
         }
         if when == When::Here && !matches!(action, Action::Shell(_) | Action::Code(_)) {
-            return Err(ParseError { place, message: "expected a time such as +0 or 0.100 before this".to_owned() });
+            return Err(ParseError {
+                place,
+                message: "expected a time such as +0 or 0.100 before this".to_owned(),
+            });
         }
         let text = &self.text[self.tokens[first].start..self.tokens[self.at - 1].end];
-        let text = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join(" ");
+        let text = text
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join(" ");
         Ok(Event { place, when, action, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
     }
 

@@ -67,7 +67,9 @@ impl Parser<'_> {
             "tos" => addressing.ip.tos = Some(Tos::Octet(self.integer("a TOS octet from 0 to 0xff")?)),
             "fd" => addressing.flow = FlowName::Fd(self.integer("a file descriptor")?),
             "new" => addressing.flow = FlowName::New,
-            other => return Err(ParseError { place, message: format!("expected {EXPECTED}, found `{other}`") }),
+            other => {
+                return Err(ParseError { place, message: format!("expected {EXPECTED}, found `{other}`") });
+            }
         }
         Ok(())
     }
@@ -77,7 +79,11 @@ impl Parser<'_> {
         let (seq, len) = self.sequence()?;
         let ack = if self.eat_word("ack") { Some(self.integer("an acknowledgment number")?) } else { None };
         let win = if self.eat_word("win") { Some(self.integer("a window from 0 to 65535")?) } else { None };
-        let urg = if self.eat_word("urg") { Some(self.integer("an urgent pointer from 0 to 65535")?) } else { None };
+        let urg = if self.eat_word("urg") {
+            Some(self.integer("an urgent pointer from 0 to 65535")?)
+        } else {
+            None
+        };
         let options = if self.eat('<') { self.options()? } else { Options::Exactly(Vec::new()) };
         Ok(Segment { flags, seq, len, ack, win, urg, options })
     }
@@ -90,14 +96,20 @@ impl Parser<'_> {
                 Kind::Punct('.') => ".".to_owned(),
                 Kind::Punct('-') => "-".to_owned(),
                 Kind::Word(word) => word.clone(),
-                _ if letters == 0 => return Err(self.error(format!("expected TCP flags such as S. or P., found {}", self.peek()))),
+                _ if letters == 0 => {
+                    return Err(
+                        self.error(format!("expected TCP flags such as S. or P., found {}", self.peek()))
+                    );
+                }
                 _ => return Ok(flags),
             };
             for letter in text.chars().filter(|&letter| letter != '-') {
                 // C is how FreeBSD's packetdrill spells CWR.
                 let letter = if letter == 'C' { 'W' } else { letter };
                 let Some((_, flag)) = Flags::LETTERS.iter().find(|(known, _)| *known == letter) else {
-                    return Err(self.error(format!("`{letter}` is not a TCP flag; the flags are F S R P U E W A . and -")));
+                    return Err(self.error(format!(
+                        "`{letter}` is not a TCP flag; the flags are F S R P U E W A . and -"
+                    )));
                 };
                 flags = flags.with(*flag);
             }
@@ -109,7 +121,8 @@ impl Parser<'_> {
     /// `1:1001(1000)`, or `1(1000)`.
     fn sequence(&mut self) -> Result<(u32, u32), ParseError> {
         let seq: u32 = self.integer("a sequence number")?;
-        let end: Option<u32> = if self.eat(':') { Some(self.integer("the sequence number of the end")?) } else { None };
+        let end: Option<u32> =
+            if self.eat(':') { Some(self.integer("the sequence number of the end")?) } else { None };
         self.expect('(')?;
         let len: u32 = self.integer("a payload length")?;
         if let Some(end) = end
@@ -136,7 +149,10 @@ impl Parser<'_> {
             options.extend(self.option()?);
         }
         if wire::options_len(&options) > 40 {
-            return Err(self.error(format!("these options take {} bytes, and a header has room for 40", wire::options_len(&options))));
+            return Err(self.error(format!(
+                "these options take {} bytes, and a header has room for 40",
+                wire::options_len(&options)
+            )));
         }
         Ok(Options::Exactly(options))
     }
@@ -174,7 +190,9 @@ impl Parser<'_> {
                 }
                 return Ok(None);
             }
-            other => return Err(ParseError { place, message: format!("expected {EXPECTED}, found `{other}`") }),
+            other => {
+                return Err(ParseError { place, message: format!("expected {EXPECTED}, found `{other}`") });
+            }
         }))
     }
 
@@ -190,7 +208,9 @@ impl Parser<'_> {
         if wire::icmp_numbers(&kind, true).is_none() && wire::icmp_numbers(&kind, false).is_none() {
             return Err(ParseError {
                 place,
-                message: format!("`{kind}` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded` or `packet_too_big`"),
+                message: format!(
+                    "`{kind}` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded` or `packet_too_big`"
+                ),
             });
         }
         let mtu = if self.eat_word("mtu") { Some(self.integer("an MTU")?) } else { None };

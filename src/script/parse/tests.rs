@@ -94,7 +94,9 @@ fn calls_with_every_kind_of_argument() {
     assert_eq!(fcntl.args[2], symbols(&["O_RDWR", "O_NONBLOCK"]));
     assert_eq!(fcntl.expect, Expect::Error("EBADF".to_owned()));
 
-    let bind = call("0 bind(3, {sa_family = AF_INET, sin_port = htons(8080), sin_addr = inet_addr(\"192.0.2.1\")}, ...) = 0");
+    let bind = call(
+        "0 bind(3, {sa_family = AF_INET, sin_port = htons(8080), sin_addr = inet_addr(\"192.0.2.1\")}, ...) = 0",
+    );
     let Value::Struct(members) = &bind.args[1] else { panic!() };
     assert_eq!(members[1], (Some("sin_port".into()), Value::Apply("htons".into(), vec![Value::Int(8080)])));
 
@@ -120,9 +122,12 @@ fn settings_stand_above_and_the_text_of_an_event_is_one_line() {
     let script = parse("recipe sack+eifel // why\nprofile linux\n--mtu=1400 --ip_version=ipv6\n`sysctl -q net.ipv4.tcp_sack=0`\n+0 socket(...,\n   SOCK_STREAM, IPPROTO_TCP) = 3 // first\n").unwrap();
     assert_eq!(script.settings.recipe.unwrap().name, "sack+eifel");
     assert_eq!(script.settings.profile.unwrap().name, "linux");
-    let flags: Vec<_> = script.settings.flags.iter().map(|(_, name, value)| (name.as_str(), value.as_str())).collect();
+    let flags: Vec<_> =
+        script.settings.flags.iter().map(|(_, name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(flags, [("mtu", "1400"), ("ip_version", "ipv6")]);
-    assert!(matches!(&script.events[0].action, Action::Shell(command) if command == "sysctl -q net.ipv4.tcp_sack=0"));
+    assert!(
+        matches!(&script.events[0].action, Action::Shell(command) if command == "sysctl -q net.ipv4.tcp_sack=0")
+    );
     assert_eq!(script.events[1].text, "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
 }
 
@@ -136,13 +141,22 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
         ("+0 < . 1:1(0) ack 1 win 70000", "test.pkt:1: `70000` does not fit a window from 0 to 65535"),
         ("+0 < . 1:1(0) ack 1 <...>", "test.pkt:1: `<...>` can only be compared with, not sent"),
         ("+0 < . 1:1(0) win 5", "test.pkt:1: the flag `.` needs `ack N`"),
-        ("+0 > S 0:0(0) <mss 1460,what>", "test.pkt:1: expected an option: mss, wscale, sackOK, sack, TS, nop, eol or FO, found `what`"),
+        (
+            "+0 > S 0:0(0) <mss 1460,what>",
+            "test.pkt:1: expected an option: mss, wscale, sackOK, sack, TS, nop, eol or FO, found `what`",
+        ),
         ("+0 close(3)", "test.pkt:1: `close` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`"),
         ("+.2...0.1 close(3) = 0", "test.pkt:1: the end of this range lies before its start"),
-        ("+0...0.1 > . 1:1(0) ack 1", "test.pkt:1: `...` between two times is for calls that block, `~` for packets that the host sends"),
+        (
+            "+0...0.1 > . 1:1(0) ack 1",
+            "test.pkt:1: `...` between two times is for calls that block, `~` for packets that the host sends",
+        ),
         ("+0 > icmp unreachable [1:1(0)]", "test.pkt:1: airtcp sends no ICMP: only `<` can carry it"),
         ("recipe tahoe\nrecipe reno", "test.pkt:2: `recipe` was already given at test.pkt:1"),
-        ("include nowhere.pkt", "test.pkt:1: `nowhere.pkt` is neither in . nor in an `include` directory there or above"),
+        (
+            "include nowhere.pkt",
+            "test.pkt:1: `nowhere.pkt` is neither in . nor in an `include` directory there or above",
+        ),
         ("+0 %{\nassert 1\nassert (}%", "test.pkt:3: expected a value in `assert (`"),
     ] {
         assert_eq!(error(text), message, "{text}");
@@ -153,8 +167,10 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
 fn the_outer_file_overrides_what_it_includes() {
     let dir = std::env::temp_dir().join(format!("airtcp-script-include-{}", std::process::id()));
     std::fs::create_dir_all(dir.join("include")).unwrap();
-    std::fs::write(dir.join("include/base.pkt"), "recipe reno\nprofile linux\n--mtu=1500\n+0 close(9) = 0\n").unwrap();
-    std::fs::write(dir.join("outer.pkt"), "recipe sack\n--mtu=1000\ninclude base.pkt\n+1 close(9) = 0\n").unwrap();
+    std::fs::write(dir.join("include/base.pkt"), "recipe reno\nprofile linux\n--mtu=1500\n+0 close(9) = 0\n")
+        .unwrap();
+    std::fs::write(dir.join("outer.pkt"), "recipe sack\n--mtu=1000\ninclude base.pkt\n+1 close(9) = 0\n")
+        .unwrap();
     let script = load(&dir.join("outer.pkt"));
     std::fs::remove_dir_all(&dir).unwrap();
     let script = script.unwrap();

@@ -1,0 +1,436 @@
+//! The library as packetdrill meets it: opened with dlopen, played through the table of functions.
+
+#![expect(unsafe_code, reason = "the other side of the C ABI")]
+
+use std::ffi::{CString, c_char, c_int, c_longlong, c_uint, c_void};
+use std::mem::{MaybeUninit, transmute, zeroed};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use airtcp::script::ast::{Flags, TcpOption};
+use airtcp::script::wire::Packet;
+use libc::{pollfd, sockaddr, sockaddr_in, socklen_t, ssize_t, timeval};
+
+/// The whole table: userdata and 32 functions.
+const SIZE: usize = 264;
+
+/// Positions in the table, userdata being 0.
+const FREE: usize = 1;
+const SOCKET: usize = 2;
+const BIND: usize = 3;
+const LISTEN: usize = 4;
+const ACCEPT: usize = 5;
+const READ: usize = 7;
+const WRITE: usize = 12;
+const FCNTL: usize = 17;
+const IOCTL: usize = 18;
+const CLOSE: usize = 19;
+const SETSOCKOPT: usize = 22;
+const POLL: usize = 23;
+const NETDEV_SEND: usize = 24;
+const NETDEV_RECEIVE: usize = 25;
+const USLEEP: usize = 26;
+const GETTIMEOFDAY: usize = 27;
+const EPOLL_CREATE: usize = 28;
+
+type User = *mut c_void;
+type Init = unsafe extern "C" fn(*const c_char, *mut c_void);
+type GetSockOpt = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;
+
+/// The library holds one stack for the bare getsockopt, so that tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+struct Loaded {
+    table: [usize; SIZE / 8],
+    getsockopt: GetSockOpt,
+    _turn: MutexGuard<'static, ()>,
+}
+
+// SAFETY: packetdrill calls the functions from two threads, and so do we.
+unsafe impl Sync for Loaded {}
+
+/// Beside the test binary, or one directory above it.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let deps = test.parent().unwrap();
+    let places = [deps, deps.parent().unwrap()].map(|dir: &Path| dir.join("libairtcp_packetdrill.so"));
+    let found = places.iter().find(|path| path.exists());
+    found
+        .unwrap_or_else(|| panic!("neither {} nor {} was built", places[0].display(), places[1].display()))
+        .clone()
+}
+
+impl Loaded {
+    fn open(flags: Option<&str>) -> Self {
+        Self::open_with(flags, None)
+    }
+
+    /// `control` is what `$PD_CTL` says.
+    fn open_with(flags: Option<&str>, control: Option<&Path>) -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: holding the turn, no other test is in the library, which alone reads this variable.
+        match control {
+            Some(control) => unsafe { std::env::set_var("PD_CTL", control) },
+            None => unsafe { std::env::remove_var("PD_CTL") },
+        }
+        let path = CString::new(library().into_os_string().into_encoded_bytes()).unwrap();
+        let how = libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE | libc::RTLD_DEEPBIND;
+        let flags = flags.map(|flags| CString::new(flags).unwrap());
+        let mut table = [usize::MAX; SIZE / 8 + 1];
+        // SAFETY: the symbols have these types, and the table has room for all of the struct.
+        let getsockopt = unsafe {
+            let library = libc::dlopen(path.as_ptr(), how);
+            assert!(!library.is_null(), "dlopen of {path:?} failed");
+            let init = libc::dlsym(library, c"packetdrill_interface_init".as_ptr());
+            let getsockopt = libc::dlsym(library, c"getsockopt".as_ptr());
+            assert!(!init.is_null() && !getsockopt.is_null());
+            let init: Init = transmute(init);
+            init(flags.as_ref().map_or(std::ptr::null(), |flags| flags.as_ptr()), table.as_mut_ptr().cast());
+            transmute::<*mut c_void, GetSockOpt>(getsockopt)
+        };
+        assert_eq!(table[SIZE / 8], usize::MAX, "the struct is longer than packetdrill's");
+        let table: [usize; SIZE / 8] = table[..SIZE / 8].try_into().unwrap();
+        assert!(table[..EPOLL_CREATE].iter().all(|entry| *entry != 0));
+        assert!(table[EPOLL_CREATE..].iter().all(|entry| *entry == 0), "absent functions are NULL");
+        Self { table, getsockopt, _turn: turn }
+    }
+
+    fn user(&self) -> User {
+        self.table[0] as User
+    }
+}
+
+/// Calls entry `$at` of the table with the userdata and these arguments.
+macro_rules! call {
+    ($loaded:expr, $at:expr, ($($kind:ty),*) -> $result:ty, $($argument:expr),*) => {{
+        // SAFETY: the position has this signature in packetdrill's header.
+        let function: extern "C" fn(User $(, $kind)*) -> $result = unsafe { transmute($loaded.table[$at]) };
+        function($loaded.user() $(, $argument)*)
+    }};
+}
+
+impl Loaded {
+    fn socket(&self) -> c_int {
+        call!(self, SOCKET, (c_int, c_int, c_int) -> c_int, libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_TCP)
+    }
+
+    fn listening(&self, at: SocketAddr) -> c_int {
+        let fd = self.socket();
+        assert!(fd >= 3, "a real descriptor");
+        let addr = sockaddr_of(at);
+        let len = size_of::<sockaddr_in>() as socklen_t;
+        let bound = call!(self, BIND, (c_int, *const sockaddr, socklen_t) -> c_int, fd, (&raw const addr).cast(), len);
+        assert_eq!(bound, 0);
+        assert_eq!(call!(self, LISTEN, (c_int, c_int) -> c_int, fd, 1), 0);
+        fd
+    }
+
+    /// The descriptor, and the peer's address.
+    fn accept(&self, fd: c_int) -> (c_int, SocketAddr) {
+        let mut addr = MaybeUninit::<sockaddr_in>::zeroed();
+        let mut len = size_of::<sockaddr_in>() as socklen_t;
+        let accepted = call!(self, ACCEPT, (c_int, *mut sockaddr, *mut socklen_t) -> c_int, fd, addr.as_mut_ptr().cast(), &mut len);
+        // SAFETY: zeroed above, which is a valid sockaddr_in.
+        let addr = unsafe { addr.assume_init() };
+        let ip = std::net::Ipv4Addr::from(u32::from_be(addr.sin_addr.s_addr));
+        (accepted, SocketAddr::new(ip.into(), u16::from_be(addr.sin_port)))
+    }
+
+    fn read(&self, fd: c_int, len: usize) -> Result<Vec<u8>, c_int> {
+        let mut buf = vec![0; len];
+        match call!(self, READ, (c_int, *mut c_void, usize) -> ssize_t, fd, buf.as_mut_ptr().cast(), len) {
+            -1 => Err(errno()),
+            n => {
+                buf.truncate(n as usize);
+                Ok(buf)
+            }
+        }
+    }
+
+    fn write(&self, fd: c_int, data: &[u8]) -> ssize_t {
+        call!(self, WRITE, (c_int, *const c_void, usize) -> ssize_t, fd, data.as_ptr().cast(), data.len())
+    }
+
+    fn close(&self, fd: c_int) -> c_int {
+        call!(self, CLOSE, (c_int) -> c_int, fd)
+    }
+
+    fn send(&self, packet: &Packet) {
+        let bytes = packet.bytes();
+        let result =
+            call!(self, NETDEV_SEND, (*const c_void, usize) -> c_int, bytes.as_ptr().cast(), bytes.len());
+        assert_eq!(result, 0);
+    }
+
+    /// The next packet and when it left; `None` at the end of everything.
+    fn receive(&self) -> Option<(c_longlong, Packet)> {
+        let mut bytes = vec![0; 65_536];
+        let (mut len, mut time) = (bytes.len(), 0);
+        let result = call!(
+            self, NETDEV_RECEIVE, (*mut c_void, *mut usize, *mut c_longlong) -> c_int,
+            bytes.as_mut_ptr().cast(), &mut len, &mut time
+        );
+        assert_eq!(result, 0);
+        (len > 0).then(|| (time, Packet::parse(&bytes[..len]).unwrap()))
+    }
+
+    fn usleep(&self, usecs: c_uint) {
+        assert_eq!(call!(self, USLEEP, (c_uint) -> c_int, usecs), 0);
+    }
+
+    fn gettimeofday(&self) -> c_longlong {
+        // SAFETY: two integers.
+        let mut time: timeval = unsafe { zeroed() };
+        let result =
+            call!(self, GETTIMEOFDAY, (*mut timeval, *mut c_void) -> c_int, &mut time, std::ptr::null_mut());
+        assert_eq!(result, 0);
+        time.tv_sec * 1_000_000 + time.tv_usec
+    }
+
+    /// Past the interface, as packetdrill reads it.
+    fn bare_getsockopt(&self, fd: c_int, level: c_int, option: c_int, room: usize) -> Result<Vec<u8>, c_int> {
+        let mut value = vec![0xee; room];
+        let mut len = room as socklen_t;
+        // SAFETY: `len` says how much room `value` has.
+        match unsafe { (self.getsockopt)(fd, level, option, value.as_mut_ptr().cast(), &mut len) } {
+            0 => {
+                value.truncate(len as usize);
+                Ok(value)
+            }
+            _ => Err(errno()),
+        }
+    }
+
+    /// Until another thread of this process waits inside the library, time must not go past its call.
+    fn wait_until_asleep(&self, tid: c_int) {
+        let status = PathBuf::from(format!("/proc/self/task/{tid}/stat"));
+        loop {
+            let stat = std::fs::read_to_string(&status).unwrap_or_default();
+            let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
+            // Asleep, or its call has ended already.
+            if matches!(state, Some('S') | None) {
+                return;
+            }
+            thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        call!(self, FREE, () -> (),);
+    }
+}
+
+fn errno() -> c_int {
+    std::io::Error::last_os_error().raw_os_error().unwrap()
+}
+
+fn sockaddr_of(addr: SocketAddr) -> sockaddr_in {
+    let SocketAddr::V4(addr) = addr else { panic!("an IPv4 address") };
+    // SAFETY: plain data.
+    let mut raw: sockaddr_in = unsafe { zeroed() };
+    raw.sin_family = libc::AF_INET as u16;
+    raw.sin_port = addr.port().to_be();
+    raw.sin_addr.s_addr = u32::from(*addr.ip()).to_be();
+    raw
+}
+
+/// The script's side of one connection.
+struct Peer {
+    host: SocketAddr,
+    own: SocketAddr,
+    host_isn: u32,
+}
+
+const PEER_ISN: u32 = 5000;
+
+impl Peer {
+    fn new() -> Self {
+        Self {
+            host: "192.168.0.1:8080".parse().unwrap(),
+            own: "192.0.2.1:50000".parse().unwrap(),
+            host_isn: 0,
+        }
+    }
+
+    /// Numbers count from each side's SYN.
+    fn packet(&self, flags: Flags, seq: u32, ack: u32, payload: &[u8]) -> Packet {
+        Packet {
+            src: self.own,
+            dst: self.host,
+            tos: 0,
+            ttl: 64,
+            flags,
+            seq: PEER_ISN.wrapping_add(seq),
+            ack: if flags.contains(Flags::ACK) { self.host_isn.wrapping_add(ack) } else { 0 },
+            win: 30_000,
+            urg: 0,
+            options: if flags.contains(Flags::SYN) { vec![TcpOption::Mss(1000)] } else { Vec::new() },
+            payload: payload.to_vec(),
+        }
+    }
+
+    fn seq(&self, packet: &Packet) -> u32 {
+        packet.seq.wrapping_sub(self.host_isn)
+    }
+}
+
+fn info_field(info: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(info[at..at + 4].try_into().unwrap())
+}
+
+#[test]
+fn a_connection_from_handshake_to_close() {
+    let host = Loaded::open(Some("profile=linux,recipe=sack+limited-transmit,psh=neutral"));
+    let mut peer = Peer::new();
+    let listener = host.listening(peer.host);
+
+    // accept() waits in a second thread while the first plays the handshake.
+    let (tid_sender, tid) = std::sync::mpsc::channel();
+    let began = host.gettimeofday();
+    let (fd, from, accepted_at) = thread::scope(|scope| {
+        let host = &host;
+        let waiting = scope.spawn(move || {
+            // SAFETY: no arguments, no failure.
+            tid_sender.send(unsafe { libc::gettid() }).unwrap();
+            let (fd, from) = host.accept(listener);
+            (fd, from, host.gettimeofday())
+        });
+        host.wait_until_asleep(tid.recv().unwrap());
+        host.usleep(10_000);
+        host.send(&peer.packet(Flags::SYN, 0, 0, &[]));
+        let (at, answer) = host.receive().unwrap();
+        assert_eq!(answer.flags, Flags::SYN.with(Flags::ACK));
+        assert_eq!(answer.ack, PEER_ISN + 1);
+        assert_eq!(answer.options, [TcpOption::Mss(1460)]);
+        assert!((10_000..10_100).contains(&(at - began)), "{}", at - began);
+        peer.host_isn = answer.seq;
+        host.usleep(100_000);
+        host.send(&peer.packet(Flags::ACK, 1, 1, &[]));
+        waiting.join().unwrap()
+    });
+    assert!(fd > listener);
+    assert_eq!(from, peer.own);
+    assert!((110_000..110_100).contains(&(accepted_at - began)), "{}", accepted_at - began);
+
+    // Data out, without PSH, and its ACK.
+    let data: Vec<u8> = (0..1500_u32).map(|n| n as u8).collect();
+    assert_eq!(host.write(fd, &data), 1500);
+    let (first, second) = (host.receive().unwrap().1, host.receive().unwrap().1);
+    assert_eq!([first.flags, second.flags], [Flags::ACK; 2]);
+    assert_eq!([peer.seq(&first), peer.seq(&second)], [1, 1001]);
+    assert_eq!([first.payload, second.payload].concat(), data);
+
+    let info = host.bare_getsockopt(fd, libc::SOL_TCP, libc::TCP_INFO, 280).unwrap();
+    assert_eq!(info.len(), 280);
+    assert_eq!(info[0], 1, "ESTABLISHED");
+    assert_eq!([16, 24, 28, 80].map(|at| info_field(&info, at)), [1000, 2, 0, 10]);
+    assert!((100_000..100_100).contains(&info_field(&info, 68)), "rtt");
+    assert_eq!(host.bare_getsockopt(fd, libc::SOL_TCP, 26, 64), Ok(Vec::new()));
+    assert_eq!(host.bare_getsockopt(fd, libc::SOL_SOCKET, 55, 36), Ok(vec![0; 36]));
+
+    host.usleep(50_000);
+    host.send(&peer.packet(Flags::ACK, 1, 1501, &[]));
+    let info = host.bare_getsockopt(fd, libc::SOL_TCP, libc::TCP_INFO, 280).unwrap();
+    assert_eq!(info_field(&info, 24), 0);
+
+    // read() waits in a second thread for data.
+    let (tid_sender, tid) = std::sync::mpsc::channel();
+    let began = host.gettimeofday();
+    let (read, read_at) = thread::scope(|scope| {
+        let host = &host;
+        let waiting = scope.spawn(move || {
+            // SAFETY: no arguments, no failure.
+            tid_sender.send(unsafe { libc::gettid() }).unwrap();
+            (host.read(fd, 100), host.gettimeofday())
+        });
+        host.wait_until_asleep(tid.recv().unwrap());
+        host.usleep(20_000);
+        host.send(&peer.packet(Flags::ACK.with(Flags::PSH), 1, 1501, b"answer"));
+        // Time stands still until the reader has looked at the clock.
+        host.usleep(1_000_000);
+        waiting.join().unwrap()
+    });
+    assert_eq!(read.as_deref(), Ok(&b"answer"[..]));
+    assert!((20_000..20_100).contains(&(read_at - began)), "{}", read_at - began);
+    let (at, ack) = host.receive().unwrap();
+    assert_eq!((ack.flags, ack.ack), (Flags::ACK, PEER_ISN + 7));
+    assert!(at - began < 70_000, "the delayed ACK left in its time, not when it was fetched");
+
+    // close(), the peer's FIN, and nothing more to say.
+    assert_eq!(host.close(fd), 0);
+    let (_, fin) = host.receive().unwrap();
+    assert_eq!((fin.flags, peer.seq(&fin)), (Flags::FIN.with(Flags::ACK), 1501));
+    host.send(&peer.packet(Flags::FIN.with(Flags::ACK), 7, 1502, &[]));
+    let (_, ack) = host.receive().unwrap();
+    assert_eq!((ack.flags, ack.ack), (Flags::ACK, PEER_ISN + 8));
+    assert_eq!(host.close(listener), 0);
+    assert!(host.receive().is_none(), "TIME-WAIT sends nothing, and time runs out");
+    assert_eq!(host.close(fd), -1);
+    assert_eq!(errno(), libc::EBADF);
+}
+
+#[test]
+fn calls_that_do_not_wait_and_their_errors() {
+    let host = Loaded::open(None);
+    let listener = host.listening("192.168.0.1:8080".parse().unwrap());
+    assert_eq!(call!(host, FCNTL, (c_int, c_int, i64) -> c_int, listener, libc::F_GETFL, 0), libc::O_RDWR);
+    let nonblocking = i64::from(libc::O_RDWR | libc::O_NONBLOCK);
+    assert_eq!(call!(host, FCNTL, (c_int, c_int, i64) -> c_int, listener, libc::F_SETFL, nonblocking), 0);
+    assert_eq!((host.accept(listener).0, errno()), (-1, libc::EAGAIN));
+
+    let mut set = [pollfd { fd: listener, events: libc::POLLIN, revents: 0x55 }];
+    let polled = call!(host, POLL, (*mut pollfd, u64, c_int) -> c_int, set.as_mut_ptr(), 1, 0);
+    assert_eq!((polled, set[0].revents), (0, 0));
+
+    let mut unread = 0;
+    let asked = call!(host, IOCTL, (c_int, u64, *mut c_int) -> c_int, listener, libc::FIONREAD, &mut unread);
+    assert_eq!((asked, errno()), (-1, libc::ENOTCONN));
+
+    let one = 1_i32;
+    let set = |level, option| {
+        call!(
+            host, SETSOCKOPT, (c_int, c_int, c_int, *const c_void, socklen_t) -> c_int,
+            listener, level, option, (&raw const one).cast(), 4
+        )
+    };
+    assert_eq!(set(libc::SOL_SOCKET, libc::SO_REUSEADDR), 0);
+    assert_eq!((set(libc::SOL_SOCKET, 9999), errno()), (-1, libc::ENOPROTOOPT));
+    let udp = call!(host, SOCKET, (c_int, c_int, c_int) -> c_int, libc::AF_INET, libc::SOCK_DGRAM, 0);
+    assert_eq!((udp, errno()), (-1, libc::EPROTONOSUPPORT));
+}
+
+#[test]
+fn descriptors_of_others_reach_the_real_getsockopt() {
+    let host = Loaded::open(None);
+    let real = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&real);
+    let kind = host.bare_getsockopt(fd, libc::SOL_SOCKET, libc::SO_TYPE, 4).unwrap();
+    assert_eq!(kind, libc::SOCK_STREAM.to_ne_bytes());
+    assert_eq!(host.bare_getsockopt(-1, libc::SOL_SOCKET, libc::SO_TYPE, 4), Err(libc::EBADF));
+}
+
+#[test]
+fn sysctls_in_the_control_file_count_from_the_next_socket_on() {
+    let control = std::env::temp_dir().join(format!("airtcp-packetdrill-{}.ctl", std::process::id()));
+    std::fs::write(&control, "-q net.ipv4.tcp_timestamps=0\n-q net.ipv4.tcp_window_scaling=0\n").unwrap();
+    let host = Loaded::open_with(Some("profile=linux"), Some(&control));
+    let peer = Peer::new();
+    host.listening(peer.host);
+    let mut syn = peer.packet(Flags::SYN, 0, 0, &[]);
+    syn.options = vec![
+        TcpOption::Mss(1000),
+        TcpOption::SackPermitted,
+        TcpOption::Timestamps { val: Some(1), ecr: Some(0) },
+        TcpOption::Nop,
+        TcpOption::WindowScale(7),
+    ];
+    host.send(&syn);
+    let (_, answer) = host.receive().unwrap();
+    std::fs::remove_file(&control).unwrap();
+    let expected = [TcpOption::Mss(1460), TcpOption::Nop, TcpOption::Nop, TcpOption::SackPermitted];
+    assert_eq!(answer.options, expected);
+}

@@ -1,0 +1,200 @@
+//! The arguments of a call: numbers, names of constants, addresses, lists.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::ast::{Call, Value};
+use super::errno::Errno;
+use super::kernel::{Blocking, Events, Fd, How, OptionValue};
+use super::report::Problem;
+use super::sockopt::SockOpt;
+
+pub(super) const O_RDWR: i64 = 2;
+pub(super) const O_NONBLOCK: i64 = 0o4000;
+
+/// Numbers behind the symbols that stand for values.
+const SYMBOLS: [(&str, i64); 10] = [
+    ("O_RDWR", O_RDWR),
+    ("O_NONBLOCK", O_NONBLOCK),
+    ("IP_PMTUDISC_DONT", 0),
+    ("IP_PMTUDISC_WANT", 1),
+    ("IP_PMTUDISC_DO", 2),
+    ("IP_PMTUDISC_PROBE", 3),
+    ("IPV6_PMTUDISC_DONT", 0),
+    ("IPV6_PMTUDISC_DO", 2),
+    ("IPTOS_LOWDELAY", 0x10),
+    ("IPTOS_THROUGHPUT", 0x08),
+];
+
+pub(super) fn fd(call: &Call) -> Result<Fd, Problem> {
+    let number = number(call, 0)?;
+    i32::try_from(number).map(Fd).map_err(|_| Problem::new(format!("{number} is not a descriptor")))
+}
+
+pub(super) fn number(call: &Call, nth: usize) -> Result<i64, Problem> {
+    let arg = call
+        .args
+        .get(nth)
+        .ok_or_else(|| Problem::new(format!("`{}` needs an argument {}", call.name, nth + 1)))?;
+    value(arg)
+}
+
+pub(super) fn size(len: i64) -> Result<usize, Problem> {
+    usize::try_from(len).map_err(|_| Problem::new(format!("{len} is not a length")))
+}
+
+pub(super) fn value(value: &Value) -> Result<i64, Problem> {
+    match value {
+        Value::Int(number) => Ok(*number),
+        Value::Symbols(names) => names.iter().try_fold(0, |sum, name| {
+            let known = SYMBOLS.iter().find(|(known, _)| known == name).map(|(_, number)| *number);
+            let number = known.or_else(|| Errno::by_name(name).map(|errno| i64::from(errno.number)));
+            number
+                .map(|number| sum | number)
+                .ok_or_else(|| Problem::new(format!("`{name}` is not a value airtcp knows")))
+        }),
+        other => Err(Problem::new(format!("expected a number, found {other:?}"))),
+    }
+}
+
+pub(super) fn symbol(call: &Call, nth: usize) -> Result<&str, Problem> {
+    match call.args.get(nth) {
+        Some(Value::Symbols(names)) if names.len() == 1 => Ok(&names[0]),
+        _ => {
+            Err(Problem::new(format!("`{}` needs the name of a constant as argument {}", call.name, nth + 1)))
+        }
+    }
+}
+
+pub(super) fn flags<'a>(call: &'a Call, nth: usize, known: &[&str]) -> Result<Vec<&'a str>, Problem> {
+    match call.args.get(nth) {
+        None | Some(Value::Int(0)) => Ok(Vec::new()),
+        Some(Value::Symbols(names)) => match names.iter().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(names.iter().map(String::as_str).collect()),
+            Some(name) => {
+                Err(Problem::new(format!("`{}` knows the flags {}, not {name}", call.name, known.join(" "))))
+            }
+        },
+        Some(_) => Err(Problem::new(format!("the flags of `{}` are 0 or names", call.name))),
+    }
+}
+
+pub(super) fn wait(flags: &[&str]) -> Blocking {
+    if flags.contains(&"MSG_DONTWAIT") { Blocking::Return } else { Blocking::Wait }
+}
+
+pub(super) fn how(call: &Call) -> Result<How, Problem> {
+    match symbol(call, 1)? {
+        "SHUT_RD" => Ok(How::Read),
+        "SHUT_WR" => Ok(How::Write),
+        "SHUT_RDWR" => Ok(How::Both),
+        other => Err(Problem::new(format!("shutdown has SHUT_RD, SHUT_WR and SHUT_RDWR, not {other}"))),
+    }
+}
+
+pub(super) fn option(call: &Call) -> Result<SockOpt, Problem> {
+    let name = symbol(call, 2)?;
+    SockOpt::by_name(name).ok_or_else(|| Problem::new(format!("airtcp has no socket option `{name}`")))
+}
+
+pub(super) fn int_option(number: &Value) -> Result<OptionValue, Problem> {
+    let number = value(number)?;
+    i32::try_from(number)
+        .map(OptionValue::Int)
+        .map_err(|_| Problem::new(format!("{number} does not fit an option")))
+}
+
+pub(super) fn linger(members: &[(Option<String>, Value)]) -> Result<OptionValue, Problem> {
+    match members {
+        [(_, on), (_, seconds)] => {
+            let seconds = i32::try_from(value(seconds)?).unwrap_or(i32::MAX);
+            Ok(OptionValue::Linger { on: value(on)? != 0, seconds })
+        }
+        _ => Err(Problem::new("expected {onoff=1, linger=0}")),
+    }
+}
+
+/// `...`, or `{sa_family = AF_INET, sin_port = htons(8080), sin_addr = inet_addr("192.0.2.1")}`.
+pub(super) fn address(arg: Option<&Value>, default: SocketAddr) -> Result<SocketAddr, Problem> {
+    let Some(Value::Struct(members)) = arg else {
+        return Ok(default);
+    };
+    let mut addr = default;
+    for (_, member) in members {
+        match member {
+            Value::Apply(name, args) => match (name.as_str(), args.as_slice()) {
+                ("htons", [port]) => {
+                    let port = value(port)?;
+                    addr.set_port(
+                        u16::try_from(port).map_err(|_| Problem::new(format!("{port} is not a port")))?,
+                    );
+                }
+                ("inet_addr", [Value::Text(ip)]) | ("inet_pton", [_, Value::Text(ip)]) => {
+                    addr.set_ip(
+                        ip.parse::<IpAddr>()
+                            .map_err(|_| Problem::new(format!("`{ip}` is not an address")))?,
+                    );
+                }
+                _ => {
+                    return Err(Problem::new(format!(
+                        "an address has htons, inet_addr and inet_pton, not `{name}`"
+                    )));
+                }
+            },
+            Value::Symbols(_) => {}
+            other => return Err(Problem::new(format!("{other:?} is no part of an address"))),
+        }
+    }
+    Ok(addr)
+}
+
+/// `[{..., 1000}, {..., 500}]`: the sum.
+pub(super) fn vector_len(arg: Option<&Value>) -> Result<i64, Problem> {
+    let Some(Value::List(entries)) = arg else {
+        return Err(Problem::new("expected [{..., LENGTH}, ...]"));
+    };
+    entries.iter().try_fold(0, |sum, entry| match entry {
+        Value::Struct(members) if members.len() == 2 => Ok(sum + value(&members[1].1)?),
+        _ => Err(Problem::new("expected {..., LENGTH}")),
+    })
+}
+
+/// `[{fd=4, events=POLLIN, revents=POLLIN}]`.
+pub(super) fn poll_set(call: &Call) -> Result<Vec<PollEntry>, Problem> {
+    let Some(Value::List(entries)) = call.args.first() else {
+        return Err(Problem::new("poll needs [{fd=4, events=POLLIN, revents=POLLIN}]"));
+    };
+    let entry = |entry: &Value| {
+        let Value::Struct(members) = entry else {
+            return Err(Problem::new("expected {fd=4, events=POLLIN, revents=POLLIN}"));
+        };
+        let member =
+            |name: &str| members.iter().find(|(key, _)| key.as_deref() == Some(name)).map(|(_, value)| value);
+        let fd = value(member("fd").ok_or_else(|| Problem::new("an entry of poll needs fd=N"))?)?;
+        Ok(PollEntry {
+            fd: Fd(i32::try_from(fd).unwrap_or(-1)),
+            interest: member("events").map(events).transpose()?.unwrap_or_default(),
+            revents: member("revents").map(events).transpose()?,
+        })
+    };
+    entries.iter().map(entry).collect()
+}
+
+/// What poll(2) is asked about one descriptor, and must answer.
+pub(super) struct PollEntry {
+    pub(super) fd: Fd,
+    pub(super) interest: Events,
+    pub(super) revents: Option<Events>,
+}
+
+pub(super) fn events(arg: &Value) -> Result<Events, Problem> {
+    match arg {
+        Value::Int(bits) => Ok(Events(*bits as i16)),
+        Value::Symbols(names) => names.iter().try_fold(Events::default(), |sum, name| {
+            let known = Events::NAMES.iter().find(|(known, _)| known == name);
+            known
+                .map(|(_, event)| Events(sum.0 | event.0))
+                .ok_or_else(|| Problem::new(format!("`{name}` is not an event of poll")))
+        }),
+        other => Err(Problem::new(format!("expected events such as POLLIN|POLLOUT, found {other:?}"))),
+    }
+}
