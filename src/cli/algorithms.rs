@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use airtcp::recovery::catalogue::{Build, CATALOGUE, Need, Question, Row};
+use airtcp::recovery::catalogue::{self, Build, CATALOGUE, Need, Question, Row};
 use clap::Args;
 use serde::Serialize;
 
@@ -15,6 +15,9 @@ pub(crate) struct Algorithms {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
+    /// Print the README's table
+    #[arg(long, hide = true, conflicts_with = "json")]
+    markdown: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -45,6 +48,10 @@ struct Range {
 impl Algorithms {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
+        if self.markdown {
+            write!(out, "{}", catalogue::markdown())?;
+            return Ok(());
+        }
         if self.json {
             for row in CATALOGUE {
                 writeln!(out, "{}", serde_json::to_string(&entry(row))?)?;

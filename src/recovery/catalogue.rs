@@ -364,6 +364,18 @@ pub fn ordinary_answer(question: Question) -> Option<&'static Row> {
     CATALOGUE.iter().find(|row| row.ordinary && row.question() == question)
 }
 
+/// The README's table: a test holds the README to it.
+pub fn markdown() -> String {
+    let mut table = String::from("| question | answers (the ordinary one first) |\n|---|---|\n");
+    for question in Question::ALL {
+        let mut rows: Vec<&Row> = CATALOGUE.iter().filter(|row| row.question() == question).collect();
+        rows.sort_by_key(|row| !row.ordinary);
+        let names: Vec<String> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
+        table += &format!("| {} | {} |\n", question.text(), names.join(" "));
+    }
+    table
+}
+
 /// The known name that was probably meant.
 pub fn nearest(name: &str) -> Option<&'static str> {
     CATALOGUE

@@ -11,6 +11,8 @@ pub struct Sack {
     high_rxt: u64,
     /// RescueRxt: the rescue retransmission is allowed once per recovery (NextSeg rule 4).
     rescued: bool,
+    /// What rule 4 chose last; the window may still hold it back.
+    rescue: Option<u64>,
     seen_partial: bool,
 }
 
@@ -56,7 +58,10 @@ impl Repair for Sack {
     }
 
     fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        if departure.kind != Transmission::New {
+        if self.rescue.take_if(|start| *start == departure.start).is_some() {
+            // Rule 4: HighRxt must not be updated.
+            self.rescued = true;
+        } else if departure.kind != Transmission::New {
             self.high_rxt = self.high_rxt.max(departure.end);
         }
     }
@@ -77,6 +82,7 @@ impl Repair for Sack {
 
     /// NextSeg() rule 1: the lowest segment that is lost and has not been sent again.
     fn next(&mut self, view: &View<'_>) -> Option<u64> {
+        self.rescue = None;
         view.flight.first_lost().map(|s| s.start)
     }
 
@@ -87,7 +93,8 @@ impl Repair for Sack {
         let (una, recover) = (view.flight.una(), view.cc.recover?);
         // Rule 3: not known to be lost, but below something SACKed.
         let highest_sacked = view.flight.sacked_ranges().last().map_or(una, |r| r.end);
-        if let Some(segment) = view.flight.first_unsacked_from(self.high_rxt.max(una))
+        if self.high_rxt < highest_sacked
+            && let Some(segment) = view.flight.first_unsacked_from(self.high_rxt.max(una))
             && segment.end <= highest_sacked
         {
             return Some(segment.start);
@@ -96,8 +103,8 @@ impl Repair for Sack {
         if !self.rescued && una < recover {
             let last = view.flight.iter().rev().find(|s| s.fate == crate::tcp::flight::Fate::InFlight)?;
             if last.end <= recover {
-                self.rescued = true;
-                return Some(last.start);
+                self.rescue = Some(last.start);
+                return self.rescue;
             }
         }
         None

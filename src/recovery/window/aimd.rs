@@ -33,6 +33,8 @@ impl Window for Aimd {
                     () => Some(cwnd + acked.min(1.0) / cwnd),
                 }
             }
+            // A duplicate ACK delivers too, but opens nothing (RFC 5681 §3.1).
+            Growth::Delivered if !ack.advances() => None,
             Growth::Delivered => self.by_delivered(view.segments(ack.delivered), cwnd, ssthresh),
         }
     }
