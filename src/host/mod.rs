@@ -271,7 +271,7 @@ impl Host {
             }
         };
         let local = match local.map_or(0, |l| l.port()) {
-            0 => self.ephemeral(ip, remote).ok_or(ConnectError::InUse(SocketAddr::new(ip, 0)))?,
+            0 => self.ephemeral(ip, remote).ok_or_else(|| ConnectError::InUse(SocketAddr::new(ip, 0)))?,
             port => SocketAddr::new(ip, port),
         };
         if self.by_tuple.contains_key(&(local, remote)) {

@@ -214,9 +214,14 @@ impl Connection {
     fn apply_timer_rule(&mut self, now: Instant, rule: TimerRule, advanced: bool) {
         if self.flight.is_empty() {
             self.timers.rto = None;
-        } else if rule == TimerRule::Restart && self.timers.rto.is_some() {
-            self.restart_rto(now);
-        } else if advanced && self.timers.rto.is_none() && self.snd.wnd > 0 {
+            return;
+        }
+        let restart = match self.timers.rto {
+            Some(_) => rule == TimerRule::Restart,
+            // A closed window is probed, not retransmitted into.
+            None => advanced && self.snd.wnd > 0,
+        };
+        if restart {
             self.restart_rto(now);
         }
     }

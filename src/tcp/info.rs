@@ -44,6 +44,8 @@ pub struct Info {
     pub cwnd: u32,
     /// `None` while it is arbitrarily high.
     pub ssthresh: Option<u32>,
+    /// Duplicate ACKs, or SACKed segments above it, that make a segment lost.
+    pub reordering: u32,
     pub total_retrans: u32,
     pub bytes_retrans: u64,
     pub delivered: u32,
@@ -121,6 +123,7 @@ impl Connection {
             min_rtt: self.rtt.min(),
             cwnd: (cc.cwnd + cc.inflation) as u32,
             ssthresh: cc.ssthresh.is_finite().then_some(cc.ssthresh as u32),
+            reordering: self.profile.recovery.dup_thresh,
             total_retrans: (self.recovery.counters().resent() + self.handshake_resent) as u32,
             bytes_retrans: self.statistics.bytes_resent,
             delivered: self.statistics.segments_delivered as u32,

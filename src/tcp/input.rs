@@ -101,9 +101,10 @@ impl Connection {
         self.refresh_ts_recent(now, segment);
         self.note_ecn(segment);
         let Some(offset) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return Outcome::Done };
+        let had_holes = !self.rcv.buffer.out_of_order().is_empty();
         let outcome = self.check_data(now, segment, offset);
         if outcome == Outcome::Done {
-            self.check_fin(now);
+            self.check_fin(now, had_holes);
         }
         outcome
     }
@@ -164,8 +165,12 @@ impl Connection {
         self.ack_unacceptable(now, segment);
         // §3.10.7.4: even with a closed window, acceptable ACKs are taken.
         let at_edge = segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|o| o == self.rcv_nxt());
-        if at_edge && segment.flags.contains(Flags::ACK) && self.state.is_synchronized() {
-            self.take_ack(now, segment);
+        if at_edge
+            && segment.flags.contains(Flags::ACK)
+            && self.state.is_synchronized()
+            && self.take_ack(now, segment)
+        {
+            self.check_fin_acked(now);
         }
         Stop(Outcome::Done)
     }
@@ -222,25 +227,27 @@ impl Connection {
         if !self.take_ack(now, segment) {
             return Stop(Outcome::Done);
         }
-        // Our FIN is acknowledged?
-        if self.snd.fin.is_some_and(|fin| self.flight.una() > fin) {
-            match self.state {
-                State::FinWait1 => {
-                    self.state = State::FinWait2;
-                    if self.orphaned {
-                        let limit = self.orphan_limit();
-                        self.timers.start_orphan(now + limit);
-                    }
-                }
-                State::Closing => self.enter_time_wait(now),
-                State::LastAck => {
-                    self.end(None);
-                    return Stop(Outcome::Done);
-                }
-                _ => {}
-            }
+        self.check_fin_acked(now);
+        if self.state == State::Closed { Stop(Outcome::Done) } else { GoOn }
+    }
+
+    /// Our FIN is acknowledged?
+    fn check_fin_acked(&mut self, now: Instant) {
+        if self.snd.fin.is_none_or(|fin| self.flight.una() <= fin) {
+            return;
         }
-        GoOn
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                if self.orphaned {
+                    let limit = self.orphan_limit();
+                    self.timers.start_orphan(now + limit);
+                }
+            }
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.end(None),
+            _ => {}
+        }
     }
 
     /// Seventh step: the text of the segment.
@@ -271,14 +278,17 @@ impl Connection {
     }
 
     /// Eighth step: has the FIN's turn come?
-    fn check_fin(&mut self, now: Instant) {
-        if !self.rcv.fin.is_some_and(|fin| self.rcv.buffer.next() >= fin) {
+    fn check_fin(&mut self, now: Instant, had_holes: bool) {
+        if self.rcv.fin.is_none_or(|fin| self.rcv.buffer.next() < fin) {
             return;
         }
         match self.state {
             State::SynReceived | State::Established => {
                 self.state = State::CloseWait;
-                self.ack_fin(now);
+                // RFC 5681 §4.2: what fills a hole is acknowledged at once, FIN or not.
+                if !had_holes {
+                    self.ack_fin(now);
+                }
             }
             State::FinWait1 => {
                 self.state = State::Closing;

@@ -44,7 +44,7 @@ impl Connection {
             _ => {}
         }
         // News about holes must not wait behind data that has no room for it.
-        if self.rcv.ack == AckDue::Now && !self.blocks_to_report().is_empty() {
+        if self.rcv.ack == AckDue::Now && self.has_blocks_to_report() {
             self.emit_ack(now, packet, self.flight.max());
             return true;
         }
@@ -257,8 +257,14 @@ impl Connection {
         }
     }
 
+    /// Something is written and not acknowledged yet, be it a FIN: a probe has something to carry.
+    pub(super) fn waits_for_window(&self) -> bool {
+        let una = self.flight.una();
+        una < self.snd.buffer.end() || self.snd.fin.is_some_and(|fin| una <= fin)
+    }
+
     fn emit_window_probe(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        if self.snd.wnd > 0 {
+        if self.snd.wnd > 0 || !self.waits_for_window() {
             return false;
         }
         self.timers.probes_sent += 1;

@@ -90,6 +90,9 @@ impl RangeSet {
     pub fn remove_below(&mut self, offset: u64) {
         let gone = self.ranges.partition_point(|r| r.end <= offset);
         self.ranges.drain(..gone);
+        if self.ranges.is_empty() {
+            self.ranges = Vec::new();
+        }
         if let Some(first) = self.ranges.first_mut() {
             first.start = first.start.max(offset);
         }

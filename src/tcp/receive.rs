@@ -157,6 +157,11 @@ impl Connection {
         self.rcv.recent = recent;
     }
 
+    /// The next ACK tells about holes or duplicates.
+    pub(super) fn has_blocks_to_report(&self) -> bool {
+        self.sack_enabled && (self.rcv.dsack.is_some() || !self.rcv.buffer.out_of_order().is_empty())
+    }
+
     /// The SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
     pub(super) fn blocks_to_report(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();

@@ -131,6 +131,11 @@ impl Connection {
     }
 
     fn on_persist(&mut self, now: Instant) {
+        if !self.waits_for_window() {
+            // The last probe was accepted, and it was all there was.
+            self.stop_persist();
+            return;
+        }
         if self.snd.wnd > 0 {
             // §3.8.6.2.1 (4): the override timeout. What fits the window leaves now, however little it is.
             self.snd.small_once = true;

@@ -81,7 +81,7 @@ fn sums_agree_with_the_list_after_any_history() {
                     flight.mark_lost_below(somewhere);
                 }
                 8 => {
-                    let start = flight.first_lost().or(flight.next_in_pass()).map(|s| s.start);
+                    let start = flight.first_lost().or_else(|| flight.next_in_pass()).map(|s| s.start);
                     if let Some(start) = start {
                         flight.on_resent(start, now, 0);
                     }

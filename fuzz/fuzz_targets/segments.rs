@@ -1,0 +1,51 @@
+//! A live connection under forged segments: headers are valid, every field is arbitrary.
+//!
+//! The first octet chooses the sender and whether the forger keeps to what a TCP has to survive; if it does,
+//! both streams must arrive exact.
+
+#![no_main]
+
+mod draw;
+
+use airlink::time::Duration;
+use airtcp::recovery::Recipe;
+use airtcp::sim::exchange::{Exchange, Faults, Opening, Plan};
+use airtcp::sim::hostile::{Draw, Malice, siege};
+use airtcp::sim::pair::{Impairments, Pair};
+use airtcp::tcp::{Profile, SocketOptions};
+use arbitrary::Unstructured;
+use libfuzzer_sys::fuzz_target;
+
+const RECIPES: [&str; 5] = ["tahoe", "reno", "newreno+frto", "sack", "sack+limited-transmit+ecn"];
+
+fn run(data: &[u8]) -> Result<(), String> {
+    let mut draw = draw::Input(Unstructured::new(data));
+    let recipe: Recipe = draw.pick(&RECIPES).parse().map_err(|error| format!("{error}"))?;
+    let profile = Profile::by_name(draw.pick(&["default", "linux", "freebsd"])).ok_or("no such profile")?;
+    let malice = draw.pick(&[Malice::Survivable, Malice::Boundless]);
+    let path = Impairments { queue: usize::MAX, delay: Duration::from_millis(10), ..Impairments::default() };
+    let pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
+    let mut options = SocketOptions::of(&profile);
+    options.recv_buffer = draw.pick(&[options.recv_buffer, 100, 3000, 65_535]);
+    let plan = Plan {
+        opening: draw.pick(&[Opening::Passive, Opening::Simultaneous]),
+        options,
+        octets: [20_000, 5000],
+        read_at_most: 1 << 16,
+        read_every: Duration::ZERO,
+        faults: if malice == Malice::Survivable { Faults::Fail } else { Faults::Close },
+    };
+    let mut exchange = Exchange::new(pair, plan)?;
+    let blows = (data.len() as u32 / 8).min(300);
+    siege(&mut draw, &mut exchange, malice, blows)?;
+    match malice {
+        Malice::Survivable => exchange.complete(Duration::from_secs(20_000)),
+        Malice::Boundless => Ok(()),
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    if let Err(error) = run(data) {
+        panic!("{error}");
+    }
+});

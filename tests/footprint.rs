@@ -1,0 +1,105 @@
+//! What an idle connection costs in memory.
+//!
+//! An allocator that counts, in this test binary only.
+
+#![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; every call is passed on as it came")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+
+use airlink::time::Duration;
+use airtcp::host::{ConnId, Host, IoError};
+use airtcp::recovery::Recipe;
+use airtcp::sim::pair::{Impairments, Pair, RIGHT};
+use airtcp::tcp::{Profile, SocketOptions, State};
+
+struct Counting;
+
+static IN_USE: AtomicIsize = AtomicIsize::new(0);
+
+// SAFETY: every method hands its arguments on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        IN_USE.fetch_add(layout.size() as isize, Relaxed);
+        // SAFETY: the caller keeps GlobalAlloc's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size() as isize, Relaxed);
+        // SAFETY: the caller keeps GlobalAlloc's contract.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn in_use() -> isize {
+    IN_USE.load(Relaxed)
+}
+
+const CONNECTIONS: usize = 10_000;
+/// Octets of heap per end of a connection.
+const LIMIT: isize = 2048;
+
+fn pump(host: &mut Host, now: airlink::time::Instant, id: ConnId, octets: usize) -> usize {
+    let mut buffer = [0; 4096];
+    let mut total = 0;
+    while total < octets {
+        match host.read(now, id, &mut buffer) {
+            Ok(n) => total += n,
+            Err(IoError::WouldBlock) => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    total
+}
+
+/// One test, because the count is of the whole process.
+#[test]
+fn an_idle_connection_takes_less_than_two_kilobytes() {
+    for (recipe, profile) in [("newreno", "default"), ("sack", "default"), ("sack", "linux")] {
+        let per_end = measure(recipe, profile, CONNECTIONS);
+        println!("{recipe} {profile}: {per_end} octets per idle connection");
+        assert!(per_end < LIMIT, "{recipe} {profile}: {per_end} octets per idle connection");
+    }
+}
+
+fn measure(recipe: &str, profile: &str, connections: usize) -> isize {
+    let recipe: Recipe = recipe.parse().unwrap();
+    let profile = Profile::by_name(profile).unwrap();
+    let path = Impairments::lossless(Duration::from_millis(1));
+    let mut pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
+    let options = SocketOptions::of(&profile);
+    let listener = pair.right.listen((RIGHT, 80).into(), 16, options.clone()).unwrap();
+    let before = in_use();
+    let mut ids = Vec::with_capacity(connections);
+    let list = in_use() - before;
+    for _ in 0..connections {
+        let id = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options.clone()).unwrap();
+        let peer = loop {
+            assert!(pair.step());
+            if let Some(peer) = pair.right.accept(listener) {
+                break peer;
+            }
+        };
+        // 20,000 octets each way, so that every buffer and list has been in use.
+        let octets = [7; 20_000];
+        assert_eq!(pair.left.write(pair.now, id, &octets), Ok(octets.len()));
+        assert_eq!(pair.right.write(pair.now, peer, &octets), Ok(octets.len()));
+        let mut received = [0, 0];
+        while received != [octets.len(); 2] {
+            assert!(pair.step());
+            received[0] += pump(&mut pair.left, pair.now, id, octets.len());
+            received[1] += pump(&mut pair.right, pair.now, peer, octets.len());
+        }
+        ids.push((id, peer));
+    }
+    while pair.step() {}
+    for (left, right) in &ids {
+        assert_eq!(pair.left.connection(*left).map(|c| c.state()), Some(State::Established));
+        assert_eq!(pair.right.connection(*right).map(|c| c.state()), Some(State::Established));
+    }
+    (in_use() - before - list) / (2 * connections as isize)
+}

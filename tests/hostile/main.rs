@@ -1,0 +1,9 @@
+//! Bad input: whatever arrives, nothing panics, no octet is lost or changed, and no packet is answered by more
+//! than one.
+
+mod bugs;
+mod hand;
+mod paths;
+mod ports;
+mod siege;
+mod world;
