@@ -4,7 +4,10 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 # Tests and the demo need root for TUN devices and namespaces; cargo itself does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-RUNNER := $(if $(SUDO),--config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]')
+ifneq ($(SUDO),)
+# cargo builds as you; only the test programs run as root.
+RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
+endif
 
 .PHONY: demo test bench install uninstall lint doc fmt clean
 
