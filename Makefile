@@ -9,7 +9,7 @@ ifneq ($(SUDO),)
 RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
 endif
 
-.PHONY: demo test bench install uninstall lint doc fmt clean
+.PHONY: demo test test-long bench install uninstall lint doc fmt clean
 
 ## A transfer over a TUN to this machine's kernel, with its capture and summary.
 demo:
@@ -22,6 +22,10 @@ test:
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh
 	$(CARGO) test --workspace --locked $(RUNNER)
+
+## What takes too long without optimisation: a stream of more than 4 GiB.
+test-long:
+	$(CARGO) test --release --locked -p airtcp --test hostile -- --ignored
 
 ## Whole programs against each other, then what a segment costs in virtual time.
 bench:

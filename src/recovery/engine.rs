@@ -3,7 +3,7 @@
 //! Per ACK the questions are asked in this order: what the last timeout meant and whether it was a mistake
 //! (they may end a loss event), what the ACK means to a repair in progress, how much may be in flight, and
 //! last whether something (else) is lost, and why. Every change of the window goes through
-//! [`Recovery::set_window`], so every change has an author in the trace.
+//! `Recovery::set_window`, so every change has an author in the trace.
 
 use std::sync::Arc;
 
