@@ -68,6 +68,9 @@ const DEVICE: Token = Token(0);
 const WAKER: Token = Token(1);
 /// Segments written before ACKs are read.
 const SEND_BATCH: usize = 32;
+/// Segments written between two looks at the clock: a few microseconds each, so that a sending time is right
+/// within some ten of them. With a capture every packet has its own time.
+const CLOCK_BATCH: usize = 8;
 /// Packets read before the application gets its turn.
 const RECEIVE_BATCH: usize = 64;
 /// Rounds without a rest before signals and wake-ups are looked at.
@@ -179,8 +182,11 @@ impl Driver {
     }
 
     fn send(&mut self) -> Result<Sent, DriverError> {
-        for _ in 0..SEND_BATCH {
-            let now = self.clock.now();
+        let mut now = self.clock.now();
+        for count in 0..SEND_BATCH {
+            if count > 0 && (count % CLOCK_BATCH == 0 || self.capture.is_some()) {
+                now = self.clock.now();
+            }
             if !self.held && !self.host.poll_packet(now, &mut self.packet) {
                 return Ok(Sent::Everything);
             }

@@ -1,6 +1,8 @@
 //! smoltcp's own TCP over the same device: another userspace sender, for comparison.
 //!
-//! It does without timestamps (they are off unless asked for), so its segments carry 12 bytes more.
+//! With timestamps, as the other senders, so that all carry the same in a packet.
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use airlink::reactor::Clock;
 use airlink::time::{Duration, Instant};
@@ -16,7 +18,7 @@ use crate::lab::{KERNEL, Lab, MTU, OURS, PORT};
 use crate::meter::{Count, Meter, Plan, Sample};
 
 /// Large enough never to be what limits.
-const SEND_BUFFER: usize = 4 << 20;
+const SEND_BUFFER: usize = 1 << 20;
 
 pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
     let mut lab = Lab::new(clock)?;
@@ -34,6 +36,8 @@ pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
         Socket::new(SocketBuffer::new(vec![0; 1 << 16]), SocketBuffer::new(vec![0x5a; SEND_BUFFER]));
     socket.set_nagle_enabled(false);
     socket.set_ack_delay(None);
+    // The other senders have timestamps on, too.
+    socket.set_tsval_generator(Some(milliseconds));
     let mut sockets = SocketSet::new(Vec::new());
     let handle = sockets.add(socket);
     sockets
@@ -41,15 +45,17 @@ pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
         .connect(interface.context(), (IpAddress::Ipv4(KERNEL), PORT), 40_000)
         .map_err(|error| anyhow!("smoltcp did not connect: {error}"))?;
 
+    // Written as an application writes, like our own sender's.
+    let chunk = vec![0x5a; 64 * 1024];
     let mut meter = Meter::start(clock, plan);
     while meter.tick(|| Count { packets: device.packets, payload: receiver.bytes(), sent_again: None }) {
         let now = clock.now();
+        TICKS.store(now.as_millis() as u32, Ordering::Relaxed);
         interface.poll(smol(now), &mut device.on(&lab.tun), &mut sockets);
         let socket = sockets.get_mut::<Socket<'_>>(handle);
         ensure!(socket.is_open(), "smoltcp's connection ended");
         if socket.can_send() {
-            // The contents do not matter: whatever the buffer holds is "written" without a copy.
-            socket.send(|free| (free.len(), ())).map_err(|error| anyhow!("smoltcp did not send: {error}"))?;
+            socket.send_slice(&chunk).map_err(|error| anyhow!("smoltcp did not send: {error}"))?;
         }
         // Nothing to do before a packet comes or smoltcp's own deadline.
         let until = match interface.poll_at(smol(clock.now()), &sockets) {
@@ -64,6 +70,13 @@ pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
     interface.poll(smol(clock.now()), &mut device.on(&lab.tun), &mut sockets);
     meter.sample().context("the run is over")
 }
+
+/// smoltcp wants a plain function, without the time that it has been told.
+fn milliseconds() -> u32 {
+    TICKS.load(Ordering::Relaxed)
+}
+
+static TICKS: AtomicU32 = AtomicU32::new(1);
 
 fn smol(at: Instant) -> SmolInstant {
     SmolInstant::from_micros(at.as_micros() as i64)
