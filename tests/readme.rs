@@ -7,7 +7,10 @@ const README: &str = include_str!("../README.md");
 #[test]
 fn the_table_of_answers_is_the_catalogue() {
     let table = catalogue::markdown();
-    assert!(README.contains(&table), "replace the README's table with `airtcp algorithms --markdown`:\n{table}");
+    assert!(
+        README.contains(&table),
+        "replace the README's table with `airtcp algorithms --markdown`:\n{table}"
+    );
 }
 
 #[test]

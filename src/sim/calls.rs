@@ -10,7 +10,8 @@ use crate::host::{ConnId, Host, HostConfig, ListenId};
 use crate::recovery::Recipe;
 use crate::tcp::{KeepAlive, Linger, Profile, SocketOptions};
 
-const RECIPES: [&str; 6] = ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit+frto", "newreno+ecn+liw"];
+const RECIPES: [&str; 6] =
+    ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit+frto", "newreno+ecn+liw"];
 
 struct Program<'a, D> {
     draw: &'a mut D,
@@ -206,8 +207,9 @@ impl<D: Draw> Program<'_, D> {
     }
 
     fn audit(&self) -> Result<(), String> {
-        let connections = self.ids.iter().filter_map(|(side, id)| self.hosts[*side as usize].connection(*id));
-        connections.map(audit).collect()
+        let mut connections =
+            self.ids.iter().filter_map(|(side, id)| self.hosts[*side as usize].connection(*id));
+        connections.try_for_each(audit)
     }
 
     /// Everybody goes home, and nothing arrives any more: what is left must give up by itself.

@@ -308,7 +308,9 @@ pub fn audit(connection: &Connection) -> Result<(), String> {
     let window_is_sane = window.cwnd.is_finite() && window.cwnd >= 0.0 && window.inflation >= 0.0;
     match () {
         () if at != flight.max() => Err(format!("the in-flight list ends at {at}, not at {}", flight.max())),
-        () if sums != (sacked, lost + resent, resent) => Err(format!("{sums:?} is not {sacked} {lost} {resent}")),
+        () if sums != (sacked, lost + resent, resent) => {
+            Err(format!("{sums:?} is not {sacked} {lost} {resent}"))
+        }
         () if !window_is_sane => Err(format!("congestion window {window:?}")),
         () => Ok(()),
     }

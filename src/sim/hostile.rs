@@ -334,7 +334,9 @@ impl<D: Draw> Forger<'_, D> {
 
     /// A timestamps option moved forward by `shift`, if the connection has them.
     fn timestamps(&mut self, shift: u32) -> Vec<u8> {
-        let Some(ts) = self.me.timestamps.filter(|_| self.you.timestamps.is_some()) else { return Vec::new() };
+        let Some(ts) = self.me.timestamps.filter(|_| self.you.timestamps.is_some()) else {
+            return Vec::new();
+        };
         let ecr = if self.draw.one_in(8) { self.draw.below(1 << 32) as u32 } else { ts.ecr };
         let mut out = vec![1, 1, 8, 10];
         out.extend(ts.val.wrapping_add(shift).to_be_bytes());
@@ -382,8 +384,10 @@ impl<D: Draw> Forger<'_, D> {
             &[0, 8, 10, 0],
             &[2, 3, 5, 1],
             &[5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0],
-            &[5, 38, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                0, 0, 0, 0, 0, 0],
+            &[
+                5, 38, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                0, 0, 0, 0, 0, 0, 0, 0, 0,
+            ],
         ];
         let mut out = Vec::new();
         for _ in 0..1 + self.draw.below(3) {
@@ -440,7 +444,8 @@ impl<D: Draw> Forger<'_, D> {
         let mut quote = Vec::new();
         wire::emit(&mut quote, &quoted, &[], (&[], &[]));
         quote.truncate(20 + self.draw.below(21) as usize);
-        let (kind, code) = self.draw.pick(&[(3, 0), (3, 1), (3, 3), (3, 4), (3, 13), (4, 0), (11, 0), (12, 0), (5, 1)]);
+        let (kind, code) =
+            self.draw.pick(&[(3, 0), (3, 1), (3, 3), (3, 4), (3, 13), (4, 0), (11, 0), (12, 0), (5, 1)]);
         let mut message = vec![kind, code, 0, 0, 0, 0];
         message.extend((self.draw.below(2000) as u16).to_be_bytes());
         message.extend(quote);

@@ -1,7 +1,6 @@
 //! Two hosts and an impaired path between them: the smallest world, for properties and fuzzing.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
 use airlink::time::{Duration, Instant};
@@ -57,7 +56,8 @@ pub struct Pair {
     pub right: Host,
     pub path: Impairments,
     rng: Stream,
-    arrivals: BinaryHeap<Reverse<Arrival>>,
+    /// Packets on their way to either side, the next one first.
+    arrivals: [VecDeque<Arrival>; 2],
     free_at: [Instant; 2],
     waiting: [usize; 2],
     sent: u64,
@@ -67,11 +67,10 @@ pub struct Pair {
     pub tap: Option<Vec<(Instant, Side, Vec<u8>)>>,
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Debug)]
 struct Arrival {
     at: Instant,
     order: u64,
-    to: Side,
     packet: Vec<u8>,
 }
 
@@ -100,7 +99,7 @@ impl Pair {
             right: host(RIGHT, profiles.1, recipes.1, 0x0019_4715),
             path,
             rng: Stream::new(seed, "path"),
-            arrivals: BinaryHeap::new(),
+            arrivals: Default::default(),
             free_at: [Instant::ZERO; 2],
             waiting: [0; 2],
             sent: 0,
@@ -140,14 +139,18 @@ impl Pair {
     /// Goes to the next event. False when nothing will ever happen again.
     pub fn step(&mut self) -> bool {
         self.drain();
-        let arrival = self.arrivals.peek().map(|Reverse(a)| a.at);
+        let heads = [Side::Left, Side::Right]
+            .into_iter()
+            .filter_map(|to| self.arrivals[to as usize].front().map(|head| (head.at, head.order, to)));
+        let arrival = heads.min();
         let deadlines = [self.left.next_deadline(), self.right.next_deadline()];
-        let Some(next) = deadlines.into_iter().flatten().chain(arrival).min() else { return false };
+        let Some(next) = deadlines.into_iter().flatten().chain(arrival.map(|(at, ..)| at)).min() else {
+            return false;
+        };
         self.now = self.now.max(next);
         let now = self.now;
-        if arrival.is_some_and(|at| at <= now) {
-            if let Some(Reverse(arrival)) = self.arrivals.pop() {
-                let to = arrival.to;
+        if let Some((_, _, to)) = arrival.filter(|(at, ..)| *at <= now) {
+            if let Some(arrival) = self.arrivals[to as usize].pop_front() {
                 self.waiting[to.other() as usize] = self.waiting[to.other() as usize].saturating_sub(1);
                 self.host(to).handle_packet(now, &arrival.packet);
             }
@@ -186,7 +189,9 @@ impl Pair {
             }
             self.sent += 1;
             self.waiting[from as usize] += 1;
-            self.arrivals.push(Reverse(Arrival { at, order: self.sent, to: from.other(), packet }));
+            let queue = &mut self.arrivals[from.other() as usize];
+            let place = queue.iter().rposition(|earlier| earlier.at <= at).map_or(0, |before| before + 1);
+            queue.insert(place, Arrival { at, order: self.sent, packet });
         }
     }
 }

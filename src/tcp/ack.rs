@@ -168,7 +168,9 @@ impl Connection {
     /// SND.WND (RFC 9293 §3.10.7.4). Returns whether the window changed.
     pub(super) fn update_window(&mut self, segment: &Segment<'_>, acked_to: u64, una: u64) -> bool {
         let Some(seq) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return false };
-        let newer = self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= acked_to);
+        // An ACK that advances is news whatever its number: one forged segment far into the window must not
+        // hide the window for as long as SND.WL1 stands there.
+        let newer = acked_to > una || self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= acked_to);
         if acked_to < una || !newer {
             return false;
         }

@@ -408,8 +408,8 @@ impl Connection {
         let Some(ts) = segment.options.timestamps.filter(|_| self.ts_enabled) else { return };
         let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
         // §5.5: what has not been refreshed for 24 days gives way to anything.
-        let newer = ts.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0
-            || now - self.rcv.ts_recent_at >= PAWS_VALID;
+        let newer =
+            ts.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0 || now - self.rcv.ts_recent_at >= PAWS_VALID;
         if newer && start.is_some_and(|start| start <= self.rcv.last_ack_sent) {
             self.rcv.ts_recent = ts.val;
             self.rcv.ts_recent_at = now;

@@ -84,7 +84,10 @@ fn an_accepted_probe_is_not_followed_by_an_octet_that_nobody_wrote() {
     assert!(out.is_empty(), "{out:?}");
     assert!(hand.write(10).is_empty());
     let out = hand.segment(ACK, 1, 2, 1000, 0);
-    assert!(out.len() == 1 && out[0].seq == 2 && out[0].len == 10 && !out[0].flags.contains(Flags::FIN), "{out:?}");
+    assert!(
+        out.len() == 1 && out[0].seq == 2 && out[0].len == 10 && !out[0].flags.contains(Flags::FIN),
+        "{out:?}"
+    );
 }
 
 /// RFC 7323 §2.4: a window rounded up to its unit must not be rounded up again with every ACK.
@@ -159,7 +162,7 @@ fn segments_shrink_with_the_path_after_a_timeout() {
         hand.host.handle_packet(hand.now, &packet);
         let mut out = hand.out();
         out.extend(hand.wait(Duration::from_secs(20)));
-        assert!(!out.is_empty() && out.iter().all(|o| o.len <= 536), "{recipe}: {out:?}");
+        assert!(out.iter().any(|o| o.seq == 1) && out.iter().all(|o| o.len <= 536), "{recipe}: {out:?}");
     }
 }
 
@@ -175,7 +178,8 @@ fn too_big(hand: &Hand, mtu: u16) -> Vec<u8> {
     message.extend(quote);
     let sum = checksum::plain(&message);
     message[2..4].copy_from_slice(&sum.to_be_bytes());
-    let mut packet = vec![0x45, 0, 0, 20 + message.len() as u8, 0, 0, 0, 0, 64, 1, 0, 0, 192, 0, 2, 2, 192, 0, 2, 1];
+    let mut packet =
+        vec![0x45, 0, 0, 20 + message.len() as u8, 0, 0, 0, 0, 64, 1, 0, 0, 192, 0, 2, 2, 192, 0, 2, 1];
     let sum = checksum::plain(&packet);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet.extend(message);

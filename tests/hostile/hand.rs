@@ -52,7 +52,8 @@ impl Hand {
 
     /// The host has connected and the peer has answered; the window of the SYN,ACK is never scaled.
     pub(crate) fn connect(&mut self, options: SocketOptions, syn_ack: Options, window: u16) {
-        let id = self.host.connect(self.now, Some((LEFT, 40_000).into()), (RIGHT, 80).into(), options).unwrap();
+        let id =
+            self.host.connect(self.now, Some((LEFT, 40_000).into()), (RIGHT, 80).into(), options).unwrap();
         self.id = Some(id);
         assert_eq!(self.out().len(), 1, "a SYN");
         self.options = syn_ack;

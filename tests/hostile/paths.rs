@@ -6,7 +6,9 @@ use airtcp::sim::pair::{Impairments, Pair, Side};
 use airtcp::sim::rng::Stream;
 use airtcp::tcp::{Profile, wire};
 
-use crate::world::{PROFILES, VARIANTS, pair, path, plan, profile as profile_of, recipe as recipe_of, run, seeds};
+use crate::world::{
+    PROFILES, VARIANTS, pair, path, plan, profile as profile_of, recipe as recipe_of, run, seeds,
+};
 
 fn bad_path(rng: &mut Stream) -> Impairments {
     Impairments {
@@ -129,7 +131,8 @@ fn sequence_numbers_wrap_at_two_to_the_31_and_32() {
     for (recipe, profile) in VARIANTS.iter().flat_map(|r| PROFILES.map(|p| (*r, p))) {
         for (side, wrap) in [Side::Left, Side::Right].into_iter().flat_map(|s| [(s, 1 << 31), (s, 0)]) {
             let octets = [200_000, 200_000];
-            let path = Impairments { loss: 0.01, reorder: 0.02, reorder_by: Duration::from_millis(30), ..path(10) };
+            let path =
+                Impairments { loss: 0.01, reorder: 0.02, reorder_by: Duration::from_millis(30), ..path(10) };
             let start = |at: Instant| {
                 let mut pair: Pair = pair(5, recipe, profile, path.clone());
                 pair.now = at;

@@ -43,7 +43,10 @@ pub(crate) fn plan(profile_name: &str, octets: [u64; 2]) -> Plan {
 }
 
 pub(crate) fn path(delay_ms: u64) -> Impairments {
-    Impairments { per_byte: Duration::from_nanos(800), ..Impairments::lossless(Duration::from_millis(delay_ms)) }
+    Impairments {
+        per_byte: Duration::from_nanos(800),
+        ..Impairments::lossless(Duration::from_millis(delay_ms))
+    }
 }
 
 /// Runs an exchange to its end, and to the end of everything.
@@ -56,13 +59,7 @@ pub(crate) fn run(what: &str, pair: Pair, plan: Plan, limit: Duration) -> Exchan
 
 /// One host, for tests that play its peer by hand.
 pub(crate) fn host(recipe_name: &str, profile: Profile) -> Host {
-    Host::new(HostConfig {
-        addrs: vec![LEFT],
-        mtu: 1500,
-        profile,
-        recipe: recipe(recipe_name),
-        seed: 1,
-    })
+    Host::new(HostConfig { addrs: vec![LEFT], mtu: 1500, profile, recipe: recipe(recipe_name), seed: 1 })
 }
 
 pub(crate) const START: Instant = Instant::from_secs(1);
