@@ -14,13 +14,14 @@ endif
 ## A transfer over a TUN to this machine's kernel, with its capture and summary.
 demo:
 	@sh interop/setup.sh build
-	@$(CARGO) build --release --quiet
+	@sh interop/need-root.sh 'make demo'
+	@$(CARGO) build --release --quiet --locked -p airtcp
 	@$(SUDO) sh interop/demo.sh target/release/airtcp
 
 ## Everything that proves something, against the real kernel too.
 test:
 	@sh interop/setup.sh test
-	@sh interop/need-root.sh
+	@sh interop/need-root.sh 'make test'
 	$(CARGO) test --workspace --locked $(RUNNER)
 
 ## What takes too long without optimisation: a stream of more than 4 GiB.
@@ -30,6 +31,7 @@ test-long:
 ## Whole programs against each other, then what a segment costs in virtual time.
 bench:
 	@sh interop/setup.sh build
+	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
 	$(SUDO) target/release/airtcp-throughput
 	$(CARGO) bench --locked --bench host

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Tests against the real kernel need a TUN device and namespaces: say so at once if that cannot be.
+# TUN devices and namespaces are needed: says at once if that cannot be.   interop/need-root.sh WHAT
 if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
-    echo "make test: tests against the kernel need root (TUN devices, network namespaces); run as root or install sudo." >&2
+    echo "$1: TUN devices and network namespaces need root: run as root, or install sudo." >&2
     exit 3
 fi
 if [ ! -e /dev/net/tun ]; then
-    echo "make test: /dev/net/tun is missing: modprobe tun, or give the container --device /dev/net/tun." >&2
+    echo "$1: /dev/net/tun is missing: modprobe tun, or give the container --device /dev/net/tun." >&2
     exit 3
 fi

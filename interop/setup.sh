@@ -17,8 +17,7 @@ need ip iproute2
 need tcpdump tcpdump
 if [ "$want" = test ]; then
     need socat socat
-    need ping iputils-ping
-    need python3 python3
+    need unshare util-linux
 fi
 
 if ! command -v cargo >/dev/null 2>&1; then
