@@ -289,7 +289,7 @@ fn carries_text(packet: &[u8]) -> bool {
 /// Every sum that a connection keeps, counted anew.
 pub fn audit(connection: &Connection) -> Result<(), String> {
     let flight = connection.flight();
-    let (mut at, mut sacked, mut lost, mut resent) = (flight.una(), 0, 0, 0);
+    let (mut at, mut sacked, mut lost, mut resent, mut in_doubt) = (flight.una(), 0, 0, 0, 0);
     for segment in flight.iter() {
         use crate::tcp::flight::Fate;
         if segment.start != at || segment.is_empty() {
@@ -301,6 +301,7 @@ pub fn audit(connection: &Connection) -> Result<(), String> {
             Fate::Sacked => sacked += segment.len(),
             Fate::Lost => lost += segment.len(),
             Fate::Resent => resent += segment.len(),
+            Fate::InDoubt => in_doubt += segment.len(),
         }
     }
     let sums = (flight.sacked().bytes, flight.lost().bytes, flight.resent().bytes);
@@ -308,7 +309,7 @@ pub fn audit(connection: &Connection) -> Result<(), String> {
     let window_is_sane = window.cwnd.is_finite() && window.cwnd >= 0.0 && window.inflation >= 0.0;
     match () {
         () if at != flight.max() => Err(format!("the in-flight list ends at {at}, not at {}", flight.max())),
-        () if sums != (sacked, lost + resent, resent) => {
+        () if sums != (sacked, lost + resent, resent + in_doubt) => {
             Err(format!("{sums:?} is not {sacked} {lost} {resent}"))
         }
         () if !window_is_sane => Err(format!("congestion window {window:?}")),

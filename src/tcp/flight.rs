@@ -21,6 +21,8 @@ pub enum Fate {
     Lost,
     /// Judged lost and sent again: the new copy is on its way.
     Resent,
+    /// Sent again without having been judged lost: both copies count (RFC 6675 §4, SetPipe).
+    InDoubt,
     /// The receiver reported it.
     Sacked,
 }
@@ -111,6 +113,7 @@ pub struct Flight {
     sacked: Amount,
     lost: Amount,
     resent: Amount,
+    in_doubt: Amount,
     /// No segment below this index is `Lost`. A cache: looking may move it up.
     lost_hint: Cell<usize>,
     /// Everything un-SACKed below this offset has been judged lost already.
@@ -180,16 +183,20 @@ impl Flight {
         }
     }
 
+    /// Sent again and not acknowledged since.
     pub fn resent(&self) -> Amount {
-        self.resent
+        Amount {
+            bytes: self.resent.bytes + self.in_doubt.bytes,
+            segments: self.resent.segments + self.in_doubt.segments,
+        }
     }
 
     /// `pipe` (RFC 6675 §4): not SACKed and not lost, plus copies sent again.
     pub fn pipe(&self) -> Amount {
         let all = self.outstanding();
         Amount {
-            bytes: all.bytes - self.sacked.bytes - self.lost.bytes,
-            segments: all.segments - self.sacked.segments - self.lost.segments,
+            bytes: all.bytes - self.sacked.bytes - self.lost.bytes + self.in_doubt.bytes,
+            segments: all.segments - self.sacked.segments - self.lost.segments + self.in_doubt.segments,
         }
     }
 
@@ -288,7 +295,8 @@ impl Flight {
         segment.transmissions = segment.transmissions.saturating_add(1);
         segment.tsval = tsval;
         segment.delivered_when_sent = self.delivered;
-        self.set_fate(index, Fate::Resent);
+        let in_doubt = matches!(self.segments[index].fate, Fate::InFlight | Fate::InDoubt);
+        self.set_fate(index, if in_doubt { Fate::InDoubt } else { Fate::Resent });
         if index >= self.next {
             self.advance_pass(index + 1);
         }
@@ -331,7 +339,7 @@ impl Flight {
             match front.fate {
                 Fate::Sacked => acked.sacked_before.add(taken, segments),
                 Fate::InFlight => acked.original_delivered = true,
-                Fate::Lost | Fate::Resent => {}
+                Fate::Lost | Fate::Resent | Fate::InDoubt => {}
             }
             if front.transmissions > 1 {
                 acked.any_resent = true;
@@ -434,7 +442,9 @@ impl Flight {
     pub fn mark_lost(&mut self, start: u64) -> bool {
         let index = self.index_of(start);
         match self.segments.get(index) {
-            Some(s) if s.start == start && matches!(s.fate, Fate::InFlight | Fate::Resent) => {
+            Some(s)
+                if s.start == start && matches!(s.fate, Fate::InFlight | Fate::Resent | Fate::InDoubt) =>
+            {
                 self.set_fate(index, Fate::Lost);
                 true
             }
@@ -450,7 +460,10 @@ impl Flight {
             if segment.end > edge {
                 break;
             }
-            if segment.fate == Fate::InFlight {
+            if segment.fate == Fate::InDoubt {
+                // The original is lost after all; the copy is still on its way.
+                self.set_fate(index, Fate::Resent);
+            } else if segment.fate == Fate::InFlight {
                 self.set_fate(index, Fate::Lost);
                 marked += 1;
             }
@@ -537,7 +550,7 @@ impl Flight {
         self.segments[index].fate = fate;
         match fate {
             Fate::Lost => self.lost_hint.set(self.lost_hint.get().min(index)),
-            Fate::InFlight | Fate::Resent | Fate::Sacked => {}
+            Fate::InFlight | Fate::Resent | Fate::InDoubt | Fate::Sacked => {}
         }
     }
 
@@ -546,6 +559,7 @@ impl Flight {
             Fate::InFlight => {}
             Fate::Lost => change(&mut self.lost),
             Fate::Resent => change(&mut self.resent),
+            Fate::InDoubt => change(&mut self.in_doubt),
             Fate::Sacked => change(&mut self.sacked),
         }
     }

@@ -36,8 +36,10 @@ fn check(flight: &Flight) {
     };
     assert_eq!(flight.sacked(), sum(&[Fate::Sacked]));
     assert_eq!(flight.lost(), sum(&[Fate::Lost, Fate::Resent]));
-    assert_eq!(flight.resent(), sum(&[Fate::Resent]));
-    assert_eq!(flight.pipe(), sum(&[Fate::InFlight, Fate::Resent]));
+    assert_eq!(flight.resent(), sum(&[Fate::Resent, Fate::InDoubt]));
+    let (once, twice) = (sum(&[Fate::InFlight, Fate::Resent]), sum(&[Fate::InDoubt]));
+    let pipe = Amount { bytes: once.bytes + 2 * twice.bytes, segments: once.segments + 2 * twice.segments };
+    assert_eq!(flight.pipe(), pipe);
     assert_eq!(
         flight.first_lost().map(|s| s.start),
         flight.iter().find(|s| s.fate == Fate::Lost).map(|s| s.start)
@@ -131,6 +133,18 @@ fn a_rewound_pass_jumps_over_what_is_acknowledged_or_sacked() {
     assert_eq!(f.next_in_pass().map(|s| s.start), Some(200));
     f.on_resent(200, at(2), 0);
     assert_eq!(f.next_in_pass().map(|s| s.start), Some(400), "300 is held by the receiver");
+}
+
+#[test]
+fn a_copy_of_a_segment_not_judged_lost_counts_beside_the_original() {
+    let mut f = ten();
+    sack(&mut f, 300..400);
+    f.on_resent(200, at(1), 0);
+    assert_eq!((f.pipe().segments, f.lost().segments, f.resent().segments), (10, 0, 1));
+    // IsLost() holds for the original later: only the copy is left.
+    assert_eq!(f.mark_lost_below(300), 2);
+    assert_eq!((f.pipe().segments, f.lost().segments, f.resent().segments), (7, 3, 1));
+    check(&f);
 }
 
 #[test]
