@@ -51,7 +51,7 @@ impl Nagle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SackOffer {
     Never,
-    /// Only if the recipe's sender makes use of SACK: a Reno that offers it gets its duplicate ACKs compressed
+    /// Only if the recipe's sender makes use of SACK: one that offers it in vain gets its duplicate ACKs compressed
     /// by today's receivers.
     IfUsed,
     Always,
