@@ -82,20 +82,20 @@ impl Connection {
         if self.rtt.style().times_one_segment() {
             if let Some((_, sent_at)) = self.timed.take_if(|(end, _)| *end <= to) {
                 ack.rtt = Some(now - sent_at);
-                self.sample_rtt(now, sent_at, ecr);
+                self.sample_rtt(now, sent_at);
             }
         } else if !acked.any_resent {
             // Karn (RFC 6298 §3): the oldest segment covered, so that a delayed ACK counts as delay.
             if let Some(sent_at) = acked.oldest_unambiguous {
                 ack.rtt = Some(now - sent_at);
-                self.sample_rtt(now, sent_at, ecr);
+                self.sample_rtt(now, sent_at);
             }
         } else if self.ts_enabled
             && let Some(rtt) = ecr.and_then(|ecr| self.rtt_from_echo(now, ecr, head_sent))
         {
             // RFC 7323 §4: the echo tells which copy it was.
             ack.rtt = Some(rtt);
-            self.sample_rtt(now, now - rtt, ecr);
+            self.sample_rtt(now, now - rtt);
         }
     }
 
@@ -112,7 +112,7 @@ impl Connection {
         (ecr != 0 && rtt <= longest).then(|| rtt.max(self.profile.ts_tick / 2))
     }
 
-    pub(super) fn sample_rtt(&mut self, now: Instant, sent_at: Instant, _ecr: Option<u32>) {
+    pub(super) fn sample_rtt(&mut self, now: Instant, sent_at: Instant) {
         let cwnd = self.recovery.congestion().cwnd;
         let sample = Sample { sent_at, now, una: self.flight.una(), nxt: self.flight.max(), cwnd };
         self.rtt.on_sample(&sample);

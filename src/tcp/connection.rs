@@ -192,7 +192,6 @@ pub struct Connection {
     pub(super) profile: Arc<Profile>,
     pub(super) options: SocketOptions,
     pub(super) state: State,
-    pub(super) passive: bool,
     pub(super) ended: Option<Ended>,
     /// A soft ICMP error, reported if the connection then times out (RFC 5461).
     pub(super) soft_error: Option<&'static str>,
@@ -253,7 +252,6 @@ impl Connection {
             remote,
             options: options.clone(),
             state,
-            passive: false,
             ended: None,
             soft_error: None,
             snd: Send {

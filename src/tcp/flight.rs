@@ -94,8 +94,6 @@ pub struct Sacked {
     pub highest: Option<u64>,
     /// A newly SACKed segment had been sent only once.
     pub original_delivered: bool,
-    /// Newest sending time among newly SACKed segments sent only once.
-    pub newest_unambiguous: Option<(Instant, u64)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -405,10 +403,6 @@ impl Flight {
                 news.highest = news.highest.max(Some(end));
                 if segment.transmissions == 1 {
                     news.original_delivered = true;
-                    let newest = (segment.last_sent, end);
-                    if news.newest_unambiguous.is_none_or(|old| old.0 <= newest.0) {
-                        news.newest_unambiguous = Some(newest);
-                    }
                 }
                 self.set_fate(index, Fate::Sacked);
             }

@@ -30,7 +30,6 @@ impl Connection {
     /// A SYN for a listening port: the connection starts in SYN-RECEIVED.
     pub(crate) fn accept(now: Instant, opening: Opening, segment: &Segment<'_>) -> Self {
         let mut connection = Self::new(now, opening, State::SynReceived);
-        connection.passive = true;
         connection.learn_from_syn(now, segment);
         connection.pending.syn = true;
         connection.take_data(now, segment, 1);
@@ -204,7 +203,6 @@ impl Connection {
             return Stop(Outcome::Done);
         }
         match self.state {
-            State::SynReceived if self.passive => self.end(Some(Ended::Refused)),
             State::SynReceived => self.end(Some(Ended::Refused)),
             // Both sides have closed: nothing is lost by it.
             State::Closing | State::LastAck | State::TimeWait => self.end(None),
@@ -382,10 +380,10 @@ impl Connection {
         }
         let ecr = segment.options.timestamps.map(|ts| ts.ecr);
         match sent {
-            Some((sent_at, 1)) if self.profile.time_handshake => self.sample_rtt(now, sent_at, ecr),
+            Some((sent_at, 1)) if self.profile.time_handshake => self.sample_rtt(now, sent_at),
             Some((first_sent, 2..)) if self.ts_enabled => {
                 if let Some(rtt) = ecr.and_then(|ecr| self.rtt_from_echo(now, ecr, Some(first_sent))) {
-                    self.sample_rtt(now, now - rtt, ecr);
+                    self.sample_rtt(now, now - rtt);
                 }
             }
             _ => {}
