@@ -1,10 +1,10 @@
 //! A byte stream between two hosts arrives exact, whatever the path does to it.
 
+use airlink::rng::Stream;
 use airlink::time::{Duration, Instant};
 use airtcp::host::{ConnId, IoError};
 use airtcp::recovery::Recipe;
 use airtcp::sim::pair::{Impairments, LEFT, Pair, RIGHT, Side};
-use airtcp::sim::rng::Stream;
 use airtcp::tcp::{Profile, SocketOptions, State};
 
 struct Flow {

@@ -6,11 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::exchange::{Exchange, octet};
 use super::pair::Side;
-use super::rng::Stream;
 use crate::tcp::checksum;
 use crate::tcp::options::{SackBlocks, Timestamps};
 use crate::tcp::seq::Seq;
 use crate::tcp::wire::{self, Ecn, Flags, Header};
+use airlink::rng::Stream;
 
 /// Where choices come from: a seeded stream, or the input of a fuzzer.
 pub trait Draw {

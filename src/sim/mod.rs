@@ -5,4 +5,3 @@ pub mod calls;
 pub mod exchange;
 pub mod hostile;
 pub mod pair;
-pub mod rng;

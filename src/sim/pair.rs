@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use airlink::time::{Duration, Instant};
 
-use super::rng::Stream;
 use crate::host::{Host, HostConfig};
 use crate::recovery::Recipe;
 use crate::tcp::Profile;
+use airlink::rng::Stream;
 
 /// What a path does to packets, each direction alike.
 #[derive(Clone, Debug, Default)]

@@ -1,9 +1,9 @@
 //! Honest hosts on bad paths: windows and segments of any size, numbers that wrap, every way to open and close.
 
+use airlink::rng::Stream;
 use airlink::time::{Duration, Instant};
 use airtcp::sim::exchange::{Exchange, Opening};
 use airtcp::sim::pair::{Impairments, Pair, Side};
-use airtcp::sim::rng::Stream;
 use airtcp::tcp::{Profile, wire};
 
 use crate::world::{

@@ -1,11 +1,11 @@
 //! A live connection under forged packets.
 
+use airlink::rng::Stream;
 use airlink::time::Duration;
 use airtcp::sim::calls;
 use airtcp::sim::exchange::{Exchange, Faults};
 use airtcp::sim::hostile::{Malice, siege};
 use airtcp::sim::pair::{Impairments, Side};
-use airtcp::sim::rng::Stream;
 
 use crate::world::{PROFILES, VARIANTS, pair, path, plan, seeds};
 

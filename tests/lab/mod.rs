@@ -31,7 +31,7 @@ pub(crate) fn data(len: usize) -> Vec<u8> {
 
 /// Different for every seed.
 pub(crate) fn bytes(seed: u64, len: usize) -> Vec<u8> {
-    let mut rng = airtcp::sim::rng::Stream::new(seed, "data");
+    let mut rng = airlink::rng::Stream::new(seed, "data");
     let mut data = Vec::with_capacity(len + 8);
     while data.len() < len {
         data.extend(rng.bits().to_le_bytes());

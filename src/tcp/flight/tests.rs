@@ -1,5 +1,5 @@
 use super::*;
-use crate::sim::rng::Stream;
+use airlink::rng::Stream;
 
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)

@@ -1,0 +1,161 @@
+//! An IP packet on its way through the network, and what can be told from its bytes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
+
+use crate::time::Instant;
+
+/// Numbers the packets of one path in the order in which they came in, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct PacketId(pub u64);
+
+/// Which way a packet goes. Nothing turns round inside a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the fixed side to the mobile: the downlink.
+    Down,
+    /// From the mobile side to the fixed: the uplink.
+    Up,
+}
+
+/// One of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerDirection<T> {
+    pub down: T,
+    pub up: T,
+}
+
+/// Who made a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A host at one of the two ends.
+    Host,
+    /// A traffic source inside the network. Such a packet never reaches a host: it leaves after the stage of
+    /// this index.
+    Background { leaves_after: usize },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    pub id: PacketId,
+    pub direction: Direction,
+    pub origin: Origin,
+    /// When it came into the path.
+    pub entered: Instant,
+    pub bytes: Vec<u8>,
+}
+
+/// What a packet is for, as far as a lossy link that was told to spare some of them needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Carries payload of any protocol, or opens or closes a TCP connection.
+    Data,
+    /// A TCP segment that only acknowledges.
+    PureAck,
+}
+
+impl Direction {
+    pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
+
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Self::Down => Self::Up,
+            Self::Up => Self::Down,
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl<T> PerDirection<T> {
+    pub fn from_fn(mut make: impl FnMut(Direction) -> T) -> Self {
+        Self { down: make(Direction::Down), up: make(Direction::Up) }
+    }
+
+    pub fn map<U>(self, mut f: impl FnMut(T) -> U) -> PerDirection<U> {
+        PerDirection { down: f(self.down), up: f(self.up) }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Direction, &T)> {
+        [(Direction::Down, &self.down), (Direction::Up, &self.up)].into_iter()
+    }
+}
+
+impl<T> std::ops::Index<Direction> for PerDirection<T> {
+    type Output = T;
+    fn index(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+}
+
+impl<T> std::ops::IndexMut<Direction> for PerDirection<T> {
+    fn index_mut(&mut self, direction: Direction) -> &mut T {
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
+    }
+}
+
+impl Packet {
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// `None`: not a whole IP packet (truncated, or of another protocol).
+    pub fn kind(&self) -> Option<Kind> {
+        let (protocol, payload) = transport(&self.bytes)?;
+        if protocol != IpProtocol::Tcp {
+            return Some(Kind::Data);
+        }
+        let Ok(segment) = TcpPacket::new_checked(payload) else { return Some(Kind::Data) };
+        let only_acknowledges = segment.ack()
+            && !segment.syn()
+            && !segment.fin()
+            && !segment.rst()
+            && segment.payload().is_empty();
+        Some(if only_acknowledges { Kind::PureAck } else { Kind::Data })
+    }
+}
+
+/// The transport protocol of an IP packet, and its transport header and payload. Of a fragment that is not the
+/// first, and of a packet with v6 extension headers, the payload is whatever follows the IP header.
+pub fn transport(bytes: &[u8]) -> Option<(IpProtocol, &[u8])> {
+    match bytes.first()? >> 4 {
+        4 => {
+            let packet = Ipv4Packet::new_checked(bytes).ok()?;
+            let (from, to) = (usize::from(packet.header_len()), usize::from(packet.total_len()));
+            let protocol = packet.next_header();
+            Some((protocol, bytes.get(from..to)?))
+        }
+        6 => {
+            let packet = Ipv6Packet::new_checked(bytes).ok()?;
+            let protocol = packet.next_header();
+            Some((protocol, bytes.get(40..40 + usize::from(packet.payload_len()))?))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,7 @@
+//! RLC acknowledged mode, 3GPP TS 25.322: real PDUs, bit for bit.
+//!
+//! `pdu` says what is on the air, `codec` turns it into octets and back, `entity` is the protocol (one per end),
+//! `bearer` carries PDUs between two entities in TTIs over a channel with block errors, and is the stage.
+
+pub mod config;
+pub mod pdu;

@@ -1,0 +1,273 @@
+//! What every stage of a path looks like: a sans-I/O machine that hands packets on, and reports what it did to
+//! each of them.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::packet::{Direction, Packet, PacketId};
+use crate::stages::StageConfig;
+use crate::time::{Duration, Instant};
+
+/// One stage. Calls come in the order that `machine::Machine` lays down; what leaves is put into `out` during the
+/// call, at the time of the call.
+pub trait Stage {
+    /// `packet` arrived; its direction tells from which side.
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
+
+    /// Time passed: `now` has reached `next_deadline()`.
+    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
+
+    fn next_deadline(&self) -> Option<Instant>;
+
+    /// Packets that came in and have neither been handed on nor dropped.
+    fn held(&self) -> usize;
+
+    /// Live counters, for people and programs.
+    fn stats(&self) -> Value;
+
+    /// Takes over new settings while it runs. What cannot change under way is refused, and then nothing changes.
+    fn reconfigure(&mut self, now: Instant, config: &StageConfig, out: &mut Outbox) -> Result<(), NotLive>;
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("`{setting}` cannot be changed while the link runs: {why}")]
+pub struct NotLive {
+    pub setting: String,
+    pub why: String,
+}
+
+/// A stage that treats its two directions alike and apart: the downlink's knows nothing of the uplink's.
+pub trait OneWay {
+    type Config;
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
+    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
+    fn next_deadline(&self) -> Option<Instant>;
+    fn held(&self) -> usize;
+    fn stats(&self) -> Value;
+    fn reconfigure(&mut self, now: Instant, config: &Self::Config, out: &mut Outbox) -> Result<(), NotLive>;
+}
+
+/// What happened to a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It came into the path.
+    Entered {
+        bytes: usize,
+    },
+    /// It waits behind so many others.
+    Queued {
+        packets: usize,
+        bytes: u64,
+    },
+    /// Its transmission began, after having waited.
+    Sent {
+        waited: Duration,
+    },
+    /// A local retransmission: the `attempt`th transmission of this packet (2: the first retransmission).
+    Resent {
+        attempt: u32,
+    },
+    /// It is kept back until the end of an outage.
+    Held {
+        until: Instant,
+    },
+    /// Bits in its header were changed.
+    Marked {
+        what: Mark,
+    },
+    Dropped {
+        why: Why,
+    },
+    /// It left the path.
+    Left,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The transit agent's bits on an ACK.
+    Transit { ob: bool, db: bool },
+    /// The transit agent made itself known on a SYN.
+    Announced,
+    /// The loss rate that the ACK carries now, in units of 2^-16.
+    LossRate { rate: u16 },
+}
+
+/// Why a packet went no further. The ground truth that no real network gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    QueueFull,
+    /// The channel damaged it.
+    Loss,
+    /// A drop list named it.
+    Listed,
+    Outage,
+    /// Local retransmission gave up.
+    RetryLimit,
+    /// RLC discarded it (MaxDAT or Timer_Discard) and told its peer.
+    RlcDiscard,
+    /// An RLC RESET threw it away.
+    RlcReset,
+    /// Longer than this stage can carry.
+    TooLong,
+    /// Not a whole IP packet.
+    Malformed,
+}
+
+/// What kind of loss that was: what an algorithm that attributes losses ought to have said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    Congestion,
+    Radio,
+    Refused,
+}
+
+impl Why {
+    pub const ALL: [Self; 9] = [
+        Self::QueueFull,
+        Self::Loss,
+        Self::Listed,
+        Self::Outage,
+        Self::RetryLimit,
+        Self::RlcDiscard,
+        Self::RlcReset,
+        Self::TooLong,
+        Self::Malformed,
+    ];
+
+    pub const fn cause(self) -> Cause {
+        match self {
+            Self::QueueFull => Cause::Congestion,
+            Self::Loss
+            | Self::Listed
+            | Self::Outage
+            | Self::RetryLimit
+            | Self::RlcDiscard
+            | Self::RlcReset => Cause::Radio,
+            Self::TooLong | Self::Malformed => Cause::Refused,
+        }
+    }
+}
+
+/// An event, where and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub at: Instant,
+    /// Index of the stage in its path; `None`: the path's own ends.
+    pub stage: Option<usize>,
+    pub packet: PacketId,
+    pub direction: Direction,
+    pub event: Event,
+    /// The packet as it was at that moment, if somebody wants to see packets; only with `Entered`, `Dropped` and
+    /// `Left`.
+    pub bytes: Option<Box<[u8]>>,
+}
+
+/// A radio PDU at the moment of its transmission, whether it then arrives or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RadioPdu {
+    pub at: Instant,
+    pub stage: usize,
+    pub direction: Direction,
+    pub bytes: Box<[u8]>,
+    /// Grows with every wrap of the sequence number and every RESET, so that (epoch, SN) is unique.
+    pub epoch: u32,
+    /// The channel damages this transmission.
+    pub lost: bool,
+    /// The how-manyth transmission of this PDU (from 1).
+    pub transmission: u32,
+    /// The packets of which it carries octets.
+    pub packets: Vec<PacketId>,
+}
+
+/// How much of what happens is put on record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Recording {
+    /// Nothing; stages count.
+    #[default]
+    Off,
+    Events,
+    /// And the packets themselves.
+    Bytes,
+}
+
+/// Where a stage puts packets that leave it, and what it has to say.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    at: Instant,
+    stage: Option<usize>,
+    recording: Recording,
+    radio: bool,
+    pub(crate) leaving: Vec<Packet>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) pdus: Vec<RadioPdu>,
+    pub(crate) dropped: Vec<(Direction, Why)>,
+}
+
+impl Outbox {
+    pub fn new(recording: Recording, radio: bool) -> Self {
+        Self { recording, radio, ..Self::default() }
+    }
+
+    /// From now on it is `stage` that speaks, at the time `at`.
+    pub fn begin(&mut self, at: Instant, stage: Option<usize>) {
+        self.at = at;
+        self.stage = stage;
+    }
+
+    /// To the next stage, now.
+    pub fn forward(&mut self, packet: Packet) {
+        self.leaving.push(packet);
+    }
+
+    pub fn drop(&mut self, packet: Packet, why: Why) {
+        if packet.origin == crate::packet::Origin::Host {
+            self.dropped.push((packet.direction, why));
+        }
+        self.note(&packet, Event::Dropped { why });
+    }
+
+    pub fn note(&mut self, packet: &Packet, event: Event) {
+        if self.recording == Recording::Off {
+            return;
+        }
+        let visible = matches!(event, Event::Entered { .. } | Event::Dropped { .. } | Event::Left);
+        let bytes = (visible && self.recording == Recording::Bytes).then(|| packet.bytes.as_slice().into());
+        self.records.push(Record {
+            at: self.at,
+            stage: self.stage,
+            packet: packet.id,
+            direction: packet.direction,
+            event,
+            bytes,
+        });
+    }
+
+    /// Whether anybody wants `radio`: it is not cheap to prepare.
+    pub fn wants_radio(&self) -> bool {
+        self.radio
+    }
+
+    /// `pdu.at` and `pdu.stage` are filled in here.
+    pub fn radio(&mut self, mut pdu: RadioPdu) {
+        if self.radio {
+            pdu.at = self.at;
+            pdu.stage = self.stage.unwrap_or_default();
+            self.pdus.push(pdu);
+        }
+    }
+
+    /// For a stage's tests and for whoever runs a stage alone.
+    pub fn take(&mut self) -> Vec<Packet> {
+        std::mem::take(&mut self.leaving)
+    }
+
+    pub fn take_records(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.records)
+    }
+
+    pub fn take_pdus(&mut self) -> Vec<RadioPdu> {
+        std::mem::take(&mut self.pdus)
+    }
+}
