@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::machine::{Machine, Port};
-use crate::packet::{Direction, Origin, Packet, PacketId, PerDirection};
-use crate::stage::{Event, NotLive, Outbox, RadioPdu, Record, Recording, Stage, Why};
+use crate::packet::{Direction, Origin, Packet, PerDirection};
+use crate::stage::{Cause, Event, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage, Why};
 use crate::stages::StageConfig;
 use crate::time::Instant;
 
@@ -28,13 +28,49 @@ pub struct Path {
     out: Outbox,
     /// On its way to the stage of this index; one past the ends means out.
     moving: VecDeque<(usize, Packet)>,
-    outgoing: VecDeque<Packet>,
-    next_id: u64,
+    outgoing: VecDeque<(Port, Vec<u8>)>,
     totals: PerDirection<Totals>,
+    background: PerDirection<Totals>,
+    radio_links: Vec<RadioLink>,
 }
 
-/// What became of the hosts' packets in one direction. At any time `entered` is the sum of `left`, of all
-/// `dropped`, and of what the stages hold.
+/// The stages that are the radio link of one that measures it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RadioLink {
+    measured_by: usize,
+    stages: std::ops::Range<usize>,
+}
+
+impl RadioLink {
+    fn of(stages: &[Named]) -> Vec<Self> {
+        let measures = |index: usize| stages[index].stage.radio_side();
+        let link = |measured_by: usize| {
+            let stages = match measures(measured_by)? {
+                Direction::Down => {
+                    let from = measured_by + 1;
+                    from..(from..stages.len()).find(|stage| measures(*stage).is_some()).unwrap_or(stages.len())
+                }
+                Direction::Up => {
+                    let before = (0..measured_by).rfind(|stage| measures(*stage).is_some());
+                    before.map_or(0, |stage| stage + 1)..measured_by
+                }
+            };
+            (!stages.is_empty()).then_some(Self { measured_by, stages })
+        };
+        (0..stages.len()).filter_map(link).collect()
+    }
+
+    /// The stage behind which a packet has crossed the link.
+    fn last(&self, direction: Direction) -> usize {
+        match direction {
+            Direction::Down => self.stages.end - 1,
+            Direction::Up => self.stages.start,
+        }
+    }
+}
+
+/// What became of the packets in one direction: of those of hosts, or of those of traffic sources. At any time
+/// `entered` is the sum of `left`, of all `dropped`, and of what is inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     pub entered: u64,
@@ -45,6 +81,16 @@ pub struct Totals {
 }
 
 impl Totals {
+    fn enter(&mut self, bytes: usize) {
+        self.entered += 1;
+        self.entered_bytes += bytes as u64;
+    }
+
+    fn leave(&mut self, bytes: usize) {
+        self.left += 1;
+        self.left_bytes += bytes as u64;
+    }
+
     pub fn dropped_for(&self, why: Why) -> u64 {
         self.dropped[why as usize]
     }
@@ -53,22 +99,36 @@ impl Totals {
 impl Path {
     pub fn new(stages: Vec<Named>, recording: Recording, radio: bool) -> Self {
         Self {
+            radio_links: RadioLink::of(&stages),
             stages,
             out: Outbox::new(recording, radio),
             moving: VecDeque::new(),
             outgoing: VecDeque::new(),
-            next_id: 0,
             totals: PerDirection::default(),
+            background: PerDirection::default(),
         }
     }
 
+    /// What became of the hosts' packets.
     pub fn totals(&self) -> &PerDirection<Totals> {
         &self.totals
     }
 
-    /// Packets, of hosts and of sources, that are inside.
+    /// What became of the packets of traffic sources.
+    pub fn background(&self) -> &PerDirection<Totals> {
+        &self.background
+    }
+
+    fn totals_of(&mut self, direction: Direction, origin: Origin) -> &mut Totals {
+        match origin {
+            Origin::Host => &mut self.totals[direction],
+            Origin::Background { .. } => &mut self.background[direction],
+        }
+    }
+
+    /// Packets, of hosts and of sources, that are inside. What waits for `poll_packet` has left.
     pub fn held(&self) -> usize {
-        self.stages.iter().map(|named| named.stage.held()).sum::<usize>() + self.outgoing.len()
+        self.stages.iter().map(|named| named.stage.held()).sum()
     }
 
     pub fn stage_names(&self) -> impl Iterator<Item = &str> {
@@ -85,8 +145,8 @@ impl Path {
     pub fn reconfigure(&mut self, now: Instant, stage: usize, config: &StageConfig) -> Result<(), NotLive> {
         self.out.begin(now, Some(stage));
         self.stages[stage].stage.reconfigure(now, config, &mut self.out)?;
-        self.take_over(stage);
-        self.run(now);
+        let alone = self.take_over(stage);
+        self.run(now, alone);
         Ok(())
     }
 
@@ -99,68 +159,104 @@ impl Path {
         self.out.take_pdus()
     }
 
-    /// What `stage` has put into the outbox goes to its neighbours.
-    fn take_over(&mut self, stage: usize) {
-        for (direction, why) in self.out.dropped.drain(..) {
-            self.totals[direction].dropped[why as usize] += 1;
-        }
-        for packet in self.out.leaving.drain(..) {
-            if packet.origin == (Origin::Background { leaves_after: stage }) {
-                continue;
+    /// What `stage` has put into the outbox goes to its neighbours. A packet that goes alone, as most do, is
+    /// handed back and spared the way through `moving`.
+    fn take_over(&mut self, stage: usize) -> Option<(usize, Packet)> {
+        while let Some((direction, origin, why)) = self.out.dropped.pop() {
+            self.totals_of(direction, origin).dropped[why as usize] += 1;
+            if origin == Origin::Host && why.cause() == Cause::Radio {
+                self.radio_carried(stage, direction, RadioFate::Damaged);
             }
-            // Index 0 is the fixed end, and stage i has the index i + 1.
-            let next = match packet.direction {
-                Direction::Down => stage + 2,
-                Direction::Up => stage,
-            };
-            self.moving.push_back((next, packet));
+        }
+        while let Some((direction, bytes)) = self.out.originated.pop() {
+            self.background[direction].enter(bytes);
+        }
+        if self.out.leaving.len() == 1 && self.moving.is_empty() {
+            let packet = self.out.leaving.pop()?;
+            return self.next_stop(stage, packet);
+        }
+        // The list goes back below: its capacity is worth keeping.
+        let mut leaving = std::mem::take(&mut self.out.leaving);
+        for packet in leaving.drain(..) {
+            if let Some(next) = self.next_stop(stage, packet) {
+                self.moving.push_back(next);
+            }
+        }
+        self.out.leaving = leaving;
+        None
+    }
+
+    /// Where a packet goes that leaves `stage`. `None`: it was a traffic source's and is gone.
+    fn next_stop(&mut self, stage: usize, packet: Packet) -> Option<(usize, Packet)> {
+        match packet.origin {
+            Origin::Background { leaves_after } if leaves_after == stage => {
+                self.leave(packet);
+                return None;
+            }
+            Origin::Background { .. } => {}
+            Origin::Host => self.radio_carried(stage, packet.direction, RadioFate::Arrived),
+        }
+        // Index 0 is the fixed end, and stage i has the index i + 1.
+        let next = match packet.direction {
+            Direction::Down => stage + 2,
+            Direction::Up => stage,
+        };
+        Some((next, packet))
+    }
+
+    /// Whoever measures the radio link that `stage` is part of is told.
+    fn radio_carried(&mut self, stage: usize, direction: Direction, fate: RadioFate) {
+        for link in &self.radio_links {
+            let over = fate == RadioFate::Damaged || link.last(direction) == stage;
+            if link.stages.contains(&stage) && over {
+                self.stages[link.measured_by].stage.radio_carried(direction, fate);
+            }
         }
     }
 
     /// Moves packets from stage to stage until each rests in one, or is out.
-    fn run(&mut self, now: Instant) {
-        while let Some((index, packet)) = self.moving.pop_front() {
+    fn run(&mut self, now: Instant, first: Option<(usize, Packet)>) {
+        let mut alone = first;
+        while let Some((index, packet)) = alone.take().or_else(|| self.moving.pop_front()) {
             match index.checked_sub(1).filter(|stage| *stage < self.stages.len()) {
                 Some(stage) => {
                     self.out.begin(now, Some(stage));
                     self.stages[stage].stage.handle_packet(now, packet, &mut self.out);
-                    self.take_over(stage);
+                    alone = self.take_over(stage);
                 }
-                None => self.leave(now, packet),
+                None => {
+                    self.out.begin(now, None);
+                    self.leave(packet);
+                }
             }
         }
     }
 
-    fn leave(&mut self, now: Instant, packet: Packet) {
-        if packet.origin != Origin::Host {
-            return;
-        }
-        let totals = &mut self.totals[packet.direction];
-        totals.left += 1;
-        totals.left_bytes += packet.len() as u64;
-        self.out.begin(now, None);
+    /// A host's packet goes out; a traffic source's is gone.
+    fn leave(&mut self, packet: Packet) {
+        self.totals_of(packet.direction, packet.origin).leave(packet.len());
         self.out.note(&packet, Event::Left);
-        self.outgoing.push_back(packet);
+        if packet.origin == Origin::Host {
+            let port = match packet.direction {
+                Direction::Down => MOBILE,
+                Direction::Up => FIXED,
+            };
+            self.outgoing.push_back((port, packet.bytes));
+        }
     }
 }
 
 impl Machine for Path {
     fn handle_packet(&mut self, now: Instant, port: Port, bytes: Vec<u8>) {
         let direction = if port == FIXED { Direction::Down } else { Direction::Up };
-        let packet =
-            Packet { id: PacketId(self.next_id), direction, origin: Origin::Host, entered: now, bytes };
-        self.next_id += 1;
-        let totals = &mut self.totals[direction];
-        totals.entered += 1;
-        totals.entered_bytes += packet.len() as u64;
+        self.totals[direction].enter(bytes.len());
         self.out.begin(now, None);
-        self.out.note(&packet, Event::Entered { bytes: packet.len() });
+        let packet = self.out.originate(direction, Origin::Host, bytes);
         let first = match direction {
             Direction::Down => 1,
             Direction::Up => self.stages.len(),
         };
-        self.moving.push_back((first, packet));
-        self.run(now);
+        self.run(now, Some((first, packet)));
     }
 
     fn handle_deadline(&mut self, now: Instant) {
@@ -168,19 +264,14 @@ impl Machine for Path {
             if self.stages[stage].stage.next_deadline().is_some_and(|deadline| deadline <= now) {
                 self.out.begin(now, Some(stage));
                 self.stages[stage].stage.handle_deadline(now, &mut self.out);
-                self.take_over(stage);
-                self.run(now);
+                let alone = self.take_over(stage);
+                self.run(now, alone);
             }
         }
     }
 
     fn poll_packet(&mut self, _now: Instant) -> Option<(Port, Vec<u8>)> {
-        let packet = self.outgoing.pop_front()?;
-        let port = match packet.direction {
-            Direction::Down => MOBILE,
-            Direction::Up => FIXED,
-        };
-        Some((port, packet.bytes))
+        self.outgoing.pop_front()
     }
 
     fn next_deadline(&self) -> Option<Instant> {

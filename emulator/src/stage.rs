@@ -4,8 +4,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::packet::{Direction, Packet, PacketId};
-use crate::stages::StageConfig;
+use crate::packet::{Direction, Origin, Packet, PacketId};
+use crate::stages::{Directions, StageConfig};
 use crate::time::{Duration, Instant};
 
 /// One stage. Calls come in the order that `machine::Machine` lays down; what leaves is put into `out` during the
@@ -27,6 +27,22 @@ pub trait Stage {
 
     /// Takes over new settings while it runs. What cannot change under way is refused, and then nothing changes.
     fn reconfigure(&mut self, now: Instant, config: &StageConfig, out: &mut Outbox) -> Result<(), NotLive>;
+
+    /// Which way a packet goes to the radio link that this stage measures: the stages on that side, up to the next
+    /// one that measures or the end of the path. `None`: it measures nothing.
+    fn radio_side(&self) -> Option<Direction> {
+        None
+    }
+
+    /// A host's packet came to the far end of that radio link, or was lost on it; not one lost to congestion.
+    fn radio_carried(&mut self, _direction: Direction, _fate: RadioFate) {}
+}
+
+/// How a radio link did by a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RadioFate {
+    Arrived,
+    Damaged,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +52,14 @@ pub struct NotLive {
     pub why: String,
 }
 
-/// A stage that treats its two directions alike and apart: the downlink's knows nothing of the uplink's.
+impl NotLive {
+    pub fn new(setting: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { setting: setting.into(), why: why.into() }
+    }
+}
+
+/// One direction of a stage whose directions know nothing of each other. `stages::duplex::Duplex` makes a `Stage`
+/// of two of them; the rules are those of `Stage`.
 pub trait OneWay {
     type Config;
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
@@ -44,13 +67,21 @@ pub trait OneWay {
     fn next_deadline(&self) -> Option<Instant>;
     fn held(&self) -> usize;
     fn stats(&self) -> Value;
-    fn reconfigure(&mut self, now: Instant, config: &Self::Config, out: &mut Outbox) -> Result<(), NotLive>;
+
+    /// The settings of this kind of stage, if these are such.
+    fn settings(config: &StageConfig) -> Option<&Directions<Self::Config>>;
+
+    /// Whether these settings can be taken over while it runs.
+    fn check(&self, config: &Self::Config) -> Result<(), NotLive>;
+
+    /// Takes over settings that `check` has let pass.
+    fn reconfigure(&mut self, now: Instant, config: &Self::Config, out: &mut Outbox);
 }
 
 /// What happened to a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It came into the path.
+    /// It came into the path: from a host, or (with the index of a stage) from a traffic source.
     Entered {
         bytes: usize,
     },
@@ -78,7 +109,7 @@ pub enum Event {
     Dropped {
         why: Why,
     },
-    /// It left the path.
+    /// It left the path: to a host or, if it is a traffic source's, after the stage.
     Left,
 }
 
@@ -136,6 +167,20 @@ impl Why {
         Self::Malformed,
     ];
 
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue-full",
+            Self::Loss => "loss",
+            Self::Listed => "listed",
+            Self::Outage => "outage",
+            Self::RetryLimit => "retry-limit",
+            Self::RlcDiscard => "rlc-discard",
+            Self::RlcReset => "rlc-reset",
+            Self::TooLong => "too-long",
+            Self::Malformed => "malformed",
+        }
+    }
+
     pub const fn cause(self) -> Cause {
         match self {
             Self::QueueFull => Cause::Congestion,
@@ -146,6 +191,16 @@ impl Why {
             | Self::RlcDiscard
             | Self::RlcReset => Cause::Radio,
             Self::TooLong | Self::Malformed => Cause::Refused,
+        }
+    }
+}
+
+impl Cause {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Congestion => "congestion",
+            Self::Radio => "radio",
+            Self::Refused => "refused",
         }
     }
 }
@@ -202,7 +257,10 @@ pub struct Outbox {
     pub(crate) leaving: Vec<Packet>,
     pub(crate) records: Vec<Record>,
     pub(crate) pdus: Vec<RadioPdu>,
-    pub(crate) dropped: Vec<(Direction, Why)>,
+    pub(crate) dropped: Vec<(Direction, Origin, Why)>,
+    /// Background packets that came into being, and their octets.
+    pub(crate) originated: Vec<(Direction, usize)>,
+    next_id: u64,
 }
 
 impl Outbox {
@@ -216,22 +274,36 @@ impl Outbox {
         self.stage = stage;
     }
 
+    /// A packet that comes into being now, with the next number of its path. Somebody has to `forward` it.
+    pub fn originate(&mut self, direction: Direction, origin: Origin, bytes: Vec<u8>) -> Packet {
+        let id = PacketId(self.next_id);
+        self.next_id += 1;
+        let packet = Packet { id, direction, origin, entered: self.at, bytes };
+        if origin != Origin::Host {
+            self.originated.push((direction, packet.len()));
+        }
+        self.note(&packet, Event::Entered { bytes: packet.len() });
+        packet
+    }
+
     /// To the next stage, now.
     pub fn forward(&mut self, packet: Packet) {
         self.leaving.push(packet);
     }
 
     pub fn drop(&mut self, packet: Packet, why: Why) {
-        if packet.origin == crate::packet::Origin::Host {
-            self.dropped.push((packet.direction, why));
-        }
+        self.dropped.push((packet.direction, packet.origin, why));
         self.note(&packet, Event::Dropped { why });
     }
 
+    #[inline]
     pub fn note(&mut self, packet: &Packet, event: Event) {
-        if self.recording == Recording::Off {
-            return;
+        if self.recording != Recording::Off {
+            self.record(packet, event);
         }
+    }
+
+    fn record(&mut self, packet: &Packet, event: Event) {
         let visible = matches!(event, Event::Entered { .. } | Event::Dropped { .. } | Event::Left);
         let bytes = (visible && self.recording == Recording::Bytes).then(|| packet.bytes.as_slice().into());
         self.records.push(Record {
