@@ -1,26 +1,198 @@
 //! Times at which nothing gets through: coverage holes and handovers.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::time::Duration;
+use super::queue::{Queue, QueueConfig};
+use super::{Directions, Invalid, StageConfig};
+use crate::packet::Packet;
+use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
+use crate::time::{Duration, Instant};
 
+/// An outage holds for packets that arrive here from its beginning until before its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutageConfig {
-    /// When it begins, since the start.
+    /// When each begins, since the start, in ascending order.
     pub at: Vec<Duration>,
     pub lasts: Duration,
-    /// Begins again after this time, for ever.
+    /// Each of them begins again after this time, for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
     /// What becomes of packets that arrive meanwhile.
     pub packets: Meanwhile,
+    /// Of `packets = "requeued"`: how many can be kept.
+    #[serde(default)]
+    pub queue: QueueConfig,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Meanwhile {
     Dropped,
-    /// They are queued again at the new cell: go on when it is over, in order.
+    /// They are queued again at the new cell: all go on when it is over, in order, as fast as the stage behind
+    /// takes them.
     Requeued,
+}
+
+impl OutageConfig {
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let (Some(first), Some(last)) = (self.at.first(), self.at.last()) else {
+            return Err(Invalid::new(
+                "at",
+                "no outage: write when each begins, such as `at = [\"10s\", \"25s\"]`",
+            ));
+        };
+        if self.lasts.is_zero() {
+            return Err(Invalid::new("lasts", "an outage of no length is none: write for example \"500ms\""));
+        }
+        for pair in self.at.windows(2) {
+            if pair[0] + self.lasts > pair[1] {
+                return Err(Invalid::new(
+                    "at",
+                    format!(
+                        "the outage at {} is not over when the one at {} begins: write them in ascending order, at \
+                         least {} (`lasts`) apart",
+                        pair[0], pair[1], self.lasts
+                    ),
+                ));
+            }
+        }
+        let period = *last + self.lasts - *first;
+        if self.every.is_some_and(|every| every < period) {
+            return Err(Invalid::new(
+                "every",
+                format!(
+                    "the outages take {period} from the first to the last: they cannot begin again before that"
+                ),
+            ));
+        }
+        self.queue.validate().map_err(|invalid| invalid.within("queue"))
+    }
+
+    /// When the outage ends that `now` is in.
+    fn end(&self, now: Instant) -> Option<Instant> {
+        let first = Instant::ZERO + *self.at.first()?;
+        if now < first {
+            return None;
+        }
+        let passed = (now - first).as_nanos();
+        let into = self.every.map_or(passed, |every| passed % every.as_nanos());
+        let lap = now - Duration::from_nanos(into);
+        let begun = self.at.partition_point(|at| *at - self.at[0] <= Duration::from_nanos(into));
+        // The first of them has begun at 0.
+        let end = lap + (self.at[begun - 1] - self.at[0]) + self.lasts;
+        (now < end).then_some(end)
+    }
+}
+
+/// One direction.
+#[derive(Debug)]
+pub struct Outage {
+    config: OutageConfig,
+    kept: Queue,
+    /// When what is kept goes on.
+    over: Option<Instant>,
+    packets_in: u64,
+    packets_out: u64,
+    dropped: u64,
+}
+
+impl Outage {
+    pub fn new(config: &OutageConfig) -> Result<Self, Invalid> {
+        config.validate()?;
+        Ok(Self {
+            config: config.clone(),
+            kept: Queue::new(config.queue),
+            over: None,
+            packets_in: 0,
+            packets_out: 0,
+            dropped: 0,
+        })
+    }
+
+    fn release(&mut self, now: Instant, out: &mut Outbox) {
+        while let Some((_, packet)) = self.kept.pop(now) {
+            self.packets_out += 1;
+            out.forward(packet);
+        }
+    }
+}
+
+impl OneWay for Outage {
+    type Config = OutageConfig;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+        // A stage before this one may hand on a packet just when it is over, before the deadline is handed in here.
+        self.handle_deadline(now, out);
+        self.packets_in += 1;
+        match (self.config.end(now), self.config.packets) {
+            (None, _) => {
+                self.packets_out += 1;
+                out.forward(packet);
+            }
+            (Some(_), Meanwhile::Dropped) => {
+                self.dropped += 1;
+                out.drop(packet, Why::Outage);
+            }
+            (Some(until), Meanwhile::Requeued) => {
+                if self.kept.has_room_for(packet.len()) {
+                    out.note(&packet, Event::Held { until });
+                    self.over = Some(until);
+                }
+                self.kept.push(now, packet, out);
+            }
+        }
+    }
+
+    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        if self.over.is_some_and(|over| over <= now) {
+            // The next one may begin just as this one ends.
+            self.over = self.config.end(now);
+            if self.over.is_none() {
+                self.release(now, out);
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.over
+    }
+
+    fn held(&self) -> usize {
+        self.kept.len()
+    }
+
+    fn stats(&self) -> Value {
+        json!({
+            "packets_in": self.packets_in,
+            "packets_out": self.packets_out,
+            "dropped": self.dropped,
+            "queue": self.kept.stats(),
+        })
+    }
+
+    fn settings(config: &StageConfig) -> Option<&Directions<OutageConfig>> {
+        match config {
+            StageConfig::Outage(settings) => Some(settings),
+            _ => None,
+        }
+    }
+
+    fn check(&self, config: &OutageConfig) -> Result<(), NotLive> {
+        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
+    }
+
+    /// What is kept waits for the end of the outage that the new settings say is now; if they say that there is
+    /// none, it goes on at once.
+    fn reconfigure(&mut self, now: Instant, config: &OutageConfig, out: &mut Outbox) {
+        self.config = config.clone();
+        self.kept.set_bounds(config.queue);
+        if !self.kept.is_empty() {
+            self.over = self.config.end(now);
+            if self.over.is_none() {
+                self.release(now, out);
+            }
+        }
+    }
 }

@@ -1,34 +1,324 @@
 //! Sources of background packets that share the queues.
+//!
+//! The packets are UDP over IPv4 to the discard port, between two addresses that are nobody's (RFC 5737). No host
+//! ever sees them: each leaves the path after the stage that `leaves_after` names.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{IpProtocol, Ipv4Address, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr};
 
-use crate::time::Duration;
+use super::pace::Pace;
+use super::{Directions, Invalid, StageConfig};
+use crate::maths;
+use crate::packet::{Direction, Origin, Packet};
+use crate::rng::Stream;
+use crate::stage::{NotLive, OneWay, Outbox};
+use crate::time::{Duration, Instant};
 use crate::units::{Rate, Size};
 
+/// `source` says which of the other settings belong to it:
+///
+/// - `cbr`: each of `sources` sends at `rate`, for ever
+/// - `pareto-on-off`: each of `sources` sends at `rate` while it is on; how long it is on and off are Pareto
+///   distributed with the given `shape` and the means `mean_on` and `mean_off`. It begins with being on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
-    #[serde(flatten)]
     pub source: Source,
+    /// How many, each on its own. They do not begin at once but spread over the time between two packets.
+    #[serde(default = "one")]
+    pub sources: u32,
+    /// Of each source, while it is on, IP headers included.
+    pub rate: Rate,
+    /// Of each packet, IP header included.
     pub packet: Size,
+    /// Of `pareto-on-off`: the smaller, the heavier the tail; above 1, for there is no mean otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_on: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_off: Option<Duration>,
     /// Name of the stage behind which it leaves the path.
     pub leaves_after: String,
     #[serde(default)]
     pub starts: Duration,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "source")]
+fn one() -> u32 {
+    1
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Source {
-    Cbr {
-        rate: Rate,
-    },
-    /// Each of `sources` sends at `rate` while on; times on and off are Pareto.
-    ParetoOnOff {
-        sources: u32,
-        rate: Rate,
-        shape: f64,
-        mean_on: Duration,
-        mean_off: Duration,
-    },
+    Cbr,
+    ParetoOnOff,
+}
+
+/// IPv4 and UDP headers.
+const HEADERS: u64 = 28;
+/// Far more than the papers' 5, and few enough to look through them all at each deadline.
+const MOST_SOURCES: u32 = 1000;
+
+impl TrafficConfig {
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let packet = self.packet.as_bytes();
+        if !(HEADERS..=65_535).contains(&packet) {
+            return Err(Invalid::new(
+                "packet",
+                format!("an IP packet with UDP has from {HEADERS} to 65535 octets, not {packet}"),
+            ));
+        }
+        if !(1..=MOST_SOURCES).contains(&self.sources) {
+            return Err(Invalid::new("sources", format!("write a number from 1 to {MOST_SOURCES}")));
+        }
+        let settings = [
+            ("shape", self.shape.is_some()),
+            ("mean_on", self.mean_on.is_some()),
+            ("mean_off", self.mean_off.is_some()),
+        ];
+        for (key, is_there) in settings {
+            match self.source {
+                Source::Cbr if is_there => {
+                    return Err(Invalid::new(
+                        key,
+                        "it belongs to the source \"pareto-on-off\", but the source is \"cbr\": leave one out",
+                    ));
+                }
+                Source::ParetoOnOff if !is_there => {
+                    return Err(Invalid::new(
+                        key,
+                        format!("the source \"pareto-on-off\" needs it: add `{key} = …`"),
+                    ));
+                }
+                Source::Cbr | Source::ParetoOnOff => {}
+            }
+        }
+        // 1.01 has a mean of 101 times the shortest; below, the mean is made by what nobody ever sees.
+        if self.shape.is_some_and(|shape| !(1.01..=100.0).contains(&shape)) {
+            return Err(Invalid::new(
+                "shape",
+                "a Pareto shape from 1.01 to 100 has a usable mean; 1.5 is common for web traffic",
+            ));
+        }
+        for (key, mean) in [("mean_on", self.mean_on), ("mean_off", self.mean_off)] {
+            if mean.is_some_and(|mean| mean < SHORTEST_MEAN) {
+                return Err(Invalid::new(key, format!("at least {SHORTEST_MEAN}, such as \"1s\"")));
+            }
+        }
+        Ok(())
+    }
+}
+
+const SHORTEST_MEAN: Duration = Duration::from_micros(100);
+
+/// One direction's sources. A host's packets pass untouched.
+#[derive(Debug)]
+pub struct Traffic {
+    config: TrafficConfig,
+    direction: Direction,
+    /// Index of the stage behind which the packets leave.
+    leaves_after: usize,
+    sources: Vec<Sender>,
+    /// The earliest of what the sources wait for.
+    next: Option<Instant>,
+    stream: Stream,
+    packets: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Sender {
+    pace: Pace,
+    phase: Phase,
+}
+
+/// A source's packets are evenly spaced in the time that it is on, which stands still while it is off: so its rate
+/// while on is exact, without rounding each burst to whole packets.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Sends next at `at`, unless it goes off before; `until` absent: always on.
+    On { at: Instant, until: Option<Instant> },
+    /// Goes on at `until`, and then sends after `rest`.
+    Off { until: Instant, rest: Duration },
+}
+
+impl Traffic {
+    /// `leaves_after` is the index of the stage that `config` names.
+    pub fn new(
+        config: &TrafficConfig,
+        direction: Direction,
+        leaves_after: usize,
+        stream: Stream,
+    ) -> Result<Self, Invalid> {
+        config.validate()?;
+        let mut traffic = Self {
+            config: config.clone(),
+            direction,
+            leaves_after,
+            sources: Vec::new(),
+            next: None,
+            stream,
+            packets: 0,
+            bytes: 0,
+        };
+        let spacing = config.rate.time_for(config.packet.as_bytes() as usize);
+        for index in 0..config.sources {
+            let at = Instant::ZERO + config.starts + spacing * u64::from(index) / u64::from(config.sources);
+            let until = traffic.draw_on().map(|on| at + on);
+            traffic.sources.push(Sender { pace: Pace::new(config.rate), phase: Phase::On { at, until } });
+        }
+        traffic.next = traffic.earliest();
+        Ok(traffic)
+    }
+
+    fn draw_on(&mut self) -> Option<Duration> {
+        Some(pareto(self.config.shape?, self.config.mean_on?, &mut self.stream))
+    }
+
+    fn draw_off(&mut self) -> Option<Duration> {
+        Some(pareto(self.config.shape?, self.config.mean_off?, &mut self.stream))
+    }
+
+    fn earliest(&self) -> Option<Instant> {
+        self.sources.iter().map(|source| source.phase.next()).min()
+    }
+
+    fn packet(&mut self, out: &mut Outbox) -> Packet {
+        let size = self.config.packet.as_bytes() as usize;
+        let bytes = udp_to_discard(size, self.packets as u16);
+        self.packets += 1;
+        self.bytes += size as u64;
+        out.originate(self.direction, Origin::Background { leaves_after: self.leaves_after }, bytes)
+    }
+
+    fn act(&mut self, index: usize, out: &mut Outbox) {
+        self.sources[index].phase = match self.sources[index].phase {
+            Phase::On { at, until: Some(until) } if until <= at => match self.draw_off() {
+                Some(off) => Phase::Off { until: until + off, rest: at - until },
+                None => Phase::On { at, until: None },
+            },
+            Phase::On { at, until } => {
+                let packet = self.packet(out);
+                let spacing = self.sources[index].pace.next(packet.len());
+                out.forward(packet);
+                Phase::On { at: at + spacing, until }
+            }
+            Phase::Off { until, rest } => {
+                Phase::On { at: until + rest, until: self.draw_on().map(|on| until + on) }
+            }
+        };
+    }
+}
+
+impl Phase {
+    fn next(&self) -> Instant {
+        match *self {
+            Self::On { at, until } => until.map_or(at, |until| at.min(until)),
+            Self::Off { until, .. } => until,
+        }
+    }
+}
+
+impl OneWay for Traffic {
+    type Config = TrafficConfig;
+
+    fn handle_packet(&mut self, _now: Instant, packet: Packet, out: &mut Outbox) {
+        out.forward(packet);
+    }
+
+    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        while let Some(at) = self.next.filter(|at| *at <= now) {
+            for index in 0..self.sources.len() {
+                if self.sources[index].phase.next() <= at {
+                    self.act(index, out);
+                }
+            }
+            self.next = self.earliest();
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.next
+    }
+
+    fn held(&self) -> usize {
+        0
+    }
+
+    fn stats(&self) -> Value {
+        let on = self.sources.iter().filter(|source| matches!(source.phase, Phase::On { .. })).count();
+        json!({ "packets": self.packets, "bytes": self.bytes, "sources": self.sources.len(), "on": on })
+    }
+
+    fn settings(config: &StageConfig) -> Option<&Directions<TrafficConfig>> {
+        match config {
+            StageConfig::Traffic(settings) => Some(settings),
+            _ => None,
+        }
+    }
+
+    fn check(&self, config: &TrafficConfig) -> Result<(), NotLive> {
+        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))?;
+        let fixed = [
+            ("source", config.source != self.config.source),
+            ("sources", config.sources != self.config.sources),
+            ("leaves_after", config.leaves_after != self.config.leaves_after),
+            ("starts", config.starts != self.config.starts),
+        ];
+        match fixed.into_iter().find(|(_, changes)| *changes) {
+            Some((setting, _)) => Err(NotLive::new(setting, "the sources are made before the path starts")),
+            None => Ok(()),
+        }
+    }
+
+    /// Holds from each source's next packet, and its next time on or off.
+    fn reconfigure(&mut self, _now: Instant, config: &TrafficConfig, _out: &mut Outbox) {
+        if config.rate != self.config.rate {
+            for source in &mut self.sources {
+                source.pace = Pace::new(config.rate);
+            }
+        }
+        self.config = config.clone();
+    }
+}
+
+/// Pareto by inversion: m · u^(−1/shape), where the least value m makes the mean what it shall be.
+fn pareto(shape: f64, mean: Duration, stream: &mut Stream) -> Duration {
+    // In (0, 1].
+    let u = 1.0 - stream.unit();
+    let least = mean.as_secs_f64() * (shape - 1.0) / shape;
+    Duration::from_secs_f64(least * maths::pow(u, -1.0 / shape))
+}
+
+const DISCARD: u16 = 9;
+const FROM: Ipv4Address = Ipv4Address::new(192, 0, 2, 1);
+const TO: Ipv4Address = Ipv4Address::new(192, 0, 2, 2);
+
+/// A valid packet of `size` octets, at least `HEADERS`.
+fn udp_to_discard(size: usize, ident: u16) -> Vec<u8> {
+    let udp = UdpRepr { src_port: DISCARD, dst_port: DISCARD };
+    let ip = Ipv4Repr {
+        src_addr: FROM,
+        dst_addr: TO,
+        next_header: IpProtocol::Udp,
+        payload_len: size - 20,
+        hop_limit: 64,
+    };
+    let mut bytes = vec![0; size];
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
+    ip.emit(&mut packet, &ChecksumCapabilities::default());
+    packet.set_ident(ident);
+    packet.fill_checksum();
+    udp.emit(
+        &mut UdpPacket::new_unchecked(packet.payload_mut()),
+        &FROM.into(),
+        &TO.into(),
+        size - HEADERS as usize,
+        |_payload| {},
+        &ChecksumCapabilities::default(),
+    );
+    bytes
 }

@@ -1,0 +1,241 @@
+//! A channel with states.
+
+use std::collections::BTreeSet;
+
+use super::{State, Step};
+use crate::maths;
+use crate::rng::Stream;
+use crate::stages::Invalid;
+use crate::time::{Duration, Instant};
+
+/// How a state damages packets.
+#[derive(Clone, Debug)]
+pub(super) enum Damage {
+    Packet(f64),
+    Bit {
+        /// ln(1 − ber)
+        ln_bit_survives: f64,
+        /// The last length and what came out: lengths repeat.
+        known: (usize, f64),
+    },
+}
+
+impl Damage {
+    pub(super) fn bit(ber: f64) -> Self {
+        let ln_bit_survives = match ber {
+            // Beyond the half, no packet of an octet survives often enough to tell the difference from this bound.
+            ber if ber >= 1.0 => f64::NEG_INFINITY,
+            ber if ber > 0.5 => maths::ln(1.0 - ber),
+            ber => maths::ln_1p(-ber),
+        };
+        Self::Bit { ln_bit_survives, known: (0, 0.0) }
+    }
+
+    /// That a packet of so many octets is damaged: 1 − (1 − ber)^(8L) (P1 §3.1).
+    pub(super) fn probability(&mut self, octets: usize) -> f64 {
+        match self {
+            Self::Packet(per) => *per,
+            Self::Bit { ln_bit_survives, known } => {
+                if known.0 != octets {
+                    *known = (octets, -maths::exp_m1(octets as f64 * 8.0 * *ln_bit_survives));
+                }
+                known.1
+            }
+        }
+    }
+}
+
+pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
+    let invalid = |message: String| Err(Invalid::new("states", message));
+    if states.is_empty() {
+        return invalid(
+            "a chain has at least one state: write `states = [{ name = \"good\", … }, …]`".into(),
+        );
+    }
+    let mut names = BTreeSet::new();
+    for state in states {
+        if !names.insert(state.name.as_str()) {
+            return invalid(format!("two states have the name \"{}\": give each its own", state.name));
+        }
+    }
+    for state in states {
+        let name = &state.name;
+        if state.per.is_some() && state.ber.is_some() {
+            return invalid(format!("the state \"{name}\" has both `per` and `ber`: leave one out"));
+        }
+        let mut sum = 0.0;
+        for (to, probability) in &state.to {
+            if !names.contains(to.as_str()) {
+                return invalid(format!(
+                    "the state \"{name}\" goes to \"{to}\", which is not one of {}",
+                    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+                ));
+            }
+            if to == name {
+                return invalid(format!(
+                    "the state \"{name}\" goes to itself: staying is what the others leave of 1, so leave it out"
+                ));
+            }
+            sum += probability.value();
+        }
+        // Rounding of a sum that was meant to be 1.
+        if sum > 1.0 + 1e-9 {
+            return invalid(format!("the state \"{name}\" is left with a probability of {sum}, more than 1"));
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    states: Vec<Node>,
+    current: usize,
+    clock: Clock,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    name: String,
+    damage: Damage,
+    /// Each other state, with its probability and those of all before it.
+    to: Vec<(f64, usize)>,
+    leaves: f64,
+}
+
+#[derive(Clone, Debug)]
+enum Clock {
+    Packets,
+    Time { step: Duration, leaves: Leaves },
+}
+
+/// When the present state is left. How long a state lasts is drawn at once: a packet after an hour does not make
+/// up for an hour of steps.
+#[derive(Clone, Copy, Debug)]
+enum Leaves {
+    /// Not drawn yet; it was entered at this time.
+    Undrawn {
+        entered: Instant,
+    },
+    At(Instant),
+    Never,
+}
+
+impl Chain {
+    /// `states` are valid.
+    pub(super) fn new(states: &[State], step: Step) -> Self {
+        let index = |name: &String| states.iter().position(|state| state.name == *name);
+        let nodes = states
+            .iter()
+            .map(|state| Node {
+                name: state.name.clone(),
+                damage: match (state.per, state.ber) {
+                    (_, Some(ber)) => Damage::bit(ber.value()),
+                    (per, None) => Damage::Packet(per.map_or(0.0, |per| per.value())),
+                },
+                to: state.to.iter().filter_map(|(to, p)| Some((p.value(), index(to)?))).collect(),
+                leaves: 0.0,
+            })
+            .collect();
+        Self::of(nodes, step)
+    }
+
+    /// Good and bad.
+    pub(super) fn two(damage: [Damage; 2], leave: [f64; 2], step: Step) -> Self {
+        let [good, bad] = damage;
+        let node = |name: &str, damage, p, other| Node {
+            name: name.to_owned(),
+            damage,
+            to: vec![(p, other)],
+            leaves: 0.0,
+        };
+        Self::of(vec![node("good", good, leave[0], 1), node("bad", bad, leave[1], 0)], step)
+    }
+
+    fn of(mut states: Vec<Node>, step: Step) -> Self {
+        for state in &mut states {
+            let mut sum = 0.0;
+            for (p, _) in &mut state.to {
+                sum += *p;
+                *p = sum;
+            }
+            state.leaves = sum;
+        }
+        let clock = match step {
+            Step::Packet => Clock::Packets,
+            Step::Every(step) => Clock::Time { step, leaves: Leaves::Undrawn { entered: Instant::ZERO } },
+        };
+        Self { states, current: 0, clock }
+    }
+
+    pub(super) fn state_name(&self) -> &str {
+        &self.states[self.current].name
+    }
+
+    /// It begins at `now`.
+    pub(super) fn begin(&mut self, now: Instant) {
+        if let Clock::Time { leaves, .. } = &mut self.clock {
+            *leaves = Leaves::Undrawn { entered: now };
+        }
+    }
+
+    /// In the state that `old` is in now, if there is one of that name.
+    pub(super) fn go_on_from(&mut self, old: &mut Self, now: Instant, stream: &mut Stream) {
+        old.advance(now, stream);
+        if let Some(current) = self.states.iter().position(|state| state.name == old.state_name()) {
+            self.current = current;
+        }
+    }
+
+    /// A packet comes through at `now`: the probability that it is damaged.
+    pub(super) fn pass(&mut self, now: Instant, octets: usize, stream: &mut Stream) -> f64 {
+        self.advance(now, stream);
+        let probability = self.states[self.current].damage.probability(octets);
+        if let Clock::Packets = self.clock {
+            let draw = stream.unit();
+            let state = &self.states[self.current];
+            if let Some((_, next)) = state.to.iter().find(|(sum, _)| draw < *sum) {
+                self.current = *next;
+            }
+        }
+        probability
+    }
+
+    /// With steps in time: through every change of state up to `now`.
+    fn advance(&mut self, now: Instant, stream: &mut Stream) {
+        let Clock::Time { step, leaves } = &mut self.clock else { return };
+        loop {
+            let state = &self.states[self.current];
+            match *leaves {
+                Leaves::Never => return,
+                Leaves::Undrawn { entered } => {
+                    *leaves = match steps_until_left(state.leaves, stream.unit()) {
+                        Some(steps) => Leaves::At(entered + *step * steps),
+                        None => Leaves::Never,
+                    };
+                }
+                Leaves::At(at) if at > now => return,
+                Leaves::At(at) => {
+                    let draw = stream.unit() * state.leaves;
+                    // The last sum is `leaves` itself, which the draw stays below, but for rounding.
+                    let next = state.to.iter().find(|(sum, _)| draw < *sum).or_else(|| state.to.last());
+                    self.current = next.map_or(self.current, |(_, next)| *next);
+                    *leaves = Leaves::Undrawn { entered: at };
+                }
+            }
+        }
+    }
+}
+
+/// Geometric, from 1: the first step at which something of probability `p` per step happens. By inversion.
+fn steps_until_left(p: f64, draw: f64) -> Option<u64> {
+    if p <= 0.0 {
+        return None;
+    }
+    if p >= 1.0 {
+        return Some(1);
+    }
+    let ln_stays = if p > 0.5 { maths::ln(1.0 - p) } else { maths::ln_1p(-p) };
+    let ln_draw = maths::ln(1.0 - draw);
+    // 0 ≤ draw < 1, so this is finite and not negative.
+    Some(1 + (ln_draw / ln_stays) as u64)
+}

@@ -1,0 +1,472 @@
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    IpAddress, IpProtocol, IpRepr, Ipv4Address, Ipv6Address, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
+};
+
+use super::*;
+use crate::packet::{Direction, Origin, PacketId};
+use crate::stage::Recording;
+
+fn loss(config: &LossConfig, seed: u64) -> Loss {
+    Loss::new(config, Stream::new(seed, "test/damage"), Stream::new(seed, "test/state")).unwrap()
+}
+
+/// Whether the channel lets these octets through.
+fn passes(loss: &mut Loss, now: Instant, bytes: Vec<u8>) -> bool {
+    let mut out = Outbox::new(Recording::Off, false);
+    let packet =
+        Packet { id: PacketId(0), direction: Direction::Down, origin: Origin::Host, entered: now, bytes };
+    loss.handle_packet(now, packet, &mut out);
+    out.take().len() == 1
+}
+
+/// Of the packets 1, 2, … of so many octets, those that are lost.
+fn lost_of(config: &LossConfig, seed: u64, packets: usize, octets: usize) -> Vec<usize> {
+    let mut loss = loss(config, seed);
+    (1..=packets).filter(|_| !passes(&mut loss, Instant::ZERO, vec![0; octets])).collect()
+}
+
+fn p(value: f64) -> Probability {
+    Probability::new(value)
+}
+
+/// 99.9 % of a normal distribution is within so many standard deviations.
+const SIGMAS: f64 = 3.2905;
+
+#[track_caller]
+fn within(count: usize, n: usize, probability: f64, variance_per_packet: f64) {
+    let (mean, deviation) = (n as f64 * probability, (n as f64 * variance_per_packet).sqrt());
+    assert!(
+        (count as f64 - mean).abs() <= SIGMAS * deviation,
+        "{count} of {n}, expected {mean:.1} ± {:.1}",
+        SIGMAS * deviation
+    );
+}
+
+#[track_caller]
+fn within_binomial(count: usize, n: usize, probability: f64) {
+    within(count, n, probability, probability * (1.0 - probability));
+}
+
+#[test]
+fn uniform_losses_come_at_their_rate() {
+    for (seed, per) in [(1, 0.0001), (2, 0.01), (3, 0.12), (4, 0.5), (5, 0.99)] {
+        let n = 200_000;
+        within_binomial(lost_of(&LossConfig::uniform(p(per)), seed, n, 1500).len(), n, per);
+    }
+    assert!(lost_of(&LossConfig::uniform(p(0.0)), 1, 10_000, 40).is_empty());
+    assert_eq!(lost_of(&LossConfig::uniform(p(1.0)), 1, 10_000, 40).len(), 10_000);
+}
+
+#[test]
+fn bit_errors_hit_long_packets_more_often() {
+    for (seed, ber, octets) in
+        [(1, 1e-5, 40), (2, 1e-5, 1500), (3, 1e-3, 40), (4, 1e-3, 552), (5, 1e-7, 65_535), (6, 0.6, 1)]
+    {
+        let n = 100_000;
+        let per = 1.0 - (1.0 - ber as f64).powi(8 * octets as i32);
+        within_binomial(lost_of(&LossConfig::bit_errors(p(ber)), seed, n, octets).len(), n, per);
+    }
+    assert_eq!(lost_of(&LossConfig::bit_errors(p(1.0)), 1, 100, 1).len(), 100);
+}
+
+/// Of a chain with a step per packet: the stationary loss rate, and the variance of the number of losses per packet
+/// when there are many: z(1 − z) + 2 Σ cov(k), where losses k packets apart are correlated through the state.
+fn stationary(transitions: &[&[f64]], per: &[f64]) -> (f64, f64) {
+    let step = |state: &[f64]| -> Vec<f64> {
+        (0..per.len())
+            .map(|to| (0..per.len()).map(|from| state[from] * transitions[from][to]).sum())
+            .collect()
+    };
+    let dot = |state: &[f64]| state.iter().zip(per).map(|(a, b)| a * b).sum::<f64>();
+    let mut share = vec![1.0 / per.len() as f64; per.len()];
+    for _ in 0..10_000 {
+        share = step(&share);
+    }
+    let z = dot(&share);
+    let mut variance = z * (1.0 - z);
+    // Where the state is, weighted with its losses, k packets later.
+    let mut later: Vec<f64> = share.iter().zip(per).map(|(a, b)| a * b).collect();
+    for _ in 0..10_000 {
+        later = step(&later);
+        variance += 2.0 * (dot(&later) - z * z);
+    }
+    (z, variance)
+}
+
+#[test]
+fn the_two_states_of_p0_lose_packets_at_the_overall_rate_z() {
+    let (alpha, beta) = (0.3, 0.3);
+    for (seed, x, y) in [(1, 0.01, 0.15), (2, 0.08, 0.08), (3, 0.0, 0.06), (4, 0.01, 0.25)] {
+        let config = LossConfig::gilbert_elliott(p(x), p(y), p(alpha), p(beta));
+        let (z, variance) = stationary(&[&[1.0 - alpha, alpha], &[beta, 1.0 - beta]], &[x, y]);
+        assert!((z - (x * beta + y * alpha) / (alpha + beta)).abs() < 1e-12);
+        let n = 200_000;
+        within(lost_of(&config, seed, n, 552).len(), n, z, variance);
+    }
+}
+
+/// Lengths of the runs of numbers that follow each other.
+fn runs(numbers: &[usize]) -> Vec<usize> {
+    numbers.chunk_by(|a, b| a + 1 == *b).map(<[_]>::len).collect()
+}
+
+#[test]
+fn a_bad_state_that_loses_everything_makes_geometric_bursts() {
+    let beta = 0.2;
+    let config = LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.05), p(beta));
+    let bursts = runs(&lost_of(&config, 7, 400_000, 100));
+    let mean = bursts.iter().sum::<usize>() as f64 / bursts.len() as f64;
+    let deviation = ((1.0 - beta) / (beta * beta) / bursts.len() as f64).sqrt();
+    assert!(bursts.len() > 10_000 && (mean - 1.0 / beta).abs() < SIGMAS * deviation, "mean burst {mean}");
+}
+
+fn three_states(step: Step) -> LossConfig {
+    let state = |name: &str, per, to: &[(&str, f64)]| State {
+        name: name.to_owned(),
+        per: Some(p(per)),
+        ber: None,
+        to: to.iter().map(|(name, probability)| ((*name).to_owned(), p(*probability))).collect(),
+    };
+    let states = vec![
+        state("near", 0.0, &[("edge", 0.5)]),
+        state("edge", 0.3, &[("hole", 0.25), ("near", 0.25)]),
+        state("hole", 1.0, &[("near", 0.125)]),
+    ];
+    LossConfig::markov(states, step)
+}
+
+const THREE: [&[f64]; 3] = [&[0.5, 0.5, 0.0], &[0.25, 0.5, 0.25], &[0.125, 0.0, 0.875]];
+
+#[test]
+fn a_chain_of_three_states_loses_at_its_stationary_rate() {
+    let (z, variance) = stationary(&THREE, &[0.0, 0.3, 1.0]);
+    let n = 400_000;
+    within(lost_of(&three_states(Step::Packet), 11, n, 100).len(), n, z, variance);
+}
+
+#[test]
+fn steps_in_time_go_by_whether_packets_come_or_not() {
+    // A packet in the middle of each step sees what one step per packet would be.
+    let (z, variance) = stationary(&THREE, &[0.0, 0.3, 1.0]);
+    let step = Duration::from_millis(10);
+    let mut channel = loss(&three_states(Step::Every(step)), 12);
+    let n = 200_000;
+    let lost =
+        (0..n).filter(|i| !passes(&mut channel, Instant::from_millis(5) + step * *i, vec![0; 100])).count();
+    within(lost, n as usize, z, variance);
+
+    // One in a million steps sees an independent state, and costs no million draws.
+    let n = 3_000;
+    let lost = (1..=n)
+        .filter(|i| !passes(&mut channel, Instant::from_secs(10_000) + step * (*i * 10_000), vec![0; 100]))
+        .count();
+    within_binomial(lost, n as usize, z);
+}
+
+#[test]
+fn a_state_in_time_lasts_whole_steps() {
+    let config = LossConfig {
+        step: Some(Step::Every(Duration::from_millis(10))),
+        ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.1), p(0.3))
+    };
+    let mut channel = loss(&config, 13);
+    let lost: Vec<usize> = (0..200_000)
+        .filter(|i| !passes(&mut channel, Instant::from_millis(*i as u64), vec![0; 100]))
+        .collect();
+    let bursts = runs(&lost);
+    assert!(bursts.len() > 1000);
+    assert!(bursts.iter().all(|burst| burst % 10 == 0) && bursts.iter().any(|burst| *burst > 10));
+    let mean = bursts.iter().sum::<usize>() as f64 / 10.0 / bursts.len() as f64;
+    let deviation = (0.7 / 0.09 / bursts.len() as f64).sqrt();
+    assert!((mean - 1.0 / 0.3).abs() < SIGMAS * deviation, "mean burst of {mean} steps");
+}
+
+#[test]
+fn the_same_seed_decides_the_same_and_another_one_does_not() {
+    for config in [
+        LossConfig::uniform(p(0.1)),
+        LossConfig::bit_errors(p(1e-5)),
+        LossConfig::gilbert_elliott(p(0.01), p(0.5), p(0.1), p(0.1)),
+        three_states(Step::Packet),
+    ] {
+        let first = lost_of(&config, 1, 5000, 1500);
+        assert_eq!(first, lost_of(&config, 1, 5000, 1500));
+        assert_ne!(first, lost_of(&config, 2, 5000, 1500));
+    }
+}
+
+// ---- TCP
+
+const FLOW: u16 = 40_000;
+
+/// A segment of the flow with this port, from the fixed side.
+struct Tcp {
+    v6: bool,
+    port: u16,
+    seq: u32,
+    control: TcpControl,
+    ack: bool,
+    payload: usize,
+}
+
+const DATA: Tcp = Tcp { v6: false, port: FLOW, seq: 0, control: TcpControl::None, ack: true, payload: 1000 };
+
+fn data(seq: u32) -> Vec<u8> {
+    Tcp { seq, ..DATA }.bytes()
+}
+
+fn ack() -> Vec<u8> {
+    Tcp { payload: 0, ..DATA }.bytes()
+}
+
+impl Tcp {
+    fn bytes(&self) -> Vec<u8> {
+        let (src, dst): (IpAddress, IpAddress) = if self.v6 {
+            (
+                Ipv6Address::new(0xfd00, 0, 0, 0, 0, 0, 0, 1).into(),
+                Ipv6Address::new(0xfd00, 0, 0, 0, 0, 0, 0, 2).into(),
+            )
+        } else {
+            (Ipv4Address::new(10, 0, 0, 1).into(), Ipv4Address::new(10, 0, 0, 2).into())
+        };
+        let payload = vec![7; self.payload];
+        let tcp = TcpRepr {
+            src_port: self.port,
+            dst_port: 80,
+            control: self.control,
+            seq_number: TcpSeqNumber(self.seq as i32),
+            ack_number: self.ack.then_some(TcpSeqNumber(1)),
+            window_len: 1000,
+            window_scale: None,
+            max_seg_size: None,
+            sack_permitted: false,
+            sack_ranges: [None; 3],
+            timestamp: None,
+            payload: &payload,
+        };
+        let ip = IpRepr::new(src, dst, IpProtocol::Tcp, tcp.buffer_len(), 64);
+        let mut bytes = vec![0; ip.buffer_len()];
+        ip.emit(&mut bytes, &ChecksumCapabilities::default());
+        tcp.emit(
+            &mut TcpPacket::new_unchecked(&mut bytes[ip.header_len()..]),
+            &src,
+            &dst,
+            &ChecksumCapabilities::default(),
+        );
+        bytes
+    }
+}
+
+fn list(items: &[&str]) -> Loss {
+    loss(&LossConfig::list(items.iter().map(|item| item.parse().unwrap()).collect()), 1)
+}
+
+fn pass(list: &mut Loss, bytes: Vec<u8>) -> bool {
+    passes(list, Instant::ZERO, bytes)
+}
+
+#[test]
+fn a_listed_segment_and_its_retransmission_are_lost_across_the_sequence_wrap() {
+    for v6 in [false, true] {
+        let isn = u32::MAX - 49_500;
+        let segment = |n: u32| Tcp { v6, seq: isn.wrapping_add(1 + (n - 1) * 1000), ..DATA }.bytes();
+        let mut list = list(&["segment 50", "segment 50 retransmission 1", "segment 52 retransmission 2"]);
+        let syn = Tcp { v6, seq: isn, control: TcpControl::Syn, ack: false, payload: 0, ..DATA };
+        assert!(pass(&mut list, syn.bytes()));
+        for n in 1..=100 {
+            assert_eq!(pass(&mut list, segment(n)), n != 50, "segment {n}");
+        }
+        assert!(pass(&mut list, segment(49)));
+        assert!(!pass(&mut list, segment(50)), "the first retransmission");
+        assert!(pass(&mut list, segment(50)), "the second one");
+        assert!(pass(&mut list, segment(51)), "its neighbours");
+        assert!(pass(&mut list, segment(52)));
+        assert!(!pass(&mut list, segment(52)));
+        assert!(pass(&mut list, segment(52)));
+        assert!(pass(&mut list, segment(101)));
+    }
+}
+
+#[test]
+fn a_retransmission_is_one_that_carries_the_first_octet_again_however_it_is_cut() {
+    let mut list = list(&["segment 2 retransmission 1", "segment 5"]);
+    for n in 0..4 {
+        assert!(pass(&mut list, data(n * 1000)));
+    }
+    // The second half of segment 2 is not its retransmission; both segments in one are.
+    assert!(pass(&mut list, Tcp { seq: 1500, payload: 500, ..DATA }.bytes()));
+    assert!(!pass(&mut list, Tcp { seq: 0, payload: 2000, ..DATA }.bytes()));
+    // A retransmission that brings new octets along is no new segment, but they count as seen.
+    assert!(pass(&mut list, Tcp { seq: 3000, payload: 1500, ..DATA }.bytes()));
+    assert!(!pass(&mut list, data(4500)));
+}
+
+#[test]
+fn flows_are_counted_apart_and_a_new_connection_anew() {
+    let mut list = list(&["segment 2"]);
+    let other = |seq| Tcp { port: FLOW + 1, seq, ..DATA }.bytes();
+    assert!(pass(&mut list, data(5000)));
+    assert!(pass(&mut list, other(100)));
+    assert!(!pass(&mut list, data(6000)));
+    assert!(!pass(&mut list, other(1100)));
+
+    let syn = |seq| Tcp { seq, control: TcpControl::Syn, ack: false, payload: 0, ..DATA }.bytes();
+    assert!(pass(&mut list, syn(90_000)));
+    assert!(pass(&mut list, data(90_001)));
+    assert!(pass(&mut list, syn(90_000)), "the SYN again is not another connection");
+    assert!(!pass(&mut list, data(91_001)));
+}
+
+#[test]
+fn packets_and_acks_are_counted_each_for_themselves() {
+    let mut list = list(&["packets 2-3", "packet 7", "ack 3"]);
+    // The third ACK is the sixth packet; what is no IP packet is a packet all the same.
+    let sent = [data(0), ack(), vec![0xff], ack(), data(1000), ack(), data(2000), ack(), vec![]];
+    let lost: Vec<usize> =
+        (1..).zip(sent).filter(|(_, bytes)| !pass(&mut list, bytes.clone())).map(|(n, _)| n).collect();
+    assert_eq!(lost, [2, 3, 6, 7]);
+}
+
+#[test]
+fn a_list_follows_a_bounded_number_of_flows() {
+    let mut list = list(&["segment 2"]);
+    for port in 0..=u16::MAX {
+        assert!(pass(&mut list, Tcp { port, ..DATA }.bytes()));
+    }
+    assert_eq!(list.stats()["flows"], 4096);
+    // The newest ones are still known.
+    assert!(!pass(&mut list, Tcp { port: u16::MAX, seq: 1000, ..DATA }.bytes()));
+}
+
+#[test]
+fn a_fragment_is_no_segment() {
+    let mut list = list(&["segment 1"]);
+    let mut fragment = data(0);
+    fragment[7] = 100;
+    assert!(pass(&mut list, fragment));
+    assert!(!pass(&mut list, data(0)));
+}
+
+#[test]
+fn a_list_entry_is_written_as_it_is_read() {
+    for text in [
+        "segment 50",
+        "segment 50 retransmission 1",
+        "segments 50-53",
+        "packet 7",
+        "packets 100-110",
+        "ack 3",
+    ] {
+        assert_eq!(text.parse::<Listed>().unwrap().to_string(), text);
+    }
+    for text in
+        ["segment", "segment 0", "packet x", "packets 9-3", "ack 3 retransmission 1", "fin 1", "7", ""]
+    {
+        let error = text.parse::<Listed>().unwrap_err().to_string();
+        assert!(error.contains(&format!("`{text}` names no packet")), "{error}");
+    }
+}
+
+#[test]
+fn losses_can_be_for_data_only_or_for_acks_only() {
+    let every = |affects| loss(&LossConfig { affects, ..LossConfig::uniform(p(1.0)) }, 1);
+    let fin = Tcp { control: TcpControl::Fin, payload: 0, ..DATA }.bytes();
+    for (affects, of_data, of_acks) in
+        [(Affects::All, false, false), (Affects::Data, false, true), (Affects::Acks, true, false)]
+    {
+        assert_eq!(pass(&mut every(affects), data(0)), of_data);
+        assert_eq!(pass(&mut every(affects), fin.clone()), of_data);
+        assert_eq!(pass(&mut every(affects), ack()), of_acks);
+        assert_eq!(pass(&mut every(affects), vec![1, 2, 3]), of_data, "not an IP packet");
+    }
+}
+
+#[test]
+fn what_happens_to_a_packet_does_not_depend_on_what_the_others_are() {
+    // ACKs in place of every other data segment: those that stay have the same fate, though ACKs are spared.
+    for config in [
+        LossConfig::uniform(p(0.3)),
+        LossConfig::gilbert_elliott(p(0.1), p(0.9), p(0.2), p(0.2)),
+        three_states(Step::Packet),
+    ] {
+        let config = LossConfig { affects: Affects::Data, ..config };
+        let (mut plain, mut mixed) = (loss(&config, 3), loss(&config, 3));
+        let mut lost = 0;
+        for n in 0..2000 {
+            let fate = pass(&mut plain, data(n * 1000));
+            let other = pass(&mut mixed, if n % 2 == 0 { data(n * 1000) } else { ack() });
+            assert_eq!(other, fate || n % 2 == 1, "packet {n}");
+            lost += usize::from(!fate);
+        }
+        assert!(lost > 400);
+    }
+}
+
+// ---- settings
+
+fn read(text: &str) -> Result<LossConfig, String> {
+    let config: LossConfig = toml::from_str(text).map_err(|e| e.to_string())?;
+    config.validate().map_err(|e| e.to_string())?;
+    Ok(config)
+}
+
+#[test]
+fn settings_are_written_as_they_are_read() {
+    for text in [
+        "model = \"none\"",
+        "model = \"uniform\"\nper = \"2%\"\naffects = \"acks\"",
+        "model = \"bit-errors\"\nber = 1e-6",
+        "model = \"gilbert-elliott\"\ngood = \"1%\"\nbad = \"15%\"\ngood_to_bad = 0.3\nbad_to_good = 0.3\nstep = \"10ms\"",
+        "model = \"markov\"\nstep = \"packet\"\nstates = [{ name = \"a\", to = { b = 1 } }, { name = \"b\", ber = 1e-3, to = {} }]",
+        "model = \"list\"\ndrop = [\"segment 50\", \"segment 50 retransmission 1\"]",
+    ] {
+        let config = read(text).unwrap();
+        assert_eq!(read(&toml::to_string(&config).unwrap()).unwrap(), config, "{text}");
+    }
+}
+
+#[test]
+fn impossible_settings_are_refused_with_what_was_meant() {
+    for (text, hint) in [
+        ("model = \"uniform\"", "`per`: the model \"uniform\" needs it"),
+        ("model = \"uniform\"\nper = \"1%\"\nber = 1e-3", "`ber`: it belongs to the model \"bit-errors\""),
+        ("model = \"unifrom\"\nper = \"1%\"", "`uniform`"),
+        ("model = \"none\"\nstep = \"10ms\"", "\"gilbert-elliott\" or \"markov\""),
+        ("model = \"markov\"\nstates = []", "at least one state"),
+        (
+            "model = \"markov\"\nstates = [{ name = \"a\", to = { b = 0.5 } }]",
+            "goes to \"b\", which is not one of",
+        ),
+        ("model = \"markov\"\nstates = [{ name = \"a\", to = { a = 0.5 } }]", "goes to itself"),
+        (
+            "model = \"markov\"\nstates = [{ name = \"a\", to = { b = 0.6, c = 0.6 } }, { name = \"b\", to = {} }, { name = \"c\", to = {} }]",
+            "more than 1",
+        ),
+        ("model = \"list\"\ndrop = [\"segment fifty\"]", "`segment fifty` names no packet"),
+        ("model = \"markov\"\nstates = [{ name = \"a\", to = {} }]\nstep = \"1us\"", "shortest step"),
+        (
+            "model = \"markov\"\nstates = [{ name = \"a\", to = {} }]\nstep = \"often\"",
+            "`often` is not a step",
+        ),
+        ("model = \"uniform\"\nper = \"1%\"\nper_ = 1", "per_"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(hint), "{text}\n{error}");
+    }
+}
+
+#[test]
+fn a_running_channel_takes_over_new_settings_and_stays_in_its_state() {
+    let mut out = Outbox::new(Recording::Off, false);
+    let stuck = |per| LossConfig::gilbert_elliott(p(0.0), p(per), p(1.0), p(0.0));
+    let mut channel = loss(&stuck(0.0), 1);
+    assert!(pass(&mut channel, data(0)));
+    assert_eq!(channel.stats()["state"], "bad");
+    channel.reconfigure(Instant::ZERO, &stuck(1.0), &mut out);
+    assert_eq!(channel.stats()["state"], "bad");
+    assert!(!pass(&mut channel, data(0)));
+    channel.reconfigure(Instant::ZERO, &LossConfig::none(), &mut out);
+    assert!(pass(&mut channel, data(0)));
+    assert_eq!((&channel.stats()["packets_in"], &channel.stats()["lost"]), (&3.into(), &1.into()));
+}
