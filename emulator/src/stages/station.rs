@@ -1,14 +1,224 @@
-//! The base station: P4's transit agent and P3's loss-rate report.
+//! The base station: P4's transit agent ([`agent`]) and P3's loss-rate report ([`report`]).
+//!
+//! It stands between the fixed network and a radio link: the stages on its radio side, up to the next station or
+//! the end of the path. A path between two mobiles has two: the one on the fixed port's side has
+//! `radio = "fixed"`. Packets pass at once, and none is ever dropped or kept.
+//!
+//! Untouched, octet for octet: what is not TCP; truncated packets; all fragments but whole ones (of the first one
+//! the agent takes note); what is behind an IPv6 header other than hop-by-hop, destination options and an atomic
+//! fragment's; segments signed by TCP-MD5 or TCP-AO; resets; and packets of background sources.
+
+pub mod agent;
+mod flow;
+mod header;
+mod ranges;
+pub mod report;
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::packet::{Direction, Origin, Packet, PerDirection};
+use crate::stage::{Event, Mark, NotLive, Outbox, RadioFate, Stage};
+use crate::stages::StageConfig;
+use crate::time::Instant;
+use agent::Agent;
+use header::{ACK, Parsed, RST, SYN, Segment};
+use report::{Meter, Unfit};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct StationConfig {
-    /// Remember what went past, and mark ACKs with Ob and Db.
-    #[serde(default)]
+    /// Remember what went past, and mark ACKs with Ob and Db. Cannot be changed while the link runs: connections
+    /// have been told whether there are marks.
     pub transit_marks: bool,
     /// Add the measured loss rate of the radio link to what ACKs carry back.
-    #[serde(default)]
     pub loss_report: bool,
+    /// On which side of the station its radio link is.
+    pub radio: Side,
+    /// Connections that the transit agent remembers; of the rest it says what is taken for congestion.
+    pub max_flows: NonZeroU32,
+    /// The loss rate is averaged over about so many packets.
+    pub window: NonZeroU32,
+    /// No packet is made longer than this by the loss-rate report.
+    pub mtu: u16,
+}
+
+impl Default for StationConfig {
+    fn default() -> Self {
+        Self {
+            transit_marks: false,
+            loss_report: false,
+            radio: Side::Mobile,
+            max_flows: const { NonZeroU32::new(16_384).expect("not 0") },
+            window: const { NonZeroU32::new(1_000).expect("not 0") },
+            mtu: 1500,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    #[default]
+    Mobile,
+    Fixed,
+}
+
+impl Side {
+    /// Which way a packet goes that goes there.
+    pub const fn towards(self) -> Direction {
+        match self {
+            Self::Mobile => Direction::Down,
+            Self::Fixed => Direction::Up,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Station {
+    config: StationConfig,
+    agent: Agent,
+    radio: PerDirection<Meter>,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct Counters {
+    segments: u64,
+    not_tcp: u64,
+    fragments: u64,
+    signed: u64,
+    /// ACKs to which the report was added as a new option, …
+    inserted: u64,
+    /// … that had it from a station before, …
+    added: u64,
+    /// … and that went without: their option space was full, …
+    options_full: u64,
+    /// … could not be understood, …
+    options_garbled: u64,
+    /// … or the packet would have become longer than the MTU.
+    over_mtu: u64,
+}
+
+impl Station {
+    pub fn new(config: &StationConfig) -> Self {
+        Self {
+            config: config.clone(),
+            agent: Agent::new(config.radio, config.max_flows),
+            radio: PerDirection::from_fn(|_| Meter::new()),
+            counters: Counters::default(),
+        }
+    }
+
+    fn segment(&mut self, mut segment: Segment, packet: &mut Packet, out: &mut Outbox) {
+        self.counters.segments += 1;
+        let signed = report::signed(segment.options(&packet.bytes));
+        if self.config.transit_marks {
+            // What a signed segment says is remembered all the same.
+            let writing = self.agent.pass(&segment, packet.direction).filter(|_| !signed);
+            if let Some(writing) = writing {
+                segment.set_flags(&mut packet.bytes, writing.flags);
+                out.note(packet, Event::Marked { what: writing.mark });
+            }
+        }
+        if signed {
+            self.counters.signed += 1;
+        } else if self.config.loss_report && segment.has(ACK) && !segment.has_any(SYN | RST) {
+            self.report(&mut segment, packet, out);
+        }
+    }
+
+    fn report(&mut self, segment: &mut Segment, packet: &mut Packet, out: &mut Outbox) {
+        // The link that the data crossed, not the ACK.
+        let own = self.radio[packet.direction.reversed()].rate();
+        let old = segment.options(&packet.bytes);
+        let before = old.len();
+        match report::add(old, own) {
+            Err(Unfit::Full) => self.counters.options_full += 1,
+            Err(Unfit::Garbled) => self.counters.options_garbled += 1,
+            Ok((options, sum)) => {
+                let new = options.as_slice();
+                if new.len() > before && segment.length_with(new.len()) > usize::from(self.config.mtu) {
+                    self.counters.over_mtu += 1;
+                    return;
+                }
+                match report::find(old) {
+                    Some(_) => self.counters.added += 1,
+                    None => self.counters.inserted += 1,
+                }
+                segment.set_options(&mut packet.bytes, new);
+                out.note(packet, Event::Marked { what: Mark::LossRate { rate: sum.0 } });
+            }
+        }
+    }
+}
+
+impl Stage for Station {
+    fn handle_packet(&mut self, _now: Instant, mut packet: Packet, out: &mut Outbox) {
+        if packet.origin == Origin::Host {
+            match header::parse(&packet.bytes) {
+                Parsed::Segment(segment) => self.segment(segment, &mut packet, out),
+                Parsed::FirstFragment(head) => {
+                    self.counters.fragments += 1;
+                    self.agent.pass_fragment(&head, packet.direction);
+                }
+                Parsed::Other => self.counters.not_tcp += 1,
+            }
+        }
+        out.forward(packet);
+    }
+
+    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn held(&self) -> usize {
+        0
+    }
+
+    fn stats(&self) -> Value {
+        let radio = |direction| {
+            let meter = &self.radio[direction];
+            json!({ "packets": meter.packets, "damaged": meter.damaged, "rate": meter.rate() })
+        };
+        let flows = self.agent.flows();
+        json!({
+            "counters": self.counters,
+            "transit": self.agent.counters(),
+            "flows": { "remembered": flows.len(), "evicted": flows.evicted, "bytes": flows.memory() },
+            "radio": { "down": radio(Direction::Down), "up": radio(Direction::Up) },
+        })
+    }
+
+    fn reconfigure(&mut self, _now: Instant, config: &StageConfig, _out: &mut Outbox) -> Result<(), NotLive> {
+        let refuse = |setting: &str, why: &str| Err(NotLive { setting: setting.into(), why: why.into() });
+        let StageConfig::Station(config) = config else {
+            return refuse("kind", "a station stays one");
+        };
+        if config.transit_marks != self.config.transit_marks {
+            return refuse("transit_marks", "connections have been told whether there are marks");
+        }
+        if config.radio != self.config.radio {
+            return refuse("radio", "a station does not move");
+        }
+        if config.max_flows != self.config.max_flows {
+            return refuse("max_flows", "the memory is laid out when the link starts");
+        }
+        self.config = config.clone();
+        Ok(())
+    }
+
+    fn radio_side(&self) -> Option<Direction> {
+        Some(self.config.radio.towards())
+    }
+
+    fn radio_carried(&mut self, direction: Direction, fate: RadioFate) {
+        self.radio[direction].count(fate == RadioFate::Damaged, self.config.window);
+    }
 }

@@ -1,0 +1,338 @@
+//! P3's loss-rate report (Lai, Leung, Li, "Design and analysis of TCP AIMD in wireless networks", §III B).
+//!
+//! A sender's tax needs q_w, "the sum of p_w of all the links traversed", where p_w of a radio link is the number
+//! of damaged packets over the number of all packets, as a running average. Every station adds that of its own
+//! link to a value that ACKs carry to the sender: of the link in the direction of the *data*, which is against
+//! that of the ACK. The value travels in a TCP option of the experimental kind with an ExID (RFC 6994):
+//!
+//! ```text
+//!     0        1        2        3        4        5
+//! +--------+--------+--------+--------+--------+--------+
+//! |Kind=254| Len=6  |   ExID = 0x7177 |   q_w * 2^16    |
+//! +--------+--------+--------+--------+--------+--------+
+//! ```
+//!
+//! The value saturates. Who does not know the option skips it (RFC 9293 §3.1). If there is no room for it (40
+//! octets of options, or the link's MTU) the segment goes without: SACK blocks are worth more, and the next ACK
+//! says the same. Where not the first but a later station finds room, a sum is short of the first one's share;
+//! the paper asks for an estimate that is rather too low (§IV C).
+
+use std::num::NonZeroU32;
+
+use serde::{Serialize, Serializer};
+
+use super::header::MAX_OPTIONS;
+
+/// An experimental kind that anybody may use (RFC 4727 §3.1).
+pub const KIND: u8 = 254;
+/// Tells this experiment from others of the same kind: "qw". Not registered with IANA; for laboratories.
+pub const EXID: u16 = 0x7177;
+pub const LENGTH: usize = 6;
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+/// RFC 2385 and RFC 5925: the segment is signed, and nobody may touch it.
+const MD5: u8 = 19;
+const AO: u8 = 29;
+
+/// A probability in units of 2^-16.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LossRate(pub u16);
+
+impl LossRate {
+    pub fn from_ratio(ratio: f64) -> Self {
+        // A conversion from float saturates.
+        Self((ratio * 65_536.0).round() as u16)
+    }
+
+    pub fn ratio(self) -> f64 {
+        f64::from(self.0) / 65_536.0
+    }
+
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Serialize for LossRate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.ratio())
+    }
+}
+
+/// The rate that the options of a TCP header carry: for the sender that reads it.
+pub fn find(options: &[u8]) -> Option<LossRate> {
+    walk(options).map_while(Result::ok).find_map(|option| option.rate())
+}
+
+/// Whether the segment carries a signature that any change would break.
+pub(super) fn signed(options: &[u8]) -> bool {
+    walk(options).map_while(Result::ok).any(|option| matches!(option.octets[0], MD5 | AO))
+}
+
+/// Options as they go into a header: whole 32-bit words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    octets: [u8; MAX_OPTIONS],
+    length: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// There is no room for another option.
+    Full,
+    /// What is there cannot be understood.
+    Garbled,
+}
+
+/// The same options with `own` added to the rate that they carry, and that rate.
+pub(super) fn add(options: &[u8], own: LossRate) -> Result<(Options, LossRate), Unfit> {
+    // Where the last one ends that is more than padding, and how long all are without any padding.
+    let (mut used, mut compact) = (0, 0);
+    for option in walk(options) {
+        let Item { at, octets } = option.map_err(|Garbled| Unfit::Garbled)?;
+        if let Some(earlier) = (Item { at, octets }).rate() {
+            let sum = earlier.saturating_add(own);
+            let mut new = Options::default();
+            new.push(options);
+            new.octets[at + 4..at + LENGTH].copy_from_slice(&sum.0.to_be_bytes());
+            return Ok((new, sum));
+        }
+        used = at + octets.len();
+        compact += octets.len();
+    }
+    let mut new = Options::default();
+    if used + LENGTH <= MAX_OPTIONS {
+        new.push(&options[..used]);
+    } else if compact + LENGTH <= MAX_OPTIONS {
+        for option in walk(options).map_while(Result::ok) {
+            new.push(option.octets);
+        }
+    } else {
+        return Err(Unfit::Full);
+    }
+    let ([exid_high, exid_low], [high, low]) = (EXID.to_be_bytes(), own.0.to_be_bytes());
+    new.push(&[KIND, LENGTH as u8, exid_high, exid_low, high, low]);
+    while new.length < options.len() || !new.length.is_multiple_of(4) {
+        new.push(&[NOP]);
+    }
+    Ok((new, own))
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { octets: [END; MAX_OPTIONS], length: 0 }
+    }
+}
+
+impl Options {
+    fn push(&mut self, octets: &[u8]) {
+        self.octets[self.length..self.length + octets.len()].copy_from_slice(octets);
+        self.length += octets.len();
+    }
+
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.octets[..self.length]
+    }
+}
+
+/// One option that is more than padding.
+#[derive(Clone, Copy)]
+struct Item<'a> {
+    at: usize,
+    /// With kind and length.
+    octets: &'a [u8],
+}
+
+impl Item<'_> {
+    fn rate(&self) -> Option<LossRate> {
+        let exid = EXID.to_be_bytes();
+        match *self.octets {
+            [KIND, _, a, b, high, low] if [a, b] == exid => Some(LossRate(u16::from_be_bytes([high, low]))),
+            _ => None,
+        }
+    }
+}
+
+/// The length of an option is impossible: nothing from there on can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Garbled;
+
+fn walk(options: &[u8]) -> impl Iterator<Item = Result<Item<'_>, Garbled>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while options.get(at) == Some(&NOP) {
+            at += 1;
+        }
+        let begin = at;
+        match options.get(begin..)? {
+            [] | [END, ..] => None,
+            [_, length, ..] if *length >= 2 && begin + usize::from(*length) <= options.len() => {
+                at += usize::from(*length);
+                Some(Ok(Item { at: begin, octets: &options[begin..at] }))
+            }
+            _ => {
+                at = options.len();
+                Some(Err(Garbled))
+            }
+        }
+    })
+}
+
+/// A radio link's p_w: damaged packets over all packets. Exact over the first `window` of them; from then on old
+/// ones fade, each new one having the weight 1 / `window`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meter {
+    ratio: f64,
+    pub(super) packets: u64,
+    pub(super) damaged: u64,
+}
+
+impl Meter {
+    pub(super) const fn new() -> Self {
+        Self { ratio: 0.0, packets: 0, damaged: 0 }
+    }
+
+    pub(super) fn count(&mut self, damaged: bool, window: NonZeroU32) {
+        self.packets += 1;
+        self.damaged += u64::from(damaged);
+        let weight = 1.0 / self.packets.min(u64::from(window.get())) as f64;
+        self.ratio += (f64::from(u8::from(damaged)) - self.ratio) * weight;
+    }
+
+    /// 0 as long as nothing is known (§IV C).
+    pub(super) fn rate(&self) -> LossRate {
+        LossRate::from_ratio(self.ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8];
+
+    fn sack(blocks: u8) -> Vec<u8> {
+        let mut option = vec![1, 1, 5, 2 + 8 * blocks];
+        option.resize(usize::from(4 + 8 * blocks), 0x33);
+        option
+    }
+
+    fn with(rate: u16) -> [u8; 6] {
+        let [high, low] = rate.to_be_bytes();
+        [254, 6, 0x71, 0x77, high, low]
+    }
+
+    fn added(options: &[u8], rate: u16) -> Result<(Vec<u8>, u16), Unfit> {
+        add(options, LossRate(rate)).map(|(options, sum)| (options.as_slice().to_vec(), sum.0))
+    }
+
+    #[test]
+    fn it_comes_behind_what_is_there() {
+        let expected = [&TIMESTAMPS[..], &with(655), &[1, 1]].concat();
+        assert_eq!(added(&TIMESTAMPS, 655), Ok((expected.clone(), 655)));
+        assert_eq!(find(&expected), Some(LossRate(655)));
+        assert_eq!(find(&TIMESTAMPS), None);
+        assert_eq!(added(&[], 0), Ok(([&with(0)[..], &[1, 1]].concat(), 0)), "a rate of 0 is told, too");
+    }
+
+    #[test]
+    fn a_second_link_adds_its_rate_and_the_sum_saturates() {
+        let first = added(&TIMESTAMPS, 40_000).unwrap().0;
+        let (second, sum) = added(&first, 1_000).unwrap();
+        assert_eq!((second.len(), sum, find(&second)), (first.len(), 41_000, Some(LossRate(41_000))));
+        assert_eq!(added(&second, 40_000).unwrap().1, 65_535);
+        // At an odd place.
+        let odd = [&[1][..], &with(7), &[0]].concat();
+        assert_eq!(added(&odd, 3), Ok(([&[1][..], &with(10), &[0]].concat(), 10)));
+    }
+
+    #[test]
+    fn full_options_stay_as_they_are() {
+        let full = [&TIMESTAMPS[..], &sack(3)].concat();
+        assert_eq!(full.len(), 40);
+        assert_eq!(added(&full, 1), Err(Unfit::Full));
+        let two = [&TIMESTAMPS[..], &sack(2)].concat();
+        assert_eq!(added(&two, 1).unwrap().0.len(), 40);
+    }
+
+    #[test]
+    fn padding_makes_room_where_there_is_no_other() {
+        // Four SACK blocks without timestamps: 36 octets, of which two are padding.
+        let (options, _) = added(&sack(4), 9).unwrap();
+        assert_eq!(options, [&sack(4)[2..], &with(9)].concat());
+        // Padding behind, of either kind, is used first.
+        let padded = [&TIMESTAMPS[..], &[1; 8]].concat();
+        assert_eq!(added(&padded, 9).unwrap().0, [&TIMESTAMPS[..], &with(9), &[1, 1]].concat());
+        let ended = [&[2, 4, 5, 180][..], &[0; 36]].concat();
+        assert_eq!(added(&ended, 9).unwrap().0, [&[2, 4, 5, 180][..], &with(9), &[1; 30]].concat());
+    }
+
+    #[test]
+    fn garbled_options_are_left_alone() {
+        for garbled in [&[8, 1, 0, 0][..], &[8, 0, 0, 0], &[8, 10, 0, 0], &[1, 1, 1, 8]] {
+            assert_eq!(added(garbled, 9), Err(Unfit::Garbled), "{garbled:?}");
+            assert_eq!(find(garbled), None);
+        }
+    }
+
+    #[test]
+    fn others_experiments_are_not_ours() {
+        for other in [[254, 6, 0x12, 0x34, 0, 9], [253, 6, 0x71, 0x77, 0, 9]] {
+            assert_eq!(find(&other), None);
+        }
+        assert_eq!(find(&[254, 8, 0x71, 0x77, 0, 9, 9, 9]), None);
+    }
+
+    #[test]
+    fn signed_segments_are_told() {
+        let md5 = [&[1, 1, 19, 18][..], &[7; 16]].concat();
+        assert!(signed(&md5) && !signed(&TIMESTAMPS));
+    }
+
+    #[test]
+    fn a_rate_is_a_running_average() {
+        let window = const { NonZeroU32::new(100).unwrap() };
+        let mut meter = Meter::new();
+        assert_eq!(meter.rate(), LossRate(0));
+        for packet in 0..100 {
+            meter.count(packet % 10 == 0, window);
+        }
+        assert_eq!(meter.rate(), LossRate(6_554), "10 of 100, exactly");
+        // The channel becomes good: what is old fades with (1 - 1/100)^n.
+        for _ in 0..100 {
+            meter.count(false, window);
+        }
+        assert_eq!(meter.rate(), LossRate::from_ratio(0.1 * 0.99_f64.powi(100)));
+    }
+
+    #[test]
+    fn a_link_that_loses_everything_saturates() {
+        assert_eq!(LossRate::from_ratio(1.0), LossRate(65_535));
+        assert!((LossRate::from_ratio(0.02).ratio() - 0.02).abs() < 1e-5);
+    }
+
+    proptest! {
+        /// Any octets can stand in a header.
+        #[test]
+        fn every_option_survives_and_the_rate_is_found(
+            words in prop::collection::vec(prop::array::uniform4(0_u8..12), 0..=10),
+            rate: u16,
+        ) {
+            let options = words.concat();
+            let before: Vec<Vec<u8>> =
+                walk(&options).map_while(Result::ok).map(|item| item.octets.to_vec()).collect();
+            if let Ok((new, sum)) = add(&options, LossRate(rate)) {
+                let new = new.as_slice();
+                prop_assert!(new.len() <= 40 && new.len().is_multiple_of(4) && new.len() >= options.len());
+                prop_assert_eq!(find(new), Some(sum));
+                let after: Vec<Vec<u8>> = walk(new).map(|item| item.unwrap().octets.to_vec()).collect();
+                prop_assert_eq!(&after[..before.len()], &before[..]);
+                prop_assert_eq!(after.len(), before.len() + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The kernel's own TCP on both sides of a base station: it must not mind what a station does to its headers.
+//!
+//! These tests make network namespaces and fail, saying so, when they are not run as root.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use airlink::driver::{self, Endpoint};
+use airlink::netns::Namespace;
+use airlink::packet::{Direction, Packet};
+use airlink::path::{Named, Path};
+use airlink::reactor::{Clock, Reactor};
+use airlink::stage::{NotLive, Outbox, Recording, Stage, Why};
+use airlink::stages::StageConfig;
+use airlink::stages::station::{Station, StationConfig};
+use airlink::time::{Duration, Instant};
+use airlink::tun::{Tun, TunConfig};
+use serde_json::Value;
+
+/// A radio link that loses every `n`th long packet that goes down.
+struct Radio {
+    n: u32,
+    seen: u32,
+}
+
+impl Stage for Radio {
+    fn handle_packet(&mut self, _: Instant, packet: Packet, out: &mut Outbox) {
+        let data = packet.direction == Direction::Down && packet.len() > 500;
+        self.seen += u32::from(data);
+        if data && self.seen.is_multiple_of(self.n) {
+            out.drop(packet, Why::Loss);
+        } else {
+            out.forward(packet);
+        }
+    }
+    fn handle_deadline(&mut self, _: Instant, _: &mut Outbox) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+    fn held(&self) -> usize {
+        0
+    }
+    fn stats(&self) -> Value {
+        Value::Null
+    }
+    fn reconfigure(&mut self, _: Instant, _: &StageConfig, _: &mut Outbox) -> Result<(), NotLive> {
+        Ok(())
+    }
+}
+
+fn namespace() -> Namespace {
+    let namespace =
+        Namespace::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"));
+    // Reserved bits on a SYN must not confuse a host that negotiates ECN there.
+    namespace.sysctl("net.ipv4.tcp_ecn", "1").unwrap();
+    namespace
+}
+
+fn device(namespace: &Namespace, addrs: [&str; 2], routes: [&str; 2]) -> Tun {
+    Tun::open(&TunConfig {
+        namespace: Some(namespace.path().to_owned()),
+        addrs: addrs.map(|addr| addr.parse().unwrap()).to_vec(),
+        routes: routes.map(|route| route.parse().unwrap()).to_vec(),
+        ..TunConfig::default()
+    })
+    .unwrap()
+}
+
+/// The `index`th octet of what is transferred.
+fn octet(index: usize) -> u8 {
+    (index / 251 + index) as u8
+}
+
+/// One kernel sends `size` octets to another through a station and a radio link. What the station counted.
+fn transfer(to: &str, size: usize, n: u32) -> Value {
+    let (fixed, mobile) = (namespace(), namespace());
+    let mut endpoints = [
+        Endpoint::new(device(&fixed, ["10.1.0.1/24", "fd01::1/64"], ["10.2.0.0/24", "fd02::/64"]), None),
+        Endpoint::new(device(&mobile, ["10.2.0.1/24", "fd02::1/64"], ["10.1.0.0/24", "fd01::/64"]), None),
+    ];
+    let config = StationConfig { transit_marks: true, loss_report: true, ..StationConfig::default() };
+    let mut path = Path::new(
+        vec![
+            Named { name: "station".to_owned(), stage: Box::new(Station::new(&config)) },
+            Named { name: "radio".to_owned(), stage: Box::new(Radio { n, seen: 0 }) },
+        ],
+        Recording::Off,
+        false,
+    );
+    let mut reactor = Reactor::new(Clock::start()).unwrap();
+    let to: SocketAddr = to.parse().unwrap();
+    let done = AtomicBool::new(false);
+    let listener = mobile.enter(|| TcpListener::bind(to)).unwrap().unwrap();
+    // So that a failure ends the threads, too.
+    let patience = Some(std::time::Duration::from_secs(30));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let sent: Vec<u8> = (0..size).map(octet).collect();
+            let mut stream = fixed.enter(|| TcpStream::connect(to)).unwrap().unwrap();
+            stream.set_write_timeout(patience).unwrap();
+            stream.write_all(&sent).unwrap();
+        });
+        let receiver = scope.spawn(|| {
+            let mut received = Vec::new();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(patience).unwrap();
+            let result = stream.read_to_end(&mut received);
+            done.store(true, Ordering::Release);
+            result.unwrap();
+            received
+        });
+        let clock = reactor.clock();
+        let latest = clock.now() + Duration::from_secs(120);
+        while !done.load(Ordering::Acquire) {
+            assert!(clock.now() < latest, "the transfer hangs: {}", path.stats());
+            let slice = clock.now() + Duration::from_millis(50);
+            driver::run(&mut path, &mut endpoints, &mut reactor, Some(slice), &mut ()).unwrap();
+        }
+        let received = receiver.join().unwrap();
+        assert_eq!(received.len(), size);
+        assert!(received.iter().enumerate().all(|(index, byte)| *byte == octet(index)));
+    });
+    path.stats()["station"].clone()
+}
+
+fn check(stats: &Value, at_least: u64) {
+    let count = |group: &str, name: &str| stats[group][name].as_u64().unwrap();
+    // A SYN and its answer.
+    assert!(count("transit", "announced") >= 2);
+    assert_eq!((count("transit", "astray"), count("transit", "given_up")), (0, 0));
+    assert!(count("counters", "inserted") > at_least);
+    assert_eq!(count("counters", "options_garbled"), 0);
+}
+
+#[test]
+fn a_stock_sender_does_not_mind_marks_and_reports_on_every_ack() {
+    for to in ["10.2.0.1:5001", "[fd02::1]:5001"] {
+        let stats = transfer(to, 20_000_000, u32::MAX);
+        // The kernel acknowledges many segments at once.
+        check(&stats, 500);
+        assert_eq!(stats["radio"]["down"]["damaged"], 0);
+        assert_eq!(stats["counters"]["options_full"], 0);
+    }
+}
+
+#[test]
+fn a_stock_sender_recovers_from_losses_with_reports_between_its_sack_blocks() {
+    let stats = transfer("10.2.0.1:5001", 20_000_000, 50);
+    check(&stats, 50);
+    assert!(stats["radio"]["down"]["damaged"].as_u64().unwrap() > 200);
+    let rate = stats["radio"]["down"]["rate"].as_f64().unwrap();
+    assert!((0.015..0.025).contains(&rate), "every 50th is lost: {rate}");
+    assert!(stats["counters"]["options_full"].as_u64().unwrap() > 0, "three SACK blocks leave no room");
+}
