@@ -29,7 +29,9 @@ pub struct Amd {
     /// Offsets, in octets of `data`, of the end of each SDU that ends in this PDU and says so by a length
     /// indicator. Cumulative: they ascend (§9.2.2.8).
     pub ends: Vec<u16>,
-    /// All octets of SDUs, without padding.
+    /// All octets of SDUs, without padding. One exception: with 15-bit indicators an SDU can end one octet short of
+    /// the end of the PDU without room to say so. Then the ignored octet is part of `data`, because only the next
+    /// PDU tells (`EndedOneShort`).
     pub data: Vec<u8>,
     pub rest: Rest,
 }
@@ -48,7 +50,8 @@ pub enum Previous {
 /// What follows the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Rest {
-    /// Nothing: the data fills the PDU (or, with 15-bit indicators, leaves the one octet that LI 0x7ffb explains).
+    /// Nothing: the data fills the PDU (or, with 15-bit indicators, an SDU that says so ends one octet before the
+    /// end of the PDU: that octet is ignored, §9.2.2.8).
     #[default]
     Nothing,
     /// HE = 10: the data fills the PDU and ends with the end of an SDU.

@@ -1,0 +1,212 @@
+//! AMD PDUs and their length indicators (§9.2.1.4, §9.2.2.5 to 9.2.2.8).
+
+use super::{DecodeError, Format, control, sufi};
+use crate::rlc::pdu::{Amd, Previous, Rest, Sn};
+
+/// The header extension type.
+mod he {
+    pub(super) const DATA: u16 = 0;
+    pub(super) const INDICATOR: u16 = 1;
+    pub(super) const SDU_END: u16 = 2;
+}
+
+/// The values of a length indicator that are no offsets. The 15-bit ones begin with eight more 1 bits.
+#[derive(Clone, Copy)]
+struct Indicators {
+    octets: usize,
+    all_ones: u16,
+}
+
+enum Meaning {
+    Previous(Previous),
+    Offset(u16),
+    Piggybacked,
+    Padding,
+    Reserved,
+}
+
+impl Indicators {
+    const fn of(format: Format) -> Self {
+        match format.li_octets() {
+            1 => Self { octets: 1, all_ones: 0x7f },
+            _ => Self { octets: 2, all_ones: 0x7fff },
+        }
+    }
+
+    const fn meaning(self, li: u16) -> Meaning {
+        if li == 0 {
+            return Meaning::Previous(Previous::EndedExactly);
+        }
+        match (self.octets, self.all_ones - li) {
+            (_, 0) => Meaning::Padding,
+            (_, 1) => Meaning::Piggybacked,
+            // Both are for UM only.
+            (_, 2 | 3) | (2, 5) => Meaning::Reserved,
+            (2, 4) => Meaning::Previous(Previous::EndedOneShort),
+            _ => Meaning::Offset(li),
+        }
+    }
+
+    const fn previous(self, previous: Previous) -> Option<u16> {
+        match previous {
+            Previous::Unsaid => None,
+            Previous::EndedExactly => Some(0),
+            Previous::EndedOneShort => Some(self.all_ones - 4),
+        }
+    }
+
+    const fn rest(self, rest: &Rest) -> Option<u16> {
+        match rest {
+            Rest::Nothing | Rest::SduEnd => None,
+            Rest::Padding => Some(self.all_ones),
+            Rest::Piggybacked(_) => Some(self.all_ones - 1),
+        }
+    }
+}
+
+/// `encode` of an AMD PDU.
+///
+/// # Panics
+///
+/// Like `encode`.
+pub fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
+    let indicators = Indicators::of(format);
+    let previous = indicators.previous(amd.previous);
+    let rest = indicators.rest(&amd.rest);
+    let count = usize::from(previous.is_some()) + amd.ends.len() + usize::from(rest.is_some());
+    assert!(
+        indicators.octets == 2 || amd.previous != Previous::EndedOneShort,
+        "no 7-bit indicator says that an SDU ended one octet short"
+    );
+
+    let mut octets = Vec::with_capacity(format.pdu_size);
+    let he = match amd.rest {
+        Rest::SduEnd => {
+            assert!(count == 0 && format.he_special, "HE = 10 leaves no place for length indicators");
+            he::SDU_END
+        }
+        _ if count > 0 => he::INDICATOR,
+        _ => he::DATA,
+    };
+    octets.extend((0x8000 | amd.sn.get() << 3 | u16::from(amd.poll) << 2 | he).to_be_bytes());
+
+    let mut left = count;
+    for li in previous.into_iter().chain(amd.ends.iter().copied()).chain(rest) {
+        left -= 1;
+        let group = li << 1 | u16::from(left > 0);
+        match indicators.octets {
+            1 => octets.push(group as u8),
+            _ => octets.extend(group.to_be_bytes()),
+        }
+    }
+    octets.extend(&amd.data);
+
+    let room = format.pdu_size.checked_sub(octets.len());
+    match (&amd.rest, room) {
+        (_, None) => panic!("{} octets of data and {count} indicators do not fit", amd.data.len()),
+        (Rest::Nothing | Rest::SduEnd, Some(0)) => {}
+        (Rest::Nothing, Some(1)) if ignores_an_octet(indicators, &amd.ends, amd.data.len() + 1) => {}
+        (Rest::Nothing | Rest::SduEnd, Some(room)) => panic!("{room} octets of the PDU are not filled"),
+        (Rest::Padding, _) => assert_eq!(amd.data.len(), last_end(&amd.ends), "padding within an SDU"),
+        (Rest::Piggybacked(status), Some(room)) => {
+            assert_eq!(amd.data.len(), last_end(&amd.ends), "a piggybacked STATUS within an SDU");
+            let status = sufi::encode(status);
+            assert!(status.len() <= room, "a STATUS of {} octets in {room}", status.len());
+            octets.extend(status);
+        }
+    }
+    octets.resize(format.pdu_size, 0);
+    octets
+}
+
+fn last_end(ends: &[u16]) -> usize {
+    usize::from(ends.last().copied().unwrap_or(0))
+}
+
+/// With 15-bit indicators the last octet is neither data nor padding that an indicator could tell of, if an SDU
+/// ends just before it (§9.2.2.8). The next SDU does not begin there.
+fn ignores_an_octet(indicators: Indicators, ends: &[u16], room: usize) -> bool {
+    indicators.octets == 2 && ends.last().is_some_and(|end| usize::from(*end) + 1 == room)
+}
+
+pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd, DecodeError> {
+    if octets.len() != format.pdu_size {
+        return Err(DecodeError::AmdSize { octets: octets.len(), pdu_size: format.pdu_size });
+    }
+    let (header, body) = octets.split_first_chunk().ok_or(DecodeError::Truncated)?;
+    let word = u16::from_be_bytes(*header);
+    let mut amd = Amd { sn: Sn::new(word >> 3 & 0xfff), poll: word & 4 != 0, ..Amd::default() };
+    match word & 3 {
+        he::DATA => amd.data.extend(body),
+        he::INDICATOR => with_indicators(&mut amd, body, Indicators::of(format))?,
+        he::SDU_END if format.he_special => {
+            amd.data.extend(body);
+            amd.rest = Rest::SduEnd;
+        }
+        he::SDU_END => return Err(DecodeError::HeNotConfigured),
+        _ => return Err(DecodeError::HeReserved),
+    }
+    Ok(amd)
+}
+
+fn with_indicators(amd: &mut Amd, mut body: &[u8], indicators: Indicators) -> Result<(), DecodeError> {
+    let mut rest = None;
+    let mut first = true;
+    loop {
+        let group = match (indicators.octets, body) {
+            (1, [octet, tail @ ..]) => {
+                body = tail;
+                u16::from(*octet)
+            }
+            (2, [high, low, tail @ ..]) => {
+                body = tail;
+                u16::from_be_bytes([*high, *low])
+            }
+            _ => return Err(DecodeError::Truncated),
+        };
+        let (li, more) = (group >> 1, group & 1 == 1);
+        match indicators.meaning(li) {
+            Meaning::Previous(previous) if first => amd.previous = previous,
+            Meaning::Previous(_) => return Err(DecodeError::LiNotFirst { li }),
+            Meaning::Reserved => return Err(DecodeError::LiReserved { li }),
+            Meaning::Padding | Meaning::Piggybacked if more => return Err(DecodeError::LiNotLast { li }),
+            last @ (Meaning::Padding | Meaning::Piggybacked) => rest = Some(last),
+            Meaning::Offset(end) => {
+                let before = amd.ends.last().copied().unwrap_or(0);
+                if end <= before {
+                    return Err(DecodeError::LiNotAscending { li, before });
+                }
+                amd.ends.push(end);
+            }
+        }
+        first = false;
+        if !more {
+            break;
+        }
+    }
+
+    let ended = last_end(&amd.ends);
+    let Some((data, after)) = body.split_at_checked(ended) else {
+        return Err(DecodeError::LiBeyondPdu { li: ended as u16, room: body.len() });
+    };
+    match rest {
+        Some(Meaning::Piggybacked) => {
+            let first = after.first().ok_or(DecodeError::Truncated)?;
+            if first & 0x80 != 0 {
+                return Err(DecodeError::R2);
+            }
+            match first >> 4 & 7 {
+                control::STATUS => amd.rest = Rest::Piggybacked(sufi::decode(after)?),
+                other => return Err(DecodeError::PiggybackedType(other)),
+            }
+            amd.data.extend(data);
+        }
+        Some(_) => {
+            amd.rest = Rest::Padding;
+            amd.data.extend(data);
+        }
+        None if ignores_an_octet(indicators, &amd.ends, body.len()) => amd.data.extend(data),
+        None => amd.data.extend(body),
+    }
+    Ok(())
+}

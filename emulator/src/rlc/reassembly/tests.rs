@@ -1,0 +1,278 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::rlc::codec::Format;
+use crate::rlc::segmentation::Segmenter;
+
+const FORMATS: [Format; 4] = [
+    Format { pdu_size: 42, he_special: false },
+    Format { pdu_size: 42, he_special: true },
+    Format { pdu_size: 127, he_special: false },
+    Format { pdu_size: 127, he_special: true },
+];
+
+fn sn(value: u16) -> Sn {
+    Sn::new(value)
+}
+
+fn data(at: u16, octets: &[u8]) -> Amd {
+    Amd { sn: sn(at), data: octets.to_vec(), ..Amd::default() }
+}
+
+fn ending(at: u16, octets: &[u8], ends: &[u16]) -> Amd {
+    Amd { ends: ends.to_vec(), ..data(at, octets) }
+}
+
+/// Only tells that the SDU before it ended with its PDU.
+fn li_0(at: u16) -> Amd {
+    Amd { previous: Previous::EndedExactly, rest: Rest::Padding, ..data(at, &[]) }
+}
+
+/// A receiver with what it delivered.
+struct Receiver(Reassembler, Vec<Vec<u8>>);
+
+impl Receiver {
+    fn new(delivery: Delivery) -> Self {
+        Self(Reassembler::new(delivery), Vec::new())
+    }
+
+    fn gets(&mut self, amd: Amd) -> Receipt {
+        self.0.receive(amd, |sdu| self.1.push(sdu))
+    }
+
+    fn moves(&mut self, to: u16, nlength: u8) {
+        self.0.move_window(sn(to), nlength, |sdu| self.1.push(sdu));
+    }
+
+    fn missing(&self, vr_h: u16) -> Vec<(u16, u16)> {
+        self.0.missing(sn(vr_h)).into_iter().map(|gap| (gap.first.get(), gap.count)).collect()
+    }
+}
+
+fn in_sequence() -> Receiver {
+    Receiver::new(Delivery::InSequence)
+}
+
+fn as_soon_as_complete() -> Receiver {
+    Receiver::new(Delivery::AsSoonAsComplete)
+}
+
+#[test]
+fn a_pdu_that_comes_early_waits_for_the_missing_one() {
+    let mut receiver = in_sequence();
+    assert_eq!(receiver.gets(ending(1, b"cd", &[2])), Receipt::New);
+    assert_eq!(receiver.gets(ending(1, b"cd", &[2])), Receipt::Duplicate);
+    assert_eq!((receiver.0.vr_r(), receiver.0.held(), receiver.missing(2)), (sn(0), 1, vec![(0, 1)]));
+    assert!(receiver.1.is_empty());
+    assert_eq!(receiver.gets(data(0, b"ab")), Receipt::New);
+    assert_eq!((receiver.0.vr_r(), receiver.0.held(), receiver.missing(2)), (sn(2), 0, vec![]));
+    assert_eq!(receiver.1, [b"abcd"]);
+}
+
+#[test]
+fn gaps_are_told_up_to_vr_h_even_where_nothing_came() {
+    let mut receiver = in_sequence();
+    for at in [2, 3, 6] {
+        receiver.gets(data(at, b"x"));
+    }
+    assert_eq!(receiver.missing(7), [(0, 2), (4, 2)]);
+    assert_eq!(receiver.missing(10), [(0, 2), (4, 2), (7, 3)]);
+    assert_eq!(receiver.missing(5), [(0, 2), (4, 1)], "nothing at or beyond VR(H)");
+    assert_eq!(in_sequence().missing(3), [(0, 3)]);
+    assert!(receiver.0.holds(sn(3)) && !receiver.0.holds(sn(4)) && !receiver.0.holds(sn(1000)));
+}
+
+#[test]
+fn an_sdu_across_the_wrap_is_whole() {
+    let mut receiver = in_sequence();
+    receiver.moves(4095, 0);
+    receiver.gets(ending(0, b"cd", &[2]));
+    receiver.gets(data(4095, b"ab"));
+    assert_eq!((receiver.1.as_slice(), receiver.0.vr_r()), ([b"abcd".to_vec()].as_slice(), sn(1)));
+}
+
+#[test]
+fn the_octet_that_li_7ffb_explains_is_not_delivered() {
+    let mut receiver = in_sequence();
+    receiver.gets(data(0, b"ab\0"));
+    receiver.gets(Amd { previous: Previous::EndedOneShort, ..ending(1, b"c", &[1]) });
+    assert_eq!(receiver.1, [b"ab".as_slice(), b"c"]);
+}
+
+#[test]
+fn complete_sdus_are_delivered_at_once_if_the_order_does_not_matter() {
+    let mut receiver = as_soon_as_complete();
+    // 1 ends an SDU and begins one that goes on through 2 and ends in 3.
+    receiver.gets(ending(1, b"bc", &[1]));
+    receiver.gets(ending(3, b"ef", &[1]));
+    assert!(receiver.1.is_empty(), "no SDU has both ends");
+    receiver.gets(data(2, b"d"));
+    assert_eq!(receiver.1, [b"cde"]);
+    receiver.gets(data(0, b"a"));
+    assert_eq!(receiver.1, [b"cde".as_slice(), b"ab"], "and not once more in sequence");
+    receiver.gets(ending(4, b"g", &[1]));
+    assert_eq!(receiver.1[2], b"fg");
+}
+
+#[test]
+fn sdus_within_one_pdu_need_no_other_pdu_except_for_the_first() {
+    let mut receiver = as_soon_as_complete();
+    receiver.gets(ending(5, b"abcde", &[1, 3, 5]));
+    assert_eq!(receiver.1, [b"bc", b"de"]);
+    let mut receiver = as_soon_as_complete();
+    receiver.gets(Amd { previous: Previous::EndedExactly, ..ending(5, b"abc", &[1, 3]) });
+    assert_eq!(receiver.1, [b"a".as_slice(), b"bc"], "LI 0 tells where the first one begins");
+}
+
+#[test]
+fn the_end_of_the_pdu_before_tells_where_an_sdu_begins() {
+    let mut receiver = as_soon_as_complete();
+    receiver.gets(ending(5, b"ab", &[2]));
+    receiver.gets(ending(4, b"x", &[1]));
+    assert_eq!(receiver.1, [b"ab"]);
+    let mut receiver = as_soon_as_complete();
+    receiver.gets(Amd { rest: Rest::SduEnd, ..data(4, b"x") });
+    receiver.gets(Amd { rest: Rest::SduEnd, ..data(5, b"y") });
+    assert_eq!(receiver.1, [b"y"]);
+}
+
+#[test]
+fn an_mrw_forgets_what_is_open_and_resumes_with_the_pdu() {
+    let mut receiver = in_sequence();
+    receiver.gets(data(0, b"ab"));
+    receiver.gets(ending(4, b"ef", &[2]));
+    receiver.moves(3, 0);
+    assert_eq!((receiver.0.vr_r(), receiver.missing(5)), (sn(3), vec![(3, 1)]));
+    receiver.gets(data(3, b"cd"));
+    assert_eq!(receiver.1, [b"cdef"]);
+}
+
+#[test]
+fn an_mrw_skips_sdus_in_a_pdu_that_comes_later() {
+    let mut receiver = in_sequence();
+    receiver.moves(3, 2);
+    receiver.gets(ending(3, b"abcde", &[1, 3, 4]));
+    assert_eq!(receiver.1, [b"d"]);
+    receiver.gets(ending(4, b"f", &[1]));
+    assert_eq!(receiver.1, [b"d".as_slice(), b"ef"]);
+}
+
+#[test]
+fn an_mrw_goes_on_over_pdus_that_are_here_already() {
+    let mut receiver = in_sequence();
+    receiver.gets(ending(3, b"abc", &[1, 3]));
+    receiver.gets(ending(4, b"d", &[1]));
+    receiver.gets(ending(6, b"f", &[1]));
+    receiver.moves(3, 1);
+    assert_eq!(receiver.1, [b"bc".as_slice(), b"d"]);
+    assert_eq!((receiver.0.vr_r(), receiver.0.held()), (sn(5), 1));
+}
+
+#[test]
+fn li_0_counts_as_an_indicator_that_an_mrw_skips() {
+    let mut receiver = in_sequence();
+    receiver.gets(data(0, b"ab"));
+    receiver.moves(1, 1);
+    receiver.gets(Amd { previous: Previous::EndedExactly, ..ending(1, b"cd", &[2]) });
+    assert_eq!(receiver.1, [b"cd"]);
+    assert_eq!(receiver.0.faults(), Faults::default());
+}
+
+/// The discarded SDU filled its PDU; the one that says so may still come.
+#[test]
+fn li_0_after_an_mrw_ends_nothing_and_is_no_fault() {
+    let mut receiver = in_sequence();
+    receiver.moves(1, 0);
+    receiver.gets(li_0(1));
+    assert!(receiver.1.is_empty());
+    assert_eq!(receiver.0.faults(), Faults::default());
+}
+
+#[test]
+fn contradictions_between_pdus_are_counted() {
+    let mut receiver = in_sequence();
+    receiver.gets(ending(0, b"a", &[1]));
+    receiver.gets(li_0(1));
+    assert_eq!(receiver.0.faults().nothing_to_end, 1);
+    receiver.moves(5, 3);
+    receiver.gets(ending(5, b"ab", &[1]));
+    assert_eq!(receiver.0.faults().nlength, 1);
+    receiver.gets(ending(6, b"c", &[1]));
+    assert_eq!(receiver.1, [b"a".as_slice(), b"bc"]);
+}
+
+#[test]
+fn an_sdu_without_end_is_given_up_and_the_next_one_is_whole() {
+    let mut receiver = in_sequence();
+    for at in 0..700 {
+        receiver.gets(data(at, &[7; 100]));
+    }
+    assert_eq!(receiver.0.faults().too_long, 1);
+    receiver.gets(ending(700, b"ab", &[1]));
+    receiver.gets(ending(701, b"c", &[1]));
+    assert_eq!(receiver.1, [b"bc"]);
+}
+
+#[test]
+fn a_reset_forgets_everything_but_the_counters() {
+    let mut receiver = in_sequence();
+    receiver.gets(ending(0, b"ab", &[1]));
+    receiver.gets(data(2, b"x"));
+    receiver.0.reset();
+    assert_eq!((receiver.0.vr_r(), receiver.0.held(), receiver.missing(0)), (sn(0), 0, vec![]));
+    receiver.gets(ending(0, b"c", &[1]));
+    assert_eq!(receiver.1, [b"a", b"c"]);
+}
+
+fn sdu(id: usize, length: usize) -> Vec<u8> {
+    let mut octets: Vec<_> = (0..length).map(|n| (n * 13 + id * 29) as u8).collect();
+    octets[0] = id as u8;
+    octets
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+    /// PDUs in any order, with duplicates of those that wait; across the wrap.
+    #[test]
+    fn every_sdu_is_delivered_once_whatever_the_order(
+        format in prop::sample::select(FORMATS.to_vec()),
+        lengths in prop::collection::vec(prop_oneof![1..60_usize, 35..45_usize, 120..130_usize, 1..400_usize], 1..25),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 200),
+        base in prop_oneof![Just(0_u16), 4050..4096_u16],
+        in_sequence: bool,
+    ) {
+        let mut segmenter = Segmenter::new(format);
+        for (id, length) in lengths.iter().enumerate() {
+            segmenter.push(id, sdu(id, *length));
+        }
+        let mut pdus = Vec::new();
+        while let Some(cut) = segmenter.cut(sn(base).plus(pdus.len() as u16)) {
+            pdus.push(cut.amd);
+        }
+        let vr_h = sn(base).plus(pdus.len() as u16);
+        let delivery = if in_sequence { Delivery::InSequence } else { Delivery::AsSoonAsComplete };
+        let mut receiver = Receiver::new(delivery);
+        receiver.moves(base, 0);
+        let mut order = order.into_iter();
+        while !pdus.is_empty() {
+            // Not too far from the order of sending.
+            let index = order.next().map_or(0, |index| index.index(pdus.len().min(12)));
+            let amd = pdus.remove(index);
+            prop_assert_eq!(receiver.gets(amd.clone()), Receipt::New);
+            if receiver.0.holds(amd.sn) {
+                prop_assert_eq!(receiver.gets(amd), Receipt::Duplicate);
+            }
+            let missing: Vec<_> = receiver.0.missing(vr_h).into_iter().flat_map(Gap::sns).collect();
+            let absent: Vec<_> = pdus.iter().map(|amd| amd.sn).collect();
+            prop_assert_eq!(missing, absent);
+        }
+        prop_assert_eq!((receiver.0.vr_r(), receiver.0.held(), receiver.0.faults()), (vr_h, 0, Faults::default()));
+        let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
+        let mut delivered = receiver.1;
+        if !in_sequence {
+            delivered.sort_by_key(|sdu| sdu[0]);
+        }
+        prop_assert_eq!(delivered, sent);
+    }
+}

@@ -1,0 +1,233 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::rlc::codec::{Format, decode, encode};
+use crate::rlc::pdu::{ListItem, Pdu};
+
+fn sn(value: u16) -> Sn {
+    Sn::new(value)
+}
+
+fn gaps(of: &[(u16, u16)]) -> Vec<Gap> {
+    of.iter().map(|(first, count)| Gap { first: sn(*first), count: *count }).collect()
+}
+
+fn report(vr_r: u16, vr_h: u16, missing: &[(u16, u16)], octets: usize) -> Vec<Status> {
+    let missing = gaps(missing);
+    acknowledge(Received { vr_r: sn(vr_r), vr_h: sn(vr_h), missing: &missing }, Vec::new(), octets)
+}
+
+fn list(items: &[(u16, u8)]) -> Sufi {
+    Sufi::List(items.iter().map(|(first, further)| ListItem { sn: sn(*first), further: *further }).collect())
+}
+
+fn ack(lsn: u16) -> Sufi {
+    Sufi::Ack { lsn: sn(lsn) }
+}
+
+fn missing(status: &Status) -> Vec<u16> {
+    interpret(status).unwrap().missing.into_iter().map(Sn::get).collect()
+}
+
+#[test]
+fn without_gaps_everything_is_acknowledged() {
+    assert_eq!(report(12, 12, &[], 42), [Status(vec![ack(12)])]);
+}
+
+#[test]
+fn a_long_gap_is_a_burst_of_a_relative_list() {
+    let codewords = vec![1, 7 << 1, 4 << 1 | 1];
+    assert_eq!(
+        report(5, 100, &[(5, 40)], 42),
+        [Status(vec![Sufi::Rlist { fsn: sn(5), codewords }, ack(100)])]
+    );
+}
+
+#[test]
+fn several_gaps_of_some_length_are_a_list() {
+    let [status] = &report(10, 130, &[(10, 5), (60, 5), (120, 5)], 42)[..] else { panic!("one PDU") };
+    assert_eq!(status.0, [list(&[(10, 4), (60, 4), (120, 4)]), ack(130)]);
+}
+
+#[test]
+fn a_few_close_gaps_are_a_relative_list() {
+    let [status] = &report(1, 40, &[(1, 1), (5, 4), (28, 1)], 42)[..] else { panic!("one PDU") };
+    assert_eq!(status.0, [Sufi::Rlist { fsn: sn(1), codewords: vec![9, 1, 7, 8, 5] }, ack(40)]);
+}
+
+/// Every other PDU: five code words of a relative list say less than an octet of bits.
+#[test]
+fn many_close_gaps_are_a_bitmap_that_ends_below_vr_h() {
+    let every_other: Vec<_> = (0..20).map(|n| (4090 + 2 * n, 1)).collect();
+    let [status] = &report(4090, 4090 + 39, &every_other, 42)[..] else { panic!("one PDU") };
+    let [Sufi::Bitmap { fsn, bits }, Sufi::Ack { lsn }] = &status.0[..] else { panic!("{status:?}") };
+    let end = fsn.plus(8 * bits.len() as u16);
+    assert!(end.since(sn(4090)) <= 39, "nothing at or beyond VR(H)");
+    assert_eq!((*lsn, bits.len()), (sn(4090 + 39), 5));
+    let expected: Vec<_> = every_other.iter().map(|(at, _)| at % 4096).collect();
+    assert_eq!(missing(status), expected);
+}
+
+#[test]
+fn a_report_that_does_not_fit_is_split_and_every_part_acknowledges_vr_r_only() {
+    let far: Vec<_> = (0..60).map(|n| (10 + 60 * n, 1)).collect();
+    let statuses = report(10, 3600, &far, 42);
+    assert!(statuses.len() > 1);
+    let mut named = Vec::new();
+    for status in &statuses {
+        assert!(status.octets() <= 42, "{}", status.octets());
+        assert_eq!(interpret(status).unwrap().lsn, Some(sn(10)));
+        named.extend(missing(status));
+    }
+    let expected: Vec<_> = far.iter().map(|(at, _)| *at).collect();
+    assert_eq!(named, expected);
+}
+
+#[test]
+fn other_super_fields_come_first_and_take_their_room() {
+    let far: Vec<_> = (0..30).map(|n| (10 + 60 * n, 1)).collect();
+    let missing = gaps(&far);
+    let received = Received { vr_r: sn(10), vr_h: sn(3600), missing: &missing };
+    let others = vec![Sufi::MrwAck { n: 1, sn_ack: sn(10) }, Sufi::Window { wsn: 64 }];
+    let statuses = acknowledge(received, others.clone(), 42);
+    assert_eq!(statuses[0].0[..2], others);
+    assert!(statuses.iter().all(|status| status.octets() <= 42));
+    assert_eq!(interpret(&statuses[0]).unwrap().mrw_ack, Some(MrwAck { n: 1, sn_ack: sn(10) }));
+    assert!(statuses[1..].iter().all(|status| interpret(status).unwrap().mrw_ack.is_none()));
+}
+
+#[test]
+fn others_that_fill_the_first_pdu_leave_the_gaps_to_the_next() {
+    let missing = gaps(&[(10, 1)]);
+    let received = Received { vr_r: sn(10), vr_h: sn(20), missing: &missing };
+    // 8 octets hold 16 units: 1 for the header, 5 and 4 for these, 4 for ACK.
+    let others = vec![Sufi::MrwAck { n: 0, sn_ack: sn(10) }, Sufi::Window { wsn: 64 }];
+    let statuses = acknowledge(received, others.clone(), 8);
+    assert_eq!(statuses[0].0, [others, vec![ack(10)]].concat());
+    assert_eq!(statuses[1].0[1..], [ack(10)]);
+    assert_eq!(statuses.len(), 2);
+}
+
+#[test]
+fn a_list_item_of_length_0_names_one_pdu_and_of_length_15_sixteen() {
+    assert_eq!(missing(&Status(vec![list(&[(4095, 0)]), Sufi::NoMore])), [4095]);
+    let sixteen: Vec<_> = (4090..4096).chain(0..10).collect();
+    assert_eq!(missing(&Status(vec![list(&[(4090, 15)]), Sufi::NoMore])), sixteen);
+}
+
+#[test]
+fn a_relative_list_is_read_across_the_wrap() {
+    let codewords = vec![9, 1, 7, 8, 5];
+    let status = Status(vec![Sufi::Rlist { fsn: sn(4092), codewords }, Sufi::NoMore]);
+    assert_eq!(missing(&status), [4092, 0, 1, 2, 3, 23]);
+}
+
+#[test]
+fn a_pdu_reported_both_received_and_missing_is_a_contradiction() {
+    let bitmap = |bits: u8| Sufi::Bitmap { fsn: sn(100), bits: vec![bits] };
+    let both = |sufis: [Sufi; 2]| interpret(&Status([sufis.to_vec(), vec![ack(120)]].concat()));
+    assert_eq!(both([list(&[(99, 2)]), bitmap(0xff)]), Err(Contradiction::BothWays(sn(100))));
+    assert_eq!(both([bitmap(0xff), list(&[(107, 0)])]), Err(Contradiction::BothWays(sn(107))));
+    assert_eq!(both([bitmap(0x7f), bitmap(0xff)]), Err(Contradiction::BothWays(sn(100))));
+    assert_eq!(both([list(&[(100, 0)]), bitmap(0x7f)]).unwrap().missing, [sn(100)], "said twice");
+}
+
+#[test]
+fn everything_else_in_a_status_is_handed_out() {
+    let told = interpret(&Status(vec![
+        Sufi::Window { wsn: 9 },
+        Sufi::Mrw { sns: vec![sn(7), sn(9)], long_distance: false, nlength: 2 },
+        Sufi::MrwAck { n: 1, sn_ack: sn(3) },
+        Sufi::Poll { sn: sn(77) },
+        Sufi::NoMore,
+    ]))
+    .unwrap();
+    let expected = Interpretation {
+        lsn: None,
+        missing: Vec::new(),
+        window: Some(9),
+        mrw: Some(Mrw { sns: vec![sn(7), sn(9)], long_distance: false, nlength: 2 }),
+        mrw_ack: Some(MrwAck { n: 1, sn_ack: sn(3) }),
+        poll: Some(sn(77)),
+    };
+    assert_eq!(told, expected);
+}
+
+/// VR(R), VR(H), and the gaps between: the first one begins with VR(R).
+fn any_received() -> impl Strategy<Value = (Sn, Sn, Vec<Gap>)> {
+    let runs = prop_oneof![
+        prop::collection::vec((1..4_u16, 1..4_u16), 0..200),
+        prop::collection::vec((1..30_u16, 1..60_u16), 0..80),
+        prop::collection::vec((1..2_u16, 1..40_u16), 0..90),
+        prop::collection::vec((1..400_u16, 1..400_u16), 0..8),
+    ];
+    (0..Sn::MODULUS, runs).prop_map(|(vr_r, runs)| {
+        let mut gaps = Vec::new();
+        let mut ahead = 0;
+        for (lost, received) in runs {
+            if ahead + lost + received > 4095 {
+                break;
+            }
+            gaps.push(Gap { first: sn(vr_r).plus(ahead), count: lost });
+            ahead += lost + received;
+        }
+        // Without the last run of received PDUs now and then: VR(H) right after a gap (POLL).
+        (sn(vr_r), sn(vr_r).plus(ahead), gaps)
+    })
+}
+
+fn on_air(status: &Status, octets: usize) -> Status {
+    let format = Format { pdu_size: octets, he_special: false };
+    match decode(&encode(&Pdu::Status(status.clone()), format), format) {
+        Ok(Pdu::Status(status)) => status,
+        other => panic!("{status:?} became {other:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn what_is_reported_missing_is_what_is_missing(
+        (vr_r, vr_h, gaps) in any_received(),
+        octets in prop_oneof![3 => Just(42_usize), 1 => 8..200_usize],
+    ) {
+        let received = Received { vr_r, vr_h, missing: &gaps };
+        let statuses = acknowledge(received, Vec::new(), octets);
+        let mut named = Vec::new();
+        for status in &statuses {
+            let told = interpret(&on_air(status, octets)).unwrap();
+            let lsn = told.lsn.unwrap();
+            prop_assert_eq!(lsn, if statuses.len() == 1 { vr_h } else { vr_r });
+            prop_assert!(told.missing.iter().all(|sn| sn.since(vr_r) < vr_h.since(vr_r)));
+            named.extend(told.missing.into_iter().map(|sn| sn.since(vr_r)));
+        }
+        // A bitmap may name again what an earlier part of the report named.
+        named.sort_unstable();
+        named.dedup();
+        let expected: Vec<_> = gaps.iter().copied().flat_map(Gap::sns).map(|sn| sn.since(vr_r)).collect();
+        prop_assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn the_shortest_coding_is_taken((vr_r, vr_h, gaps) in any_received()) {
+        let received = Received { vr_r, vr_h, missing: &gaps };
+        let statuses = acknowledge(received, Vec::new(), 10_000);
+        prop_assert_eq!(statuses.len(), 1);
+        for coding in Coding::ALL {
+            let written = coding::write(coding, received, Cursor::at_start(), 20_000);
+            prop_assert_eq!(written.left, 0);
+            for sufi in &written.sufis {
+                if let Sufi::Bitmap { fsn, bits } = sufi {
+                    let last = fsn.plus(8 * bits.len() as u16).previous();
+                    prop_assert!(last.since(vr_r) < vr_h.since(vr_r), "a bit for VR(H) or beyond");
+                }
+            }
+            prop_assert!(statuses[0].octets() <= (1 + written.nibbles + 4).div_ceil(2));
+            let alone = Status([written.sufis, vec![Sufi::Ack { lsn: vr_h }]].concat());
+            let named: Vec<_> = interpret(&alone).unwrap().missing;
+            let expected: Vec<_> = gaps.iter().copied().flat_map(Gap::sns).collect();
+            prop_assert_eq!(named, expected);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::rlc::codec::{decode, encode_amd};
+use crate::rlc::pdu::{Pdu, Status, Sufi};
+use crate::rlc::reassembly::{Delivery, Reassembler};
+
+const PDU_42: Format = Format { pdu_size: 42, he_special: false };
+const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };
+const PDU_130: Format = Format { pdu_size: 130, he_special: false };
+
+/// SDUs of these lengths, known by their index.
+fn with(format: Format, lengths: &[usize]) -> Segmenter<usize> {
+    let mut segmenter = Segmenter::new(format);
+    for (id, length) in lengths.iter().enumerate() {
+        segmenter.push(id, sdu(id, *length));
+    }
+    segmenter
+}
+
+fn sdu(id: usize, length: usize) -> Vec<u8> {
+    (0..length).map(|n| (n * 7 + id * 31 + 1) as u8).collect()
+}
+
+fn all(segmenter: &mut Segmenter<usize>) -> Vec<Cut<usize>> {
+    let mut sn = Sn::ZERO;
+    let next = || {
+        let cut = segmenter.cut(sn);
+        sn = sn.next();
+        cut
+    };
+    std::iter::from_fn(next).collect()
+}
+
+fn part(id: usize, first: bool, last: bool) -> Carried<usize> {
+    Carried { id, first, last }
+}
+
+/// Previous, ends, octets of data, spare octets.
+fn shape(cut: &Cut<usize>) -> (Previous, Vec<u16>, usize, usize) {
+    (cut.amd.previous, cut.amd.ends.clone(), cut.amd.data.len(), cut.spare)
+}
+
+#[test]
+fn sdus_are_segmented_and_concatenated() {
+    let cuts = all(&mut with(PDU_42, &[28, 1500]));
+    assert_eq!(shape(&cuts[0]), (Previous::Unsaid, vec![28], 39, 0));
+    assert_eq!(cuts[0].carried, [part(0, true, true), part(1, true, false)]);
+    assert_eq!(cuts[0].ended, [0]);
+    let whole = cuts.iter().filter(|cut| cut.carried == [part(1, false, false)]);
+    assert!(whole.clone().all(|cut| shape(cut) == (Previous::Unsaid, vec![], 40, 0)));
+    // 1500 = 11 + 37 · 40 + 9
+    assert_eq!((whole.count(), cuts.len()), (37, 39));
+    assert_eq!(shape(&cuts[38]), (Previous::Unsaid, vec![9], 9, 29));
+    assert_eq!(cuts[38].amd.rest, Rest::Padding);
+    assert_eq!((&cuts[38].carried, &cuts[38].ended), (&vec![part(1, false, true)], &vec![1]));
+}
+
+#[test]
+fn two_sdus_that_end_in_one_pdu_end_at_ascending_offsets() {
+    let cuts = all(&mut with(PDU_42, &[10, 20]));
+    assert_eq!(shape(&cuts[0]), (Previous::Unsaid, vec![10, 30], 30, 7));
+}
+
+#[test]
+fn an_sdu_that_fills_its_pdu_is_ended_by_li_0_in_a_pdu_that_comes_at_once() {
+    let mut segmenter = with(PDU_42, &[40]);
+    let first = segmenter.cut(Sn::ZERO).unwrap();
+    assert_eq!(shape(&first), (Previous::Unsaid, vec![], 40, 0));
+    assert_eq!(first.carried, [part(0, true, true)]);
+    assert!(first.ended.is_empty());
+    assert!(segmenter.has_next());
+    assert_eq!(segmenter.ready(9), 1);
+    let second = segmenter.cut(Sn::new(1)).unwrap();
+    assert_eq!(shape(&second), (Previous::EndedExactly, vec![], 0, 38));
+    assert_eq!((second.amd.rest, second.carried, second.ended), (Rest::Padding, vec![], vec![0]));
+    assert!(!segmenter.has_next());
+}
+
+#[test]
+fn li_0_comes_before_the_next_sdu() {
+    let cuts = all(&mut with(PDU_42, &[40, 20]));
+    assert_eq!(shape(&cuts[1]), (Previous::EndedExactly, vec![20], 20, 17));
+    assert_eq!(cuts[1].ended, [0, 1]);
+}
+
+#[test]
+fn with_he_10_an_sdu_that_fills_its_pdu_needs_no_further_pdu() {
+    let cuts = all(&mut with(HE_SPECIAL, &[40, 80]));
+    assert_eq!(cuts.len(), 3);
+    assert_eq!(cuts[0].amd.rest, Rest::SduEnd);
+    assert_eq!(cuts[0].ended, [0]);
+    assert_eq!(cuts[2].amd.rest, Rest::SduEnd);
+}
+
+/// HE = 10 would stand where HE = 01 announces the first indicator.
+#[test]
+fn he_10_does_not_go_with_length_indicators() {
+    let cuts = all(&mut with(HE_SPECIAL, &[10, 29]));
+    assert_eq!(shape(&cuts[0]), (Previous::Unsaid, vec![10], 39, 0));
+    assert_eq!(shape(&cuts[1]), (Previous::EndedExactly, vec![], 0, 38));
+}
+
+#[test]
+fn around_the_size_of_a_pdu() {
+    let shapes = |length| all(&mut with(PDU_42, &[length])).iter().map(shape).collect::<Vec<_>>();
+    use Previous::*;
+    assert_eq!(shapes(38), [(Unsaid, vec![38], 38, 0)]);
+    assert_eq!(shapes(39), [(Unsaid, vec![39], 39, 0)]);
+    assert_eq!(shapes(40), [(Unsaid, vec![], 40, 0), (EndedExactly, vec![], 0, 38)]);
+    assert_eq!(shapes(41), [(Unsaid, vec![], 40, 0), (Unsaid, vec![1], 1, 37)]);
+    assert_eq!(all(&mut with(PDU_42, &[38]))[0].amd.rest, Rest::Padding);
+    assert_eq!(all(&mut with(PDU_42, &[39]))[0].amd.rest, Rest::Nothing);
+}
+
+#[test]
+fn around_the_size_of_a_pdu_with_15_bit_indicators() {
+    let shapes = |length| all(&mut with(PDU_130, &[length])).iter().map(shape).collect::<Vec<_>>();
+    use Previous::*;
+    assert_eq!(shapes(124), [(Unsaid, vec![124], 124, 0)]);
+    assert_eq!(shapes(125), [(Unsaid, vec![125], 125, 0)]);
+    assert_eq!(shapes(126), [(Unsaid, vec![126], 126, 0)]);
+    assert_eq!(shapes(127), [(Unsaid, vec![], 128, 0), (EndedOneShort, vec![], 0, 124)]);
+    assert_eq!(shapes(128), [(Unsaid, vec![], 128, 0), (EndedExactly, vec![], 0, 124)]);
+    assert_eq!(all(&mut with(PDU_130, &[124]))[0].amd.rest, Rest::Padding);
+    assert_eq!(all(&mut with(PDU_130, &[125]))[0].amd.rest, Rest::Nothing);
+}
+
+#[test]
+fn no_sdu_begins_in_the_single_octet_after_a_15_bit_indicator() {
+    let cuts = all(&mut with(PDU_130, &[125, 20]));
+    assert_eq!(cuts[0].carried, [part(0, true, true)]);
+    assert_eq!(shape(&cuts[1]), (Previous::Unsaid, vec![20], 20, 104));
+}
+
+#[test]
+fn no_more_than_15_sdus_end_in_a_pdu() {
+    let cuts = all(&mut with(PDU_130, &[1; 20]));
+    assert_eq!(cuts[0].ended.len(), 15);
+    assert_eq!(cuts[0].amd.rest, Rest::Padding);
+    assert_eq!(cuts[1].ended.len(), 5);
+}
+
+#[test]
+fn an_mrw_skips_to_where_the_discarded_sdu_ends() {
+    let resume = |cut: &Cut<usize>, index| {
+        let ResumeAt { sn, nlength } = cut.resume_after(index);
+        (sn.get(), nlength)
+    };
+    let cuts = all(&mut with(PDU_42, &[10, 20, 40]));
+    assert_eq!(resume(&cuts[0], 0), (0, 1));
+    assert_eq!(resume(&cuts[0], 1), (0, 2), "the third SDU begins here");
+    assert_eq!(resume(&cuts[1], 0), (2, 0), "nothing begins here");
+
+    let cuts = all(&mut with(PDU_42, &[40, 20]));
+    assert_eq!(resume(&cuts[1], 0), (1, 1), "LI 0 is the first indicator");
+    assert_eq!(resume(&cuts[1], 1), (2, 0));
+
+    let cuts = all(&mut with(PDU_42, &[10, 29]));
+    assert_eq!(
+        resume(&cuts[0], 0),
+        (0, 1),
+        "the second SDU is here too, though nothing here says that it ends"
+    );
+
+    let cuts = all(&mut with(HE_SPECIAL, &[40, 10]));
+    assert_eq!(resume(&cuts[0], 0), (1, 0));
+}
+
+#[test]
+fn an_sdu_that_has_not_begun_is_taken_back_silently() {
+    let mut segmenter = with(PDU_42, &[50, 30, 20]);
+    segmenter.cut(Sn::ZERO);
+    assert_eq!(segmenter.partial(), Some(0));
+    assert_eq!(segmenter.remove_unsent(0), None, "it has begun");
+    assert_eq!(segmenter.remove_unsent(1).map(|sdu| sdu.octets.len()), Some(30));
+    assert_eq!(segmenter.octets(), 10 + 20);
+    assert_eq!(segmenter.cut(Sn::new(1)).unwrap().ended, [0, 2]);
+}
+
+#[test]
+fn after_a_discard_the_next_pdu_begins_with_the_next_sdu() {
+    let mut segmenter = with(PDU_42, &[100, 30, 20]);
+    segmenter.cut(Sn::ZERO);
+    let discarded: Vec<_> = segmenter.discard_through(1).into_iter().map(|sdu| sdu.id).collect();
+    assert_eq!(discarded, [0, 1]);
+    assert_eq!((segmenter.octets(), segmenter.partial()), (20, None));
+    let cut = segmenter.cut(Sn::new(1)).unwrap();
+    assert_eq!((cut.carried, cut.amd.data), (vec![part(2, true, true)], sdu(2, 20)));
+}
+
+#[test]
+fn a_discarded_sdu_that_filled_its_pdu_is_not_ended_by_li_0_any_more() {
+    let mut segmenter = with(PDU_42, &[40]);
+    segmenter.cut(Sn::ZERO);
+    assert_eq!(segmenter.discard_through(0), []);
+    assert!(!segmenter.has_next());
+}
+
+#[test]
+fn a_reset_gives_up_what_has_begun_and_keeps_the_rest() {
+    let mut segmenter = with(PDU_42, &[100, 30]);
+    segmenter.cut(Sn::ZERO);
+    assert_eq!(segmenter.reset().map(|sdu| sdu.id), Some(0));
+    assert_eq!(segmenter.octets(), 30);
+    assert_eq!(segmenter.cut(Sn::ZERO).unwrap().carried, [part(1, true, true)]);
+
+    let mut segmenter = with(PDU_42, &[40, 30]);
+    segmenter.cut(Sn::ZERO);
+    assert_eq!(segmenter.reset(), None);
+    assert_eq!(segmenter.cut(Sn::ZERO).unwrap().amd.previous, Previous::Unsaid);
+}
+
+fn any_lengths(body: usize) -> impl Strategy<Value = Vec<usize>> {
+    let around =
+        (1..4 * body, 0..4_usize).prop_map(move |(n, off)| (n / body * body + off).saturating_sub(2).max(1));
+    prop::collection::vec(prop_oneof![2 => around, 2 => 1..body + 2, 1 => 1..1600_usize], 1..30)
+}
+
+fn any_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
+    let sizes = prop_oneof![3 => Just(42_usize), 1 => Just(126), 2 => Just(127), 2 => 20..300_usize];
+    (sizes, any::<bool>())
+        .prop_map(|(pdu_size, he_special)| Format { pdu_size, he_special })
+        .prop_flat_map(|format| (Just(format), any_lengths(format.body())))
+}
+
+/// Through the octets of the PDUs.
+fn on_air(cut: &Cut<usize>, format: Format) -> Amd {
+    match decode(&encode_amd(&cut.amd, format), format) {
+        Ok(Pdu::Amd(amd)) => amd,
+        other => panic!("{cut:?} became {other:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+    #[test]
+    fn whatever_is_segmented_comes_out_again((format, lengths) in any_run()) {
+        let cuts = all(&mut with(format, &lengths));
+        let mut reassembler = Reassembler::new(Delivery::InSequence);
+        let mut out = Vec::new();
+        for cut in &cuts {
+            reassembler.receive(on_air(cut, format), |sdu| out.push(sdu));
+        }
+        let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
+        prop_assert_eq!(out, sent);
+        prop_assert_eq!(reassembler.faults(), Default::default());
+    }
+
+    #[test]
+    fn the_count_of_what_is_ready_is_what_comes((format, lengths) in any_run(), begun in 0..20_usize) {
+        let mut segmenter = with(format, &lengths);
+        for _ in 0..begun {
+            segmenter.cut(Sn::ZERO);
+        }
+        let ready = segmenter.ready(usize::MAX);
+        prop_assert_eq!(segmenter.ready(3), ready.min(3));
+        prop_assert_eq!(all(&mut segmenter).len(), ready);
+        prop_assert_eq!(segmenter.octets(), 0);
+    }
+
+    #[test]
+    fn every_sdu_begins_once_and_ends_once_and_is_told_to_end_once((format, lengths) in any_run()) {
+        let cuts = all(&mut with(format, &lengths));
+        let ids: Vec<_> = (0..lengths.len()).collect();
+        let carried = || cuts.iter().flat_map(|cut| &cut.carried);
+        let begun: Vec<_> = carried().filter(|part| part.first).map(|part| part.id).collect();
+        let ended: Vec<_> = carried().filter(|part| part.last).map(|part| part.id).collect();
+        let told: Vec<_> = cuts.iter().flat_map(|cut| &cut.ended).copied().collect();
+        prop_assert_eq!(&begun, &ids);
+        prop_assert_eq!(&ended, &ids);
+        prop_assert_eq!(&told, &ids);
+        for cut in &cuts {
+            prop_assert!(cut.ended.len() <= 15);
+            if cut.spare > 0 {
+                let mut with_status = cut.clone();
+                with_status.amd.rest = Rest::Piggybacked(Status(vec![Sufi::NoMore]));
+                prop_assert_eq!(on_air(&with_status, format), with_status.amd);
+            }
+        }
+    }
+
+    #[test]
+    fn an_mrw_after_any_sdu_leaves_exactly_those_that_follow(
+        (format, lengths) in any_run(),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let cuts = all(&mut with(format, &lengths));
+        let last = at.index(lengths.len());
+        let (cut, index) = cuts
+            .iter()
+            .find_map(|cut| Some((cut, cut.ended.iter().position(|id| *id == last)?)))
+            .expect("every SDU is told to end");
+        let resume = cut.resume_after(index);
+        let mut reassembler = Reassembler::new(Delivery::InSequence);
+        let mut out = Vec::new();
+        // Nothing has arrived of what is discarded.
+        reassembler.move_window(resume.sn, resume.nlength, |sdu| out.push(sdu));
+        for cut in cuts.iter().skip(usize::from(resume.sn.get())) {
+            reassembler.receive(on_air(cut, format), |sdu| out.push(sdu));
+        }
+        let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
+        prop_assert_eq!(out, &sent[last + 1..]);
+        prop_assert_eq!(reassembler.faults(), Default::default());
+    }
+}
