@@ -1,0 +1,416 @@
+//! A radio bearer: two RLC entities, and between them a transport channel in each direction. The `rlc` stage.
+//!
+//! Each direction has TTIs on a grid of its own. When one begins, the sending entity fills as many blocks as the
+//! transport format set allows, STATUS and RESET PDUs among them; one TTI and the delay later those that the channel
+//! has not damaged arrive together. While an entity has nothing to send, no TTI begins.
+//!
+//! At one and the same instant PDUs arrive first, then timers expire, then TTIs begin: what happens just when a TTI
+//! begins is still in time for it.
+//!
+//! Choice: when RLC reports an unrecoverable error (MaxRST), RRC would re-establish or release the bearer (TS 25.331
+//! §8.3.1). Here it re-establishes both ends, and at once: what has begun is lost, what has not begun goes on.
+
+mod air;
+mod ledger;
+
+use serde_json::{Value, json};
+
+use self::air::Air;
+use self::ledger::Ledger;
+use crate::packet::{Direction, Packet, PerDirection};
+use crate::rlc::config::{DirectionConfig, RlcConfig};
+use crate::rlc::entity::{
+    Entity, EntityConfig, Incoming, Kind, Outcome, Outgoing, SduId, Stats, TimersStart,
+};
+use crate::stage::{Event, NotLive, Outbox, RadioPdu, Stage, Why};
+use crate::stages::{Invalid, StageConfig};
+use crate::time::Instant;
+
+/// An SDU is an IP packet: longer ones do not exist.
+const LONGEST: usize = 65_535;
+
+pub struct Bearer {
+    config: RlcConfig,
+    /// By the direction in which each sends data: the network's end is `down`, the terminal's `up`.
+    entities: PerDirection<Entity>,
+    lanes: PerDirection<Lane>,
+    deadline: Option<Instant>,
+    reestablished: u64,
+}
+
+/// What belongs to one direction.
+struct Lane {
+    air: Air,
+    ledger: Ledger,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counters {
+    packets: u64,
+    bytes: u64,
+    delivered: u64,
+    delivered_bytes: u64,
+    queue_full: u64,
+    rlc_discard: u64,
+    rlc_reset: u64,
+    /// Refused: empty, or too long.
+    refused: u64,
+    /// Packets that came out and had not gone in. There are none, unless there is a mistake in here.
+    foreign: u64,
+}
+
+impl Bearer {
+    /// `name` is the stage's: each direction's block errors have their own stream.
+    pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
+        config.validate()?;
+        let lane = |direction: Direction| {
+            let DirectionConfig { channel, queue, .. } = of(config, direction);
+            let air = Air::new(channel, seed, &format!("{name}/{direction}"));
+            Lane { air, ledger: Ledger::new(*queue), counters: Counters::default() }
+        };
+        let mut bearer = Self {
+            config: config.clone(),
+            entities: PerDirection::from_fn(|direction| Entity::new(end(config, direction), Instant::ZERO)),
+            lanes: PerDirection::from_fn(lane),
+            deadline: None,
+            reestablished: 0,
+        };
+        bearer.settle(Instant::ZERO, &mut Outbox::default());
+        Ok(bearer)
+    }
+
+    /// Blocks that were transmitted in this direction, and how many of them were damaged.
+    pub fn blocks(&self, direction: Direction) -> (u64, u64) {
+        let counters = self.lanes[direction].air.counters;
+        (counters.blocks, counters.lost)
+    }
+
+    /// What arrives in `direction` at `now` is handed to the entity at that end.
+    fn land(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
+        while let Some(flight) = self.lanes[direction].air.land(now) {
+            for block in &flight.blocks {
+                self.entities[direction.reversed()].handle_pdu(now, block);
+            }
+            self.collect(out);
+        }
+    }
+
+    /// The TTI that begins now, if one does and there is something to send.
+    fn transmit(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
+        let lane = &mut self.lanes[direction];
+        let entity = &mut self.entities[direction];
+        lane.air.advance(now);
+        let begins = lane.air.next_begin();
+        if begins > now {
+            return;
+        }
+        let wanted = entity.blocks_wanted(lane.air.largest());
+        if wanted == 0 {
+            return;
+        }
+        let pdus = entity.pull(begins, lane.air.format_for(wanted));
+        if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
+            let begun = |packet: &Packet, since| out.note(packet, Event::Sent { waited: begins - since });
+            lane.ledger.begin_through(*last, begun);
+        }
+        let Lane { air, ledger, .. } = lane;
+        let on_air = |pdu: &Outgoing, lost| {
+            if out.wants_radio() {
+                out.radio(RadioPdu {
+                    at: begins,
+                    stage: 0,
+                    direction,
+                    bytes: pdu.octets.as_slice().into(),
+                    epoch: pdu.epoch,
+                    lost,
+                    transmission: match pdu.kind {
+                        Kind::Data { transmission, .. } => transmission,
+                        Kind::Status | Kind::Reset | Kind::ResetAck => 1,
+                    },
+                    packets: sdus(pdu)
+                        .iter()
+                        .filter_map(|SduId(number)| Some(ledger.packet(*number)?.id))
+                        .collect(),
+                });
+            }
+        };
+        air.launch(pdus, on_air, |pdu| pdu.octets);
+        self.collect(out);
+    }
+
+    /// Hands on what the entities have put together, and drops what they have given up.
+    fn collect(&mut self, out: &mut Outbox) {
+        for direction in Direction::BOTH {
+            let Lane { ledger, counters, .. } = &mut self.lanes[direction];
+            while let Some(octets) = self.entities[direction.reversed()].poll_sdu() {
+                match ledger.deliver(&octets) {
+                    Some(packet) => {
+                        counters.delivered += 1;
+                        counters.delivered_bytes += packet.len() as u64;
+                        out.forward(packet);
+                    }
+                    None => counters.foreign += 1,
+                }
+            }
+            while let Some((SduId(number), outcome)) = self.entities[direction].poll_outcome() {
+                let Some(packet) = ledger.settle(number) else { continue };
+                let why = match outcome {
+                    // It was delivered, under the name of an earlier packet of the same octets, which was given up.
+                    Outcome::Acknowledged | Outcome::Discarded => {
+                        counters.rlc_discard += 1;
+                        Why::RlcDiscard
+                    }
+                    Outcome::Reset => {
+                        counters.rlc_reset += 1;
+                        Why::RlcReset
+                    }
+                };
+                out.drop(packet, why);
+            }
+        }
+    }
+
+    /// Starts RLC anew if one of its ends has failed.
+    fn reestablish(&mut self, now: Instant, out: &mut Outbox) {
+        if !self.entities.iter().any(|(_, entity)| entity.is_unrecoverable()) {
+            return;
+        }
+        self.reestablished += 1;
+        for direction in Direction::BOTH {
+            self.lanes[direction].air.clear();
+            self.entities[direction].reestablish(now);
+        }
+        self.collect(out);
+    }
+
+    /// After every call: when the next one is wanted.
+    fn settle(&mut self, now: Instant, out: &mut Outbox) {
+        self.reestablish(now, out);
+        self.deadline = None;
+        for direction in Direction::BOTH {
+            let air = &mut self.lanes[direction].air;
+            air.advance(now);
+            let entity = &self.entities[direction];
+            let begins = (entity.blocks_wanted(1) > 0).then(|| air.next_begin());
+            let deadlines = [begins, air.next_landing(), entity.next_deadline(), self.deadline];
+            self.deadline = deadlines.into_iter().flatten().min();
+        }
+    }
+
+    /// What cannot change while PDUs of the old kind are on the air, or windows are in use.
+    fn check(&self, direction: Direction, new: &DirectionConfig) -> Result<(), NotLive> {
+        let old = of(&self.config, direction);
+        let at_both_ends = "both ends have to agree on it: start the link anew";
+        let fixed = [
+            ("format.pdu", old.format.pdu != new.format.pdu, at_both_ends),
+            ("format.he_special", old.format.he_special != new.format.he_special, at_both_ends),
+            ("sender.window", old.sender.window != new.sender.window, at_both_ends),
+            ("receiver.window", old.receiver.window != new.receiver.window, at_both_ends),
+            (
+                "receiver.in_sequence",
+                old.receiver.in_sequence != new.receiver.in_sequence,
+                "packets that wait for their turn would be in disorder: start the link anew",
+            ),
+            (
+                "channel.tti",
+                old.channel.tti != new.channel.tti,
+                "the grid of TTIs is laid out once: start the link anew",
+            ),
+            (
+                "channel.phase",
+                old.channel.phase != new.channel.phase,
+                "the grid of TTIs is laid out once: start the link anew",
+            ),
+        ];
+        match fixed.iter().find(|(_, changed, _)| *changed) {
+            Some((setting, _, why)) => Err(NotLive::new(format!("{direction}.{setting}"), *why)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn of(config: &RlcConfig, direction: Direction) -> &DirectionConfig {
+    match direction {
+        Direction::Down => &config.down,
+        Direction::Up => &config.up,
+    }
+}
+
+/// The end that sends in `direction`.
+fn end(config: &RlcConfig, direction: Direction) -> EntityConfig {
+    let (sends, receives) = (of(config, direction), of(config, direction.reversed()));
+    EntityConfig {
+        // The terminal's timers start when the TTI is over (§9.5).
+        timers: match direction {
+            Direction::Down => TimersStart::WhenSubmitted,
+            Direction::Up => TimersStart::WhenTransmitted { tti: sends.channel.tti },
+        },
+        sender: sends.sender.clone(),
+        receiver: receives.receiver,
+        sends: (&sends.format).into(),
+        receives: (&receives.format).into(),
+        incoming: Incoming { tti: receives.channel.tti, blocks: receives.channel.largest() },
+    }
+}
+
+/// What an entity counts as the sender of its direction.
+fn sender_stats(stats: &Stats) -> Value {
+    json!({
+        "pdus_new": stats.pdus_new,
+        "pdus_resent": stats.pdus_resent,
+        "poll_retransmissions": stats.poll_retransmissions,
+        "polls": stats.polls,
+        "timer_poll_expiries": stats.timer_poll_expiries,
+        "nacks": stats.nacks,
+        "nacks_ignored": stats.nacks_ignored,
+        "window_stalls": stats.window_stalls,
+        "statuses_received": stats.statuses_received,
+        "statuses_refused": stats.statuses_refused,
+        "resets": stats.resets(),
+        "resets_max_dat": stats.resets_max_dat,
+        "resets_max_mrw": stats.resets_max_mrw,
+        "resets_erroneous_sn": stats.resets_erroneous_sn,
+        "reset_pdus": stats.reset_pdus,
+        "unrecoverable_errors": stats.unrecoverable_errors,
+        "discards": stats.discards,
+        "mrws_sent": stats.mrws_sent,
+        "sdus_discarded": stats.sdus_discarded,
+        "sdus_reset": stats.sdus_reset,
+    })
+}
+
+/// What the entity at the other end of this direction counts as its receiver.
+fn receiver_stats(stats: &Stats) -> Value {
+    json!({
+        "pdus_received": stats.pdus_received,
+        "duplicates": stats.duplicates,
+        "outside_window": stats.outside_window,
+        "polled": stats.polled,
+        "statuses_sent": stats.statuses_sent,
+        "piggybacked": stats.piggybacked,
+        "mrws_received": stats.mrws_received,
+        "mrws_obsolete": stats.mrws_obsolete,
+        "decode_errors": stats.decode_errors,
+        "ignored": stats.ignored,
+    })
+}
+
+/// The packets of which it carries octets.
+fn sdus(pdu: &Outgoing) -> &[SduId] {
+    match &pdu.kind {
+        Kind::Data { sdus, .. } => sdus,
+        Kind::Status | Kind::Reset | Kind::ResetAck => &[],
+    }
+}
+
+impl Stage for Bearer {
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+        let direction = packet.direction;
+        let Lane { ledger, counters, .. } = &mut self.lanes[direction];
+        counters.packets += 1;
+        counters.bytes += packet.len() as u64;
+        let refused = match packet.len() {
+            0 => Some(Why::Malformed),
+            1..=LONGEST => None,
+            _ => Some(Why::TooLong),
+        };
+        if let Some(why) = refused {
+            counters.refused += 1;
+            out.drop(packet, why);
+            return;
+        }
+        if !ledger.has_room_for(packet.len()) {
+            counters.queue_full += 1;
+            out.drop(packet, Why::QueueFull);
+            return;
+        }
+        let (packets, bytes) = ledger.waiting();
+        out.note(&packet, Event::Queued { packets, bytes });
+        let octets = packet.bytes.clone();
+        let number = ledger.submit(now, packet);
+        self.entities[direction].submit(now, SduId(number), octets);
+        self.collect(out);
+        self.settle(now, out);
+    }
+
+    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        for direction in Direction::BOTH {
+            self.land(now, direction, out);
+        }
+        for direction in Direction::BOTH {
+            let entity = &mut self.entities[direction];
+            if entity.next_deadline().is_some_and(|at| at <= now) {
+                entity.handle_deadline(now);
+                self.collect(out);
+            }
+        }
+        for direction in Direction::BOTH {
+            self.transmit(now, direction, out);
+        }
+        self.settle(now, out);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    fn held(&self) -> usize {
+        self.lanes.iter().map(|(_, lane)| lane.ledger.held()).sum()
+    }
+
+    fn stats(&self) -> Value {
+        let direction = |direction: Direction| {
+            let Lane { air, ledger, counters } = &self.lanes[direction];
+            let (waiting, waiting_bytes) = ledger.waiting();
+            let blocks = air.counters;
+            let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
+            json!({
+                "packets": counters.packets,
+                "bytes": counters.bytes,
+                "delivered": counters.delivered,
+                "delivered_bytes": counters.delivered_bytes,
+                "queue_full": counters.queue_full,
+                "rlc_discard": counters.rlc_discard,
+                "rlc_reset": counters.rlc_reset,
+                "refused": counters.refused,
+                "foreign": counters.foreign,
+                "queue_packets": waiting,
+                "queue_bytes": waiting_bytes,
+                "held": ledger.held(),
+                "ttis": blocks.ttis,
+                "blocks": blocks.blocks,
+                "blocks_lost": blocks.lost,
+                "bler": bler,
+                "sender": sender_stats(&self.entities[direction].stats()),
+                "receiver": receiver_stats(&self.entities[direction.reversed()].stats()),
+            })
+        };
+        json!({
+            "down": direction(Direction::Down),
+            "up": direction(Direction::Up),
+            "reestablished": self.reestablished,
+        })
+    }
+
+    fn reconfigure(&mut self, now: Instant, config: &StageConfig, out: &mut Outbox) -> Result<(), NotLive> {
+        let StageConfig::Rlc(config) = config else {
+            return Err(NotLive::new("kind", "another kind of stage takes a new link"));
+        };
+        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))?;
+        for direction in Direction::BOTH {
+            self.check(direction, of(config, direction))?;
+        }
+        self.config = config.as_ref().clone();
+        for direction in Direction::BOTH {
+            let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
+            self.lanes[direction].air.reconfigure(channel);
+            self.lanes[direction].ledger.set_bounds(*queue);
+            let entity = end(&self.config, direction);
+            self.entities[direction].reconfigure(now, &entity.sender, entity.receiver);
+        }
+        self.collect(out);
+        self.settle(now, out);
+        Ok(())
+    }
+}

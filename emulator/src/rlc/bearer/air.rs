@@ -1,0 +1,170 @@
+//! One direction of the air: when TTIs begin, how many blocks each takes, and the blocks that are under way.
+
+use std::collections::VecDeque;
+
+use crate::rlc::channel::Channel;
+use crate::rlc::config::{ChannelConfig, Counts};
+use crate::time::Instant;
+
+pub(super) struct Air {
+    config: ChannelConfig,
+    channel: Channel,
+    /// The first TTI that has not begun.
+    next_tti: u64,
+    flights: VecDeque<Flight>,
+    pub(super) counters: Counters,
+}
+
+/// What one TTI carries.
+pub(super) struct Flight {
+    pub(super) lands: Instant,
+    /// What arrives undamaged, in order.
+    pub(super) blocks: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) ttis: u64,
+    pub(super) blocks: u64,
+    pub(super) lost: u64,
+}
+
+impl Air {
+    pub(super) fn new(config: &ChannelConfig, seed: u64, name: &str) -> Self {
+        Self {
+            config: config.clone(),
+            channel: Channel::new(config.errors.clone(), seed, name),
+            next_tti: 0,
+            flights: VecDeque::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    pub(super) fn reconfigure(&mut self, config: &ChannelConfig) {
+        if config.errors != self.config.errors {
+            self.channel.set_model(config.errors.clone());
+        }
+        self.config = config.clone();
+    }
+
+    /// Time has come to `now`: no TTI begins before it any more. One that begins just now still takes what there is.
+    pub(super) fn advance(&mut self, now: Instant) {
+        let since = (now - (Instant::ZERO + self.config.phase)).as_nanos();
+        self.next_tti = self.next_tti.max(since.div_ceil(self.config.tti.as_nanos()));
+    }
+
+    /// When the next TTI begins.
+    pub(super) fn next_begin(&self) -> Instant {
+        Instant::ZERO + self.config.phase + self.config.tti * self.next_tti
+    }
+
+    /// The most blocks that a TTI takes.
+    pub(super) fn largest(&self) -> usize {
+        self.config.largest().into()
+    }
+
+    /// How many blocks the next TTI takes if there are so many to send, at least 1: the largest transport format
+    /// that they fill. Fewer than the smallest format go with padding, which nobody sees.
+    pub(super) fn format_for(&self, wanted: usize) -> usize {
+        match self.config.counts {
+            Counts::Any => wanted.min(self.config.largest().into()),
+            Counts::Listed => {
+                let fits = self.config.blocks.iter().rev().find(|count| usize::from(**count) <= wanted);
+                fits.map_or(wanted, |count| usize::from(*count))
+            }
+        }
+    }
+
+    /// The next TTI begins, with these blocks. Tells of each whether it will be damaged.
+    pub(super) fn launch<T>(
+        &mut self,
+        blocks: Vec<T>,
+        mut on_each: impl FnMut(&T, bool),
+        bytes: impl Fn(T) -> Vec<u8>,
+    ) {
+        let begins = self.next_begin();
+        let tti = self.next_tti;
+        self.next_tti += 1;
+        if blocks.is_empty() {
+            return;
+        }
+        let count = blocks.len();
+        let mut arriving = Vec::with_capacity(count);
+        let mut blocks = blocks.into_iter();
+        self.channel.transmit(tti, count, |damaged| {
+            let block = blocks.next().expect("the channel is asked about as many");
+            on_each(&block, damaged);
+            if !damaged {
+                arriving.push(bytes(block));
+            }
+        });
+        self.counters.ttis += 1;
+        self.counters.blocks += count as u64;
+        self.counters.lost += (count - arriving.len()) as u64;
+        // A delay that was made shorter under way lets nothing overtake.
+        let lands = begins + self.config.tti + self.config.delay;
+        let lands = self.flights.back().map_or(lands, |last| lands.max(last.lands));
+        self.flights.push_back(Flight { lands, blocks: arriving });
+    }
+
+    /// What is under way does not arrive.
+    pub(super) fn clear(&mut self) {
+        self.flights.clear();
+    }
+
+    pub(super) fn next_landing(&self) -> Option<Instant> {
+        self.flights.front().map(|flight| flight.lands)
+    }
+
+    pub(super) fn land(&mut self, now: Instant) -> Option<Flight> {
+        self.flights.pop_front_if(|flight| flight.lands <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Duration;
+
+    fn air(config: ChannelConfig) -> Air {
+        Air::new(&config, 1, "radio/down")
+    }
+
+    #[test]
+    fn a_tti_takes_the_largest_transport_format_that_is_filled() {
+        let strict = air(ChannelConfig::downlink_384());
+        let taken: Vec<_> = (1..=14).map(|wanted| strict.format_for(wanted)).collect();
+        assert_eq!(taken, [1, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12]);
+        let any = air(ChannelConfig { counts: Counts::Any, ..ChannelConfig::downlink_384() });
+        assert_eq!([1, 3, 11, 12, 13].map(|wanted| any.format_for(wanted)), [1, 3, 11, 12, 12]);
+        let coarse = air(ChannelConfig { blocks: vec![4, 8], ..ChannelConfig::downlink_384() });
+        assert_eq!([1, 3, 4, 9].map(|wanted| coarse.format_for(wanted)), [1, 3, 4, 8]);
+    }
+
+    #[test]
+    fn ttis_begin_on_their_grid_and_each_only_once() {
+        let mut air = air(ChannelConfig { phase: Duration::from_millis(3), ..ChannelConfig::downlink_384() });
+        let at = Instant::from_millis;
+        assert_eq!(air.next_begin(), at(3));
+        for (now, begins) in [(0, 3), (3, 3), (4, 13), (13, 13), (22, 23)] {
+            air.advance(at(now));
+            assert_eq!(air.next_begin(), at(begins), "at {now} ms");
+        }
+        air.launch(Vec::<Vec<u8>>::new(), |_, _| {}, |bytes| bytes);
+        air.advance(at(23));
+        assert_eq!(air.next_begin(), at(33), "the TTI at 23 ms has begun");
+    }
+
+    #[test]
+    fn a_shorter_delay_lets_nothing_overtake() {
+        let mut air = air(ChannelConfig::downlink_384());
+        air.launch(vec![vec![1]], |_, _| {}, |bytes| bytes);
+        air.reconfigure(&ChannelConfig { delay: Duration::ZERO, ..ChannelConfig::downlink_384() });
+        air.launch(vec![vec![2]], |_, _| {}, |bytes| bytes);
+        let landed: Vec<_> = std::iter::from_fn(|| air.land(Instant::from_millis(50)))
+            .map(|flight| (flight.lands, flight.blocks))
+            .collect();
+        let at = Instant::from_millis(50);
+        assert_eq!(landed, [(at, vec![vec![1]]), (at, vec![vec![2]])]);
+    }
+}

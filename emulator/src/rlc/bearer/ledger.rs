@@ -1,0 +1,169 @@
+//! The packets that RLC has in one direction: what became of each is found out exactly once.
+//!
+//! RLC's two ends do not agree at every moment on what was delivered: a packet that the sender gives up may have
+//! been put together by the receiver, its acknowledgement lost. Here both ends are known, and the receiver's word
+//! counts.
+
+use std::collections::VecDeque;
+
+use crate::packet::Packet;
+use crate::stages::queue::QueueConfig;
+use crate::time::Instant;
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    bounds: QueueConfig,
+    /// The packet of the number `first` + i at index i; none where it has been settled.
+    entries: VecDeque<Option<Entry>>,
+    first: u64,
+    held: usize,
+    /// The first packet of which nothing was transmitted.
+    next_to_begin: u64,
+    waiting_packets: usize,
+    waiting_bytes: u64,
+}
+
+struct Entry {
+    packet: Packet,
+    since: Instant,
+}
+
+impl Ledger {
+    pub(super) fn new(bounds: QueueConfig) -> Self {
+        Self { bounds, ..Self::default() }
+    }
+
+    /// Tighter bounds hold for who comes from now on.
+    pub(super) fn set_bounds(&mut self, bounds: QueueConfig) {
+        self.bounds = bounds;
+    }
+
+    /// Packets that are not settled.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Packets of which nothing was transmitted, and their octets.
+    pub(super) fn waiting(&self) -> (usize, u64) {
+        (self.waiting_packets, self.waiting_bytes)
+    }
+
+    pub(super) fn has_room_for(&self, octets: usize) -> bool {
+        self.bounds.packets.is_none_or(|limit| self.waiting_packets < limit)
+            && self.bounds.bytes.is_none_or(|limit| self.waiting_bytes + octets as u64 <= limit.as_bytes())
+    }
+
+    /// Gives it a number, ascending from 0.
+    pub(super) fn submit(&mut self, now: Instant, packet: Packet) -> u64 {
+        self.waiting_packets += 1;
+        self.waiting_bytes += packet.len() as u64;
+        self.held += 1;
+        self.entries.push_back(Some(Entry { packet, since: now }));
+        self.first + self.entries.len() as u64 - 1
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.first)?).ok()
+    }
+
+    pub(super) fn packet(&self, number: u64) -> Option<&Packet> {
+        self.entries.get(self.index(number)?)?.as_ref().map(|entry| &entry.packet)
+    }
+
+    /// A PDU carries octets of this packet; those before it were begun, or given up. `begun` is told of every packet
+    /// that begins, and since when it waited.
+    pub(super) fn begin_through(&mut self, number: u64, mut begun: impl FnMut(&Packet, Instant)) {
+        while self.next_to_begin <= number {
+            let entry = self.index(self.next_to_begin).and_then(|index| self.entries.get(index)?.as_ref());
+            if let Some(entry) = entry {
+                self.waiting_packets -= 1;
+                self.waiting_bytes -= entry.packet.len() as u64;
+                begun(&entry.packet, entry.since);
+            }
+            self.next_to_begin += 1;
+        }
+    }
+
+    /// The receiver has put together these octets. That is the earliest packet that says the same, of those that
+    /// were transmitted and are not settled.
+    pub(super) fn deliver(&mut self, octets: &[u8]) -> Option<Packet> {
+        let begun = self.next_to_begin.saturating_sub(self.first) as usize;
+        let same = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.packet.bytes == octets);
+        let index = self.entries.iter().take(begun).position(same)?;
+        self.settle(self.first + index as u64)
+    }
+
+    /// Nothing will be heard of it any more. `None`: it was settled before.
+    pub(super) fn settle(&mut self, number: u64) -> Option<Packet> {
+        let index = self.index(number)?;
+        let Entry { packet, .. } = self.entries.get_mut(index)?.take()?;
+        self.held -= 1;
+        if number >= self.next_to_begin {
+            self.waiting_packets -= 1;
+            self.waiting_bytes -= packet.len() as u64;
+        }
+        while self.entries.pop_front_if(|entry| entry.is_none()).is_some() {
+            self.first += 1;
+        }
+        Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Direction, Origin, PacketId};
+    use crate::units::Size;
+
+    fn packet(id: u64, bytes: &[u8]) -> Packet {
+        let (direction, origin) = (Direction::Down, Origin::Host);
+        Packet { id: PacketId(id), direction, origin, entered: Instant::ZERO, bytes: bytes.to_vec() }
+    }
+
+    fn ledger_of(packets: &[&[u8]]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (id, bytes) in packets.iter().enumerate() {
+            assert_eq!(ledger.submit(Instant::ZERO, packet(id as u64, bytes)), id as u64);
+        }
+        ledger
+    }
+
+    #[test]
+    fn what_was_delivered_is_not_lost_afterwards() {
+        let mut ledger = ledger_of(&[b"one", b"two"]);
+        ledger.begin_through(1, |_, _| {});
+        assert_eq!(ledger.deliver(b"two").unwrap().id, PacketId(1));
+        assert_eq!(ledger.settle(1), None);
+        assert_eq!(ledger.settle(0).unwrap().id, PacketId(0));
+        assert_eq!(ledger.settle(0), None);
+        assert_eq!(ledger.held(), 0);
+    }
+
+    #[test]
+    fn of_equal_packets_the_earliest_that_was_transmitted_is_delivered() {
+        let mut ledger = ledger_of(&[b"ack", b"ack"]);
+        assert_eq!(ledger.deliver(b"ack"), None);
+        ledger.begin_through(0, |_, _| {});
+        assert_eq!(ledger.deliver(b"ack").unwrap().id, PacketId(0));
+        assert_eq!(ledger.deliver(b"ack"), None);
+    }
+
+    #[test]
+    fn only_what_has_not_begun_fills_the_queue() {
+        let bounds = QueueConfig { packets: Some(2), bytes: Some(Size::bytes(10)) };
+        let mut ledger = Ledger::new(bounds);
+        ledger.submit(Instant::ZERO, packet(0, &[0; 4]));
+        assert!(ledger.has_room_for(6) && !ledger.has_room_for(7));
+        ledger.submit(Instant::ZERO, packet(1, &[1; 4]));
+        assert!(!ledger.has_room_for(1));
+        let mut begun = Vec::new();
+        ledger.begin_through(0, |packet, _| begun.push(packet.id));
+        assert_eq!(begun, [PacketId(0)]);
+        assert!(ledger.has_room_for(6));
+        assert_eq!((ledger.waiting(), ledger.held()), ((1, 4), 2));
+        // Given up before it began.
+        ledger.settle(1);
+        ledger.begin_through(5, |packet, _| panic!("{packet:?}"));
+        assert_eq!((ledger.waiting(), ledger.held()), ((0, 0), 1));
+    }
+}

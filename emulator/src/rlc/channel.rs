@@ -1,0 +1,212 @@
+//! Which blocks of a transport channel are damaged.
+//!
+//! One draw per block, always: what becomes of the n-th block depends on n, and on nothing that the protocol does
+//! otherwise. The state of a Gilbert–Elliott channel has a stream of its own.
+
+use crate::rlc::config::BlockErrors;
+use crate::rng::Stream;
+
+/// One direction's block errors.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    model: BlockErrors,
+    blocks: Stream,
+    fading: Stream,
+    /// The index of the next block.
+    next_block: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Nothing was transmitted yet: the stationary distribution decides.
+    #[default]
+    Unknown,
+    Good {
+        tti: u64,
+    },
+    Bad {
+        tti: u64,
+    },
+}
+
+impl Channel {
+    /// `name` is the direction's, such as `radio/down`.
+    pub fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
+        Self {
+            model,
+            blocks: Stream::new(seed, &format!("{name}/blocks")),
+            fading: Stream::new(seed, &format!("{name}/fading")),
+            next_block: 0,
+            state: State::Unknown,
+        }
+    }
+
+    /// The next block is decided by the new model; the streams go on.
+    pub fn set_model(&mut self, model: BlockErrors) {
+        self.model = model;
+    }
+
+    /// `count` blocks are transmitted in the TTI of this index: says of each, in order, whether it is damaged.
+    pub fn transmit(&mut self, tti: u64, count: usize, mut damaged: impl FnMut(bool)) {
+        let first = self.next_block;
+        self.next_block += count as u64;
+        let mut draws = std::iter::repeat_with(|| self.blocks.unit()).take(count);
+        match &self.model {
+            BlockErrors::Independent { bler } => draws.for_each(|draw| damaged(draw < bler.value())),
+            BlockErrors::PerTti { bler } => {
+                let Some(decides) = draws.next() else { return };
+                damaged(decides < bler.value());
+                draws.for_each(|_| damaged(decides < bler.value()));
+            }
+            BlockErrors::GilbertElliott { good, bad, good_to_bad, bad_to_good } => {
+                let (down, up) = (good_to_bad.value(), bad_to_good.value());
+                let draw = self.fading.unit();
+                self.state = self.state.at(tti, down, up, draw);
+                let bler = if matches!(self.state, State::Bad { .. }) { bad } else { good };
+                draws.for_each(|draw| damaged(draw < bler.value()));
+            }
+            BlockErrors::Listed { lost } => {
+                (first..).zip(draws).for_each(|(block, _)| damaged(lost.contains(&block)));
+            }
+        }
+    }
+}
+
+impl State {
+    /// The state in a later TTI. However many TTIs have passed, one draw decides: the chain's n-step probability is
+    /// known.
+    fn at(self, tti: u64, good_to_bad: f64, bad_to_good: f64, draw: f64) -> Self {
+        let leaving = good_to_bad + bad_to_good;
+        // A chain that never moves stays where it began: in the good state.
+        let stationary = if leaving > 0.0 { good_to_bad / leaving } else { 0.0 };
+        let bad = match self {
+            Self::Unknown => stationary,
+            Self::Good { tti: before } => stationary * (1.0 - power(1.0 - leaving, tti - before)),
+            Self::Bad { tti: before } => stationary + (1.0 - stationary) * power(1.0 - leaving, tti - before),
+        };
+        if draw < bad { Self::Bad { tti } } else { Self::Good { tti } }
+    }
+}
+
+/// By squaring, so that every platform finds the same bits.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent /= 2;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Probability;
+
+    fn decisions(model: BlockErrors, ttis: impl Iterator<Item = (u64, usize)>) -> Vec<Vec<bool>> {
+        let mut channel = Channel::new(model, 7, "radio/down");
+        ttis.map(|(tti, count)| {
+            let mut fates = Vec::new();
+            channel.transmit(tti, count, |lost| fates.push(lost));
+            fates
+        })
+        .collect()
+    }
+
+    fn bler(p: f64) -> BlockErrors {
+        BlockErrors::Independent { bler: Probability::new(p) }
+    }
+
+    /// How far from n·p a count may be that is in the binomial 99.9 % interval (normal approximation).
+    fn interval(n: usize, p: f64) -> f64 {
+        3.29 * (n as f64 * p * (1.0 - p)).sqrt()
+    }
+
+    #[test]
+    fn independent_errors_have_their_rate() {
+        for p in [0.0, 0.01, 0.1, 0.5, 1.0] {
+            let lost = decisions(bler(p), (0..20_000).map(|tti| (tti, 12)));
+            let lost = lost.iter().flatten().filter(|lost| **lost).count();
+            assert!((lost as f64 - 240_000.0 * p).abs() <= interval(240_000, p), "{p}: {lost}");
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_a_block_does_not_depend_on_how_blocks_fall_into_ttis() {
+        let in_twelves = decisions(bler(0.1), (0..100).map(|tti| (tti, 12))).concat();
+        let in_ones = decisions(bler(0.1), (0..1200).map(|tti| (tti, 1))).concat();
+        assert_eq!(in_twelves, in_ones);
+    }
+
+    #[test]
+    fn errors_per_tti_damage_all_or_nothing() {
+        let model = BlockErrors::PerTti { bler: Probability::new(0.1) };
+        let fates = decisions(model, (0..50_000).map(|tti| (tti, 1 + tti as usize % 12)));
+        assert!(fates.iter().all(|tti| tti.iter().all(|lost| *lost == tti[0])));
+        let lost = fates.iter().filter(|tti| tti[0]).count();
+        assert!((lost as f64 - 5_000.0).abs() <= interval(50_000, 0.1), "{lost}");
+    }
+
+    fn gilbert_elliott() -> BlockErrors {
+        BlockErrors::GilbertElliott {
+            good: Probability::ZERO,
+            bad: Probability::new(1.0),
+            good_to_bad: Probability::new(0.02),
+            bad_to_good: Probability::new(0.2),
+        }
+    }
+
+    #[test]
+    fn a_gilbert_elliott_channel_has_its_bursts_and_its_rate() {
+        let fates = decisions(gilbert_elliott(), (0..200_000).map(|tti| (tti, 1))).concat();
+        let lost = fates.iter().filter(|lost| **lost).count() as f64;
+        let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        // Stationary 0.02 / 0.22, mean burst 1 / 0.2. The number of bursts spreads about as a binomial count does,
+        // the losses as the sum of so many geometric lengths.
+        let expected = 200_000.0 / 11.0;
+        assert!((lost - expected).abs() < 3.29 * (expected * (1.0 + 0.8) / 0.2).sqrt(), "{lost}");
+        assert!((lost / bursts - 5.0).abs() < 3.29 * (20.0 / bursts).sqrt(), "{}", lost / bursts);
+    }
+
+    #[test]
+    fn time_passes_for_a_gilbert_elliott_channel_while_nothing_is_transmitted() {
+        let correlation = |step: u64| {
+            let fates = decisions(gilbert_elliott(), (0..100_000).map(|n| (n * step, 1))).concat();
+            let bad_again = fates.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
+            bad_again / fates.iter().filter(|lost| **lost).count() as f64
+        };
+        // P(bad after n | bad) = 1/11 + 10/11 · 0.78^n.
+        for step in [1, 3, 10] {
+            let expected = 1.0 / 11.0 + 10.0 / 11.0 * 0.78_f64.powi(step as i32);
+            let spread = 3.29 * (expected * (1.0 - expected) / 8_500.0).sqrt();
+            assert!(
+                (correlation(step) - expected).abs() < spread,
+                "{step}: {} {expected}",
+                correlation(step)
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_damages_exactly_what_it_names() {
+        let model = BlockErrors::Listed { lost: vec![0, 5, 6] };
+        let fates = decisions(model, (0..4).map(|tti| (tti, 2))).concat();
+        let lost: Vec<_> = (0..8).filter(|block| fates[*block]).collect();
+        assert_eq!(lost, [0, 5, 6]);
+    }
+
+    #[test]
+    fn a_change_of_the_rate_under_way_shifts_no_later_draw() {
+        let mut changed = Channel::new(bler(1.0), 7, "radio/down");
+        changed.transmit(0, 5, |lost| assert!(lost));
+        changed.set_model(bler(0.1));
+        let mut fates = Vec::new();
+        changed.transmit(1, 1000, |lost| fates.push(lost));
+        let always = decisions(bler(0.1), [(0, 5), (1, 1000)].into_iter());
+        assert_eq!(fates, always[1]);
+    }
+}

@@ -1,0 +1,323 @@
+//! Two entities back to back, in scenarios that are named after the clauses of TS 25.322 and the headings of
+//! TS 34.123-1 §7.2.3.
+
+mod discard;
+mod poll;
+mod reset;
+mod soak;
+mod status;
+mod window;
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::rlc::config::{Discard, PollConfig};
+use crate::rlc::pdu::{Amd, Reset};
+
+/// The end that sends most of the data, and the other one.
+const A: usize = 0;
+const B: usize = 1;
+
+const FORMAT: Format = Format { pdu_size: 42, he_special: false };
+const TTI: Duration = ms(10);
+/// From the end of a TTI until its PDUs are at the other end.
+const DELAY: Duration = ms(30);
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + ms(millis)
+}
+
+/// A PDU at the moment of its transmission.
+#[derive(Clone, Debug)]
+struct Seen {
+    at: Instant,
+    from: usize,
+    pdu: Pdu,
+    kind: Kind,
+    epoch: u32,
+    lost: bool,
+}
+
+/// Nothing polls, nothing reports but to polls, nothing is held back.
+fn quiet() -> EntityConfig {
+    EntityConfig {
+        sender: SenderConfig {
+            window: 128,
+            discard: Discard::ResetAfterMaxDat { max_dat: 40 },
+            max_rst: 4,
+            timer_rst: ms(500),
+            poll: PollConfig::NONE,
+            send_mrw: false,
+            ignore_nack_within: None,
+        },
+        receiver: ReceiverConfig {
+            window: 128,
+            timer_status_prohibit: None,
+            timer_status_periodic: None,
+            timer_epc: None,
+            missing_pdu_indicator: false,
+            in_sequence: true,
+            piggyback: false,
+        },
+        sends: FORMAT,
+        receives: FORMAT,
+        timers: TimersStart::WhenSubmitted,
+        incoming: Incoming { tti: TTI, blocks: 4 },
+    }
+}
+
+fn polling(poll: PollConfig) -> EntityConfig {
+    let mut config = quiet();
+    config.sender.poll = poll;
+    config
+}
+
+type Lose = Box<dyn FnMut(&Seen) -> bool>;
+
+/// Two entities and the air between them: a TTI grid that they share, four blocks per TTI.
+struct Pair {
+    ends: [Entity; 2],
+    now: Instant,
+    blocks: usize,
+    next_tti: Instant,
+    air: VecDeque<(Instant, usize, Vec<u8>)>,
+    lose: Lose,
+    log: Vec<Seen>,
+    /// What arrived at each end.
+    delivered: [Vec<Vec<u8>>; 2],
+    /// What became of the SDUs that each end sent.
+    outcomes: [Vec<(u64, Outcome)>; 2],
+    next_id: u64,
+}
+
+impl Pair {
+    fn new(config: EntityConfig) -> Self {
+        Self::of(config.clone(), config)
+    }
+
+    fn of(a: EntityConfig, b: EntityConfig) -> Self {
+        Self {
+            ends: [a, b].map(|config| Entity::new(config, Instant::ZERO)),
+            now: Instant::ZERO,
+            blocks: 4,
+            next_tti: Instant::ZERO,
+            air: VecDeque::new(),
+            lose: Box::new(|_| false),
+            log: Vec::new(),
+            delivered: [const { Vec::new() }; 2],
+            outcomes: [const { Vec::new() }; 2],
+            next_id: 0,
+        }
+    }
+
+    /// For tests that make up what B receives: A did not send it, and would not understand the answer.
+    fn with_a_deaf_sender(self) -> Self {
+        self.losing(|seen| seen.from == B)
+    }
+
+    fn losing(mut self, lose: impl FnMut(&Seen) -> bool + 'static) -> Self {
+        self.lose = Box::new(lose);
+        self
+    }
+
+    /// An SDU of so many octets, all of them its number.
+    fn send(&mut self, from: usize, octets: usize) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.ends[from].submit(self.now, SduId(id), vec![id as u8; octets]);
+        id
+    }
+
+    /// SDUs that fill a PDU each, with their length indicator.
+    fn send_pdus(&mut self, from: usize, count: usize) {
+        for _ in 0..count {
+            self.send(from, 39);
+        }
+    }
+
+    fn run_for(&mut self, time: Duration) {
+        self.run_until(self.now + time);
+    }
+
+    /// Everything up to and including `end`. At the same time: deadlines, then arrivals, then a TTI.
+    fn run_until(&mut self, end: Instant) {
+        loop {
+            let deadline = self.ends.iter().filter_map(Entity::next_deadline).min();
+            let arrival = self.air.front().map(|(at, ..)| *at);
+            let wanted = self.ends.iter().any(|end| end.blocks_wanted(1) > 0);
+            let tti = wanted.then(|| {
+                let grid = self.now.as_nanos().div_ceil(TTI.as_nanos()) * TTI.as_nanos();
+                self.next_tti.max(Instant::from_nanos(grid))
+            });
+            let Some(now) = [deadline, arrival, tti].into_iter().flatten().min().filter(|now| *now <= end)
+            else {
+                break;
+            };
+            assert!(now >= self.now, "time goes back");
+            self.now = now;
+            if deadline == Some(now) {
+                for end in &mut self.ends {
+                    if end.next_deadline().is_some_and(|at| at <= now) {
+                        end.handle_deadline(now);
+                    }
+                }
+            } else if arrival == Some(now) {
+                let (_, to, octets) = self.air.pop_front().expect("it is the front that arrives");
+                self.ends[to].handle_pdu(now, &octets);
+            } else {
+                self.tti(now);
+            }
+            self.collect();
+        }
+        self.now = end;
+    }
+
+    fn tti(&mut self, now: Instant) {
+        self.next_tti = now + TTI;
+        for from in [A, B] {
+            let wanted = self.ends[from].blocks_wanted(self.blocks);
+            let discards = self.ends[from].stats().discards;
+            let pdus = self.ends[from].pull(now, self.blocks);
+            assert!(pdus.len() <= self.blocks);
+            // A discard or an error that comes due only now may leave nothing of what was wanted.
+            let gave_up = self.ends[from].is_unrecoverable() || self.ends[from].stats().discards > discards;
+            assert!(wanted == 0 || !pdus.is_empty() || gave_up);
+            for outgoing in pdus {
+                let pdu = decode(&outgoing.octets, FORMAT).expect("an entity sends what can be read");
+                assert_eq!(outgoing.octets.len(), FORMAT.pdu_size);
+                let mut seen =
+                    Seen { at: now, from, pdu, kind: outgoing.kind, epoch: outgoing.epoch, lost: false };
+                seen.lost = (self.lose)(&seen);
+                if !seen.lost {
+                    self.air.push_back((now + TTI + DELAY, 1 - from, outgoing.octets));
+                }
+                self.log.push(seen);
+            }
+        }
+    }
+
+    fn collect(&mut self) {
+        for end in [A, B] {
+            while let Some(sdu) = self.ends[end].poll_sdu() {
+                self.delivered[end].push(sdu);
+            }
+            while let Some((SduId(id), outcome)) = self.ends[end].poll_outcome() {
+                self.outcomes[end].push((id, outcome));
+            }
+        }
+    }
+
+    // What was on the air.
+
+    fn from(&self, from: usize) -> impl DoubleEndedIterator<Item = &Seen> {
+        self.log.iter().filter(move |seen| seen.from == from)
+    }
+
+    /// (time, SN, P) of the AMD PDUs of one end.
+    fn data(&self, from: usize) -> Vec<(u64, u16, bool)> {
+        let data = self.from(from).filter_map(|seen| match &seen.pdu {
+            Pdu::Amd(amd) => Some((seen.at.as_millis(), amd.sn.get(), amd.poll)),
+            _ => None,
+        });
+        data.collect()
+    }
+
+    /// (time, SN) of the AMD PDUs that poll.
+    fn polls(&self, from: usize) -> Vec<(u64, u16)> {
+        self.data(from).into_iter().filter(|(.., polls)| *polls).map(|(at, sn, _)| (at, sn)).collect()
+    }
+
+    /// The STATUS PDUs of one end, and when.
+    fn statuses(&self, from: usize) -> Vec<(u64, Vec<Sufi>)> {
+        let statuses = self.from(from).filter_map(|seen| match &seen.pdu {
+            Pdu::Status(Status(sufis)) => Some((seen.at.as_millis(), sufis.clone())),
+            _ => None,
+        });
+        statuses.collect()
+    }
+
+    /// What an end reported: when, which PDUs are missing, and LSN.
+    fn reported(&self, from: usize) -> Vec<(u64, Vec<u16>, u16)> {
+        let reports = self.statuses(from).into_iter().filter_map(|(at, sufis)| {
+            let told = report::interpret(&Status(sufis)).expect("an entity does not contradict itself");
+            Some((at, told.missing.iter().map(|sn| sn.get()).collect(), told.lsn?.get()))
+        });
+        reports.collect()
+    }
+
+    /// When an end sent STATUS PDUs that acknowledge something.
+    fn reports(&self, from: usize) -> Vec<u64> {
+        let acknowledges = |sufis: &Vec<Sufi>| sufis.iter().any(|sufi| matches!(sufi, Sufi::Ack { .. }));
+        self.statuses(from).into_iter().filter(|(_, sufis)| acknowledges(sufis)).map(|(at, _)| at).collect()
+    }
+
+    /// The RESET PDUs of one end, and when.
+    fn resets(&self, from: usize) -> Vec<(u64, Reset)> {
+        let resets = self.from(from).filter_map(|seen| match seen.pdu {
+            Pdu::Reset(reset) => Some((seen.at.as_millis(), reset)),
+            _ => None,
+        });
+        resets.collect()
+    }
+
+    fn reset_acks(&self, from: usize) -> Vec<(u64, Reset)> {
+        let acks = self.from(from).filter_map(|seen| match seen.pdu {
+            Pdu::ResetAck(ack) => Some((seen.at.as_millis(), ack)),
+            _ => None,
+        });
+        acks.collect()
+    }
+
+    /// How often an SN was transmitted.
+    fn transmissions(&self, from: usize, sn: u16) -> usize {
+        self.data(from).into_iter().filter(|(_, sent, _)| *sent == sn).count()
+    }
+
+    /// SDUs that arrived, as the numbers that `send` gave.
+    fn arrived(&self, to: usize) -> Vec<u64> {
+        self.delivered[to].iter().map(|sdu| u64::from(sdu[0])).collect()
+    }
+
+    fn outcomes(&self, from: usize, wanted: Outcome) -> Vec<u64> {
+        self.outcomes[from].iter().filter(|(_, outcome)| *outcome == wanted).map(|(id, _)| *id).collect()
+    }
+
+    /// Hands `pdu` to an end as if the other had sent it.
+    fn inject(&mut self, to: usize, pdu: &Pdu) {
+        let octets = encode(pdu, FORMAT);
+        self.ends[to].handle_pdu(self.now, &octets);
+        self.collect();
+    }
+
+    fn inject_status(&mut self, to: usize, sufis: Vec<Sufi>) {
+        self.inject(to, &Pdu::Status(Status(sufis)));
+    }
+
+    /// A PDU that is an SDU of its own.
+    fn inject_data(&mut self, to: usize, sn: u16, poll: bool) {
+        let amd = Amd { sn: Sn::new(sn), poll, ends: vec![39], data: vec![sn as u8; 39], ..Amd::default() };
+        self.inject(to, &Pdu::Amd(amd));
+    }
+}
+
+/// Loses the first transmission of these PDUs of `from`.
+fn first_of(from: usize, sns: &'static [u16]) -> impl FnMut(&Seen) -> bool {
+    move |seen| {
+        seen.from == from
+            && matches!(&seen.kind, Kind::Data { sn, transmission: 1, .. } if sns.contains(&sn.get()))
+    }
+}
+
+fn ack(lsn: u16) -> Sufi {
+    Sufi::Ack { lsn: Sn::new(lsn) }
+}
+
+/// A NACK of single PDUs.
+fn list(sns: &[u16]) -> Sufi {
+    let items = sns.iter().map(|sn| crate::rlc::pdu::ListItem { sn: Sn::new(*sn), further: 0 });
+    Sufi::List(items.collect())
+}

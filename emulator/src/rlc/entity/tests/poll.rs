@@ -1,0 +1,184 @@
+//! §9.7.1: each trigger of a poll, and the timers that repeat it or hold it back.
+
+use super::*;
+
+#[test]
+fn the_last_pdu_in_the_buffer_polls() {
+    let mut pair = Pair::new(polling(PollConfig { last_pdu: true, ..PollConfig::NONE }));
+    pair.send_pdus(A, 6);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.polls(A), [(10, 5)]);
+    assert_eq!(pair.statuses(B), [(50, vec![ack(6)])]);
+    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn the_last_pdu_in_the_retransmission_buffer_polls() {
+    let poll = PollConfig { last_retransmission: true, ..PollConfig::NONE };
+    let mut pair = Pair::new(polling(poll));
+    pair.send_pdus(A, 6);
+    pair.run_until(at(100));
+    assert_eq!(pair.polls(A), []);
+    pair.inject_status(A, vec![list(&[1, 3]), ack(6)]);
+    pair.run_until(at(200));
+    assert_eq!(pair.data(A)[6..], [(100, 1, false), (100, 3, true)]);
+}
+
+#[test]
+fn every_poll_pdu_th_pdu_polls_and_retransmissions_count() {
+    let mut pair = Pair::new(polling(PollConfig { poll_pdu: Some(4), ..PollConfig::NONE }));
+    pair.send_pdus(A, 10);
+    pair.run_until(at(20));
+    assert_eq!(pair.polls(A), [(0, 3), (10, 7)]);
+    pair.inject_status(A, vec![list(&[0, 1]), ack(10)]);
+    pair.run_until(at(50));
+    assert_eq!(pair.polls(A)[2..], [(30, 1)], "SN 8, 9, 0 and 1 are four");
+}
+
+#[test]
+fn every_poll_sdu_th_sdu_polls_with_its_last_segment() {
+    let mut pair = Pair::new(polling(PollConfig { poll_sdu: Some(2), ..PollConfig::NONE }));
+    for _ in 0..4 {
+        pair.send(A, 99);
+    }
+    pair.run_until(at(1_000));
+    // 100 octets each with its indicator: the second ends in PDU 4, the fourth in PDU 9.
+    assert_eq!(pair.polls(A), [(10, 4), (20, 9)]);
+}
+
+#[test]
+fn window_based_polling_asks_from_the_configured_share_on() {
+    let mut config = polling(PollConfig { poll_window: Some(50), ..PollConfig::NONE });
+    config.sender.window = 8;
+    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    pair.send_pdus(A, 8);
+    pair.run_until(at(1_000));
+    // J = (VT(S) + 1 − VT(A)) / VT(WS), with VT(S) before the PDU: 4/8 with SN 3.
+    assert_eq!(pair.polls(A).iter().map(|(_, sn)| *sn).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn timer_poll_repeats_an_unanswered_poll() {
+    let mut config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 4 };
+    let mut pair = Pair::new(config).losing(|seen| seen.from == B && seen.at < at(400));
+    pair.send_pdus(A, 3);
+    pair.run_until(at(2_000));
+    assert_eq!(pair.polls(A), [(0, 2), (200, 2), (400, 2)], "VT(S) − 1 carries it, until it is answered");
+    assert_eq!(pair.reports(B), [40, 240, 440]);
+    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [0, 1, 2]);
+    assert_eq!(pair.ends[A].next_deadline(), None);
+}
+
+#[test]
+fn timer_poll_stops_when_everything_up_to_the_poll_is_acknowledged_and_not_before() {
+    let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
+    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    pair.send_pdus(A, 3);
+    pair.run_until(at(100));
+    pair.inject_status(A, vec![ack(2)]);
+    assert_eq!(pair.ends[A].next_deadline(), Some(at(200)));
+    pair.inject_status(A, vec![ack(3)]);
+    assert_eq!(pair.ends[A].next_deadline(), None);
+}
+
+#[test]
+fn timer_poll_stops_when_the_polling_pdu_is_reported_missing() {
+    let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
+    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    pair.send_pdus(A, 3);
+    pair.run_until(at(100));
+    pair.inject_status(A, vec![list(&[1]), ack(3)]);
+    assert_eq!(pair.ends[A].next_deadline(), Some(at(200)), "another PDU is no answer");
+    pair.inject_status(A, vec![list(&[2]), ack(3)]);
+    assert_eq!(pair.ends[A].next_deadline(), None);
+}
+
+#[test]
+fn a_new_poll_restarts_timer_poll() {
+    let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
+    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    pair.send_pdus(A, 1);
+    pair.run_until(at(150));
+    pair.send_pdus(A, 1);
+    pair.run_until(at(360));
+    assert_eq!(pair.polls(A), [(0, 0), (150, 1), (350, 1)]);
+}
+
+#[test]
+fn polls_during_timer_poll_prohibit_become_one_poll_at_its_end() {
+    let poll = PollConfig { last_pdu: true, timer_poll_prohibit: Some(ms(100)), ..PollConfig::NONE };
+    let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B);
+    for _ in 0..4 {
+        pair.send_pdus(A, 1);
+        pair.run_for(ms(20));
+    }
+    pair.run_until(at(1_000));
+    // SN 1, 2 and 3 would have polled. Nothing is scheduled at 100 ms, so VT(S) − 1 goes again.
+    assert_eq!(pair.data(A), [(0, 0, true), (20, 1, false), (50, 2, false), (60, 3, false), (100, 3, true)]);
+}
+
+#[test]
+fn a_poll_that_was_held_back_is_dropped_when_all_is_acknowledged() {
+    let poll = PollConfig { last_pdu: true, timer_poll_prohibit: Some(ms(100)), ..PollConfig::NONE };
+    let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B);
+    pair.send_pdus(A, 1);
+    pair.run_until(at(20));
+    pair.send_pdus(A, 1);
+    pair.run_until(at(80));
+    pair.inject_status(A, vec![ack(2)]);
+    pair.run_until(at(150));
+    pair.send_pdus(A, 5);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.polls(A), [(0, 0), (160, 6)], "and it does not come back with later data");
+}
+
+#[test]
+fn timer_poll_periodic_polls_as_long_as_anything_is_unacknowledged() {
+    let poll = PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE };
+    let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B && seen.at < at(250));
+    pair.run_until(at(110));
+    pair.send_pdus(A, 2);
+    pair.run_until(at(1_050));
+    assert_eq!(pair.polls(A), [(200, 1), (300, 1)]);
+    assert_eq!(pair.ends[A].next_deadline(), Some(at(1_100)), "it runs for ever");
+}
+
+#[test]
+fn in_the_ue_timers_start_at_the_end_of_the_tti() {
+    let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE };
+    let config = EntityConfig { timers: TimersStart::WhenTransmitted { tti: TTI }, ..polling(poll) };
+    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    pair.send_pdus(A, 1);
+    pair.run_until(at(250));
+    assert_eq!(pair.polls(A), [(0, 0), (210, 0)]);
+}
+
+#[test]
+fn a_poll_sufi_asks_without_a_pdu_and_shows_the_lost_tail() {
+    let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(200)), poll_sufi: true, ..PollConfig::NONE };
+    let mut pair = Pair::new(polling(poll)).losing(first_of(A, &[2, 3]));
+    pair.send_pdus(A, 4);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.statuses(A), [(200, vec![Sufi::Poll { sn: Sn::new(3) }, Sufi::NoMore])]);
+    assert!(matches!(pair.statuses(B)[0], (240, ref sufis) if sufis.last() == Some(&ack(4))));
+    assert_eq!(pair.data(A)[4..], [(280, 2, false), (280, 3, false)]);
+    assert_eq!(pair.arrived(B), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_window_of_2048_or_more_lets_vt_s_minus_1_alone_carry_a_poll() {
+    for (window, carried_by) in [(2047, 0), (2560, 2)] {
+        let mut config = polling(PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE });
+        config.sender.window = window;
+        let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+        pair.send_pdus(A, 3);
+        pair.run_until(at(50));
+        pair.inject_status(
+            A,
+            vec![Sufi::List(vec![crate::rlc::pdu::ListItem { sn: Sn::new(0), further: 0 }]), ack(3)],
+        );
+        pair.run_until(at(110));
+        assert_eq!(pair.polls(A), [(100, carried_by)], "{window}");
+    }
+}

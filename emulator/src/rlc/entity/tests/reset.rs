@@ -1,0 +1,223 @@
+//! §11.4: the RESET procedure.
+
+use super::*;
+
+/// A PDU is transmitted twice, then there is a RESET.
+fn resetting() -> EntityConfig {
+    let mut config = polling(PollConfig {
+        last_pdu: true,
+        last_retransmission: true,
+        timer_poll: Some(ms(200)),
+        ..PollConfig::NONE
+    });
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 3 };
+    config.receiver.missing_pdu_indicator = true;
+    config
+}
+
+/// Loses every transmission of an SN before the first RESET.
+fn never(sn: u16) -> impl FnMut(&Seen) -> bool {
+    move |seen| seen.epoch == 0 && matches!(&seen.kind, Kind::Data { sn: sent, .. } if sent.get() == sn)
+}
+
+#[test]
+fn max_dat_minus_one_transmissions_and_then_a_reset() {
+    for max_dat in [2, 3, 4, 7] {
+        let mut config = resetting();
+        config.sender.discard = Discard::ResetAfterMaxDat { max_dat };
+        let mut pair = Pair::new(config).losing(never(1));
+        pair.send_pdus(A, 5);
+        pair.run_until(at(3_000));
+        assert_eq!(pair.transmissions(A, 1), usize::from(max_dat) - 1);
+        assert_eq!(pair.resets(A).len(), 1);
+        assert_eq!(pair.ends[A].stats().resets_max_dat, 1);
+    }
+}
+
+#[test]
+fn a_max_dat_of_one_is_taken_as_two_because_nothing_could_ever_be_sent() {
+    let mut config = resetting();
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 1 };
+    let mut pair = Pair::new(config).losing(never(1));
+    pair.send_pdus(A, 5);
+    pair.run_until(at(3_000));
+    assert_eq!((pair.transmissions(A, 1), pair.resets(A).len()), (1, 1));
+}
+
+#[test]
+fn a_reset_takes_what_was_begun_and_leaves_what_was_not() {
+    let mut config = resetting();
+    config.sender.window = 4;
+    let mut pair = Pair::new(config).losing(never(0));
+    // PDUs 0 to 3 fill the window and carry 160 octets: SDU 3 is begun, 4 and 5 are not.
+    for octets in [39, 39, 39, 100, 50, 50] {
+        pair.send(A, octets);
+    }
+    pair.run_until(at(5_000));
+    let (reset_at, reset) = pair.resets(A)[0];
+    assert_eq!(reset, Reset { rsn: false, hfni: 0 });
+    assert_eq!(pair.reset_acks(B), [(reset_at + 40, reset)]);
+    assert_eq!(pair.outcomes(A, Outcome::Reset), [0, 1, 2, 3]);
+    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [4, 5]);
+    assert_eq!(pair.arrived(B), [4, 5]);
+    let restarted = pair.data(A).into_iter().find(|(time, ..)| *time > reset_at);
+    assert_eq!(restarted, Some((reset_at + 80, 0, false)), "from SN 0, when the RESET ACK is here");
+    assert_eq!(pair.log.last().map(|seen| seen.epoch >> 12), Some(1));
+}
+
+#[test]
+fn while_a_reset_is_pending_nothing_is_sent_and_nothing_is_taken() {
+    let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == Kind::ResetAck && seen.at < at(500));
+    pair.send_pdus(A, 3);
+    pair.run_until(at(15));
+    pair.inject_status(A, vec![ack(9)]);
+    pair.run_until(at(35));
+    pair.inject_data(A, 0, true);
+    pair.inject_status(A, vec![ack(3)]);
+    pair.send_pdus(A, 3);
+    pair.run_until(at(500));
+    let from_a: Vec<_> = pair.from(A).skip(3).map(|seen| seen.kind.clone()).collect();
+    assert_eq!(from_a, [Kind::Reset]);
+    assert_eq!((pair.arrived(A).len(), pair.outcomes[A].len()), (0, 0));
+}
+
+#[test]
+fn a_lost_reset_ack_is_repeated_without_another_reset() {
+    let mut config = resetting();
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
+    let mut acks = 0;
+    let mut pair = Pair::new(config).losing(move |seen| {
+        acks += u32::from(seen.kind == Kind::ResetAck);
+        seen.kind == Kind::ResetAck && acks == 1
+    });
+    pair.send_pdus(A, 3);
+    pair.run_until(at(15));
+    pair.inject_status(A, vec![ack(9)]);
+    pair.run_until(at(100));
+    // B has been reset, and what it sends meanwhile is its own.
+    pair.send_pdus(B, 2);
+    pair.run_until(at(5_000));
+    let reset = Reset { rsn: false, hfni: 0 };
+    assert_eq!(pair.resets(A), [(20, reset), (520, reset)], "after Timer_RST, the same");
+    assert_eq!(pair.reset_acks(B).len(), 2);
+    assert_eq!(pair.reset_acks(B)[0].1, pair.reset_acks(B)[1].1);
+    assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
+    assert_eq!(pair.arrived(A), [3, 4], "the repeated RESET took nothing away");
+    assert_eq!(pair.ends[A].stats().resets(), 1);
+}
+
+#[test]
+fn rsn_alternates_and_hfni_grows_with_each_new_reset() {
+    let mut pair = Pair::new(resetting());
+    for _ in 0..3 {
+        pair.send_pdus(A, 1);
+        pair.run_for(ms(15));
+        pair.inject_status(A, vec![ack(9)]);
+        pair.run_for(ms(500));
+    }
+    let resets: Vec<_> = pair.resets(A).iter().map(|(_, reset)| (reset.rsn, reset.hfni)).collect();
+    assert_eq!(resets, [(false, 0), (true, 1), (false, 2)]);
+}
+
+#[test]
+fn both_ends_reset_at_the_same_time() {
+    let mut pair = Pair::new(resetting());
+    pair.send_pdus(A, 2);
+    pair.send_pdus(B, 2);
+    pair.run_until(at(15));
+    for end in [A, B] {
+        pair.inject_status(end, vec![ack(9)]);
+    }
+    pair.run_until(at(300));
+    for end in [A, B] {
+        assert_eq!(pair.resets(end).len(), 1);
+        assert_eq!(pair.reset_acks(end).len(), 1);
+        pair.send_pdus(end, 3);
+    }
+    pair.run_until(at(1_000));
+    assert_eq!(pair.arrived(B), [4, 5, 6], "what came while a RESET was pending does not count");
+    assert_eq!(pair.arrived(A), [7, 8, 9]);
+    assert_eq!(pair.outcomes(A, Outcome::Reset), [0, 1]);
+    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [4, 5, 6]);
+}
+
+#[test]
+fn a_reset_of_the_peer_leaves_vt_rst_alone() {
+    let mut config = resetting();
+    config.sender.max_rst = 3;
+    let mut pair = Pair::new(config).losing(|seen| seen.from == A);
+    pair.send_pdus(A, 1);
+    pair.run_until(at(5));
+    pair.inject_status(A, vec![ack(9)]);
+    pair.run_until(at(100));
+    pair.inject(A, &Pdu::Reset(Reset { rsn: false, hfni: 7 }));
+    pair.run_until(at(5_000));
+    assert_eq!(pair.resets(A).len(), 2, "MaxRST − 1, and no more");
+    assert!(pair.ends[A].is_unrecoverable());
+    assert_eq!(
+        pair.reset_acks(A),
+        [(100, Reset { rsn: false, hfni: 0 })],
+        "answered although one is pending"
+    );
+}
+
+#[test]
+fn max_rst_minus_one_resets_and_then_the_error_is_unrecoverable() {
+    for max_rst in [1, 4] {
+        let mut config = resetting();
+        config.sender.max_rst = max_rst;
+        let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+        pair.send_pdus(A, 1);
+        pair.run_until(at(5));
+        pair.inject_status(A, vec![ack(9)]);
+        pair.send_pdus(A, 2);
+        pair.run_until(at(10_000));
+        assert_eq!(pair.resets(A).len(), usize::from(max_rst) - 1);
+        assert!(pair.ends[A].is_unrecoverable());
+        assert_eq!(pair.outcomes(A, Outcome::Reset), [0]);
+        assert_eq!((pair.ends[A].blocks_wanted(9), pair.ends[A].next_deadline()), (0, None));
+        // Re-established, both carry on with what had not been sent.
+        pair.lose = Box::new(|_| false);
+        let now = pair.now;
+        for end in &mut pair.ends {
+            end.reestablish(now);
+        }
+        pair.run_for(ms(1_000));
+        assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [1, 2]);
+    }
+}
+
+#[test]
+fn a_reset_ack_that_nobody_waits_for_is_ignored() {
+    let mut pair = Pair::new(resetting()).losing(|seen| seen.from == B);
+    pair.send_pdus(A, 1);
+    pair.run_until(at(5));
+    pair.inject(A, &Pdu::ResetAck(Reset { rsn: false, hfni: 0 }));
+    pair.inject_status(A, vec![ack(9)]);
+    pair.run_until(at(100));
+    pair.inject(A, &Pdu::ResetAck(Reset { rsn: true, hfni: 0 }));
+    assert_eq!(pair.outcomes[A], []);
+    pair.inject(A, &Pdu::ResetAck(Reset { rsn: false, hfni: 0 }));
+    assert_eq!(pair.outcomes(A, Outcome::Reset), [0]);
+}
+
+#[test]
+fn periodic_timers_survive_a_reset() {
+    let mut config = resetting();
+    config.receiver.timer_status_periodic = Some(ms(100));
+    config.sender.poll.timer_poll_periodic = Some(ms(100));
+    let mut pair = Pair::new(config);
+    pair.inject(A, &Pdu::Reset(Reset { rsn: false, hfni: 0 }));
+    pair.run_until(at(350));
+    assert_eq!(pair.reports(A), [100, 200, 300]);
+    assert_eq!(pair.ends[A].next_deadline(), Some(at(400)));
+}
+
+#[test]
+fn an_sdu_whose_acknowledgement_was_lost_arrives_and_is_reset_once_each() {
+    let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == Kind::Status);
+    pair.send_pdus(A, 1);
+    pair.run_until(at(5_000));
+    assert_eq!(pair.arrived(B), [0]);
+    assert_eq!(pair.outcomes[A], [(0, Outcome::Reset)]);
+}

@@ -1,0 +1,210 @@
+//! Random losses of data and control, both ways, for long.
+
+use super::*;
+use crate::rng::Stream;
+
+/// Sends SDUs of random lengths both ways with blocks lost at random, then lets it come to rest without losses.
+fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<Vec<u8>>; 2]) {
+    let mut rng = Stream::new(seed, "soak/traffic");
+    let mut air = Stream::new(seed, "soak/loss");
+    let lossy_until = std::rc::Rc::new(std::cell::Cell::new(Instant::from_nanos(u64::MAX)));
+    let until = lossy_until.clone();
+    let mut pair = Pair::new(config).losing(move |seen| air.chance(loss) && seen.at < until.get());
+    let mut sent = [const { Vec::new() }; 2];
+    for n in 0..sdus {
+        for from in [A, B] {
+            let len = match rng.below(4) {
+                0 => 1 + rng.below(45),
+                1 => 38 + rng.below(4),
+                2 => 40 * (1 + rng.below(5)),
+                _ => 1 + rng.below(600),
+            };
+            let mut sdu = vec![0; len.max(9) as usize];
+            sdu[..8].copy_from_slice(&(n as u64).to_be_bytes());
+            sdu[8] = from as u8;
+            for octet in &mut sdu[9..] {
+                *octet = rng.bits() as u8;
+            }
+            pair.ends[from].submit(pair.now, SduId(n as u64), sdu.clone());
+            sent[from].push(sdu);
+        }
+        pair.run_for(ms(rng.below(60)));
+        while pair.ends.iter().any(|end| end.waiting().0 > 20) {
+            pair.run_for(ms(10));
+            assert!(pair.now < at(10_000_000), "it is stuck");
+        }
+    }
+    pair.run_for(ms(5_000));
+    lossy_until.set(pair.now);
+    pair.run_for(ms(30_000));
+    (pair, sent)
+}
+
+/// Each SDU once: delivered, or given up.
+fn account(pair: &Pair, sent: &[Vec<Vec<u8>>; 2], in_order: bool) -> [usize; 2] {
+    [A, B].map(|from| {
+        let delivered = &pair.delivered[1 - from];
+        let number = |sdu: &Vec<u8>| u64::from_be_bytes(sdu[..8].try_into().expect("eight octets"));
+        let mut arrived = vec![0; sent[from].len()];
+        for sdu in delivered {
+            let n = number(sdu);
+            assert_eq!(*sdu, sent[from][n as usize], "SDU {n} came otherwise than it went");
+            arrived[n as usize] += 1;
+        }
+        if in_order {
+            assert!(delivered.is_sorted_by_key(number), "order");
+        }
+        let mut told = vec![0; sent[from].len()];
+        for (id, outcome) in &pair.outcomes[from] {
+            told[*id as usize] += 1;
+            if *outcome == Outcome::Acknowledged {
+                assert_eq!(arrived[*id as usize], 1, "SDU {id} was acknowledged and did not arrive");
+            }
+        }
+        assert!(arrived.iter().all(|times| *times <= 1), "an SDU arrived twice");
+        let open: Vec<_> = told.iter().enumerate().filter(|(_, times)| **times != 1).collect();
+        assert!(
+            open.is_empty(),
+            "from {from}: not one outcome: {open:?}\n{:?}\n{:?}",
+            pair.ends[from].stats(),
+            pair.ends[1 - from].stats()
+        );
+        arrived.iter().filter(|times| **times == 0).count()
+    })
+}
+
+fn usual() -> EntityConfig {
+    let mut config = quiet();
+    config.sender.poll = PollConfig::default();
+    config.receiver.timer_status_prohibit = Some(ms(100));
+    config.receiver.missing_pdu_indicator = true;
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 255 };
+    config
+}
+
+#[test]
+fn every_sdu_arrives_once_and_in_order_at_half_of_the_blocks_lost() {
+    for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.1), (4, 0.3), (5, 0.5)] {
+        let (pair, sent) = soak(usual(), seed, loss, 400);
+        assert_eq!(pair.ends[A].stats().resets(), 0, "{loss}");
+        assert_eq!(account(&pair, &sent, true), [0, 0], "{loss}");
+    }
+}
+
+#[test]
+fn with_resets_every_sdu_is_accounted_for() {
+    let mut config = usual();
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 4 };
+    config.sender.max_rst = 32;
+    for seed in 0..10 {
+        let (pair, sent) = soak(config.clone(), seed, 0.2, 200);
+        assert!(pair.ends[A].stats().resets() > 0);
+        account(&pair, &sent, true);
+    }
+}
+
+#[test]
+fn with_discards_by_max_dat_every_sdu_is_accounted_for() {
+    let mut config = usual();
+    config.sender.discard = Discard::MrwAfterMaxDat { max_dat: 3, timer_mrw: ms(200), max_mrw: 32 };
+    for seed in 0..10 {
+        config.sender.send_mrw = seed % 2 == 0;
+        let (pair, sent) = soak(config.clone(), seed, 0.2, 200);
+        let stats = pair.ends[A].stats();
+        assert!(stats.discards > 0);
+        assert_eq!(stats.resets(), 0, "{stats:?}");
+        account(&pair, &sent, true);
+    }
+}
+
+#[test]
+fn with_discards_by_time_every_sdu_is_accounted_for() {
+    let mut config = usual();
+    config.sender.discard = Discard::Timer { timer_discard: ms(250), timer_mrw: ms(200), max_mrw: 32 };
+    for seed in 0..10 {
+        config.sender.send_mrw = seed % 2 == 0;
+        let (pair, sent) = soak(config.clone(), seed, 0.3, 200);
+        let stats = pair.ends[A].stats();
+        assert!(stats.discards > 0);
+        assert_eq!(stats.resets(), 0, "{stats:?}");
+        account(&pair, &sent, true);
+    }
+}
+
+#[test]
+fn the_largest_windows_and_the_smallest_lose_nothing() {
+    for window in [1, 8, 512, 2047] {
+        let mut config = usual();
+        config.sender.window = window;
+        config.receiver.window = window;
+        let (pair, sent) = soak(config, u64::from(window), 0.15, 100);
+        assert_eq!(account(&pair, &sent, true), [0, 0], "{window}");
+        assert_eq!(pair.ends[A].stats().resets(), 0);
+    }
+}
+
+#[test]
+fn with_everything_switched_on_nothing_is_lost() {
+    let mut config = usual();
+    config.sender.poll = PollConfig {
+        timer_poll_periodic: Some(ms(300)),
+        poll_pdu: Some(8),
+        poll_sdu: Some(4),
+        poll_sufi: true,
+        ..PollConfig::default()
+    };
+    config.sender.ignore_nack_within = Some(ms(90));
+    config.receiver.timer_status_periodic = Some(ms(500));
+    config.receiver.timer_epc = Some(ms(120));
+    config.receiver.piggyback = true;
+    config.timers = TimersStart::WhenTransmitted { tti: TTI };
+    for (seed, in_sequence) in [(1, true), (2, false), (3, true), (4, false)] {
+        config.receiver.in_sequence = in_sequence;
+        let (pair, sent) = soak(config.clone(), seed, 0.25, 200);
+        assert_eq!(account(&pair, &sent, in_sequence), [0, 0]);
+        assert!(pair.ends[A].stats().piggybacked > 0);
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(48))]
+
+    #[test]
+    fn whatever_the_settings_every_sdu_is_accounted_for_once(
+        seed in 0_u64..1 << 40,
+        loss in 0.0..0.5,
+        window in proptest::sample::select(vec![1_u16, 8, 32, 128, 512]),
+        discard in 0..3,
+        limit in 2_u8..8,
+        tsp in proptest::option::of(10_u64..300),
+        epc in proptest::option::of(50_u64..300),
+        timer_discard in 50_u64..2_000,
+        flags in 0_u8..64,
+    ) {
+        let mut config = usual();
+        let flag = |bit: u8| flags >> bit & 1 == 1;
+        (config.sender.window, config.receiver.window) = (window, window);
+        let timer_mrw = ms(200);
+        config.sender.discard = match discard {
+            0 => Discard::ResetAfterMaxDat { max_dat: limit },
+            1 => Discard::MrwAfterMaxDat { max_dat: limit, timer_mrw, max_mrw: limit },
+            _ => Discard::Timer { timer_discard: ms(timer_discard), timer_mrw, max_mrw: limit },
+        };
+        // So that the error is never unrecoverable: that is another test.
+        config.sender.max_rst = 200;
+        config.sender.send_mrw = flag(0);
+        config.sender.poll.poll_sufi = flag(1);
+        config.receiver.timer_status_prohibit = tsp.map(ms);
+        config.receiver.timer_epc = epc.map(ms);
+        config.receiver.piggyback = flag(2);
+        config.receiver.missing_pdu_indicator = flag(3);
+        config.receiver.in_sequence = flag(4);
+        if flag(5) {
+            config.timers = TimersStart::WhenTransmitted { tti: TTI };
+        }
+        let (pair, sent) = soak(config, seed, loss, 60);
+        account(&pair, &sent, flag(4));
+        proptest::prop_assert_eq!(pair.ends[A].stats().erroneous_sns + pair.ends[B].stats().erroneous_sns, 0);
+        proptest::prop_assert_eq!(pair.ends[A].faults(), crate::rlc::reassembly::Faults::default());
+    }
+}

@@ -1,0 +1,269 @@
+//! §9.7.2: what triggers a report, what holds it back, and what it says.
+
+use super::*;
+
+fn reporting(change: impl FnOnce(&mut ReceiverConfig)) -> EntityConfig {
+    let mut config = quiet();
+    change(&mut config.receiver);
+    config
+}
+
+#[test]
+fn a_poll_is_answered() {
+    let mut pair = Pair::new(quiet()).with_a_deaf_sender();
+    pair.inject_data(B, 0, false);
+    pair.run_until(at(35));
+    assert_eq!(pair.statuses(B), []);
+    pair.inject_data(B, 1, true);
+    pair.run_until(at(100));
+    assert_eq!(pair.statuses(B), [(40, vec![ack(2)])]);
+}
+
+#[test]
+fn a_new_gap_is_reported_if_that_is_configured() {
+    for (configured, reports) in [(false, vec![]), (true, vec![(0, vec![1], 3)])] {
+        let mut pair =
+            Pair::new(reporting(|receiver| receiver.missing_pdu_indicator = configured)).with_a_deaf_sender();
+        pair.inject_data(B, 0, false);
+        pair.inject_data(B, 2, false);
+        pair.run_until(at(10));
+        pair.inject_data(B, 3, false);
+        pair.run_until(at(100));
+        assert_eq!(pair.reported(B), reports, "an old gap is no reason");
+    }
+}
+
+#[test]
+fn timer_status_periodic_reports_for_ever() {
+    let mut pair =
+        Pair::new(reporting(|receiver| receiver.timer_status_periodic = Some(ms(100)))).with_a_deaf_sender();
+    pair.inject_data(B, 0, false);
+    pair.inject_data(B, 2, false);
+    pair.run_until(at(350));
+    assert_eq!(pair.reports(B), [100, 200, 300]);
+}
+
+#[test]
+fn what_is_triggered_during_tsp_becomes_one_report_at_its_end_built_then() {
+    let mut pair =
+        Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)))).with_a_deaf_sender();
+    pair.run_until(at(5));
+    pair.inject_data(B, 0, true);
+    // Goes at 10 ms: prohibited until 110 ms.
+    for (time, sn) in [(20, 2), (40, 4), (60, 6)] {
+        pair.run_until(at(time));
+        pair.inject_data(B, sn, true);
+    }
+    pair.run_until(at(109));
+    assert_eq!(pair.statuses(B), [(10, vec![ack(1)])]);
+    pair.inject_data(B, 4, false);
+    pair.inject_data(B, 1, false);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.reported(B)[1..], [(110, vec![3, 5], 7)]);
+    pair.inject_data(B, 3, true);
+    pair.run_until(at(2_000));
+    assert_eq!(pair.reports(B)[2..], [1_000], "nothing is held back once the timer has expired");
+}
+
+#[test]
+fn in_the_ue_tsp_starts_at_the_end_of_the_tti() {
+    let mut config = reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)));
+    config.timers = TimersStart::WhenTransmitted { tti: TTI };
+    let mut pair = Pair::new(config).with_a_deaf_sender();
+    pair.inject_data(B, 0, true);
+    pair.run_until(at(1));
+    pair.inject_data(B, 1, true);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.reports(B), [0, 110]);
+}
+
+#[test]
+fn tsp_holds_back_neither_mrw_ack_nor_window() {
+    let mut pair =
+        Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(500)))).with_a_deaf_sender();
+    pair.inject_data(B, 0, true);
+    pair.run_until(at(15));
+    pair.inject_data(B, 2, true);
+    pair.inject_status(
+        B,
+        vec![Sufi::Mrw { sns: vec![Sn::new(2)], long_distance: false, nlength: 0 }, Sufi::NoMore],
+    );
+    pair.ends[B].advertise_window(64);
+    pair.run_until(at(400));
+    let others = vec![Sufi::MrwAck { n: 0, sn_ack: Sn::new(3) }, Sufi::Window { wsn: 64 }, Sufi::NoMore];
+    assert_eq!(pair.statuses(B), [(0, vec![ack(1)]), (20, others)]);
+    pair.run_until(at(600));
+    assert_eq!(pair.statuses(B)[2..], [(500, vec![Sufi::Window { wsn: 64 }, ack(3)])]);
+}
+
+#[test]
+fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
+    let mut config = reporting(|receiver| {
+        receiver.timer_status_prohibit = Some(ms(100));
+        receiver.window = 2047;
+    });
+    config.sender.window = 2047;
+    let mut pair = Pair::new(config).with_a_deaf_sender();
+    pair.blocks = 1;
+    // Without a pattern, so that no coding is short.
+    let mut rng = crate::rng::Stream::new(1, "gaps");
+    let mut missing = Vec::new();
+    for sn in 0..700 {
+        if rng.chance(0.5) || sn == 0 {
+            missing.push(sn);
+        } else {
+            pair.inject_data(B, sn, false);
+        }
+    }
+    pair.inject_data(B, 700, true);
+    pair.run_until(at(1));
+    pair.inject_data(B, 701, true);
+    pair.run_until(at(1_000));
+    let reports = pair.reports(B);
+    let parts = reports.len() / 2;
+    assert!(parts >= 3, "{reports:?}");
+    let last = (parts as u64 - 1) * 10;
+    assert_eq!(reports[parts - 1], last);
+    assert_eq!(reports[parts], last + 100, "one more report, from the last part of the first one on");
+    let mut asked = Vec::new();
+    for (_, sufis) in &pair.statuses(B)[..parts] {
+        let told = report::interpret(&Status(sufis.clone())).expect("it makes sense");
+        assert_eq!(told.lsn, Some(Sn::ZERO), "no part vouches for what another one names");
+        asked.extend(told.missing.iter().map(|sn| sn.get()));
+    }
+    asked.sort_unstable();
+    assert_eq!(asked, missing);
+}
+
+#[test]
+fn epc_reports_again_what_was_asked_for_and_has_not_come() {
+    let mut config = reporting(|receiver| receiver.timer_epc = Some(ms(100)));
+    config.incoming.blocks = 2;
+    let mut pair = Pair::new(config).with_a_deaf_sender();
+    for sn in [0, 2, 4, 6] {
+        pair.inject_data(B, sn, sn == 6);
+    }
+    pair.run_until(at(110));
+    // VR(EP) = 3: Timer_EPC and two TTIs of two blocks.
+    assert_eq!(pair.reports(B), [0]);
+    pair.inject_data(B, 1, false);
+    pair.inject_data(B, 3, false);
+    pair.run_until(at(125));
+    assert_eq!(pair.reported(B)[1..], [(120, vec![5], 7)]);
+    pair.inject_data(B, 5, false);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.reports(B), [0, 120], "all is there: no reason for another");
+}
+
+#[test]
+fn an_epc_report_waits_for_tsp() {
+    let mut pair = Pair::new(reporting(|receiver| {
+        receiver.timer_epc = Some(ms(100));
+        receiver.timer_status_prohibit = Some(ms(300));
+    }))
+    .with_a_deaf_sender();
+    pair.inject_data(B, 0, false);
+    pair.inject_data(B, 2, true);
+    pair.run_until(at(450));
+    assert_eq!(pair.reports(B), [0, 300]);
+}
+
+#[test]
+fn a_report_fits_into_the_padding_of_data_if_it_may() {
+    for (piggyback, alone) in [(true, 0), (false, 1)] {
+        let mut config = polling(PollConfig { last_pdu: true, ..PollConfig::NONE });
+        config.receiver.piggyback = piggyback;
+        let mut pair = Pair::new(config);
+        pair.send(A, 39);
+        pair.run_until(at(35));
+        pair.send(B, 10);
+        // The poll of A arrives, and the next TTI takes both.
+        pair.run_until(at(45));
+        assert_eq!(pair.statuses(B).len(), alone);
+        assert_eq!(pair.ends[B].stats().piggybacked as usize, 1 - alone);
+        // A second transmission has padding there: the report would be old.
+        pair.inject_status(B, vec![list(&[0]), ack(1)]);
+        pair.run_until(at(1_000));
+        assert_eq!(pair.arrived(A), [1]);
+        assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [0]);
+        let again = pair.from(B).filter_map(|seen| match &seen.pdu {
+            Pdu::Amd(amd) => Some(&amd.rest),
+            _ => None,
+        });
+        assert_eq!(again.last(), Some(&Rest::Padding));
+    }
+}
+
+#[test]
+fn a_report_without_padding_to_go_to_takes_a_block_before_the_data() {
+    let mut pair = Pair::new(reporting(|receiver| receiver.piggyback = true));
+    pair.inject_data(B, 0, true);
+    pair.send(B, 1_000);
+    pair.run_until(at(5));
+    let kinds: Vec<_> = pair.from(B).map(|seen| seen.kind == Kind::Status).collect();
+    assert_eq!(kinds, [true, false, false, false]);
+}
+
+#[test]
+fn a_poll_outside_the_receiving_window_is_answered_too() {
+    let mut pair = Pair::new(quiet()).with_a_deaf_sender();
+    pair.inject_data(B, 128, true);
+    pair.run_until(at(100));
+    assert_eq!(pair.statuses(B), [(0, vec![ack(0)])]);
+    assert_eq!(pair.ends[B].stats().outside_window, 1);
+    pair.inject_data(B, 127, true);
+    pair.run_until(at(200));
+    assert_eq!(pair.ends[B].stats().pdus_received, 1, "VR(MR) − 1 is inside");
+}
+
+#[test]
+fn a_poll_of_a_copy_is_answered() {
+    let mut pair = Pair::new(quiet()).with_a_deaf_sender();
+    pair.inject_data(B, 0, false);
+    pair.inject_data(B, 0, true);
+    pair.run_until(at(100));
+    assert_eq!(pair.statuses(B), [(0, vec![ack(1)])]);
+    assert_eq!((pair.ends[B].stats().duplicates, pair.arrived(B).len()), (1, 1));
+}
+
+#[test]
+fn an_lsn_that_was_never_sent_makes_a_reset() {
+    for (lsn, erroneous) in [(3, 0), (4, 1), (4095, 1)] {
+        let mut pair = Pair::new(quiet());
+        pair.send_pdus(A, 3);
+        pair.run_until(at(10));
+        pair.inject_status(A, vec![ack(lsn)]);
+        pair.run_until(at(500));
+        assert_eq!(pair.ends[A].stats().erroneous_sns, erroneous, "LSN {lsn}");
+        assert_eq!(pair.resets(A).len() as u64, erroneous);
+        assert_eq!(pair.reset_acks(B).len() as u64, erroneous);
+    }
+}
+
+#[test]
+fn a_nack_of_what_was_never_sent_makes_a_reset_and_nothing_else_of_that_status_counts() {
+    for (sn, erroneous) in [(2, 0), (3, 1), (4095, 1)] {
+        let mut pair = Pair::new(quiet());
+        pair.send_pdus(A, 3);
+        pair.run_until(at(10));
+        pair.inject_status(A, vec![list(&[0]), list(&[sn]), Sufi::NoMore]);
+        pair.run_until(at(500));
+        assert_eq!(pair.ends[A].stats().erroneous_sns, erroneous, "SN {sn}");
+        assert_eq!(pair.transmissions(A, 0), 2 - erroneous as usize);
+    }
+}
+
+#[test]
+fn a_status_that_contradicts_itself_or_cannot_be_read_is_ignored() {
+    let mut pair = Pair::new(quiet());
+    pair.send_pdus(A, 3);
+    pair.run_until(at(10));
+    pair.inject_status(A, vec![list(&[0]), Sufi::Bitmap { fsn: Sn::ZERO, bits: vec![0xff] }, ack(3)]);
+    // LIST of length 0, and control PDU type 5.
+    for octets in [[0x03, 0x00, 0x20, 0x03], [0x50, 0, 0, 0]] {
+        pair.ends[A].handle_pdu(at(10), &octets);
+    }
+    pair.run_until(at(500));
+    assert_eq!((pair.ends[A].stats().statuses_refused, pair.ends[A].stats().decode_errors), (1, 2));
+    assert_eq!((pair.data(A).len(), pair.resets(A).len()), (3, 0));
+}

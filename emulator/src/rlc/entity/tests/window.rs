@@ -1,0 +1,175 @@
+//! §9.4, §11.3.2: the transmission window, retransmission, and the deadlocks of bad settings.
+
+use super::*;
+
+fn windowed(window: u16, poll: PollConfig) -> EntityConfig {
+    let mut config = polling(poll);
+    config.sender.window = window;
+    config.receiver.window = window;
+    config
+}
+
+#[test]
+fn no_more_than_the_window_is_sent_but_vt_s_minus_1_polls_in_a_full_window() {
+    let poll = PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE };
+    let mut pair = Pair::new(windowed(8, poll)).losing(|seen| seen.from == B && seen.at < at(200));
+    pair.send_pdus(A, 12);
+    pair.run_until(at(199));
+    let mut sent: Vec<_> = (0..8).map(|sn| (u64::from(sn) / 4 * 10, sn, false)).collect();
+    sent.push((100, 7, true));
+    assert_eq!(pair.data(A), sent);
+    assert_eq!(pair.ends[A].stats().window_stalls, 1);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.arrived(B), (0..12).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_narrowed_window_excludes_retransmissions_except_vt_s_minus_1() {
+    let mut pair = Pair::new(windowed(8, PollConfig::NONE));
+    pair.send_pdus(A, 8);
+    pair.run_until(at(100));
+    pair.inject_status(A, vec![Sufi::Window { wsn: 2 }, list(&[1, 2, 5, 7]), ack(0)]);
+    pair.run_until(at(200));
+    assert_eq!(pair.data(A)[8..], [(100, 1, false), (100, 7, false)]);
+    pair.inject_status(A, vec![Sufi::Window { wsn: 0 }, Sufi::NoMore]);
+    pair.run_until(at(300));
+    assert_eq!(pair.data(A).len(), 10, "WSN = 0 is ignored");
+    pair.inject_status(A, vec![Sufi::Window { wsn: 4000 }, Sufi::NoMore]);
+    pair.run_until(at(400));
+    assert_eq!(pair.data(A)[10..], [(300, 2, false), (300, 5, false)]);
+    pair.send_pdus(A, 20);
+    pair.run_until(at(500));
+    assert_eq!(pair.data(A).len(), 12, "never more than Configured_Tx_Window_Size");
+}
+
+#[test]
+fn only_what_is_reported_missing_is_sent_again_in_the_order_of_its_numbers() {
+    let poll = PollConfig { last_pdu: true, last_retransmission: true, ..PollConfig::NONE };
+    let mut pair = Pair::new(windowed(128, poll)).losing(first_of(A, &[2, 5, 6]));
+    pair.send_pdus(A, 9);
+    pair.run_until(at(1_000));
+    assert_eq!(pair.data(A)[9..], [(100, 2, false), (100, 5, false), (100, 6, true)]);
+    assert_eq!(pair.arrived(B), (0..9).collect::<Vec<_>>());
+    assert_eq!(pair.ends[B].stats().duplicates, 0);
+}
+
+#[test]
+fn retransmissions_go_before_new_data() {
+    let mut pair = Pair::new(quiet());
+    pair.send_pdus(A, 3);
+    pair.run_until(at(10));
+    pair.inject_status(A, vec![list(&[0, 2]), ack(3)]);
+    pair.send_pdus(A, 3);
+    pair.run_until(at(30));
+    assert_eq!(pair.data(A)[3..].iter().map(|(_, sn, _)| *sn).collect::<Vec<_>>(), [0, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_nack_of_a_pdu_that_waits_for_its_retransmission_does_not_count_twice() {
+    let mut config = quiet();
+    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 3 };
+    let mut pair = Pair::new(config);
+    pair.send_pdus(A, 3);
+    pair.run_until(at(10));
+    for _ in 0..5 {
+        pair.inject_status(A, vec![list(&[1]), ack(3)]);
+    }
+    pair.run_until(at(50));
+    assert_eq!((pair.transmissions(A, 1), pair.resets(A).len()), (2, 0));
+}
+
+#[test]
+fn a_pdu_that_is_acknowledged_while_it_waits_is_not_sent_again() {
+    let mut pair = Pair::new(quiet());
+    pair.send_pdus(A, 3);
+    pair.run_until(at(10));
+    pair.inject_status(A, vec![list(&[1]), ack(3)]);
+    pair.inject_status(A, vec![ack(3)]);
+    pair.run_until(at(50));
+    assert_eq!(pair.data(A).len(), 3);
+}
+
+#[test]
+fn a_tsp_shorter_than_the_round_trip_makes_copies_and_the_option_prevents_them() {
+    let mut config = polling(PollConfig { poll_pdu: Some(1), ..PollConfig::NONE });
+    config.receiver.timer_status_prohibit = Some(ms(20));
+    for (ignore, copies) in [(None, 3), (Some(ms(70)), 0)] {
+        config.sender.ignore_nack_within = ignore;
+        let mut pair = Pair::new(config.clone()).losing(first_of(A, &[1]));
+        for _ in 0..30 {
+            pair.send_pdus(A, 1);
+            pair.run_for(ms(10));
+        }
+        pair.run_for(ms(500));
+        // Reports at 60, 80, 100 and 120 ms ask for SN 1; the copy that the first one asked for comes at 140 ms.
+        assert_eq!(pair.ends[B].stats().duplicates, copies);
+        assert_eq!(pair.arrived(B).len(), 30);
+    }
+}
+
+#[test]
+fn a_lost_tail_is_recovered_by_timer_poll_alone() {
+    let mut config = polling(PollConfig { last_pdu: true, ..PollConfig::NONE });
+    config.receiver.missing_pdu_indicator = true;
+    for (timer_poll, arrived) in [(None, 2), (Some(ms(200)), 4)] {
+        config.sender.poll.timer_poll = timer_poll;
+        let mut pair = Pair::new(config.clone()).losing(first_of(A, &[2, 3]));
+        pair.send_pdus(A, 4);
+        pair.run_until(at(10_000));
+        assert_eq!(pair.arrived(B).len(), arrived, "without it this configuration is a deadlock");
+    }
+}
+
+#[test]
+fn a_lost_status_is_recovered_by_timer_poll_alone() {
+    let mut config = windowed(4, PollConfig { last_pdu: true, poll_window: Some(99), ..PollConfig::NONE });
+    config.receiver.missing_pdu_indicator = true;
+    for (timer_poll, arrived) in [(None, 4), (Some(ms(200)), 8)] {
+        config.sender.poll.timer_poll = timer_poll;
+        let mut pair = Pair::new(config.clone()).losing(|seen| seen.from == B && seen.at < at(60));
+        pair.send_pdus(A, 8);
+        pair.run_until(at(10_000));
+        assert_eq!(pair.arrived(B).len(), arrived, "without it this configuration is a deadlock");
+    }
+}
+
+#[test]
+fn an_sdu_across_the_wrap_of_the_sequence_number_arrives() {
+    let mut config = windowed(
+        512,
+        PollConfig { last_pdu: true, last_retransmission: true, poll_window: Some(50), ..PollConfig::NONE },
+    );
+    config.sender.poll.timer_poll = Some(ms(200));
+    config.receiver.missing_pdu_indicator = true;
+    let mut pair = Pair::new(config).losing(first_of(A, &[4094, 4095, 0, 1]));
+    for _ in 0..340 {
+        pair.send(A, 1_500);
+        pair.run_for(ms(200));
+    }
+    pair.run_for(ms(2_000));
+    assert_eq!(pair.arrived(B).len(), 340);
+    assert!(pair.delivered[B].iter().zip(0_u64..).all(|(sdu, n)| *sdu == vec![n as u8; 1_500]));
+    // A PDU keeps its epoch when it is sent again in the next lap, so (epoch, SN) names it.
+    let mut first = std::collections::BTreeSet::new();
+    let mut again = 0;
+    for seen in pair.from(A) {
+        let Kind::Data { sn, transmission, .. } = &seen.kind else { continue };
+        let new = first.insert((seen.epoch, sn.get()));
+        assert_eq!(new, *transmission == 1, "epoch {}, SN {sn}", seen.epoch);
+        again += u32::from(!new);
+    }
+    assert!(again >= 14 && first.last().is_some_and(|(epoch, _)| *epoch == 3), "{again}");
+}
+
+#[test]
+fn out_of_sequence_delivery_hands_on_what_is_complete() {
+    for (in_sequence, arrived) in [(true, vec![0, 1, 2, 3]), (false, vec![0, 3, 1, 2])] {
+        let mut config = windowed(128, PollConfig { last_pdu: true, ..PollConfig::NONE });
+        config.receiver.in_sequence = in_sequence;
+        let mut pair = Pair::new(config).losing(first_of(A, &[1]));
+        pair.send_pdus(A, 4);
+        pair.run_until(at(1_000));
+        // Whether SDU 2 begins with PDU 2, only PDU 1 can tell.
+        assert_eq!(pair.arrived(B), arrived);
+    }
+}

@@ -1,0 +1,144 @@
+//! When the sender gives up on SDUs: MaxDAT, Timer_Discard and RESET (§9.7.3, §11.4.3, §11.6.2).
+
+use super::{Activity, End, Fate, Sdu, Sent, State, Stats, Target, Transmitter, widest};
+use crate::rlc::config::Discard;
+use crate::rlc::entity::reset::ResetCause;
+use crate::rlc::entity::{Outcome, discard};
+use crate::time::Instant;
+
+impl Transmitter {
+    /// VT(DAT) has become MaxDAT.
+    pub(super) fn exhausted(&mut self, sn: u64, stats: &mut Stats) -> Result<(), ResetCause> {
+        if let Discard::ResetAfterMaxDat { .. } = self.config.discard {
+            return Err(ResetCause::MaxDat);
+        }
+        // Every SDU that has segments in VT(A) ≤ SN ≤ this.
+        let begun = |sdu: &Sdu| sdu.begun_in.is_some_and(|begun_in| begun_in <= sn);
+        let count = self.sdus.iter().take_while(|sdu| begun(sdu) || sdu.fate == Fate::Dropped).count();
+        if count > self.settled {
+            self.give_up(count, stats);
+        }
+        self.discarding.start_next(self.vt_a, self.config.window);
+        Ok(())
+    }
+
+    /// Gives up the first `count` SDUs, which have begun; an MRW has to tell the peer (§11.6.2).
+    fn give_up(&mut self, count: usize, stats: &mut Stats) {
+        let last = self.first_sdu + count as u64 - 1;
+        if self.sdus[count - 1].end.is_none() {
+            // It goes no further. The PDU that would have said so is never transmitted: thus the peer cannot take
+            // what follows for its end before the MRW has arrived, and SN_MRW_LENGTH > VT(S).
+            self.segmenter.discard_through(last);
+            let said_in = self.vt_s;
+            self.pdus.push_back(Sent {
+                octets: Box::default(),
+                state: State::Discarded,
+                vt_dat: 0,
+                last_sent: Instant::ZERO,
+                carries: None,
+            });
+            self.vt_s += 1;
+            let target = Target { sn: self.vt_s, nlength: 0 };
+            self.sdus[count - 1].end = Some(End { said_in, target, sdu: last });
+        }
+        let mut ends = Vec::new();
+        for sdu in self.sdus.range_mut(self.settled..count).filter(|sdu| sdu.fate == Fate::Kept) {
+            sdu.fate = Fate::GivenUp;
+            stats.sdus_discarded += 1;
+            ends.extend(sdu.end);
+        }
+        self.settled = count;
+        let target = ends.last().map_or(self.vt_a, |end| end.target.sn);
+        for sn in self.vt_a..target {
+            let pdu = self.sent(sn);
+            if pdu.state == State::Unacknowledged {
+                pdu.state = State::Discarded;
+                self.unacknowledged -= 1;
+                self.scheduled.remove(&sn);
+            }
+        }
+        stats.discards += 1;
+        self.discarding.discard(ends.into_iter());
+    }
+
+    /// RESET_PENDING: no timer of data transfer runs.
+    pub(in crate::rlc::entity) fn suspend(&mut self) {
+        self.polling.reset();
+        self.discarding.reset();
+    }
+
+    /// Every SDU of which anything was transmitted is gone; the others wait for their turn (§11.4.3).
+    pub(in crate::rlc::entity) fn reset(&mut self, stats: &mut Stats) {
+        self.segmenter.reset();
+        while self.sdus.front().is_some_and(|sdu| sdu.begun_in.is_some() || sdu.fate == Fate::Dropped) {
+            stats.sdus_reset += u64::from(self.sdus[0].fate == Fate::Kept);
+            self.free(Outcome::Reset);
+        }
+        self.pdus.clear();
+        self.scheduled.clear();
+        self.unacknowledged = 0;
+        (self.vt_s, self.vt_a) = (0, 0);
+        self.vt_ws = widest(&self.config);
+        self.stalled = false;
+        self.suspend();
+    }
+
+    /// When the first SDU that is not given up has been here too long.
+    fn timer_discard(&self) -> Option<Instant> {
+        let Discard::Timer { timer_discard, .. } = self.config.discard else { return None };
+        self.sdus.get(self.settled).map(|sdu| sdu.submitted + timer_discard)
+    }
+
+    pub(in crate::rlc::entity) fn next_deadline(&self, activity: Activity) -> Option<Instant> {
+        let discard = match activity {
+            Activity::DataTransfer => self.timer_discard(),
+            // All that has begun goes with the RESET, and the rest is looked at after it.
+            Activity::ResetPending => None,
+        };
+        [self.polling.next_deadline(), self.discarding.next_deadline(), discard].into_iter().flatten().min()
+    }
+
+    pub(in crate::rlc::entity) fn handle_deadline(
+        &mut self,
+        now: Instant,
+        activity: Activity,
+        stats: &mut Stats,
+    ) -> Result<(), ResetCause> {
+        while activity == Activity::DataTransfer && self.timer_discard().is_some_and(|at| at <= now) {
+            self.expire(stats);
+        }
+        self.discarding.start_next(self.vt_a, self.config.window);
+        let anything = self.unacknowledged > 0 || self.segmenter.has_next();
+        if self.polling.handle_deadline(now, anything) {
+            stats.timer_poll_expiries += 1;
+        }
+        if !anything || activity == Activity::ResetPending {
+            self.polling.forget();
+        }
+        match self.discarding.handle_deadline(now) {
+            Some(discard::Expiry::GiveUp) => Err(ResetCause::MaxMrw),
+            Some(discard::Expiry::Repeat) | None => Ok(()),
+        }
+    }
+
+    /// Timer_Discard of the first SDU that is not given up.
+    fn expire(&mut self, stats: &mut Stats) {
+        let index = self.settled;
+        if self.sdus[index].begun_in.is_some() {
+            self.give_up(index + 1, stats);
+            return;
+        }
+        let sdu = &mut self.sdus[index];
+        sdu.fate = Fate::Dropped;
+        self.unbegun -= 1;
+        self.unbegun_octets -= sdu.octets;
+        self.outcomes.push_back((sdu.id, Outcome::Discarded));
+        stats.sdus_discarded += 1;
+        self.settled += 1;
+        self.segmenter.remove_unsent(self.first_sdu + index as u64);
+        // Nothing is open before it: then it needs no place.
+        if index == 0 {
+            self.free(Outcome::Discarded);
+        }
+    }
+}

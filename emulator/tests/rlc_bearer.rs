@@ -1,0 +1,611 @@
+//! The RLC bearer as a stage: its rate, its delay, its losses, and what becomes of every packet.
+
+use std::collections::BTreeMap;
+
+use airlink::machine::{Machine, catch_up, drain};
+use airlink::packet::Direction;
+use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::rlc::bearer::Bearer;
+use airlink::rlc::config::{
+    BlockErrors, ChannelConfig, Counts, DirectionConfig, Discard, FormatConfig, PollConfig, ReceiverConfig,
+    RlcConfig, SenderConfig,
+};
+use airlink::stage::{Event, RadioPdu, Recording, Why};
+use airlink::stages::StageConfig;
+use airlink::stages::queue::QueueConfig;
+use airlink::time::{Duration, Instant};
+use airlink::units::{Probability, Size};
+use proptest::prelude::*;
+
+/// A path of one bearer, and what has come out of it.
+struct Run {
+    path: Path,
+    left: Vec<(Instant, Direction, Vec<u8>)>,
+}
+
+impl Run {
+    fn new(config: &RlcConfig, seed: u64) -> Self {
+        Self::recording(config, seed, Recording::Off, false)
+    }
+
+    fn recording(config: &RlcConfig, seed: u64, recording: Recording, radio: bool) -> Self {
+        let stage = Box::new(Bearer::new(config, seed, "radio").unwrap());
+        let path = Path::new(vec![Named { name: "radio".to_owned(), stage }], recording, radio);
+        Self { path, left: Vec::new() }
+    }
+
+    fn until(&mut self, now: Instant) {
+        let Self { path, left } = self;
+        catch_up(path, now, |at, port, bytes| left.push((at, direction(port), bytes)));
+    }
+
+    fn send(&mut self, now: Instant, direction: Direction, bytes: Vec<u8>) {
+        self.until(now);
+        let port = if direction == Direction::Down { FIXED } else { MOBILE };
+        self.path.handle_packet(now, port, bytes);
+        let Self { path, left } = self;
+        drain(path, now, |at, port, bytes| left.push((at, self::direction(port), bytes)));
+    }
+
+    /// As `until`, with a look at every deadline.
+    fn step_through(&mut self, end: Instant) {
+        while let Some(deadline) = self.path.next_deadline().filter(|deadline| *deadline <= end) {
+            self.until(deadline);
+            self.check_conservation();
+        }
+    }
+
+    /// `Σ entered = Σ left + Σ dropped + held`.
+    fn check_conservation(&self) {
+        let totals = self.path.totals();
+        let (mut entered, mut settled) = (0, 0);
+        for (_, totals) in totals.iter() {
+            entered += totals.entered;
+            settled += totals.left + totals.dropped.iter().sum::<u64>();
+        }
+        assert_eq!(entered, settled + self.path.held() as u64, "{totals:?}");
+    }
+
+    fn counter(&self, direction: Direction, pointer: &str) -> u64 {
+        let stats = self.path.stats();
+        let value = stats.pointer(&format!("/radio/{direction}/{pointer}"));
+        value.and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{pointer} in {stats:#}"))
+    }
+}
+
+/// Of a packet that leaves by this port.
+fn direction(port: airlink::machine::Port) -> Direction {
+    if port == MOBILE { Direction::Down } else { Direction::Up }
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+fn bler(p: f64) -> BlockErrors {
+    BlockErrors::Independent { bler: Probability::new(p) }
+}
+
+/// The n-th packet, which tells its number and is filled by it.
+fn numbered(n: u32, octets: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = n.to_be_bytes().into_iter().collect();
+    let mut state = n.wrapping_mul(2_654_435_761).wrapping_add(octets as u32);
+    bytes.resize_with(octets.max(4), || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    bytes
+}
+
+fn number_of(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(*bytes.first_chunk().expect("four octets at least"))
+}
+
+/// A downlink that is never idle and never stalls. Its TSP of 150 ms is more than the round trip below IP: from the
+/// end of the TTI of a report, when TSP starts, 40 ms to the network, at most 10 ms until a TTI begins there, a few
+/// TTIs for the 20 PDUs that were asked for, 40 ms back. So no report asks for what is already under way, and every
+/// undamaged block brings something new. The window of 2047 PDUs is 1.7 s, room for eight reports: that a PDU needs
+/// so many copies happens once in 10^8.
+fn saturated(p: f64) -> RlcConfig {
+    let mut config = RlcConfig::wcdma_384();
+    config.down.sender.window = 2047;
+    config.down.receiver.window = 2047;
+    config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
+    config.down.channel.errors = bler(p);
+    config.up.channel.errors = bler(p);
+    config
+}
+
+/// Packets of 1500 octets for so many seconds of 384 kbit/s, and a second to spare.
+fn fill(run: &mut Run, seconds: u64) {
+    for n in 0..(seconds as u32 + 1) * 32 {
+        run.send(Instant::ZERO, Direction::Down, numbered(n, 1500));
+    }
+}
+
+#[test]
+fn a_saturated_downlink_carries_what_the_block_errors_leave_of_384_kbit_per_second() {
+    const SECONDS: u64 = 200;
+    for p in [0.0, 0.01, 0.05, 0.1] {
+        let mut run = Run::new(&saturated(p), 7);
+        fill(&mut run, SECONDS);
+        run.until(Instant::from_secs(SECONDS));
+
+        // 12 blocks of 40 octets per 10 ms; each packet costs one more octet, its length indicator. The first
+        // blocks arrive after 50 ms.
+        let blocks = 1200.0 * (SECONDS as f64 - 0.050);
+        let expected = blocks * 40.0 * 1500.0 / 1501.0 * (1.0 - p);
+        let delivered = run.path.totals().down.left_bytes as f64;
+        let ratio = delivered / expected;
+        assert!((ratio - 1.0).abs() < 0.01, "BLER {p}: {ratio} of what was expected");
+
+        let stat = |name| run.counter(Direction::Down, name);
+        assert_eq!(stat("blocks"), SECONDS * 1200 + 12, "BLER {p}: a TTI was not full");
+        assert_eq!(stat("sender/resets"), 0);
+        assert_eq!(stat("foreign"), 0);
+        // Not fitted: what the window holds back at the end is all that is missing.
+        let arrived = (stat("blocks") - stat("blocks_lost")) as f64;
+        let copies = stat("receiver/duplicates") as f64;
+        assert!(copies <= arrived * 0.001, "BLER {p}: {copies} copies of {arrived} were not needed");
+        // Binomial, 99.9 %.
+        let (n, lost) = (stat("blocks") as f64, stat("blocks_lost") as f64);
+        assert!((lost - n * p).abs() <= 3.29 * (n * p * (1.0 - p)).sqrt(), "BLER {p}: {lost} of {n}");
+        run.check_conservation();
+    }
+}
+
+#[test]
+fn what_leaves_is_what_went_in_and_in_its_order() {
+    let mut config = saturated(0.1);
+    config.up.channel.errors = BlockErrors::PerTti { bler: Probability::new(0.1) };
+    let mut run = Run::new(&config, 3);
+    let mut sent = [Vec::new(), Vec::new()];
+    for n in 0..3000 {
+        let octets = [20, 38, 39, 40, 41, 80, 120, 576, 1499, 1500][n as usize % 10];
+        let direction = if n % 3 == 0 { Direction::Up } else { Direction::Down };
+        let packet = numbered(n, octets);
+        run.send(at(u64::from(n) * 20), direction, packet.clone());
+        sent[direction as usize].push(packet);
+    }
+    run.until(at(90_000));
+    assert_eq!(run.path.held(), 0);
+    for direction in Direction::BOTH {
+        let left: Vec<_> =
+            run.left.iter().filter(|left| left.1 == direction).map(|left| left.2.clone()).collect();
+        assert!(left == sent[direction as usize], "{direction}");
+    }
+}
+
+/// How long a packet of so many octets needs that comes `after` ms after the beginning of a TTI and finds the
+/// bearer idle.
+fn expected_delay(octets: u64, after: u64, channel: &ChannelConfig) -> Duration {
+    let tti = channel.tti.as_millis();
+    // An octet more for the length indicator. (Just filled: it comes with the next PDU.)
+    let mut pdus = (octets + 1).div_ceil(40);
+    let mut ttis = 0;
+    while pdus > 0 {
+        pdus -= match channel.counts {
+            Counts::Any => pdus.min(channel.largest().into()),
+            Counts::Listed => {
+                channel.blocks.iter().map(|count| u64::from(*count)).filter(|n| *n <= pdus).max().unwrap()
+            }
+        };
+        ttis += 1;
+    }
+    let wait = (tti - (after + tti - channel.phase.as_millis() % tti) % tti) % tti;
+    ms(wait + ttis * tti) + channel.delay
+}
+
+#[test]
+fn a_packet_alone_needs_exactly_its_ttis_and_the_delay() {
+    for counts in [Counts::Listed, Counts::Any] {
+        for phase in [0, 3] {
+            let mut config = RlcConfig::wcdma_384();
+            for channel in [&mut config.down.channel, &mut config.up.channel] {
+                channel.counts = counts;
+                channel.phase = ms(phase);
+                channel.delay = ms(33);
+            }
+            let mut run = Run::new(&config, 1);
+            let mut now = 20;
+            for octets in [4, 20, 38, 39, 40, 41, 79, 80, 440, 479, 480, 576, 1499, 1500, 9000, 65_535] {
+                for after in [0, 1, 3, 9, 13, 19] {
+                    for direction in Direction::BOTH {
+                        let packet = numbered(7, octets);
+                        let start = at(now + after);
+                        run.send(start, direction, packet.clone());
+                        // STATUS PDUs and Timer_Poll have come to rest by then.
+                        now += 30_000;
+                        run.until(at(now));
+                        let channel = match direction {
+                            Direction::Down => &config.down.channel,
+                            Direction::Up => &config.up.channel,
+                        };
+                        let expected = start + expected_delay(octets as u64, after, channel);
+                        let what = format!("{octets} octets {direction}, {after} ms, {counts:?}, {phase} ms");
+                        assert_eq!(run.left.len(), 1, "{what}");
+                        assert_eq!(run.left.pop().unwrap(), (expected, direction, packet), "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_idle_bearer_asks_for_no_deadline() {
+    let mut run = Run::new(&RlcConfig::wcdma_384(), 1);
+    assert_eq!(run.path.next_deadline(), None);
+    run.send(at(5), Direction::Down, numbered(0, 1500));
+    assert_eq!(run.path.next_deadline(), Some(at(10)));
+    run.until(Instant::from_secs(5));
+    assert_eq!(run.left.len(), 1);
+    assert_eq!(run.path.next_deadline(), None);
+    // One STATUS PDU has answered the poll.
+    assert_eq!(run.counter(Direction::Up, "blocks"), 1);
+}
+
+#[test]
+fn a_lost_block_is_sent_again_after_a_report() {
+    let mut config = RlcConfig::wcdma_384();
+    config.down.channel.errors = BlockErrors::Listed { lost: vec![2] };
+    let mut run = Run::recording(&config, 1, Recording::Off, true);
+    run.send(Instant::ZERO, Direction::Down, numbered(0, 400));
+    run.until(Instant::from_secs(2));
+    // 11 PDUs: 8 in the TTI at 0 ms, 2 at 10 ms and 1 at 20 ms. The first 8 arrive at 50 ms, the third missing:
+    // a report leaves by the uplink TTI at 60 ms and arrives at 120 ms. The copy goes at once and arrives at 170 ms.
+    assert_eq!(run.left, [(at(170), Direction::Down, numbered(0, 400))]);
+    let pdus = run.path.take_pdus();
+    let again: Vec<_> = pdus.iter().filter(|pdu| pdu.transmission == 2).collect();
+    assert_eq!(again.len(), 1);
+    assert_eq!((again[0].at, again[0].direction, again[0].lost), (at(120), Direction::Down, false));
+    assert_eq!(again[0].bytes[..2], [0x80, 2 << 3 | 1 << 2], "SN 2, and the poll of the last retransmission");
+    assert_eq!(pdus.iter().filter(|pdu| pdu.lost).count(), 1);
+}
+
+#[test]
+fn the_radio_pdus_tell_the_epoch_of_their_sequence_numbers() {
+    let mut config = saturated(0.0);
+    config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 4 };
+    config.down.channel.errors = bler(0.1);
+    let mut run = Run::recording(&config, 5, Recording::Off, true);
+    fill(&mut run, 60);
+    run.until(Instant::from_secs(60));
+    assert!(run.counter(Direction::Down, "sender/resets") > 0);
+    let mut seen = BTreeMap::new();
+    let mut last = 0;
+    for pdu in run.path.take_pdus() {
+        if pdu.direction != Direction::Down || pdu.bytes[0] & 0x80 == 0 {
+            continue;
+        }
+        let sn = u16::from_be_bytes([pdu.bytes[0], pdu.bytes[1]]) >> 3 & 0xfff;
+        // Without the P bit.
+        let content = (pdu.bytes[1] & !4, pdu.bytes[2..].to_vec());
+        let (first, times) = seen.entry((pdu.epoch, sn)).or_insert_with(|| (content.clone(), 0));
+        *times += 1;
+        assert_eq!(*first, content, "epoch {} SN {sn} is two different PDUs", pdu.epoch);
+        assert_eq!(pdu.transmission, *times, "epoch {} SN {sn}", pdu.epoch);
+        assert!(*times <= 3, "MaxDAT = 4 allows three transmissions");
+        last = last.max(pdu.epoch);
+    }
+    assert!(last >> 12 > 20, "a RESET is a new epoch: {last:#x}");
+    run.check_conservation();
+}
+
+fn busy_both_ways(seed: u64) -> Vec<RadioPdu> {
+    let mut config = RlcConfig::wcdma_384();
+    config.down.channel.errors = bler(0.1);
+    config.up.channel.errors = bler(0.05);
+    let mut run = Run::recording(&config, seed, Recording::Off, true);
+    for n in 0..2000 {
+        let direction = if n % 4 == 0 { Direction::Up } else { Direction::Down };
+        run.send(at(u64::from(n) * 17), direction, numbered(n, 40 + n as usize * 37 % 900));
+    }
+    run.until(at(60_000));
+    run.path.take_pdus()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_radio_pdus_and_another_seed_others() {
+    let pdus = busy_both_ways(11);
+    assert!(pdus.len() > 10_000);
+    assert!(pdus == busy_both_ways(11));
+    assert!(pdus != busy_both_ways(12));
+}
+
+#[test]
+fn a_full_queue_drops_what_comes_and_nothing_that_has_begun() {
+    let mut config = RlcConfig::wcdma_384();
+    config.down.queue = QueueConfig { packets: Some(3), bytes: None };
+    let mut run = Run::new(&config, 1);
+    for n in 0..10 {
+        run.send(at(1), Direction::Down, numbered(n, 1500));
+    }
+    run.until(at(10));
+    // The first has begun: there is room for one more.
+    run.send(at(11), Direction::Down, numbered(10, 1500));
+    run.send(at(11), Direction::Down, numbered(11, 1500));
+    run.until(at(2000));
+    let left: Vec<_> = run.left.iter().map(|(_, _, bytes)| number_of(bytes)).collect();
+    assert_eq!(left, [0, 1, 2, 10]);
+    assert_eq!(run.path.totals().down.dropped_for(Why::QueueFull), 8);
+    assert_eq!(run.path.held(), 0);
+}
+
+#[test]
+fn what_is_no_ip_packet_passes_and_what_is_no_sdu_is_refused() {
+    let mut run = Run::new(&RlcConfig::wcdma_384(), 1);
+    let odd: [&[u8]; 5] = [&[0], &[0xff; 3], b"not IP", &[0x45; 19], &[0; 65_535]];
+    for bytes in odd {
+        run.send(at(0), Direction::Down, bytes.to_vec());
+    }
+    run.send(at(0), Direction::Down, Vec::new());
+    run.send(at(0), Direction::Up, vec![0; 65_536]);
+    run.until(at(5000));
+    assert_eq!(run.left.iter().map(|left| left.2.as_slice()).collect::<Vec<_>>(), odd);
+    assert_eq!(run.path.totals().down.dropped_for(Why::Malformed), 1);
+    assert_eq!(run.path.totals().up.dropped_for(Why::TooLong), 1);
+    run.check_conservation();
+}
+
+#[test]
+fn settings_change_under_way_and_others_are_refused() {
+    let config = RlcConfig::wcdma_384();
+    let mut run = Run::new(&config, 1);
+    let set = |run: &mut Run, now, change: &dyn Fn(&mut RlcConfig)| {
+        let mut changed = config.clone();
+        change(&mut changed);
+        run.until(now);
+        run.path.reconfigure(now, 0, &StageConfig::Rlc(Box::new(changed))).map_err(|error| error.to_string())
+    };
+    for (name, change) in [
+        (
+            "down.format.pdu",
+            &(|config: &mut RlcConfig| config.down.format.pdu = "82B".parse().unwrap())
+                as &dyn Fn(&mut RlcConfig),
+        ),
+        ("up.sender.window", &|config| config.up.sender.window = 256),
+        ("down.receiver.window", &|config| config.down.receiver.window = 256),
+        ("down.channel.tti", &|config| config.down.channel.tti = ms(20)),
+        ("down.channel.blocks", &|config| config.down.channel.blocks.clear()),
+    ] {
+        let error = set(&mut run, at(0), change).unwrap_err();
+        assert!(error.contains(name), "{error}");
+    }
+    // A longer delay holds for the next TTI.
+    run.send(at(0), Direction::Down, numbered(0, 30));
+    set(&mut run, at(5), &|config| config.down.channel.delay = ms(90)).unwrap();
+    run.send(at(10), Direction::Down, numbered(1, 30));
+    // And so do block errors.
+    set(&mut run, at(15), &|config| config.down.channel.errors = bler(1.0)).unwrap();
+    run.send(at(20), Direction::Down, numbered(2, 30));
+    run.until(at(150));
+    let left: Vec<_> = run.left.iter().map(|left| (left.0, number_of(&left.2))).collect();
+    assert_eq!(left, [(at(50), 0), (at(110), 1)]);
+    assert!(run.counter(Direction::Down, "blocks_lost") > 0);
+    set(&mut run, at(150), &|_| {}).unwrap();
+    run.until(at(3000));
+    assert_eq!(run.left.len(), 3);
+}
+
+/// Goodput in kbit/s of a saturated downlink at 10 % block errors.
+fn goodput_with_tsp(tsp: Option<Duration>) -> f64 {
+    const SECONDS: u64 = 60;
+    let mut config = RlcConfig::wcdma_384();
+    config.down.sender.window = 1024;
+    config.down.receiver.window = 1024;
+    config.down.receiver.timer_status_prohibit = tsp;
+    config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
+    config.down.channel.errors = bler(0.1);
+    config.up.channel.errors = bler(0.1);
+    let mut run = Run::new(&config, 1);
+    fill(&mut run, SECONDS);
+    run.until(Instant::from_secs(SECONDS));
+    run.path.totals().down.left_bytes as f64 * 8.0 / 1e3 / SECONDS as f64
+}
+
+/// "When TSP is small, many STATUS PDUs are generated … multiple retransmissions of the same PDU decrease the
+/// effective link bandwidth, vice versa" (Inamura, Miyake, Okada, §2.2, Fig. 2).
+#[test]
+fn throughput_has_an_inner_optimum_over_timer_status_prohibit() {
+    let goodput: Vec<_> = [10, 20, 40, 60, 80, 100, 120, 150, 200, 300, 400, 500, 800]
+        .into_iter()
+        .map(|tsp| (tsp, goodput_with_tsp(Some(ms(tsp)))))
+        .collect();
+    for (tsp, rate) in &goodput {
+        println!("TSP {tsp:3} ms: {rate:5.1} kbit/s");
+    }
+    let best = goodput.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    let (first, last) = (goodput.first().unwrap(), goodput.last().unwrap());
+    assert!(best.1 > 1.1 * first.1, "too many reports cost nothing: {goodput:?}");
+    assert!(best.1 > 1.1 * last.1, "too few reports cost nothing: {goodput:?}");
+}
+
+/// MaxRST: a dead uplink answers no RESET. RRC would re-establish the bearer, and so does the stage.
+#[test]
+fn a_bearer_that_failed_is_established_anew() {
+    let mut config = RlcConfig::wcdma_384();
+    config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 3 };
+    config.down.sender.max_rst = 3;
+    config.down.channel.errors = bler(1.0);
+    let mut run = Run::new(&config, 1);
+    run.send(at(0), Direction::Down, numbered(0, 100));
+    // First transmission, one more for Timer_Poll, at its next expiry a RESET, another one: 200 + 200 + 2 · 500 ms.
+    run.until(at(1350));
+    assert_eq!(run.path.held(), 1);
+    run.send(at(1350), Direction::Down, numbered(1, 100));
+    run.until(at(1450));
+    assert_eq!(run.path.totals().down.dropped_for(Why::RlcReset), 1);
+    assert_eq!(run.path.stats()["radio"]["reestablished"], 1);
+    config.down.channel.errors = bler(0.0);
+    run.path.reconfigure(at(1450), 0, &StageConfig::Rlc(Box::new(config))).unwrap();
+    run.until(at(3000));
+    // The packet that had not begun was begun after that, and was lost once.
+    assert_eq!(run.left.len(), 1);
+    assert_eq!(run.left[0].2, numbered(1, 100));
+    run.check_conservation();
+}
+
+#[derive(Clone, Debug)]
+struct Load {
+    gap_micros: u64,
+    direction: Direction,
+    octets: usize,
+}
+
+fn loads() -> impl Strategy<Value = Vec<Load>> {
+    let octets = prop_oneof![4_usize..60, Just(40), Just(80), 60_usize..1501, Just(9000)];
+    let load = (0_u64..60_000, any::<bool>(), octets).prop_map(|(gap_micros, up, octets)| Load {
+        gap_micros,
+        direction: if up { Direction::Up } else { Direction::Down },
+        octets,
+    });
+    prop::collection::vec(load, 1..120)
+}
+
+fn errors() -> impl Strategy<Value = BlockErrors> {
+    let p = || (0.0..0.5).prop_map(Probability::new);
+    prop_oneof![
+        p().prop_map(|bler| BlockErrors::Independent { bler }),
+        p().prop_map(|bler| BlockErrors::PerTti { bler }),
+        (p(), p(), p(), p()).prop_map(|(good, bad, good_to_bad, bad_to_good)| BlockErrors::GilbertElliott {
+            good,
+            bad,
+            good_to_bad,
+            bad_to_good,
+        }),
+    ]
+}
+
+fn senders() -> impl Strategy<Value = SenderConfig> {
+    let discard = prop_oneof![
+        (1_u8..8).prop_map(|max_dat| Discard::ResetAfterMaxDat { max_dat }),
+        (1_u8..8, 1_u8..5).prop_map(|(max_dat, max_mrw)| {
+            Discard::MrwAfterMaxDat { max_dat, timer_mrw: ms(100), max_mrw }
+        }),
+        (50_u64..800, 1_u8..5).prop_map(|(time, max_mrw)| {
+            Discard::Timer { timer_discard: ms(time), timer_mrw: ms(100), max_mrw }
+        }),
+    ];
+    let window = prop::sample::select(vec![1, 8, 32, 128, 512, 2047]);
+    let max_rst = prop::sample::select(vec![32]);
+    (discard, window, max_rst, polls(), any::<bool>()).prop_map(
+        |(discard, window, max_rst, poll, send_mrw)| SenderConfig {
+            window,
+            discard,
+            max_rst,
+            timer_rst: ms(300),
+            poll,
+            send_mrw,
+            ignore_nack_within: None,
+        },
+    )
+}
+
+/// Every choice of them, but for Timer_Poll and Poll_Window: without these a lost poll can be the last, and a full
+/// window waits for ever. (They are meant to.)
+fn polls() -> impl Strategy<Value = PollConfig> {
+    let time = || prop::option::of((50_u64..400).prop_map(ms));
+    let (flags, timers) = (any::<(bool, bool, bool)>(), (50_u64..400, time(), time()));
+    let counts = (prop::option::of(1_u16..200), prop::option::of(1_u16..20), 1_u8..101);
+    (flags, timers, counts).prop_map(|(flags, timers, counts)| PollConfig {
+        last_pdu: true,
+        last_retransmission: flags.1,
+        timer_poll: Some(ms(timers.0)),
+        timer_poll_periodic: timers.1.filter(|_| flags.0),
+        timer_poll_prohibit: timers.2,
+        poll_pdu: counts.0,
+        poll_sdu: counts.1,
+        poll_window: Some(counts.2),
+        poll_sufi: flags.2,
+    })
+}
+
+fn receivers() -> impl Strategy<Value = ReceiverConfig> {
+    let tsp = prop::option::of((10_u64..400).prop_map(ms));
+    let epc = prop::option::of((50_u64..400).prop_map(ms));
+    (tsp, epc, any::<(bool, bool, bool)>()).prop_map(|(tsp, epc, flags)| ReceiverConfig {
+        timer_status_prohibit: tsp,
+        timer_epc: epc,
+        missing_pdu_indicator: flags.0,
+        in_sequence: flags.1,
+        piggyback: flags.2,
+        ..ReceiverConfig::default()
+    })
+}
+
+fn formats() -> impl Strategy<Value = FormatConfig> {
+    let sizes = prop::sample::select(vec![16_u64, 17, 42, 82, 126, 127, 300]);
+    (sizes, any::<bool>())
+        .prop_map(|(octets, he_special)| FormatConfig { pdu: Size::bytes(octets), he_special })
+}
+
+fn directions() -> impl Strategy<Value = DirectionConfig> {
+    let queue = QueueConfig { packets: Some(20), bytes: None };
+    (senders(), receivers(), formats(), errors()).prop_map(move |(sender, receiver, format, errors)| {
+        let receiver = ReceiverConfig { window: sender.window, ..receiver };
+        let channel = ChannelConfig { errors, ..ChannelConfig::downlink_384() };
+        DirectionConfig { sender, receiver, format, channel, queue }
+    })
+}
+
+/// What is asked of every run, whatever happens in it.
+fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseError> {
+    let mut run = Run::recording(config, seed, Recording::Events, false);
+    let mut sent = Vec::new();
+    let mut now = Instant::ZERO;
+    for (n, load) in loads.iter().enumerate() {
+        now += Duration::from_micros(load.gap_micros);
+        run.step_through(now);
+        let packet = numbered(n as u32, load.octets);
+        sent.push(packet.clone());
+        run.send(now, load.direction, packet);
+        run.check_conservation();
+    }
+    run.step_through(now + Duration::from_secs(7200));
+    for direction in Direction::BOTH {
+        prop_assert_eq!(run.counter(direction, "foreign"), 0, "{} {:#}", direction, run.path.stats());
+        let left: Vec<_> = run.left.iter().filter(|left| left.1 == direction).collect();
+        for (_, _, bytes) in &left {
+            prop_assert_eq!(bytes, &sent[number_of(bytes) as usize]);
+        }
+        let side = if direction == Direction::Down { &config.down } else { &config.up };
+        let in_order = left.is_sorted_by(|a, b| number_of(&a.2) < number_of(&b.2));
+        prop_assert!(in_order || !side.receiver.in_sequence, "{} disordered", direction);
+    }
+    // Each packet has one end.
+    let mut ends = BTreeMap::new();
+    for record in run.path.take_records() {
+        if matches!(record.event, Event::Left | Event::Dropped { .. }) {
+            *ends.entry(record.packet).or_insert(0) += 1;
+        }
+    }
+    prop_assert!(ends.values().all(|times| *times == 1));
+    prop_assert_eq!(ends.len() + run.path.held(), loads.len());
+    prop_assert_eq!(run.path.held(), 0, "still inside two hours later: {:#}", run.path.stats());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_packet_is_delivered_once_or_dropped_once_or_still_inside(
+        loads in loads(),
+        down in directions(),
+        up in directions(),
+        uplink_is_slow in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut config = RlcConfig { down, up };
+        if uplink_is_slow {
+            let errors = config.up.channel.errors;
+            config.up.channel = ChannelConfig { errors, ..ChannelConfig::uplink_64() };
+        }
+        check(&config, &loads, seed)?;
+    }
+}
