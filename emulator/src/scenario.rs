@@ -1,0 +1,242 @@
+//! A scenario: the file that says of which stages a path is made, and with which settings.
+
+mod de;
+mod draft;
+mod error;
+mod kinds;
+pub mod presets;
+mod tree;
+
+use std::fmt::Write;
+
+use serde_json::{Value as Json, json};
+
+pub use error::{Place, Problem, ScenarioError};
+
+use crate::path::{Named, Path};
+use crate::prefix::Prefix;
+use crate::stage::Recording;
+use crate::stages::StageConfig;
+use draft::Draft;
+use error::{Location, Source, suggest};
+use tree::{Node, Table, Value};
+
+/// The version of the format.
+pub const SCHEMA: i64 = 1;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The preset's name, or the file's.
+    pub name: String,
+    pub description: String,
+    /// All randomness comes from here, unless the command line says otherwise.
+    pub seed: u64,
+    /// Largest packet of the devices at both ends, in octets.
+    pub mtu: u16,
+    /// Of the kernels at both ends. `None`: whatever is free.
+    pub addresses: Option<Addresses>,
+    /// From the fixed side to the mobile.
+    pub stages: Vec<StageSettings>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageSettings {
+    /// Unique in its scenario.
+    pub name: String,
+    pub config: StageConfig,
+}
+
+/// IPv4, IPv6 or both, at each end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    pub fixed: Vec<Prefix>,
+    pub mobile: Vec<Prefix>,
+}
+
+impl Scenario {
+    /// A preset by its name, or a file by its path. A file that has the name of a preset is `./name`.
+    pub fn load(name_or_path: &str) -> Result<Self, ScenarioError> {
+        let source = draft::find(name_or_path)?;
+        Self::from_source(&source)
+    }
+
+    /// The text of a preset or file, as it was written.
+    pub fn source(name_or_path: &str) -> Result<String, ScenarioError> {
+        Ok(draft::find(name_or_path)?.text.clone())
+    }
+
+    /// `file` is what errors call the text, and relative paths in it start in its directory.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        Self::from_source(&Source::new(file, text))
+    }
+
+    fn from_source(source: &std::sync::Arc<Source>) -> Result<Self, ScenarioError> {
+        Draft::read(source)?.finish(&source.name)
+    }
+
+    /// The machine, ready to run. Every stage has streams of its own, named after it, so one more draw in one place
+    /// shifts nothing anywhere else.
+    pub fn build(&self, seed: Option<u64>, recording: Recording, radio: bool) -> Result<Path, ScenarioError> {
+        let seed = seed.unwrap_or(self.seed);
+        let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+        let mut stages = Vec::new();
+        for StageSettings { name, config } in &self.stages {
+            let stage = kinds::build(config, seed, name, &names)
+                .map_err(|message| Problem::new(format!("stage `{name}`: {message}")))?;
+            stages.push(Named { name: name.clone(), stage });
+        }
+        Ok(Path::new(stages, recording, radio))
+    }
+
+    /// Every setting, defaults included. Read again, it is the same scenario.
+    pub fn to_toml(&self) -> String {
+        let mut out = format!("schema = {SCHEMA}\n");
+        let write = |out: &mut String, line: std::fmt::Arguments<'_>| {
+            out.write_fmt(line).expect("a String takes everything");
+        };
+        write(&mut out, format_args!("description = {}\n", kinds::quoted(&self.description)));
+        write(&mut out, format_args!("seed = {}\nmtu = {}\n", self.seed, self.mtu));
+        if let Some(Addresses { fixed, mobile }) = &self.addresses {
+            let list = |prefixes: &[Prefix]| {
+                prefixes.iter().map(|prefix| format!("\"{prefix}\"")).collect::<Vec<_>>().join(", ")
+            };
+            write(
+                &mut out,
+                format_args!("\n[addresses]\nfixed = [{}]\nmobile = [{}]\n", list(fixed), list(mobile)),
+            );
+        }
+        if self.stages.is_empty() {
+            out.insert_str(out.find("\n[addresses]").unwrap_or(out.len()), "stage = []\n");
+        }
+        for StageSettings { name, config } in &self.stages {
+            write(
+                &mut out,
+                format_args!("\n[[stage]]\nkind = \"{}\"\nname = \"{name}\"\n", kinds::name(config)),
+            );
+            kinds::lines(&kinds::write(config), "", &mut out);
+        }
+        out
+    }
+
+    /// The same for programs.
+    pub fn to_json(&self) -> Json {
+        let stages: Vec<Json> = self
+            .stages
+            .iter()
+            .map(|StageSettings { name, config }| {
+                let mut stage = kinds::table_to_json(&kinds::write(config));
+                stage.insert("kind".to_owned(), kinds::name(config).into());
+                stage.insert("name".to_owned(), name.as_str().into());
+                stage.into()
+            })
+            .collect();
+        let mut json = json!({
+            "schema": SCHEMA,
+            "name": self.name,
+            "description": self.description,
+            "seed": self.seed,
+            "mtu": self.mtu,
+            "stage": stages,
+        });
+        if let Some(Addresses { fixed, mobile }) = &self.addresses {
+            let list = |prefixes: &[Prefix]| prefixes.iter().map(Prefix::to_string).collect::<Vec<_>>();
+            json["addresses"] = json!({ "fixed": list(fixed), "mobile": list(mobile) });
+        }
+        json
+    }
+
+    /// Changes one setting, `"radio.down.channel.errors.bler"` to `"5%"`: the name of a stage, then the keys as in
+    /// the file. `value` is as in the file; quotes may be left out. Hands back what `Path::reconfigure` wants. After
+    /// an error nothing has changed.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(usize, StageConfig), ScenarioError> {
+        let (index, rest) = self.stage_of(key)?;
+        if !rest.split('.').all(kinds::is_bare) {
+            return Err(self.no_such_key(index, key, rest).into());
+        }
+        let node = assignment(key, value)?;
+        let keys = Location { end: key.len(), ..node.at.clone() };
+        let over = node.as_table().and_then(|table| table.get(&self.stages[index].name)?.as_table());
+        let mut over = over.cloned().ok_or_else(|| self.no_such_key(index, key, rest))?;
+        let kind = kinds::name(&self.stages[index].config);
+        if kinds::has_directions(kind) {
+            over.spread_both();
+        }
+        let mut settings = kinds::write(&self.stages[index].config);
+        settings.overlay(&over);
+        let node = Node { value: Value::Table(settings), at: keys };
+        let config = kinds::read(kind, &node).map_err(ScenarioError::several)?;
+        let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+        kinds::check(&config, &node, index, &names)?;
+        self.stages[index].config = config.clone();
+        Ok((index, config))
+    }
+
+    /// One setting (`"wire.down.rate"`), a group of them (`"wire.down"`), or a whole stage (`"wire"`).
+    pub fn get(&self, key: &str) -> Result<Json, ScenarioError> {
+        let (index, rest) = self.stage_of(key)?;
+        let settings = kinds::write(&self.stages[index].config);
+        let mut node = Node {
+            value: Value::Table(settings),
+            at: Location { source: Source::new("", ""), start: 0, end: 0 },
+        };
+        for step in rest.split('.').filter(|_| !rest.is_empty()) {
+            let inner = node.as_table().and_then(|table| table.get(step)).cloned();
+            let Some(inner) = inner else {
+                let source = Source::new("key", key);
+                let start = (step.as_ptr() as usize).saturating_sub(key.as_ptr() as usize);
+                let at = Location { source, start, end: start + step.len() };
+                let known = node.as_table().map(keys_of).unwrap_or_default();
+                return Err(Problem::new(format!("`{step}` is not set here"))
+                    .at(&at)
+                    .help(suggest(step, "keys that are set", &known))
+                    .into());
+            };
+            node = inner;
+        }
+        Ok(kinds::to_json(&node))
+    }
+
+    /// Index of the stage that a dotted key begins with, and what follows.
+    fn stage_of<'a>(&self, key: &'a str) -> Result<(usize, &'a str), ScenarioError> {
+        let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+        let index = self.stages.iter().position(|stage| stage.name == first);
+        index.map(|index| (index, rest)).ok_or_else(|| {
+            let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+            let at = Location { source: Source::new("key", key), start: 0, end: first.len() };
+            Problem::new(format!("there is no stage `{first}`"))
+                .at(&at)
+                .help(suggest(first, "stages", &names))
+                .into()
+        })
+    }
+
+    /// `rest` of the `key` is not words with dots between them.
+    fn no_such_key(&self, index: usize, key: &str, rest: &str) -> Problem {
+        let settings = kinds::write(&self.stages[index].config);
+        let message = match rest {
+            "" => "a key belongs after the name of the stage, as in `wire.down.rate`".to_owned(),
+            _ => format!("`{rest}` is not a key: keys are words with dots between them"),
+        };
+        Problem::new(message)
+            .at(&Location { source: Source::new("key", key), start: 0, end: key.len() })
+            .help(suggest(rest, "keys of this stage", &keys_of(&settings)))
+    }
+}
+
+fn keys_of(table: &Table) -> Vec<&str> {
+    table.0.iter().map(|entry| entry.key.as_str()).collect()
+}
+
+/// `key = value` as TOML; a value that is none is taken for a text whose quotes were left out.
+fn assignment(key: &str, value: &str) -> Result<Node, Problem> {
+    let written = Source::new("value", value.trim());
+    let literal = if tree::parse_value(&written).is_some() {
+        value.trim().to_owned()
+    } else {
+        kinds::quoted(value.trim())
+    };
+    let source = Source::new("set", &format!("{key} = {literal}"));
+    let end = source.text.len();
+    let table = tree::parse(&source)?;
+    Ok(Node { value: Value::Table(table), at: Location { source, start: 0, end } })
+}

@@ -1,0 +1,252 @@
+//! From the tree to settings: serde's deserializer that knows, when something does not fit, where that stands.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    self, DeserializeSeed, EnumAccess, Expected, IntoDeserializer, Unexpected, VariantAccess, Visitor,
+};
+use serde::{Deserialize, forward_to_deserialize_any};
+
+use super::error::{Location, Problem, suggest};
+use super::tree::{Entry, Node, Value};
+
+#[derive(Debug)]
+pub(super) struct Misfit {
+    what: What,
+    at: Option<Location>,
+}
+
+#[derive(Debug)]
+enum What {
+    UnknownKey { key: String, known: &'static [&'static str] },
+    UnknownWord { word: String, known: &'static [&'static str] },
+    MissingKey { key: &'static str },
+    WrongType { found: String, wanted: String },
+    Other(String),
+}
+
+pub(super) fn read<T: for<'de> Deserialize<'de>>(node: &Node) -> Result<T, Problem> {
+    T::deserialize(node).map_err(|misfit| misfit.at(node).into_problem())
+}
+
+impl Misfit {
+    /// The innermost place counts. What serde has buffered (a table whose key says of which sort it is) comes back
+    /// without one, but names what it does not like.
+    fn at(mut self, node: &Node) -> Self {
+        if self.at.is_none() {
+            let word = match &self.what {
+                What::UnknownKey { key: word, .. } | What::UnknownWord { word, .. } => Some(word.as_str()),
+                What::WrongType { found: text, .. } | What::Other(text) => text.split('`').nth(1),
+                What::MissingKey { .. } => None,
+            };
+            self.at = Some(word.and_then(|word| node.find(word)).unwrap_or(&node.at).clone());
+        }
+        self
+    }
+
+    fn into_problem(self) -> Problem {
+        let problem = match self.what {
+            What::UnknownKey { key, known } => {
+                Problem::new(format!("there is no key `{key}` here")).help(suggest(&key, "keys", known))
+            }
+            What::UnknownWord { word, known } => {
+                Problem::new(format!("`{word}` is none of the words that can stand here"))
+                    .help(suggest(&word, "words", known))
+            }
+            What::MissingKey { key } => Problem::new(format!("the key `{key}` is missing here")),
+            What::WrongType { found, wanted } => Problem::new(format!("{found} is not {wanted}")),
+            What::Other(message) => Problem::new(message),
+        };
+        match &self.at {
+            Some(at) => problem.at(at),
+            None => problem,
+        }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.what)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+impl de::Error for Misfit {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self { what: What::Other(message.to_string()), at: None }
+    }
+
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self { what: What::WrongType { found: found_words(found), wanted: wanted_words(wanted) }, at: None }
+    }
+
+    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::invalid_type(found, wanted)
+    }
+
+    fn unknown_variant(word: &str, known: &'static [&'static str]) -> Self {
+        Self { what: What::UnknownWord { word: word.to_owned(), known }, at: None }
+    }
+
+    fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
+        Self { what: What::UnknownKey { key: key.to_owned(), known }, at: None }
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Self { what: What::MissingKey { key }, at: None }
+    }
+}
+
+fn found_words(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Str(text) => format!("`{text}`"),
+        Unexpected::Signed(number) => format!("`{number}`"),
+        Unexpected::Unsigned(number) => format!("`{number}`"),
+        Unexpected::Float(number) => format!("`{number}`"),
+        Unexpected::Bool(value) => format!("`{value}`"),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map | Unexpected::StructVariant => "a table".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What Rust calls its types says little to whoever writes a scenario.
+fn wanted_words(wanted: &dyn Expected) -> String {
+    let wanted = wanted.to_string();
+    let most = match wanted.as_str() {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        "a nonzero u32" => return format!("a whole number from 1 to {}", u32::MAX),
+        "u64" | "usize" => return "a whole number from 0".to_owned(),
+        "f64" => return "a number".to_owned(),
+        "a boolean" => return "`true` or `false`".to_owned(),
+        "a sequence" => return "a list, such as [1, 2]".to_owned(),
+        "a string" | "string" => return "a text in quotes".to_owned(),
+        "a map" => return "a table, such as { key = \"value\" }".to_owned(),
+        other if other.starts_with("struct ") || other.starts_with("internally tagged enum") => {
+            return "a table, such as { key = \"value\" }".to_owned();
+        }
+        _ => return wanted,
+    };
+    format!("a whole number from 0 to {most}")
+}
+
+impl<'de> de::Deserializer<'de> for &'de Node {
+    type Error = Misfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        match &self.value {
+            Value::Text(text) => visitor.visit_borrowed_str(text),
+            Value::Integer(number) => visitor.visit_i64(*number),
+            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Array(items) => visitor.visit_seq(Items(items.iter())),
+            Value::Table(table) => visitor.visit_map(Entries { rest: table.0.iter(), value: None }),
+        }
+        .map_err(|misfit| misfit.at(self))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        known: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        match &self.value {
+            Value::Text(word) => visitor.visit_enum(word.as_str().into_deserializer()),
+            Value::Table(table) if table.0.len() == 1 => visitor.visit_enum(Variant(&table.0[0])),
+            _ => Err(de::Error::custom(format!("{} is none of: {}", self.describe(), known.join(", ")))),
+        }
+        .map_err(|misfit: Misfit| misfit.at(self))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+struct Items<'de>(std::slice::Iter<'de, Node>);
+
+impl<'de> de::SeqAccess<'de> for Items<'de> {
+    type Error = Misfit;
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
+        self.0.next().map(|node| seed.deserialize(node)).transpose()
+    }
+}
+
+struct Entries<'de> {
+    rest: std::slice::Iter<'de, Entry>,
+    value: Option<&'de Node>,
+}
+
+impl<'de> de::MapAccess<'de> for Entries<'de> {
+    type Error = Misfit;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
+        let Some(entry) = self.rest.next() else { return Ok(None) };
+        self.value = Some(&entry.node);
+        let key: StrDeserializer<'de, Misfit> = entry.key.as_str().into_deserializer();
+        seed.deserialize(key)
+            .map(Some)
+            .map_err(|misfit| Misfit { at: misfit.at.or_else(|| Some(entry.at.clone())), ..misfit })
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
+        let node = self.value.take().expect("serde asks for a value after its key");
+        seed.deserialize(node)
+    }
+}
+
+/// `{ every = "10ms" }`: a word that carries a value.
+struct Variant<'de>(&'de Entry);
+
+impl<'de> EnumAccess<'de> for Variant<'de> {
+    type Error = Misfit;
+    type Variant = Self;
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Misfit> {
+        let key: StrDeserializer<'de, Misfit> = self.0.key.as_str().into_deserializer();
+        seed.deserialize(key)
+            .map(|word| (word, Variant(self.0)))
+            .map_err(|misfit| Misfit { at: misfit.at.or_else(|| Some(self.0.at.clone())), ..misfit })
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'de> {
+    type Error = Misfit;
+
+    fn unit_variant(self) -> Result<(), Misfit> {
+        Err(Misfit { at: Some(self.0.at.clone()), ..de::Error::custom("this word stands alone, in quotes") })
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Misfit> {
+        seed.deserialize(&self.0.node)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Misfit> {
+        de::Deserializer::deserialize_any(&self.0.node, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        de::Deserializer::deserialize_any(&self.0.node, visitor)
+    }
+}

@@ -1,0 +1,392 @@
+//! A scenario as it was written, on top of the one that it extends: names are known, settings are not yet
+//! understood.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::{Location, Problem, ScenarioError, Source, suggest};
+use super::tree::{self, Entry, Node, Table, Value};
+use super::{Addresses, SCHEMA, Scenario, StageSettings, de, kinds, presets};
+use crate::prefix::Prefix;
+
+const KEYS: [&str; 7] = ["schema", "description", "seed", "extends", "mtu", "addresses", "stage"];
+/// Longer chains of `extends` than this are a mistake.
+const DEEPEST: usize = 16;
+
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    /// Values of the top level that are not stages.
+    top: Table,
+    stages: Vec<StageDraft>,
+    /// What is wrong already.
+    problems: Vec<Problem>,
+}
+
+#[derive(Clone, Debug)]
+struct StageDraft {
+    name: String,
+    kind: String,
+    /// Where it begins.
+    at: Location,
+    settings: Table,
+}
+
+/// Where a stage of an extending scenario goes.
+enum Where {
+    Over,
+    Last,
+    Before(usize),
+    After(usize),
+    Removed,
+}
+
+/// The text of a preset or file.
+pub(super) fn find(name: &str) -> Result<Arc<Source>, Problem> {
+    if let Some(preset) = presets::find(name) {
+        return Ok(Source::new(name, preset.text));
+    }
+    match std::fs::read(name) {
+        Ok(octets) => match String::from_utf8(octets) {
+            Ok(text) => Ok(Source::new(name, &text)),
+            Err(_) => Err(Problem::new(format!("{name} is not a text file in UTF-8"))),
+        },
+        Err(error) => {
+            let names: Vec<&str> = presets::ALL.iter().map(|preset| preset.name).collect();
+            let looks_like_a_path = name.contains('/') || name.ends_with(".toml");
+            let problem = if looks_like_a_path || error.kind() != std::io::ErrorKind::NotFound {
+                Problem::new(format!("{name} cannot be read: {error}"))
+            } else {
+                Problem::new(format!("there is no preset and no file `{name}`"))
+            };
+            Err(problem.help(suggest(name, "presets", &names)))
+        }
+    }
+}
+
+impl Draft {
+    pub(super) fn read(source: &Arc<Source>) -> Result<Self, Problem> {
+        read(source, &mut vec![source.name.clone()])
+    }
+
+    pub(super) fn finish(&self, name: &str) -> Result<Scenario, ScenarioError> {
+        let mut problems = self.problems.clone();
+        // What is checked last would only repeat in other words what is wrong with a stage already.
+        let whole = problems.is_empty();
+        let mut note = |result: Result<(), Vec<Problem>>| problems.extend(result.err().into_iter().flatten());
+        let one = |problem| vec![problem];
+        let mut scenario = Scenario {
+            name: name.to_owned(),
+            description: String::new(),
+            seed: 1,
+            mtu: 1500,
+            addresses: None,
+            stages: Vec::new(),
+        };
+        note(self.description().map(|description| scenario.description = description).map_err(one));
+        note(self.seed().map(|seed| scenario.seed = seed).map_err(one));
+        note(self.mtu().map(|mtu| scenario.mtu = mtu).map_err(one));
+        note(self.addresses().map(|addresses| scenario.addresses = addresses).map_err(one));
+        let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+        for (index, StageDraft { name, kind, at, settings }) in self.stages.iter().enumerate() {
+            let node = Node { value: Value::Table(settings.clone()), at: at.clone() };
+            note(kinds::read(kind, &node).and_then(|config| {
+                if whole {
+                    kinds::check(&config, &node, index, &names).map_err(one)?;
+                }
+                scenario.stages.push(StageSettings { name: name.clone(), config });
+                Ok(())
+            }));
+        }
+        problems.sort_by_key(|problem| {
+            problem.place.as_ref().map(|place| (place.file.clone(), place.line, place.column))
+        });
+        if problems.is_empty() { Ok(scenario) } else { Err(ScenarioError::several(problems)) }
+    }
+
+    fn description(&self) -> Result<String, Problem> {
+        self.top.get("description").map_or(Ok(String::new()), de::read)
+    }
+
+    fn seed(&self) -> Result<u64, Problem> {
+        self.top.get("seed").map_or(Ok(1), de::read)
+    }
+
+    fn mtu(&self) -> Result<u16, Problem> {
+        let Some(node) = self.top.get("mtu") else { return Ok(1500) };
+        let mtu = de::read(node)?;
+        // What IPv4 asks of every link (RFC 791).
+        if mtu < 68 {
+            return Err(Problem::new(format!("an MTU of {mtu}: IPv4 needs at least 68")).at(&node.at));
+        }
+        Ok(mtu)
+    }
+
+    fn addresses(&self) -> Result<Option<Addresses>, Problem> {
+        let Some(node) = self.top.get("addresses") else { return Ok(None) };
+        let Some(table) = node.as_table() else {
+            return Err(Problem::new("the addresses are a table").at(&node.at).help(
+                "write [addresses], and below it fixed = [\"10.0.0.1/24\"] and mobile = [\"10.0.0.2/24\"]",
+            ));
+        };
+        let mut addresses = Addresses::default();
+        for Entry { key, at, node } in &table.0 {
+            let side = match key.as_str() {
+                "fixed" => &mut addresses.fixed,
+                "mobile" => &mut addresses.mobile,
+                other => {
+                    return Err(Problem::new(format!("there is no key `{other}` here"))
+                        .at(at)
+                        .help(suggest(other, "keys", &["fixed", "mobile"])));
+                }
+            };
+            let texts = match &node.value {
+                Value::Array(items) => items.as_slice(),
+                _ => std::slice::from_ref(node),
+            };
+            for text in texts {
+                let prefix: String = de::read(text)?;
+                let prefix =
+                    prefix.parse::<Prefix>().map_err(|error| Problem::new(error.to_string()).at(&text.at))?;
+                side.push(prefix);
+            }
+        }
+        Ok(Some(addresses))
+    }
+}
+
+/// `chain`: what has been extended on the way here.
+fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem> {
+    let mut top = tree::parse(source)?;
+    let mut problems: Vec<Problem> = Vec::new();
+    problems.extend(top.0.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())).map(|entry| {
+        let mut help = suggest(&entry.key, "keys at the top", &KEYS);
+        if kinds::KINDS.contains(&entry.key.as_str()) {
+            help = format!("a stage begins with [[stage]], and then says kind = \"{}\"", entry.key);
+        }
+        Problem::new(format!("there is no key `{}` at the top of a scenario", entry.key))
+            .at(&entry.at)
+            .help(help)
+    }));
+    problems.extend(schema(&mut top, source).err());
+    let base = top.take("extends").map(|entry| extended(&entry.node, source, chain)).transpose()?;
+    let extends = base.is_some();
+    let mut draft = base.unwrap_or_default();
+    match top.take("stage") {
+        Some(entry) => problems.extend(draft.add_stages(&entry, source, extends)),
+        None if extends => {}
+        None => problems.push(Problem::new("there are no stages").at(&start_of(source)).help(
+            "begin each with [[stage]], from the fixed side to the mobile; stage = [] is a perfect wire",
+        )),
+    }
+    top.0.retain(|entry| KEYS.contains(&entry.key.as_str()));
+    draft.top.overlay(&top);
+    draft.problems.extend(problems);
+    Ok(draft)
+}
+
+fn start_of(source: &Arc<Source>) -> Location {
+    Location { source: source.clone(), start: 0, end: 0 }
+}
+
+fn schema(top: &mut Table, source: &Arc<Source>) -> Result<(), Problem> {
+    let help = format!("the first line of a scenario is: schema = {SCHEMA}");
+    let Some(entry) = top.take("schema") else {
+        return Err(Problem::new("`schema` is missing").at(&start_of(source)).help(help));
+    };
+    match entry.node.value {
+        Value::Integer(SCHEMA) => Ok(()),
+        Value::Integer(other) => Err(Problem::new(format!(
+            "this scenario is written for version {other} of the format; this program reads version {SCHEMA}"
+        ))
+        .at(&entry.node.at)),
+        _ => Err(Problem::new("`schema` is not a number").at(&entry.node.at).help(help)),
+    }
+}
+
+/// The scenario below.
+fn extended(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem> {
+    let wanted: String = de::read(node)?;
+    let name = match presets::find(&wanted) {
+        Some(preset) => preset.name.to_owned(),
+        None => beside(source, Path::new(&wanted)).display().to_string(),
+    };
+    if chain.contains(&name) || chain.len() >= DEEPEST {
+        let round = chain.iter().chain([&name]).cloned().collect::<Vec<_>>().join(" → ");
+        return Err(
+            Problem::new(format!("the scenarios extend each other in a circle: {round}")).at(&node.at)
+        );
+    }
+    let base = find(&name).map_err(|problem| problem.at(&node.at))?;
+    chain.push(name);
+    let draft = read(&base, chain);
+    chain.pop();
+    draft
+}
+
+/// Paths in a file start where the file is.
+fn beside(source: &Source, path: &Path) -> PathBuf {
+    Path::new(&source.name).parent().map_or_else(|| path.to_owned(), |directory| directory.join(path))
+}
+
+impl Draft {
+    fn add_stages(&mut self, entry: &Entry, source: &Source, extends: bool) -> Vec<Problem> {
+        let Value::Array(items) = &entry.node.value else {
+            let help = "write it in double brackets: [[stage]]";
+            return vec![Problem::new("the stages are a list").at(&entry.node.at).help(help)];
+        };
+        let mut problems = Vec::new();
+        let mut here: Vec<String> = Vec::new();
+        for item in items {
+            let result = self.add_stage(item, source, extends, &mut here);
+            problems.extend(result.err());
+        }
+        problems
+    }
+
+    /// `here`: the names that this very text has used.
+    fn add_stage(
+        &mut self,
+        item: &Node,
+        source: &Source,
+        extends: bool,
+        here: &mut Vec<String>,
+    ) -> Result<(), Problem> {
+        let Some(mut settings) = item.as_table().cloned() else {
+            return Err(Problem::new("a stage is a table").at(&item.at).help("write it as [[stage]]"));
+        };
+        let kind = settings.take("kind");
+        let name = settings.take("name");
+        let place = self.place(&mut settings, extends)?;
+        let kind_text = kind.as_ref().map(|entry| de::read::<String>(&entry.node)).transpose()?;
+        if let (Some(text), Some(entry)) = (&kind_text, &kind)
+            && !kinds::KINDS.contains(&text.as_str())
+        {
+            return Err(Problem::new(format!("there is no kind of stage `{text}`"))
+                .at(&entry.node.at)
+                .help(suggest(text, "kinds", &kinds::KINDS)));
+        }
+        let name_at = name.as_ref().map_or(&item.at, |entry| &entry.node.at).clone();
+        let name = match name {
+            Some(entry) => valid_name(&entry.node)?,
+            None => match &kind_text {
+                Some(kind) => self.free_name(kind),
+                None => return Err(Problem::new("this stage has no kind").at(&item.at).help(kinds_help())),
+            },
+        };
+        if here.contains(&name) {
+            return Err(Problem::new(format!("there are two stages named `{name}`"))
+                .at(&name_at)
+                .help("give each a name of its own: name = \"…\""));
+        }
+        here.push(name.clone());
+        let old = self.stages.iter().position(|stage| stage.name == name);
+        let Some(kind) = kind_text.or_else(|| old.map(|index| self.stages[index].kind.clone())) else {
+            let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+            let help = if extends { suggest(&name, "stages below", &names) } else { kinds_help() };
+            return Err(Problem::new(format!("the stage `{name}` has no kind")).at(&name_at).help(help));
+        };
+        if kinds::has_directions(&kind) {
+            settings.spread_both();
+        }
+        if kind == "link" {
+            resolve_traces(&mut settings, source);
+        }
+        let new = StageDraft { name, kind, at: item.at.clone(), settings };
+        match (place, old) {
+            (Where::Removed, Some(index)) => drop(self.stages.remove(index)),
+            (Where::Removed, None) => {
+                return Err(Problem::new(format!("there is no stage `{}` to remove", new.name)).at(&name_at));
+            }
+            (Where::Over | Where::Last, Some(index)) => self.stages[index].change(new)?,
+            (Where::Over | Where::Last, None) => self.stages.push(new),
+            (Where::Before(_) | Where::After(_), Some(_)) => {
+                return Err(
+                    Problem::new(format!("the stage `{}` already has its place", new.name)).at(&name_at)
+                );
+            }
+            (Where::Before(index), None) => self.stages.insert(index, new),
+            (Where::After(index), None) => self.stages.insert(index + 1, new),
+        }
+        Ok(())
+    }
+
+    /// `before`, `after` and `remove`: only a scenario that extends another one can say them.
+    fn place(&self, settings: &mut Table, extends: bool) -> Result<Where, Problem> {
+        let mut place = Where::Over;
+        for key in ["before", "after", "remove"] {
+            let Some(entry) = settings.take(key) else { continue };
+            if !extends {
+                return Err(Problem::new(format!("`{key}` is for scenarios that extend another one"))
+                    .at(&entry.at)
+                    .help("here, the stages follow each other as they are written"));
+            }
+            if !matches!(place, Where::Over) {
+                return Err(
+                    Problem::new("only one of `before`, `after` and `remove` can be said").at(&entry.at)
+                );
+            }
+            place = if key == "remove" {
+                if de::read::<bool>(&entry.node)? { Where::Removed } else { Where::Last }
+            } else {
+                let other: String = de::read(&entry.node)?;
+                let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+                let Some(index) = names.iter().position(|name| *name == other) else {
+                    return Err(Problem::new(format!("there is no stage `{other}`"))
+                        .at(&entry.node.at)
+                        .help(suggest(&other, "stages", &names)));
+                };
+                if key == "before" { Where::Before(index) } else { Where::After(index) }
+            };
+        }
+        Ok(place)
+    }
+
+    /// `link`, `link-2`, `link-3`, …
+    fn free_name(&self, kind: &str) -> String {
+        let taken = |name: &str| self.stages.iter().any(|stage| stage.name == name);
+        if !taken(kind) {
+            return kind.to_owned();
+        }
+        (2..).map(|number| format!("{kind}-{number}")).find(|name| !taken(name)).expect("numbers do not end")
+    }
+}
+
+fn kinds_help() -> String {
+    format!("write kind = \"…\" with one of: {}", kinds::KINDS.join(", "))
+}
+
+impl StageDraft {
+    fn change(&mut self, new: Self) -> Result<(), Problem> {
+        if self.kind == new.kind {
+            self.settings.overlay(&new.settings);
+        } else {
+            self.settings = new.settings;
+            self.kind = new.kind;
+        }
+        self.at = new.at;
+        Ok(())
+    }
+}
+
+/// A name is a key in `airlink ctl set`, so it has no dots and no spaces.
+fn valid_name(node: &Node) -> Result<String, Problem> {
+    let name: String = de::read(node)?;
+    if kinds::is_bare(&name) {
+        Ok(name)
+    } else {
+        Err(Problem::new(format!("{} is not a name", node.describe()))
+            .at(&node.at)
+            .help("names are made of letters, digits, - and _"))
+    }
+}
+
+fn resolve_traces(settings: &mut Table, source: &Source) {
+    for entry in &mut settings.0 {
+        let Value::Table(direction) = &mut entry.node.value else { continue };
+        for entry in direction.0.iter_mut().filter(|entry| entry.key == "trace") {
+            if let Value::Text(path) = &mut entry.node.value {
+                *path = beside(source, Path::new(path)).display().to_string();
+            }
+        }
+    }
+}

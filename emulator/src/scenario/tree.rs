@@ -1,0 +1,236 @@
+//! Settings as they were written, each with its place: what TOML text becomes before anybody knows what it means.
+
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Location, Problem, Source};
+
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) value: Value,
+    pub(super) at: Location,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Bool(bool),
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+/// In the order of the text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table(pub(super) Vec<Entry>);
+
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    /// Where the key stands.
+    pub(super) at: Location,
+    pub(super) node: Node,
+}
+
+/// Keys that say of which sort a table is: with another one, none of the old settings is left.
+const TAGS: [&str; 3] = ["model", "mode", "source"];
+
+/// A whole document.
+pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problem> {
+    let whole = Location { source: source.clone(), start: 0, end: 0 };
+    let document = DeTable::parse(&source.text).map_err(|error| {
+        let at = match error.span() {
+            Some(span) => Location { source: source.clone(), start: span.start, end: span.end },
+            None => whole,
+        };
+        Problem::new(format!("this is not TOML: {}", error.message().trim().replace('\n', ", "))).at(&at)
+    })?;
+    table(source, document.get_ref())
+}
+
+/// What may stand to the right of an equals sign.
+pub(super) fn parse_value(source: &Arc<Source>) -> Option<Node> {
+    let value = DeValue::parse(&source.text).ok()?;
+    node(source, value.get_ref(), value.span()).ok()
+}
+
+fn table(source: &Arc<Source>, table: &DeTable<'_>) -> Result<Table, Problem> {
+    let mut entries = Vec::new();
+    for (key, value) in table {
+        let at = Location { source: source.clone(), start: key.span().start, end: key.span().end };
+        let node = node(source, value.get_ref(), value.span())?;
+        entries.push(Entry { key: key.get_ref().to_string(), at, node });
+    }
+    entries.sort_by_key(|entry| entry.at.start);
+    Ok(Table(entries))
+}
+
+fn node(source: &Arc<Source>, value: &DeValue<'_>, span: std::ops::Range<usize>) -> Result<Node, Problem> {
+    let at = Location { source: source.clone(), start: span.start, end: span.end };
+    let value = match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Value::Integer(number),
+            Err(_) => return Err(Problem::new("this number is too large").at(&at)),
+        },
+        DeValue::Float(number) => match number.as_str().parse() {
+            Ok(number) => Value::Float(number),
+            Err(_) => return Err(Problem::new("this is not a number").at(&at)),
+        },
+        DeValue::Boolean(value) => Value::Bool(*value),
+        DeValue::Datetime(_) => {
+            return Err(Problem::new("a date has no meaning in a scenario").at(&at));
+        }
+        DeValue::Array(items) => Value::Array(
+            items.iter().map(|item| node(source, item.get_ref(), item.span())).collect::<Result<_, _>>()?,
+        ),
+        DeValue::Table(inner) => Value::Table(table(source, inner)?),
+    };
+    Ok(Node { value, at })
+}
+
+impl Node {
+    pub(super) fn as_table(&self) -> Option<&Table> {
+        if let Value::Table(table) = &self.value { Some(table) } else { None }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        match &self.value {
+            Value::Text(text) => format!("\"{text}\""),
+            Value::Integer(number) => format!("the number {number}"),
+            Value::Float(number) => format!("the number {number}"),
+            Value::Bool(value) => format!("`{value}`"),
+            Value::Array(_) => "a list".to_owned(),
+            Value::Table(_) => "a table".to_owned(),
+        }
+    }
+
+    /// The first key or text in here that reads like `word`: what a message about it means.
+    pub(super) fn find(&self, word: &str) -> Option<&Location> {
+        match &self.value {
+            Value::Text(text) => (text == word).then_some(&self.at),
+            Value::Integer(number) => (number.to_string() == word).then_some(&self.at),
+            Value::Float(number) => (number.to_string() == word).then_some(&self.at),
+            Value::Bool(value) => (value.to_string() == word).then_some(&self.at),
+            Value::Array(items) => items.iter().find_map(|item| item.find(word)),
+            Value::Table(table) => {
+                let key = table.0.iter().find(|entry| entry.key == word).map(|entry| &entry.at);
+                key.or_else(|| table.0.iter().find_map(|entry| entry.node.find(word)))
+            }
+        }
+    }
+}
+
+impl Table {
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.node)
+    }
+
+    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
+        self.0.iter().find(|entry| entry.key == key)
+    }
+
+    pub(super) fn take(&mut self, key: &str) -> Option<Entry> {
+        let index = self.0.iter().position(|entry| entry.key == key)?;
+        Some(self.0.remove(index))
+    }
+
+    pub(super) fn set(&mut self, entry: Entry) {
+        match self.0.iter_mut().find(|old| old.key == entry.key) {
+            Some(old) => *old = entry,
+            None => self.0.push(entry),
+        }
+    }
+
+    /// What `over` says goes over what stands here, key by key and table by table.
+    pub(super) fn overlay(&mut self, over: &Self) {
+        let another_sort = TAGS.iter().any(|tag| match (self.get(tag), over.get(tag)) {
+            (Some(old), Some(new)) => old.describe() != new.describe(),
+            _ => false,
+        });
+        if another_sort {
+            *self = over.clone();
+            return;
+        }
+        for entry in &over.0 {
+            let old = self.0.iter_mut().find(|old| old.key == entry.key);
+            match (old, &entry.node.value) {
+                (Some(Entry { node: Node { value: Value::Table(old), at }, .. }), Value::Table(new)) => {
+                    old.overlay(new);
+                    *at = entry.node.at.clone();
+                }
+                _ => self.set(entry.clone()),
+            }
+        }
+    }
+
+    /// `both = { … }` says the same of `down` and `up`, which may each say more.
+    pub(super) fn spread_both(&mut self) {
+        let Some(both) = self.take("both") else { return };
+        for key in ["down", "up"] {
+            let mut spread = Self(vec![Entry { key: key.to_owned(), ..both.clone() }]);
+            if let Some(own) = self.take(key) {
+                spread.overlay(&Self(vec![own]));
+            }
+            self.0.append(&mut spread.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Table {
+        parse(&Source::new("t", text)).unwrap()
+    }
+
+    fn keys(table: &Table) -> Vec<&str> {
+        table.0.iter().map(|entry| entry.key.as_str()).collect()
+    }
+
+    #[test]
+    fn keys_keep_the_order_of_the_text() {
+        assert_eq!(keys(&read("z = 1\na = 2\nm.x = 3\nb = 4")), ["z", "a", "m", "b"]);
+    }
+
+    #[test]
+    fn an_overlay_changes_what_it_names_and_keeps_the_rest() {
+        let mut base = read("a = { x = 1, y = 2 }\nb = 3");
+        base.overlay(&read("a.y = 5\nc = 6"));
+        let a = base.get("a").unwrap().as_table().unwrap();
+        assert!(matches!(a.get("x").unwrap().value, Value::Integer(1)));
+        assert!(matches!(a.get("y").unwrap().value, Value::Integer(5)));
+        assert_eq!(keys(&base), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_table_of_another_sort_takes_the_place_of_the_old_one() {
+        let mut base = read("down = { model = 'uniform', per = '2%' }");
+        base.overlay(&read("down = { model = 'list', drop = [] }"));
+        assert_eq!(keys(base.get("down").unwrap().as_table().unwrap()), ["model", "drop"]);
+    }
+
+    #[test]
+    fn both_is_down_and_up_and_each_may_say_more() {
+        let mut table = read("both = { rate = 1, delay = 2 }\nup.rate = 3");
+        table.spread_both();
+        let rate = |key| table.get(key).unwrap().as_table().unwrap().get("rate").unwrap().describe();
+        assert_eq!((rate("down"), rate("up")), ("the number 1".into(), "the number 3".into()));
+    }
+
+    #[test]
+    fn what_is_not_toml_is_refused_at_its_place() {
+        let problem = parse(&Source::new("t", "a = 1\nb = = 2\n")).unwrap_err();
+        assert_eq!(problem.place.unwrap().line, 2);
+    }
+
+    #[test]
+    fn deeply_nested_text_is_refused_not_followed() {
+        for text in [format!("a = {}", "[".repeat(100_000)), format!("{}b = 1", "a.".repeat(100_000))] {
+            assert!(parse(&Source::new("t", &text)).is_err());
+        }
+    }
+}
