@@ -17,6 +17,7 @@ need ip iproute2
 need tcpdump tcpdump
 if [ "$want" = test ]; then
     need socat socat
+    need tshark tshark
     need unshare util-linux
 fi
 

@@ -1,13 +1,18 @@
 //! Real time: runs a machine between TUN devices, in one thread.
+//!
+//! A machine is handed its deadlines at their own times and packets at the times when they were read, so that
+//! what one packet was late is not added to the next.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use serde::Serialize;
 
 use crate::capture::{Capture, CaptureError, Tap};
+use crate::lateness::Lateness;
 use crate::machine::{Machine, Port, catch_up, drain};
 use crate::reactor::{Event, Interest, Reactor, Token};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::tun::{DeviceError, Tun};
 
 /// What the machine's port of the same number is connected to.
@@ -36,14 +41,45 @@ pub enum DriverError {
     Wait(#[from] io::Error),
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// What an observer could not do.
+    #[error(transparent)]
+    Observer(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// How well time was kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Punctuality {
-    pub deadlines: u64,
-    /// How late the worst deadline was served.
-    pub latest: Duration,
+/// What runs beside a machine in the same thread: views, a control socket, the end of a program.
+pub trait Observer<M> {
+    /// Once per round, when the packets of the round have been written. `Break` ends the run.
+    fn after(&mut self, round: Round<'_, M>) -> Result<ControlFlow<()>, DriverError>;
+
+    /// When it wants a round even if nothing happens. `after` must move it on.
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// What an observer sees of a run.
+pub struct Round<'a, M> {
+    pub now: Instant,
+    /// It may be changed; what then leaves it is written next.
+    pub machine: &'a mut M,
+    /// For descriptors of the observer's own, with tokens from `OBSERVERS_OWN` on.
+    pub reactor: &'a mut Reactor,
+    /// Those of them that are ready.
+    pub ready: &'a [Token],
+    pub endpoints: &'a [Endpoint],
+    pub lateness: &'a Lateness,
+    /// SIGINT or SIGTERM came, and the run ends with this round.
+    pub stopping: bool,
+}
+
+/// The smaller tokens are the devices'.
+pub const OBSERVERS_OWN: Token = Token(16);
+
+/// Nobody looks.
+impl<M> Observer<M> for () {
+    fn after(&mut self, _: Round<'_, M>) -> Result<ControlFlow<()>, DriverError> {
+        Ok(ControlFlow::Continue(()))
+    }
 }
 
 /// Packets read from one device before the others get their turn.
@@ -69,10 +105,13 @@ impl Endpoint {
         self.tun.kernel_drops()
     }
 
-    fn recv(&mut self, at: Instant, buffer: &mut [u8]) -> Result<Option<Vec<u8>>, DriverError> {
-        let len = self.tun.recv(buffer).map_err(|source| self.device_error(source))?;
+    /// Reads into a packet that has been done with, if there is one.
+    fn recv(&mut self, at: Instant, scratch: &mut Scratch) -> Result<Option<Vec<u8>>, DriverError> {
+        let len = self.tun.recv(&mut scratch.buffer).map_err(|source| self.device_error(source))?;
         let Some(len) = len else { return Ok(None) };
-        let packet = buffer[..len].to_vec();
+        let mut packet = scratch.done_with.pop().unwrap_or_default();
+        packet.clear();
+        packet.extend_from_slice(&scratch.buffer[..len]);
         self.traffic.sent_packets += 1;
         self.traffic.sent_bytes += len as u64;
         self.tap.packet(at, &packet);
@@ -101,63 +140,97 @@ impl Endpoint {
     }
 }
 
-/// Runs `machine` between `endpoints` until somebody stops the program, or until the clock says so.
-pub fn run(
-    machine: &mut impl Machine,
+/// Runs `machine` between `endpoints` until somebody stops the program, until the observer has seen enough, or
+/// until the clock says so.
+pub fn run<M: Machine>(
+    machine: &mut M,
     endpoints: &mut [Endpoint],
     reactor: &mut Reactor,
     until: Option<Instant>,
-) -> Result<Punctuality, DriverError> {
+    observer: &mut impl Observer<M>,
+) -> Result<Lateness, DriverError> {
     for (endpoint, token) in endpoints.iter().zip(0..) {
         reactor.register(&endpoint.tun, Token(token), Interest::Read)?;
     }
-    let result = serve(machine, endpoints, reactor, until);
+    let mut lateness = Lateness::default();
+    let result = serve(machine, endpoints, reactor, until, observer, &mut lateness);
     for (endpoint, token) in endpoints.iter_mut().zip(0..) {
         reactor.deregister(&endpoint.tun, Token(token))?;
         if let Some(capture) = &mut endpoint.tap {
             capture.flush()?;
         }
     }
-    result
+    result.map(|()| lateness)
 }
 
-fn serve(
-    machine: &mut impl Machine,
+/// Memory that is used again and again.
+struct Scratch {
+    buffer: Vec<u8>,
+    done_with: Vec<Vec<u8>>,
+}
+
+/// Packets that have left and whose memory is kept for others.
+const KEPT: usize = 256;
+
+fn serve<M: Machine>(
+    machine: &mut M,
     endpoints: &mut [Endpoint],
     reactor: &mut Reactor,
     until: Option<Instant>,
-) -> Result<Punctuality, DriverError> {
+    observer: &mut impl Observer<M>,
+    lateness: &mut Lateness,
+) -> Result<(), DriverError> {
     let clock = reactor.clock();
-    let mut punctuality = Punctuality::default();
-    let mut buffer = vec![0; MAX_PACKET];
+    let mut scratch = Scratch { buffer: vec![0; MAX_PACKET], done_with: Vec::new() };
+    let (mut readable, mut ready) = (Vec::new(), Vec::new());
+    let mut failed = Ok(());
     loop {
         if until.is_some_and(|until| until <= clock.now()) {
-            return Ok(punctuality);
+            return Ok(());
         }
-        let deadline = machine.next_deadline();
-        let mut readable = Vec::new();
-        for event in reactor.wait(deadline.into_iter().chain(until).min())? {
+        let deadlines = [machine.next_deadline(), until, observer.next_deadline()];
+        readable.clear();
+        ready.clear();
+        let mut stopping = false;
+        for event in reactor.wait(deadlines.into_iter().flatten().min())? {
             match event {
-                Event::Stop => return Ok(punctuality),
-                Event::Readable(token) => readable.push(*token),
-                Event::Deadline => punctuality.note(deadline, clock.now()),
-                Event::Writable(_) => {}
+                Event::Stop => stopping = true,
+                Event::Readable(token) if *token < OBSERVERS_OWN => readable.push(token.0 as usize),
+                Event::Readable(token) | Event::Writable(token) => ready.push(*token),
+                Event::Deadline => {}
             }
         }
-        let mut failed = Ok(());
-        catch_up(machine, clock.now(), |_, port, packet| {
-            forward(endpoints, clock.now(), port, &packet, &mut failed)
+        // A deadline that has come is served before the packets that came after it.
+        catch_up(machine, clock.now(), |ideal, port, packet| {
+            let now = clock.now();
+            lateness.record(now - ideal);
+            forward(endpoints, now, port, packet, &mut scratch, &mut failed);
         });
-        for Token(index) in readable {
+        for index in &readable {
             for _ in 0..BATCH {
                 let now = clock.now();
-                let Some(packet) = endpoints[index as usize].recv(now, &mut buffer)? else { break };
-                catch_up(machine, now, |_, port, packet| forward(endpoints, now, port, &packet, &mut failed));
-                machine.handle_packet(now, Port(index as usize), packet);
-                drain(machine, now, |_, port, packet| forward(endpoints, now, port, &packet, &mut failed));
+                let Some(packet) = endpoints[*index].recv(now, &mut scratch)? else { break };
+                catch_up(machine, now, |ideal, port, packet| {
+                    let now = clock.now();
+                    lateness.record(now - ideal);
+                    forward(endpoints, now, port, packet, &mut scratch, &mut failed);
+                });
+                machine.handle_packet(now, Port(*index), packet);
+                drain(machine, now, |_, port, packet| {
+                    forward(endpoints, now, port, packet, &mut scratch, &mut failed);
+                });
             }
         }
-        failed?;
+        std::mem::replace(&mut failed, Ok(()))?;
+        let now = clock.now();
+        let round = Round { now, machine, reactor, ready: &ready, endpoints, lateness, stopping };
+        let verdict = observer.after(round)?;
+        drain(machine, now, |_, port, packet| {
+            forward(endpoints, now, port, packet, &mut scratch, &mut failed);
+        });
+        if stopping || verdict.is_break() {
+            return failed;
+        }
     }
 }
 
@@ -165,22 +238,16 @@ fn serve(
 fn forward(
     endpoints: &mut [Endpoint],
     at: Instant,
-    port: Port,
-    packet: &[u8],
+    Port(index): Port,
+    packet: Vec<u8>,
+    scratch: &mut Scratch,
     failed: &mut Result<(), DriverError>,
 ) {
-    let result = endpoints[port.0].send(at, packet);
     if failed.is_ok() {
-        *failed = result;
+        *failed = endpoints[index].send(at, &packet);
     }
-}
-
-impl Punctuality {
-    fn note(&mut self, deadline: Option<Instant>, now: Instant) {
-        // It may have been the end of the run that was waited for.
-        let Some(deadline) = deadline.filter(|deadline| *deadline <= now) else { return };
-        self.deadlines += 1;
-        self.latest = self.latest.max(now - deadline);
+    if scratch.done_with.len() < KEPT {
+        scratch.done_with.push(packet);
     }
 }
 
@@ -192,6 +259,7 @@ mod tests {
     use super::*;
     use crate::netns::Namespace;
     use crate::reactor::Clock;
+    use crate::time::Duration;
     use crate::tun::TunConfig;
 
     /// What comes in by one port leaves by the other, later.
@@ -249,8 +317,8 @@ mod tests {
             }
             // Two seconds: a busy machine may not let us run for one.
             let until = sent + Duration::from_secs(2);
-            let punctuality = run(&mut machine, &mut endpoints, &mut reactor, Some(until)).unwrap();
-            assert!(punctuality.deadlines >= 1, "{punctuality:?}");
+            let lateness = run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut ()).unwrap();
+            assert_eq!(lateness.packets(), PACKETS as u64);
             assert!(clock.now() >= until);
             let arrivals = arrivals.join().unwrap();
             assert!(arrivals.iter().all(|(_, at)| *at >= sent + delay), "sent at {sent}: {arrivals:?}");

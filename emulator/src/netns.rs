@@ -7,6 +7,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -19,7 +20,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{SigSet, Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getegid, geteuid};
 
 use crate::tun;
 
@@ -128,6 +129,83 @@ impl Drop for Namespace {
             );
         }
     }
+}
+
+/// A namespace without a name. It ends with this value and with the processes and devices in it, however they
+/// end: there is nothing to clean up.
+#[derive(Debug)]
+pub struct Anonymous(File);
+
+impl Anonymous {
+    /// An empty one with `lo` up.
+    pub fn create() -> Result<Self, NamespaceError> {
+        in_new_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
+            tun::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))?;
+            Self::current()
+        })
+    }
+
+    /// The one that the calling thread is in.
+    pub fn current() -> Result<Self, NamespaceError> {
+        const OWN: &str = "/proc/thread-self/ns/net";
+        File::open(OWN).map(Self).map_err(|source| NamespaceError::new(format!("open {OWN}"), source))
+    }
+
+    /// Good for this process, and for others as long as this one lives.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()))
+    }
+
+    pub fn enter<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
+        enter(&self.path(), f)
+    }
+
+    /// Lets its packets pass from one device to another, as a router does.
+    pub fn forward_packets(&self) -> Result<(), NamespaceError> {
+        self.enter(|| {
+            // `all` decides for IPv6. A device of which it is said too reports its multicast group of routers, and
+            // nobody asked for that packet: so devices to come shall not be told.
+            let knobs = [
+                ("ipv4/ip_forward", "1"),
+                ("ipv6/conf/all/forwarding", "1"),
+                ("ipv6/conf/default/forwarding", "0"),
+            ];
+            for (key, value) in knobs {
+                let path = Path::new("/proc/sys/net").join(key);
+                fs::write(&path, value)
+                    .map_err(|source| NamespaceError::new(format!("write {}", path.display()), source))?;
+            }
+            Ok(())
+        })?
+    }
+}
+
+impl AsFd for Anonymous {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Makes the calling thread the root of a user namespace of its own, so that an ordinary user may make network
+/// namespaces and devices. The process must not have other threads yet.
+pub fn become_root_inside() -> Result<(), NamespaceError> {
+    let (uid, gid) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER)
+        .map_err(|errno| NamespaceError::new("make a user namespace", errno))?;
+    // Without giving up setgroups an ordinary user may not map a group (user_namespaces(7)).
+    let maps = [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("0 {uid} 1")),
+        ("gid_map", format!("0 {gid} 1")),
+    ];
+    for (file, text) in maps {
+        let path = Path::new("/proc/self").join(file);
+        fs::write(&path, text)
+            .map_err(|source| NamespaceError::new(format!("write {}", path.display()), source))?;
+    }
+    Ok(())
 }
 
 /// Runs `f` in the namespace with this name under /run/netns, or this path.
@@ -285,6 +363,18 @@ mod tests {
         assert!(!path.exists());
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         assert!(!mounts.contains(&name));
+    }
+
+    #[test]
+    fn an_anonymous_namespace_has_its_own_loopback_and_its_own_settings() {
+        let namespace = Anonymous::create().unwrap();
+        let listener = namespace.enter(|| TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
+        let addr = listener.local_addr().unwrap();
+        assert!(namespace.enter(|| TcpStream::connect(addr)).unwrap().is_ok());
+        assert!(TcpStream::connect(addr).is_err());
+        namespace.forward_packets().unwrap();
+        let forwards = || fs::read_to_string("/proc/sys/net/ipv4/ip_forward").unwrap();
+        assert_eq!(namespace.enter(forwards).unwrap(), "1\n");
     }
 
     #[test]

@@ -154,7 +154,13 @@ impl Tun {
         interface::no_offloads(self.as_fd()).map_err(step("switch off the offloads"))?;
         let interface = Interface::by_name(self.name()).map_err(step("find the index"))?;
         interface.set_mtu(config.mtu).map_err(step(&format!("set the MTU {}", config.mtu)))?;
-        interface.set_queue_len(config.queue_len).map_err(step("set the queue length"))?;
+        match interface.set_queue_len(config.queue_len) {
+            // In a user namespace nobody may (the kernel asks for the capability outside): a shorter queue will do.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                tracing::debug!("{} keeps its queue length: {error}", self.name());
+            }
+            result => result.map_err(step("set the queue length"))?,
+        }
         if config.namespace.is_some() {
             let ipv6 = config.addrs.iter().any(|prefix| prefix.addr().is_ipv6());
             interface.quiet_ipv6(ipv6);

@@ -1,0 +1,202 @@
+//! `airlink bridge`: two devices and a perfect wire.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use crate::capture::Capture;
+use crate::driver::{self, Endpoint, Traffic};
+use crate::machine::Crossover;
+use crate::netns;
+use crate::prefix::Prefix;
+use crate::reactor::{Clock, Reactor};
+use crate::time::Duration;
+use crate::tun::{Tun, TunConfig};
+
+const EXAMPLES: &str = "\
+Examples:
+  Two namespaces that can ping each other:
+    ip netns add fixed; ip netns add mobile
+    airlink bridge --fixed-netns fixed --fixed-addr 10.0.0.1/24 \\
+                   --mobile-netns mobile --mobile-addr 10.0.0.2/24 &
+    ip netns exec fixed ping 10.0.0.2
+
+  Two subnets, and a capture of what the mobile side sees:
+    airlink bridge --fixed-netns fixed --fixed-addr 10.1.0.1/24 --fixed-route 10.2.0.0/24 \\
+                   --mobile-netns mobile --mobile-addr 10.2.0.1/24 --mobile-route 10.1.0.0/24 \\
+                   --pcap-mobile mobile.pcap";
+
+/// Join two TUN devices by a perfect wire, until SIGINT (Ctrl-C) or SIGTERM.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Bridge {
+    /// Namespace of the fixed side's device: a name of `ip netns`, or a path [default: the current one]
+    #[arg(long, value_name = "NETNS", help_heading = "Fixed side")]
+    fixed_netns: Option<PathBuf>,
+    /// Name of the fixed side's device; %d stands for the next free number
+    #[arg(long, value_name = "NAME", default_value = "airtcp%d", help_heading = "Fixed side")]
+    fixed_dev: String,
+    /// Address of the kernel on the fixed side (repeatable; IPv4 and IPv6)
+    #[arg(long, value_name = "ADDR/LEN", help_heading = "Fixed side")]
+    fixed_addr: Vec<Prefix>,
+    /// What else the fixed side's kernel sends into the device (repeatable)
+    #[arg(long, value_name = "NET/LEN", help_heading = "Fixed side")]
+    fixed_route: Vec<Prefix>,
+    /// Write what crosses the fixed side's device to a pcap file (nanoseconds)
+    #[arg(long, value_name = "FILE", help_heading = "Fixed side")]
+    pcap_fixed: Option<PathBuf>,
+
+    /// Namespace of the mobile side's device: a name of `ip netns`, or a path [default: the current one]
+    #[arg(long, value_name = "NETNS", help_heading = "Mobile side")]
+    mobile_netns: Option<PathBuf>,
+    /// Name of the mobile side's device; %d stands for the next free number
+    #[arg(long, value_name = "NAME", default_value = "airtcp%d", help_heading = "Mobile side")]
+    mobile_dev: String,
+    /// Address of the kernel on the mobile side (repeatable; IPv4 and IPv6)
+    #[arg(long, value_name = "ADDR/LEN", help_heading = "Mobile side")]
+    mobile_addr: Vec<Prefix>,
+    /// What else the mobile side's kernel sends into the device (repeatable)
+    #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
+    mobile_route: Vec<Prefix>,
+    /// Write what crosses the mobile side's device to a pcap file (nanoseconds)
+    #[arg(long, value_name = "FILE", help_heading = "Mobile side")]
+    pcap_mobile: Option<PathBuf>,
+
+    /// Largest packet in bytes, on both sides
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
+    mtu: u16,
+    /// Stop by itself after this time
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// At the end print one JSON object instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Bridge {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        for name in netns::sweep() {
+            tracing::info!("removed the namespace {name}, left by a process that was killed");
+        }
+        let clock = Clock::start();
+        let mut reactor = Reactor::new(clock)?;
+        reactor.catch_stop_signals()?;
+        let capture =
+            |path: &Option<_>| path.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose();
+        let endpoint = |config: &TunConfig, pcap| -> anyhow::Result<Endpoint> {
+            Ok(Endpoint::new(Tun::open(config)?, capture(pcap)?))
+        };
+        let mut endpoints =
+            [endpoint(&self.fixed(), &self.pcap_fixed)?, endpoint(&self.mobile(), &self.pcap_mobile)?];
+        tracing::info!("bridging {} (fixed) and {} (mobile)", endpoints[0].name(), endpoints[1].name());
+
+        let until = self.duration.map(|seconds| clock.now() + Duration::from_secs_f64(seconds));
+        driver::run(&mut Crossover::default(), &mut endpoints, &mut reactor, until, &mut ())?;
+
+        let [fixed, mobile] = &endpoints;
+        let summary = Summary {
+            schema_version: 1,
+            seconds: clock.now().as_secs_f64(),
+            fixed: side(fixed)?,
+            mobile: side(mobile)?,
+        };
+        if self.json {
+            println!("{}", serde_json::to_string(&summary).context("writing the summary")?);
+        } else {
+            print_table(&summary);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn fixed(&self) -> TunConfig {
+        TunConfig {
+            name: self.fixed_dev.clone(),
+            namespace: self.fixed_netns.clone(),
+            addrs: self.fixed_addr.clone(),
+            routes: self.fixed_route.clone(),
+            mtu: self.mtu,
+            ..TunConfig::default()
+        }
+    }
+
+    fn mobile(&self) -> TunConfig {
+        TunConfig {
+            name: self.mobile_dev.clone(),
+            namespace: self.mobile_netns.clone(),
+            addrs: self.mobile_addr.clone(),
+            routes: self.mobile_route.clone(),
+            mtu: self.mtu,
+            ..TunConfig::default()
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Summary {
+    schema_version: u32,
+    seconds: f64,
+    fixed: Side,
+    mobile: Side,
+}
+
+#[derive(Serialize)]
+struct Side {
+    device: String,
+    #[serde(flatten)]
+    traffic: Traffic,
+    /// Lost between that kernel and us.
+    dropped_by_kernel: u64,
+}
+
+fn side(endpoint: &Endpoint) -> anyhow::Result<Side> {
+    Ok(Side {
+        device: endpoint.name().to_owned(),
+        traffic: endpoint.traffic(),
+        dropped_by_kernel: endpoint.kernel_drops()?,
+    })
+}
+
+fn print_table(summary: &Summary) {
+    println!("{:.1} s", summary.seconds);
+    println!(
+        "{:<7} {:<15} {:>12} {:>15} {:>12} {:>15} {:>8} {:>8}",
+        "side", "device", "packets in", "bytes in", "packets out", "bytes out", "refused", "dropped"
+    );
+    for (name, side) in [("fixed", &summary.fixed), ("mobile", &summary.mobile)] {
+        let Traffic { sent_packets, sent_bytes, received_packets, received_bytes, refused_packets } =
+            side.traffic;
+        println!(
+            "{name:<7} {:<15} {sent_packets:>12} {sent_bytes:>15} {received_packets:>12} {received_bytes:>15} \
+             {refused_packets:>8} {:>8}",
+            side.device, side.dropped_by_kernel
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        bridge: Bridge,
+    }
+
+    #[test]
+    fn a_bridge_takes_addresses_of_both_families_and_names_what_it_does_not_understand() {
+        let parse = |args: &str| Program::try_parse_from(format!("airlink {args}").split_whitespace());
+        let Program { bridge } =
+            parse("--fixed-addr 10.0.0.1/24 --fixed-addr fd00::1/64 --mobile-netns m").unwrap();
+        assert_eq!(bridge.fixed().addrs.len(), 2);
+        assert_eq!(bridge.mobile().namespace, Some("m".into()));
+        let error = parse("--fixed-addr 10.0.0/24").err().unwrap().to_string();
+        assert!(error.contains("10.0.0.1/24 or fd00::1/64"), "{error}");
+        assert!(parse("--mtu 67").is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! `airlink check`: whether scenarios are right, and if not, where and why.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::failure::USAGE;
+use crate::scenario::{Scenario, ScenarioError};
+use crate::stage::Recording;
+
+/// Read scenarios and say what is wrong with them. Exits with 2 if anything is.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  airlink check my.toml
+  airlink check scenarios/*.toml")]
+pub(super) struct Check {
+    /// Files, or names of presets
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+}
+
+impl Check {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let mut exit = ExitCode::SUCCESS;
+        for file in &self.files {
+            match check(file) {
+                Ok(1) => println!("{file}: ok (1 stage)"),
+                Ok(stages) => println!("{file}: ok ({stages} stages)"),
+                Err(error) => {
+                    eprintln!("{error}");
+                    exit = USAGE.into();
+                }
+            }
+        }
+        Ok(exit)
+    }
+}
+
+/// The number of stages. What only shows when the stages are made is found too.
+fn check(file: &str) -> Result<usize, ScenarioError> {
+    let scenario = Scenario::load(file)?;
+    scenario.build(None, Recording::Off, false)?;
+    Ok(scenario.stages.len())
+}

@@ -1,0 +1,83 @@
+//! `airlink ctl`: look at and change a link while it runs.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use crate::control::{Address, Answer, Caller, Request};
+use crate::time::Duration;
+
+/// Look at a running link, and change it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Ctl {
+    /// The link's name, as `airlink status` lists it, or the path of its control socket
+    #[arg(value_name = "NAME|PATH")]
+    name: Address,
+    #[command(subcommand)]
+    what: What,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  airlink ctl run-4711 get wire.down.rate
+  airlink ctl run-4711 set wire.down.rate 64kbit
+  airlink ctl run-4711 watch --every 200ms | jq .down.left
+Every line is one JSON value. The socket (abstract, @airlink/NAME) takes the same as JSON lines:
+  {\"command\":\"set\",\"key\":\"wire.down.rate\",\"value\":\"64kbit\"}";
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Print a setting, or all of them
+    Get {
+        #[arg(value_name = "STAGE.KEY")]
+        key: Option<String>,
+    },
+    /// Change a setting; packets that are under way stay so
+    Set {
+        #[arg(value_name = "STAGE.KEY")]
+        key: String,
+        #[arg(value_name = "VALUE")]
+        value: String,
+    },
+    /// Print the counters
+    Stats,
+    /// Print the counters again and again
+    Watch {
+        #[arg(long, value_name = "TIME", default_value = "1s")]
+        every: Duration,
+    },
+    /// End the link
+    Stop,
+}
+
+impl Ctl {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let mut caller = Caller::connect(&self.name)?;
+        let request = match self.what {
+            What::Get { key } => Request::Get { key },
+            What::Set { key, value } => Request::Set { key, value: Value::String(value) },
+            What::Stats => Request::Stats,
+            What::Watch { every } => Request::Watch { every },
+            What::Stop => Request::Stop,
+        };
+        print(caller.ask(&request)?)?;
+        if matches!(request, Request::Watch { .. }) {
+            for answer in caller {
+                print(answer?)?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn print(answer: Answer) -> anyhow::Result<()> {
+    let value = answer.map_err(anyhow::Error::msg)?;
+    if !value.is_null() {
+        // `print!` would panic when a reader such as `head` has gone.
+        writeln!(std::io::stdout(), "{value}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! `airlink inside`: what `airlink run` starts first in its namespaces. Not for people.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::program;
+
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(super) struct Inside {
+    #[arg(long)]
+    alive: i32,
+    #[arg(long)]
+    fixed: Option<i32>,
+    #[arg(long)]
+    server: Option<OsString>,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl Inside {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let Self { alive, fixed, server, command } = self;
+        Ok(ExitCode::from(program::Inside { alive, fixed, server, command }.run()?))
+    }
+}

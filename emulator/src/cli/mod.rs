@@ -1,0 +1,79 @@
+//! The command line of `airlink`: one file per subcommand, which holds its definition and what it does.
+//! Completions and man pages are generated from `command()`.
+
+mod bridge;
+mod check;
+mod ctl;
+mod failure;
+mod inside;
+mod run;
+mod session;
+mod show;
+mod sim;
+mod standing;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use failure::report;
+
+/// The network below IP, between two TUN devices.
+#[derive(Debug, Parser)]
+#[command(name = "airlink", version, max_term_width = 110, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Run),
+    Sim(sim::Sim),
+    Up(standing::Up),
+    Down(standing::Down),
+    Status(standing::Status),
+    Ctl(ctl::Ctl),
+    Show(show::Show),
+    Check(check::Check),
+    Bridge(bridge::Bridge),
+    Inside(inside::Inside),
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege, device),
+4 timing could not be kept. `run` exits with the code of the command that it ran.
+Logs go to stderr; RUST_LOG chooses them (default: info).";
+
+/// Packets left later than was allowed.
+const TIMING: u8 = 4;
+
+impl Cli {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Run(command) => command.run(),
+            Command::Sim(command) => command.run(),
+            Command::Up(command) => command.run(),
+            Command::Down(command) => command.run(),
+            Command::Status(command) => command.run(),
+            Command::Ctl(command) => command.run(),
+            Command::Show(command) => command.run(),
+            Command::Check(command) => command.run(),
+            Command::Bridge(command) => command.run(),
+            Command::Inside(command) => command.run(),
+        }
+    }
+}
+
+/// The definition itself, for generators.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_is_consistent() {
+        super::command().debug_assert();
+    }
+}

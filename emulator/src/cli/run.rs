@@ -1,0 +1,270 @@
+//! `airlink run`: any program behind a link.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use super::failure;
+use super::session::{self, Link, Session, Watch};
+use crate::addresses::Block;
+use crate::control::Address;
+use crate::driver::OBSERVERS_OWN;
+use crate::netns::{self, Anonymous};
+use crate::prefix::Prefix;
+use crate::program::{PASSED_ON, Plan, Program, from_a_process};
+use crate::reactor::{Clock, Interest, Token};
+use crate::scenario::Scenario;
+use crate::time::{Duration, Instant};
+use crate::tun::TunConfig;
+
+/// Run a program behind a link: on its mobile side, in a network namespace of its own.
+///
+/// The fixed side is the namespace that this command was started in, where the program reaches servers at the
+/// address in AIRLINK_FIXED (IPv6: AIRLINK_FIXED_V6), and is reached at AIRLINK_MOBILE (AIRLINK_MOBILE_V6). An
+/// `airlink run` inside of an `airlink run` puts two links in a row. When the program ends, everything that it
+/// started ends too, and nothing is left behind.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Run {
+    #[command(flatten)]
+    link: Link,
+    /// Give the fixed side a namespace of its own too, and run this there by `sh -c` until the command ends
+    #[arg(long, value_name = "COMMAND LINE")]
+    server: Option<OsString>,
+    /// Make a user namespace, so that no privilege is needed (then --server is needed); auto: if not privileged
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Rootless::Auto)]
+    rootless: Rootless,
+    /// Name of the control socket for `airlink ctl`, or the path of one [default: run-PID]
+    #[arg(long, value_name = "NAME|PATH")]
+    control: Option<Address>,
+    /// Keep the link up for so long after the command's end, so that its last packets arrive
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    linger: Duration,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Rootless {
+    Auto,
+    Yes,
+    No,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  A shell on a W-CDMA bearer; `ping $AIRLINK_FIXED` inside:
+    airlink run --scenario wcdma-384 -- bash
+  A download through it from a server outside, and what every packet met with:
+    iperf3 -s -D
+    airlink run -s wcdma-384 --pcapng trace.pcapng -- sh -c 'iperf3 -R -c $AIRLINK_FIXED'
+  As an ordinary user, both sides in namespaces:
+    airlink run -s geo --server 'iperf3 -s' -- sh -c 'sleep 1; iperf3 -c $AIRLINK_FIXED'
+  A satellite behind a radio link:
+    airlink run -s geo -- airlink run -s wcdma-384 -- ping 100.64.0.1
+
+The exit code is the command's own (128 and the signal's number if it was killed; 127 not found, 126 not startable).
+Without a command of its own to report: 1 the link failed, 2 usage, 3 environment, 4 --max-lateness was not kept.
+SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on; after SIGTERM and SIGHUP the command has 5 s.";
+
+impl Run {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let session = Session::new(self.link)?;
+        // Both before there are other threads: a user namespace is the process's, and signals that are blocked
+        // stay so in threads to come.
+        let rootless = match self.rootless {
+            Rootless::Yes => true,
+            Rootless::No => false,
+            Rootless::Auto => !privileged(),
+        };
+        if rootless {
+            if self.server.is_none() {
+                return Err(failure::usage(
+                    "without privilege the fixed side is in a namespace of its own: say with --server what \
+                     shall run there, or start this as root",
+                ));
+            }
+            netns::become_root_inside()?;
+        }
+        let mask = SigSet::from_iter(PASSED_ON);
+        mask.thread_block()?;
+        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+
+        let mut reactor = session::reactor()?;
+        let mobile = Anonymous::create()?;
+        let fixed = if self.server.is_some() { Anonymous::create()? } else { Anonymous::current()? };
+        let addresses = Addresses::of(&session.scenario, &fixed)?;
+        // So that links nest.
+        if let Err(error) = mobile.forward_packets() {
+            tracing::warn!("links inside of this one will reach no further than it: {error}");
+        }
+        let address = self.control.unwrap_or_else(|| Address::Named(format!("run-{}", std::process::id())));
+        let [fixed_device, mobile_device] = addresses.devices(&fixed, &mobile, session.scenario.mtu);
+        let mut environment = addresses.environment();
+        environment.push(("AIRLINK_CONTROL", address.to_string()));
+        reactor.register(&signals, SIGNALS, Interest::Read)?;
+        let clock = reactor.clock();
+        let mut running = session.open(reactor, address, &fixed_device, &mobile_device)?;
+        tracing::info!(
+            "{}: fixed {}, mobile {}; airlink ctl {}",
+            addresses.scenario,
+            list(&addresses.fixed),
+            list(&addresses.mobile),
+            running.address(),
+        );
+
+        let plan =
+            Plan { mobile: &mobile, fixed: &fixed, server: self.server, command: self.command, environment };
+        let program = Program::start(plan)?;
+        running.reactor.register(program.ended(), ENDED, Interest::Read)?;
+        let watch = Behind { program, signals, clock, linger: self.linger, until: None };
+        let code = running.run(watch, |Behind { program, .. }| Some(program.wait()))?;
+        Ok(ExitCode::from(code))
+    }
+}
+
+const SIGNALS: Token = OBSERVERS_OWN;
+const ENDED: Token = Token(OBSERVERS_OWN.0 + 1);
+
+/// How long a command has to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A program behind the link.
+struct Behind {
+    program: Program,
+    signals: SignalFd,
+    clock: Clock,
+    linger: Duration,
+    until: Option<Until>,
+}
+
+/// What the run waits for.
+#[derive(Clone, Copy)]
+enum Until {
+    /// The command was asked to end, and is killed then.
+    Killed(Instant),
+    /// The command has ended, and its last packets are on their way.
+    Lingered(Instant),
+}
+
+impl Watch for Behind {
+    fn after(&mut self, now: Instant, ready: &[Token]) -> io::Result<ControlFlow<()>> {
+        if ready.contains(&SIGNALS) {
+            self.pass_on()?;
+        }
+        if ready.contains(&ENDED) && !matches!(self.until, Some(Until::Lingered(_))) {
+            self.program.acknowledge_end();
+            self.until = Some(Until::Lingered(now + self.linger));
+        }
+        match self.until {
+            Some(Until::Lingered(until)) if until <= now => return Ok(ControlFlow::Break(())),
+            Some(Until::Killed(until)) if until <= now => {
+                self.until = None;
+                self.program.signal(Signal::SIGKILL);
+            }
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.until.map(|until| match until {
+            Until::Killed(at) | Until::Lingered(at) => at,
+        })
+    }
+}
+
+impl Behind {
+    fn pass_on(&mut self) -> io::Result<()> {
+        while let Some(info) = self.signals.read_signal()? {
+            let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
+            if from_a_process(&info) {
+                self.program.signal(signal);
+            }
+            if matches!(signal, Signal::SIGTERM | Signal::SIGHUP) && self.until.is_none() {
+                self.until = Some(Until::Killed(self.clock.now() + PATIENCE));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of both sides' devices.
+struct Addresses {
+    scenario: String,
+    fixed: Vec<Prefix>,
+    mobile: Vec<Prefix>,
+    /// Keeps others from taking the same.
+    _block: Option<Block>,
+}
+
+/// RFC 8200 §5: a link with a smaller MTU has no IPv6.
+const IPV6_MTU: u16 = 1280;
+
+impl Addresses {
+    fn of(scenario: &Scenario, fixed: &Anonymous) -> anyhow::Result<Self> {
+        let (fixed, mobile, block) = match &scenario.addresses {
+            Some(addresses) => (addresses.fixed.clone(), addresses.mobile.clone(), None),
+            None => {
+                let block = fixed.enter(Block::reserve)??;
+                (block.fixed().to_vec(), block.mobile().to_vec(), Some(block))
+            }
+        };
+        let fits = |prefix: &Prefix| prefix.addr().is_ipv4() || scenario.mtu >= IPV6_MTU;
+        let keep = |prefixes: Vec<Prefix>| prefixes.into_iter().filter(fits).collect();
+        Ok(Self { scenario: scenario.name.clone(), fixed: keep(fixed), mobile: keep(mobile), _block: block })
+    }
+
+    fn devices(&self, fixed: &Anonymous, mobile: &Anonymous, mtu: u16) -> [TunConfig; 2] {
+        let device = |namespace: &Anonymous, addrs: &[Prefix], routes: Vec<Prefix>| TunConfig {
+            name: "airlink%d".to_owned(),
+            namespace: Some(namespace.path()),
+            addrs: addrs.to_vec(),
+            routes,
+            mtu,
+            ..TunConfig::default()
+        };
+        let reached = |to: &Prefix| self.fixed.iter().any(|own| own.contains(to.addr()));
+        let to_mobile = self.mobile.iter().filter(|to| !reached(to)).map(|to| to.network()).collect();
+        let everywhere = self.mobile.iter().map(|own| {
+            let anything = if own.addr().is_ipv4() { "0.0.0.0/0" } else { "::/0" };
+            anything.parse().expect("this is a prefix")
+        });
+        [device(fixed, &self.fixed, to_mobile), device(mobile, &self.mobile, everywhere.collect())]
+    }
+
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        let of = |prefixes: &[Prefix], v4: bool| {
+            prefixes.iter().map(|prefix| prefix.addr()).find(|addr| addr.is_ipv4() == v4)
+        };
+        let variables = [
+            ("AIRLINK_FIXED", of(&self.fixed, true)),
+            ("AIRLINK_FIXED_V6", of(&self.fixed, false)),
+            ("AIRLINK_MOBILE", of(&self.mobile, true)),
+            ("AIRLINK_MOBILE_V6", of(&self.mobile, false)),
+        ];
+        variables.into_iter().filter_map(|(name, addr)| Some((name, addr?.to_string()))).collect()
+    }
+}
+
+fn list(prefixes: &[Prefix]) -> String {
+    prefixes.iter().map(|prefix| prefix.addr().to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether this process may make namespaces and devices without a user namespace of its own.
+fn privileged() -> bool {
+    const NET_ADMIN: u64 = 1 << 12;
+    const SYS_ADMIN: u64 = 1 << 21;
+    let status = fs::read_to_string(Path::new("/proc/self/status")).unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    effective & (NET_ADMIN | SYS_ADMIN) == NET_ADMIN | SYS_ADMIN
+}

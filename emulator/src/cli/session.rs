@@ -1,0 +1,374 @@
+//! What `run` and `up` have in common: a scenario's path between two devices, in real time, with all that looks at
+//! it and talks to it.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::capture::Capture;
+use crate::control::{Address, Control, Request, Subject};
+use crate::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round, Traffic};
+use crate::lateness::{Lateness, Limit};
+use crate::path::Path;
+use crate::reactor::{Clock, Reactor, Token};
+use crate::scenario::Scenario;
+use crate::time::{Duration, Instant};
+use crate::tun::{Tun, TunConfig};
+use crate::views::{self, Views, summary};
+
+/// Options of a link in real time.
+#[derive(Debug, Args)]
+pub(super) struct Link {
+    /// A preset's name, or a file; `airlink show` lists the presets
+    #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
+    scenario: String,
+    /// Where all randomness comes from [default: the scenario's]
+    #[arg(long, value_name = "NUMBER", help_heading = "Link")]
+    seed: Option<u64>,
+    /// Another value for one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Link")]
+    set: Vec<(String, String)>,
+
+    /// Write what crosses the fixed side's device to a pcap file (nanoseconds)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pcap_fixed: Option<PathBuf>,
+    /// Write what crosses the mobile side's device to a pcap file (nanoseconds)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pcap_mobile: Option<PathBuf>,
+    #[command(flatten)]
+    files: views::Files,
+    /// At the end print one JSON object to stdout instead of the table to stderr
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// Write that JSON object to a file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    summary: Option<PathBuf>,
+    /// Show a line with rates and queues on the terminal while the link runs
+    #[arg(long, help_heading = "Output")]
+    live: bool,
+
+    /// Exit with 4 if packets left later than this after their time, e.g. p99=300us or max=2ms (repeatable)
+    #[arg(long, value_name = "PERCENTILE=TIME", help_heading = "Timing")]
+    max_lateness: Vec<Limit>,
+    /// Watch the clock instead of sleeping for so long before a packet is due; 0us: only sleep
+    #[arg(long, value_name = "TIME", default_value = "100us", help_heading = "Timing")]
+    spin: Duration,
+    /// Ask for real-time scheduling (SCHED_FIFO) of the emulator; goes on without it if it is not allowed
+    #[arg(long, help_heading = "Timing")]
+    realtime: bool,
+}
+
+pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        text.split_once('=').ok_or("write STAGE.KEY=VALUE, for example wire.down.rate=64kbit".to_owned())?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// The scenario, checked and built; nothing has been opened yet.
+pub(super) struct Session {
+    link: Link,
+    pub(super) scenario: Scenario,
+    pub(super) seed: u64,
+    path: Path,
+}
+
+/// A link that is up.
+pub(super) struct Running {
+    link: Link,
+    scenario: Scenario,
+    seed: u64,
+    path: Path,
+    pub(super) reactor: Reactor,
+    endpoints: [Endpoint; 2],
+    views: Views,
+    control: Control,
+}
+
+/// Tokens: what a command watches itself, and from here on the control socket.
+const CONTROL: Token = Token(OBSERVERS_OWN.0 + 16);
+
+/// What a command has to do in every round, beside what all have.
+pub(super) trait Watch {
+    fn after(&mut self, now: Instant, ready: &[Token]) -> io::Result<ControlFlow<()>>;
+    fn next_deadline(&self) -> Option<Instant>;
+}
+
+impl Watch for () {
+    fn after(&mut self, _: Instant, _: &[Token]) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+impl Session {
+    pub(super) fn new(link: Link) -> anyhow::Result<Self> {
+        let mut scenario = Scenario::load(&link.scenario)?;
+        for (key, value) in &link.set {
+            scenario.set(key, value)?;
+        }
+        let seed = link.seed.unwrap_or(scenario.seed);
+        let path = scenario.build(Some(seed), link.files.recording(), link.files.radio())?;
+        Ok(Self { link, scenario, seed, path })
+    }
+
+    pub(super) fn open(
+        self,
+        reactor: Reactor,
+        address: Address,
+        fixed: &TunConfig,
+        mobile: &TunConfig,
+    ) -> anyhow::Result<Running> {
+        let Self { link, scenario, seed, path } = self;
+        let mut reactor = reactor;
+        let clock = reactor.clock();
+        let control = Control::listen(address, CONTROL, &mut reactor)?;
+        let endpoint = |config: &TunConfig, pcap: &Option<PathBuf>| -> anyhow::Result<Endpoint> {
+            let capture = pcap.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose()?;
+            Ok(Endpoint::new(Tun::open(config)?, capture))
+        };
+        let endpoints = [endpoint(fixed, &link.pcap_fixed)?, endpoint(mobile, &link.pcap_mobile)?];
+        let run = views::Run {
+            scenario: scenario.name.clone(),
+            seed,
+            stages: path.stage_names().map(str::to_owned).collect(),
+            wall_zero: clock.wall_zero(),
+        };
+        let mut views = Views::create(&link.files, &run)?;
+        if link.live {
+            views = views.with_live_line();
+        }
+        reactor.set_spin(link.spin);
+        if link.realtime {
+            ask_for_real_time();
+        }
+        Ok(Running { link, scenario, seed, path, reactor, endpoints, views, control })
+    }
+}
+
+impl Running {
+    pub(super) fn address(&self) -> &Address {
+        self.control.address()
+    }
+
+    /// Until it is stopped. Then `end` says how the command ended, and everything is written out.
+    pub(super) fn run<W: Watch>(
+        mut self,
+        mut watch: W,
+        end: impl FnOnce(W) -> Option<u8>,
+    ) -> anyhow::Result<u8> {
+        let clock = self.reactor.clock();
+        let mut observer = Everything {
+            scenario: &mut self.scenario,
+            seed: self.seed,
+            views: &mut self.views,
+            control: &mut self.control,
+            watch: &mut watch,
+        };
+        let result = driver::run(&mut self.path, &mut self.endpoints, &mut self.reactor, None, &mut observer);
+        let now = clock.now();
+        // The command ends with the link, whatever ended that.
+        let command = end(watch);
+        // The counters are in the namespaces, which are still there.
+        let summary = self.summary(now, command, result.as_ref().ok())?;
+        self.views.finish(&mut self.path, now)?;
+        let lateness = result?;
+        self.link.print(&summary)?;
+        let code = command.unwrap_or(0);
+        for limit in &self.link.max_lateness {
+            if let Some(late) = limit.missed_by(&lateness) {
+                eprintln!("airlink: the lateness of packets was to be {limit}, and was {late}");
+                if code == 0 {
+                    return Ok(super::TIMING);
+                }
+            }
+        }
+        Ok(code)
+    }
+
+    fn summary(
+        &self,
+        now: Instant,
+        command: Option<u8>,
+        lateness: Option<&Lateness>,
+    ) -> anyhow::Result<Summary> {
+        let side = |endpoint: &Endpoint| -> anyhow::Result<Side> {
+            Ok(Side {
+                device: endpoint.name().to_owned(),
+                traffic: endpoint.traffic(),
+                // Whoever removed the device took the counter along.
+                dropped_by_kernel: endpoint.kernel_drops().unwrap_or_default(),
+            })
+        };
+        let [fixed, mobile] = &self.endpoints;
+        Ok(Summary {
+            path: summary::Summary::new(
+                &self.scenario.name,
+                self.seed,
+                &self.path,
+                now,
+                lateness.map(Lateness::histogram),
+            ),
+            exit_code: command,
+            fixed: side(fixed)?,
+            mobile: side(mobile)?,
+        })
+    }
+}
+
+impl Link {
+    fn print(&self, summary: &Summary) -> anyhow::Result<()> {
+        let text = serde_json::to_string(summary).context("writing the summary")?;
+        if let Some(path) = &self.summary {
+            std::fs::write(path, format!("{text}\n"))
+                .with_context(|| format!("cannot write the summary {}", path.display()))?;
+        }
+        if self.json {
+            println!("{text}");
+        } else {
+            eprint!("{}", summary.path);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Summary {
+    #[serde(flatten)]
+    path: summary::Summary,
+    /// Of the command, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u8>,
+    fixed: Side,
+    mobile: Side,
+}
+
+#[derive(Serialize)]
+struct Side {
+    device: String,
+    #[serde(flatten)]
+    traffic: Traffic,
+    /// Lost between that kernel and us.
+    dropped_by_kernel: u64,
+}
+
+struct Everything<'a, W> {
+    scenario: &'a mut Scenario,
+    seed: u64,
+    views: &'a mut Views,
+    control: &'a mut Control,
+    watch: &'a mut W,
+}
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> DriverError {
+    DriverError::Observer(Box::new(error))
+}
+
+impl<W: Watch> Observer<Path> for Everything<'_, W> {
+    fn after(&mut self, round: Round<'_, Path>) -> Result<ControlFlow<()>, DriverError> {
+        let Round { now, machine, reactor, ready, endpoints, lateness, stopping: _ } = round;
+        self.views.after(machine).map_err(failed)?;
+        if let Some(live) = self.views.live().filter(|live| live.next_tick() <= now) {
+            live.tick(now, machine, lateness.at(99.0));
+        }
+        let mut asked = Asked {
+            now,
+            scenario: self.scenario,
+            seed: self.seed,
+            path: machine,
+            endpoints,
+            lateness,
+            stop: false,
+        };
+        if !ready.is_empty() || self.control.next_deadline().is_some_and(|deadline| deadline <= now) {
+            self.control.attend(now, ready, reactor, &mut asked)?;
+        }
+        if asked.stop {
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(self.watch.after(now, ready)?)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let deadlines = [self.views.next_tick(), self.control.next_deadline(), self.watch.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+}
+
+/// A link that somebody asks something by its control socket.
+struct Asked<'a> {
+    now: Instant,
+    scenario: &'a mut Scenario,
+    seed: u64,
+    path: &'a mut Path,
+    endpoints: &'a [Endpoint],
+    lateness: &'a Lateness,
+    stop: bool,
+}
+
+impl Subject for Asked<'_> {
+    fn answer(&mut self, request: &Request) -> Result<Value, String> {
+        match request {
+            Request::Get { key: None } => Ok(self.scenario.to_json()),
+            Request::Get { key: Some(key) } => self.scenario.get(key).map_err(|error| error.to_string()),
+            Request::Set { key, value } => self.set(key, value),
+            Request::Stats | Request::Watch { .. } => Ok(self.stats()),
+            Request::Stop => {
+                self.stop = true;
+                Ok(Value::Null)
+            }
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Both or none: the scenario is what the stages run with.
+    fn set(&mut self, key: &str, value: &Value) -> Result<Value, String> {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let mut scenario = self.scenario.clone();
+        let (stage, config) = scenario.set(key, &text).map_err(|error| error.to_string())?;
+        self.path.reconfigure(self.now, stage, &config).map_err(|error| error.to_string())?;
+        *self.scenario = scenario;
+        self.scenario.get(key).map_err(|error| error.to_string())
+    }
+
+    fn stats(&self) -> Value {
+        let lateness = Some(self.lateness.histogram());
+        let summary = summary::Summary::new(&self.scenario.name, self.seed, self.path, self.now, lateness);
+        // Plain data: numbers, strings and lists.
+        let mut stats = serde_json::to_value(summary).unwrap_or_default();
+        for (endpoint, side) in self.endpoints.iter().zip(["fixed", "mobile"]) {
+            stats[side] = json!({"device": endpoint.name(), "traffic": endpoint.traffic()});
+        }
+        stats
+    }
+}
+
+/// By the program for it: the system call has no safe wrapper here, and asking once costs nothing.
+fn ask_for_real_time() {
+    let pid = std::process::id().to_string();
+    // -R: what this process starts is not to be in real time too.
+    let mut chrt = Command::new("chrt");
+    chrt.args(["-R", "-f", "-p", "1", &pid]).stdin(Stdio::null()).stdout(Stdio::null());
+    let result = chrt.stderr(Stdio::null()).status();
+    if !result.is_ok_and(|status| status.success()) {
+        tracing::warn!(
+            "no real-time scheduling: it takes root, or CAP_SYS_NICE, and the program chrt (util-linux)"
+        );
+    }
+}
+
+/// A reactor before anything else is started, so that its zero is the run's.
+pub(super) fn reactor() -> anyhow::Result<Reactor> {
+    Ok(Reactor::new(Clock::start())?)
+}

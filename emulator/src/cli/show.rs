@@ -1,0 +1,72 @@
+//! `airlink show`: the presets, and what a scenario comes down to with every default filled in.
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use crate::scenario::{Scenario, presets};
+
+/// List the presets, or print a scenario with every setting that it has, defaults included.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  The presets:
+    airlink show
+  A scenario of one's own that begins with a preset:
+    airlink show wcdma-384 > my.toml
+  Where the numbers of a preset are from:
+    airlink show --source wcdma-384")]
+pub(super) struct Show {
+    /// A preset, or a file [default: list the presets]
+    #[arg(value_name = "PRESET|FILE")]
+    scenario: Option<String>,
+    /// Print the text as it was written, comments and all
+    #[arg(long, requires = "scenario", conflicts_with = "json")]
+    source: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let shown = match &self.scenario {
+            None => self.list()?,
+            Some(name) => {
+                let scenario = Scenario::load(name)?;
+                if self.json {
+                    format!("{:#}\n", scenario.to_json())
+                } else if self.source {
+                    Scenario::source(name)?
+                } else {
+                    scenario.to_toml()
+                }
+            }
+        };
+        let mut out = std::io::stdout().lock();
+        match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
+            // Whoever reads has seen enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+            result => result.context("writing to stdout").map(|()| ExitCode::SUCCESS),
+        }
+    }
+
+    fn list(&self) -> anyhow::Result<String> {
+        let presets: Vec<(&str, String)> = presets::ALL
+            .iter()
+            .map(|preset| Ok((preset.name, Scenario::load(preset.name)?.description)))
+            .collect::<anyhow::Result<_>>()?;
+        if self.json {
+            let presets: Vec<_> = presets
+                .iter()
+                .map(|(name, description)| json!({ "name": name, "description": description }))
+                .collect();
+            return Ok(format!("{:#}\n", json!({ "schema_version": 1, "presets": presets })));
+        }
+        let width = presets.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        Ok(presets.iter().map(|(name, description)| format!("{name:<width$}  {description}\n")).collect())
+    }
+}

@@ -1,0 +1,170 @@
+//! `airlink sim`: a link in virtual time, between simple sources of packets.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use super::failure;
+use super::session::assignment;
+use crate::capture::{Capture, Tap};
+use crate::machine::Port;
+use crate::packet::PerDirection;
+use crate::path::{FIXED, Path};
+use crate::scenario::Scenario;
+use crate::simulate::{self, Arrived, Family, Load, Observer, Plan, Sizes};
+use crate::time::{Duration, Instant};
+use crate::views::summary::Summary;
+use crate::views::{self, ViewError, Views};
+
+/// Run a link in virtual time, between simple sources of packets: no privilege, no waiting, the same every time.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Sim {
+    /// A preset's name, or a file; `airlink show` lists the presets
+    #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
+    scenario: String,
+    /// Where all randomness comes from [default: the scenario's]
+    #[arg(long, value_name = "NUMBER", help_heading = "Link")]
+    seed: Option<u64>,
+    /// Another value for one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Link")]
+    set: Vec<(String, String)>,
+
+    /// How long packets are sent
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", help_heading = "Load")]
+    duration: Duration,
+    /// How much longer what is inside may take to get out
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Load")]
+    drain: Duration,
+    /// What the fixed side sends: none, saturate, saturate:PACKETS, cbr:RATE, poisson:RATE or acks
+    #[arg(long, value_name = "LOAD", default_value = "saturate", help_heading = "Load")]
+    down: Load,
+    /// What the mobile side sends
+    #[arg(long, value_name = "LOAD", default_value = "acks", help_heading = "Load")]
+    up: Load,
+    /// Octets of every packet with its IP header, or mix: what is awkward for a radio link
+    #[arg(long, value_name = "OCTETS|mix", default_value = "1500", help_heading = "Load")]
+    size: Sizes,
+    /// IPv6 packets instead of IPv4
+    #[arg(long, help_heading = "Load")]
+    ipv6: bool,
+
+    /// Write what crosses the fixed side's border to a pcap file (nanoseconds)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pcap_fixed: Option<PathBuf>,
+    /// Write what crosses the mobile side's border to a pcap file (nanoseconds)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pcap_mobile: Option<PathBuf>,
+    #[command(flatten)]
+    files: views::Files,
+    /// Print one JSON object instead of the table
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  A W-CDMA bearer that loses a tenth of its blocks, in Wireshark:
+    airlink sim -s wcdma-384 --set radio.down.channel.errors.bler=10% --radio-pcap radio.pcap
+    tshark -r radio.pcap --enable-heuristic rlc_udp
+  What became of each packet:
+    airlink sim -s wcdma-384 --size mix --pcapng trace.pcapng --events trace.jsonl
+    tshark -r trace.pcapng -T fields -e frame.time_epoch -e frame.interface_name -e frame.comment";
+
+/// No link needs as long, and it is far from where time ends.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+impl Sim {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        if self.duration > LONGEST || self.drain > LONGEST {
+            return Err(failure::usage("--for and --drain: not longer than 10 years"));
+        }
+        if let (true, Sizes::Fixed(..40)) = (self.ipv6, self.size) {
+            return Err(failure::usage("--size: an IPv6 packet has at least 40 octets"));
+        }
+        let mut scenario = Scenario::load(&self.scenario)?;
+        for (key, value) in &self.set {
+            scenario.set(key, value)?;
+        }
+        let seed = self.seed.unwrap_or(scenario.seed);
+        let mut path = scenario.build(Some(seed), self.files.recording(), self.files.radio())?;
+        let run = views::Run {
+            scenario: scenario.name.clone(),
+            seed,
+            stages: path.stage_names().map(str::to_owned).collect(),
+            wall_zero: SystemTime::UNIX_EPOCH,
+        };
+        let capture = |path: &Option<PathBuf>| {
+            path.as_ref().map(|path| Capture::create(path, SystemTime::UNIX_EPOCH)).transpose()
+        };
+        let mut eyes = Eyes {
+            views: Views::create(&self.files, &run)?,
+            fixed: capture(&self.pcap_fixed)?,
+            mobile: capture(&self.pcap_mobile)?,
+        };
+        let plan = Plan {
+            loads: PerDirection { down: self.down, up: self.up },
+            sizes: self.size,
+            family: if self.ipv6 { Family::V6 } else { Family::V4 },
+            seed,
+            until: Instant::ZERO + self.duration,
+            drain: self.drain,
+        };
+        let (now, arrived) = simulate::run(&mut path, &plan, &mut eyes)?;
+        for capture in [&mut eyes.fixed, &mut eyes.mobile].into_iter().flatten() {
+            capture.flush()?;
+        }
+        eyes.views.finish(&mut path, now)?;
+        let summary = Summary::new(&scenario.name, seed, &path, now, None);
+        self.print(summary, arrived)?;
+        let damaged = arrived.down.damaged + arrived.up.damaged;
+        anyhow::ensure!(damaged == 0, "{damaged} packets arrived with other octets than were sent");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print(&self, summary: Summary, arrived: PerDirection<Arrived>) -> anyhow::Result<()> {
+        if self.json {
+            let PerDirection { down, up } = arrived;
+            let output = Output { summary, arrived: Arrivals { down, up } };
+            println!("{}", serde_json::to_string(&output).context("writing the summary")?);
+        } else {
+            print!("{summary}");
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Output {
+    #[serde(flatten)]
+    summary: Summary,
+    arrived: Arrivals,
+}
+
+#[derive(Serialize)]
+struct Arrivals {
+    down: Arrived,
+    up: Arrived,
+}
+
+struct Eyes {
+    views: Views,
+    fixed: Option<Capture>,
+    mobile: Option<Capture>,
+}
+
+impl Observer for Eyes {
+    type Error = ViewError;
+
+    fn packet(&mut self, at: Instant, end: Port, packet: &[u8]) {
+        if end == FIXED { &mut self.fixed } else { &mut self.mobile }.packet(at, packet);
+    }
+
+    fn after(&mut self, _now: Instant, path: &mut Path) -> Result<(), ViewError> {
+        self.views.after(path)
+    }
+}

@@ -1,0 +1,187 @@
+//! `airlink up`, `down` and `status`: links that stay, between two network namespaces.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::Context;
+use clap::Args;
+use nix::unistd::{dup2_stderr, setsid};
+
+use super::session::{self, Link, Session};
+use crate::control::{self, Address, Caller, Request};
+use crate::prefix::Prefix;
+use crate::tun::TunConfig;
+
+/// Put up a link between two network namespaces, which stays until `airlink down`.
+///
+/// Its control socket is its lock, and belongs to the network namespace that this is started in: `airlink down`,
+/// `status` and `ctl` must be started in the same one. There is no file that a killed link could leave.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Up {
+    /// What the link is called from now on
+    #[arg(long, value_name = "NAME")]
+    name: Address,
+    #[command(flatten)]
+    link: Link,
+    /// Namespace of the fixed side: a name of `ip netns`, or a path [default: the current one]
+    #[arg(long, value_name = "NETNS", help_heading = "Fixed side")]
+    fixed_netns: Option<PathBuf>,
+    /// Name of the fixed side's device; %d stands for the next free number
+    #[arg(long, value_name = "NAME", default_value = "airlink%d", help_heading = "Fixed side")]
+    fixed_dev: String,
+    /// Address of the kernel on the fixed side (repeatable) [default: the scenario's]
+    #[arg(long, value_name = "ADDR/LEN", help_heading = "Fixed side")]
+    fixed_addr: Vec<Prefix>,
+    /// What else the fixed side's kernel sends into the link (repeatable)
+    #[arg(long, value_name = "NET/LEN", help_heading = "Fixed side")]
+    fixed_route: Vec<Prefix>,
+    /// Namespace of the mobile side: a name of `ip netns`, or a path [default: the current one]
+    #[arg(long, value_name = "NETNS", help_heading = "Mobile side")]
+    mobile_netns: Option<PathBuf>,
+    /// Name of the mobile side's device; %d stands for the next free number
+    #[arg(long, value_name = "NAME", default_value = "airlink%d", help_heading = "Mobile side")]
+    mobile_dev: String,
+    /// Address of the kernel on the mobile side (repeatable) [default: the scenario's]
+    #[arg(long, value_name = "ADDR/LEN", help_heading = "Mobile side")]
+    mobile_addr: Vec<Prefix>,
+    /// What else the mobile side's kernel sends into the link (repeatable)
+    #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
+    mobile_route: Vec<Prefix>,
+    /// Stay in front, until SIGINT (Ctrl-C) or SIGTERM
+    #[arg(long)]
+    foreground: bool,
+    /// Started by `up` itself: goes to the background when the link is up.
+    #[arg(long, hide = true)]
+    detach: bool,
+}
+
+const EXAMPLES: &str = "\
+Example:
+  ip netns add fixed; ip netns add mobile
+  airlink up --name radio --scenario wcdma-384 --fixed-netns fixed --fixed-addr 10.0.0.1/24 \\
+             --mobile-netns mobile --mobile-addr 10.0.0.2/24
+  ip netns exec fixed ping 10.0.0.2
+  airlink ctl radio set radio.down.channel.errors.bler 5%
+  airlink down radio";
+
+/// Take a link down that `up` has put up, or end an `airlink run`.
+#[derive(Debug, Args)]
+pub(super) struct Down {
+    #[arg(value_name = "NAME|PATH")]
+    name: Address,
+}
+
+/// List the links that run here, or print the counters of one.
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    #[arg(value_name = "NAME|PATH")]
+    name: Option<Address>,
+    /// One JSON array, or object, instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the background process says when the link is up.
+const IS_UP: &[u8] = b"\0up\n";
+
+impl Up {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        if !self.foreground && !self.detach {
+            return detached();
+        }
+        let session = Session::new(self.link)?;
+        let addresses = session.scenario.addresses.clone().unwrap_or_default();
+        let mtu = session.scenario.mtu;
+        let side = |name, namespace, addrs: Vec<Prefix>, default, routes| TunConfig {
+            name,
+            namespace,
+            addrs: if addrs.is_empty() { default } else { addrs },
+            routes,
+            mtu,
+            ..TunConfig::default()
+        };
+        let fixed =
+            side(self.fixed_dev, self.fixed_netns, self.fixed_addr, addresses.fixed, self.fixed_route);
+        let mobile =
+            side(self.mobile_dev, self.mobile_netns, self.mobile_addr, addresses.mobile, self.mobile_route);
+        let mut reactor = session::reactor()?;
+        reactor.catch_stop_signals()?;
+        let running = session.open(reactor, self.name, &fixed, &mobile)?;
+        if self.detach {
+            leave_terminal()?;
+        } else {
+            tracing::info!("{} is up", running.address());
+        }
+        let code = running.run((), |()| None)?;
+        Ok(ExitCode::from(code))
+    }
+}
+
+/// Starts the same again in the background, and stays until the link is up or has failed.
+fn detached() -> anyhow::Result<ExitCode> {
+    let mut up = Command::new("/proc/self/exe");
+    up.arg0("airlink").args(std::env::args_os().skip(1)).arg("--detach");
+    let mut child = up
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("starting the link in the background")?;
+    let mut said = Vec::new();
+    let mut stderr = child.stderr.take().context("a pipe was asked for")?;
+    // The end comes when the link is up, as it closes its stderr then, or when it has failed.
+    stderr.read_to_end(&mut said)?;
+    let up = said.ends_with(IS_UP);
+    let said = if up { &said[..said.len() - IS_UP.len()] } else { &said };
+    eprint!("{}", String::from_utf8_lossy(said));
+    if up {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let status = child.wait()?;
+    Ok(ExitCode::from(status.code().unwrap_or(1).try_into().unwrap_or(1)))
+}
+
+fn leave_terminal() -> anyhow::Result<()> {
+    use std::io::Write;
+    setsid()?;
+    std::io::stderr().write_all(IS_UP)?;
+    let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    dup2_stderr(&nowhere)?;
+    Ok(())
+}
+
+impl Down {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let mut caller = Caller::connect(&self.name)?;
+        caller.ask(&Request::Stop)?.map_err(anyhow::Error::msg)?;
+        // The connection ends with the process, which has then given everything back.
+        for answer in caller {
+            if answer.is_err() {
+                break;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Status {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        if let Some(name) = &self.name {
+            let stats = Caller::connect(name)?.ask(&Request::Stats)?.map_err(anyhow::Error::msg)?;
+            println!("{}", if self.json { stats.to_string() } else { format!("{stats:#}") });
+            return Ok(ExitCode::SUCCESS);
+        }
+        let names = control::running().context("cannot list the sockets of this namespace")?;
+        if self.json {
+            println!("{}", serde_json::to_string(&names)?);
+        } else {
+            for name in names {
+                println!("{name}");
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

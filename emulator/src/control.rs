@@ -1,0 +1,550 @@
+//! A running link's control socket: requests and answers are JSON objects, one a line.
+//!
+//! ```text
+//! > {"command":"set","key":"wire.down.rate","value":"64kbit"}
+//! < {"schema_version":1,"ok":true,"result":"64kbit"}
+//! > {"command":"get","key":"wire.down.rate"}
+//! < {"schema_version":1,"ok":true,"result":"64kbit"}
+//! > {"command":"set","key":"wire.down.rate","value":"64"}
+//! < {"schema_version":1,"ok":false,"error":"…"}
+//! > {"command":"stats"}
+//! > {"command":"watch","every":"500ms"}     one answer like that of `stats` each time, until the client leaves
+//! > {"command":"stop"}                      the run ends, as by SIGTERM
+//! ```
+//!
+//! The socket is an abstract one, `@airlink/NAME`: it belongs to the network namespace, is its own lock, and is
+//! gone with the process however that ends. Where a path is given instead, the file is removed at the end, and one
+//! that a killed process left is replaced. Only the same user and root are answered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use nix::sys::socket::{getsockopt, sockopt};
+use nix::unistd::geteuid;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::reactor::{Interest, Reactor, Token};
+use crate::time::{Duration, Instant};
+
+pub const SCHEMA_VERSION: u32 = 1;
+const PREFIX: &str = "airlink/";
+/// A request is a line; who sends no end of it is disconnected.
+const LONGEST_LINE: usize = 64 << 10;
+/// Answers that a client has not read. Then it is disconnected: it must not make the link wait.
+const UNREAD: usize = 1 << 20;
+const CLIENTS: usize = 64;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    Get {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
+    Set {
+        key: String,
+        value: Value,
+    },
+    Stats,
+    Watch {
+        #[serde(default = "second")]
+        every: Duration,
+    },
+    Stop,
+}
+
+fn second() -> Duration {
+    Duration::from_secs(1)
+}
+
+/// Where a control socket is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    Named(String),
+    File(PathBuf),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    #[error("`{0}` is neither a name (letters, digits, `-`, `_`, `.`) nor a path with a `/` in it")]
+    BadName(String),
+    #[error("a link named {0} is running already: choose another name, or end it with `airlink down {0}`")]
+    Taken(Address),
+    #[error("there is no running link named {0}: `airlink status` lists those that are there")]
+    NotThere(Address),
+    #[error("the control socket {address}: {source}")]
+    Io { address: Address, source: io::Error },
+}
+
+impl FromStr for Address {
+    type Err = ControlError;
+    fn from_str(text: &str) -> Result<Self, ControlError> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        match text {
+            path if path.contains('/') => Ok(Self::File(path.into())),
+            name if (1..=64).contains(&name.len()) && name.bytes().all(plain) => {
+                Ok(Self::Named(name.to_owned()))
+            }
+            _ => Err(ControlError::BadName(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => f.write_str(name),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Address {
+    fn socket(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Named(name) => SocketAddr::from_abstract_name(format!("{PREFIX}{name}")),
+            Self::File(path) => SocketAddr::from_pathname(path),
+        }
+    }
+
+    fn error(&self, source: io::Error) -> ControlError {
+        let address = self.clone();
+        match source.kind() {
+            io::ErrorKind::AddrInUse => ControlError::Taken(address),
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => ControlError::NotThere(address),
+            _ => ControlError::Io { address, source },
+        }
+    }
+
+    fn listen(&self) -> io::Result<UnixListener> {
+        let result = UnixListener::bind_addr(&self.socket()?);
+        match (self, result) {
+            (Self::File(path), Err(error)) if error.kind() == io::ErrorKind::AddrInUse => {
+                // Somebody answers, or it is not even a socket: it is not ours to replace.
+                match UnixStream::connect(path) {
+                    Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
+                        fs::remove_file(path)?;
+                        UnixListener::bind(path)
+                    }
+                    _ => Err(error),
+                }
+            }
+            (_, result) => result,
+        }
+    }
+}
+
+/// The names of the links that run in this network namespace.
+pub fn running() -> io::Result<Vec<String>> {
+    let sockets = fs::read_to_string("/proc/thread-self/net/unix")?;
+    let names: BTreeSet<String> = sockets
+        .lines()
+        .filter_map(|line| line.rsplit(' ').next()?.strip_prefix('@')?.strip_prefix(PREFIX))
+        // Other things have names with a further slash.
+        .filter(|name| !name.contains('/'))
+        .map(str::to_owned)
+        .collect();
+    Ok(names.into_iter().collect())
+}
+
+/// What somebody asked is answered by this.
+pub trait Subject {
+    fn answer(&mut self, request: &Request) -> Result<Value, String>;
+}
+
+/// The running link's end.
+pub struct Control {
+    address: Address,
+    listener: UnixListener,
+    clients: BTreeMap<Token, Client>,
+    tokens: (Token, u32),
+}
+
+struct Client {
+    stream: UnixStream,
+    unread: Vec<u8>,
+    unsent: Vec<u8>,
+    /// Told again and again.
+    watch: Option<(Duration, Instant)>,
+}
+
+/// Whether a client stays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stays {
+    Yes,
+    No,
+}
+
+impl Control {
+    /// All tokens from `first` on are its own.
+    pub fn listen(address: Address, first: Token, reactor: &mut Reactor) -> Result<Self, ControlError> {
+        let mut open = || -> io::Result<UnixListener> {
+            let listener = address.listen()?;
+            if let Address::File(path) = &address {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+            }
+            listener.set_nonblocking(true)?;
+            reactor.register(&listener, first, Interest::Read)?;
+            Ok(listener)
+        };
+        let listener = open().map_err(|source| address.error(source))?;
+        Ok(Self { address, listener, clients: BTreeMap::new(), tokens: (first, first.0 + 1) })
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// When somebody wants to be told something.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.clients.values().filter_map(|client| client.watch.map(|(_, at)| at)).min()
+    }
+
+    /// Takes care of who is `ready`, and of those who watch.
+    pub fn attend(
+        &mut self,
+        now: Instant,
+        ready: &[Token],
+        reactor: &mut Reactor,
+        subject: &mut impl Subject,
+    ) -> io::Result<()> {
+        if ready.contains(&self.tokens.0) {
+            self.accept(reactor)?;
+        }
+        let mut left = Vec::new();
+        for (token, client) in &mut self.clients {
+            let due = client.watch.is_some_and(|(_, at)| at <= now);
+            if !due && !ready.contains(token) {
+                continue;
+            }
+            let blocked = !client.unsent.is_empty();
+            // What goes wrong with one client is its own affair.
+            if client.attend(now, subject).unwrap_or(Stays::No) == Stays::No {
+                reactor.deregister(&client.stream, *token)?;
+                left.push(*token);
+            } else if blocked == client.unsent.is_empty() {
+                let interest = if blocked { Interest::Read } else { Interest::Both };
+                reactor.modify(&client.stream, *token, interest)?;
+            }
+        }
+        for token in left {
+            self.clients.remove(&token);
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Err(error),
+            };
+            let uid = getsockopt(&stream, sockopt::PeerCredentials)?.uid();
+            if (uid != 0 && uid != geteuid().as_raw()) || self.clients.len() >= CLIENTS {
+                continue;
+            }
+            stream.set_nonblocking(true)?;
+            let token = Token(self.tokens.1);
+            self.tokens.1 += 1;
+            reactor.register(&stream, token, Interest::Read)?;
+            self.clients
+                .insert(token, Client { stream, unread: Vec::new(), unsent: Vec::new(), watch: None });
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        if let Address::File(path) = &self.address {
+            // Somebody may have removed it already.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Client {
+    fn attend(&mut self, now: Instant, subject: &mut impl Subject) -> io::Result<Stays> {
+        let mut buffer = [0; 4096];
+        let mut stays = Stays::Yes;
+        while stays == Stays::Yes && self.unread.len() <= LONGEST_LINE {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => stays = Stays::No,
+                Ok(len) => self.unread.extend_from_slice(&buffer[..len]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.unread.drain(..=end).collect();
+            self.handle(now, line.trim_ascii(), subject);
+        }
+        if self.unread.len() > LONGEST_LINE {
+            self.say(&Err(format!("a request is a line of at most {LONGEST_LINE} octets")));
+            stays = Stays::No;
+        }
+        if let Some((every, at)) = self.watch.filter(|(_, at)| *at <= now) {
+            self.say(&subject.answer(&Request::Stats));
+            // A client that was not told for a while is not told all at once.
+            self.watch = Some((every, (at + every).max(now)));
+        }
+        self.flush()?;
+        Ok(if self.unsent.len() > UNREAD { Stays::No } else { stays })
+    }
+
+    fn handle(&mut self, now: Instant, line: &[u8], subject: &mut impl Subject) {
+        if line.is_empty() {
+            return;
+        }
+        match serde_json::from_slice::<Request>(line) {
+            Err(error) => self.say(&Err(format!("not a request: {error}"))),
+            Ok(Request::Watch { every }) if every < Duration::from_millis(1) => {
+                self.say(&Err("`every` is at least 1ms".to_owned()));
+            }
+            Ok(Request::Watch { every }) => self.watch = Some((every, now)),
+            Ok(request) => {
+                let answer = subject.answer(&request);
+                self.say(&answer);
+            }
+        }
+    }
+
+    fn say(&mut self, answer: &Result<Value, String>) {
+        let object = match answer {
+            Ok(result) => json!({"schema_version": SCHEMA_VERSION, "ok": true, "result": result}),
+            Err(error) => json!({"schema_version": SCHEMA_VERSION, "ok": false, "error": error}),
+        };
+        self.unsent.extend_from_slice(object.to_string().as_bytes());
+        self.unsent.push(b'\n');
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while !self.unsent.is_empty() {
+            match self.stream.write(&self.unsent) {
+                Ok(len) => drop(self.unsent.drain(..len)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The other end, which may wait.
+pub struct Caller {
+    address: Address,
+    stream: BufReader<UnixStream>,
+}
+
+/// What came back: a result, or what the link had against the request.
+pub type Answer = Result<Value, String>;
+
+impl Caller {
+    pub fn connect(address: &Address) -> Result<Self, ControlError> {
+        let connect = || UnixStream::connect_addr(&address.socket()?);
+        let stream = connect().map_err(|source| address.error(source))?;
+        Ok(Self { address: address.clone(), stream: BufReader::new(stream) })
+    }
+
+    pub fn ask(&mut self, request: &Request) -> Result<Answer, ControlError> {
+        // Plain data: strings and values.
+        let mut line = serde_json::to_vec(request).expect("a request becomes JSON");
+        line.push(b'\n');
+        self.stream.get_mut().write_all(&line).map_err(|source| self.address.error(source))?;
+        self.next().unwrap_or_else(|| Err(self.address.error(io::ErrorKind::UnexpectedEof.into())))
+    }
+}
+
+/// What is said without being asked again: after `watch`.
+impl Iterator for Caller {
+    type Item = Result<Answer, ControlError>;
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = String::new();
+        match self.stream.read_line(&mut line) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(source) => return Some(Err(self.address.error(source))),
+        }
+        #[derive(Deserialize)]
+        struct Line {
+            result: Option<Value>,
+            error: Option<String>,
+        }
+        Some(match serde_json::from_str(&line) {
+            Ok(Line { error: Some(error), .. }) => Ok(Err(error)),
+            Ok(Line { result, error: None }) => Ok(Ok(result.unwrap_or_default())),
+            Err(error) => Err(self.address.error(io::Error::other(error))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reactor::{Clock, Event};
+
+    /// Remembers one value.
+    struct Knob(Value);
+
+    impl Subject for Knob {
+        fn answer(&mut self, request: &Request) -> Result<Value, String> {
+            match request {
+                Request::Set { value, .. } if value == "bad" => Err("that is not a value".to_owned()),
+                Request::Set { value, .. } => {
+                    self.0 = value.clone();
+                    Ok(value.clone())
+                }
+                _ => Ok(self.0.clone()),
+            }
+        }
+    }
+
+    const FIRST: Token = Token(20);
+
+    fn address(what: &str) -> Address {
+        format!("test-{}-{what}", std::process::id()).parse().unwrap()
+    }
+
+    /// Runs a control socket until `f` is done, which plays the callers.
+    fn served<T: Send>(address: &Address, f: impl FnOnce(&Address) -> T + Send) -> T {
+        let mut reactor = Reactor::new(Clock::start()).unwrap();
+        let mut control = Control::listen(address.clone(), FIRST, &mut reactor).unwrap();
+        let mut knob = Knob(json!("as it was"));
+        std::thread::scope(|scope| {
+            let (done, end) = UnixStream::pair().unwrap();
+            reactor.register(&end, Token(0), Interest::Read).unwrap();
+            let caller = scope.spawn(move || {
+                let _done = done;
+                f(address)
+            });
+            loop {
+                let events = reactor.wait(control.next_deadline()).unwrap().to_vec();
+                if events.contains(&Event::Readable(Token(0))) {
+                    return caller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                }
+                let ready: Vec<Token> = events
+                    .iter()
+                    .filter_map(|event| match event {
+                        Event::Readable(token) | Event::Writable(token) => Some(*token),
+                        Event::Deadline | Event::Stop => None,
+                    })
+                    .collect();
+                let now = reactor.clock().now();
+                control.attend(now, &ready, &mut reactor, &mut knob).unwrap();
+            }
+        })
+    }
+
+    #[test]
+    fn what_one_caller_sets_another_gets() {
+        served(&address("get"), |address| {
+            let get = Request::Get { key: None };
+            let mut first = Caller::connect(address).unwrap();
+            assert_eq!(first.ask(&get).unwrap(), Ok(json!("as it was")));
+            let set = |value| Request::Set { key: "k".to_owned(), value: json!(value) };
+            assert_eq!(first.ask(&set("new")).unwrap(), Ok(json!("new")));
+            assert_eq!(first.ask(&set("bad")).unwrap(), Err("that is not a value".to_owned()));
+            assert_eq!(Caller::connect(address).unwrap().ask(&get).unwrap(), Ok(json!("new")));
+        });
+    }
+
+    #[test]
+    fn nonsense_is_answered_with_what_was_wanted_and_the_next_request_is_heard() {
+        served(&address("nonsense"), |address| {
+            let mut caller = Caller::connect(address).unwrap();
+            caller.stream.get_mut().write_all(b"{\"command\":\"fly\"}\n{}\nhello\n").unwrap();
+            for wanted in ["unknown variant `fly`", "missing field `command`", "expected value"] {
+                let error = caller.next().unwrap().unwrap().unwrap_err();
+                assert!(error.contains(wanted), "{error}");
+            }
+            assert!(caller.ask(&Request::Stats).unwrap().is_ok());
+        });
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_off() {
+        served(&address("long"), |address| {
+            let mut caller = Caller::connect(address).unwrap();
+            // The link hangs up in the middle of it.
+            let _ = caller.stream.get_mut().write_all(&vec![b'x'; 10 * LONGEST_LINE]);
+            let answers: Vec<_> = caller.take(2).collect();
+            assert!(answers.len() < 2 || answers[1].is_err());
+            assert!(Caller::connect(address).unwrap().ask(&Request::Stats).unwrap().is_ok());
+        });
+    }
+
+    #[test]
+    fn who_watches_is_told_again_and_again() {
+        served(&address("watch"), |address| {
+            let mut caller = Caller::connect(address).unwrap();
+            let every = Duration::from_millis(5);
+            assert!(caller.ask(&Request::Watch { every }).unwrap().is_ok());
+            assert_eq!(caller.take(3).filter(|answer| matches!(answer, Ok(Ok(_)))).count(), 3);
+        });
+    }
+
+    #[test]
+    fn a_caller_that_does_not_read_is_left_behind() {
+        served(&address("deaf"), |address| {
+            let mut deaf = UnixStream::connect_addr(&address.socket().unwrap()).unwrap();
+            let set = Request::Set { key: String::new(), value: json!("x".repeat(60_000)) };
+            assert!(Caller::connect(address).unwrap().ask(&set).unwrap().is_ok());
+            // Ends with an error when it is disconnected; 100 MB of answers nobody keeps.
+            let asked = (0..2000).try_for_each(|_| deaf.write_all(b"{\"command\":\"stats\"}\n"));
+            assert!(asked.is_err() || deaf.read_to_end(&mut Vec::new()).is_ok());
+            assert!(Caller::connect(address).unwrap().ask(&Request::Stats).unwrap().is_ok());
+        });
+    }
+
+    #[test]
+    fn a_name_is_taken_once_listed_while_it_is_and_free_again_afterwards() {
+        let address = address("name");
+        let mut reactor = Reactor::new(Clock::start()).unwrap();
+        let control = Control::listen(address.clone(), FIRST, &mut reactor).unwrap();
+        assert!(running().unwrap().contains(&address.to_string()));
+        let second = Control::listen(address.clone(), Token(40), &mut reactor).err().unwrap();
+        assert!(second.to_string().contains("airlink down"), "{second}");
+        drop(control);
+        assert!(!running().unwrap().contains(&address.to_string()));
+        let gone = Caller::connect(&address).err().unwrap();
+        assert!(gone.to_string().contains("airlink status"), "{gone}");
+    }
+
+    #[test]
+    fn a_socket_file_is_private_replaced_when_its_process_is_dead_and_removed_at_the_end() {
+        let path = std::env::temp_dir().join(format!("airlink-control-{}", std::process::id()));
+        drop(UnixListener::bind(&path).unwrap());
+        let address: Address = path.to_str().unwrap().parse().unwrap();
+        let mut reactor = Reactor::new(Clock::start()).unwrap();
+        let control = Control::listen(address.clone(), FIRST, &mut reactor).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(matches!(
+            Control::listen(address.clone(), Token(40), &mut reactor),
+            Err(ControlError::Taken(_))
+        ));
+        drop(control);
+        assert!(!path.exists());
+
+        fs::write(&path, "not a socket").unwrap();
+        assert!(Control::listen(address, Token(60), &mut reactor).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "not a socket");
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn names_are_plain_words() {
+        for name in ["", "a b", "a\0b", "ä"] {
+            assert!(name.parse::<Address>().is_err(), "{name}");
+        }
+        assert_eq!("./x".parse::<Address>().unwrap(), Address::File("./x".into()));
+    }
+}

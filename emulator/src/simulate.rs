@@ -1,0 +1,435 @@
+//! Virtual time: a path between two simple sources of packets, with the clock jumping from deadline to deadline.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+use smoltcp::wire::{
+    IpAddress, IpProtocol, Ipv4Address, Ipv4Packet, Ipv6Address, Ipv6Packet, TcpPacket, TcpSeqNumber,
+    UdpPacket,
+};
+
+use crate::machine::{Machine, Port, drain};
+use crate::maths;
+use crate::packet::{Direction, PerDirection};
+use crate::path::{FIXED, MOBILE, Path};
+use crate::rng::Stream;
+use crate::time::{Duration, Instant};
+use crate::units::Rate;
+
+/// What one side sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    None,
+    /// As much as the path takes: so many packets are kept inside it.
+    Saturate {
+        packets: u64,
+    },
+    /// Packets at the distances that this rate gives them.
+    Cbr(Rate),
+    /// This rate on average; the distances are exponential.
+    Poisson(Rate),
+    /// A TCP acknowledgment of 40 octets (60 with IPv6) for every second packet that came the other way.
+    Acks,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    Fixed(u16),
+    /// What is awkward for a radio link: the smallest packets, multiples of 40 octets and their neighbours, and
+    /// anything up to 1500.
+    Mix,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    V4,
+    V6,
+}
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub loads: PerDirection<Load>,
+    pub sizes: Sizes,
+    pub family: Family,
+    pub seed: u64,
+    /// The loads end here.
+    pub until: Instant,
+    /// How much longer the path may take to let out what is inside.
+    pub drain: Duration,
+}
+
+/// Who looks on.
+pub trait Observer {
+    type Error;
+    /// A packet crosses the border of the path at this end.
+    fn packet(&mut self, at: Instant, end: Port, packet: &[u8]);
+    /// A step is done.
+    fn after(&mut self, now: Instant, path: &mut Path) -> Result<(), Self::Error>;
+}
+
+/// What arrived, compared with what was sent. Acknowledgments are not compared: stages may write into them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Arrived {
+    pub intact: u64,
+    pub damaged: u64,
+    /// Intact, but overtaken by one that was sent later.
+    pub late: u64,
+}
+
+/// Runs to the end, and says when that was and what arrived.
+pub fn run<O: Observer>(
+    path: &mut Path,
+    plan: &Plan,
+    observer: &mut O,
+) -> Result<(Instant, PerDirection<Arrived>), O::Error> {
+    let mut sides = PerDirection::from_fn(|direction| Side::new(direction, plan));
+    let mut now = Instant::ZERO;
+    loop {
+        let load = Direction::BOTH
+            .into_iter()
+            .filter_map(|direction| Some((sides[direction].next()?, direction)))
+            .filter(|(at, _)| *at < plan.until)
+            .min_by_key(|(at, _)| *at);
+        // A path without packets may go on with its timers for ever.
+        let busy = load.is_some() || inside(path, Direction::Down) + inside(path, Direction::Up) > 0;
+        let path_at = path.next_deadline().filter(|at| busy && *at <= plan.until + plan.drain);
+        match (path_at, load) {
+            // Deadlines come before packets of the same instant.
+            (Some(at), load) if load.is_none_or(|(load, _)| at <= load) => {
+                now = at;
+                path.handle_deadline(at);
+            }
+            (_, Some((at, direction))) => {
+                now = at;
+                sides[direction].due(at, path, observer);
+            }
+            _ => break,
+        }
+        let mut acks = PerDirection::<u64>::default();
+        drain(path, now, |at, port, packet| {
+            observer.packet(at, port, &packet);
+            let direction = if port == MOBILE { Direction::Down } else { Direction::Up };
+            acks[direction.reversed()] += u64::from(sides[direction].arrived(&packet));
+        });
+        for direction in Direction::BOTH {
+            sides[direction].refill(now);
+            if now < plan.until {
+                sides[direction].acknowledge(acks[direction], now, path, observer);
+            }
+        }
+        observer.after(now, path)?;
+    }
+    Ok((now, sides.map(|side| side.arrived)))
+}
+
+/// Packets of hosts.
+fn inside(path: &Path, direction: Direction) -> u64 {
+    let totals = &path.totals()[direction];
+    totals.entered - totals.left - totals.dropped.iter().sum::<u64>()
+}
+
+/// One side's source, and the sink of what it sent.
+struct Side {
+    direction: Direction,
+    family: Family,
+    load: Load,
+    sizes: Sizes,
+    stream: Stream,
+    /// The next packet's number.
+    sequence: u64,
+    /// When a timed load sends next, or a saturating one that was refused tries again.
+    next: Option<Instant>,
+    /// When a saturating load last offered packets: once at each instant.
+    last_offer: Option<Instant>,
+    acknowledged: u64,
+    arrived: Arrived,
+    /// The number after the highest that has arrived.
+    highest: u64,
+}
+
+/// How soon a path that refused a packet is offered one again.
+const RETRY: Duration = Duration::from_millis(1);
+
+impl Side {
+    fn new(direction: Direction, plan: &Plan) -> Self {
+        let load = plan.loads[direction];
+        Self {
+            direction,
+            family: plan.family,
+            load,
+            sizes: plan.sizes,
+            stream: Stream::new(plan.seed, &format!("sim/{direction}")),
+            sequence: 0,
+            next: (!matches!(load, Load::None | Load::Acks)).then_some(Instant::ZERO),
+            last_offer: None,
+            acknowledged: 0,
+            arrived: Arrived::default(),
+            highest: 0,
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    fn due<O: Observer>(&mut self, now: Instant, path: &mut Path, observer: &mut O) {
+        match self.load {
+            Load::None | Load::Acks => self.next = None,
+            Load::Cbr(rate) => {
+                let len = self.send(now, path, observer);
+                self.next = Some(now + rate.time_for(len));
+            }
+            Load::Poisson(rate) => {
+                let len = self.send(now, path, observer);
+                let mean = rate.time_for(len).as_nanos() as f64;
+                let distance = -mean * maths::ln(1.0 - self.stream.unit());
+                self.next = Some(now + Duration::from_nanos(distance.round() as u64));
+            }
+            Load::Saturate { packets } => {
+                self.last_offer = Some(now);
+                let mut before = inside(path, self.direction);
+                while before < packets {
+                    self.send(now, path, observer);
+                    let after = inside(path, self.direction);
+                    // A packet that did not stay was refused, or the path takes no time: no more at this instant.
+                    if after <= before {
+                        break;
+                    }
+                    before = after;
+                }
+                self.next = Some(now + RETRY);
+            }
+        }
+    }
+
+    /// Something may have left.
+    fn refill(&mut self, now: Instant) {
+        if matches!(self.load, Load::Saturate { .. }) && self.last_offer != Some(now) {
+            self.next = Some(now);
+        }
+    }
+
+    fn send<O: Observer>(&mut self, now: Instant, path: &mut Path, observer: &mut O) -> usize {
+        let len = self.len();
+        let packet = sequenced(self.family, self.direction, self.sequence, len);
+        self.sequence += 1;
+        self.enter(now, packet, path, observer);
+        len
+    }
+
+    fn enter<O: Observer>(&self, now: Instant, packet: Vec<u8>, path: &mut Path, observer: &mut O) {
+        let port = match self.direction {
+            Direction::Down => FIXED,
+            Direction::Up => MOBILE,
+        };
+        observer.packet(now, port, &packet);
+        path.handle_packet(now, port, packet);
+    }
+
+    fn len(&mut self) -> usize {
+        let len = match self.sizes {
+            Sizes::Fixed(len) => usize::from(len),
+            Sizes::Mix => match self.stream.below(4) {
+                0 => 20 + self.stream.below(19) as usize,
+                1 => (40 * (1 + self.stream.below(37)) + self.stream.below(3)) as usize - 1,
+                _ => 20 + self.stream.below(1481) as usize,
+            },
+        };
+        len.max(self.family.header())
+    }
+
+    /// For one that arrives at the other side; whether it is of the kind that is acknowledged.
+    fn arrived(&mut self, packet: &[u8]) -> bool {
+        let Some(low) = sequence_bits(packet) else { return false };
+        let ahead = (low.wrapping_sub(self.highest as u16)) as i16;
+        let sequence = self.highest.saturating_add_signed(i64::from(ahead));
+        if packet == sequenced(self.family, self.direction, sequence, packet.len()) {
+            self.arrived.intact += 1;
+            self.arrived.late += u64::from(sequence < self.highest);
+            self.highest = self.highest.max(sequence + 1);
+        } else {
+            self.arrived.damaged += 1;
+        }
+        true
+    }
+
+    /// `packets` more have come the other way.
+    fn acknowledge<O: Observer>(&mut self, packets: u64, now: Instant, path: &mut Path, observer: &mut O) {
+        if self.load != Load::Acks {
+            return;
+        }
+        for _ in 0..packets {
+            self.acknowledged += 1;
+            if self.acknowledged.is_multiple_of(2) {
+                let packet = acknowledgment(self.family, self.direction, self.acknowledged as u32);
+                self.enter(now, packet, path, observer);
+            }
+        }
+    }
+}
+
+impl Family {
+    /// No packet is shorter.
+    pub const fn header(self) -> usize {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+}
+
+/// The packet of this number and length: UDP to the discard port, or a mere header if it is too short for that.
+/// Whoever knows number and length can make it again.
+pub fn sequenced(family: Family, direction: Direction, sequence: u64, len: usize) -> Vec<u8> {
+    let header = family.header();
+    let udp = len >= header + UDP_HEADER;
+    // RFC 3692: for experiments.
+    let protocol = if udp { IpProtocol::Udp } else { IpProtocol::Unknown(253) };
+    let mut bytes = ip(family, direction, protocol, sequence as u16, len);
+    let payload = &mut bytes[header..];
+    for (index, octet) in payload.iter_mut().enumerate() {
+        let mixed = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index as u64);
+        *octet = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).to_be_bytes()[0];
+    }
+    if udp {
+        if payload.len() >= UDP_HEADER + 8 {
+            payload[UDP_HEADER..UDP_HEADER + 8].copy_from_slice(&sequence.to_be_bytes());
+        }
+        let mut datagram = UdpPacket::new_unchecked(payload);
+        datagram.set_src_port(DISCARD);
+        datagram.set_dst_port(DISCARD);
+        datagram.set_len((len - header) as u16);
+        let (from, to) = addresses(family, direction);
+        datagram.fill_checksum(&from, &to);
+    }
+    bytes
+}
+
+const UDP_HEADER: usize = 8;
+const DISCARD: u16 = 9;
+
+/// The last 16 bits of the number, if it is a packet of ours that has one.
+fn sequence_bits(packet: &[u8]) -> Option<u16> {
+    match packet.first()? >> 4 {
+        4 => {
+            let packet = Ipv4Packet::new_checked(packet).ok()?;
+            (packet.next_header() != IpProtocol::Tcp).then(|| packet.ident())
+        }
+        6 => {
+            let packet = Ipv6Packet::new_checked(packet).ok()?;
+            (packet.next_header() != IpProtocol::Tcp).then(|| packet.flow_label() as u16)
+        }
+        _ => None,
+    }
+}
+
+/// A segment that acknowledges everything up to `packets` packets of 1460 octets.
+fn acknowledgment(family: Family, direction: Direction, packets: u32) -> Vec<u8> {
+    let header = family.header();
+    let mut bytes = ip(family, direction, IpProtocol::Tcp, packets as u16, header + 20);
+    let (from, to) = addresses(family, direction);
+    let mut segment = TcpPacket::new_unchecked(&mut bytes[header..]);
+    segment.set_src_port(5001);
+    segment.set_dst_port(5001);
+    segment.set_seq_number(TcpSeqNumber(1));
+    segment.set_ack_number(TcpSeqNumber(packets.wrapping_mul(1460) as i32));
+    segment.set_header_len(20);
+    segment.set_ack(true);
+    segment.set_window_len(65_535);
+    segment.fill_checksum(&from, &to);
+    bytes
+}
+
+fn ip(family: Family, direction: Direction, protocol: IpProtocol, number: u16, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    match (family, addresses(family, direction)) {
+        (Family::V4, (IpAddress::Ipv4(from), IpAddress::Ipv4(to))) => {
+            let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
+            packet.set_version(4);
+            packet.set_header_len(20);
+            packet.set_total_len(len as u16);
+            packet.set_ident(number);
+            packet.set_dont_frag(true);
+            packet.set_hop_limit(64);
+            packet.set_next_header(protocol);
+            packet.set_src_addr(from);
+            packet.set_dst_addr(to);
+            packet.fill_checksum();
+        }
+        (_, (IpAddress::Ipv6(from), IpAddress::Ipv6(to))) => {
+            let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
+            packet.set_version(6);
+            packet.set_flow_label(u32::from(number));
+            packet.set_payload_len((len - 40) as u16);
+            packet.set_hop_limit(64);
+            packet.set_next_header(protocol);
+            packet.set_src_addr(from);
+            packet.set_dst_addr(to);
+        }
+        _ => unreachable!("both addresses are of the family asked for"),
+    }
+    bytes
+}
+
+/// From and to. 10.0.0.1 and fd00::1 are on the fixed side, 10.0.0.2 and fd00::2 are mobile.
+fn addresses(family: Family, direction: Direction) -> (IpAddress, IpAddress) {
+    let host = |number: u16| match family {
+        Family::V4 => IpAddress::Ipv4(Ipv4Address::new(10, 0, 0, number as u8)),
+        Family::V6 => IpAddress::Ipv6(Ipv6Address::new(0xfd00, 0, 0, 0, 0, 0, 0, number)),
+    };
+    match direction {
+        Direction::Down => (host(1), host(2)),
+        Direction::Up => (host(2), host(1)),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    #[error(
+        "`{0}` is not a load: write none, acks, saturate, saturate:PACKETS, cbr:RATE or poisson:RATE, such as \
+         cbr:64kbit"
+    )]
+    Unknown(String),
+    #[error("{0}")]
+    Rate(#[from] crate::units::UnitError),
+    #[error("`{0}` is not a number of packets: write one from 1 to 1000000, such as saturate:64")]
+    Packets(String),
+    #[error("`{0}` is not a size: write mix, or octets from 20 to 65535, such as 1500")]
+    Size(String),
+}
+
+/// About 2 s of a 384 kbit/s link.
+const SATURATE: u64 = 64;
+
+impl FromStr for Load {
+    type Err = LoadError;
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        let (kind, value) = text.split_once(':').map_or((text, None), |(kind, value)| (kind, Some(value)));
+        match (kind, value) {
+            ("none", None) => Ok(Self::None),
+            ("acks", None) => Ok(Self::Acks),
+            ("saturate", None) => Ok(Self::Saturate { packets: SATURATE }),
+            ("saturate", Some(packets)) => match packets.parse() {
+                Ok(packets) if (1..=1_000_000).contains(&packets) => Ok(Self::Saturate { packets }),
+                _ => Err(LoadError::Packets(packets.to_owned())),
+            },
+            ("cbr", Some(rate)) => Ok(Self::Cbr(rate.parse()?)),
+            ("poisson", Some(rate)) => Ok(Self::Poisson(rate.parse()?)),
+            _ => Err(LoadError::Unknown(text.to_owned())),
+        }
+    }
+}
+
+impl FromStr for Sizes {
+    type Err = LoadError;
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        match (text, text.parse()) {
+            ("mix", _) => Ok(Self::Mix),
+            (_, Ok(len)) if len >= 20 => Ok(Self::Fixed(len)),
+            _ => Err(LoadError::Size(text.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

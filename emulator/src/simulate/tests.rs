@@ -1,0 +1,103 @@
+use super::*;
+
+/// Everything that crossed a border of the path.
+#[derive(Default)]
+struct Log(Vec<(Instant, Port, Vec<u8>)>);
+
+impl Observer for Log {
+    type Error = std::convert::Infallible;
+    fn packet(&mut self, at: Instant, end: Port, packet: &[u8]) {
+        self.0.push((at, end, packet.to_vec()));
+    }
+    fn after(&mut self, _: Instant, _: &mut Path) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+fn plan(down: &str, up: &str) -> Plan {
+    Plan {
+        loads: PerDirection { down: down.parse().unwrap(), up: up.parse().unwrap() },
+        sizes: Sizes::Fixed(1000),
+        family: Family::V4,
+        seed: 1,
+        until: Instant::from_secs(1),
+        drain: Duration::from_secs(1),
+    }
+}
+
+fn empty_path() -> Path {
+    Path::new(Vec::new(), crate::stage::Recording::Off, false)
+}
+
+fn simulated(plan: &Plan) -> (Log, PerDirection<Arrived>) {
+    let mut log = Log::default();
+    let Ok((_, arrived)) = run(&mut empty_path(), plan, &mut log);
+    (log, arrived)
+}
+
+#[test]
+fn a_constant_rate_sends_at_equal_distances_from_the_first_instant() {
+    let (log, arrived) = simulated(&plan("cbr:80kbit", "none"));
+    let sent: Vec<u64> =
+        log.0.iter().filter(|(_, end, _)| *end == FIXED).map(|(at, ..)| at.as_millis()).collect();
+    assert_eq!(sent, [0, 100, 200, 300, 400, 500, 600, 700, 800, 900]);
+    assert_eq!(arrived.down, Arrived { intact: 10, damaged: 0, late: 0 });
+}
+
+#[test]
+fn every_second_packet_is_acknowledged() {
+    let (log, _) = simulated(&plan("cbr:80kbit", "acks"));
+    let acks: Vec<_> = log.0.iter().filter(|(_, end, packet)| *end == MOBILE && packet.len() == 40).collect();
+    assert_eq!(acks.len(), 5);
+    assert_eq!(acks[0].0.as_millis(), 100);
+}
+
+#[test]
+fn a_path_that_takes_no_time_does_not_stop_the_clock() {
+    let (_, arrived) = simulated(&plan("saturate", "saturate:3"));
+    assert_eq!(arrived.down.intact, 1000, "one each millisecond");
+    assert_eq!(arrived.up.intact, 1000);
+}
+
+#[test]
+fn exponential_distances_have_the_mean_that_was_asked_for() {
+    let (_, arrived) = simulated(&plan("poisson:8Mbit", "none"));
+    // 1000 expected, standard deviation 32: beyond 4 of them is less than one seed in 10,000.
+    assert!((872..=1128).contains(&arrived.down.intact), "{arrived:?}");
+}
+
+#[test]
+fn any_size_of_either_family_is_a_packet_that_tells_its_number() {
+    for family in [Family::V4, Family::V6] {
+        for len in (family.header()..200).chain([1500, 65_535]) {
+            let packet = sequenced(family, Direction::Up, 65_538, len);
+            assert_eq!(packet.len(), len);
+            assert_eq!(sequence_bits(&packet), Some(2), "{len} octets");
+        }
+    }
+    assert_eq!(sequence_bits(&acknowledgment(Family::V4, Direction::Up, 7)), None);
+}
+
+#[test]
+fn a_changed_octet_and_a_late_packet_are_seen() {
+    let mut side = Side::new(Direction::Down, &plan("none", "none"));
+    let packet = |number| sequenced(Family::V4, Direction::Down, number, 100);
+    side.arrived(&packet(0));
+    side.arrived(&packet(2));
+    side.arrived(&packet(1));
+    let mut damaged = packet(3);
+    damaged[99] ^= 1;
+    side.arrived(&damaged);
+    assert_eq!(side.arrived, Arrived { intact: 3, damaged: 1, late: 1 });
+}
+
+#[test]
+fn what_is_not_a_load_is_refused_with_an_example() {
+    for text in ["", "cbr", "cbr:64", "saturate:0", "saturate:x", "flood", "acks:3"] {
+        let error = text.parse::<Load>().unwrap_err().to_string();
+        assert!(["kbit", "saturate:64"].iter().any(|example| error.contains(example)), "{error}");
+    }
+    for text in ["", "19", "65536", "big"] {
+        assert!(text.parse::<Sizes>().is_err(), "{text}");
+    }
+}

@@ -1,0 +1,270 @@
+//! One pcapng file with all points of a path, and on each packet a comment that tells its fate.
+//!
+//! What becomes of a packet is known later than when it comes in. So the file is held back, in the order of time,
+//! behind the oldest packet that is still inside.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::path::Path as FilePath;
+use std::time::SystemTime;
+
+use super::pcapng::{Packet, Way, Writer, wall};
+use super::{Output, Run, ViewError};
+use crate::packet::{Direction, PacketId};
+use crate::stage::{Event, RadioPdu, Record};
+use crate::time::{Duration, Instant};
+
+/// Octets held back at most. Beyond it the oldest packets are written as `fate=inside`.
+const HELD_BACK: usize = 64 << 20;
+
+pub struct Notes {
+    output: Output,
+    writer: Writer,
+    zero: u64,
+    stages: Vec<String>,
+    /// The interface of each point that has one so far: the two ends, then stages in the order of first drops.
+    interfaces: BTreeMap<Point, u32>,
+    waiting: VecDeque<Waiting>,
+    /// The number of the first of `waiting`, counted from the beginning of the run.
+    first: u64,
+    waiting_bytes: usize,
+    inside: BTreeMap<PacketId, Inside>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Point {
+    Fixed,
+    Mobile,
+    Stage(usize),
+}
+
+struct Waiting {
+    at: Instant,
+    point: Point,
+    way: Way,
+    bytes: Box<[u8]>,
+    /// `None`: its packet is still inside.
+    comment: Option<String>,
+}
+
+/// A packet of which the fate is not known yet.
+struct Inside {
+    /// Its entry's number.
+    entry: u64,
+    /// From a traffic source, not from a host.
+    background: bool,
+    entered: Instant,
+    queued: Duration,
+    /// Local retransmissions of the whole packet.
+    resent: u32,
+    radio: Vec<Radio>,
+}
+
+/// What one radio link did to carry a packet.
+struct Radio {
+    stage: usize,
+    /// Sequence numbers of the first and the last PDU that had octets of it.
+    first: u16,
+    last: u16,
+    sent: u32,
+    resent: u32,
+    lost: u32,
+}
+
+impl Notes {
+    pub fn create(path: &FilePath, run: &Run) -> Result<Self, ViewError> {
+        let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let mut notes = Self {
+            output: Output::create(path)?,
+            writer: Writer::default(),
+            zero: zero.as_nanos() as u64,
+            stages: run.stages.clone(),
+            interfaces: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            first: 0,
+            waiting_bytes: 0,
+            inside: BTreeMap::new(),
+        };
+        notes.writer.section_header();
+        notes.interface(Point::Fixed);
+        notes.interface(Point::Mobile);
+        Ok(notes)
+    }
+
+    pub fn pdu(&mut self, pdu: &RadioPdu) {
+        // Of control PDUs, which have D/C = 0, none carries a packet.
+        let Some(sn) = sequence_number(&pdu.bytes) else { return };
+        for packet in &pdu.packets {
+            let Some(inside) = self.inside.get_mut(packet) else { continue };
+            let radio = match inside.radio.iter_mut().position(|radio| radio.stage == pdu.stage) {
+                Some(index) => &mut inside.radio[index],
+                None => {
+                    inside.radio.push(Radio {
+                        stage: pdu.stage,
+                        first: sn,
+                        last: sn,
+                        sent: 0,
+                        resent: 0,
+                        lost: 0,
+                    });
+                    inside.radio.last_mut().expect("pushed just now")
+                }
+            };
+            radio.sent += 1;
+            radio.lost += u32::from(pdu.lost);
+            if pdu.transmission > 1 {
+                radio.resent += 1;
+            } else {
+                radio.last = sn;
+            }
+        }
+    }
+
+    pub fn record(&mut self, record: Record) -> Result<(), ViewError> {
+        let id = record.packet;
+        match record.event {
+            Event::Entered { .. } => {
+                let entry = self.first + self.waiting.len() as u64;
+                let inside = Inside {
+                    entry,
+                    background: record.stage.is_some(),
+                    entered: record.at,
+                    queued: Duration::ZERO,
+                    resent: 0,
+                    radio: Vec::new(),
+                };
+                self.inside.insert(id, inside);
+                let point = record.stage.map_or(end(record.direction.reversed()), Point::Stage);
+                self.hold(&record, point, Way::Inbound, None);
+            }
+            Event::Sent { waited } => {
+                if let Some(inside) = self.inside.get_mut(&id) {
+                    inside.queued += waited;
+                }
+            }
+            Event::Resent { .. } => {
+                if let Some(inside) = self.inside.get_mut(&id) {
+                    inside.resent += 1;
+                }
+            }
+            Event::Dropped { why } => {
+                let stage = record.stage.unwrap_or_default();
+                let fate = format!(
+                    "fate=dropped at={} why={} cause={}",
+                    self.stages[stage],
+                    why.name(),
+                    why.cause().name()
+                );
+                self.end(&record, Point::Stage(stage), &fate);
+            }
+            Event::Left => {
+                let point = record.stage.map_or(end(record.direction), Point::Stage);
+                self.end(&record, point, "fate=delivered");
+            }
+            Event::Queued { .. } | Event::Held { .. } | Event::Marked { .. } => {}
+        }
+        self.write_known(HELD_BACK)
+    }
+
+    /// Octets of packets that are not written yet.
+    pub fn held_back(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Packets that are inside at the end are written as such.
+    pub fn finish(mut self) -> Result<(), ViewError> {
+        self.write_known(0)?;
+        self.output.flush()
+    }
+
+    /// The packet's fate is known: its entry says so, and the place where it ended.
+    fn end(&mut self, record: &Record, point: Point, fate: &str) {
+        let id = record.packet;
+        let mut comment = format!("packet={} {fate}", id.0);
+        if let Some(inside) = self.inside.remove(&id) {
+            self.describe(&mut comment, record.at, &inside);
+            let entry = inside.entry.checked_sub(self.first).map(|index| index as usize);
+            if let Some(entry) = entry.and_then(|index| self.waiting.get_mut(index)) {
+                entry.comment = Some(comment.clone());
+            }
+        }
+        let way = if record.event == Event::Left { Way::Outbound } else { Way::Inbound };
+        self.hold(record, point, way, Some(comment));
+    }
+
+    fn describe(&self, comment: &mut String, at: Instant, inside: &Inside) {
+        // Writing into a string cannot fail.
+        let _ = write!(comment, " after={}", at - inside.entered);
+        if !inside.queued.is_zero() {
+            let _ = write!(comment, " queued={}", inside.queued);
+        }
+        if inside.resent > 0 {
+            let _ = write!(comment, " resent={}", inside.resent);
+        }
+        if inside.background {
+            comment.push_str(" origin=background");
+        }
+        for radio in &inside.radio {
+            let _ = write!(
+                comment,
+                " {}: pdus={}..{} sent={} resent={} lost={}",
+                self.stages[radio.stage], radio.first, radio.last, radio.sent, radio.resent, radio.lost
+            );
+        }
+    }
+
+    fn hold(&mut self, record: &Record, point: Point, way: Way, comment: Option<String>) {
+        let bytes = record.bytes.clone().unwrap_or_default();
+        self.waiting_bytes += bytes.len();
+        self.waiting.push_back(Waiting { at: record.at, point, way, bytes, comment });
+    }
+
+    /// Writes from the front what is known, and what is not if more than `limit` octets wait.
+    fn write_known(&mut self, limit: usize) -> Result<(), ViewError> {
+        while let Some(front) = self.waiting.front() {
+            if front.comment.is_none() && self.waiting_bytes <= limit && limit > 0 {
+                break;
+            }
+            let front = self.waiting.pop_front().expect("there is a front");
+            self.first += 1;
+            self.waiting_bytes -= front.bytes.len();
+            let interface = self.interface(front.point);
+            self.writer.packet(&Packet {
+                interface,
+                wall: wall(self.zero, front.at),
+                bytes: &front.bytes,
+                way: front.way,
+                comment: front.comment.as_deref().unwrap_or("fate=inside"),
+            });
+            self.output.write(&self.writer.buffer)?;
+            self.writer.buffer.clear();
+        }
+        Ok(())
+    }
+
+    fn interface(&mut self, point: Point) -> u32 {
+        let next = self.interfaces.len() as u32;
+        *self.interfaces.entry(point).or_insert_with(|| {
+            self.writer.interface(match point {
+                Point::Fixed => "fixed",
+                Point::Mobile => "mobile",
+                Point::Stage(stage) => &self.stages[stage],
+            });
+            next
+        })
+    }
+}
+
+/// Where packets of this direction come out.
+fn end(direction: Direction) -> Point {
+    match direction {
+        Direction::Down => Point::Mobile,
+        Direction::Up => Point::Fixed,
+    }
+}
+
+/// Of an AMD PDU (TS 25.322 §9.2.1.4): D/C = 1, then 12 bits.
+fn sequence_number(pdu: &[u8]) -> Option<u16> {
+    let &[first, second, ..] = pdu else { return None };
+    (first & 0x80 != 0).then_some(u16::from(first & 0x7f) << 5 | u16::from(second) >> 3)
+}

@@ -1,0 +1,122 @@
+//! Writes pcapng (draft-ietf-opsawg-pcapng): libpcap can read it, but not write it.
+//!
+//! All interfaces are of LINKTYPE_NULL and have one snaplen, because libpcap reads no file in which they differ,
+//! and of LINKTYPE_RAW not even two that are equal. Its four octets in front of each packet tell IPv4 from IPv6.
+
+use crate::time::Instant;
+
+const LINKTYPE_NULL: u16 = 0;
+/// A v6 header and its 16-bit length, and the octets that tell the family.
+const SNAPLEN: u32 = 65_575 + 4;
+
+/// What LINKTYPE_NULL writes in front of a packet: the address families of the BSDs.
+const AF_INET: u32 = 2;
+const AF_INET6: u32 = 30;
+
+const OPT_END: u16 = 0;
+const OPT_COMMENT: u16 = 1;
+const SHB_USERAPPL: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+const EPB_FLAGS: u16 = 2;
+
+/// From where the packet's way goes, seen from the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Inbound,
+    Outbound,
+}
+
+/// Blocks are appended to a buffer that the caller empties.
+#[derive(Debug, Default)]
+pub struct Writer {
+    pub buffer: Vec<u8>,
+}
+
+pub struct Packet<'a> {
+    pub interface: u32,
+    /// Nanoseconds since 1970.
+    pub wall: u64,
+    pub bytes: &'a [u8],
+    pub way: Way,
+    pub comment: &'a str,
+}
+
+impl Writer {
+    pub fn section_header(&mut self) {
+        self.block(0x0a0d_0d0a, |body| {
+            body.extend(0x1a2b_3c4d_u32.to_le_bytes());
+            body.extend(1_u16.to_le_bytes());
+            body.extend(0_u16.to_le_bytes());
+            // The section's length is not known yet.
+            body.extend((-1_i64).to_le_bytes());
+            option(body, SHB_USERAPPL, concat!("airlink ", env!("CARGO_PKG_VERSION")).as_bytes());
+            option(body, OPT_END, &[]);
+        });
+    }
+
+    pub fn interface(&mut self, name: &str) {
+        self.block(1, |body| {
+            body.extend(LINKTYPE_NULL.to_le_bytes());
+            body.extend(0_u16.to_le_bytes());
+            body.extend(SNAPLEN.to_le_bytes());
+            option(body, IF_NAME, name.as_bytes());
+            // Nanoseconds: 10^-9.
+            option(body, IF_TSRESOL, &[9]);
+            option(body, OPT_END, &[]);
+        });
+    }
+
+    pub fn packet(&mut self, packet: &Packet<'_>) {
+        self.block(6, |body| {
+            let len = packet.bytes.len() as u32 + 4;
+            body.extend(packet.interface.to_le_bytes());
+            body.extend(((packet.wall >> 32) as u32).to_le_bytes());
+            body.extend((packet.wall as u32).to_le_bytes());
+            body.extend(len.to_le_bytes());
+            body.extend(len.to_le_bytes());
+            body.extend(family(packet.bytes).to_le_bytes());
+            body.extend(packet.bytes);
+            pad(body);
+            option(body, OPT_COMMENT, packet.comment.as_bytes());
+            let flags: u32 = if packet.way == Way::Inbound { 1 } else { 2 };
+            option(body, EPB_FLAGS, &flags.to_le_bytes());
+            option(body, OPT_END, &[]);
+        });
+    }
+
+    fn block(&mut self, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.buffer.len();
+        self.buffer.extend(kind.to_le_bytes());
+        self.buffer.extend([0; 4]);
+        fill(&mut self.buffer);
+        let total = (self.buffer.len() - start + 4) as u32;
+        self.buffer[start + 4..start + 8].copy_from_slice(&total.to_le_bytes());
+        self.buffer.extend(total.to_le_bytes());
+    }
+}
+
+/// What is no IP packet at all is shown as IPv4, in which readers see at once what is wrong.
+fn family(bytes: &[u8]) -> u32 {
+    match bytes.first().map(|first| first >> 4) {
+        Some(6) => AF_INET6,
+        _ => AF_INET,
+    }
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    body.extend(value);
+    pad(body);
+}
+
+/// Everything begins at a multiple of 4 octets, the blocks too.
+fn pad(body: &mut Vec<u8>) {
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+/// `Instant::ZERO` is the wall time `zero`, in nanoseconds since 1970.
+pub fn wall(zero: u64, at: Instant) -> u64 {
+    zero + at.as_nanos()
+}

@@ -1,0 +1,203 @@
+//! What a run amounted to: a table for people, one JSON object for programs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::packet::Direction;
+use crate::path::{Path, Totals};
+use crate::stage::Why;
+use crate::time::{Duration, Instant};
+
+pub const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    pub schema_version: u32,
+    pub scenario: String,
+    pub seed: u64,
+    pub seconds: f64,
+    pub down: DirectionTotals,
+    pub up: DirectionTotals,
+    /// Packets that are inside at the end.
+    pub held: usize,
+    /// The same of packets that traffic sources made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
+    /// Each stage's own counters, by its name.
+    pub stages: Value,
+    /// How late packets left; in virtual time they never do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Lateness>,
+}
+
+/// What became of one direction's packets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DirectionTotals {
+    pub entered: u64,
+    pub entered_bytes: u64,
+    pub left: u64,
+    pub left_bytes: u64,
+    /// By the reason; reasons that never were are not there.
+    pub dropped: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Background {
+    pub down: DirectionTotals,
+    pub up: DirectionTotals,
+}
+
+/// The distribution of actual departure minus ideal departure, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lateness {
+    pub packets: u64,
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    #[serde(rename = "p99.9")]
+    pub p999: u64,
+    pub max: u64,
+}
+
+impl From<&Totals> for DirectionTotals {
+    fn from(totals: &Totals) -> Self {
+        let dropped = Why::ALL
+            .into_iter()
+            .map(|why| (why.name(), totals.dropped_for(why)))
+            .filter(|(_, packets)| *packets > 0)
+            .collect();
+        Self {
+            entered: totals.entered,
+            entered_bytes: totals.entered_bytes,
+            left: totals.left,
+            left_bytes: totals.left_bytes,
+            dropped,
+        }
+    }
+}
+
+impl Background {
+    /// `None`: there were no such packets.
+    fn of(path: &Path) -> Option<Self> {
+        let totals = path.background();
+        (totals.down.entered + totals.up.entered > 0)
+            .then(|| Self { down: (&totals.down).into(), up: (&totals.up).into() })
+    }
+}
+
+impl Lateness {
+    /// Of a histogram of nanoseconds.
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        Self {
+            packets: histogram.len(),
+            p50: histogram.value_at_quantile(0.5),
+            p90: histogram.value_at_quantile(0.9),
+            p99: histogram.value_at_quantile(0.99),
+            p999: histogram.value_at_quantile(0.999),
+            max: histogram.max(),
+        }
+    }
+}
+
+impl Summary {
+    pub fn new(
+        scenario: &str,
+        seed: u64,
+        path: &Path,
+        now: Instant,
+        lateness: Option<&Histogram<u64>>,
+    ) -> Self {
+        let totals = path.totals();
+        Self {
+            schema_version: SCHEMA_VERSION,
+            scenario: scenario.to_owned(),
+            seed,
+            seconds: now.as_secs_f64(),
+            down: DirectionTotals::from(&totals.down),
+            up: DirectionTotals::from(&totals.up),
+            held: path.held(),
+            background: Background::of(path),
+            stages: path.stats(),
+            lateness: lateness.map(Lateness::of),
+        }
+    }
+
+    fn direction(&self, direction: Direction) -> &DirectionTotals {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}, seed {}, {:.1} s", self.scenario, self.seed, self.seconds)?;
+        writeln!(
+            f,
+            "{:<9} {:>12} {:>12} {:>10} {:>12}  dropped",
+            "direction", "packets in", "packets out", "dropped", "kbit/s out"
+        )?;
+        for direction in Direction::BOTH {
+            let totals = self.direction(direction);
+            let dropped: u64 = totals.dropped.values().sum();
+            let rate = totals.left_bytes as f64 * 8.0 / 1000.0 / self.seconds.max(1e-9);
+            let why: Vec<String> =
+                totals.dropped.iter().map(|(why, packets)| format!("{packets} {why}")).collect();
+            let line = format!(
+                "{direction:<9} {:>12} {:>12} {dropped:>10} {rate:>12.1}  {}",
+                totals.entered,
+                totals.left,
+                why.join(", ")
+            );
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        if self.held > 0 {
+            writeln!(f, "{} packets are still inside", self.held)?;
+        }
+        if let Value::Object(stages) = &self.stages {
+            for (name, stats) in stages {
+                counters(f, name, stats)?;
+            }
+        }
+        if let Some(Lateness { packets, p50, p90, p99, p999, max }) = self.lateness {
+            let time = Duration::from_nanos;
+            writeln!(
+                f,
+                "lateness of {packets} packets: p50 {} p90 {} p99 {} p99.9 {} max {}",
+                time(p50),
+                time(p90),
+                time(p99),
+                time(p999),
+                time(max)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The plain counters of an object in one line, then those of the objects in it.
+fn counters(f: &mut fmt::Formatter<'_>, name: &str, stats: &Value) -> fmt::Result {
+    let Value::Object(stats) = stats else { return Ok(()) };
+    let plain = |(key, value): (&String, &Value)| match value {
+        // Whoever wants everything has --json.
+        Value::Number(number) if number.as_f64() != Some(0.0) => match number.as_u64() {
+            Some(whole) => Some(format!("{key} {whole}")),
+            None => Some(format!("{key} {:.4}", number.as_f64()?)),
+        },
+        Value::String(text) => Some(format!("{key} {text}")),
+        _ => None,
+    };
+    let line: Vec<String> = stats.iter().filter_map(plain).collect();
+    if !line.is_empty() {
+        writeln!(f, "{name}: {}", line.join(", "))?;
+    }
+    for (part, inner) in stats {
+        counters(f, &format!("{name} {part}"), inner)?;
+    }
+    Ok(())
+}

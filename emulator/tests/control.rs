@@ -1,0 +1,118 @@
+//! A link that is looked at and changed while it runs.
+//!
+//! These tests make network namespaces and fail, saying so, when they are not run as root.
+
+mod lab;
+
+use std::fs;
+use std::process::Command;
+
+use lab::{AIRLINK, Running, Scratch, airlink, text, wait_for};
+use serde_json::{Value, json};
+
+fn ctl(args: &[&str]) -> Result<Value, String> {
+    let output = airlink(&[&["ctl"], args].concat());
+    match output.status.code() {
+        Some(0) => Ok(serde_json::from_slice(&output.stdout).unwrap_or_default()),
+        Some(1) => Err(text(&output.stderr)),
+        code => panic!("{code:?}: {}", text(&output.stderr)),
+    }
+}
+
+/// A run that lasts until it is stopped.
+fn start(name: &str, scenario: &str, command: &str) -> Running {
+    let run = Running::start(&["run", "-s", scenario, "--control", name, "--", "sh", "-c", command]);
+    wait_for("the control socket", || ctl(&[name, "stats"]).ok());
+    run
+}
+
+#[test]
+fn a_setting_is_changed_while_packets_flow() {
+    let scratch = Scratch::new("set");
+    let scenario = scratch.path("slow.toml");
+    fs::write(
+        &scenario,
+        "schema = 1\ndescription = \"a wire\"\n[[stage]]\nkind = \"loss\"\nname = \"air\"\n\
+         up = { model = \"uniform\", per = \"100%\" }\n",
+    )
+    .unwrap();
+    let name = format!("set-{}", std::process::id());
+    let sender = scratch.path("sender.py");
+    fs::write(
+        &sender,
+        "import socket, os, time\n\
+         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+         while True: s.sendto(b'x', (os.environ['AIRLINK_FIXED'], 9)); time.sleep(0.01)\n",
+    )
+    .unwrap();
+    let run = start(&name, &scenario, &format!("exec python3 {sender}"));
+    let left = || ctl(&[&name, "stats"]).unwrap()["up"]["left"].as_u64().unwrap();
+    wait_for("losses", || {
+        ctl(&[&name, "stats"]).unwrap()["up"]["dropped"]["loss"].as_u64().filter(|lost| *lost > 5)
+    });
+    assert_eq!(left(), 0);
+    assert_eq!(ctl(&[&name, "get", "air.up.per"]), Ok(json!("100%")));
+    assert_eq!(ctl(&[&name, "set", "air.up.per", "0%"]), Ok(json!("0%")));
+    wait_for("packets that arrive", || (left() > 5).then_some(()));
+
+    let error = ctl(&[&name, "set", "air.up.per", "110%"]).unwrap_err();
+    assert!(error.contains("probability") || error.contains("10%"), "{error}");
+    let error = ctl(&[&name, "get", "wire.up.per"]).unwrap_err();
+    assert!(error.contains("no stage `wire`"), "{error}");
+    assert_eq!(ctl(&[&name, "get", "air.up.per"]), Ok(json!("0%")));
+
+    ctl(&[&name, "stop"]).unwrap();
+    let _ = run.wait();
+    assert!(ctl(&[&name, "stats"]).unwrap_err().contains("airlink status"));
+}
+
+#[test]
+fn who_watches_sees_time_go_on() {
+    let name = format!("watch-{}", std::process::id());
+    let _run = start(&name, "lossless", "sleep 1000");
+    let script = format!("{AIRLINK} ctl {name} watch --every 20ms | head -3");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let seconds: Vec<f64> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["seconds"].as_f64().unwrap())
+        .collect();
+    assert_eq!(seconds.len(), 3);
+    assert!(seconds.is_sorted_by(|a, b| b - a > 0.015), "{seconds:?}");
+}
+
+#[test]
+fn a_standing_link_joins_two_namespaces_until_it_is_taken_down() {
+    let namespaces = [(); 2].map(|()| {
+        airlink::netns::Namespace::create()
+            .unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
+    });
+    let [fixed, mobile] = &namespaces;
+    let name = format!("up-{}", std::process::id());
+    let up = |extra: &[&str]| {
+        let sides = ["--fixed-netns", fixed.name(), "--mobile-netns", mobile.name()];
+        let addresses = ["--fixed-addr=10.0.0.1/24", "--mobile-addr=10.0.0.2/24"];
+        airlink(&[&["up", "--name", &name, "-s", "lossless"], &sides[..], &addresses, extra].concat())
+    };
+    let output = up(&[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let listed = text(&airlink(&["status"]).stdout);
+    assert!(listed.lines().any(|line| line == name), "{listed}");
+
+    let listener = fixed.enter(|| std::net::TcpListener::bind("10.0.0.1:5005").unwrap()).unwrap();
+    let there = mobile.enter(|| std::net::TcpStream::connect("10.0.0.1:5005").is_ok()).unwrap();
+    assert!(there);
+    drop(listener);
+
+    let again = up(&[]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("airlink down"), "{}", text(&again.stderr));
+
+    assert!(airlink(&["down", &name]).status.success());
+    assert_eq!(airlink(&["status", &name]).status.code(), Some(1));
+    let devices = fixed.enter(|| fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
+    assert!(!devices.contains("airlink"), "{devices}");
+    assert_eq!(up(&["--fixed-addr=10.0.0.1/99"]).status.code(), Some(2));
+    let missing = airlink(&["up", "--name", &name, "-s", "lossless", "--fixed-netns", "no-such"]);
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(text(&missing.stderr).contains("ip netns add"), "{}", text(&missing.stderr));
+}

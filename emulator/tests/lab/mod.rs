@@ -1,0 +1,175 @@
+//! What the tests of the program in real time share: starting it, killing it, and looking for what is left.
+
+#![allow(dead_code, reason = "each test program uses its part")]
+#![expect(clippy::disallowed_methods, reason = "another program is waited for")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+pub(crate) const AIRLINK: &str = env!("CARGO_BIN_EXE_airlink");
+
+/// A test that hangs is worse than one that fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A directory that is removed at the end.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airlink-test-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The file's text, as soon as there is a whole line.
+    pub(crate) fn line(&self, name: &str) -> String {
+        let path = self.path(name);
+        wait_for(&format!("a line in {path}"), || {
+            fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'))
+        })
+        .trim()
+        .to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited for {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// An `airlink` that runs beside the test.
+pub(crate) struct Running(Child);
+
+impl Running {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::spawn(Command::new(AIRLINK).args(args))
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let quiet = command.env("RUST_LOG", "warn").stdin(Stdio::null());
+        Self(quiet.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.0.id() as i32
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid()), signal).unwrap();
+    }
+
+    pub(crate) fn wait(mut self) -> Output {
+        let mut stdout = self.0.stdout.take().unwrap();
+        let mut stderr = self.0.stderr.take().unwrap();
+        let status = wait_for("the end of airlink", || self.0.try_wait().unwrap());
+        // Small outputs, which the pipes hold.
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        stdout.read_to_end(&mut out).unwrap();
+        stderr.read_to_end(&mut err).unwrap();
+        Output { status, stdout: out, stderr: err }
+    }
+}
+
+impl Drop for Running {
+    /// A failed assertion must not leave it running.
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs it to its end.
+pub(crate) fn airlink(args: &[&str]) -> Output {
+    Running::start(args).wait()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Of `run --json`: the last line of the output.
+pub(crate) fn summary(output: &Output) -> Value {
+    let text = text(&output.stdout);
+    let last = text.lines().last().unwrap_or_default();
+    serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// Everything that a link could leave behind on the machine.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Traces {
+    namespaces: BTreeSet<String>,
+    devices: BTreeSet<String>,
+    routes: BTreeSet<String>,
+    sockets: BTreeSet<String>,
+    files: BTreeSet<String>,
+    processes: BTreeSet<String>,
+    mounts: BTreeSet<String>,
+}
+
+impl Traces {
+    /// `mark` is in the command line of everything that the test has started.
+    pub(crate) fn look(mark: &str) -> Self {
+        let names = |dir: &str| -> BTreeSet<String> {
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        };
+        let lines = |file: &str, keep: &dyn Fn(&str) -> bool| -> BTreeSet<String> {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            text.lines().filter(|line| keep(line)).map(str::to_owned).collect()
+        };
+        let own = std::process::id().to_string();
+        let processes = names("/proc").into_iter().filter(|pid| pid.parse::<u32>().is_ok() && *pid != own);
+        let command_line = |pid: &String| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            text(&line).replace('\0', " ")
+        };
+        // Others' tests run beside this one: only what carries a link's name counts, or this test's mark.
+        let ours = |line: &str| line.contains("airlink");
+        Self {
+            namespaces: names("/run/netns").into_iter().filter(|name| !name.starts_with("airtcp-")).collect(),
+            devices: lines("/proc/net/dev", &ours).iter().map(|line| device(line)).collect(),
+            routes: &lines("/proc/net/route", &ours) | &lines("/proc/net/ipv6_route", &ours),
+            sockets: lines("/proc/net/unix", &|line| line.contains("@airlink/"))
+                .iter()
+                .filter_map(|line| line.rsplit(' ').next().map(str::to_owned))
+                .collect(),
+            files: ["/tmp", "/run", "/dev/shm"]
+                .into_iter()
+                .flat_map(names)
+                .filter(|name| name.contains("airlink") && !name.contains("airlink-test-"))
+                .collect(),
+            processes: processes.map(|pid| command_line(&pid)).filter(|line| line.contains(mark)).collect(),
+            mounts: lines("/proc/self/mounts", &ours),
+        }
+    }
+}
+
+/// The name only: the counters go on.
+fn device(line: &str) -> String {
+    line.split(':').next().unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,180 @@
+//! `airlink sim` as a person runs it, and what its files say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const FILES: [(&str, &str); 5] = [
+    ("--radio-pcap", "radio.pcap"),
+    ("--pcapng", "all.pcapng"),
+    ("--events", "events.jsonl"),
+    ("--pcap-fixed", "fixed.pcap"),
+    ("--pcap-mobile", "mobile.pcap"),
+];
+
+/// Wires, a queue that overflows, a lossy radio link, other people's packets.
+const SCENARIO: &str = r#"
+schema = 1
+description = "a bit of everything"
+[[stage]]
+kind = "link"
+name = "wire"
+down = { rate = "500kbit", delay = "10ms", queue = { packets = 5 } }
+up = { rate = "500kbit", delay = "10ms" }
+[[stage]]
+kind = "loss"
+name = "air"
+both = { model = "uniform", per = "2%" }
+[[stage]]
+kind = "rlc"
+name = "radio"
+down.channel.errors = { model = "independent", bler = "10%" }
+up.channel.errors = { model = "independent", bler = "10%" }
+down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
+"#;
+
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airlink-sim-{}-{name}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("scenario.toml"), SCENARIO).unwrap();
+        Self(path)
+    }
+
+    /// Every file that a simulation writes, under `name`.
+    fn simulate(&self, name: &str, seed: &str) -> BTreeMap<&'static str, Vec<u8>> {
+        let mut command = sim(&self.0.join("scenario.toml"));
+        command.args(["--for", "5s", "--size", "mix", "--json", "--seed", seed]);
+        for (option, file) in FILES {
+            command.arg(option).arg(self.0.join(format!("{name}-{file}")));
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut files: BTreeMap<_, _> = FILES
+            .iter()
+            .map(|(_, file)| (*file, std::fs::read(self.0.join(format!("{name}-{file}"))).unwrap()))
+            .collect();
+        files.insert("summary", output.stdout);
+        files
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn sim(scenario: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlink"));
+    command.arg("sim").arg("--scenario").arg(scenario);
+    command
+}
+
+fn refused(args: &[&str]) -> Output {
+    let output = sim(Path::new("lossless")).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+#[test]
+fn the_same_seed_writes_the_same_files_to_the_octet_and_another_seed_others() {
+    let directory = Directory::new("repeat");
+    let first = directory.simulate("first", "1");
+    let again = directory.simulate("again", "1");
+    let other = directory.simulate("other", "2");
+    for (name, bytes) in &first {
+        assert!(bytes.len() > 100, "{name} is empty");
+        assert!(*bytes == again[name], "{name} is not the same");
+        assert!(*bytes != other[name], "{name} is the same with another seed");
+    }
+}
+
+#[test]
+fn the_events_account_for_every_packet() {
+    let directory = Directory::new("events");
+    let files = directory.simulate("run", "1");
+    let text = String::from_utf8(files["events.jsonl"].clone()).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let summary: Value = serde_json::from_slice(&files["summary"]).unwrap();
+
+    let (start, end) = (&events[0], events.last().unwrap());
+    assert_eq!(start["event"], "start");
+    assert_eq!(start["schema_version"], 1);
+    assert_eq!(start["stages"], serde_json::json!(["wire", "air", "radio"]));
+    assert_eq!(end["event"], "end");
+    assert_eq!(end["down"], summary["down"]);
+
+    let mut last = 0;
+    let mut fates = BTreeMap::new();
+    for event in &events[1..events.len() - 1] {
+        let t = event["t"].as_u64().unwrap();
+        assert!(t >= last, "{event} goes back in time");
+        last = t;
+        let packet = event["packet"].as_u64().unwrap();
+        match event["event"].as_str().unwrap() {
+            "entered" => assert_eq!(fates.insert(packet, 0), None),
+            "left" => *fates.get_mut(&packet).unwrap() += 1,
+            "dropped" => {
+                *fates.get_mut(&packet).unwrap() += 1;
+                let cause = match event["why"].as_str().unwrap() {
+                    "queue-full" => "congestion",
+                    _ => "radio",
+                };
+                assert_eq!(event["cause"], cause);
+                assert!(event["stage"].is_string());
+            }
+            "queued" | "sent" => assert!(event["stage"].is_string()),
+            other => panic!("an event `{other}` that nothing in this scenario has"),
+        }
+    }
+    assert!(fates.values().all(|fates| *fates == 1), "each packet leaves or is dropped, once");
+    let dropped = |why: &str| summary["down"]["dropped"][why].as_u64().unwrap_or(0);
+    for why in ["queue-full", "loss", "rlc-reset"] {
+        let counted =
+            events.iter().filter(|event| event["direction"] == "down" && event["why"] == why).count() as u64;
+        assert!(counted > 0, "this scenario drops packets for {why}");
+        assert_eq!(counted, dropped(why));
+    }
+    assert_eq!(summary["arrived"]["down"]["damaged"], 0);
+    assert_eq!(summary["arrived"]["down"]["intact"], summary["down"]["left"]);
+}
+
+#[test]
+fn every_packet_of_the_pcapng_has_a_comment_and_is_where_the_summary_says() {
+    let directory = Directory::new("comments");
+    let files = directory.simulate("run", "1");
+    let summary: Value = serde_json::from_slice(&files["summary"]).unwrap();
+    let output = Command::new("tshark")
+        .arg("-r")
+        .arg(directory.0.join("run-all.pcapng"))
+        .args(["-T", "fields", "-e", "frame.interface_name", "-e", "frame.comment"])
+        .output()
+        .expect("this test needs tshark: sh interop/setup.sh test");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut points = BTreeMap::<_, u64>::new();
+    for line in text.lines() {
+        let (point, comment) = line.split_once('\t').unwrap();
+        assert!(comment.starts_with("packet=") && comment.contains(" fate="), "{line}");
+        *points.entry(point.to_owned()).or_default() += 1;
+    }
+    let count = |direction: &str, what: &str| summary[direction][what].as_u64().unwrap();
+    assert_eq!(points["fixed"], count("down", "entered") + count("up", "left"));
+    assert_eq!(points["mobile"], count("up", "entered") + count("down", "left"));
+    let full = summary["down"]["dropped"]["queue-full"].as_u64().unwrap();
+    assert_eq!(points["wire"], full);
+}
+
+#[test]
+fn a_load_that_is_none_is_refused_with_what_was_meant() {
+    let said = |args| String::from_utf8(refused(args).stderr).unwrap();
+    assert!(said(&["--down", "cbr:64"]).contains("384kbit"));
+    assert!(said(&["--up", "lots"]).contains("poisson:RATE"));
+    assert!(said(&["--size", "19"]).contains("20 to 65535"));
+    assert!(said(&["--size", "30", "--ipv6"]).contains("at least 40"));
+    assert!(said(&["--set", "wire.rate=0bit"]).contains("wire"));
+}

@@ -1,0 +1,272 @@
+//! What Wireshark makes of a radio link: the real tshark decodes every PDU of long lossy runs, puts the packets
+//! together again and counts what was sent twice, and `rlc-check` judges the behaviour by what tshark shows.
+//!
+//! Needs tshark: `interop/setup.sh test`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rlc_check::check::{Invariant, Report};
+use serde_json::Value;
+
+/// The source port of PDUs that the channel damages.
+const LOST: u16 = airlink::views::radio::LOST;
+
+/// A bearer alone, at a block error rate of 10 % both ways.
+const BEARER: &str = r#"
+schema = 1
+description = "a bearer alone"
+[[stage]]
+kind = "rlc"
+name = "radio"
+down.channel.errors = { model = "independent", bler = "10%" }
+up.channel.errors = { model = "independent", bler = "10%" }
+"#;
+
+/// How `rlc-check` is told the same.
+const DOWN: &str =
+    "tti=10ms,blocks=1+2+4+8+12,flight=50ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
+const UP: &str =
+    "tti=20ms,blocks=1+2+3+4,flight=60ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
+
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airlink-tshark-{}-{name}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What tshark prints.
+fn tshark(pcap: &Path, args: &[&str]) -> String {
+    let output = Command::new("tshark")
+        .arg("-r")
+        .arg(pcap)
+        .args(["-n", "--enable-heuristic", "rlc_udp"])
+        .args(args)
+        .output()
+        .expect("this test needs tshark: sh interop/setup.sh test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn packets(pcap: &Path, from: [u8; 4]) -> Vec<Vec<u8>> {
+    let mut capture = pcap::Capture::from_file(pcap).unwrap();
+    let mut packets = Vec::new();
+    while let Ok(packet) = capture.next_packet() {
+        if packet.data[12..16] == from {
+            packets.push(packet.data.to_vec());
+        }
+    }
+    packets
+}
+
+/// A simulation, and what tshark and `rlc-check` say about it.
+struct Run {
+    directory: Directory,
+    summary: Value,
+    report: Report,
+}
+
+/// One direction's packets.
+struct Packets {
+    sent: Vec<Vec<u8>>,
+    delivered: Vec<Vec<u8>>,
+    /// As tshark takes them out of the PDUs.
+    inner: Vec<Vec<u8>>,
+}
+
+impl Run {
+    fn new(name: &str, settings: &str, check: &str, args: &[&str]) -> Self {
+        let directory = Directory::new(name);
+        std::fs::write(directory.file("radio.toml"), format!("{BEARER}{settings}")).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
+            .args(["sim", "--json", "--size", "mix", "--scenario"])
+            .arg(directory.file("radio.toml"))
+            .arg("--radio-pcap")
+            .arg(directory.file("radio.pcap"))
+            .arg("--pcap-fixed")
+            .arg(directory.file("fixed.pcap"))
+            .arg("--pcap-mobile")
+            .arg(directory.file("mobile.pcap"))
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let settings = |direction: &str| format!("{direction},{check}").parse().unwrap();
+        let report =
+            rlc_check::judge(&directory.file("radio.pcap"), settings(DOWN), settings(UP), LOST, None)
+                .unwrap();
+        println!("{}", report.to_text(5));
+        Self { directory, summary: serde_json::from_slice(&output.stdout).unwrap(), report }
+    }
+
+    fn radio(&self) -> PathBuf {
+        self.directory.file("radio.pcap")
+    }
+
+    fn counter(&self, of: &str) -> u64 {
+        ["down", "up"]
+            .iter()
+            .map(|direction| self.summary["stages"]["radio"][direction]["sender"][of].as_u64().unwrap())
+            .sum()
+    }
+
+    fn assert_behaves(&self) {
+        assert!(self.report.violations.is_empty(), "{}", self.report.to_text(5));
+        for invariant in Invariant::ALL {
+            assert!(self.report.checks[invariant as usize] > 0, "{invariant:?} was never checked");
+        }
+    }
+
+    /// No objection to any PDU. To the packets inside only what comes of a wrap: each lap is a channel of its own
+    /// to tshark, and the end of the packet that straddles looks like a broken one at its beginning.
+    fn assert_no_expert_items(&self) {
+        let objections = tshark(&self.radio(), &["-T", "fields", "-e", "_ws.expert.message"]);
+        let objections: Vec<&str> = objections.lines().filter(|line| !line.is_empty()).collect();
+        let laps = self.report.down.laps + self.report.up.laps;
+        assert!(objections.len() as u64 <= laps, "{laps} laps, but {objections:?}");
+    }
+
+    /// The dissector recognises a number that comes again within 5 s.
+    fn assert_counts_the_same_retransmissions(&self) {
+        let duplicates = tshark(&self.radio(), &["-2", "-Y", "rlc.duplicate_of"]).lines().count() as u64;
+        assert!(duplicates > 0);
+        assert_eq!(duplicates, self.counter("pdus_resent"));
+    }
+
+    fn packets(&self) -> [Packets; 2] {
+        let all = self.directory.file("all.pcapng");
+        tshark(&self.radio(), &["-U", "IP", "-w", all.to_str().unwrap()]);
+        [([10, 0, 0, 1], "fixed.pcap", "mobile.pcap"), ([10, 0, 0, 2], "mobile.pcap", "fixed.pcap")].map(
+            |(from, entry, exit)| {
+                let inner = self.directory.file("inner.pcap");
+                let filter = format!("ip.src == {}.{}.{}.{}", from[0], from[1], from[2], from[3]);
+                tshark(&all, &["-Y", &filter, "-F", "nsecpcap", "-w", inner.to_str().unwrap()]);
+                Packets {
+                    sent: packets(&self.directory.file(entry), from),
+                    delivered: packets(&self.directory.file(exit), from),
+                    inner: packets(&inner, from),
+                }
+            },
+        )
+    }
+}
+
+impl Packets {
+    /// Every one that tshark took out is one that went in, to the octet, in its order and once.
+    fn assert_inner_are_of_sent(&self) {
+        let mut sent = self.sent.iter();
+        for (number, inner) in self.inner.iter().enumerate() {
+            assert!(
+                sent.any(|packet| packet == inner),
+                "packet {number} of tshark's is none of what was sent"
+            );
+        }
+    }
+
+    /// Delivered packets that tshark did not find.
+    fn missed(&self) -> u64 {
+        let inner: BTreeSet<_> = self.inner.iter().collect();
+        self.delivered.iter().filter(|packet| !inner.contains(packet)).count() as u64
+    }
+}
+
+#[test]
+fn wireshark_takes_from_a_long_lossy_run_every_packet_that_went_in() {
+    let run = Run::new("long", "", "max-dat=10", &["--for", "110s", "--up", "saturate", "--seed", "7"]);
+    assert!(run.report.down.pdus + run.report.up.pdus >= 100_000);
+    assert!(run.report.down.laps >= 3 && run.report.up.laps >= 3);
+    run.assert_behaves();
+    run.assert_no_expert_items();
+    run.assert_counts_the_same_retransmissions();
+    for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
+        assert_eq!(packets.sent, packets.delivered, "nothing is given up at 9 transmissions");
+        packets.assert_inner_are_of_sent();
+        assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
+    }
+}
+
+#[test]
+fn wireshark_follows_resets() {
+    let run = Run::new(
+        "resets",
+        r#"
+down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
+up.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
+"#,
+        "max-dat=4",
+        &["--for", "60s", "--up", "saturate"],
+    );
+    assert!(run.report.down.resets >= 10 && run.report.up.resets >= 5);
+    run.assert_behaves();
+    run.assert_no_expert_items();
+    run.assert_counts_the_same_retransmissions();
+    for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
+        assert!(packets.delivered.len() < packets.sent.len());
+        packets.assert_inner_are_of_sent();
+        assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
+    }
+}
+
+/// When MRW moves the window past numbers that were never sent, tshark waits for these until the next lap. So it
+/// cannot be expected to find every packet; but what it finds must be right.
+#[test]
+fn wireshark_understands_discards_by_mrw() {
+    let discard = "{ mode = \"mrw-after-max-dat\", max_dat = 3, timer_mrw = \"200ms\", max_mrw = 6 }";
+    let run = Run::new(
+        "mrw",
+        &format!("down.sender.discard = {discard}\nup.sender.discard = {discard}\n"),
+        "max-dat=3,discard=mrw",
+        &["--for", "60s", "--up", "saturate"],
+    );
+    let mrw = tshark(&run.radio(), &["-Y", "rlc.sufi.sn_mrw"]).lines().count();
+    assert!(mrw > 100, "{mrw}");
+    run.assert_behaves();
+    run.assert_counts_the_same_retransmissions();
+    for packets in run.packets() {
+        assert!(packets.delivered.len() < packets.sent.len());
+        packets.assert_inner_are_of_sent();
+    }
+}
+
+#[test]
+fn wireshark_reads_reports_that_travel_in_padding() {
+    let run = Run::new(
+        "piggybacked",
+        // A report that finds padding saves a block of its own, and what is left need not be a format of the list.
+        r#"
+down.channel.counts = "any"
+up.channel.counts = "any"
+down.receiver.piggyback = true
+up.receiver.piggyback = true
+"#,
+        "max-dat=10,blocks=1+2+3+4+5+6+7+8+9+10+11+12",
+        // So little that there is padding.
+        &["--for", "60s", "--down", "poisson:100kbit", "--up", "poisson:20kbit"],
+    );
+    assert!(run.counter("pdus_new") > 10_000);
+    let piggybacked = tshark(&run.radio(), &["-Y", "rlc.li.value == 126"]).lines().count();
+    assert!(piggybacked > 20, "{piggybacked}");
+    run.assert_behaves();
+    run.assert_no_expert_items();
+    run.assert_counts_the_same_retransmissions();
+    for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
+        assert_eq!(packets.sent, packets.delivered);
+        packets.assert_inner_are_of_sent();
+        assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
+    }
+}

@@ -1,0 +1,261 @@
+//! A trace in which everything holds, and for each invariant what breaks it.
+
+use super::*;
+use crate::trace::Way;
+
+const MS: Time = 1_000_000;
+
+fn settings(text: &str) -> Direction {
+    text.parse().unwrap()
+}
+
+fn down() -> Direction {
+    settings("tti=10ms,blocks=1+2+4,flight=20ms,window=8,max-dat=3,tsp=100ms,poll=200ms,prohibit=50ms")
+}
+
+fn up() -> Direction {
+    settings("tti=20ms,blocks=1+2,flight=20ms,window=8,max-dat=3")
+}
+
+fn pdu(at: Time, way: Way, kind: Kind) -> Pdu {
+    Pdu {
+        frame: 0,
+        at: at * MS,
+        way,
+        lost: false,
+        octets: 42,
+        epoch: 1,
+        kind,
+        objections: String::new(),
+        inside: String::new(),
+    }
+}
+
+fn data(at: Time, sn: u16) -> Pdu {
+    pdu(at, Way::Down, Kind::Data { sn, poll: false, piggybacked: None })
+}
+
+fn poll(at: Time, sn: u16) -> Pdu {
+    pdu(at, Way::Down, Kind::Data { sn, poll: true, piggybacked: None })
+}
+
+fn lost(pdu: Pdu) -> Pdu {
+    Pdu { lost: true, ..pdu }
+}
+
+fn status(at: Time, missing: &[u16], lsn: u16) -> Pdu {
+    let status = Status { lsn: Some(lsn), missing: missing.to_vec(), ..Status::default() };
+    pdu(at, Way::Up, Kind::Status(status))
+}
+
+fn reset(at: Time, rsn: bool, hfni: u32) -> Pdu {
+    pdu(at, Way::Down, Kind::Reset { rsn, hfni })
+}
+
+fn reset_ack(at: Time, rsn: bool) -> Pdu {
+    pdu(at, Way::Up, Kind::ResetAck { rsn, hfni: 0 })
+}
+
+fn mrw(at: Time, length: u16) -> Pdu {
+    pdu(at, Way::Down, Kind::Status(Status { mrw: Some((length, 0)), ..Status::default() }))
+}
+
+fn mrw_ack(at: Time, sn: u16) -> Pdu {
+    pdu(at, Way::Up, Kind::Status(Status { mrw_ack: Some((sn, 0)), ..Status::default() }))
+}
+
+/// What is violated, each once.
+fn judged_with(down: Direction, trace: &[Pdu]) -> Vec<Invariant> {
+    let mut checker = Checker::new(down, up());
+    for (index, pdu) in trace.iter().enumerate() {
+        checker.pdu(&Pdu { frame: index as u64 + 1, ..pdu.clone() });
+    }
+    let violations = checker.finish().violations;
+    // Shown when the test fails.
+    println!("{violations:?}");
+    let mut found: Vec<_> = violations.into_iter().map(|found| found.invariant).collect();
+    found.dedup();
+    found
+}
+
+fn judged(trace: &[Pdu]) -> Vec<Invariant> {
+    judged_with(down(), trace)
+}
+
+/// Two PDUs, of which the second is lost; a third one polls; a report, the copy, which polls, and its report.
+fn good() -> Vec<Pdu> {
+    vec![
+        data(0, 0),
+        lost(data(0, 1)),
+        poll(10, 2),
+        status(40, &[1], 3),
+        poll(60, 1),
+        data(80, 3),
+        status(140, &[], 4),
+    ]
+}
+
+/// `good` with one PDU in another place.
+fn with(index: usize, pdu: Pdu) -> Vec<Pdu> {
+    let mut trace = good();
+    trace[index] = pdu;
+    trace
+}
+
+#[test]
+fn a_trace_as_it_should_be_passes() {
+    assert_eq!(judged(&good()), []);
+}
+
+#[test]
+fn a_number_that_is_left_out_is_found() {
+    assert!(judged(&with(5, data(80, 4))).contains(&Invariant::Format));
+    let mut shifted = good();
+    shifted[0] = data(0, 5);
+    assert!(judged(&shifted).contains(&Invariant::Format), "the first is 0");
+}
+
+#[test]
+fn a_pdu_of_another_size_and_one_that_tshark_objects_to_are_found() {
+    assert_eq!(judged(&with(0, Pdu { octets: 41, ..data(0, 0) })), [Invariant::Format]);
+    assert_eq!(judged(&with(0, Pdu { objections: "odd".into(), ..data(0, 0) })), [Invariant::Format]);
+    assert_eq!(judged(&with(0, Pdu { inside: "odd".into(), ..data(0, 0) })), [Invariant::Format]);
+    assert_eq!(judged(&with(0, Pdu { epoch: 2, ..data(0, 0) })), [Invariant::Format]);
+}
+
+#[test]
+fn new_data_beyond_the_window_is_found() {
+    let window: Vec<Pdu> = (0..8).map(|sn| data(10 * u64::from(sn), sn)).collect();
+    assert_eq!(judged(&window), []);
+    let mut beyond = window;
+    beyond.push(data(80, 8));
+    assert_eq!(judged(&beyond), [Invariant::Window]);
+}
+
+#[test]
+fn a_third_transmission_is_too_many_for_max_dat_3() {
+    let mut trace = vec![
+        data(0, 0),
+        lost(data(0, 1)),
+        poll(10, 2),
+        status(40, &[1], 3),
+        lost(poll(60, 1)),
+        status(140, &[1], 3),
+    ];
+    let mut more = trace.clone();
+    more.push(data(160, 1));
+    assert!(judged(&more).contains(&Invariant::MaxDat));
+    let mut silent = trace.clone();
+    silent.push(data(160, 3));
+    assert!(judged(&silent).contains(&Invariant::MaxDat), "new data instead of a RESET");
+    trace.extend([reset(160, false, 0), reset_ack(180, false)]);
+    trace.push(Pdu { epoch: 4097, ..data(200, 0) });
+    assert_eq!(judged(&trace), []);
+}
+
+#[test]
+fn a_copy_that_nobody_asked_for_is_found() {
+    assert!(judged(&with(5, data(80, 2))).contains(&Invariant::Acknowledgement), "it is acknowledged");
+    assert!(judged(&with(5, data(80, 0))).contains(&Invariant::Format), "it lies below the window");
+    let mut early = good();
+    early[3] = data(30, 1);
+    assert!(judged(&early).contains(&Invariant::Acknowledgement));
+    let mut twice = good();
+    twice.insert(5, data(70, 1));
+    assert!(judged(&twice).contains(&Invariant::Acknowledgement), "one report asks for one copy");
+}
+
+#[test]
+fn a_report_that_says_what_is_not_so_is_found() {
+    let with = |report| judged(&[data(0, 0), lost(data(0, 1)), poll(10, 2), report]);
+    assert_eq!(with(status(60, &[1], 3)), []);
+    assert_eq!(with(status(60, &[1], 2)), [], "it need not acknowledge everything");
+    let wrong = [Invariant::Acknowledgement];
+    assert_eq!(with(status(60, &[0, 1], 3)), wrong, "0 has arrived");
+    assert_eq!(with(status(60, &[1, 3], 3)), wrong, "3 is beyond VR(H)");
+    assert_eq!(with(status(60, &[], 3)), wrong, "1 has not arrived");
+    assert_eq!(with(status(60, &[1], 4)), wrong, "3 was never sent");
+}
+
+#[test]
+fn a_report_too_early_after_another_is_found() {
+    assert_eq!(judged(&with(6, status(120, &[], 4))), [Invariant::StatusProhibit]);
+}
+
+#[test]
+fn a_poll_without_an_answer_and_one_too_early_are_found() {
+    let mut silent = good();
+    silent.truncate(6);
+    silent.push(data(250, 4));
+    assert!(judged(&silent).contains(&Invariant::Polling));
+    assert_eq!(judged(&with(5, poll(80, 3))), [Invariant::Polling], "20 ms after the one before");
+}
+
+#[test]
+fn a_poll_that_is_lost_is_to_be_repeated() {
+    let mut trace = vec![data(0, 0), lost(poll(10, 1)), poll(210, 1), status(240, &[], 2)];
+    assert_eq!(judged(&trace), []);
+    trace.truncate(2);
+    trace.push(data(250, 2));
+    assert_eq!(judged(&trace), [Invariant::Polling]);
+}
+
+#[test]
+fn pdus_off_the_grid_and_counts_that_are_no_format_are_found() {
+    assert_eq!(judged(&with(5, data(85, 3))), [Invariant::Tti]);
+    let three: Vec<Pdu> = (0..3).map(|sn| data(0, sn)).collect();
+    assert_eq!(judged(&three), [Invariant::Tti]);
+}
+
+#[test]
+fn losses_far_from_what_was_set_are_found() {
+    let trace: Vec<Pdu> = (0..8).map(|sn| data(10 * u64::from(sn), sn)).collect();
+    let all_lost: Vec<Pdu> = trace.iter().cloned().map(lost).collect();
+    let half = Direction { bler: Some(0.5), ..down() };
+    assert_eq!(judged_with(half.clone(), &all_lost), [], "8 of 8 at 50 % happen once in 256");
+    let rare = Direction { bler: Some(0.01), ..down() };
+    assert_eq!(judged_with(rare, &all_lost), [Invariant::BlockErrors]);
+}
+
+#[test]
+fn resets_alternate_and_are_repeated_as_they_were() {
+    let with = |second: Pdu, third: Pdu| {
+        let again = |pdu| Pdu { epoch: 4097, ..pdu };
+        judged(&[
+            data(0, 0),
+            lost(reset(10, false, 0)),
+            second,
+            reset_ack(240, false),
+            again(data(260, 0)),
+            third,
+            reset_ack(300, true),
+        ])
+    };
+    assert_eq!(with(reset(210, false, 0), reset(270, true, 1)), []);
+    assert!(with(reset(210, false, 1), reset(270, true, 2)).contains(&Invariant::Reset), "another HFNI");
+    assert!(with(reset(210, true, 0), reset(270, true, 1)).contains(&Invariant::Reset), "another RSN");
+    assert!(with(reset(210, false, 0), reset(270, false, 1)).contains(&Invariant::Reset), "the same RSN");
+    assert!(with(reset(210, false, 0), reset(270, true, 0)).contains(&Invariant::Reset), "the same HFN");
+    assert!(judged(&[data(0, 0), lost(reset(10, false, 0)), data(20, 1)]).contains(&Invariant::Reset));
+    assert!(judged(&[data(0, 0), reset_ack(40, false)]).contains(&Invariant::Reset), "nothing to answer");
+}
+
+#[test]
+fn a_window_that_mrw_moved_is_gone_on_with() {
+    let discarding = Direction { discard: Discard::Mrw, ..down() };
+    let trace = [
+        data(0, 0),
+        lost(data(0, 1)),
+        poll(10, 2),
+        status(40, &[1], 3),
+        lost(poll(60, 1)),
+        status(140, &[1], 3),
+        mrw(160, 2),
+        data(160, 3),
+        mrw_ack(180, 3),
+    ];
+    assert_eq!(judged_with(discarding.clone(), &trace), []);
+    let mut twice = trace.to_vec();
+    twice.push(data(200, 1));
+    assert!(judged_with(discarding, &twice).contains(&Invariant::Format), "it lies below the window");
+}

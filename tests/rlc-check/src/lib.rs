@@ -1,0 +1,31 @@
+//! Judges how an RLC AM bearer behaves (3GPP TS 25.322) by nothing but a capture of its PDUs in the order of
+//! transmission, as tshark decodes them. It keeps its own books of both ends, and shares no code with what it
+//! judges.
+//!
+//! The carrier's UDP source port tells which PDUs the channel damaged; so both ends' states can be rebuilt.
+
+pub mod check;
+pub mod settings;
+pub mod trace;
+
+use std::path::Path;
+
+use check::{Checker, Report};
+use settings::Direction;
+
+/// Everything in this capture, in its order.
+pub fn judge(
+    pcap: &Path,
+    down: Direction,
+    up: Direction,
+    lost_port: u16,
+    bearer: Option<u8>,
+) -> anyhow::Result<Report> {
+    let pdus = trace::read(pcap, lost_port, bearer)?;
+    anyhow::ensure!(!pdus.is_empty(), "no RLC PDUs in {}", pcap.display());
+    let mut checker = Checker::new(down, up);
+    for pdu in &pdus {
+        checker.pdu(pdu);
+    }
+    Ok(checker.finish())
+}

@@ -1,0 +1,87 @@
+//! What each direction is set to, as the command line says it.
+
+use std::str::FromStr;
+
+/// Nanoseconds.
+pub type Time = u64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    Reset,
+    Mrw,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    pub tti: Time,
+    /// Where the grid of TTIs begins.
+    pub phase: Time,
+    pub blocks: Vec<u16>,
+    pub flight: Time,
+    pub pdu: usize,
+    pub window: u64,
+    pub max_dat: Option<u32>,
+    pub discard: Discard,
+    /// Timer_Status_Prohibit of the receiver of this direction's data.
+    pub tsp: Option<Time>,
+    pub timer_poll: Option<Time>,
+    pub poll_prohibit: Option<Time>,
+    pub bler: Option<f64>,
+}
+
+impl FromStr for Direction {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut direction = Self {
+            tti: 10_000_000,
+            phase: 0,
+            blocks: Vec::new(),
+            flight: 10_000_000,
+            pdu: 42,
+            window: 512,
+            max_dat: None,
+            discard: Discard::Reset,
+            tsp: None,
+            timer_poll: None,
+            poll_prohibit: None,
+            bler: None,
+        };
+        for setting in text.split(',') {
+            let (key, value) = setting.split_once('=').ok_or(format!("`{setting}` is not KEY=VALUE"))?;
+            let bad = || format!("`{value}` is no value of `{key}`");
+            match key {
+                "tti" => direction.tti = time(value).ok_or_else(bad)?,
+                "phase" => direction.phase = time(value).ok_or_else(bad)?,
+                "flight" => direction.flight = time(value).ok_or_else(bad)?,
+                "pdu" => direction.pdu = value.parse().map_err(|_| bad())?,
+                "window" => direction.window = value.parse().map_err(|_| bad())?,
+                "max-dat" => direction.max_dat = Some(value.parse().map_err(|_| bad())?),
+                "tsp" => direction.tsp = Some(time(value).ok_or_else(bad)?),
+                "poll" => direction.timer_poll = Some(time(value).ok_or_else(bad)?),
+                "prohibit" => direction.poll_prohibit = Some(time(value).ok_or_else(bad)?),
+                "bler" => direction.bler = Some(value.parse().map_err(|_| bad())?),
+                "discard" => {
+                    direction.discard = match value {
+                        "reset" => Discard::Reset,
+                        "mrw" => Discard::Mrw,
+                        _ => return Err(bad()),
+                    }
+                }
+                "blocks" => {
+                    direction.blocks =
+                        value.split('+').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
+                }
+                _ => return Err(format!("there is no setting `{key}`")),
+            }
+        }
+        Ok(direction)
+    }
+}
+
+fn time(text: &str) -> Option<Time> {
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1_000_000),
+        None => (text.strip_suffix("us")?, 1_000),
+    };
+    number.parse::<Time>().ok().map(|number| number * unit)
+}

@@ -1,0 +1,309 @@
+//! What tshark says about each PDU, as values.
+
+use std::path::Path;
+use std::process::Command;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::settings::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Down,
+    Up,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pdu {
+    pub frame: u64,
+    pub at: Time,
+    pub way: Way,
+    pub lost: bool,
+    pub octets: usize,
+    /// The U-RNTI, of which the capture makes an epoch.
+    pub epoch: u32,
+    pub kind: Kind,
+    /// What tshark has to object.
+    pub objections: String,
+    /// What it has to object to the packet that it took out.
+    pub inside: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    Data { sn: u16, poll: bool, piggybacked: Option<Status> },
+    Status(Status),
+    Reset { rsn: bool, hfni: u32 },
+    ResetAck { rsn: bool, hfni: u32 },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    pub lsn: Option<u16>,
+    pub window: Option<u16>,
+    /// Everything that LIST, BITMAP and RLIST report missing.
+    pub missing: Vec<u16>,
+    /// SN_MRW_LENGTH and NLENGTH.
+    pub mrw: Option<(u16, u8)>,
+    /// SN_ACK and N.
+    pub mrw_ack: Option<(u16, u8)>,
+    pub poll_sn: Option<u16>,
+}
+
+impl Status {
+    /// Held back by Timer_Status_Prohibit (§9.7.2).
+    pub fn acknowledges(&self) -> bool {
+        self.lsn.is_some() || !self.missing.is_empty()
+    }
+}
+
+const FIELDS: [&str; 43] = [
+    "frame.number",
+    "frame.time_epoch",
+    "udp.srcport",
+    "udp.length",
+    "rlc.channel.dir",
+    "rlc.channel.ueid",
+    "rlc.channel.rbid",
+    "rlc.dc",
+    "rlc.seq",
+    "rlc.p",
+    "rlc.ctrl_pdu_type",
+    "rlc.sufi.type",
+    "rlc.sufi.len",
+    "rlc.sufi.lsn",
+    "rlc.sufi.wsn",
+    "rlc.sufi.sn",
+    "rlc.sufi.l",
+    "rlc.sufi.fsn",
+    "rlc.sufi.bitmap",
+    "rlc.sufi.cw",
+    "rlc.sufi.sn_mrw",
+    "rlc.sufi.n",
+    "rlc.sufi.sn_ack",
+    "rlc.sufi.poll_sn",
+    "rlc.rsn",
+    "rlc.hfni",
+    "_ws.malformed",
+    "_ws.expert.message",
+    "rlc.li.value",
+    "rlc.li.reserved",
+    "rlc.li.incorrect",
+    "rlc.li.too_many",
+    "rlc.he.invalid",
+    "rlc.header_only.expert",
+    "rlc.reserved_bits_not_zero",
+    "rlc.ctrl_pdu_type.invalid",
+    "rlc.sufi.type.invalid",
+    "rlc.sufi.len.invalid",
+    "rlc.sufi.cw.invalid",
+    "rlc.reassembly.fail.unfinished_sequence",
+    "rlc.reassembly.fail.flag_set",
+    "rlc.reassembly.unknown_error",
+    "rlc.lingering_endpoint",
+];
+
+/// Of `FIELDS`, from here on: objections to the PDU.
+const OBJECTIONS: usize = 29;
+
+/// UDP header and the framing in front of a PDU.
+const AROUND: usize = 8 + 24;
+
+pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>) -> Result<Vec<Pdu>> {
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(pcap).args(["-n", "--enable-heuristic", "rlc_udp", "-T", "fields"]);
+    // Only the RLC is judged here, not what the octets inside of it may look like to other dissectors.
+    for protocol in ["tcp", "icmp", "icmpv6", "ipv6"] {
+        tshark.args(["--disable-protocol", protocol]);
+    }
+    tshark.args(["-E", "separator=|"]);
+    for field in FIELDS {
+        tshark.args(["-e", field]);
+    }
+    let output = tshark.output().context("cannot start tshark: apt-get install tshark")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "tshark cannot read {}: {said}", pcap.display());
+    let text = String::from_utf8(output.stdout).context("tshark wrote something that is not text")?;
+    let mut pdus = Vec::new();
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('|').collect();
+        if bearer.is_some_and(|bearer| number::<u8>(fields.get(6).copied().unwrap_or("")) != Some(bearer)) {
+            continue;
+        }
+        pdus.push(pdu(&fields, lost_port).with_context(|| format!("tshark's line `{line}`"))?);
+    }
+    Ok(pdus)
+}
+
+fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
+    ensure!(fields.len() == FIELDS.len(), "{} fields instead of {}", fields.len(), FIELDS.len());
+    let field = |name: &str| {
+        let index = FIELDS.iter().position(|field| *field == name).expect("a field that is asked for");
+        fields[index]
+    };
+    // Of the carrier and of the packet inside: the carrier's comes first.
+    let outer = |name: &str| field(name).split(',').next().unwrap_or("");
+    let kind = match (field("rlc.dc"), field("rlc.ctrl_pdu_type")) {
+        ("1", _) => {
+            let sn = number(field("rlc.seq")).context("no sequence number")?;
+            let piggybacked =
+                field("rlc.li.value").split(',').any(|value| value == "126" || value == "32766");
+            let piggybacked = piggybacked.then(|| status(&field)).transpose()?;
+            Kind::Data { sn, poll: field("rlc.p") == "1", piggybacked }
+        }
+        ("0", "0") => Kind::Status(status(&field)?),
+        ("0", kind @ ("1" | "2")) => {
+            let rsn = field("rlc.rsn") == "1";
+            let hfni = number(field("rlc.hfni")).context("no HFNI")?;
+            if kind == "1" { Kind::Reset { rsn, hfni } } else { Kind::ResetAck { rsn, hfni } }
+        }
+        (dc, kind) => bail!("not an RLC AM PDU: D/C `{dc}`, control PDU type `{kind}`"),
+    };
+    let epoch = u32::from_str_radix(field("rlc.channel.ueid").trim_start_matches("0x"), 16)?;
+    let objections = FIELDS[OBJECTIONS..].iter().zip(&fields[OBJECTIONS..]);
+    let objections: Vec<_> =
+        objections.filter(|(_, value)| !value.is_empty()).map(|(name, _)| *name).collect();
+    let inside = format!("{}{}", field("_ws.malformed"), field("_ws.expert.message"));
+    let octets = number::<usize>(outer("udp.length")).context("no UDP length")?;
+    Ok(Pdu {
+        frame: number(field("frame.number")).context("no frame number")?,
+        at: nanoseconds(field("frame.time_epoch")).context("no time")?,
+        way: if field("rlc.channel.dir") == "1" { Way::Down } else { Way::Up },
+        lost: number(outer("udp.srcport")) == Some(lost_port),
+        octets: octets.saturating_sub(AROUND),
+        epoch,
+        kind,
+        inside: if objections.is_empty() { inside } else { String::new() },
+        objections: objections.join(" "),
+    })
+}
+
+fn status<'a>(field: &impl Fn(&str) -> &'a str) -> Result<Status> {
+    let list = |name: &str| field(name).split(',').filter(|value| !value.is_empty());
+    let numbers = |name: &str| list(name).map(number::<u16>).collect::<Option<Vec<_>>>();
+    let numbers = |name: &str| Ok::<_, anyhow::Error>(numbers(name).context("not numbers")?.into_iter());
+    let (mut lens, mut sns, mut ls) =
+        (numbers("rlc.sufi.len")?, numbers("rlc.sufi.sn")?, numbers("rlc.sufi.l")?);
+    let (mut fsns, mut codewords) = (numbers("rlc.sufi.fsn")?, numbers("rlc.sufi.cw")?);
+    let mut bitmaps = list("rlc.sufi.bitmap");
+    let (mut mrws, mut ns) = (numbers("rlc.sufi.sn_mrw")?, numbers("rlc.sufi.n")?);
+    let (mut sn_acks, mut lsns) = (numbers("rlc.sufi.sn_ack")?, numbers("rlc.sufi.lsn")?);
+    let (mut wsns, mut poll_sns) = (numbers("rlc.sufi.wsn")?, numbers("rlc.sufi.poll_sn")?);
+    let short = "tshark shows fewer values than its SUFIs need";
+    let mut status = Status::default();
+    for kind in numbers("rlc.sufi.type")? {
+        match kind {
+            0 => {}
+            1 => status.window = Some(wsns.next().context(short)?),
+            2 => status.lsn = Some(lsns.next().context(short)?),
+            3 => {
+                for _ in 0..lens.next().context(short)? {
+                    let (sn, further) = (sns.next().context(short)?, ls.next().context(short)?);
+                    status.missing.extend((0..=further).map(|n| (sn + n) % 4096));
+                }
+            }
+            4 => {
+                lens.next().context(short)?;
+                let fsn = fsns.next().context(short)?;
+                let bits = bitmaps.next().context(short)?;
+                for (octet, pair) in bits.as_bytes().chunks(2).enumerate() {
+                    let octet_bits = u8::from_str_radix(std::str::from_utf8(pair)?, 16)?;
+                    let missing = (0..8).filter(|bit| octet_bits & (0x80 >> bit) == 0);
+                    status.missing.extend(missing.map(|bit| (fsn + 8 * octet as u16 + bit) % 4096));
+                }
+            }
+            5 => {
+                let (len, fsn) = (lens.next().context(short)?, fsns.next().context(short)?);
+                let words: Vec<u16> = codewords.by_ref().take(usize::from(len)).collect();
+                status.missing.extend(relative_list(fsn, &words)?);
+            }
+            6 => {
+                let len = lens.next().context(short)?.max(1);
+                let last = mrws.by_ref().take(usize::from(len)).last().context(short)?;
+                status.mrw = Some((last, ns.next().context(short)? as u8));
+            }
+            7 => {
+                let n = ns.next().context(short)? as u8;
+                status.mrw_ack = Some((sn_acks.next().context(short)?, n));
+            }
+            8 => status.poll_sn = Some(poll_sns.next().context(short)?),
+            _ => bail!("SUFI type {kind}"),
+        }
+    }
+    Ok(status)
+}
+
+/// §9.2.2.11.6. Three bits of a number in each code word, the lowest first; its last bit ends the number. The
+/// word 0001 says that the number after it counts errors that follow each other.
+fn relative_list(fsn: u16, words: &[u16]) -> Result<Vec<u16>> {
+    let mut missing = vec![fsn];
+    let (mut distance, mut shift, mut burst) = (0, 0, false);
+    for &word in words {
+        if word == 1 && shift == 0 {
+            burst = true;
+            continue;
+        }
+        distance |= (word >> 1) << shift;
+        shift += 3;
+        if word & 1 == 1 {
+            let last = *missing.last().expect("it begins with one");
+            if burst {
+                missing.extend((1..=distance).map(|n| (last + n) % 4096));
+            } else {
+                missing.push((last + distance) % 4096);
+            }
+            (distance, shift, burst) = (0, 0, false);
+        }
+    }
+    ensure!(shift == 0 && !burst, "an RLIST that has no end");
+    Ok(missing)
+}
+
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+/// "1.000000020" in nanoseconds, without a detour by fractions that are not exact.
+fn nanoseconds(text: &str) -> Option<Time> {
+    let (seconds, fraction) = text.split_once('.')?;
+    (fraction.len() == 9).then_some(())?;
+    Some(seconds.parse::<Time>().ok()? * 1_000_000_000 + fraction.parse::<Time>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Pdu {
+        let none = "|".repeat(FIELDS.len() - OBJECTIONS);
+        pdu(&format!("{line}{none}").split('|').collect::<Vec<_>>(), 50_002).unwrap()
+    }
+
+    #[test]
+    fn all_three_codings_of_missing_pdus_are_read() {
+        let list = "3|0.020000000|50000|74|0|0x00000001|5|0|||0|3,2|2|12||4,10|1,0||||||||||||";
+        let Kind::Status(status) = parsed(list).kind else { panic!("a STATUS PDU") };
+        assert_eq!((status.missing, status.lsn), (vec![4, 5, 10], Some(12)));
+        let bitmap = "4|0.030000000|50002|74|0|0x00000001|5|0|||0|4,2|1|116||||100|b7ff||||||||||";
+        let Kind::Status(status) = parsed(bitmap).kind else { panic!("a STATUS PDU") };
+        assert_eq!(status.missing, [101, 104]);
+        // Errors 1, 5, then three that follow, 28: code words 1001 0001 0111 1000 0101.
+        let rlist = "5|0.040000000|50000|74|0|0x00000001|5|0|||0|5,2|5|40||||1||9,1,7,8,5|||||||||";
+        let Kind::Status(status) = parsed(rlist).kind else { panic!("a STATUS PDU") };
+        assert_eq!(status.missing, [1, 5, 6, 7, 8, 28]);
+        assert!(relative_list(1, &[8]).is_err());
+        assert!(relative_list(1, &[9, 1]).is_err());
+    }
+
+    #[test]
+    fn data_and_resets_are_read() {
+        let data = "1|1.000000020|50002|74,20|1|0x00001002|5|1|2|1|||||||||||||||||||20,127";
+        let pdu = parsed(data);
+        assert_eq!(pdu.kind, Kind::Data { sn: 2, poll: true, piggybacked: None });
+        assert_eq!((pdu.at, pdu.epoch, pdu.octets), (1_000_000_020, 0x1002, 42));
+        assert_eq!((pdu.lost, pdu.way), (true, Way::Down));
+        let reset = "1|1.000000020|50000|74|0|0x00001002|5|0|||1||||||||||||||1|74565|||";
+        assert_eq!(parsed(reset).kind, Kind::Reset { rsn: true, hfni: 0x12345 });
+    }
+}
