@@ -76,7 +76,7 @@ impl Bearer {
             deadline: None,
             reestablished: 0,
         };
-        bearer.settle(Instant::ZERO, &mut Outbox::default());
+        bearer.schedule(Instant::ZERO);
         Ok(bearer)
     }
 
@@ -92,7 +92,7 @@ impl Bearer {
             for block in &flight.blocks {
                 self.entities[direction.reversed()].handle_pdu(now, block);
             }
-            self.collect(out);
+            self.collect(now, out);
         }
     }
 
@@ -136,11 +136,24 @@ impl Bearer {
             }
         };
         air.launch(pdus, on_air, |pdu| pdu.octets);
-        self.collect(out);
+        self.collect(now, out);
     }
 
-    /// Hands on what the entities have put together, and drops what they have given up.
-    fn collect(&mut self, out: &mut Outbox) {
+    /// After everything that happens to an entity: hands on what has been put together, drops what was given up, and
+    /// starts RLC anew if one of its ends has failed.
+    fn collect(&mut self, now: Instant, out: &mut Outbox) {
+        self.settle_packets(out);
+        if self.entities.iter().any(|(_, entity)| entity.is_unrecoverable()) {
+            self.reestablished += 1;
+            for direction in Direction::BOTH {
+                self.lanes[direction].air.clear();
+                self.entities[direction].reestablish(now);
+            }
+            self.settle_packets(out);
+        }
+    }
+
+    fn settle_packets(&mut self, out: &mut Outbox) {
         for direction in Direction::BOTH {
             let Lane { ledger, counters, .. } = &mut self.lanes[direction];
             while let Some(octets) = self.entities[direction.reversed()].poll_sdu() {
@@ -171,22 +184,8 @@ impl Bearer {
         }
     }
 
-    /// Starts RLC anew if one of its ends has failed.
-    fn reestablish(&mut self, now: Instant, out: &mut Outbox) {
-        if !self.entities.iter().any(|(_, entity)| entity.is_unrecoverable()) {
-            return;
-        }
-        self.reestablished += 1;
-        for direction in Direction::BOTH {
-            self.lanes[direction].air.clear();
-            self.entities[direction].reestablish(now);
-        }
-        self.collect(out);
-    }
-
     /// After every call: when the next one is wanted.
-    fn settle(&mut self, now: Instant, out: &mut Outbox) {
-        self.reestablish(now, out);
+    fn schedule(&mut self, now: Instant) {
         self.deadline = None;
         for direction in Direction::BOTH {
             let air = &mut self.lanes[direction].air;
@@ -330,8 +329,8 @@ impl Stage for Bearer {
         let octets = packet.bytes.clone();
         let number = ledger.submit(now, packet);
         self.entities[direction].submit(now, SduId(number), octets);
-        self.collect(out);
-        self.settle(now, out);
+        self.collect(now, out);
+        self.schedule(now);
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
@@ -342,13 +341,13 @@ impl Stage for Bearer {
             let entity = &mut self.entities[direction];
             if entity.next_deadline().is_some_and(|at| at <= now) {
                 entity.handle_deadline(now);
-                self.collect(out);
+                self.collect(now, out);
             }
         }
         for direction in Direction::BOTH {
             self.transmit(now, direction, out);
         }
-        self.settle(now, out);
+        self.schedule(now);
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -409,8 +408,8 @@ impl Stage for Bearer {
             let entity = end(&self.config, direction);
             self.entities[direction].reconfigure(now, &entity.sender, entity.receiver);
         }
-        self.collect(out);
-        self.settle(now, out);
+        self.collect(now, out);
+        self.schedule(now);
         Ok(())
     }
 }

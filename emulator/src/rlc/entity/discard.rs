@@ -71,9 +71,10 @@ impl Discarding {
         {
             (self.timer, self.max_mrw) = (timer_mrw, max_mrw);
         }
-        // A STATUS PDU with one MRW and NO_MORE: 5 units of 4 bits, and 3 for each SN_MRW.
-        let fits = (format.pdu_size * 2).saturating_sub(5) / 3;
-        self.most = if config.send_mrw { MOST.min(fits) } else { 1 };
+        // A STATUS PDU with one MRW and NO_MORE: 5 units of 4 bits, and 3 for each SN_MRW. MRW_ACK, WINDOW and POLL may
+        // want to go with it.
+        let fits = (format.pdu_size * 2).saturating_sub(5 + 5 + 4 + 4) / 3;
+        self.most = if config.send_mrw { fits.clamp(1, MOST) } else { 1 };
     }
 
     pub(super) fn reset(&mut self) {

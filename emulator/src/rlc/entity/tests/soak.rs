@@ -205,6 +205,6 @@ proptest::proptest! {
         let (pair, sent) = soak(config, seed, loss, 60);
         account(&pair, &sent, flag(4));
         proptest::prop_assert_eq!(pair.ends[A].stats().erroneous_sns + pair.ends[B].stats().erroneous_sns, 0);
-        proptest::prop_assert_eq!(pair.ends[A].faults(), crate::rlc::reassembly::Faults::default());
+        proptest::prop_assert_eq!(pair.ends[A].faults(), Faults::default());
     }
 }

@@ -186,11 +186,11 @@ fn a_report_fits_into_the_padding_of_data_if_it_may() {
         pair.run_until(at(1_000));
         assert_eq!(pair.arrived(A), [1]);
         assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [0]);
-        let again = pair.from(B).filter_map(|seen| match &seen.pdu {
+        let mut again = pair.from(B).filter_map(|seen| match &seen.pdu {
             Pdu::Amd(amd) => Some(&amd.rest),
             _ => None,
         });
-        assert_eq!(again.last(), Some(&Rest::Padding));
+        assert_eq!(again.next_back(), Some(&Rest::Padding));
     }
 }
 

@@ -1,0 +1,163 @@
+//! What the RLC bearer costs.
+//!
+//! `cargo bench -p airlink --bench rlc`: a saturated bearer in virtual time, throughput over
+//! Timer_Status_Prohibit, and 50 bearers of 384 kbit/s against the real clock on one core.
+
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::time::Instant as Clock;
+
+use airlink::machine::{Machine, catch_up, drain};
+use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::rlc::bearer::Bearer;
+use airlink::rlc::config::{BlockErrors, Discard, RlcConfig};
+use airlink::stage::Recording;
+use airlink::time::{Duration, Instant};
+use airlink::units::Probability;
+
+fn config(bler: f64) -> RlcConfig {
+    let mut config = RlcConfig::wcdma_384();
+    for direction in [&mut config.down, &mut config.up] {
+        direction.sender.window = 1024;
+        direction.receiver.window = 1024;
+        direction.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
+        direction.channel.errors = BlockErrors::Independent { bler: Probability::new(bler) };
+    }
+    config
+}
+
+fn path(config: &RlcConfig, seed: u64) -> Path {
+    let stage = Bearer::new(config, seed, "radio").expect("possible settings");
+    let radio = Named { name: "radio".to_owned(), stage: Box::new(stage) };
+    Path::new(vec![radio], Recording::Off, false)
+}
+
+/// Packets of 1500 octets down at 400 kbit/s, and one of 40 octets up for every second of them.
+struct Load {
+    path: Path,
+    next: Instant,
+    sent: u64,
+    delivered: u64,
+}
+
+impl Load {
+    const GAP: Duration = Duration::from_millis(30);
+
+    fn new(config: &RlcConfig, seed: u64) -> Self {
+        Self { path: path(config, seed), next: Instant::ZERO, sent: 0, delivered: 0 }
+    }
+
+    fn next_deadline(&self) -> Instant {
+        self.path.next_deadline().map_or(self.next, |deadline| deadline.min(self.next))
+    }
+
+    fn until(&mut self, now: Instant) {
+        while self.next <= now {
+            let Self { path, next, delivered, .. } = self;
+            catch_up(path, *next, |_, _, _| *delivered += 1);
+            path.handle_packet(*next, FIXED, vec![0x45; 1500]);
+            if self.sent % 2 == 1 {
+                path.handle_packet(*next, MOBILE, vec![0x45; 40]);
+            }
+            drain(path, *next, |_, _, _| *delivered += 1);
+            self.next += Self::GAP;
+            self.sent += 1;
+        }
+        let Self { path, delivered, .. } = self;
+        catch_up(path, now, |_, _, _| *delivered += 1);
+    }
+}
+
+fn virtual_time() {
+    println!("one bearer, both directions, in virtual time");
+    for bler in [0.0, 0.01, 0.1] {
+        const SECONDS: u64 = 1000;
+        let mut load = Load::new(&config(bler), 1);
+        let start = Clock::now();
+        load.until(Instant::from_secs(SECONDS));
+        let took = start.elapsed().as_secs_f64();
+        let stats = load.path.stats();
+        let count = |pointer: &str| stats.pointer(pointer).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let blocks = count("/radio/down/blocks") + count("/radio/up/blocks");
+        println!(
+            "  BLER {:>4.1} %: {:6.0} x real time, {:4.0} ns per PDU, {blocks} PDUs, {} packets delivered",
+            bler * 100.0,
+            SECONDS as f64 / took,
+            took * 1e9 / blocks as f64,
+            load.delivered,
+        );
+    }
+}
+
+/// Inamura, Miyake, Okada, Fig. 2, without TCP.
+fn over_timer_status_prohibit() {
+    const SECONDS: u64 = 120;
+    println!("goodput over Timer_Status_Prohibit, BLER 10 %, window 512 and 1024");
+    for tsp in [10, 20, 40, 60, 80, 100, 120, 150, 200, 300, 500, 800] {
+        let goodput = |window| {
+            let mut config = config(0.1);
+            config.down.sender.window = window;
+            config.down.receiver.window = window;
+            config.down.receiver.timer_status_prohibit = Some(Duration::from_millis(tsp));
+            let mut load = Load::new(&config, 1);
+            load.until(Instant::from_secs(SECONDS));
+            load.path.totals().down.left_bytes as f64 * 8.0 / 1e3 / SECONDS as f64
+        };
+        println!("  {tsp:3} ms: {:5.1} {:5.1} kbit/s", goodput(512), goodput(1024));
+    }
+}
+
+/// Each bearer's TTIs have a phase of their own, as those of unrelated users have.
+fn real_time() {
+    const BEARERS: u64 = 50;
+    const SECONDS: u64 = 5;
+    let mut bearers: Vec<_> = (0..BEARERS)
+        .map(|n| {
+            let mut config = config(0.1);
+            config.down.channel.phase = Duration::from_micros(n * 200);
+            config.up.channel.phase = Duration::from_micros(n * 400);
+            Load::new(&config, n)
+        })
+        .collect();
+    let mut lateness = Vec::new();
+    let mut busy = 0.0;
+    let start = Clock::now();
+    let now = || Instant::from_nanos(start.elapsed().as_nanos() as u64);
+    loop {
+        let next = bearers.iter().map(Load::next_deadline).min().expect("there are bearers");
+        if next > Instant::from_secs(SECONDS) {
+            break;
+        }
+        if let Some(wait) = Some(next - now()).filter(|wait| !wait.is_zero()) {
+            std::thread::sleep(std::time::Duration::from_nanos(wait.as_nanos()));
+        }
+        let woke = now();
+        for bearer in &mut bearers {
+            let deadline = bearer.next_deadline();
+            if deadline <= woke {
+                // How late it is when it is done, the others before it included.
+                bearer.until(woke);
+                lateness.push((now() - deadline).as_micros());
+            }
+        }
+        busy += (now() - woke).as_secs_f64();
+    }
+    lateness.sort_unstable();
+    let at = |share: f64| lateness[(lateness.len() as f64 * share) as usize];
+    println!("{BEARERS} bearers of 384 kbit/s in real time, on one thread, for {SECONDS} s");
+    println!(
+        "  {} deadlines, late by p50 {} us, p99 {} us, worst {} us; {:.1} % of one core",
+        lateness.len(),
+        at(0.5),
+        at(0.99),
+        lateness[lateness.len() - 1],
+        busy / SECONDS as f64 * 100.0
+    );
+    println!("  {} packets delivered", bearers.iter().map(|bearer| bearer.delivered).sum::<u64>());
+}
+
+fn main() {
+    virtual_time();
+    over_timer_status_prohibit();
+    real_time();
+}
