@@ -1,5 +1,6 @@
 //! `airlink sim`: a link in virtual time, between simple sources of packets.
 
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -130,11 +131,18 @@ impl Sim {
         if self.json {
             let PerDirection { down, up } = arrived;
             let output = Output { summary, arrived: Arrivals { down, up } };
-            println!("{}", serde_json::to_string(&output).context("writing the summary")?);
+            show(&format!("{}\n", serde_json::to_string(&output).context("writing the summary")?))
         } else {
-            print!("{summary}");
+            show(&summary.to_string())
         }
-        Ok(())
+    }
+}
+
+/// A reader that has seen enough is no failure.
+fn show(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("writing the summary"),
+        _ => Ok(()),
     }
 }
 

@@ -40,6 +40,7 @@ enum Point {
 
 struct Waiting {
     at: Instant,
+    packet: PacketId,
     point: Point,
     way: Way,
     bytes: Box<[u8]>,
@@ -134,7 +135,7 @@ impl Notes {
                     radio: Vec::new(),
                 };
                 self.inside.insert(id, inside);
-                let point = record.stage.map_or(end(record.direction.reversed()), Point::Stage);
+                let point = record.stage.map_or_else(|| end(record.direction.reversed()), Point::Stage);
                 self.hold(&record, point, Way::Inbound, None);
             }
             Event::Sent { waited } => {
@@ -158,7 +159,7 @@ impl Notes {
                 self.end(&record, Point::Stage(stage), &fate);
             }
             Event::Left => {
-                let point = record.stage.map_or(end(record.direction), Point::Stage);
+                let point = record.stage.map_or_else(|| end(record.direction), Point::Stage);
                 self.end(&record, point, "fate=delivered");
             }
             Event::Queued { .. } | Event::Held { .. } | Event::Marked { .. } => {}
@@ -216,7 +217,7 @@ impl Notes {
     fn hold(&mut self, record: &Record, point: Point, way: Way, comment: Option<String>) {
         let bytes = record.bytes.clone().unwrap_or_default();
         self.waiting_bytes += bytes.len();
-        self.waiting.push_back(Waiting { at: record.at, point, way, bytes, comment });
+        self.waiting.push_back(Waiting { at: record.at, packet: record.packet, point, way, bytes, comment });
     }
 
     /// Writes from the front what is known, and what is not if more than `limit` octets wait.
@@ -229,12 +230,13 @@ impl Notes {
             self.first += 1;
             self.waiting_bytes -= front.bytes.len();
             let interface = self.interface(front.point);
+            let comment = front.comment.unwrap_or_else(|| format!("packet={} fate=inside", front.packet.0));
             self.writer.packet(&Packet {
                 interface,
                 wall: wall(self.zero, front.at),
                 bytes: &front.bytes,
                 way: front.way,
-                comment: front.comment.as_deref().unwrap_or("fate=inside"),
+                comment: &comment,
             });
             self.output.write(&self.writer.buffer)?;
             self.writer.buffer.clear();

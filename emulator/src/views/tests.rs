@@ -82,7 +82,7 @@ fn every_packet_has_its_fate_in_a_comment_and_the_file_is_in_the_order_of_time()
     notes.record(entered(11, 3)).unwrap();
     notes.finish().unwrap();
 
-    let fields = ["frame.time_epoch", "frame.interface_name", "ip.version", "ipv6.version", "frame.comment"];
+    let fields = ["frame.time_epoch", "frame.interface_name", "ip.version", "frame.comment"];
     let mut args = vec!["-T", "fields", "-E", "separator= "];
     args.extend(fields.iter().flat_map(|field| ["-e", field]));
     let shown = output_of("tshark", &path, &args);
@@ -91,13 +91,13 @@ fn every_packet_has_its_fate_in_a_comment_and_the_file_is_in_the_order_of_time()
     let full = "packet=1 fate=dropped at=wire why=queue-full cause=congestion after=1.000ms";
     let lost = "packet=2 fate=dropped at=radio why=loss cause=radio after=1.000ms origin=background";
     let expected = [
-        format!("0.000000000 fixed 4  {delivered}"),
-        format!("0.006000000 fixed  6 {full}"),
-        format!("0.007000000 wire  6 {full}"),
-        format!("0.009000000 wire 4  {lost}"),
-        format!("0.009000000 mobile 4  {delivered}"),
-        format!("0.010000000 radio 4  {lost}"),
-        "0.011000000 fixed 4  packet=3 fate=inside".to_owned(),
+        format!("0.000000000 fixed 4 {delivered}"),
+        format!("0.006000000 fixed 6 {full}"),
+        format!("0.007000000 wire 6 {full}"),
+        format!("0.009000000 wire 4 {lost}"),
+        format!("0.009000000 mobile 4 {delivered}"),
+        format!("0.010000000 radio 4 {lost}"),
+        "0.011000000 fixed 4 packet=3 fate=inside".to_owned(),
     ];
     assert_eq!(shown.lines().collect::<Vec<_>>(), expected);
 

@@ -47,7 +47,8 @@ impl FromStr for Direction {
             bler: None,
         };
         for setting in text.split(',') {
-            let (key, value) = setting.split_once('=').ok_or(format!("`{setting}` is not KEY=VALUE"))?;
+            let (key, value) =
+                setting.split_once('=').ok_or_else(|| format!("`{setting}` is not KEY=VALUE"))?;
             let bad = || format!("`{value}` is no value of `{key}`");
             match key {
                 "tti" => direction.tti = time(value).ok_or_else(bad)?,
