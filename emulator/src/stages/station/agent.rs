@@ -27,8 +27,8 @@
 //!
 //! **What an agent does not know** (it has forgotten, was not there at the SYN, or sees only part of the flow) it
 //! answers so that the loss is taken for congestion: as gone past where data come from its radio link, as not
-//! gone past where they go there. A sender then does what Reno does. Nothing is ever forgotten in the other
-//! direction.
+//! gone past where they go there. A sender then does what Reno does. It never errs in the
+//! other direction.
 //!
 //! Choice: like the paper's, the record is of sequence numbers, not of transmissions. A retransmission that is
 //! lost before the station is taken for lost behind it when the first transmission had gone past.
