@@ -19,6 +19,8 @@ if [ "$want" = test ]; then
     need socat socat
     need tshark tshark
     need unshare util-linux
+    need pgrep procps
+    need python3 python3
 fi
 
 if ! command -v cargo >/dev/null 2>&1; then

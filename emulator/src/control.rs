@@ -21,7 +21,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -129,8 +129,9 @@ impl Address {
         match (self, result) {
             (Self::File(path), Err(error)) if error.kind() == io::ErrorKind::AddrInUse => {
                 // Somebody answers, or it is not even a socket: it is not ours to replace.
+                let is_socket = fs::symlink_metadata(path)?.file_type().is_socket();
                 match UnixStream::connect(path) {
-                    Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
+                    Err(refused) if is_socket && refused.kind() == io::ErrorKind::ConnectionRefused => {
                         fs::remove_file(path)?;
                         UnixListener::bind(path)
                     }

@@ -48,7 +48,9 @@ impl RadioLink {
             let stages = match measures(measured_by)? {
                 Direction::Down => {
                     let from = measured_by + 1;
-                    from..(from..stages.len()).find(|stage| measures(*stage).is_some()).unwrap_or(stages.len())
+                    from..(from..stages.len())
+                        .find(|stage| measures(*stage).is_some())
+                        .unwrap_or(stages.len())
                 }
                 Direction::Up => {
                     let before = (0..measured_by).rfind(|stage| measures(*stage).is_some());

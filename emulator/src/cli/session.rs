@@ -65,8 +65,9 @@ pub(super) struct Link {
 }
 
 pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
-    let (key, value) =
-        text.split_once('=').ok_or("write STAGE.KEY=VALUE, for example wire.down.rate=64kbit".to_owned())?;
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| "write STAGE.KEY=VALUE, for example wire.down.rate=64kbit".to_owned())?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 

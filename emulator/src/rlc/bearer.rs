@@ -109,7 +109,8 @@ impl Bearer {
         if wanted == 0 {
             return;
         }
-        let pdus = entity.pull(begins, lane.air.format_for(wanted));
+        let blocks = lane.air.format_for(wanted);
+        let pdus = entity.pull(begins, blocks, lane.air.one_less(blocks));
         if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
             let begun = |packet: &Packet, since| out.note(packet, Event::Sent { waited: begins - since });
             lane.ledger.begin_through(*last, begun);

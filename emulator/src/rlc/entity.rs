@@ -63,6 +63,13 @@ pub enum TimersStart {
     WhenTransmitted { tti: Duration },
 }
 
+/// Whether the transport format set has the number below the one that was chosen (TS 25.321 §11.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OneLess {
+    Fits,
+    HasNoFormat,
+}
+
 /// The owner's name for an SDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SduId(pub u64);
@@ -185,8 +192,9 @@ impl Entity {
         if self.resetting.is_pending() { Activity::ResetPending } else { Activity::DataTransfer }
     }
 
-    /// What a TTI that begins now carries: at most so many PDUs.
-    pub fn pull(&mut self, now: Instant, blocks: usize) -> Vec<Outgoing> {
+    /// What a TTI that begins now carries: at most so many PDUs. A report in the padding of another PDU saves one:
+    /// `one_less` says whether the TTI can be sent with that, too.
+    pub fn pull(&mut self, now: Instant, blocks: usize, one_less: OneLess) -> Vec<Outgoing> {
         let mut pdus = Vec::with_capacity(blocks);
         if self.unrecoverable {
             return pdus;
@@ -208,7 +216,7 @@ impl Entity {
                 break;
             } else if let Some(status) = self.next_status(starts) {
                 let alone = piggyback.is_none() && self.statuses_wanted() == 0;
-                if alone && self.receiver.reporting.config().piggyback {
+                if alone && one_less == OneLess::Fits && self.receiver.reporting.config().piggyback {
                     piggyback = Some(status);
                     first_data = pdus.len();
                 } else {

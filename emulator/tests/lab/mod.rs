@@ -4,10 +4,11 @@
 #![expect(clippy::disallowed_methods, reason = "another program is waited for")]
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,7 +64,7 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
 }
 
 /// An `airlink` that runs beside the test.
-pub(crate) struct Running(Child);
+pub(crate) struct Running(Child, [File; 2]);
 
 impl Running {
     pub(crate) fn start(args: &[&str]) -> Self {
@@ -71,8 +72,11 @@ impl Running {
     }
 
     pub(crate) fn spawn(command: &mut Command) -> Self {
-        let quiet = command.env("RUST_LOG", "warn").stdin(Stdio::null());
-        Self(quiet.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+        // Files: of a pipe there would be no end as long as somebody is left behind who has it.
+        let outputs = ["out", "err"].map(unnamed);
+        let [out, err] = outputs.each_ref().map(|file| file.try_clone().unwrap());
+        let command = command.env("RUST_LOG", "warn").stdin(Stdio::null());
+        Self(command.stdout(out).stderr(err).spawn().unwrap(), outputs)
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -84,15 +88,25 @@ impl Running {
     }
 
     pub(crate) fn wait(mut self) -> Output {
-        let mut stdout = self.0.stdout.take().unwrap();
-        let mut stderr = self.0.stderr.take().unwrap();
         let status = wait_for("the end of airlink", || self.0.try_wait().unwrap());
-        // Small outputs, which the pipes hold.
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        stdout.read_to_end(&mut out).unwrap();
-        stderr.read_to_end(&mut err).unwrap();
-        Output { status, stdout: out, stderr: err }
+        let [stdout, stderr] = self.1.each_mut().map(|file| {
+            let mut bytes = Vec::new();
+            file.rewind().unwrap();
+            file.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        Output { status, stdout, stderr }
     }
+}
+
+/// A file that is gone with the last who has it open.
+fn unnamed(what: &str) -> File {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("airlink-test-{}-{number}-{what}", std::process::id()));
+    let file = File::options().read(true).append(true).create_new(true).open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    file
 }
 
 impl Drop for Running {
@@ -120,16 +134,8 @@ pub(crate) fn summary(output: &Output) -> Value {
 }
 
 /// Everything that a link could leave behind on the machine.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Traces {
-    namespaces: BTreeSet<String>,
-    devices: BTreeSet<String>,
-    routes: BTreeSet<String>,
-    sockets: BTreeSet<String>,
-    files: BTreeSet<String>,
-    processes: BTreeSet<String>,
-    mounts: BTreeSet<String>,
-}
+#[derive(Debug)]
+pub(crate) struct Traces([(&'static str, BTreeSet<String>); 7]);
 
 impl Traces {
     /// `mark` is in the command line of everything that the test has started.
@@ -150,22 +156,37 @@ impl Traces {
         };
         // Others' tests run beside this one: only what carries a link's name counts, or this test's mark.
         let ours = |line: &str| line.contains("airlink");
-        Self {
-            namespaces: names("/run/netns").into_iter().filter(|name| !name.starts_with("airtcp-")).collect(),
-            devices: lines("/proc/net/dev", &ours).iter().map(|line| device(line)).collect(),
-            routes: &lines("/proc/net/route", &ours) | &lines("/proc/net/ipv6_route", &ours),
-            sockets: lines("/proc/net/unix", &|line| line.contains("@airlink/"))
-                .iter()
-                .filter_map(|line| line.rsplit(' ').next().map(str::to_owned))
-                .collect(),
-            files: ["/tmp", "/run", "/dev/shm"]
-                .into_iter()
-                .flat_map(names)
-                .filter(|name| name.contains("airlink") && !name.contains("airlink-test-"))
-                .collect(),
-            processes: processes.map(|pid| command_line(&pid)).filter(|line| line.contains(mark)).collect(),
-            mounts: lines("/proc/self/mounts", &ours),
-        }
+        let namespaces =
+            names("/run/netns").into_iter().filter(|name| !name.starts_with("airtcp-")).collect();
+        let routes = &lines("/proc/net/route", &ours) | &lines("/proc/net/ipv6_route", &ours);
+        let sockets = lines("/proc/net/unix", &|line| line.contains("@airlink/"))
+            .iter()
+            .filter_map(|line| line.rsplit(' ').next().map(str::to_owned))
+            .collect();
+        let files = ["/tmp", "/run", "/dev/shm"]
+            .into_iter()
+            .flat_map(names)
+            .filter(|name| name.contains("airlink") && !name.contains("airlink-test-"))
+            .collect();
+        let processes = processes.map(|pid| command_line(&pid)).filter(|line| line.contains(mark)).collect();
+        Self([
+            ("namespace", namespaces),
+            ("device", lines("/proc/net/dev", &ours).iter().map(|line| device(line)).collect()),
+            ("route", routes),
+            ("socket", sockets),
+            ("file", files),
+            ("process", processes),
+            ("mount", lines("/proc/self/mounts", &ours)),
+        ])
+    }
+
+    /// What is there that was not there before.
+    pub(crate) fn beyond(&self, before: &Self) -> Vec<String> {
+        std::iter::zip(&self.0, &before.0)
+            .flat_map(|((what, now), (_, before))| {
+                now.difference(before).map(move |one| format!("{what} {one}"))
+            })
+            .collect()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::rlc::channel::Channel;
 use crate::rlc::config::{ChannelConfig, Counts};
+use crate::rlc::entity::OneLess;
 use crate::time::Instant;
 
 pub(super) struct Air {
@@ -72,6 +73,14 @@ impl Air {
                 let fits = self.config.blocks.iter().rev().find(|count| usize::from(**count) <= wanted);
                 fits.map_or(wanted, |count| usize::from(*count))
             }
+        }
+    }
+
+    /// Whether `blocks` less one is a format, too.
+    pub(super) fn one_less(&self, blocks: usize) -> OneLess {
+        match blocks.checked_sub(1) {
+            Some(less) if self.format_for(less) != less => OneLess::HasNoFormat,
+            _ => OneLess::Fits,
         }
     }
 

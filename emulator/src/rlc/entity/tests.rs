@@ -181,7 +181,7 @@ impl Pair {
         for from in [A, B] {
             let wanted = self.ends[from].blocks_wanted(self.blocks);
             let discards = self.ends[from].stats().discards;
-            let pdus = self.ends[from].pull(now, self.blocks);
+            let pdus = self.ends[from].pull(now, self.blocks, OneLess::Fits);
             assert!(pdus.len() <= self.blocks);
             // A discard or an error that comes due only now may leave nothing of what was wanted.
             let gave_up = self.ends[from].is_unrecoverable() || self.ends[from].stats().discards > discards;

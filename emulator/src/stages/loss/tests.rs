@@ -64,7 +64,7 @@ fn bit_errors_hit_long_packets_more_often() {
         [(1, 1e-5, 40), (2, 1e-5, 1500), (3, 1e-3, 40), (4, 1e-3, 552), (5, 1e-7, 65_535), (6, 0.6, 1)]
     {
         let n = 100_000;
-        let per = 1.0 - (1.0 - ber as f64).powi(8 * octets as i32);
+        let per = 1.0 - (1.0_f64 - ber).powi(8 * octets as i32);
         within_binomial(lost_of(&LossConfig::bit_errors(p(ber)), seed, n, octets).len(), n, per);
     }
     assert_eq!(lost_of(&LossConfig::bit_errors(p(1.0)), 1, 100, 1).len(), 100);
