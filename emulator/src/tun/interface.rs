@@ -1,10 +1,14 @@
 //! Configuration of an interface by ioctl, in the namespace of the calling thread.
 
+#![expect(clippy::disallowed_methods, reason = "the kernel takes a moment to take an address into use")]
+
 use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::Duration;
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
@@ -160,7 +164,7 @@ impl Interface {
         let control = control_v6()?;
         // SAFETY: on an AF_INET6 socket SIOCSIFADDR takes an in6_ifreq, and only reads it.
         unsafe { ioctl::set_addr_v6(control.as_raw_fd(), &request) }?;
-        Ok(())
+        wait_until_local(addr)
     }
 
     fn add_route_v4(&self, network: Ipv4Addr, bit_len: u8) -> io::Result<()> {
@@ -210,6 +214,22 @@ impl Interface {
         }
         request
     }
+}
+
+/// The kernel takes a new IPv6 address into use in a worker thread of its own (`addrconf_dad_work`), without duplicate
+/// detection too: until then nobody can bind to it. The route to it comes last.
+fn wait_until_local(addr: Ipv6Addr) -> io::Result<()> {
+    let host_route = addr.octets().iter().map(|octet| format!("{octet:02x}")).collect::<String>() + " 80 ";
+    for _ in 0..1000 {
+        if fs::read_to_string("/proc/thread-self/net/ipv6_route")?
+            .lines()
+            .any(|line| line.starts_with(&host_route))
+        {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel has not taken it into use within a second"))
 }
 
 fn control_v6() -> io::Result<OwnedFd> {
