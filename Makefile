@@ -28,13 +28,15 @@ test:
 test-long:
 	$(CARGO) test --release --locked -p airtcp --test hostile -- --ignored
 
-## Whole programs against each other, then what a segment costs in virtual time.
+## Whole programs against each other, then what a segment, a packet and a PDU cost.
 bench:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
 	$(SUDO) target/release/airtcp-throughput
 	$(CARGO) bench --locked --bench host
+	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
+	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
 
 ## Both programs, their man pages and shell completions.
 install:

@@ -128,7 +128,7 @@ impl Packet {
     /// `None`: not a whole IP packet (truncated, or of another protocol).
     pub fn kind(&self) -> Option<Kind> {
         let (protocol, payload) = transport(&self.bytes)?;
-        if protocol != IpProtocol::Tcp {
+        if protocol != IpProtocol::Tcp || is_later_fragment(&self.bytes) {
             return Some(Kind::Data);
         }
         let Ok(segment) = TcpPacket::new_checked(payload) else { return Some(Kind::Data) };
@@ -139,6 +139,11 @@ impl Packet {
             && segment.payload().is_empty();
         Some(if only_acknowledges { Kind::PureAck } else { Kind::Data })
     }
+}
+
+/// An IPv4 fragment without the transport header. (IPv6 says so in an extension header.)
+fn is_later_fragment(bytes: &[u8]) -> bool {
+    Ipv4Packet::new_checked(bytes).is_ok_and(|packet| packet.version() == 4 && packet.frag_offset() > 0)
 }
 
 /// The transport protocol of an IP packet, and its transport header and payload. Of a fragment that is not the

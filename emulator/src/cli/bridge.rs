@@ -32,7 +32,7 @@ Examples:
 /// Join two TUN devices by a perfect wire, until SIGINT (Ctrl-C) or SIGTERM.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Bridge {
+pub struct Bridge {
     /// Namespace of the fixed side's device: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Fixed side")]
     fixed_netns: Option<PathBuf>,

@@ -14,7 +14,7 @@ use crate::stage::Recording;
 Examples:
   airlink check my.toml
   airlink check scenarios/*.toml")]
-pub(super) struct Check {
+pub struct Check {
     /// Files, or names of presets
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,

@@ -12,7 +12,7 @@ use crate::time::Duration;
 /// Look at a running link, and change it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Ctl {
+pub struct Ctl {
     /// The link's name, as `airlink status` lists it, or the path of its control socket
     #[arg(value_name = "NAME|PATH")]
     name: Address,

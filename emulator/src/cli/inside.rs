@@ -8,8 +8,7 @@ use clap::Args;
 use crate::program;
 
 #[derive(Debug, Args)]
-#[command(hide = true)]
-pub(super) struct Inside {
+pub struct Inside {
     #[arg(long)]
     alive: i32,
     #[arg(long)]

@@ -21,13 +21,22 @@ pub use failure::report;
 /// The network below IP, between two TUN devices.
 #[derive(Debug, Parser)]
 #[command(name = "airlink", version, max_term_width = 110, after_help = EXIT_CODES)]
-pub struct Cli {
+pub struct Cli<C: Subcommand = Any> {
     #[command(subcommand)]
-    command: Command,
+    command: C,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Any {
+    #[command(flatten)]
+    Command(Box<Command>),
+    #[command(hide = true)]
+    Inside(inside::Inside),
+}
+
+/// Those for people: generators would name a hidden one too.
+#[derive(Debug, Subcommand)]
+pub enum Command {
     Run(run::Run),
     Sim(sim::Sim),
     Up(standing::Up),
@@ -37,7 +46,6 @@ enum Command {
     Show(show::Show),
     Check(check::Check),
     Bridge(bridge::Bridge),
-    Inside(inside::Inside),
 }
 
 const EXIT_CODES: &str = "\
@@ -50,7 +58,11 @@ const TIMING: u8 = 4;
 
 impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        match self.command {
+        let command = match self.command {
+            Any::Inside(inside) => return inside.run(),
+            Any::Command(command) => command,
+        };
+        match *command {
             Command::Run(command) => command.run(),
             Command::Sim(command) => command.run(),
             Command::Up(command) => command.run(),
@@ -60,20 +72,22 @@ impl Cli {
             Command::Show(command) => command.run(),
             Command::Check(command) => command.run(),
             Command::Bridge(command) => command.run(),
-            Command::Inside(command) => command.run(),
         }
     }
 }
 
 /// The definition itself, for generators.
 pub fn command() -> clap::Command {
-    Cli::command()
+    Cli::<Command>::command()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
-    fn the_definition_is_consistent() {
-        super::command().debug_assert();
+    fn the_definition_is_consistent_and_names_what_people_may_use() {
+        Cli::<Any>::command().debug_assert();
+        assert!(command().get_subcommands().all(|command| !command.is_hide_set()));
     }
 }

@@ -32,7 +32,7 @@ use crate::tun::TunConfig;
 /// started ends too, and nothing is left behind.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Run {
+pub struct Run {
     #[command(flatten)]
     link: Link,
     /// Give the fixed side a namespace of its own too, and run this there by `sh -c` until the command ends

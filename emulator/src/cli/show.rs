@@ -19,7 +19,7 @@ Examples:
     airlink show wcdma-384 > my.toml
   Where the numbers of a preset are from:
     airlink show --source wcdma-384")]
-pub(super) struct Show {
+pub struct Show {
     /// A preset, or a file [default: list the presets]
     #[arg(value_name = "PRESET|FILE")]
     scenario: Option<String>,

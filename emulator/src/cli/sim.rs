@@ -24,7 +24,7 @@ use crate::views::{self, ViewError, Views};
 /// Run a link in virtual time, between simple sources of packets: no privilege, no waiting, the same every time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Sim {
+pub struct Sim {
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
     scenario: String,

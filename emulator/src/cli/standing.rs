@@ -20,7 +20,7 @@ use crate::tun::TunConfig;
 /// `status` and `ctl` must be started in the same one. There is no file that a killed link could leave.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Up {
+pub struct Up {
     /// What the link is called from now on
     #[arg(long, value_name = "NAME")]
     name: Address,
@@ -69,14 +69,14 @@ Example:
 
 /// Take a link down that `up` has put up, or end an `airlink run`.
 #[derive(Debug, Args)]
-pub(super) struct Down {
+pub struct Down {
     #[arg(value_name = "NAME|PATH")]
     name: Address,
 }
 
 /// List the links that run here, or print the counters of one.
 #[derive(Debug, Args)]
-pub(super) struct Status {
+pub struct Status {
     #[arg(value_name = "NAME|PATH")]
     name: Option<Address>,
     /// One JSON array, or object, instead of lines

@@ -164,7 +164,9 @@ impl fmt::Display for Summary {
                 counters(f, name, stats)?;
             }
         }
-        if let Some(Lateness { packets, p50, p90, p99, p999, max }) = self.lateness {
+        if let Some(Lateness { packets, p50, p90, p99, p999, max }) = self.lateness
+            && packets > 0
+        {
             let time = Duration::from_nanos;
             writeln!(
                 f,

@@ -378,6 +378,9 @@ fn losses_can_be_for_data_only_or_for_acks_only() {
         assert_eq!(pass(&mut every(affects), data(0)), of_data);
         assert_eq!(pass(&mut every(affects), fin.clone()), of_data);
         assert_eq!(pass(&mut every(affects), ack()), of_acks);
+        let mut fragment = ack();
+        fragment[7] = 100;
+        assert_eq!(pass(&mut every(affects), fragment), of_data, "octets of data that look like an ACK");
         assert_eq!(pass(&mut every(affects), vec![1, 2, 3]), of_data, "not an IP packet");
     }
 }
