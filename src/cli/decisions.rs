@@ -47,6 +47,7 @@ struct Line {
 enum Details {
     Lost { offset: u64, segments: u64 },
     Cause { cause: &'static str },
+    Judged { cause: &'static str },
     Enter { phase: &'static str, recover: u64 },
     Leave { phase: &'static str },
     // JSON has no infinity: an arbitrarily high threshold becomes null.
@@ -61,8 +62,8 @@ fn line(decision: &Decision) -> Line {
     let Decision { at, question, by, what, why } = decision;
     let details = match *what {
         What::Lost { offset, segments } => Details::Lost { offset, segments },
-        What::Cause(Cause::Congestion) => Details::Cause { cause: "congestion" },
-        What::Cause(Cause::Wireless) => Details::Cause { cause: "wireless" },
+        What::Cause(cause) => Details::Cause { cause: cause_name(cause) },
+        What::Judged(cause) => Details::Judged { cause: cause_name(cause) },
         What::Enter { phase, recover } => Details::Enter { phase: phase_name(phase), recover },
         What::Leave { phase } => Details::Leave { phase: phase_name(phase) },
         What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
@@ -74,6 +75,13 @@ fn line(decision: &Decision) -> Line {
         What::Fallback { to } => Details::Fallback { to },
     };
     Line { time: at.as_secs_f64(), question: name(*question), by, what: details, why }
+}
+
+fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Congestion => "congestion",
+        Cause::Wireless => "wireless",
+    }
 }
 
 pub(super) fn name(question: Question) -> &'static str {

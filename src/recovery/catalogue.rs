@@ -3,13 +3,15 @@
 //! Parsing, `airtcp algorithms`, shell completion, the README's table and the test matrix come from here. A
 //! row is data and a constructor: adding an algorithm means one file, one row, its tests.
 
+use airlink::time::Duration;
+
 use super::attribute::{AlwaysCongestion, Attribute};
 use super::detect::{Detect, ThreeDupacks};
 use super::knobs::{InitialWindow, SackDialect};
 use super::repair::{NewReno, Reno, Repair, Sack, Sack1, Tahoe};
 use super::timeout::{Frto, Restart, Timeout};
 use super::undo::{Never, Undo};
-use super::window::{Aimd, ReceiverWindow, Window};
+use super::window::{Aimd, InRecovery, ReceiverWindow, Window};
 use crate::tcp::profile::{AckPolicy, Profile, SackOffer, Timer};
 
 /// The six questions, and the plain options.
@@ -57,6 +59,14 @@ pub enum Build {
     Window(fn(&Profile) -> Box<dyn Window>),
     Timeout(fn(&Profile) -> Box<dyn Timeout>),
     Undo(fn(&Profile) -> Box<dyn Undo>),
+    /// Another witness of a loss, beside the detector.
+    Witness(fn(&Profile) -> Box<dyn Detect>),
+    /// The window during fast recovery.
+    InRecovery(fn(&Profile) -> Box<dyn InRecovery>),
+    /// Judges that watch.
+    Judges(fn(&Profile) -> Vec<Box<dyn Attribute>>),
+    /// A name for several parts.
+    Alias(&'static str),
     Option(fn(&mut Profile)),
     /// An option with a number: `iw=4`.
     Number {
@@ -75,6 +85,8 @@ pub struct Row {
     pub summary: &'static str,
     pub citation: &'static str,
     pub needs: &'static [Need],
+    /// The repair that it works with, and that it brings when none is named.
+    pub repair: Option<&'static str>,
     /// What is used when nothing else answers the question.
     pub ordinary: bool,
 }
@@ -82,19 +94,32 @@ pub struct Row {
 impl Row {
     pub const fn question(&self) -> Question {
         match self.build {
-            Build::Detect(_) => Question::Detect,
-            Build::Attribute(_) => Question::Attribute,
-            Build::Repair(_) => Question::Repair,
-            Build::Window(_) => Question::Window,
+            Build::Detect(_) | Build::Witness(_) => Question::Detect,
+            Build::Attribute(_) | Build::Judges(_) => Question::Attribute,
+            Build::Repair(_) | Build::Alias(_) => Question::Repair,
+            Build::Window(_) | Build::InRecovery(_) => Question::Window,
             Build::Timeout(_) => Question::Timeout,
             Build::Undo(_) => Question::Undo,
             Build::Option(_) | Build::Number { .. } => Question::Option,
         }
     }
+
+    /// Does it answer its question alone? Others stand beside the answer, and there may be several.
+    pub const fn is_the_answer(&self) -> bool {
+        !matches!(
+            self.build,
+            Build::Witness(_)
+                | Build::InRecovery(_)
+                | Build::Judges(_)
+                | Build::Alias(_)
+                | Build::Option(_)
+                | Build::Number { .. }
+        )
+    }
 }
 
 const fn answer(name: &'static str, build: Build, summary: &'static str, citation: &'static str) -> Row {
-    Row { name, build, subject: "", summary, citation, needs: &[], ordinary: false }
+    Row { name, build, subject: "", summary, citation, needs: &[], repair: None, ordinary: false }
 }
 
 const fn option(
@@ -104,11 +129,37 @@ const fn option(
     summary: &'static str,
     citation: &'static str,
 ) -> Row {
-    Row { name, build: Build::Option(set), subject, summary, citation, needs: &[], ordinary: false }
+    Row {
+        name,
+        build: Build::Option(set),
+        subject,
+        summary,
+        citation,
+        needs: &[],
+        repair: None,
+        ordinary: false,
+    }
 }
 
 const fn ordinary(row: Row) -> Row {
     Row { ordinary: true, ..row }
+}
+
+/// Works with one repair only, and brings it.
+const fn with_repair(repair: &'static str, row: Row) -> Row {
+    Row { repair: Some(repair), ..row }
+}
+
+const fn number(
+    name: &'static str,
+    subject: &'static str,
+    (min, max, unit): (f64, f64, &'static str),
+    set: fn(&mut Profile, f64),
+    summary: &'static str,
+    citation: &'static str,
+) -> Row {
+    let build = Build::Number { min, max, unit, set };
+    Row { name, build, subject, summary, citation, needs: &[], repair: None, ordinary: false }
 }
 
 const fn needs(row: Row, needs: &'static [Need]) -> Row {
@@ -230,29 +281,22 @@ pub static CATALOGUE: &[Row] = &[
         "initial window of ten segments, 14600 octets",
         "RFC 6928",
     ),
-    Row {
-        name: "iw",
-        build: Build::Number {
-            min: 1.0,
-            max: 1000.0,
-            unit: "segments",
-            set: |p, n| p.recovery.initial_window = InitialWindow::Segments(n as u32),
-        },
-        subject: "initial window",
-        summary: "initial window of N segments",
-        citation: "RFC 5681 §3.1",
-        needs: &[],
-        ordinary: false,
-    },
-    Row {
-        name: "beta",
-        build: Build::Number { min: 0.1, max: 0.95, unit: "", set: |p, n| p.recovery.beta = n },
-        subject: "decrease",
-        summary: "the window is multiplied by this at a loss (0.5)",
-        citation: "RFC 5681 §3.1",
-        needs: &[],
-        ordinary: false,
-    },
+    number(
+        "iw",
+        "initial window",
+        (1.0, 1000.0, "segments"),
+        |p, n| p.recovery.initial_window = InitialWindow::Segments(n as u32),
+        "initial window of N segments",
+        "RFC 5681 §3.1",
+    ),
+    number(
+        "beta",
+        "decrease",
+        (0.1, 0.95, ""),
+        |p, n| p.recovery.beta = n,
+        "the window is multiplied by this at a loss (0.5)",
+        "RFC 5681 §3.1",
+    ),
     option(
         "delack",
         "delayed ACK",
@@ -325,34 +369,22 @@ pub static CATALOGUE: &[Row] = &[
         "1.25·SRTT + 4·RTTVAR, at least 400 ms",
         "P2 Fig. 5",
     ),
-    Row {
-        name: "min-rto",
-        build: Build::Number {
-            min: 1.0,
-            max: 60_000.0,
-            unit: "ms",
-            set: |p, n| p.timer.limits.min = airlink::time::Duration::from_secs_f64(n / 1e3),
-        },
-        subject: "minimum RTO",
-        summary: "the retransmission timeout is never shorter",
-        citation: "RFC 6298 (2.4)",
-        needs: &[],
-        ordinary: false,
-    },
-    Row {
-        name: "max-rto",
-        build: Build::Number {
-            min: 1000.0,
-            max: 3_600_000.0,
-            unit: "ms",
-            set: |p, n| p.timer.limits.max = airlink::time::Duration::from_secs_f64(n / 1e3),
-        },
-        subject: "maximum RTO",
-        summary: "the retransmission timeout is never longer",
-        citation: "RFC 6298 (2.5)",
-        needs: &[],
-        ordinary: false,
-    },
+    number(
+        "min-rto",
+        "minimum RTO",
+        (1.0, 60_000.0, "ms"),
+        |p, n| p.timer.limits.min = Duration::from_secs_f64(n / 1e3),
+        "the retransmission timeout is never shorter",
+        "RFC 6298 (2.4)",
+    ),
+    number(
+        "max-rto",
+        "maximum RTO",
+        (1000.0, 3_600_000.0, "ms"),
+        |p, n| p.timer.limits.max = Duration::from_secs_f64(n / 1e3),
+        "the retransmission timeout is never longer",
+        "RFC 6298 (2.5)",
+    ),
 ];
 
 pub fn find(name: &str) -> Option<&'static Row> {

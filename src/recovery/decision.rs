@@ -24,6 +24,8 @@ pub enum What {
     },
     /// The loss was put down to this.
     Cause(super::attribute::Cause),
+    /// A judge that only watches would have put it down to this.
+    Judged(super::attribute::Cause),
     /// A loss event begins; it ends when `recover` is acknowledged.
     Enter {
         phase: super::Phase,

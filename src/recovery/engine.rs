@@ -5,21 +5,25 @@
 //! last whether something (else) is lost, and why. Every change of the window goes through
 //! `Recovery::set_window`, so every change has an author in the trace.
 
+mod ask;
+mod loss;
+mod room;
+
 use std::sync::Arc;
 
-use airlink::time::Instant;
+use airlink::time::{Duration, Instant};
 
 use super::attribute::{Attribute, Cause};
 use super::catalogue::Question;
 use super::decision::{Decision, What};
-use super::detect::{Detect, Verdict};
+use super::detect::{Detect, ThreeDupacks, Verdict};
 use super::knobs::{Accounting, InitialSsthresh, PartialAckDeflation, RepeatedTimeout};
 use super::repair::{Entry, NewReno, Repair, Step};
 use super::spurious::SpuriousObserver;
 use super::timeout::{Afterwards, Plan, Timeout};
 use super::undo::{Restore, Undo};
-use super::window::{LossKind, Reduction, Window};
-use super::{Ack, Congestion, Departure, Entered, Phase, Transmission, View};
+use super::window::{InRecovery, Loss, LossKind, Reduction, Window};
+use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
 use crate::tcp::flight::Flight;
 use crate::tcp::profile::Profile;
 use crate::tcp::rtt::RttEstimator;
@@ -33,13 +37,18 @@ pub struct Path<'a> {
     pub rwnd: u64,
 }
 
-/// The six answers of a recipe.
+/// The six answers of a recipe, and what stands beside them.
 #[derive(Debug)]
 pub struct Answers {
     pub detect: Box<dyn Detect>,
+    /// Other witnesses of a loss: each is heard after the detector.
+    pub witnesses: Vec<Box<dyn Detect>>,
     pub attribute: Box<dyn Attribute>,
+    /// They are asked why, too, and change nothing.
+    pub judges: Vec<Box<dyn Attribute>>,
     pub repair: Box<dyn Repair>,
     pub window: Box<dyn Window>,
+    pub in_recovery: Option<Box<dyn InRecovery>>,
     pub timeout: Box<dyn Timeout>,
     pub undo: Box<dyn Undo>,
 }
@@ -59,6 +68,10 @@ pub struct Counters {
     pub dupacks: u64,
     pub undone: u64,
     pub window_reductions: u64,
+    /// Loss events found without a timeout that were put down to the radio.
+    pub put_down_to_radio: u64,
+    /// Copies sent again that were themselves found lost without a timeout.
+    pub resent_again: u64,
     pub resent_fast: u64,
     pub resent_recovery: u64,
     pub resent_timeout: u64,
@@ -69,6 +82,15 @@ impl Counters {
     pub fn resent(&self) -> u64 {
         self.resent_fast + self.resent_recovery + self.resent_timeout + self.resent_probe
     }
+}
+
+/// What came of a detector's verdict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Found {
+    Nothing,
+    /// A copy sent again is sent once more.
+    Again,
+    Event,
 }
 
 /// What an ACK means to the retransmission timer.
@@ -82,6 +104,7 @@ pub enum TimerRule {
 pub struct Recovery {
     profile: Arc<Profile>,
     answers: Answers,
+    wants_sack: bool,
     cc: Congestion,
     /// A retransmission already decided, which the window does not hold back.
     forced: Option<(u64, Transmission)>,
@@ -93,13 +116,16 @@ pub struct Recovery {
     limited_room: u32,
     /// CWR is owed to the peer, whatever the window was reduced for (RFC 3168 §6.1.2).
     send_cwr: bool,
+    /// The window of this recovery is `in_recovery`'s.
+    regulated: bool,
     observer: SpuriousObserver,
     counters: Counters,
     trace: Option<Vec<Decision>>,
 }
 
 impl Recovery {
-    pub fn new(profile: Arc<Profile>, answers: Answers) -> Self {
+    /// `wants_sack`: some part of the recipe has use for SACK blocks.
+    pub fn new(profile: Arc<Profile>, answers: Answers, wants_sack: bool) -> Self {
         let cc = Congestion {
             cwnd: 1.0,
             ssthresh: f64::INFINITY,
@@ -116,16 +142,19 @@ impl Recovery {
             peak_flight: 0.0,
             usage_seq: 0,
             cwnd_limited: false,
+            kept_window: None,
         };
         Self {
             profile,
             answers,
+            wants_sack,
             cc,
             forced: None,
             event_begins: false,
             burst: None,
             limited_room: 0,
             send_cwr: false,
+            regulated: false,
             observer: SpuriousObserver::default(),
             counters: Counters::default(),
             trace: None,
@@ -135,7 +164,8 @@ impl Recovery {
     // ----- events -----
 
     /// The handshake is over.
-    pub fn on_established(&mut self, path: &mut Path<'_>, sack: bool, syn_was_lost: bool) {
+    pub fn on_established(&mut self, path: &mut Path<'_>, handshake: &Handshake) {
+        let syn_was_lost = handshake.syn_was_lost;
         let knobs = &self.profile.recovery;
         let mut window = knobs.initial_window.segments(path.smss);
         if syn_was_lost && let Some(after_loss) = knobs.window_after_lost_syn {
@@ -151,11 +181,35 @@ impl Recovery {
         let window = self.answers.window.initial(window);
         let by = self.answers.window.name();
         self.set_window(path.now, Question::Window, by, window, ssthresh, "connection established");
-        if self.answers.repair.needs_sack() && !sack {
+        if !handshake.sack {
+            self.do_without_sack(path.now);
+        }
+        let answers = &mut self.answers;
+        for detect in std::iter::once(&mut answers.detect).chain(&mut answers.witnesses) {
+            detect.on_established(handshake);
+        }
+        for attribute in std::iter::once(&mut answers.attribute).chain(&mut answers.judges) {
+            attribute.on_established(handshake);
+        }
+        answers.window.on_established(handshake);
+        answers.undo.on_established(handshake);
+    }
+
+    fn do_without_sack(&mut self, now: Instant) {
+        const WHY: &str = "the peer does not permit SACK";
+        if self.answers.repair.needs_sack() {
             let by = self.answers.repair.name();
             self.answers.repair = Box::new(NewReno::default());
             let to = self.answers.repair.name();
-            self.note(path.now, Question::Repair, by, What::Fallback { to }, "the peer does not permit SACK");
+            self.note(now, Question::Repair, by, What::Fallback { to }, WHY);
+            // It counts with the scoreboard.
+            self.answers.in_recovery = None;
+        }
+        if self.answers.detect.needs_sack() {
+            let by = self.answers.detect.name();
+            self.answers.detect = Box::new(ThreeDupacks);
+            let to = self.answers.detect.name();
+            self.note(now, Question::Detect, by, What::Fallback { to }, WHY);
         }
     }
 
@@ -179,9 +233,21 @@ impl Recovery {
         }
         self.observer.on_sent(departure);
         let view = view_of(&self.cc, &self.profile, path);
-        self.answers.detect.on_sent(&view, departure);
-        self.answers.repair.on_sent(&view, departure);
-        self.answers.undo.on_sent(&view, departure);
+        let answers = &mut self.answers;
+        for detect in std::iter::once(&mut answers.detect).chain(&mut answers.witnesses) {
+            detect.on_sent(&view, departure);
+        }
+        for attribute in std::iter::once(&mut answers.attribute).chain(&mut answers.judges) {
+            attribute.on_sent(&view, departure);
+        }
+        answers.repair.on_sent(&view, departure);
+        answers.window.on_sent(&view, departure);
+        if self.regulated
+            && let Some(in_recovery) = &mut answers.in_recovery
+        {
+            in_recovery.on_sent(&view, departure);
+        }
+        answers.undo.on_sent(&view, departure);
         let outstanding = view.segments(view.flight.outstanding());
         let limited = view.segments(self.answers.repair.in_flight(&view)) + 1.0 > self.cc.cwnd;
         let (una, max) = (view.flight.una(), view.flight.max());
@@ -214,23 +280,28 @@ impl Recovery {
             Some(Entered::ByDuplicates) => self.counters.spurious_fast_retransmits += 1,
             None => {}
         }
-        self.answers.attribute.on_ack(&view_of(&self.cc, &self.profile, path), ack);
+        let view = view_of(&self.cc, &self.profile, path);
+        self.answers.attribute.on_ack(&view, ack);
+        for judge in &mut self.answers.judges {
+            judge.on_ack(&view, ack);
+        }
+        self.answers.window.observe(&view, ack);
 
-        self.ask_timeout(path, ack);
+        let mut timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
+        self.ask_timeout(path, ack, &mut timer);
         if let Some(restore) = self.answers.undo.on_ack(&view_of(&self.cc, &self.profile, path), ack) {
             self.restore(path, restore);
         }
-        let mut timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
         self.ask_repair(path, ack, &mut timer);
         if self.answers.repair.forgets_sacks(&view_of(&self.cc, &self.profile, path), ack) {
             path.flight.forget_sacks();
         }
         self.ask_ecn(path, ack);
-        let verdict = self.answers.detect.on_ack(&view_of(&self.cc, &self.profile, path), ack);
-        let begins = self.apply_verdict(path, verdict);
-        if begins {
+        let found = self.hear(path, |detect, view| detect.on_ack(view, ack));
+        if found != Found::Nothing {
             timer = TimerRule::Restart;
         }
+        let begins = found == Found::Event;
         let burst = self.answers.repair.burst(&view_of(&self.cc, &self.profile, path), begins);
         self.burst = burst.or(self.profile.recovery.max_burst);
         timer
@@ -251,6 +322,7 @@ impl Recovery {
             What::Timeout { offset: una },
             "RTO",
         );
+        self.ask_judges(path);
         let before = self.cc.clone();
         self.cc.inflation = 0.0;
         let view = view_of(&self.cc, &self.profile, path);
@@ -258,14 +330,18 @@ impl Recovery {
         let first = self.cc.timeouts_in_row == 0 || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain;
         let plan = self.answers.timeout.on_timeout(&view);
         let ssthresh = if first {
-            self.answers.undo.on_reduction(&view, &before);
+            self.answers.undo.on_reduction(&view, &before, LossKind::Timeout);
             self.counters.window_reductions += 1;
             self.send_cwr = true;
-            self.answers.window.on_loss(&view, LossKind::Timeout).ssthresh
+            let loss = Loss { kind: LossKind::Timeout, window_when_sent: None };
+            self.answers.window.on_loss(&view, &loss).ssthresh
         } else {
             self.cc.ssthresh
         };
-        self.answers.detect.on_timeout(&view);
+        let answers = &mut self.answers;
+        for detect in std::iter::once(&mut answers.detect).chain(&mut answers.witnesses) {
+            detect.on_timeout(&view);
+        }
         self.answers.repair.on_timeout(&view);
         let (forget_sacks, dupacks_survive) =
             (knobs.forget_sacks_at_timeout, self.answers.repair.keeps_dupacks_at_timeout(&view));
@@ -276,6 +352,8 @@ impl Recovery {
             self.cc.dupacks = 0;
         }
         self.cc.limited = 0;
+        self.cc.kept_window = None;
+        self.regulated = false;
         self.limited_room = 0;
         self.forced = None;
         self.burst = None;
@@ -299,14 +377,24 @@ impl Recovery {
         self.enter(path, Phase::Restarted, Entered::ByTimeout, Question::Timeout, by);
     }
 
-    /// A timer of the detector's own.
-    pub fn on_deadline(&mut self, path: &mut Path<'_>) {
-        let verdict = self.answers.detect.on_deadline(&view_of(&self.cc, &self.profile, path));
-        self.apply_verdict(path, verdict);
+    /// A timer of a detector's own.
+    pub fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
+        let now = path.now;
+        let found = self.hear(path, |detect, view| match detect.deadline() {
+            Some(at) if at <= now => detect.on_deadline(view),
+            _ => Verdict::Nothing,
+        });
+        if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
     }
 
     pub fn deadline(&self) -> Option<Instant> {
-        self.answers.detect.deadline()
+        let witnesses = self.answers.witnesses.iter().filter_map(|witness| witness.deadline());
+        self.answers.detect.deadline().into_iter().chain(witnesses).min()
+    }
+
+    /// The retransmission timer is not to fire before this much time has passed.
+    pub fn timer_floor(&self) -> Option<Duration> {
+        self.answers.detect.timer_floor()
     }
 
     /// New data after the connection was idle for more than an RTO (RFC 5681 §4.1).
@@ -329,275 +417,6 @@ impl Recovery {
         }
     }
 
-    // ----- what may leave -----
-
-    /// The segment to send again now, and why; `None` if there is none or the window is full.
-    pub fn next_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
-        if let Some((start, kind)) = self.forced {
-            if start >= path.flight.una() {
-                return Some((start, kind));
-            }
-            self.forced = None;
-        }
-        if self.burst == Some(0) || path.flight.is_empty() {
-            return None;
-        }
-        let view = view_of(&self.cc, &self.profile, path);
-        let start = self.answers.repair.next(&view)?;
-        self.offer(path, start)
-    }
-
-    /// The same when nothing new can be sent (RFC 6675 NextSeg rules 3 and 4).
-    pub fn next_resend_without_new_data(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
-        if self.burst == Some(0) || self.cc.phase != Phase::Recovery {
-            return None;
-        }
-        let view = view_of(&self.cc, &self.profile, path);
-        let start = self.answers.repair.next_without_new_data(&view)?;
-        self.offer(path, start)
-    }
-
-    fn offer(&self, path: &Path<'_>, start: u64) -> Option<(u64, Transmission)> {
-        // A FIN takes no room in the network, and after an ICMP "too big" the segment is cut before it leaves.
-        let len = path.flight.segment_at(start)?.len().min(path.smss);
-        let kind = match self.cc.phase {
-            Phase::Restarted if self.event_begins && self.cc.last_entry == Some(Entered::ByDuplicates) => {
-                Transmission::FastRetransmit
-            }
-            Phase::Restarted => Transmission::Timeout,
-            _ => Transmission::Recovery,
-        };
-        self.has_room(path, len).then_some((start, kind))
-    }
-
-    /// May `len` octets of new data leave, as far as the congestion window goes?
-    pub fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
-        // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
-        self.burst != Some(0) && (path.flight.is_empty() || self.has_room(path, len))
-    }
-
-    fn has_room(&self, path: &Path<'_>, len: u64) -> bool {
-        let view = view_of(&self.cc, &self.profile, path);
-        let in_flight = self.answers.repair.in_flight(&view);
-        let extra = self.cc.inflation + f64::from(self.limited_transmit_allowance(&view));
-        match self.profile.recovery.accounting {
-            // Half an octet of slack: cwnd is kept in segments, in floating point.
-            Accounting::Bytes => {
-                (in_flight.bytes + len) as f64 <= (self.cc.cwnd + extra) * path.smss as f64 + 0.5
-            }
-            Accounting::Segments => (in_flight.segments + 1) as f64 <= self.cc.cwnd.floor() + extra,
-        }
-    }
-
-    /// RFC 3042: one new segment for each of the first duplicate ACKs.
-    fn limited_transmit_allowance(&self, view: &View<'_>) -> u32 {
-        let on = self.profile.recovery.limited_transmit
-            && self.cc.phase != Phase::Recovery
-            && self.answers.repair.limited_transmit_by_dupacks();
-        let below = self.cc.dupacks < self.answers.detect.dup_thresh(view);
-        if on && below { self.limited_room } else { 0 }
-    }
-
-    // ----- the questions -----
-
-    fn ask_timeout(&mut self, path: &mut Path<'_>, ack: &Ack) {
-        if self.cc.phase != Phase::Restarted || self.cc.last_entry != Some(Entered::ByTimeout) {
-            return;
-        }
-        let by = self.answers.timeout.name();
-        let ssthresh = self.cc.ssthresh;
-        match self.answers.timeout.on_ack(&view_of(&self.cc, &self.profile, path), ack) {
-            Afterwards::Nothing => {}
-            Afterwards::GoBack { cwnd, head_sent, why } => {
-                path.flight.rewind();
-                if head_sent {
-                    path.flight.skip_head();
-                }
-                self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, why);
-            }
-            Afterwards::SendNew { cwnd, why } => {
-                path.flight.resume_at_max();
-                self.note(path.now, Question::Timeout, by, What::Resume { at: path.flight.max() }, why);
-                self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, why);
-            }
-            Afterwards::Spurious { restore } => self.restore_as(path, restore, Question::Timeout, by),
-        }
-    }
-
-    fn ask_repair(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) {
-        if self.cc.phase != Phase::Recovery {
-            if self.cc.phase != Phase::Open && self.cc.recover.is_none_or(|r| path.flight.una() >= r) {
-                self.leave(path);
-            }
-            self.ask_window(path, ack);
-            return;
-        }
-        let by = self.answers.repair.name();
-        match self.answers.repair.on_recovery_ack(&view_of(&self.cc, &self.profile, path), ack) {
-            Step::Wait => {}
-            Step::Inflate(by_segments) => self.cc.inflation += by_segments,
-            Step::Partial { resend_head, deflation, restart_timer } => {
-                self.deflate(path, ack, deflation);
-                if resend_head && path.flight.mark_head_lost_if_unsacked() {
-                    let una = path.flight.una();
-                    self.forced = Some((una, Transmission::Recovery));
-                    self.note(path.now, Question::Repair, by, What::Resend { offset: una }, "partial ACK");
-                }
-                *timer = if restart_timer { TimerRule::Restart } else { TimerRule::Keep };
-            }
-            Step::Exit => {
-                let cwnd = self.answers.window.on_exit(&view_of(&self.cc, &self.profile, path));
-                let ssthresh = self.cc.ssthresh;
-                self.cc.inflation = 0.0;
-                self.forced = None;
-                self.set_window(
-                    path.now,
-                    Question::Window,
-                    self.answers.window.name(),
-                    cwnd,
-                    ssthresh,
-                    "recovery ends",
-                );
-                self.leave(path);
-                if self.profile.recovery.grow_on_exit && !self.answers.repair.needs_sack() {
-                    self.ask_window(path, ack);
-                }
-            }
-        }
-    }
-
-    fn deflate(&mut self, path: &Path<'_>, ack: &Ack, deflation: PartialAckDeflation) {
-        match deflation {
-            PartialAckDeflation::InflationOnly => {
-                let acked = view_of(&self.cc, &self.profile, path).segments(ack.acked);
-                self.cc.inflation = (self.cc.inflation - (acked - 1.0).max(0.0)).max(0.0);
-            }
-            PartialAckDeflation::All => self.cc.inflation = 0.0,
-            PartialAckDeflation::Rfc6582 => {
-                let acked = view_of(&self.cc, &self.profile, path).segments(ack.acked);
-                let add_back = if acked >= 1.0 { 1.0 } else { 0.0 };
-                if self.cc.inflation > acked {
-                    self.cc.inflation -= acked - add_back;
-                    return;
-                }
-                // What the inflation cannot pay comes off the window itself, but one segment stays.
-                let cwnd = (self.cc.cwnd - (acked - self.cc.inflation)).max(1.0);
-                self.cc.inflation = add_back;
-                let (by, ssthresh) = (self.answers.repair.name(), self.cc.ssthresh);
-                self.set_window(path.now, Question::Repair, by, cwnd, ssthresh, "partial window deflation");
-            }
-        }
-    }
-
-    fn ask_window(&mut self, path: &Path<'_>, ack: &Ack) {
-        let view = view_of(&self.cc, &self.profile, path);
-        if let Some(cwnd) = self.answers.window.on_ack(&view, ack) {
-            let (by, ssthresh) = (self.answers.window.name(), self.cc.ssthresh);
-            self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "ACK");
-        }
-    }
-
-    /// RFC 3168 §6.1.2: an echo reduces the window once per window of data.
-    fn ask_ecn(&mut self, path: &mut Path<'_>, ack: &Ack) {
-        if !ack.ece || self.cc.phase != Phase::Open {
-            return;
-        }
-        let view = view_of(&self.cc, &self.profile, path);
-        let Reduction { cwnd, ssthresh } = self.answers.window.on_loss(&view, LossKind::EcnEcho);
-        let by = self.answers.window.name();
-        self.counters.window_reductions += 1;
-        self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "ECN echo");
-        self.send_cwr = true;
-        self.cc.recover = Some(path.flight.max());
-        self.cc.phase = Phase::Reduced;
-    }
-
-    /// Returns whether a loss event began.
-    fn apply_verdict(&mut self, path: &mut Path<'_>, verdict: Verdict) -> bool {
-        let by = self.answers.detect.name();
-        let una = path.flight.una();
-        let (segments, offset, why) = match verdict {
-            Verdict::Nothing => return false,
-            Verdict::Head { why } => (0, una, why),
-            Verdict::Below { offset, why } => (path.flight.mark_lost_below(offset), una, why),
-            Verdict::Segments { starts, why } => {
-                let marked = starts.iter().filter(|start| path.flight.mark_lost(**start)).count() as u64;
-                (marked, starts.first().copied().unwrap_or(una), why)
-            }
-            Verdict::Probe { why } => {
-                if let Some(last) = path.flight.iter().next_back() {
-                    self.forced = Some((last.start, Transmission::Probe));
-                    self.note(path.now, Question::Detect, by, What::Resend { offset: last.start }, why);
-                }
-                return false;
-            }
-        };
-        if segments > 0 {
-            self.note(path.now, Question::Detect, by, What::Lost { offset, segments }, why);
-        }
-        if self.cc.phase == Phase::Recovery
-            || path.flight.is_empty()
-            || !self.answers.repair.may_enter(&view_of(&self.cc, &self.profile, path))
-        {
-            return false;
-        }
-        if segments == 0 {
-            self.note(path.now, Question::Detect, by, What::Lost { offset, segments: 1 }, why);
-        }
-        self.begin_event(path);
-        true
-    }
-
-    fn begin_event(&mut self, path: &mut Path<'_>) {
-        let una = path.flight.una();
-        let before = self.cc.clone();
-        let view = view_of(&self.cc, &self.profile, path);
-        let (cause, why) = self.answers.attribute.cause(&view);
-        let entry = self.answers.repair.on_loss(&view);
-        let reduction = match cause {
-            Cause::Congestion => {
-                self.answers.undo.on_reduction(&view, &before);
-                self.counters.window_reductions += 1;
-                self.send_cwr = true;
-                Some(self.answers.window.on_loss(&view, LossKind::Duplicates))
-            }
-            Cause::Wireless => None,
-        };
-        let loss_window = view.knobs.loss_window;
-        let by = self.answers.attribute.name();
-        self.note(path.now, Question::Attribute, by, What::Cause(cause), why);
-        self.counters.fast_retransmits += 1;
-        self.cc.limited = 0;
-        self.event_begins = true;
-        self.observer.on_event(una, Entered::ByDuplicates);
-        let name = self.answers.repair.name();
-        match entry {
-            Entry::Restart => {
-                if let Some(Reduction { ssthresh, .. }) = reduction {
-                    self.set_window(path.now, Question::Repair, name, loss_window, ssthresh, "restart");
-                }
-                self.cc.inflation = 0.0;
-                self.enter(path, Phase::Restarted, Entered::ByDuplicates, Question::Repair, name);
-                path.flight.rewind();
-            }
-            Entry::Recover { inflation } => {
-                if let Some(Reduction { cwnd, ssthresh }) = reduction {
-                    let by = self.answers.window.name();
-                    self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "loss event");
-                }
-                self.cc.inflation = inflation;
-                self.enter(path, Phase::Recovery, Entered::ByDuplicates, Question::Repair, name);
-                // A scoreboard's marks say more than an unfinished pass.
-                if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.needs_sack() {
-                    path.flight.resume_at_max();
-                }
-                path.flight.mark_head_lost();
-                self.forced = Some((una, Transmission::FastRetransmit));
-                self.note(path.now, Question::Repair, name, What::Resend { offset: una }, "fast retransmit");
-            }
-        }
-    }
-
     // ----- applying -----
 
     fn restore(&mut self, path: &mut Path<'_>, restore: Restore) {
@@ -607,7 +426,13 @@ impl Recovery {
 
     fn restore_as(&mut self, path: &mut Path<'_>, restore: Restore, question: Question, by: &'static str) {
         self.counters.undone += 1;
+        self.answers.window.on_undo(&view_of(&self.cc, &self.profile, path));
+        if let Some((srtt, rttvar)) = restore.timer {
+            path.rtt.set_smoothed(srtt, rttvar, restore.cwnd);
+        }
         self.cc.inflation = 0.0;
+        self.cc.kept_window = None;
+        self.regulated = false;
         self.cc.timeouts_in_row = 0;
         self.forced = None;
         self.set_window(path.now, question, by, restore.cwnd, restore.ssthresh, restore.why);
@@ -689,7 +514,12 @@ impl Recovery {
         ]
     }
 
-    /// Does this sender make use of SACK blocks?
+    /// Is SACK to be offered?
+    pub fn wants_sack(&self) -> bool {
+        self.wants_sack
+    }
+
+    /// Does this sender keep a scoreboard?
     pub fn uses_sack(&self) -> bool {
         self.answers.repair.needs_sack()
     }

@@ -5,13 +5,16 @@
 //! | Is it lost? | [`detect`] | three duplicate ACKs |
 //! | Why was it lost? | [`attribute`] | always congestion |
 //! | What to send again? | [`repair`] | NewReno |
-//! | How much may be in flight? | [`window`] | AIMD |
+//! | How much may be in flight? | [`window`] | AIMD; in recovery what has left may be replaced |
 //! | What does a timeout mean? | [`timeout`] | restart from one segment, back off |
 //! | Was that a mistake? | [`undo`] | never asked |
 //!
 //! An answer decides, it does not act: it gets a read-only [`View`] and returns a small value. The
 //! [`engine`] applies decisions to the connection, in one place, and the stream of decisions is the trace
 //! that plots and tests read. The [`catalogue`] is the one table of everything that can be asked for by name.
+//!
+//! "Is it lost?" may have several witnesses: the detector, and others beside it that speak when it is silent.
+//! Judges may watch: they are asked why a segment was lost, are written down, and change nothing.
 
 pub mod attribute;
 pub mod catalogue;
@@ -80,6 +83,8 @@ pub struct Congestion {
     pub peak_flight: f64,
     pub cwnd_limited: bool,
     pub usage_seq: u64,
+    /// The present loss event was put down to the radio: this was cwnd when it began, and will be when it ends.
+    pub kept_window: Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +130,34 @@ impl View<'_> {
     }
 }
 
+/// What both ends have agreed on when the connection is established.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Handshake {
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    /// Header flags of the peer's SYN: a transit agent announces itself in the reserved ones.
+    pub peer_flags: Flags,
+    /// Our SYN had to be sent again.
+    pub syn_was_lost: bool,
+}
+
+/// The segment among those newly delivered that had left last (RFC 8985 §5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    pub sent_at: Instant,
+    pub end: u64,
+    pub tsval: u32,
+    pub resent: bool,
+}
+
+impl Delivery {
+    /// RACK_sent_after() of RFC 8985 §5.2: of two sent at the same moment the one that ends later.
+    pub fn later(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        a.into_iter().chain(b).max_by_key(|delivery| (delivery.sent_at, delivery.end))
+    }
+}
+
 /// An incoming ACK as the recovery machinery sees it, after the scoreboard has taken it in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
@@ -149,6 +182,11 @@ pub struct Ack {
     pub ece: bool,
     /// Flags of the ACK's header: a transit agent writes into the reserved ones.
     pub flags: Flags,
+    pub newest: Option<Delivery>,
+    /// Sum of the loss rates that base stations measured on the radio links (P3 §III B), where it says one.
+    pub loss_report: Option<f64>,
+    /// How many segments the receiver saw reordered by more than three so far (P3 §III B), where it says so.
+    pub reordered: Option<u16>,
     /// FlightSize before the ACK.
     pub flight_before: Amount,
 }

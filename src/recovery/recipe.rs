@@ -40,6 +40,8 @@ pub enum RecipeError {
     NoNumber { name: &'static str },
     #[error("`{name}` needs a number between {min} and {max}{unit}: `{name}={min}`")]
     Number { name: &'static str, min: String, max: String, unit: String },
+    #[error("`{name}` works with the repair `{needed}` only, not with `{named}`: write `{needed}+{name}`")]
+    Repair { name: &'static str, needed: &'static str, named: &'static str },
     #[error("`{name}` needs {need}, which `{without}` switches off")]
     Needs { name: &'static str, need: &'static str, without: &'static str },
 }
@@ -59,7 +61,7 @@ impl Recipe {
 
     /// The row that answers `question` in this recipe.
     pub fn answer(&self, question: Question) -> Option<&'static Row> {
-        let named = self.parts.iter().find(|part| part.row.question() == question);
+        let named = self.parts.iter().find(|p| p.row.question() == question && p.row.is_the_answer());
         named.map(|part| part.row).or_else(|| catalogue::ordinary_answer(question))
     }
 
@@ -72,6 +74,7 @@ impl Recipe {
     pub fn tune(&self, profile: &Profile) -> Profile {
         let mut tuned = profile.clone();
         for part in &self.parts {
+            tuned.timestamps |= part.row.needs.contains(&Need::Timestamps);
             match part.row.build {
                 Build::Option(set) => set(&mut tuned),
                 Build::Number { set, .. } => set(&mut tuned, part.value.unwrap_or_default()),
@@ -83,27 +86,42 @@ impl Recipe {
 
     /// The sender itself. `profile` is what [`Recipe::tune`] returned.
     pub fn build(&self, profile: &Arc<Profile>) -> Recovery {
-        let rows = Question::ALL.map(|question| self.answer(question));
-        let build =
-            |question| rows.iter().flatten().find(|row| row.question() == question).map(|row| row.build);
         macro_rules! make {
             ($question:ident) => {
-                match build(Question::$question) {
+                match self.answer(Question::$question).map(|row| row.build) {
                     Some(Build::$question(make)) => make(profile),
                     // A test of the catalogue holds every question to one ordinary answer.
                     _ => unreachable!("no ordinary answer"),
                 }
             };
         }
-        let answers = Answers {
+        let mut answers = Answers {
             detect: make!(Detect),
+            witnesses: Vec::new(),
             attribute: make!(Attribute),
+            judges: Vec::new(),
             repair: make!(Repair),
             window: make!(Window),
+            in_recovery: None,
             timeout: make!(Timeout),
             undo: make!(Undo),
         };
-        Recovery::new(Arc::clone(profile), answers)
+        for part in &self.parts {
+            match part.row.build {
+                Build::Witness(make) => answers.witnesses.push(make(profile)),
+                Build::InRecovery(make) => answers.in_recovery = Some(make(profile)),
+                Build::Judges(make) => answers.judges.extend(make(profile)),
+                _ => {}
+            }
+        }
+        Recovery::new(Arc::clone(profile), answers, self.wants_sack())
+    }
+
+    /// Is there a part that has use for SACK blocks, or for D-SACK?
+    fn wants_sack(&self) -> bool {
+        let repair = self.answer(Question::Repair);
+        let rows = self.parts.iter().map(|part| part.row).chain(repair);
+        rows.into_iter().any(|row| row.needs.contains(&Need::Sack))
     }
 }
 
@@ -114,14 +132,21 @@ impl FromStr for Recipe {
         let mut parts: Vec<Part> = Vec::new();
         for word in text.split('+').map(str::trim).filter(|word| !word.is_empty()) {
             let part = parse_part(word)?;
-            for other in &parts {
-                contradiction(other.row, part.row)?;
+            let named = match part.row.build {
+                Build::Alias(meaning) => meaning.parse::<Self>()?.parts,
+                _ => vec![part],
+            };
+            for part in named {
+                for other in &parts {
+                    contradiction(other.row, part.row)?;
+                }
+                parts.push(part);
             }
-            parts.push(part);
         }
         if parts.is_empty() {
             return Err(RecipeError::Empty);
         }
+        bring_repair(&mut parts)?;
         check_needs(&parts)?;
         let place = |part: &Part| CATALOGUE.iter().position(|row| std::ptr::eq(row, part.row));
         parts.sort_by_key(place);
@@ -163,7 +188,7 @@ fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), Recipe
     let question = first.question();
     match () {
         () if first.name == second.name => Err(RecipeError::Twice { name: first.name }),
-        () if question != Question::Option && question == second.question() => {
+        () if first.is_the_answer() && second.is_the_answer() && question == second.question() => {
             Err(RecipeError::TwoAnswers { first: first.name, second: second.name, question: question.text() })
         }
         () if !first.subject.is_empty() && first.subject == second.subject => {
@@ -171,6 +196,23 @@ fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), Recipe
         }
         () => Ok(()),
     }
+}
+
+/// Some algorithms work with one repair only: they bring it, or object to another.
+fn bring_repair(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
+    let is_repair = |part: &&Part| part.row.question() == Question::Repair;
+    for part in parts.clone() {
+        let Some(needed) = part.row.repair else { continue };
+        match parts.iter().find(is_repair) {
+            Some(named) if named.row.name == needed => {}
+            Some(named) => {
+                let (name, named) = (part.row.name, named.row.name);
+                return Err(RecipeError::Repair { name, needed, named });
+            }
+            None => parts.extend(catalogue::find(needed).map(|row| Part { row, value: None })),
+        }
+    }
+    Ok(())
 }
 
 fn check_needs(parts: &[Part]) -> Result<(), RecipeError> {

@@ -2,14 +2,15 @@
 //!
 //! Everything is put into one [`Ack`] for the recovery machinery, which decides what follows from it.
 
+use airlink::stages::station::report::LossRate;
 use airlink::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::flight::{Fate, Sacked};
 use super::rtt::Sample;
 use super::wire::{Flags, Segment};
-use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
+use crate::recovery::{Ack, Delivery};
 
 impl Connection {
     /// Returns false if the segment is to be dropped.
@@ -36,6 +37,7 @@ impl Connection {
         let window_changed = self.update_window(segment, acked_to, una);
         ack.ece = segment.flags.contains(Flags::ECE) && self.ecn_enabled;
         ack.flags = segment.flags;
+        ack.loss_report = segment.options.loss_report.map(LossRate::ratio);
         ack.ecr = segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr);
         ack.delivered.bytes = ack.delivered.bytes.saturating_add(ack.newly_sacked.bytes);
         ack.delivered.segments += ack.newly_sacked.segments;
@@ -68,6 +70,7 @@ impl Connection {
         ack.delivered.segments = acked.amount.segments - acked.sacked_before.segments;
         ack.original_delivered = acked.original_delivered;
         ack.any_resent = acked.any_resent;
+        ack.newest = acked.newest;
         ack.acked_tsval = acked.last_tsval.filter(|_| self.ts_enabled);
         let fin_acked = self.snd.fin.is_some_and(|fin| to > fin);
         self.statistics.bytes_acked += acked.amount.bytes - u64::from(fin_acked);
@@ -162,6 +165,7 @@ impl Connection {
         }
         ack.newly_sacked = news.amount;
         ack.highest_sacked = news.highest;
+        ack.newest = Delivery::later(ack.newest, news.newest);
         ack.original_delivered |= news.original_delivered;
     }
 

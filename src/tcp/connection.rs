@@ -13,6 +13,7 @@ use super::profile::Profile;
 use super::rtt::RttEstimator;
 use super::seq::Seq;
 use super::timers::Timers;
+use super::wire::Flags;
 use crate::recovery::{Path, Recovery};
 
 /// RFC 9293 §3.3.2. LISTEN is the host's: it has no connection yet.
@@ -214,6 +215,8 @@ pub struct Connection {
     pub(super) ip_ident: u16,
     pub(super) handshake_resent: u64,
     pub(super) syn_was_lost: bool,
+    /// Header flags of the peer's SYN.
+    pub(super) peer_flags: Flags,
     pub(super) orphaned: bool,
     pub(super) challenge: (u64, u32),
     pub(super) statistics: Statistics,
@@ -304,6 +307,7 @@ impl Connection {
             ip_ident: iss.0 as u16,
             handshake_resent: 0,
             syn_was_lost: false,
+            peer_flags: Flags::default(),
             orphaned: false,
             challenge: (0, 0),
             statistics: Statistics::default(),

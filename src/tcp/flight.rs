@@ -11,6 +11,7 @@ use std::ops::Range;
 use airlink::time::Instant;
 
 use super::ranges::RangeSet;
+use crate::recovery::Delivery;
 
 /// What the sender believes about the newest copy of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +50,11 @@ impl Sent {
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
+
+    fn delivery(&self) -> Delivery {
+        let resent = self.transmissions > 1;
+        Delivery { sent_at: self.last_sent, end: self.end, tsval: self.tsval, resent }
+    }
 }
 
 /// Octets and segments, always moved together.
@@ -80,6 +86,8 @@ pub struct Acked {
     pub any_resent: bool,
     /// Sending time of the oldest segment covered that was sent only once and not SACKed before.
     pub oldest_unambiguous: Option<Instant>,
+    /// The segment not SACKed before whose newest copy had left last.
+    pub newest: Option<Delivery>,
     /// Timestamp of the newest copy of the last segment covered.
     pub last_tsval: Option<u32>,
     /// Some of the covered segments were never judged lost or resent, and were not SACKed before.
@@ -92,6 +100,7 @@ pub struct Sacked {
     pub amount: Amount,
     /// End of the highest octet newly SACKed.
     pub highest: Option<u64>,
+    pub newest: Option<Delivery>,
     /// A newly SACKed segment had been sent only once.
     pub original_delivered: bool,
 }
@@ -339,6 +348,9 @@ impl Flight {
                 Fate::InFlight => acked.original_delivered = true,
                 Fate::Lost | Fate::Resent | Fate::InDoubt => {}
             }
+            if front.fate != Fate::Sacked {
+                acked.newest = Delivery::later(acked.newest, Some(front.delivery()));
+            }
             if front.transmissions > 1 {
                 acked.any_resent = true;
             } else if front.fate != Fate::Sacked {
@@ -401,6 +413,7 @@ impl Flight {
                 let (bytes, end) = (segment.len(), segment.end);
                 news.amount.add(bytes, 1);
                 news.highest = news.highest.max(Some(end));
+                news.newest = Delivery::later(news.newest, Some(segment.delivery()));
                 if segment.transmissions == 1 {
                     news.original_delivered = true;
                 }

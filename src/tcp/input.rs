@@ -5,6 +5,7 @@ use airlink::time::{Duration, Instant};
 use super::connection::{AckDue, Connection, Ended, Opening, State};
 use super::profile::Challenge;
 use super::wire::{Ecn, Flags, Segment};
+use crate::recovery::Handshake;
 
 /// What the host has to do after a segment was handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -350,6 +351,7 @@ impl Connection {
         let asks = segment.flags.contains(Flags::ECE) && segment.flags.contains(Flags::CWR);
         let may = self.profile.ecn || self.profile.ecn_passive;
         self.ecn_enabled = asks && may && !segment.flags.contains(Flags::ACK);
+        self.peer_flags = segment.flags;
         // The window of a SYN is never scaled.
         self.snd.wnd = u64::from(segment.window);
         self.snd.max_wnd = self.snd.wnd;
@@ -359,7 +361,7 @@ impl Connection {
     }
 
     pub(super) fn offers_sack(&self) -> bool {
-        self.profile.sack.is_offered(self.recovery.uses_sack())
+        self.profile.sack.is_offered(self.recovery.wants_sack())
     }
 
     /// It has to have left: hosts take in several packets before they send.
@@ -394,9 +396,15 @@ impl Connection {
         if !segment.flags.contains(Flags::SYN) {
             self.update_window(segment, 1, 1);
         }
-        let (sack, lost) = (self.sack_enabled, self.syn_was_lost);
+        let handshake = Handshake {
+            sack: self.sack_enabled,
+            timestamps: self.ts_enabled,
+            ecn: self.ecn_enabled,
+            peer_flags: self.peer_flags,
+            syn_was_lost: self.syn_was_lost,
+        };
         let (recovery, mut path) = self.recovery_and_path(now);
-        recovery.on_established(&mut path, sack, lost);
+        recovery.on_established(&mut path, &handshake);
         self.snd.last_sent = now;
         self.heard_from_peer(now);
     }

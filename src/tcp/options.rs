@@ -2,6 +2,8 @@
 //!
 //! Own code because smoltcp's parser keeps three SACK blocks only, and a peer without timestamps sends four.
 
+use airlink::stages::station::report::{self, LossRate};
+
 use super::seq::Seq;
 
 /// SACK blocks of one segment: at most four fit into 40 octets of options.
@@ -41,6 +43,8 @@ pub struct Options {
     pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
     pub sack: SackBlocks,
+    /// What base stations on the path add (P3 §III B); never written here.
+    pub loss_report: Option<LossRate>,
 }
 
 /// In which order, and with which padding, a system writes its options.
@@ -94,6 +98,9 @@ impl Options {
                 for at in (0..len).step_by(8) {
                     self.sack.push(Seq(word(at)), Seq(word(at + 4)));
                 }
+            }
+            (report::KIND, 4) if body[..2] == report::EXID.to_be_bytes() => {
+                self.loss_report = Some(LossRate(u16::from_be_bytes([body[2], body[3]])));
             }
             _ => {}
         }
@@ -187,6 +194,7 @@ mod tests {
             sack_permitted: sack,
             timestamps: ts.then_some(Timestamps { val: 1, ecr: 2 }),
             sack: SackBlocks::default(),
+            loss_report: None,
         }
     }
 
@@ -248,6 +256,8 @@ mod tests {
         assert_eq!(Options::parse(&[TIMESTAMPS]), None, "no length at all");
         assert_eq!(Options::parse(&[MSS, 3, 5]), Some(Options::default()), "a known kind of wrong length");
         assert_eq!(Options::parse(&[254, 6, 1, 2, 3, 4]), Some(Options::default()), "an unknown kind");
+        let report = Options::parse(&[254, 6, 0x71, 0x77, 0x40, 0]).unwrap().loss_report;
+        assert_eq!(report.map(LossRate::ratio), Some(0.25));
         assert_eq!(Options::parse(&[WINDOW_SCALE, 3, 99]).unwrap().window_scale, Some(14));
         assert_eq!(Options::parse(&[EOL, MSS, 9]), Some(Options::default()), "what follows the end");
     }

@@ -3,6 +3,7 @@
 use airlink::time::Instant;
 
 use super::connection::{AckDue, Connection, Ended, State};
+use crate::recovery::engine::TimerRule;
 
 /// All deadlines of a connection. The earliest one is the connection's own deadline.
 #[derive(Debug, Default)]
@@ -67,7 +68,9 @@ impl Connection {
         }
         if self.recovery.deadline().is_some_and(|at| at <= now) {
             let (recovery, mut path) = self.recovery_and_path(now);
-            recovery.on_deadline(&mut path);
+            if recovery.on_deadline(&mut path) == TimerRule::Restart {
+                self.restart_rto(now);
+            }
         }
     }
 
@@ -112,7 +115,8 @@ impl Connection {
     }
 
     pub(super) fn restart_rto(&mut self, now: Instant) {
-        let deadline = now + self.rtt.rto().get();
+        let floor = self.recovery.timer_floor().unwrap_or_default();
+        let deadline = now + self.rtt.rto().get().max(floor);
         self.timers.rto = Some(self.rtt.style().align(deadline));
     }
 

@@ -1,6 +1,6 @@
 //! **Why was it lost?**
 
-use super::{Ack, View};
+use super::{Ack, Departure, Handshake, View};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
@@ -13,6 +13,11 @@ pub enum Cause {
 pub trait Attribute: std::fmt::Debug + Send {
     fn name(&self) -> &'static str;
 
+    fn on_established(&mut self, _handshake: &Handshake) {}
+
+    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+
+    /// Every ACK. The window is what it was before it.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) {}
 
     /// Asked once per loss event.

@@ -82,7 +82,7 @@ impl Timeout for Frto {
                 self.step = Step::Idle;
                 let (cwnd, ssthresh) = self.before;
                 let why = "F-RTO step 3b: two ACKs in a row advanced";
-                Afterwards::Spurious { restore: Restore { cwnd, ssthresh, resume: true, why } }
+                Afterwards::Spurious { restore: Restore { cwnd, ssthresh, resume: true, timer: None, why } }
             }
         }
     }

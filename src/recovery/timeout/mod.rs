@@ -34,6 +34,13 @@ pub enum Afterwards {
         cwnd: f64,
         why: &'static str,
     },
+    /// It was real, but the network delivers: fast recovery from here, with a more cautious timer (P2 Fig. 8).
+    Recover {
+        cwnd: f64,
+        ssthresh: f64,
+        inflation: f64,
+        why: &'static str,
+    },
     /// It was spurious.
     Spurious {
         restore: Restore,

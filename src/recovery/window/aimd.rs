@@ -2,7 +2,7 @@
 
 use super::super::knobs::{DecreaseFrom, ExitWindow, Growth, GrowthLimit, Rounding};
 use super::super::{Ack, View};
-use super::{LossKind, Reduction, Window};
+use super::{Loss, LossKind, Reduction, Window};
 
 #[derive(Debug, Default)]
 pub struct Aimd {
@@ -39,16 +39,16 @@ impl Window for Aimd {
         }
     }
 
-    fn on_loss(&mut self, view: &View<'_>, kind: LossKind) -> Reduction {
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
         self.count = 0.0;
-        let from = match view.knobs.decrease_from {
-            DecreaseFrom::FlightSize if kind == LossKind::EcnEcho => view.cc.cwnd,
-            DecreaseFrom::FlightSize => view.flight_size(),
-            DecreaseFrom::Cwnd => view.cc.cwnd,
-            DecreaseFrom::Window => {
-                let window = (view.cc.cwnd + view.cc.inflation).min(view.rwnd_segments());
-                if view.knobs.rounding == Rounding::Whole { window.floor() } else { window }
-            }
+        let window = (view.cc.cwnd + view.cc.inflation).min(view.rwnd_segments());
+        let from = match (loss.window_when_sent, view.knobs.decrease_from) {
+            (Some(then), _) => then,
+            (None, DecreaseFrom::FlightSize) if loss.kind == LossKind::EcnEcho => view.cc.cwnd,
+            (None, DecreaseFrom::FlightSize) => view.flight_size(),
+            (None, DecreaseFrom::Cwnd) => view.cc.cwnd,
+            (None, DecreaseFrom::Window) if view.knobs.rounding == Rounding::Whole => window.floor(),
+            (None, DecreaseFrom::Window) => window,
         };
         let reduced = from * view.knobs.beta;
         let (cwnd, ssthresh) = match view.knobs.rounding {

@@ -6,7 +6,7 @@ mod receiver;
 pub use aimd::Aimd;
 pub use receiver::ReceiverWindow;
 
-use super::{Ack, View};
+use super::{Ack, Departure, Handshake, View};
 
 /// What the window is reduced for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +14,14 @@ pub enum LossKind {
     Duplicates,
     Timeout,
     EcnEcho,
+}
+
+/// A loss put down to congestion.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Loss {
+    pub kind: LossKind,
+    /// cwnd when the lost segment left, where the detector remembers it: the reduction is taken from that.
+    pub window_when_sent: Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,12 +38,35 @@ pub trait Window: std::fmt::Debug + Send {
         segments
     }
 
+    fn on_established(&mut self, _handshake: &Handshake) {}
+
+    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+
+    /// Every ACK, in fast recovery too, before it is asked what it means: for estimators.
+    fn observe(&mut self, _view: &View<'_>, _ack: &Ack) {}
+
     /// The new cwnd for an ACK outside fast recovery, if it changes.
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64>;
 
     /// A loss put down to congestion. After a timeout only `ssthresh` is used.
-    fn on_loss(&mut self, view: &View<'_>, kind: LossKind) -> Reduction;
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction;
 
     /// cwnd at the end of fast recovery.
     fn on_exit(&mut self, view: &View<'_>) -> f64;
+
+    /// The last reduction was taken back: cwnd and ssthresh are about to be what they were.
+    fn on_undo(&mut self, _view: &View<'_>) {}
+}
+
+/// The window between the beginning and the end of fast recovery, where it does not simply stand.
+pub trait InRecovery: std::fmt::Debug + Send {
+    fn name(&self) -> &'static str;
+
+    /// Fast recovery begins and the window has been reduced to this.
+    fn on_enter(&mut self, view: &View<'_>, reduction: &Reduction);
+
+    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+
+    /// The new cwnd for an ACK in fast recovery that does not end it.
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> f64;
 }

@@ -3,7 +3,7 @@
 //! For paths whose capacity is known, and for measuring everything else.
 
 use super::super::{Ack, View};
-use super::{LossKind, Reduction, Window};
+use super::{Loss, Reduction, Window};
 
 /// More than any receiver can advertise (RFC 7323: 2^30 octets).
 const NO_LIMIT: f64 = (1_u64 << 30) as f64;
@@ -24,7 +24,7 @@ impl Window for ReceiverWindow {
         (view.cc.cwnd < NO_LIMIT).then_some(NO_LIMIT)
     }
 
-    fn on_loss(&mut self, view: &View<'_>, _kind: LossKind) -> Reduction {
+    fn on_loss(&mut self, view: &View<'_>, _loss: &Loss) -> Reduction {
         Reduction { cwnd: NO_LIMIT, ssthresh: view.cc.ssthresh }
     }
 

@@ -1,0 +1,72 @@
+//! What may leave now: a copy of something sent before, or something new.
+
+use super::*;
+
+impl Recovery {
+    /// The segment to send again now, and why; `None` if there is none or the window is full.
+    pub fn next_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
+        if let Some((start, kind)) = self.forced {
+            if start >= path.flight.una() {
+                return Some((start, kind));
+            }
+            self.forced = None;
+        }
+        if self.burst == Some(0) || path.flight.is_empty() {
+            return None;
+        }
+        let view = view_of(&self.cc, &self.profile, path);
+        let start = self.answers.repair.next(&view)?;
+        self.offer(path, start)
+    }
+
+    /// The same when nothing new can be sent (RFC 6675 NextSeg rules 3 and 4).
+    pub fn next_resend_without_new_data(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
+        if self.burst == Some(0) || self.cc.phase != Phase::Recovery {
+            return None;
+        }
+        let view = view_of(&self.cc, &self.profile, path);
+        let start = self.answers.repair.next_without_new_data(&view)?;
+        self.offer(path, start)
+    }
+
+    fn offer(&self, path: &Path<'_>, start: u64) -> Option<(u64, Transmission)> {
+        // A FIN takes no room in the network, and after an ICMP "too big" the segment is cut before it leaves.
+        let len = path.flight.segment_at(start)?.len().min(path.smss);
+        let kind = match self.cc.phase {
+            Phase::Restarted if self.event_begins && self.cc.last_entry == Some(Entered::ByDuplicates) => {
+                Transmission::FastRetransmit
+            }
+            Phase::Restarted => Transmission::Timeout,
+            _ => Transmission::Recovery,
+        };
+        self.has_room(path, len).then_some((start, kind))
+    }
+
+    /// May `len` octets of new data leave, as far as the congestion window goes?
+    pub fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
+        // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
+        self.burst != Some(0) && (path.flight.is_empty() || self.has_room(path, len))
+    }
+
+    fn has_room(&self, path: &Path<'_>, len: u64) -> bool {
+        let view = view_of(&self.cc, &self.profile, path);
+        let in_flight = self.answers.repair.in_flight(&view);
+        let extra = self.cc.inflation + f64::from(self.limited_transmit_allowance(&view));
+        match self.profile.recovery.accounting {
+            // Half an octet of slack: cwnd is kept in segments, in floating point.
+            Accounting::Bytes => {
+                (in_flight.bytes + len) as f64 <= (self.cc.cwnd + extra) * path.smss as f64 + 0.5
+            }
+            Accounting::Segments => (in_flight.segments + 1) as f64 <= self.cc.cwnd.floor() + extra,
+        }
+    }
+
+    /// RFC 3042: one new segment for each of the first duplicate ACKs.
+    fn limited_transmit_allowance(&self, view: &View<'_>) -> u32 {
+        let on = self.profile.recovery.limited_transmit
+            && self.cc.phase != Phase::Recovery
+            && self.answers.repair.limited_transmit_by_dupacks();
+        let below = self.cc.dupacks < self.answers.detect.dup_thresh(view);
+        if on && below { self.limited_room } else { 0 }
+    }
+}
