@@ -491,6 +491,12 @@ impl Recovery {
         }
     }
 
+    /// A test begins in the middle of a connection.
+    #[cfg(test)]
+    pub(super) fn put_window(&mut self, cwnd: f64, ssthresh: f64) {
+        (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
+    }
+
     // ----- getters -----
 
     pub fn congestion(&self) -> &Congestion {

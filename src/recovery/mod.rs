@@ -25,6 +25,8 @@ pub mod knobs;
 pub mod recipe;
 pub mod repair;
 pub mod spurious;
+#[cfg(test)]
+pub mod testing;
 pub mod timeout;
 pub mod undo;
 pub mod window;

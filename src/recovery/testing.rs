@@ -1,0 +1,260 @@
+//! A sender without a connection: recovery, its scoreboard and its clock, in whole segments of 1000 octets.
+//!
+//! For unit tests of single answers. The test plays the receiver: it says which ACKs come, and sees what leaves.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use airlink::time::{Duration, Instant};
+
+use super::{Ack, Congestion, Decision, Departure, Handshake, Path, Recipe, Recovery, Transmission};
+use crate::recovery::engine::TimerRule;
+use crate::tcp::flight::{Flight, Sacked};
+use crate::tcp::profile::Profile;
+use crate::tcp::rtt::{RttEstimator, Sample};
+
+pub const SMSS: u64 = 1000;
+
+/// Segments are numbered from 1, as in the papers' figures. What leaves is written `7` or, sent again, `7r`.
+pub struct Sender {
+    pub now: Instant,
+    pub flight: Flight,
+    pub rtt: RttEstimator,
+    pub recovery: Recovery,
+    /// Segments that the receiver takes.
+    pub rwnd: u64,
+    /// Segments that the application has written.
+    pub written: u64,
+    pub rto: Option<Instant>,
+    style_limits: (crate::tcp::rtt::TimerStyle, crate::tcp::rtt::RtoLimits),
+}
+
+impl Sender {
+    /// A sender of the default profile with SACK and timestamps, as far as the recipe wants them.
+    pub fn new(recipe: &str) -> Self {
+        Self::with(recipe, Profile::default(), &Handshake { timestamps: true, ..Handshake::default() })
+    }
+
+    /// `handshake.sack` is what the peer permits; it counts if the recipe wants it.
+    pub fn with(recipe: &str, profile: Profile, handshake: &Handshake) -> Self {
+        let recipe: Recipe = recipe.parse().unwrap();
+        let profile = Arc::new(recipe.tune(&profile));
+        let mut recovery = recipe.build(&profile);
+        recovery.start_trace();
+        let mut sender = Self {
+            now: Instant::from_secs(1),
+            flight: Flight::default(),
+            rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
+            recovery,
+            rwnd: 10_000,
+            written: u64::MAX / SMSS,
+            rto: None,
+            style_limits: (profile.timer.style, profile.timer.limits),
+        };
+        let sack = handshake.sack || sender.recovery.wants_sack();
+        let handshake = Handshake { sack, ..*handshake };
+        sender.decide(|recovery, path| recovery.on_established(path, &handshake));
+        sender
+    }
+
+    /// A window of `cwnd` segments, all of them just sent, after round trips of `rtt`.
+    pub fn under_way(mut self, cwnd: f64, ssthresh: f64, rtt: Duration) -> Self {
+        self.recovery.put_window(cwnd, ssthresh);
+        let (style, limits) = self.style_limits;
+        self.rtt = RttEstimator::new(style, limits);
+        for _ in 0..8 {
+            let (sent_at, now) = (self.now, self.now + rtt);
+            self.rtt.on_sample(&Sample { sent_at, now, una: 0, nxt: 1, cwnd });
+        }
+        self.send();
+        self.recovery.take_trace();
+        self
+    }
+
+    pub fn cc(&self) -> &Congestion {
+        self.recovery.congestion()
+    }
+
+    pub fn trace(&mut self) -> Vec<Decision> {
+        self.recovery.take_trace()
+    }
+
+    pub fn wait(&mut self, time: Duration) -> &mut Self {
+        self.now += time;
+        self
+    }
+
+    /// Cumulative acknowledgment of all segments up to and including `segment`, by its newest copy.
+    pub fn ack(&mut self, segment: u64) -> String {
+        let echo = self.segment(segment).map(|sent| sent.tsval);
+        self.receive(Ack { ecr: echo, ..Ack::default() }, segment, &[])
+    }
+
+    /// The same, which echoes another timestamp: that of an earlier copy, for instance.
+    pub fn ack_echoing(&mut self, segment: u64, ecr: u32) -> String {
+        self.receive(Ack { ecr: Some(ecr), ..Ack::default() }, segment, &[])
+    }
+
+    /// `n` duplicate ACKs without SACK.
+    pub fn dupacks(&mut self, n: u32) -> String {
+        let una = self.flight.una() / SMSS;
+        let sent: Vec<_> =
+            (0..n).map(|_| self.receive(Ack { duplicate: true, ..Ack::default() }, una, &[])).collect();
+        join(&sent)
+    }
+
+    /// An ACK of what was acknowledged before with SACK blocks of these segments.
+    pub fn sack(&mut self, blocks: &[Range<u64>]) -> String {
+        let una = self.flight.una() / SMSS;
+        self.receive(Ack::default(), una, blocks)
+    }
+
+    /// The general case: `ack` already says what is particular about it.
+    pub fn receive(&mut self, ack: Ack, segment: u64, blocks: &[Range<u64>]) -> String {
+        let mut ack = ack;
+        let una = self.flight.una();
+        let to = segment * SMSS;
+        ack.flight_before = self.flight.outstanding();
+        if to > una {
+            let acked = self.flight.on_ack(to);
+            ack.acked = acked.amount;
+            ack.delivered.bytes = acked.amount.bytes - acked.sacked_before.bytes;
+            ack.delivered.segments = acked.amount.segments - acked.sacked_before.segments;
+            ack.original_delivered = acked.original_delivered;
+            ack.any_resent = acked.any_resent;
+            ack.newest = acked.newest;
+            ack.acked_tsval = acked.last_tsval;
+            if let Some(sent_at) = acked.oldest_unambiguous.filter(|_| !acked.any_resent) {
+                ack.rtt = Some(self.now - sent_at);
+                let cwnd = self.cc().cwnd;
+                let (una, nxt) = (self.flight.una(), self.flight.max());
+                self.rtt.on_sample(&Sample { sent_at, now: self.now, una, nxt, cwnd });
+            }
+        }
+        let mut news = Sacked::default();
+        for block in blocks {
+            // Blocks name segments: 5..7 is segments 5 and 6.
+            self.flight.on_sack((block.start - 1) * SMSS..(block.end - 1) * SMSS, &mut news);
+        }
+        ack.newly_sacked = news.amount;
+        ack.highest_sacked = news.highest;
+        ack.original_delivered |= news.original_delivered;
+        ack.newest = super::Delivery::later(ack.newest, news.newest);
+        ack.delivered.bytes += news.amount.bytes;
+        ack.delivered.segments += news.amount.segments;
+        ack.duplicate |= to <= una && news.amount.bytes > 0;
+        let rule = self.decide(|recovery, path| recovery.on_ack(path, &ack));
+        self.apply(rule);
+        self.send()
+    }
+
+    /// Time goes on to the retransmission timer, which fires. Panics if a detector's timer would come first.
+    pub fn timeout(&mut self) -> String {
+        let at = self.rto.expect("the retransmission timer runs");
+        assert!(self.recovery.deadline().is_none_or(|other| other >= at), "a detector's timer comes first");
+        self.now = self.now.max(at);
+        self.decide(|recovery, path| recovery.on_timeout(path));
+        self.rto = Some(self.now + self.rtt.rto().get());
+        self.send()
+    }
+
+    /// Time goes on to the timer of a detector, which fires.
+    pub fn deadline(&mut self) -> String {
+        let at = self.recovery.deadline().expect("a detector's timer runs");
+        self.now = self.now.max(at);
+        let rule = self.decide(|recovery, path| recovery.on_deadline(path));
+        self.apply(rule);
+        self.send()
+    }
+
+    /// Everything that may leave now.
+    pub fn send(&mut self) -> String {
+        let mut sent = Vec::new();
+        while let Some((start, end, kind)) = self.choose() {
+            let tsval = self.now.as_millis() as u32;
+            match kind {
+                Transmission::New => self.flight.on_new(end, self.now, tsval),
+                _ => self.flight.on_resent(start, self.now, tsval),
+            }
+            let departure = Departure { start, end, kind, tsval };
+            self.decide(|recovery, path| recovery.on_sent(path, &departure));
+            let again = if kind == Transmission::New { "" } else { "r" };
+            sent.push(format!("{}{again}", end / SMSS));
+            self.rto.get_or_insert(self.now + self.rtt.rto().get());
+            assert!(sent.len() < 100_000, "it never stops sending");
+        }
+        sent.join(" ")
+    }
+
+    fn choose(&mut self) -> Option<(u64, u64, Transmission)> {
+        let old = |(start, kind)| (start, start + SMSS, kind);
+        if !self.flight.is_empty()
+            && let Some(choice) = self.decide(|recovery, path| recovery.next_resend(path))
+        {
+            return Some(old(choice));
+        }
+        let (start, una) = (self.flight.max(), self.flight.una());
+        if start / SMSS < self.written
+            && start + SMSS <= una + self.rwnd * SMSS
+            && self.decide(|recovery, path| recovery.may_send_new(path, SMSS))
+        {
+            return Some((start, start + SMSS, Transmission::New));
+        }
+        if self.flight.is_empty() {
+            return None;
+        }
+        self.decide(|recovery, path| recovery.next_resend_without_new_data(path)).map(old)
+    }
+
+    fn segment(&self, segment: u64) -> Option<&crate::tcp::flight::Sent> {
+        self.flight.segment_at((segment.checked_sub(1)?) * SMSS)
+    }
+
+    fn apply(&mut self, rule: TimerRule) {
+        if self.flight.is_empty() {
+            self.rto = None;
+        } else if rule == TimerRule::Restart {
+            let floor = self.recovery.timer_floor().unwrap_or_default();
+            self.rto = Some(self.now + self.rtt.rto().get().max(floor));
+        }
+    }
+
+    fn decide<T>(&mut self, f: impl FnOnce(&mut Recovery, &mut Path<'_>) -> T) -> T {
+        let mut path = Path {
+            now: self.now,
+            flight: &mut self.flight,
+            rtt: &mut self.rtt,
+            smss: SMSS,
+            rwnd: self.rwnd * SMSS,
+        };
+        f(&mut self.recovery, &mut path)
+    }
+}
+
+fn join(parts: &[String]) -> String {
+    parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn newreno_repairs_two_holes_in_two_round_trips() {
+    let rtt = Duration::from_millis(100);
+    let mut sender = Sender::new("newreno").under_way(10.0, 8.0, rtt);
+    // Segments 1 and 4 are lost.
+    assert_eq!(sender.wait(rtt).dupacks(2), "");
+    assert_eq!(sender.dupacks(1), "1r");
+    assert_eq!(sender.cc().ssthresh, 5.0);
+    assert_eq!(sender.dupacks(5), "11 12 13");
+    assert_eq!(sender.wait(rtt).ack(3), "4r 14");
+    assert_eq!(sender.wait(rtt).ack(14), "15 16");
+    assert_eq!(sender.recovery.counters().window_reductions, 1);
+}
+
+#[test]
+fn sack_repairs_two_holes_in_one_round_trip() {
+    let rtt = Duration::from_millis(100);
+    let mut sender = Sender::new("sack").under_way(10.0, 8.0, rtt);
+    sender.wait(rtt);
+    assert_eq!(sender.sack(&[2..3]), "");
+    assert_eq!(sender.sack(&[2..4]), "");
+    assert_eq!(sender.sack(&[5..6, 2..4]), "1r");
+}
