@@ -78,14 +78,17 @@ fn label(row: &Row) -> String {
     }
 }
 
+pub(super) fn need_name(need: &Need) -> &'static str {
+    match need {
+        Need::Sack => "SACK",
+        Need::Timestamps => "timestamps",
+    }
+}
+
 fn entry(row: &'static Row) -> Entry {
     let number = match row.build {
         Build::Number { min, max, unit, .. } => Some(Range { min, max, unit }),
         _ => None,
-    };
-    let need = |need: &Need| match need {
-        Need::Sack => "SACK",
-        Need::Timestamps => "timestamps",
     };
     Entry {
         name: row.name,
@@ -93,7 +96,7 @@ fn entry(row: &'static Row) -> Entry {
         summary: row.summary,
         citation: row.citation,
         ordinary: row.ordinary,
-        needs: row.needs.iter().map(need).collect(),
+        needs: row.needs.iter().map(need_name).collect(),
         number,
     }
 }

@@ -4,6 +4,7 @@ mod algorithms;
 mod completions;
 mod decisions;
 mod digest;
+mod explain;
 pub(crate) mod failure;
 mod man;
 mod monitor;
@@ -35,6 +36,7 @@ enum Command {
     Recv(recv::Recv),
     Sink(sink::Sink),
     Algorithms(algorithms::Algorithms),
+    Explain(explain::Explain),
     Script(script::Script),
     Completions(completions::Completions),
     Man(man::Man),
@@ -56,6 +58,7 @@ impl Cli {
             Command::Recv(command) => command.run(),
             Command::Sink(command) => command.run(),
             Command::Algorithms(command) => command.run(),
+            Command::Explain(command) => command.run(),
             Command::Script(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

@@ -85,6 +85,8 @@ pub struct Row {
     pub summary: &'static str,
     pub citation: &'static str,
     pub needs: &'static [Need],
+    /// Why one loss event may reduce the window more than once, where it may.
+    pub reduces_again: Option<&'static str>,
     /// The repair that it works with, and that it brings when none is named.
     pub repair: Option<&'static str>,
     /// What is used when nothing else answers the question.
@@ -119,7 +121,17 @@ impl Row {
 }
 
 const fn answer(name: &'static str, build: Build, summary: &'static str, citation: &'static str) -> Row {
-    Row { name, build, subject: "", summary, citation, needs: &[], repair: None, ordinary: false }
+    Row {
+        name,
+        build,
+        subject: "",
+        summary,
+        citation,
+        needs: &[],
+        reduces_again: None,
+        repair: None,
+        ordinary: false,
+    }
 }
 
 const fn option(
@@ -136,6 +148,7 @@ const fn option(
         summary,
         citation,
         needs: &[],
+        reduces_again: None,
         repair: None,
         ordinary: false,
     }
@@ -143,6 +156,10 @@ const fn option(
 
 const fn ordinary(row: Row) -> Row {
     Row { ordinary: true, ..row }
+}
+
+const fn reduces_again(why: &'static str, row: Row) -> Row {
+    Row { reduces_again: Some(why), ..row }
 }
 
 /// Works with one repair only, and brings it.
@@ -159,7 +176,17 @@ const fn number(
     citation: &'static str,
 ) -> Row {
     let build = Build::Number { min, max, unit, set };
-    Row { name, build, subject, summary, citation, needs: &[], repair: None, ordinary: false }
+    Row {
+        name,
+        build,
+        subject,
+        summary,
+        citation,
+        needs: &[],
+        reduces_again: None,
+        repair: None,
+        ordinary: false,
+    }
 }
 
 const fn needs(row: Row, needs: &'static [Need]) -> Row {
@@ -175,11 +202,14 @@ pub static CATALOGUE: &[Row] = &[
         "a fast retransmit restarts from one segment",
         "Jacobson 1988; P0 §2.2",
     ),
-    answer(
-        "reno",
-        Build::Repair(|_| Box::new(Reno)),
-        "fast recovery until the first new ACK",
-        "RFC 5681 §3.2",
+    reduces_again(
+        "it leaves recovery at the first new ACK: a second hole is a second event (RFC 5681 §3.2)",
+        answer(
+            "reno",
+            Build::Repair(|_| Box::new(Reno)),
+            "fast recovery until the first new ACK",
+            "RFC 5681 §3.2",
+        ),
     ),
     ordinary(answer(
         "newreno",

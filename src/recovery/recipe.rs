@@ -65,9 +65,9 @@ impl Recipe {
         named.map(|part| part.row).or_else(|| catalogue::ordinary_answer(question))
     }
 
-    /// The plain options it sets, with their values.
-    pub fn options(&self) -> impl Iterator<Item = (&'static Row, Option<f64>)> {
-        self.parts.iter().filter(|p| p.row.question() == Question::Option).map(|p| (p.row, p.value))
+    /// Everything it names, with its values, in the order of the catalogue.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static Row, Option<f64>)> {
+        self.parts.iter().map(|part| (part.row, part.value))
     }
 
     /// `profile` with the recipe's options applied.
@@ -118,7 +118,7 @@ impl Recipe {
     }
 
     /// Is there a part that has use for SACK blocks, or for D-SACK?
-    fn wants_sack(&self) -> bool {
+    pub fn wants_sack(&self) -> bool {
         let repair = self.answer(Question::Repair);
         let rows = self.parts.iter().map(|part| part.row).chain(repair);
         rows.into_iter().any(|row| row.needs.contains(&Need::Sack))

@@ -5,6 +5,7 @@ use airlink::time::{Duration, Instant};
 use super::hostile::Eavesdropper;
 use super::pair::{LEFT, Pair, RIGHT, Side};
 use crate::host::{ConnId, IoError, ListenId};
+use crate::recovery::Decision;
 use crate::tcp::wire::{self, Flags};
 use crate::tcp::{Connection, SocketOptions, State};
 
@@ -109,6 +110,13 @@ impl Exchange {
     /// The connection of one side, while there is one.
     pub fn connection(&self, side: Side) -> Option<&Connection> {
         self.pair.host_ref(side).connection(self.apps[side as usize].id?)
+    }
+
+    /// What the connection of `side` has decided since this was asked last.
+    pub fn take_trace(&mut self, side: Side) -> Vec<Decision> {
+        let Some(id) = self.apps[side as usize].id else { return Vec::new() };
+        let connection = self.pair.host(side).connection_mut(id);
+        connection.map(|connection| connection.recovery_mut().take_trace()).unwrap_or_default()
     }
 
     /// The handshake is over at both ends.

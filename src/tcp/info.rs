@@ -51,6 +51,8 @@ pub struct Info {
     pub delivered: u32,
     pub dsack_dups: u32,
     pub rcv_space: u32,
+    /// The window that the peer offers, in octets.
+    pub snd_wnd: u32,
     pub pmtu: u32,
     pub bytes_acked: u64,
     pub bytes_received: u64,
@@ -129,6 +131,7 @@ impl Connection {
             delivered: self.statistics.segments_delivered as u32,
             dsack_dups: self.recovery.counters().dsacks as u32,
             rcv_space: self.rcv.buffer.limit() as u32,
+            snd_wnd: self.snd.wnd as u32,
             pmtu: self.pmtu as u32,
             bytes_acked: self.statistics.bytes_acked,
             bytes_received: self.statistics.bytes_received,
