@@ -5,3 +5,4 @@ pub mod calls;
 pub mod exchange;
 pub mod hostile;
 pub mod pair;
+pub mod world;
