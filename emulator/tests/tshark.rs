@@ -94,7 +94,7 @@ impl Run {
         let directory = Directory::new(name);
         std::fs::write(directory.file("radio.toml"), format!("{BEARER}{settings}")).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
-            .args(["sim", "--json", "--size", "mix", "--scenario"])
+            .args(["sim", "--json", "--scenario"])
             .arg(directory.file("radio.toml"))
             .arg("--radio-pcap")
             .arg(directory.file("radio.pcap"))
@@ -106,12 +106,13 @@ impl Run {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let ended = (summary["seconds"].as_f64().unwrap() * 1e9) as u64;
         let settings = |direction: &str| format!("{direction},{check}").parse().unwrap();
-        let report =
-            rlc_check::judge(&directory.file("radio.pcap"), settings(DOWN), settings(UP), LOST, None)
-                .unwrap();
+        let radio = directory.file("radio.pcap");
+        let report = rlc_check::judge(&radio, settings(DOWN), settings(UP), LOST, None, Some(ended)).unwrap();
         println!("{}", report.to_text(5));
-        Self { directory, summary: serde_json::from_slice(&output.stdout).unwrap(), report }
+        Self { directory, summary, report }
     }
 
     fn radio(&self) -> PathBuf {
@@ -187,7 +188,12 @@ impl Packets {
 
 #[test]
 fn wireshark_takes_from_a_long_lossy_run_every_packet_that_went_in() {
-    let run = Run::new("long", "", "max-dat=10", &["--for", "110s", "--up", "saturate", "--seed", "7"]);
+    let run = Run::new(
+        "long",
+        "",
+        "max-dat=10",
+        &["--size", "mix", "--for", "110s", "--up", "saturate", "--seed", "7"],
+    );
     assert!(run.report.down.pdus + run.report.up.pdus >= 100_000);
     assert!(run.report.down.laps >= 3 && run.report.up.laps >= 3);
     run.assert_behaves();
@@ -209,7 +215,7 @@ down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
 up.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
 "#,
         "max-dat=4",
-        &["--for", "60s", "--up", "saturate"],
+        &["--size", "mix", "--for", "60s", "--up", "saturate"],
     );
     assert!(run.report.down.resets >= 10 && run.report.up.resets >= 5);
     run.assert_behaves();
@@ -231,7 +237,7 @@ fn wireshark_understands_discards_by_mrw() {
         "mrw",
         &format!("down.sender.discard = {discard}\nup.sender.discard = {discard}\n"),
         "max-dat=3,discard=mrw",
-        &["--for", "60s", "--up", "saturate"],
+        &["--size", "mix", "--for", "60s", "--up", "saturate"],
     );
     let mrw = tshark(&run.radio(), &["-Y", "rlc.sufi.sn_mrw"]).lines().count();
     assert!(mrw > 100, "{mrw}");
@@ -253,7 +259,7 @@ up.receiver.piggyback = true
 "#,
         "max-dat=10",
         // So little that there is padding.
-        &["--for", "120s", "--down", "poisson:100kbit", "--up", "poisson:20kbit"],
+        &["--size", "mix", "--for", "120s", "--down", "poisson:100kbit", "--up", "poisson:20kbit"],
     );
     assert!(run.counter("pdus_new") > 10_000);
     let piggybacked = tshark(&run.radio(), &["-Y", "rlc.li.value == 126"]).lines().count();
@@ -261,6 +267,30 @@ up.receiver.piggyback = true
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
+    for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
+        assert_eq!(packets.sent, packets.delivered);
+        packets.assert_inner_are_of_sent();
+        assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
+    }
+}
+
+/// 16 of these packets fit a PDU, more than length indicators do.
+#[test]
+fn wireshark_takes_many_small_packets_out_of_large_pdus() {
+    let run = Run::new(
+        "small",
+        r#"
+down.format.pdu = "700B"
+up.format.pdu = "700B"
+"#,
+        "max-dat=10,pdu=700",
+        &["--size", "40", "--for", "2s", "--down", "saturate:1000", "--up", "saturate:200"],
+    );
+    let indicators = tshark(&run.radio(), &["-T", "fields", "-e", "rlc.li.value"]);
+    let most = indicators.lines().map(|line| line.split(',').count()).max();
+    assert_eq!(most, Some(15), "14 packets end, and padding");
+    run.assert_behaves();
+    run.assert_no_expert_items();
     for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
         assert_eq!(packets.sent, packets.delivered);
         packets.assert_inner_are_of_sent();

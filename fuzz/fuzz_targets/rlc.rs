@@ -1,15 +1,19 @@
 //! The decoder of RLC PDUs, and what is behind it: nothing that comes from the air may bring it down, and whatever
 //! it takes must be written the same again.
 //!
-//! The first octet chooses the PDU size and whether HE = 10 is configured; then come PDUs, each behind an octet that
-//! tells how much of it there is.
+//! The first octet chooses the PDU size, whether HE = 10 is configured, and what is behind the decoder. That is a
+//! reassembler; then come PDUs, each behind an octet that tells how much of it there is. Or it is a whole entity with
+//! traffic of its own: see `Step`.
 
 #![no_main]
 
 use airlink::rlc::codec::{Format, decode, encode};
+use airlink::rlc::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
+use airlink::rlc::entity::{Entity, EntityConfig, Incoming, OneLess, SduId, TimersStart};
 use airlink::rlc::pdu::{Pdu, Rest, Sn, Status};
 use airlink::rlc::reassembly::{Delivery, Reassembler};
 use airlink::rlc::report::{Received, acknowledge, interpret};
+use airlink::time::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 
 const SIZES: [usize; 6] = [42, 8, 20, 126, 127, 200];
@@ -72,20 +76,129 @@ impl Receiver {
     }
 }
 
+/// An AMD PDU has to have its size.
+fn filled(octets: &[u8], format: Format) -> Vec<u8> {
+    let mut octets = octets.to_vec();
+    if octets.first().is_some_and(|first| first & 0x80 != 0) {
+        octets.resize(format.pdu_size, 0);
+    }
+    octets
+}
+
+/// What happens to an entity, as an octet says it: up to 127 a PDU of so many octets, which follow; up to 191 a TTI that
+/// has room for a few PDUs, after a while; then an SDU.
+enum Step {
+    Hears(usize),
+    Transmits { blocks: usize, after: Duration },
+    Submits(usize),
+}
+
+impl From<u8> for Step {
+    fn from(octet: u8) -> Self {
+        match usize::from(octet) {
+            octets @ 0..128 => Self::Hears(octets),
+            tti @ 128..192 => {
+                let after = Duration::from_millis([0, 10, 50, 200][tti % 4]);
+                Self::Transmits { blocks: tti / 4 % 16, after }
+            }
+            size => Self::Submits(1 + (size - 192) * 40),
+        }
+    }
+}
+
+fn entity(choice: u8, settings: u8, format: Format) -> Entity {
+    let ms = Duration::from_millis;
+    let flag = |bit: u8| settings >> bit & 1 == 1;
+    let window = if flag(0) { 2560 } else { 512 };
+    let (max_dat, timer_mrw, max_mrw) = (4, ms(100), 4);
+    let discard = match settings >> 6 {
+        0 => Discard::Timer { timer_discard: ms(200), timer_mrw, max_mrw },
+        1 => Discard::ResetAfterMaxDat { max_dat },
+        _ => Discard::MrwAfterMaxDat { max_dat, timer_mrw, max_mrw },
+    };
+    let tti = ms(10);
+    let config = EntityConfig {
+        sender: SenderConfig {
+            window,
+            discard,
+            poll: PollConfig { poll_sufi: flag(1), ..PollConfig::default() },
+            send_mrw: flag(2),
+            ..SenderConfig::default()
+        },
+        receiver: ReceiverConfig {
+            window,
+            timer_status_prohibit: flag(3).then_some(ms(50)),
+            timer_epc: flag(4).then_some(ms(50)),
+            in_sequence: choice & 0x40 == 0,
+            piggyback: flag(5),
+            ..ReceiverConfig::default()
+        },
+        sends: format,
+        receives: format,
+        timers: TimersStart::WhenSubmitted,
+        incoming: Incoming { tti, blocks: 4 },
+    };
+    Entity::new(config, Instant::ZERO)
+}
+
+/// However the peer behaves: no more PDUs than there are blocks, no deadlines without end, and no more outcomes than
+/// SDUs.
+fn torment(mut entity: Entity, format: Format, mut data: &[u8]) {
+    let mut now = Instant::ZERO;
+    let (mut submitted, mut told) = (0, 0);
+    while let Some((step, rest)) = data.split_first() {
+        data = rest;
+        match Step::from(*step) {
+            Step::Hears(octets) => {
+                let (octets, after) = data.split_at(data.len().min(octets));
+                data = after;
+                entity.handle_pdu(now, &filled(octets, format));
+            }
+            Step::Transmits { blocks, after } => {
+                let end = now + after;
+                let mut deadlines = 0;
+                while let Some(at) = entity.next_deadline().filter(|at| *at <= end) {
+                    now = now.max(at);
+                    entity.handle_deadline(now);
+                    deadlines += 1;
+                    assert!(deadlines < 1_000, "deadlines without end");
+                }
+                now = end;
+                assert!(entity.pull(now, blocks, OneLess::Fits).len() <= blocks);
+            }
+            Step::Submits(octets) => {
+                entity.submit(now, SduId(submitted), vec![1; octets]);
+                submitted += 1;
+            }
+        }
+        while entity.poll_sdu().is_some() {}
+        while entity.poll_outcome().is_some() {
+            told += 1;
+        }
+        assert!(told <= submitted, "an SDU has two outcomes");
+        if entity.is_unrecoverable() {
+            entity.reestablish(now);
+        }
+    }
+}
+
 fuzz_target!(|data: &[u8]| {
     let Some((choice, mut data)) = data.split_first() else { return };
     let format =
         Format { pdu_size: SIZES[usize::from(*choice) % SIZES.len()], he_special: choice & 0x80 != 0 };
+    if choice & 0x20 != 0 {
+        let Some((settings, data)) = data.split_first() else { return };
+        // What can be configured is not smaller.
+        let format = Format { pdu_size: format.pdu_size.max(16), ..format };
+        torment(entity(*choice, *settings, format), format, data);
+        return;
+    }
     let delivery = if choice & 0x40 != 0 { Delivery::AsSoonAsComplete } else { Delivery::InSequence };
     let mut receiver = Receiver { reassembler: Reassembler::new(delivery), vr_h: Sn::ZERO };
     while let Some((length, rest)) = data.split_first() {
         let (octets, after) = rest.split_at(rest.len().min(usize::from(*length)));
         data = after;
-        let mut octets = octets.to_vec();
-        if octets.first().is_some_and(|first| first & 0x80 != 0) {
-            octets.resize(format.pdu_size, 0);
-        }
-        let Ok(pdu) = decode(&octets, format) else { continue };
+        let Ok(pdu) = decode(&filled(octets, format), format) else { continue };
         assert_eq!(decode(&encode(&pdu, format), format).as_ref(), Ok(&pdu));
         receiver.take(pdu);
     }

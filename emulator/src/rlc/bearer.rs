@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use self::air::Air;
 use self::ledger::Ledger;
 use crate::packet::{Direction, Packet, PerDirection};
-use crate::rlc::config::{DirectionConfig, RlcConfig};
+use crate::rlc::config::{DirectionConfig, Discard, RlcConfig};
 use crate::rlc::entity::{
     Entity, EntityConfig, Incoming, Kind, Outcome, Outgoing, SduId, Stats, TimersStart,
 };
@@ -202,10 +202,20 @@ impl Bearer {
     fn check(&self, direction: Direction, new: &DirectionConfig) -> Result<(), NotLive> {
         let old = of(&self.config, direction);
         let at_both_ends = "both ends have to agree on it: start the link anew";
+        // A discard needs one more sequence number than the window has, and 4095 may be in use.
+        let resets =
+            |config: &DirectionConfig| matches!(config.sender.discard, Discard::ResetAfterMaxDat { .. });
+        let cannot_discard = new.sender.window == 4095 && resets(old) && !resets(new);
         let fixed = [
             ("format.pdu", old.format.pdu != new.format.pdu, at_both_ends),
             ("format.he_special", old.format.he_special != new.format.he_special, at_both_ends),
             ("sender.window", old.sender.window != new.sender.window, at_both_ends),
+            (
+                "sender.discard",
+                cannot_discard,
+                "a window of 4095 may be in use up to the last number, and a discard takes another one: start the \
+                 link anew",
+            ),
             ("receiver.window", old.receiver.window != new.receiver.window, at_both_ends),
             (
                 "receiver.in_sequence",
@@ -407,7 +417,7 @@ impl Stage for Bearer {
             self.lanes[direction].air.reconfigure(channel);
             self.lanes[direction].ledger.set_bounds(*queue);
             let entity = end(&self.config, direction);
-            self.entities[direction].reconfigure(now, &entity.sender, entity.receiver);
+            self.entities[direction].reconfigure(now, &entity.sender, entity.receiver, entity.incoming);
         }
         self.collect(now, out);
         self.schedule(now);

@@ -52,8 +52,10 @@ pub struct FormatConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct SenderConfig {
     /// Configured_Tx_Window_Size, in PDUs. Default: 512, which is 427 ms of a 384 kbit/s downlink: where PDUs are lost
-    /// more than once it stalls (1024 does less). Above 2047 a copy that comes late can be mistaken for a PDU of the
-    /// next lap of the sequence number, as the specification allows. Both ends should have the same.
+    /// more than once it stalls (1024 does less). Both ends should have the same. Above 2047 two windows do not fit the
+    /// 4096 sequence numbers. The specification allows it all the same; then a copy that comes late, or an MRW that
+    /// is repeated, can be taken for one of the next lap: packets are spoiled, or a report that comes of it has an
+    /// erroneous sequence number, and there is a RESET.
     pub window: u16,
     /// Default: RESET after MaxDAT = 10.
     pub discard: Discard,
@@ -62,11 +64,13 @@ pub struct SenderConfig {
     /// How long until an unanswered RESET is repeated. Default: 500 ms.
     pub timer_rst: Duration,
     pub poll: PollConfig,
-    /// "Send MRW": an MRW names every SDU that it discards, not the last one alone. Default: false.
+    /// "Send MRW": an MRW names every SDU that it discards, not the last one alone. Default: false. Choice: only SDUs
+    /// of which something was transmitted; the specification would also name those that were dropped before that,
+    /// but here they have no sequence number yet.
     pub send_mrw: bool,
-    /// Not in the specification: a NACK that comes so soon after the PDU was last transmitted is taken to be about
-    /// an earlier copy. It keeps a Timer_Status_Prohibit shorter than the round trip from making copies of what is
-    /// still on its way. Default: off.
+    /// Not in the specification: a NACK that comes so soon after the PDU was retransmitted is taken to be about an
+    /// earlier copy. It keeps a Timer_Status_Prohibit shorter than the round trip from making copies of what is
+    /// still on its way. More than the round trip below IP makes no sense: then it takes another report. Default: off.
     #[serde(with = "off")]
     pub ignore_nack_within: Option<Duration>,
 }
@@ -75,7 +79,7 @@ pub struct SenderConfig {
 ///
 /// MaxDAT counts schedulings: when VT(DAT) of a PDU *becomes* MaxDAT, the RESET or the discard takes the place of
 /// that transmission. So a PDU is transmitted at most MaxDAT − 1 times, that is, retransmitted at most MaxDAT − 2
-/// times (§9.6, §9.7.3.4, §11.4.2).
+/// times (§9.6, §9.7.3.4, §11.4.2). Choice: MaxDAT = 1, with which no PDU could ever be transmitted, is taken as 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "mode", deny_unknown_fields)]
 pub enum Discard {

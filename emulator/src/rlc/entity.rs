@@ -91,7 +91,8 @@ pub struct Outgoing {
     pub octets: Vec<u8>,
     pub kind: Kind,
     /// Grows with every RESET and every wrap of the sequence number: a PDU that is transmitted again keeps its
-    /// epoch, so (epoch, SN) is unique. Control PDUs have that of the next new PDU.
+    /// epoch, so (epoch, SN) is unique, for 4096 wraps (4 hours of a full 384 kbit/s) after each of 2^20 RESETs.
+    /// Control PDUs have that of the next new PDU.
     pub epoch: u32,
 }
 
@@ -150,12 +151,20 @@ impl Entity {
         }
     }
 
-    /// Takes over every setting but the two window sizes and the order of delivery.
-    pub fn reconfigure(&mut self, now: Instant, sender: &SenderConfig, receiver: ReceiverConfig) {
+    /// Takes over every setting but the two window sizes and the order of delivery. (From No_discard to a discard not
+    /// with a window of 4095: all of it may be in use, and a discard needs another number.)
+    pub fn reconfigure(
+        &mut self,
+        now: Instant,
+        sender: &SenderConfig,
+        receiver: ReceiverConfig,
+        incoming: Incoming,
+    ) {
         self.resetting.reconfigure(sender);
         self.transmitter.reconfigure(now, sender);
         let ReceiverConfig { window, in_sequence, .. } = *self.receiver.reporting.config();
-        self.receiver.reporting.reconfigure(now, ReceiverConfig { window, in_sequence, ..receiver });
+        let receiver = ReceiverConfig { window, in_sequence, ..receiver };
+        self.receiver.reporting.reconfigure(now, receiver, incoming);
         self.catch_up(now);
     }
 
@@ -184,8 +193,11 @@ impl Entity {
     }
 
     fn statuses_wanted(&self) -> usize {
-        let others = self.transmitter.discarding.queued() || self.transmitter.wants_poll_sufi();
-        self.receiver.queued().max(usize::from(others))
+        let others = self.transmitter.discarding.queued()
+            || self.transmitter.wants_poll_sufi()
+            || self.receiver.has_others();
+        // What is left of a report that has begun goes first, and by itself.
+        self.receiver.reporting.underway() + usize::from(others || self.receiver.reporting.is_due())
     }
 
     fn activity(&self) -> Activity {
@@ -260,10 +272,16 @@ impl Entity {
     }
 
     fn epoch(&self, sn: u64) -> u32 {
-        self.resets << 12 | (sn >> 12) as u32
+        self.resets << 12 | (sn >> 12) as u32 & 0xfff
     }
 
     fn next_status(&mut self, starts: Instant) -> Option<Status> {
+        // Each part of a report acknowledges up to VR(R) as it was. If an MRW_ACK overtook one, the peer would find
+        // the numbers erroneous, and reset.
+        if let Some(part) = self.receiver.reporting.next_part(starts) {
+            self.stats.statuses_sent += 1;
+            return Some(part);
+        }
         let mut others = Vec::new();
         self.receiver.take_others(&mut others);
         if let Some(mrw) = self.transmitter.discarding.take(starts) {

@@ -235,7 +235,7 @@ impl Reassembler {
         match &mut self.unfinished {
             _ if octets.is_empty() => {}
             Unfinished::TooLong => {}
-            // One more than the longest: an octet that LI 0x7ffb takes back.
+            // One more than the longest is for an octet that LI 0x7ffb takes back.
             Unfinished::Sdu(sdu) if sdu.len() + octets.len() > LONGEST_SDU + 1 => {
                 self.faults.too_long += 1;
                 self.unfinished = Unfinished::TooLong;
@@ -251,6 +251,7 @@ impl Reassembler {
 
     fn end(&mut self, ignored: usize) -> Option<Vec<u8>> {
         match std::mem::replace(&mut self.unfinished, Unfinished::Ended) {
+            Unfinished::Sdu(sdu) if sdu.len() > LONGEST_SDU + ignored => self.faults.too_long += 1,
             Unfinished::Sdu(mut sdu) if sdu.len() > ignored => {
                 sdu.truncate(sdu.len() - ignored);
                 return Some(sdu);

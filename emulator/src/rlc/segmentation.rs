@@ -11,8 +11,9 @@ use std::collections::VecDeque;
 use super::codec::Format;
 use super::pdu::{Amd, Previous, Rest, Sn};
 
-/// An MRW can name no length indicator beyond the 15th, so no more than 15 SDUs end in one PDU.
-const MOST_ENDS: usize = 15;
+/// An MRW can name no length indicator beyond the 15th, so no more than 15 SDUs end in one PDU. Choice: nor is there a
+/// 16th indicator for padding, which the specification does not forbid but Wireshark calls malformed.
+const MOST_INDICATORS: usize = 15;
 
 /// SDUs on their way into PDUs. `Id` is whatever the owner knows an SDU by.
 #[derive(Clone, Debug)]
@@ -77,12 +78,15 @@ enum Fit {
 }
 
 impl Fit {
-    const fn of(rest: usize, room: usize, indicator: usize) -> Self {
+    /// In a PDU that has so many `indicators` already. None: the SDU would have the last indicator, and what is behind
+    /// its end would need one more.
+    const fn of(rest: usize, room: usize, indicator: usize, indicators: usize) -> Option<Self> {
         match room.checked_sub(rest) {
-            None => Self::GoesOn,
-            Some(0) => Self::EndsExactly,
-            Some(left) if left < indicator => Self::EndsOneShort,
-            Some(_) => Self::Ends,
+            None => Some(Self::GoesOn),
+            Some(0) => Some(Self::EndsExactly),
+            Some(left) if left < indicator => Some(Self::EndsOneShort),
+            Some(left) if left >= 2 * indicator && indicators + 1 == MOST_INDICATORS => None,
+            Some(_) => Some(Self::Ends),
         }
     }
 }
@@ -141,8 +145,8 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
             let mut ends = usize::from(unsaid);
             let mut room = self.format.body() - ends * indicator;
             unsaid = false;
-            while let Some(octets) = rest.filter(|_| room >= indicator && ends < MOST_ENDS) {
-                let fit = Fit::of(octets, room, indicator);
+            while let Some(octets) = rest.filter(|_| room >= indicator) {
+                let Some(fit) = Fit::of(octets, room, indicator, ends) else { break };
                 if fit == Fit::GoesOn {
                     rest = Some(octets - room);
                     break;
@@ -190,14 +194,15 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         // `room`: octets for data and for further indicators. With 15-bit indicators, what follows an SDU's end can be
         // a single octet: it stays unused (§9.2.2.8).
         while room >= indicator {
-            let Some(sdu) = self.waiting.front().filter(|_| cut.ended.len() < MOST_ENDS) else {
+            let fits = self.waiting.front().and_then(|sdu| {
+                let rest = &sdu.octets[self.sent..];
+                Some((sdu.id, rest, Fit::of(rest.len(), room, indicator, cut.ended.len())?))
+            });
+            let Some((id, rest, fit)) = fits else {
                 cut.amd.rest = Rest::Padding;
                 cut.spare = room - indicator;
                 break;
             };
-            let id = sdu.id;
-            let rest = &sdu.octets[self.sent..];
-            let fit = Fit::of(rest.len(), room, indicator);
             let taken = rest.len().min(room);
             cut.amd.data.extend(&rest[..taken]);
             cut.carried.push(Carried { id, first: self.sent == 0, last: fit != Fit::GoesOn });

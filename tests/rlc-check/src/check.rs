@@ -135,8 +135,8 @@ fn before(limit: u64, sn: u16) -> i64 {
 #[derive(Debug, Default)]
 struct Sent {
     transmissions: u32,
-    /// Reported missing since its last transmission.
-    nacked: bool,
+    /// When it was last reported missing, if that was after its last transmission.
+    nacked: Option<Time>,
     acked: bool,
 }
 
@@ -159,6 +159,8 @@ struct Sender {
     open_poll: Option<OpenPoll>,
     /// A PDU may not be sent once more: since when, and which.
     exhausted: Option<(Time, u64)>,
+    /// Something that only a RESET can follow, unless it is an MRW, has happened.
+    must_reset: bool,
     /// SN_MRW_LENGTH of a procedure that goes on.
     mrw: Option<u64>,
     /// RSN and HFNI of a RESET that is not answered.
@@ -276,8 +278,15 @@ impl Checker {
         }
     }
 
-    pub fn finish(mut self) -> Report {
+    /// `until`: when the capture ended. If that is not known, nothing is missed after the last PDU.
+    pub fn finish(mut self, until: Option<Time>) -> Report {
+        if let Some(until) = until.filter(|until| *until > self.now) {
+            self.arrivals(until);
+            self.now = until;
+            self.deadlines();
+        }
         for end in 0..2 {
+            self.forgotten(end);
             self.full_tti(end);
             let (settings, counts) = (&self.settings[end], self.counts[end]);
             if let Some(bler) = settings.bler {
@@ -292,6 +301,28 @@ impl Checker {
         }
         [self.report.down, self.report.up] = self.counts;
         self.report
+    }
+
+    /// What was reported missing long ago and never sent again. Copies go before new data, so each has its turn after
+    /// a window at most; at one PDU per TTI, and a report or an MRW in between.
+    fn forgotten(&mut self, end: usize) {
+        let Self { settings, ends, report, now, .. } = self;
+        let (settings, sender) = (&settings[end], &ends[end].sender);
+        if settings.discard == Discard::Mrw || sender.pending.is_some() {
+            return;
+        }
+        let patience = 2 * settings.window * settings.tti + settings.timer_poll.unwrap_or(0);
+        let allowed = sender.pdus.range(..sender.vt_a + sender.vt_ws);
+        let forgotten = allowed
+            .filter_map(|(sn, state)| Some((sn, state.nacked?)))
+            .find(|(_, nacked)| *now > nacked + patience)
+            .map(|(sn, _)| sn % MODULUS);
+        report.expect(Invariant::Acknowledgement, 0, forgotten.is_none(), || {
+            format!(
+                "SN {} was reported missing long ago and is not sent again",
+                forgotten.unwrap_or_default()
+            )
+        });
     }
 
     fn block(&mut self, end: usize, pdu: &Pdu) {
@@ -376,7 +407,7 @@ impl Checker {
                 format!("re-sent SN {sn} beyond the window")
             });
             let state = sender.pdus.get(&number);
-            let reported = state.is_some_and(|state| state.nacked);
+            let reported = state.is_some_and(|state| state.nacked.is_some());
             let known_received = state.is_none_or(|state| state.acked);
             report.expect(
                 Invariant::Acknowledgement,
@@ -388,8 +419,9 @@ impl Checker {
         };
         let state = sender.pdus.entry(number).or_default();
         state.transmissions += 1;
-        state.nacked = false;
-        if let Some(max_dat) = settings.max_dat {
+        state.nacked = None;
+        // What is known to have arrived only carries polls: that does not count.
+        if let Some(max_dat) = settings.max_dat.filter(|_| !state.acked) {
             report.expect(Invariant::MaxDat, frame, state.transmissions < max_dat.max(2), || {
                 format!("SN {sn} is transmitted {} times", state.transmissions)
             });
@@ -445,22 +477,24 @@ impl Checker {
             });
             missing.push(number.max(0) as u64);
         }
-        if let Some(lsn) = status.lsn {
-            let number = before(receiver.vr_h + 1, lsn);
-            report.expect(Invariant::Acknowledgement, frame, number >= 0, || {
-                format!("LSN {lsn} is beyond VR(H) {}", receiver.vr_h % MODULUS)
+        // A report whose parts go out one by one may be behind VR(R), by a window at most; and nothing that was sent is
+        // a window ahead of VR(R).
+        let oldest = receiver.vr_r.saturating_sub(MODULUS.saturating_sub(other.window));
+        let lsn = status.lsn.map(|lsn| at_or_after(oldest, lsn));
+        if let Some(lsn) = lsn {
+            report.expect(Invariant::Acknowledgement, frame, lsn <= receiver.vr_h, || {
+                format!("LSN {} is beyond VR(H) {}", lsn % MODULUS, receiver.vr_h % MODULUS)
             });
-            let number = number.max(0) as u64;
-            let unsaid = (receiver.vr_r..number)
+            let unsaid = (receiver.vr_r..lsn.min(receiver.vr_h))
                 .find(|sn| !receiver.arrived.contains_key(sn) && !missing.contains(sn));
             report.expect(Invariant::Acknowledgement, frame, unsaid.is_none(), || {
-                format!("LSN {lsn} acknowledges SN {:?}, which never arrived", unsaid.map(|sn| sn % MODULUS))
+                let unsaid = unsaid.map(|sn| sn % MODULUS);
+                format!("LSN {} acknowledges SN {unsaid:?}, which never arrived", lsn % MODULUS)
             });
         }
         if status.acknowledges() {
             // LSN = VR(R) with more known above: the rest of the report comes in another PDU (§9.2.2.11.2).
-            let partial = status.lsn.is_none_or(|lsn| before(receiver.vr_h + 1, lsn) <= receiver.vr_r as i64)
-                && receiver.vr_h > receiver.vr_r;
+            let partial = lsn.is_none_or(|lsn| lsn <= receiver.vr_r) && receiver.vr_h > receiver.vr_r;
             if let (Some(tsp), Some(last)) = (other.tsp, &receiver.last_report) {
                 let same = last.partial && pdu.at - last.at <= settings[end].tti || pdu.at == last.at;
                 report.expect(Invariant::StatusProhibit, frame, same || pdu.at - last.at >= tsp, || {
@@ -485,7 +519,7 @@ impl Checker {
     }
 
     fn reset_sent(&mut self, end: usize, pdu: &Pdu, rsn: bool, hfni: u32) {
-        let Self { ends, report, counts, .. } = self;
+        let Self { settings, ends, report, counts, .. } = self;
         let sender = &mut ends[end].sender;
         if let Some(pending) = sender.pending {
             report.expect(Invariant::Reset, pdu.frame, pending == (rsn, hfni), || {
@@ -494,6 +528,15 @@ impl Checker {
             return;
         }
         counts[end].resets += 1;
+        // The other causes are MaxMRW, and an erroneous number in what the peer says.
+        if let (Discard::Reset, Some(max_dat)) = (settings[end].discard, settings[end].max_dat) {
+            // One that should have carried a poll once more.
+            let exhausted =
+                sender.pdus.values().any(|pdu| !pdu.acked && pdu.transmissions + 1 >= max_dat.max(2));
+            report.expect(Invariant::Reset, pdu.frame, sender.must_reset || exhausted, || {
+                format!("a RESET, and no PDU was transmitted {} times in vain", max_dat.max(2) - 1)
+            });
+        }
         let expected = sender.last_reset.is_some_and(|(last, _)| !last);
         report.expect(Invariant::Reset, pdu.frame, rsn == expected, || format!("a new RESET has RSN {rsn}"));
         // Every wrap and every RESET of either end adds 1 to the HFN.
@@ -570,14 +613,16 @@ impl Checker {
         let mut first_missing = u64::MAX;
         for &sn in &status.missing {
             let number = at_or_after(sender.vt_a, sn);
+            sender.must_reset |= number >= sender.vt_s;
             report.expect(Invariant::Acknowledgement, frame, number < sender.vt_s, || {
                 format!("SN {sn} is reported missing outside of VT(A) to VT(S)")
             });
             first_missing = first_missing.min(number);
             if let Some(state) = sender.pdus.get_mut(&number) {
-                state.nacked = true;
+                state.nacked = Some(at);
                 if settings.max_dat.is_some_and(|max_dat| state.transmissions + 1 >= max_dat.max(2)) {
                     sender.exhausted.get_or_insert((at, number));
+                    sender.must_reset = true;
                 }
             }
             if sender.open_poll.as_ref().is_some_and(|poll| number + 1 == poll.vt_s) {
@@ -586,10 +631,11 @@ impl Checker {
         }
         if let Some(lsn) = status.lsn {
             let number = at_or_after(sender.vt_a, lsn);
+            sender.must_reset |= number > sender.vt_s;
             report.expect(Invariant::Acknowledgement, frame, number <= sender.vt_s, || {
                 format!("LSN {lsn} is outside of VT(A) to VT(S)")
             });
-            for (_, state) in sender.pdus.range_mut(..number).filter(|(_, state)| !state.nacked) {
+            for (_, state) in sender.pdus.range_mut(..number).filter(|(_, state)| state.nacked.is_none()) {
                 state.acked = true;
             }
             sender.acknowledged(number.min(first_missing).min(sender.vt_s));

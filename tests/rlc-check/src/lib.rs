@@ -11,15 +11,16 @@ pub mod trace;
 use std::path::Path;
 
 use check::{Checker, Report};
-use settings::Direction;
+use settings::{Direction, Time};
 
-/// Everything in this capture, in its order.
+/// Everything in this capture, in its order. `until`: when it ended, if that is known.
 pub fn judge(
     pcap: &Path,
     down: Direction,
     up: Direction,
     lost_port: u16,
     bearer: Option<u8>,
+    until: Option<Time>,
 ) -> anyhow::Result<Report> {
     let pdus = trace::read(pcap, lost_port, bearer)?;
     anyhow::ensure!(!pdus.is_empty(), "no RLC PDUs in {}", pcap.display());
@@ -27,5 +28,5 @@ pub fn judge(
     for pdu in &pdus {
         checker.pdu(pdu);
     }
-    Ok(checker.finish())
+    Ok(checker.finish(until))
 }

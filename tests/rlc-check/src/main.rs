@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use rlc_check::settings::Direction;
+use rlc_check::settings::{self, Direction, Time};
 
 /// Checks the behaviour of both ends of an RLC AM bearer in a capture of its PDUs.
 #[derive(Parser)]
@@ -31,6 +31,9 @@ struct Cli {
     /// The radio bearer to look at, if there are several
     #[arg(long)]
     bearer: Option<u8>,
+    /// When the capture ended, such as 60000ms: what should have come by then is missed, also after the last PDU
+    #[arg(long, value_parser = time)]
+    until: Option<Time>,
     /// Say at most so many violations of each invariant
     #[arg(long, default_value_t = 5)]
     show: usize,
@@ -50,8 +53,13 @@ fn main() -> ExitCode {
     }
 }
 
+fn time(text: &str) -> Result<Time, String> {
+    settings::time(text).ok_or_else(|| format!("`{text}` is no time: write 60000ms or 500us"))
+}
+
 fn run(cli: &Cli) -> anyhow::Result<bool> {
-    let report = rlc_check::judge(&cli.pcap, cli.down.clone(), cli.up.clone(), cli.lost_port, cli.bearer)?;
+    let (down, up) = (cli.down.clone(), cli.up.clone());
+    let report = rlc_check::judge(&cli.pcap, down, up, cli.lost_port, cli.bearer, cli.until)?;
     print!("{}", report.to_text(cli.show));
     Ok(report.violations.is_empty())
 }

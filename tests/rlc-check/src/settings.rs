@@ -79,7 +79,7 @@ impl FromStr for Direction {
     }
 }
 
-fn time(text: &str) -> Option<Time> {
+pub fn time(text: &str) -> Option<Time> {
     let (number, unit) = match text.strip_suffix("ms") {
         Some(number) => (number, 1_000_000),
         None => (text.strip_suffix("us")?, 1_000),

@@ -144,11 +144,13 @@ fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
     };
     // Of the carrier and of the packet inside: the carrier's comes first.
     let outer = |name: &str| field(name).split(',').next().unwrap_or("");
+    let octets = number::<usize>(outer("udp.length")).context("no UDP length")?.saturating_sub(AROUND);
     let kind = match (field("rlc.dc"), field("rlc.ctrl_pdu_type")) {
         ("1", _) => {
             let sn = number(field("rlc.seq")).context("no sequence number")?;
-            let piggybacked =
-                field("rlc.li.value").split(',').any(|value| value == "126" || value == "32766");
+            // In PDUs of more than 126 octets indicators have 15 bits, and 126 is an offset like others.
+            let announced = if octets <= 126 { "126" } else { "32766" };
+            let piggybacked = field("rlc.li.value").split(',').any(|value| value == announced);
             let piggybacked = piggybacked.then(|| status(&field)).transpose()?;
             Kind::Data { sn, poll: field("rlc.p") == "1", piggybacked }
         }
@@ -165,13 +167,12 @@ fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
     let objections: Vec<_> =
         objections.filter(|(_, value)| !value.is_empty()).map(|(name, _)| *name).collect();
     let inside = format!("{}{}", field("_ws.malformed"), field("_ws.expert.message"));
-    let octets = number::<usize>(outer("udp.length")).context("no UDP length")?;
     Ok(Pdu {
         frame: number(field("frame.number")).context("no frame number")?,
         at: nanoseconds(field("frame.time_epoch")).context("no time")?,
         way: if field("rlc.channel.dir") == "1" { Way::Down } else { Way::Up },
         lost: number(outer("udp.srcport")) == Some(lost_port),
-        octets: octets.saturating_sub(AROUND),
+        octets,
         epoch,
         kind,
         inside: if objections.is_empty() { inside } else { String::new() },
@@ -294,6 +295,17 @@ mod tests {
         assert_eq!(status.missing, [1, 5, 6, 7, 8, 28]);
         assert!(relative_list(1, &[8]).is_err());
         assert!(relative_list(1, &[9, 1]).is_err());
+    }
+
+    #[test]
+    fn li_126_announces_a_report_among_7_bit_indicators_only() {
+        let li_126 = |octets: usize| {
+            let around = format!("1|1.000000020|50000|{}|1|0x00000001|5|1|2|0|", octets + AROUND);
+            parsed(&format!("{around}||||||||||||||||||126")).kind
+        };
+        let empty = Kind::Data { sn: 2, poll: false, piggybacked: Some(Status::default()) };
+        assert_eq!(li_126(126), empty);
+        assert_eq!(li_126(127), Kind::Data { sn: 2, poll: false, piggybacked: None });
     }
 
     #[test]

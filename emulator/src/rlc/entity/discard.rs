@@ -130,9 +130,10 @@ impl Discarding {
         })
     }
 
-    /// An MRW_ACK whose SN_ACK is not behind VT(A). The last SDU that the procedure was about, if it ends.
+    /// An MRW_ACK whose SN_ACK is not behind VT(A). The last SDU that the procedure was about, if it ends. Before the
+    /// MRW has gone out Timer_MRW does not run, and an MRW_ACK answers another one (§11.6.6).
     pub(super) fn acknowledged(&mut self, sn_ack: u64, n: u8) -> Option<u64> {
-        let procedure = self.active.as_ref()?;
+        let procedure = self.active.as_ref().filter(|procedure| !procedure.queued || procedure.vt_mrw > 0)?;
         let target = procedure.target;
         let ends = (sn_ack > target.sn && n == 0) || (sn_ack == target.sn && n == target.nlength);
         ends.then(|| self.finish()).flatten()

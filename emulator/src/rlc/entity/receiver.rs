@@ -142,7 +142,9 @@ impl Receiver {
         // (§9.2.2.11.6). The others follow one after the other.
         let distance = first.since(vr_r);
         // One that was repeated because its MRW_ACK was lost can have been overtaken by what it made way for, also
-        // if LENGTH = 0. Then it lies less than a window behind VR(R): further ahead than any sender has gone.
+        // if LENGTH = 0. Then it lies at most a window behind VR(R). That is further ahead than any sender has gone,
+        // as long as two windows fit the 4096 numbers; with more than 2047 PDUs one that is far behind looks as if
+        // it were ahead, and is obeyed.
         let overtaken = distance > window.saturating_add(1) && Sn::MODULUS - distance <= window;
         let behind = if mrw.long_distance { overtaken } else { distance >= window };
         let ahead = i64::from(distance) - if behind { i64::from(Sn::MODULUS) } else { 0 };
@@ -161,12 +163,7 @@ impl Receiver {
         obsolete
     }
 
-    /// STATUS PDUs that want to go out on behalf of this side.
-    pub(super) fn queued(&self) -> usize {
-        let report = self.reporting.queued();
-        report.max(usize::from(self.has_others()))
-    }
-
+    /// Whether there is something to say that no timer holds back.
     pub(super) fn has_others(&self) -> bool {
         self.mrw_ack.is_some() || self.window_queued
     }

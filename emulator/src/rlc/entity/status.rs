@@ -59,7 +59,8 @@ impl Reporting {
         &self.config
     }
 
-    pub(super) fn reconfigure(&mut self, now: Instant, config: ReceiverConfig) {
+    pub(super) fn reconfigure(&mut self, now: Instant, config: ReceiverConfig, incoming: Incoming) {
+        self.incoming = incoming;
         if config.timer_status_periodic != self.config.timer_status_periodic {
             self.timer_status_periodic = config.timer_status_periodic.map(|period| now + period);
         }
@@ -94,12 +95,11 @@ impl Reporting {
         matches!(self.state, State::Due)
     }
 
-    /// STATUS PDUs that want to go out, as far as that is known before they are put together.
-    pub(super) fn queued(&self) -> usize {
+    /// What is left of a report that has begun, in STATUS PDUs.
+    pub(super) fn underway(&self) -> usize {
         match &self.state {
-            State::Due => 1,
             State::Underway(parts) => parts.len(),
-            State::Allowed | State::Prohibited { .. } => 0,
+            State::Allowed | State::Due | State::Prohibited { .. } => 0,
         }
     }
 

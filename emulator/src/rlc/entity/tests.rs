@@ -2,6 +2,7 @@
 //! TS 34.123-1 §7.2.3.
 
 mod discard;
+mod hostile;
 mod poll;
 mod reset;
 mod soak;

@@ -85,6 +85,17 @@ enum Fate {
     Dropped,
 }
 
+/// What a NACK leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nack {
+    /// A retransmission, if none is scheduled and the PDU is still worth one.
+    Heeded,
+    /// Nothing: it came so soon that it is about an earlier copy.
+    TooSoon,
+    /// The PDU has been transmitted as often as MaxDAT allows.
+    Exhausts,
+}
+
 /// An AMD PDU to transmit.
 pub(super) struct Transmission {
     pub(super) octets: Vec<u8>,
@@ -213,8 +224,11 @@ impl Transmitter {
     }
 
     /// A PDU whose only purpose is to carry a poll: VT(S) − 1, or any that is not acknowledged; with windows of 2048
-    /// and more VT(S) − 1 alone (§11.3.2).
+    /// and more VT(S) − 1 alone (§11.3.2). None if there is nothing to ask about.
     fn carrier(&self) -> Option<u64> {
+        if self.unacknowledged == 0 {
+            return None;
+        }
         let last = self.vt_s.checked_sub(1)?;
         let index = |sn: u64| sn.checked_sub(self.vt_a).and_then(|index| self.pdus.get(index as usize));
         match index(last)?.state {
@@ -269,7 +283,8 @@ impl Transmitter {
                 self.polling.forget();
                 break;
             };
-            if !self.exhausts(sn) {
+            // One that has arrived cannot fail to arrive: MaxDAT is not for it.
+            if !self.exhausts(sn) || self.sent(sn).state == State::Acknowledged {
                 stats.poll_retransmissions += 1;
                 return Ok(Some(self.retransmit(now, starts, sn, stats)));
             }
@@ -401,10 +416,16 @@ impl Transmitter {
         let mut exhausted = None;
         for sn in &missing {
             stats.nacks += 1;
-            self.polling.negatively_acknowledged(*sn);
-            if self.schedule(now, *sn, stats) {
-                exhausted = Some(*sn);
+            match self.negatively_acknowledged(now, *sn) {
+                // The poll was not answered: the report does not know the copy.
+                Nack::TooSoon => {
+                    stats.nacks_ignored += 1;
+                    continue;
+                }
+                Nack::Heeded => {}
+                Nack::Exhausts => exhausted = Some(*sn),
             }
+            self.polling.negatively_acknowledged(*sn);
         }
         if let Some(lsn) = told.lsn {
             let lsn = vt_a + u64::from(lsn.since(base));
@@ -435,25 +456,22 @@ impl Transmitter {
         max_dat.is_some_and(|max_dat| pdu.vt_dat >= max_dat)
     }
 
-    /// A NACK. Whether the PDU has been transmitted as often as MaxDAT allows.
-    fn schedule(&mut self, now: Instant, sn: u64, stats: &mut Stats) -> bool {
-        let recent = |sent: Instant, within: Duration| now - sent < within;
+    fn negatively_acknowledged(&mut self, now: Instant, sn: u64) -> Nack {
         let ignored = self.config.ignore_nack_within;
         let pdu = self.sent(sn);
-        let state = pdu.state;
-        let too_soon = ignored.is_some_and(|within| recent(pdu.last_sent, within));
-        if state != State::Unacknowledged || self.scheduled.contains(&sn) {
-            return false;
+        // Before the first retransmission there is no earlier copy that it could be about.
+        let too_soon = pdu.vt_dat > 1 && ignored.is_some_and(|within: Duration| now - pdu.last_sent < within);
+        if pdu.state != State::Unacknowledged || self.scheduled.contains(&sn) {
+            return Nack::Heeded;
         }
         if too_soon {
-            stats.nacks_ignored += 1;
-            return false;
+            return Nack::TooSoon;
         }
         if self.exhausts(sn) {
-            return true;
+            return Nack::Exhausts;
         }
         self.scheduled.insert(sn);
-        false
+        Nack::Heeded
     }
 
     /// LSN, with the missing PDUs of the same STATUS PDU.

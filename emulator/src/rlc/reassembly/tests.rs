@@ -214,6 +214,30 @@ fn an_sdu_without_end_is_given_up_and_the_next_one_is_whole() {
 }
 
 #[test]
+fn the_longest_sdu_is_delivered_and_one_octet_more_is_not() {
+    for (last, lengths, too_long) in [(35, vec![2, 65_535], 0), (36, vec![2], 1)] {
+        for mut receiver in [in_sequence(), as_soon_as_complete()] {
+            receiver.gets(ending(1, b"a", &[1]));
+            for at in 2..657 {
+                receiver.gets(data(at, &[7; 100]));
+            }
+            receiver.gets(ending(657, &[7; 100][..last], &[last as u16]));
+            receiver.gets(data(0, b"a"));
+            let mut delivered: Vec<_> = receiver.1.iter().map(Vec::len).collect();
+            delivered.sort_unstable();
+            assert_eq!((delivered, receiver.0.faults().too_long), (lengths.clone(), too_long));
+        }
+    }
+    // Octets that LI 0x7ffb takes back do not count.
+    let mut receiver = in_sequence();
+    for at in 0..656 {
+        receiver.gets(data(at, &[7; 100][..if at == 655 { 36 } else { 100 }]));
+    }
+    receiver.gets(Amd { previous: Previous::EndedOneShort, rest: Rest::Padding, ..data(656, &[]) });
+    assert_eq!(receiver.1.iter().map(Vec::len).collect::<Vec<_>>(), [65_535]);
+}
+
+#[test]
 fn a_reset_forgets_everything_but_the_counters() {
     let mut receiver = in_sequence();
     receiver.gets(ending(0, b"ab", &[1]));

@@ -133,12 +133,24 @@ fn no_sdu_begins_in_the_single_octet_after_a_15_bit_indicator() {
     assert_eq!(shape(&cuts[1]), (Previous::Unsaid, vec![20], 20, 104));
 }
 
+/// Wireshark calls a 16th indicator malformed, also that of padding.
 #[test]
-fn no_more_than_15_sdus_end_in_a_pdu() {
+fn no_pdu_has_more_than_15_length_indicators() {
     let cuts = all(&mut with(PDU_130, &[1; 20]));
-    assert_eq!(cuts[0].ended.len(), 15);
+    assert_eq!(cuts[0].ended.len(), 14);
     assert_eq!(cuts[0].amd.rest, Rest::Padding);
-    assert_eq!(cuts[1].ended.len(), 5);
+    assert_eq!(cuts[1].ended.len(), 6);
+    // 14 packets take 42 octets each, 110 are left.
+    let mut lengths = vec![40; 14];
+    lengths.extend([108, 40]);
+    let cuts = all(&mut with(Format { pdu_size: 700, he_special: false }, &lengths));
+    assert_eq!((cuts[0].ended.len(), &cuts[0].amd.rest), (15, &Rest::Nothing), "it leaves nothing to pad");
+    assert_eq!(cuts[1].ended, [15]);
+    // The 15th goes on, and the indicator of its end is in the next PDU.
+    lengths[14] = 200;
+    let cuts = all(&mut with(Format { pdu_size: 700, he_special: false }, &lengths));
+    assert_eq!((cuts[0].ended.len(), cuts[0].amd.data.len()), (14, 670));
+    assert_eq!(cuts[1].ended, [14, 15]);
 }
 
 #[test]
@@ -214,7 +226,9 @@ fn a_reset_gives_up_what_has_begun_and_keeps_the_rest() {
 fn any_lengths(body: usize) -> impl Strategy<Value = Vec<usize>> {
     let around =
         (1..4 * body, 0..4_usize).prop_map(move |(n, off)| (n / body * body + off).saturating_sub(2).max(1));
-    prop::collection::vec(prop_oneof![2 => around, 2 => 1..body + 2, 1 => 1..1600_usize], 1..30)
+    let small = 1..10_usize;
+    let lengths = prop_oneof![2 => around, 2 => 1..body + 2, 1 => 1..1600_usize, 3 => small.clone()];
+    prop_oneof![3 => prop::collection::vec(lengths, 1..30), 1 => prop::collection::vec(small, 30..60)]
 }
 
 fn any_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
@@ -272,7 +286,8 @@ proptest! {
         prop_assert_eq!(&ended, &ids);
         prop_assert_eq!(&told, &ids);
         for cut in &cuts {
-            prop_assert!(cut.ended.len() <= 15);
+            let indicators = cut.ended.len() + usize::from(cut.amd.rest == Rest::Padding);
+            prop_assert!(indicators <= 15);
             if cut.spare > 0 {
                 let mut with_status = cut.clone();
                 with_status.amd.rest = Rest::Piggybacked(Status(vec![Sufi::NoMore]));

@@ -66,11 +66,16 @@ fn mrw_ack(at: Time, sn: u16) -> Pdu {
 
 /// What is violated, each once.
 fn judged_with(down: Direction, trace: &[Pdu]) -> Vec<Invariant> {
+    judged_until(down, trace, None)
+}
+
+/// What is violated when the capture ended at so many ms.
+fn judged_until(down: Direction, trace: &[Pdu], until: Option<Time>) -> Vec<Invariant> {
     let mut checker = Checker::new(down, up());
     for (index, pdu) in trace.iter().enumerate() {
         checker.pdu(&Pdu { frame: index as u64 + 1, ..pdu.clone() });
     }
-    let violations = checker.finish().violations;
+    let violations = checker.finish(until.map(|until| until * MS)).violations;
     // Shown when the test fails.
     println!("{violations:?}");
     let mut found: Vec<_> = violations.into_iter().map(|found| found.invariant).collect();
@@ -177,6 +182,46 @@ fn a_report_that_says_what_is_not_so_is_found() {
     assert_eq!(with(status(60, &[1], 4)), wrong, "3 was never sent");
 }
 
+/// Far enough for the numbers to begin anew: eight PDUs, a report, and so on.
+fn laps(pdus: u64) -> (Vec<Pdu>, Time) {
+    let (mut trace, mut now) = (Vec::new(), 0);
+    for number in 0..pdus {
+        trace.push(in_lap(number, data(now, (number % MODULUS) as u16)));
+        now += 10;
+        if number % 8 == 7 {
+            now = now.next_multiple_of(20) + 20;
+            trace.push(status(now, &[], ((number + 1) % MODULUS) as u16));
+            now += 100;
+        }
+    }
+    (trace, now)
+}
+
+fn in_lap(number: u64, pdu: Pdu) -> Pdu {
+    Pdu { epoch: 1 + (number / MODULUS) as u32, ..pdu }
+}
+
+#[test]
+fn an_lsn_beyond_vr_h_is_found_in_every_lap() {
+    for lap in 0..3 {
+        let first = lap * MODULUS + 8;
+        let (mut trace, now) = laps(first);
+        assert_eq!(judged(&trace), []);
+        // The first and the last of three are lost, and the last one is acknowledged all the same.
+        for number in first..first + 3 {
+            let at = now + 10 * (number - first);
+            let pdu = in_lap(number, data(at, (number % MODULUS) as u16));
+            trace.push(if number == first + 1 { pdu } else { lost(pdu) });
+        }
+        let report = (now + 50).next_multiple_of(20);
+        trace.push(status(report, &[8], 11));
+        assert_eq!(judged(&trace), [Invariant::Acknowledgement], "lap {lap}");
+        // Nor is it taken for the first part of a report that goes on.
+        trace.push(status(report + 20, &[8], 11));
+        assert!(judged(&trace).contains(&Invariant::StatusProhibit), "lap {lap}");
+    }
+}
+
 #[test]
 fn a_report_too_early_after_another_is_found() {
     assert_eq!(judged(&with(6, status(120, &[], 4))), [Invariant::StatusProhibit]);
@@ -200,6 +245,45 @@ fn a_poll_that_is_lost_is_to_be_repeated() {
     assert_eq!(judged(&trace), [Invariant::Polling]);
 }
 
+/// When that is not known, a silence at the end tells nothing.
+#[test]
+fn what_never_came_before_the_end_of_the_capture_is_found() {
+    let until = |trace: &[Pdu], until| judged_until(down(), trace, Some(until));
+    assert_eq!(until(&good(), 10_000), []);
+    let polls = [data(0, 0), poll(10, 1)];
+    assert_eq!(judged(&polls), []);
+    assert_eq!(until(&polls, 60), [], "there is time to answer");
+    assert_eq!(until(&polls, 10_000), [Invariant::Polling]);
+    let never_resent = [data(0, 0), lost(data(0, 1)), data(10, 2), status(40, &[1], 3)];
+    assert_eq!(judged(&never_resent), []);
+    assert_eq!(until(&never_resent, 400), [], "there is time for a copy");
+    assert_eq!(until(&never_resent, 10_000), [Invariant::Acknowledgement]);
+}
+
+#[test]
+fn a_reset_without_a_reason_is_found() {
+    let trace = [data(0, 0), reset(10, false, 0), reset_ack(40, false)];
+    assert_eq!(judged(&trace), [Invariant::Reset]);
+    let unknown = Direction { max_dat: None, ..down() };
+    assert_eq!(judged_with(unknown, &trace), [], "MaxDAT is not known");
+    let discarding = Direction { discard: Discard::Mrw, ..down() };
+    assert_eq!(judged_with(discarding, &trace), [], "MaxMRW is not known");
+    // A PDU that carries its poll in vain as often as it may.
+    let trace = [data(0, 0), lost(poll(10, 1)), lost(poll(210, 1)), reset(410, false, 0)];
+    assert_eq!(judged(&trace), []);
+}
+
+#[test]
+fn what_has_arrived_may_carry_polls_beyond_max_dat() {
+    let mut trace = vec![lost(data(0, 0)), poll(10, 1), status(40, &[0], 2), lost(data(60, 0))];
+    for n in 1..4 {
+        trace.push(poll(10 + 200 * n, 1));
+        trace.push(status(60 + 200 * n, &[], 0));
+    }
+    // PDU 0 was never reported again, so it is sent twice; PDU 1 four times.
+    assert_eq!(judged(&trace), []);
+}
+
 #[test]
 fn pdus_off_the_grid_and_counts_that_are_no_format_are_found() {
     assert_eq!(judged(&with(5, data(85, 3))), [Invariant::Tti]);
@@ -221,7 +305,9 @@ fn losses_far_from_what_was_set_are_found() {
 fn resets_alternate_and_are_repeated_as_they_were() {
     let with = |second: Pdu, third: Pdu| {
         let again = |pdu| Pdu { epoch: 4097, ..pdu };
-        judged(&[
+        // Of no MaxDAT, so that a RESET needs no reason that could be seen.
+        let down = Direction { max_dat: None, ..down() };
+        let trace = [
             data(0, 0),
             lost(reset(10, false, 0)),
             second,
@@ -229,7 +315,8 @@ fn resets_alternate_and_are_repeated_as_they_were() {
             again(data(260, 0)),
             third,
             reset_ack(300, true),
-        ])
+        ];
+        judged_with(down, &trace)
     };
     assert_eq!(with(reset(210, false, 0), reset(270, true, 1)), []);
     assert!(with(reset(210, false, 1), reset(270, true, 2)).contains(&Invariant::Reset), "another HFNI");

@@ -207,6 +207,23 @@ fn an_mrw_ack_that_nobody_waits_for_or_that_does_not_match_is_ignored() {
 }
 
 #[test]
+fn an_mrw_ack_is_ignored_before_the_mrw_has_gone_out_and_heard_before_it_is_repeated() {
+    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || never(0)(seen));
+    pair.send_pdus(A, 4);
+    pair.run_until(at(55));
+    pair.inject_status(A, vec![list(&[0]), ack(1)]);
+    pair.inject_status(A, vec![mrw_ack(1, 0), Sufi::NoMore]);
+    assert_eq!(pair.outcomes[A], [], "Timer_MRW does not run");
+    pair.run_until(at(60));
+    assert_eq!(mrws(&pair, A).len(), 1);
+    // Timer_MRW expires, and there is no block for the MRW.
+    pair.blocks = 0;
+    pair.run_until(at(165));
+    pair.inject_status(A, vec![mrw_ack(1, 0), Sufi::NoMore]);
+    assert_eq!(pair.outcomes[A], [(0, Outcome::Discarded)]);
+}
+
+#[test]
 fn an_lsn_beyond_sn_mrw_ends_the_procedure_too() {
     let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || never(0)(seen));
     pair.send_pdus(A, 4);

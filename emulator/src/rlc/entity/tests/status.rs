@@ -96,8 +96,8 @@ fn tsp_holds_back_neither_mrw_ack_nor_window() {
     assert_eq!(pair.statuses(B)[2..], [(500, vec![Sufi::Window { wsn: 64 }, ack(3)])]);
 }
 
-#[test]
-fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
+/// What B misses needs several PDUs to say, and B has one block per TTI. A poll has come.
+fn with_much_to_report() -> (Pair, Vec<u16>) {
     let mut config = reporting(|receiver| {
         receiver.timer_status_prohibit = Some(ms(100));
         receiver.window = 2047;
@@ -116,6 +116,12 @@ fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
         }
     }
     pair.inject_data(B, 700, true);
+    (pair, missing)
+}
+
+#[test]
+fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
+    let (mut pair, missing) = with_much_to_report();
     pair.run_until(at(1));
     pair.inject_data(B, 701, true);
     pair.run_until(at(1_000));
@@ -133,6 +139,29 @@ fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
     }
     asked.sort_unstable();
     assert_eq!(asked, missing);
+}
+
+/// The parts of a report say LSN = VR(R) as it was. Behind an MRW_ACK that is an erroneous sequence number to the
+/// peer, and makes a RESET.
+#[test]
+fn an_mrw_ack_does_not_overtake_the_rest_of_a_report() {
+    let (mut pair, _) = with_much_to_report();
+    pair.run_until(at(5));
+    pair.inject_status(
+        B,
+        vec![Sufi::Mrw { sns: vec![Sn::new(600)], long_distance: false, nlength: 0 }, Sufi::NoMore],
+    );
+    pair.run_until(at(1_000));
+    let all = pair.statuses(B);
+    let vr_r = |sufi: &Sufi| match sufi {
+        Sufi::Ack { lsn } => Some(lsn.get()),
+        Sufi::MrwAck { sn_ack, .. } => Some(sn_ack.get()),
+        _ => None,
+    };
+    let told: Vec<_> = all.iter().flat_map(|(_, sufis)| sufis.iter().filter_map(vr_r)).collect();
+    assert!(told.is_sorted() && told.len() >= 4 && told.last() >= Some(&600), "{told:?}");
+    let times: Vec<_> = all.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, (0..all.len() as u64).map(|tti| tti * 10).collect::<Vec<_>>(), "a block per TTI each");
 }
 
 #[test]
@@ -153,6 +182,19 @@ fn epc_reports_again_what_was_asked_for_and_has_not_come() {
     pair.inject_data(B, 5, false);
     pair.run_until(at(1_000));
     assert_eq!(pair.reports(B), [0, 120], "all is there: no reason for another");
+}
+
+#[test]
+fn epc_counts_by_the_rate_that_the_channel_has_now() {
+    let config = reporting(|receiver| receiver.timer_epc = Some(ms(100)));
+    let mut pair = Pair::new(config.clone()).with_a_deaf_sender();
+    let slower = Incoming { tti: TTI, blocks: 1 };
+    pair.ends[B].reconfigure(pair.now, &config.sender, config.receiver, slower);
+    for sn in [0, 2, 4, 6] {
+        pair.inject_data(B, sn, sn == 6);
+    }
+    pair.run_until(at(150));
+    assert_eq!(pair.reports(B), [0, 130], "Timer_EPC and three TTIs of one block");
 }
 
 #[test]

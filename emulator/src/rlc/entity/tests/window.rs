@@ -173,3 +173,87 @@ fn out_of_sequence_delivery_hands_on_what_is_complete() {
         assert_eq!(pair.arrived(B), arrived);
     }
 }
+
+/// VT(S) − 1 alone may carry a poll then (§11.3.2), and it has arrived.
+#[test]
+fn with_a_window_of_2048_or_more_an_acknowledged_pdu_carries_polls_however_often() {
+    let (max_dat, timer_mrw, max_mrw) = (4, ms(100), 4);
+    for discard in
+        [Discard::MrwAfterMaxDat { max_dat, timer_mrw, max_mrw }, Discard::ResetAfterMaxDat { max_dat }]
+    {
+        let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE };
+        let mut config = windowed(2560, poll);
+        config.sender.discard = discard;
+        config.receiver.missing_pdu_indicator = true;
+        config.receiver.timer_status_prohibit = Some(ms(100));
+        // PDU 0 never arrives, and of the reports only the first for a while.
+        let mut pair = Pair::new(config).losing(|seen| {
+            let report = seen.from == B && seen.at > at(50) && seen.at < at(2_000);
+            report || matches!(&seen.kind, Kind::Data { sn, .. } if sn.get() == 0)
+        });
+        pair.send_pdus(A, 3);
+        pair.run_until(at(1_999));
+        assert_eq!(pair.transmissions(A, 2), 10, "{discard:?}: one poll each 200 ms");
+        assert_eq!((pair.transmissions(A, 0), pair.outcomes[A].len()), (2, 0), "{discard:?}");
+        assert_eq!((pair.resets(A).len(), pair.ends[A].stats().discards), (0, 0));
+        pair.run_until(at(5_000));
+        assert_eq!(pair.transmissions(A, 0), 3, "{discard:?}: MaxDAT is for PDU 0");
+        let stats = pair.ends[A].stats();
+        match discard {
+            Discard::ResetAfterMaxDat { .. } => assert_eq!((stats.resets_max_dat, stats.discards), (1, 0)),
+            _ => assert_eq!((stats.resets(), pair.outcomes(A, Outcome::Discarded)), (0, vec![0])),
+        }
+    }
+}
+
+#[test]
+fn nothing_carries_a_poll_when_nothing_is_to_be_acknowledged() {
+    let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(195)), ..PollConfig::NONE };
+    let mut config = windowed(2560, poll);
+    config.sender.discard = Discard::MrwAfterMaxDat { max_dat: 3, timer_mrw: ms(100), max_mrw: 4 };
+    let mut pair = Pair::new(config).losing(|_| true);
+    pair.send_pdus(A, 4);
+    for time in [50, 197] {
+        pair.run_until(at(time));
+        pair.inject_status(A, vec![list(&[0]), ack(4)]);
+    }
+    // Timer_Poll has expired at 195 ms; at 197 ms PDU 0 was given up, and the others are acknowledged.
+    pair.run_until(at(290));
+    assert_eq!((pair.transmissions(A, 0), pair.transmissions(A, 3)), (2, 1));
+    assert_eq!(pair.statuses(A).len(), 1, "the MRW");
+}
+
+#[test]
+fn the_first_nack_is_never_about_an_earlier_copy() {
+    let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(100)), poll_sufi: true, ..PollConfig::NONE };
+    let mut config = polling(poll);
+    config.receiver.missing_pdu_indicator = true;
+    for ignore in [70, 90, 200, 10_000] {
+        config.sender.ignore_nack_within = Some(ms(ignore));
+        let mut pair = Pair::new(config.clone()).losing(first_of(A, &[1, 3]));
+        pair.send_pdus(A, 4);
+        pair.run_until(at(1_000));
+        assert_eq!(pair.arrived(B), [0, 1, 2, 3], "{ignore} ms");
+        assert_eq!(pair.ends[A].stats().nacks_ignored, 0);
+    }
+}
+
+#[test]
+fn a_nack_that_is_ignored_does_not_stop_timer_poll() {
+    let poll = PollConfig {
+        last_pdu: true,
+        last_retransmission: true,
+        timer_poll: Some(ms(100)),
+        poll_sufi: true,
+        ..PollConfig::NONE
+    };
+    let mut config = polling(poll);
+    config.sender.ignore_nack_within = Some(ms(200));
+    // The last PDU and its first copy are lost, and the report about the copy comes before the 200 ms are over.
+    let mut pair = Pair::new(config)
+        .losing(|seen| matches!(&seen.kind, Kind::Data { sn, transmission: 1 | 2, .. } if sn.get() == 3));
+    pair.send_pdus(A, 4);
+    pair.run_until(at(10_000));
+    assert!(pair.ends[A].stats().nacks_ignored > 0);
+    assert_eq!(pair.arrived(B), [0, 1, 2, 3], "nobody asks any more");
+}
