@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rlc_check::check::{Invariant, Report};
+use rlc_check::report::{Invariant, Report};
 use serde_json::Value;
 
 /// The source port of PDUs that the channel damages.

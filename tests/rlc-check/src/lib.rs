@@ -4,13 +4,15 @@
 //!
 //! The carrier's UDP source port tells which PDUs the channel damaged; so both ends' states can be rebuilt.
 
-pub mod check;
+mod check;
+pub mod report;
 pub mod settings;
 pub mod trace;
 
 use std::path::Path;
 
-use check::{Checker, Report};
+use check::Checker;
+use report::Report;
 use settings::{Direction, Time};
 
 /// Everything in this capture, in its order. `until`: when it ended, if that is known.

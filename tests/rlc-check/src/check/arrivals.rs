@@ -1,0 +1,197 @@
+//! PDUs arrive, and time goes by.
+
+use super::*;
+
+impl Checker {
+    /// Everything that arrives up to `now`, in its order.
+    pub(super) fn arrivals(&mut self, now: Time) {
+        loop {
+            let next = |end: usize| self.flying[end].front().map(|arrival| (arrival.at, end));
+            let Some((at, from)) = [next(0), next(1)].into_iter().flatten().min() else { return };
+            if at > now {
+                return;
+            }
+            let arrival = self.flying[from].pop_front().expect("it was at the front");
+            self.now = at;
+            self.deadlines();
+            self.arrive(1 - from, arrival);
+        }
+    }
+
+    pub(super) fn arrive(&mut self, end: usize, arrival: Arrival) {
+        match arrival.kind {
+            Kind::Reset { rsn, .. } => {
+                let End { sender, receiver } = &mut self.ends[end];
+                receiver.to_answer.push_back(rsn);
+                // The answer to it was lost, or comes too late: nothing is set back twice.
+                if receiver.last_rsn != Some(rsn) || sender.pending.is_some() {
+                    receiver.last_rsn = Some(rsn);
+                    self.set_back(end);
+                }
+            }
+            Kind::ResetAck { rsn, .. } => {
+                if self.ends[end].sender.pending.is_some_and(|(pending, _)| pending == rsn) {
+                    self.ends[end].sender.pending = None;
+                    self.set_back(end);
+                }
+            }
+            // While a RESET is not answered nothing else is listened to.
+            _ if self.ends[end].sender.pending.is_some() => {}
+            Kind::Data { poll, piggybacked, .. } => {
+                let receiver = &mut self.ends[end].receiver;
+                let window = self.settings[1 - end].window;
+                if arrival.sn >= receiver.vr_r && arrival.sn < receiver.vr_r + window {
+                    receiver.arrived.entry(arrival.sn).or_insert(arrival.at);
+                    receiver.vr_h = receiver.vr_h.max(arrival.sn + 1);
+                    receiver.advance();
+                }
+                if poll && receiver.polled.is_none() {
+                    receiver.polled = Some((arrival.at, arrival.frame));
+                }
+                if let Some(status) = piggybacked {
+                    self.status_arrived(end, arrival.at, arrival.frame, &status, arrival.mrw);
+                }
+            }
+            Kind::Status(status) => {
+                self.status_arrived(end, arrival.at, arrival.frame, &status, arrival.mrw);
+            }
+        }
+    }
+
+    pub(super) fn status_arrived(
+        &mut self,
+        end: usize,
+        at: Time,
+        frame: u64,
+        status: &Status,
+        mrw: Option<u64>,
+    ) {
+        let Self { settings, ends, report, .. } = self;
+        let settings = &settings[end];
+        let End { sender, receiver } = &mut ends[end];
+        let mut first_missing = u64::MAX;
+        for &sn in &status.missing {
+            let number = at_or_after(sender.vt_a, sn);
+            sender.must_reset |= number >= sender.vt_s;
+            report.expect(Invariant::Acknowledgement, frame, number < sender.vt_s, || {
+                format!("SN {sn} is reported missing outside of VT(A) to VT(S)")
+            });
+            first_missing = first_missing.min(number);
+            if let Some(state) = sender.pdus.get_mut(&number) {
+                state.nacked = Some(at);
+                if settings.max_dat.is_some_and(|max_dat| state.transmissions + 1 >= max_dat.max(2)) {
+                    sender.exhausted.get_or_insert((at, number));
+                    sender.must_reset = true;
+                }
+            }
+            if sender.open_poll.as_ref().is_some_and(|poll| number + 1 == poll.vt_s) {
+                sender.open_poll = None;
+            }
+        }
+        if let Some(lsn) = status.lsn {
+            let number = at_or_after(sender.vt_a, lsn);
+            sender.must_reset |= number > sender.vt_s;
+            report.expect(Invariant::Acknowledgement, frame, number <= sender.vt_s, || {
+                format!("LSN {lsn} is outside of VT(A) to VT(S)")
+            });
+            for (_, state) in sender.pdus.range_mut(..number).filter(|(_, state)| state.nacked.is_none()) {
+                state.acked = true;
+            }
+            sender.acknowledged(number.min(first_missing).min(sender.vt_s));
+        }
+        if let (Some((sn_ack, _)), Some(length)) = (status.mrw_ack, sender.mrw) {
+            let number = at_or_after(sender.vt_a, sn_ack);
+            if number >= length && number <= sender.vt_s {
+                sender.mrw = None;
+                sender.acknowledged(number);
+            }
+        }
+        if let Some(window) = status.window.filter(|window| *window > 0) {
+            sender.vt_ws = u64::from(window).min(settings.window);
+        }
+        if let Some(length) = mrw {
+            for number in receiver.vr_r..length {
+                receiver.arrived.entry(number).or_insert(at);
+            }
+            receiver.vr_h = receiver.vr_h.max(length);
+            receiver.advance();
+        }
+        if let Some(sn) = status.poll_sn {
+            let number = at_or_after(receiver.vr_r, sn);
+            receiver.vr_h = receiver.vr_h.max(number + 1);
+            receiver.polled.get_or_insert((at, frame));
+        }
+    }
+
+    /// All state variables have their first values again (§11.4.3).
+    pub(super) fn set_back(&mut self, end: usize) {
+        let window = self.settings[end].window;
+        let End { sender, receiver } = &mut self.ends[end];
+        *sender = Sender {
+            vt_ws: window,
+            pending: sender.pending,
+            last_reset: sender.last_reset,
+            set_back: sender.set_back + 1,
+            wraps: sender.wraps,
+            epoch: sender.epoch,
+            ..Sender::default()
+        };
+        *receiver = Receiver {
+            last_rsn: receiver.last_rsn,
+            to_answer: std::mem::take(&mut receiver.to_answer),
+            ..Receiver::default()
+        };
+    }
+
+    /// What should have happened by now.
+    pub(super) fn deadlines(&mut self) {
+        for end in 0..2 {
+            let Self { settings, ends, report, now, .. } = self;
+            let (own, other) = (&settings[end], &settings[1 - end]);
+            let End { sender, receiver } = &mut ends[end];
+            if sender.pending.is_some() {
+                continue;
+            }
+            if let Some((since, frame)) = receiver.polled {
+                // An answer waits for its TTI, and for the timer that the last report started at the end of its own.
+                let prohibited = receiver.last_report.as_ref().zip(other.tsp);
+                let allowed = prohibited.map_or(since, |(last, tsp)| since.max(last.at + own.tti + tsp));
+                if *now > allowed + 2 * own.tti {
+                    report.expect(Invariant::Polling, frame, false, || {
+                        format!("a poll that arrived at {} us is not answered", since / 1000)
+                    });
+                    receiver.polled = None;
+                } else {
+                    report.checks[Invariant::Polling as usize] += 1;
+                }
+            }
+            if let (Some(poll), Some(timer)) = (&sender.open_poll, own.timer_poll) {
+                let waited = timer.max(own.poll_prohibit.unwrap_or(0)) + 3 * own.tti;
+                // What would carry the poll may have had its last transmission; then it is discarded instead.
+                let last = sender.pdus.last_key_value().map_or(0, |(_, state)| state.transmissions);
+                let carried = own.max_dat.is_none_or(|max_dat| last + 1 < max_dat.max(2));
+                if *now > poll.at + waited {
+                    report.expect(Invariant::Polling, poll.frame, !carried, || {
+                        "a poll that nobody answered is not repeated".to_owned()
+                    });
+                    sender.open_poll = None;
+                } else {
+                    report.checks[Invariant::Polling as usize] += 1;
+                }
+            }
+            if let Some((since, sn)) = sender.exhausted {
+                // An MRW may have to wait until the one before it is done.
+                let patience = match own.discard {
+                    Discard::Reset => 2 * own.tti,
+                    Discard::Mrw => 2_000_000_000,
+                };
+                if *now > since + patience {
+                    report.expect(Invariant::MaxDat, 0, false, || {
+                        format!("SN {} may not be sent again, and nothing happens", sn % MODULUS)
+                    });
+                    sender.exhausted = None;
+                }
+            }
+        }
+    }
+}

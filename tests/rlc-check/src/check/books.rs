@@ -1,0 +1,117 @@
+//! What each end must know, as far as the capture shows.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::settings::Time;
+use crate::trace::Kind;
+
+/// What one PDU of the sender's has gone through.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    pub(super) transmissions: u32,
+    /// When it was last reported missing, if that was after its last transmission.
+    pub(super) nacked: Option<Time>,
+    pub(super) acked: bool,
+}
+
+/// A poll that the sender waits to be answered.
+#[derive(Debug)]
+pub(super) struct OpenPoll {
+    pub(super) at: Time,
+    pub(super) frame: u64,
+    /// VT(S) after it.
+    pub(super) vt_s: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sender {
+    pub(super) vt_s: u64,
+    pub(super) vt_a: u64,
+    pub(super) vt_ws: u64,
+    pub(super) pdus: BTreeMap<u64, Sent>,
+    pub(super) last_poll: Option<Time>,
+    pub(super) open_poll: Option<OpenPoll>,
+    /// A PDU may not be sent once more: since when, and which.
+    pub(super) exhausted: Option<(Time, u64)>,
+    /// Something that only a RESET can follow, unless it is an MRW, has happened.
+    pub(super) must_reset: bool,
+    /// SN_MRW_LENGTH of a procedure that goes on.
+    pub(super) mrw: Option<u64>,
+    /// RSN and HFNI of a RESET that is not answered.
+    pub(super) pending: Option<(bool, u32)>,
+    pub(super) last_reset: Option<(bool, u32)>,
+    /// Times that all variables were set back, and wraps since the last RESET that was sent.
+    pub(super) set_back: u32,
+    pub(super) wraps: u32,
+    pub(super) epoch: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Receiver {
+    pub(super) vr_r: u64,
+    pub(super) vr_h: u64,
+    /// When each arrived; from somewhat below VR(R).
+    pub(super) arrived: BTreeMap<u64, Time>,
+    pub(super) last_report: Option<Report1>,
+    /// The oldest poll that is not answered yet: when it came, and with which frame.
+    pub(super) polled: Option<(Time, u64)>,
+    pub(super) last_rsn: Option<bool>,
+    /// RSNs of RESETs that are to be answered.
+    pub(super) to_answer: VecDeque<bool>,
+}
+
+#[derive(Debug)]
+pub(super) struct Report1 {
+    pub(super) at: Time,
+    /// More PDUs of the same report may follow.
+    pub(super) partial: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct End {
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+}
+
+#[derive(Debug)]
+pub(super) struct Arrival {
+    pub(super) at: Time,
+    pub(super) frame: u64,
+    pub(super) kind: Kind,
+    /// Of a data PDU, without modulus.
+    pub(super) sn: u64,
+    /// Of a STATUS PDU with MRW, without modulus.
+    pub(super) mrw: Option<u64>,
+}
+
+impl Sender {
+    pub(super) fn acknowledged(&mut self, below: u64) {
+        if below <= self.vt_a {
+            return;
+        }
+        self.vt_a = below;
+        self.pdus = self.pdus.split_off(&below);
+        if self.open_poll.as_ref().is_some_and(|poll| poll.vt_s <= below) {
+            self.open_poll = None;
+        }
+        if self.mrw.is_some_and(|length| length < below) {
+            self.mrw = None;
+        }
+        if self.exhausted.is_some_and(|(_, sn)| sn < below) {
+            self.exhausted = None;
+        }
+    }
+}
+
+impl Receiver {
+    pub(super) fn advance(&mut self) {
+        while self.arrived.contains_key(&self.vr_r) {
+            self.vr_r += 1;
+        }
+        // Reports that were made a little earlier are still to be judged.
+        while self.arrived.first_key_value().is_some_and(|(sn, _)| sn + 1024 < self.vr_r) {
+            self.arrived.pop_first();
+        }
+        self.vr_h = self.vr_h.max(self.vr_r);
+    }
+}
