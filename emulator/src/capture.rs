@@ -1,10 +1,9 @@
 //! Packets as nanosecond pcap files, one per capture point, for tcpdump, tcptrace and Wireshark.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
-use pcap::{Linktype, Packet, PacketHeader, Precision, Savefile};
-
+use crate::output::{Output, OutputError};
 use crate::time::Instant;
 
 /// A place where packets go past and somebody may look at them. Drivers call it; machines never know.
@@ -28,55 +27,74 @@ impl Tap for Vec<(Instant, Vec<u8>)> {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write the capture {}: {source}; is the directory there, writable and not full?", path.display())]
-pub struct CaptureError {
-    path: PathBuf,
-    source: pcap::Error,
-}
-
+/// A file of whole IP packets.
+#[derive(Debug)]
 pub struct Capture {
-    file: Savefile,
-    path: PathBuf,
+    output: Output,
     /// Wall time at `Instant::ZERO`, since 1970.
     zero: std::time::Duration,
+    /// What went wrong first; nothing is written after it.
+    failed: Option<OutputError>,
 }
 
-/// `dead()` wants libpcap's DLT, not the LINKTYPE 101 that it then writes into the file.
-const DLT_RAW: Linktype = Linktype(12);
+/// Of files in which times have nanoseconds.
+const MAGIC: u32 = 0xa1b2_3c4d;
+const VERSION: [u16; 2] = [2, 4];
+/// No packet is longer; tcpdump refuses a larger number.
+const SNAPLEN: u32 = 262_144;
+const LINKTYPE_RAW: u32 = 101;
 
 impl Capture {
-    /// A file for whole IP packets, in which `Instant::ZERO` is the wall time `zero`.
+    /// A file in which `Instant::ZERO` is the wall time `zero`.
     /// In virtual time that is `SystemTime::UNIX_EPOCH`, so that files repeat to the byte.
-    pub fn create(path: impl AsRef<Path>, zero: SystemTime) -> Result<Self, CaptureError> {
-        let path = path.as_ref().to_path_buf();
+    pub fn create(path: impl AsRef<Path>, zero: SystemTime) -> Result<Self, OutputError> {
+        let mut output = Output::create(path.as_ref())?;
+        let mut header = [0; 24];
+        header[..4].copy_from_slice(&MAGIC.to_ne_bytes());
+        header[4..6].copy_from_slice(&VERSION[0].to_ne_bytes());
+        header[6..8].copy_from_slice(&VERSION[1].to_ne_bytes());
+        // Time zone and accuracy, which everybody leaves 0.
+        header[16..20].copy_from_slice(&SNAPLEN.to_ne_bytes());
+        header[20..].copy_from_slice(&LINKTYPE_RAW.to_ne_bytes());
+        output.write(&header)?;
         let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let dead = pcap::Capture::dead_with_precision(DLT_RAW, Precision::Nano);
-        match dead.and_then(|dead| dead.savefile(&path)) {
-            Ok(file) => Ok(Self { file, path, zero }),
-            Err(source) => Err(CaptureError { path, source }),
-        }
+        Ok(Self { output, zero, failed: None })
     }
 
-    /// Writes out what is buffered. Dropping does so too, but cannot report that the disk is full.
-    pub fn flush(&mut self) -> Result<(), CaptureError> {
-        self.file.flush().map_err(|source| CaptureError { path: self.path.clone(), source })
+    pub fn write(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
+        let wall = self.zero + std::time::Duration::from_nanos(at.as_nanos());
+        // An IP packet is at most 65575 octets (a v6 header and its 16-bit length).
+        let len = packet.len() as u32;
+        let mut header = [0; 16];
+        // 32 bits of seconds end in 2106; to readers that take them for signed, as libpcap 1.10 does, in 2038.
+        header[..4].copy_from_slice(&(wall.as_secs() as u32).to_ne_bytes());
+        header[4..8].copy_from_slice(&wall.subsec_nanos().to_ne_bytes());
+        header[8..12].copy_from_slice(&len.to_ne_bytes());
+        header[12..].copy_from_slice(&len.to_ne_bytes());
+        self.output.write(&header)?;
+        self.output.write(packet)
+    }
+
+    /// Writes out what is buffered, and reports what a `Tap` could not.
+    pub fn flush(&mut self) -> Result<(), OutputError> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.output.flush(),
+        }
     }
 }
 
 impl Tap for Capture {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
-        let wall = self.zero + std::time::Duration::from_nanos(at.as_nanos());
-        // In a file of nanosecond precision the field called tv_usec holds nanoseconds.
-        let ts = libc::timeval { tv_sec: wall.as_secs() as i64, tv_usec: i64::from(wall.subsec_nanos()) };
-        // An IP packet is at most 65575 bytes (a v6 header and its 16-bit length).
-        let len = packet.len() as u32;
-        self.file.write(&Packet::new(&PacketHeader { ts, caplen: len, len }, packet));
+        if self.failed.is_none() {
+            self.failed = self.write(at, packet).err();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::process::Command;
 
     use super::*;
@@ -123,6 +141,39 @@ mod tests {
         assert_eq!(bytes.len(), 24 + 16 + UDP.len());
         assert_eq!(bytes[..4], 0xa1b2_3c4d_u32.to_ne_bytes(), "the magic number of nanosecond files");
         assert_eq!(bytes[20..24], 101_u32.to_ne_bytes(), "LINKTYPE_RAW");
+    }
+
+    #[test]
+    fn libpcap_reads_what_was_written() {
+        let path = temporary("libpcap.pcap");
+        let mut capture = Capture::create(&path, SystemTime::UNIX_EPOCH).unwrap();
+        // The longest packet, and the latest time that libpcap reads.
+        let long = vec![0x60; 65_575];
+        let end = Instant::from_nanos((1 << 31) * 1_000_000_000 - 1);
+        capture.packet(Instant::from_nanos(1), &UDP);
+        capture.packet(end, &long);
+        capture.flush().unwrap();
+        let mut read = pcap::Capture::from_file_with_precision(&path, pcap::Precision::Nano).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let packets: Vec<_> = std::iter::from_fn(|| {
+            let packet = read.next_packet().ok()?;
+            Some((packet.header.ts.tv_sec, packet.header.ts.tv_usec, packet.data.to_vec()))
+        })
+        .collect();
+        let expected = [(0, 1, UDP.to_vec()), ((1 << 31) - 1, 999_999_999, long)];
+        assert!(packets == expected, "{} packets", packets.len());
+    }
+
+    #[test]
+    fn a_full_disk_is_reported_at_once_or_at_the_end_but_it_is() {
+        let mut capture = Capture::create("/dev/full", SystemTime::UNIX_EPOCH).unwrap();
+        for _ in 0..100_000 {
+            capture.packet(Instant::ZERO, &UDP);
+        }
+        let error = capture.flush().unwrap_err().to_string();
+        assert!(error.contains("/dev/full") && error.contains("No space left"), "{error}");
+        let result = (0..100_000).try_for_each(|_| capture.write(Instant::ZERO, &UDP));
+        assert!(result.is_err());
     }
 
     #[test]

@@ -14,7 +14,8 @@
 //!
 //! The socket is an abstract one, `@airlink/NAME`: it belongs to the network namespace, is its own lock, and is
 //! gone with the process however that ends. Where a path is given instead, the file is removed at the end, and one
-//! that a killed process left is replaced. Only the same user and root are answered.
+//! that a killed process left is replaced. Only the same user and root are answered; others are told so. (Inside of
+//! a user namespace root is not to be told from any other user, and is not answered.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,7 +24,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use nix::sys::socket::{getsockopt, sockopt};
@@ -80,6 +81,10 @@ pub enum ControlError {
     Taken(Address),
     #[error("there is no running link named {0}: `airlink status` lists those that are there")]
     NotThere(Address),
+    #[error("{0} is in the way of a control socket, and is not one itself: choose another path")]
+    InTheWay(Address),
+    #[error("cannot make the control socket {address}: {source}; is its directory there, and writable?")]
+    Listen { address: Address, source: io::Error },
     #[error("the control socket {address}: {source}")]
     Io { address: Address, source: io::Error },
 }
@@ -115,10 +120,22 @@ impl Address {
         }
     }
 
-    fn error(&self, source: io::Error) -> ControlError {
+    /// Of one who wants to be called.
+    fn listen_error(&self, source: io::Error) -> ControlError {
+        let address = self.clone();
+        match (source.kind(), self) {
+            (io::ErrorKind::AddrInUse, Self::File(path)) if !is_socket(path) => {
+                ControlError::InTheWay(address)
+            }
+            (io::ErrorKind::AddrInUse, _) => ControlError::Taken(address),
+            _ => ControlError::Listen { address, source },
+        }
+    }
+
+    /// Of one who calls.
+    fn call_error(&self, source: io::Error) -> ControlError {
         let address = self.clone();
         match source.kind() {
-            io::ErrorKind::AddrInUse => ControlError::Taken(address),
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => ControlError::NotThere(address),
             _ => ControlError::Io { address, source },
         }
@@ -129,9 +146,8 @@ impl Address {
         match (self, result) {
             (Self::File(path), Err(error)) if error.kind() == io::ErrorKind::AddrInUse => {
                 // Somebody answers, or it is not even a socket: it is not ours to replace.
-                let is_socket = fs::symlink_metadata(path)?.file_type().is_socket();
                 match UnixStream::connect(path) {
-                    Err(refused) if is_socket && refused.kind() == io::ErrorKind::ConnectionRefused => {
+                    Err(refused) if is_socket(path) && refused.kind() == io::ErrorKind::ConnectionRefused => {
                         fs::remove_file(path)?;
                         UnixListener::bind(path)
                     }
@@ -141,6 +157,10 @@ impl Address {
             (_, result) => result,
         }
     }
+}
+
+fn is_socket(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
 }
 
 /// The names of the links that run in this network namespace.
@@ -167,7 +187,12 @@ pub struct Control {
     listener: UnixListener,
     clients: BTreeMap<Token, Client>,
     tokens: (Token, u32),
+    /// Who calls waits until then: it could not be let in.
+    closed_until: Option<Instant>,
 }
+
+/// How long callers wait when there are no descriptors left for them.
+const CLOSED: Duration = Duration::from_millis(100);
 
 struct Client {
     stream: UnixStream,
@@ -196,8 +221,9 @@ impl Control {
             reactor.register(&listener, first, Interest::Read)?;
             Ok(listener)
         };
-        let listener = open().map_err(|source| address.error(source))?;
-        Ok(Self { address, listener, clients: BTreeMap::new(), tokens: (first, first.0 + 1) })
+        let listener = open().map_err(|source| address.listen_error(source))?;
+        let tokens = (first, first.0 + 1);
+        Ok(Self { address, listener, clients: BTreeMap::new(), tokens, closed_until: None })
     }
 
     pub fn address(&self) -> &Address {
@@ -206,7 +232,8 @@ impl Control {
 
     /// When somebody wants to be told something.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.clients.values().filter_map(|client| client.watch.map(|(_, at)| at)).min()
+        let told = self.clients.values().filter_map(|client| client.watch.map(|(_, at)| at));
+        told.chain(self.closed_until).min()
     }
 
     /// Takes care of who is `ready`, and of those who watch.
@@ -217,8 +244,17 @@ impl Control {
         reactor: &mut Reactor,
         subject: &mut impl Subject,
     ) -> io::Result<()> {
-        if ready.contains(&self.tokens.0) {
-            self.accept(reactor)?;
+        if self.closed_until.is_some_and(|until| until <= now) {
+            self.closed_until = None;
+            reactor.register(&self.listener, self.tokens.0, Interest::Read)?;
+        }
+        if ready.contains(&self.tokens.0)
+            && let Err(error) = self.accept(reactor)
+        {
+            // The link goes on, whoever cannot be let in. The caller stays there and would wake us again at once.
+            tracing::warn!("nobody can talk to this link for the moment: {error}");
+            reactor.deregister(&self.listener, self.tokens.0)?;
+            self.closed_until = Some(now + CLOSED);
         }
         let mut left = Vec::new();
         for (token, client) in &mut self.clients {
@@ -250,17 +286,33 @@ impl Control {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error),
             };
-            let uid = getsockopt(&stream, sockopt::PeerCredentials)?.uid();
-            if (uid != 0 && uid != geteuid().as_raw()) || self.clients.len() >= CLIENTS {
+            stream.set_nonblocking(true)?;
+            let mut client = Client { stream, unread: Vec::new(), unsent: Vec::new(), watch: None };
+            if let Err(refusal) = self.admit(&client.stream) {
+                client.say(&Err(refusal));
+                // Whoever does not wait for the answer does not get it.
+                let _ = client.flush();
                 continue;
             }
-            stream.set_nonblocking(true)?;
             let token = Token(self.tokens.1);
             self.tokens.1 += 1;
-            reactor.register(&stream, token, Interest::Read)?;
-            self.clients
-                .insert(token, Client { stream, unread: Vec::new(), unsent: Vec::new(), watch: None });
+            reactor.register(&client.stream, token, Interest::Read)?;
+            self.clients.insert(token, client);
         }
+    }
+
+    fn admit(&self, stream: &UnixStream) -> Result<(), String> {
+        let own = geteuid().as_raw();
+        let uid = getsockopt(stream, sockopt::PeerCredentials).map(|peer| peer.uid());
+        if !uid.is_ok_and(|uid| uid == 0 || uid == own) {
+            return Err(format!("only the user who started this link (number {own}) and root are answered"));
+        }
+        if self.clients.len() >= CLIENTS {
+            return Err(format!(
+                "{CLIENTS} others are talking to this link, which is all that it listens to"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -352,7 +404,7 @@ pub type Answer = Result<Value, String>;
 impl Caller {
     pub fn connect(address: &Address) -> Result<Self, ControlError> {
         let connect = || UnixStream::connect_addr(&address.socket()?);
-        let stream = connect().map_err(|source| address.error(source))?;
+        let stream = connect().map_err(|source| address.call_error(source))?;
         Ok(Self { address: address.clone(), stream: BufReader::new(stream) })
     }
 
@@ -360,8 +412,12 @@ impl Caller {
         // Plain data: strings and values.
         let mut line = serde_json::to_vec(request).expect("a request becomes JSON");
         line.push(b'\n');
-        self.stream.get_mut().write_all(&line).map_err(|source| self.address.error(source))?;
-        self.next().unwrap_or_else(|| Err(self.address.error(io::ErrorKind::UnexpectedEof.into())))
+        match self.stream.get_mut().write_all(&line) {
+            // It has hung up, and may have said why before.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            result => result.map_err(|source| self.address.call_error(source))?,
+        }
+        self.next().unwrap_or_else(|| Err(self.address.call_error(io::ErrorKind::UnexpectedEof.into())))
     }
 }
 
@@ -373,7 +429,7 @@ impl Iterator for Caller {
         match self.stream.read_line(&mut line) {
             Ok(0) => return None,
             Ok(_) => {}
-            Err(source) => return Some(Err(self.address.error(source))),
+            Err(source) => return Some(Err(self.address.call_error(source))),
         }
         #[derive(Deserialize)]
         struct Line {
@@ -383,7 +439,7 @@ impl Iterator for Caller {
         Some(match serde_json::from_str(&line) {
             Ok(Line { error: Some(error), .. }) => Ok(Err(error)),
             Ok(Line { result, error: None }) => Ok(Ok(result.unwrap_or_default())),
-            Err(error) => Err(self.address.error(io::Error::other(error))),
+            Err(error) => Err(self.address.call_error(io::Error::other(error))),
         })
     }
 }
@@ -536,9 +592,45 @@ mod tests {
         assert!(!path.exists());
 
         fs::write(&path, "not a socket").unwrap();
-        assert!(Control::listen(address, Token(60), &mut reactor).is_err());
+        let in_the_way = Control::listen(address, Token(60), &mut reactor).err().unwrap();
+        assert!(in_the_way.to_string().contains("in the way"), "{in_the_way}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "not a socket");
         fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_socket_in_a_directory_that_is_not_there_cannot_be_made_and_is_not_called_a_link_that_is_not_there() {
+        let address: Address = "/no/such/dir/sock".parse().unwrap();
+        let mut reactor = Reactor::new(Clock::start()).unwrap();
+        let error = Control::listen(address.clone(), FIRST, &mut reactor).err().unwrap().to_string();
+        assert!(error.contains("/no/such/dir/sock") && error.contains("directory"), "{error}");
+        assert!(!error.contains("airlink status"), "{error}");
+        let error = Caller::connect(&address).err().unwrap().to_string();
+        assert!(error.contains("airlink status"), "{error}");
+    }
+
+    #[test]
+    fn another_user_is_told_who_is_answered() {
+        served(&address("stranger"), |address| {
+            let socket = format!("ABSTRACT-CONNECT:{PREFIX}{address}");
+            let mut stranger = std::process::Command::new("setpriv");
+            stranger.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+            let output = stranger.args(["socat", "-u", &socket, "-"]).output().unwrap();
+            let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(said["ok"], false);
+            assert!(said["error"].as_str().unwrap().contains("root"), "{said}");
+            assert!(Caller::connect(address).unwrap().ask(&Request::Stats).unwrap().is_ok());
+        });
+    }
+
+    #[test]
+    fn one_caller_too_many_is_told_so() {
+        served(&address("many"), |address| {
+            let mut callers: Vec<_> = (0..=CLIENTS).map(|_| Caller::connect(address).unwrap()).collect();
+            let refused = callers.last_mut().unwrap().ask(&Request::Stats).unwrap().unwrap_err();
+            assert!(refused.contains("64 others"), "{refused}");
+            assert!(callers[0].ask(&Request::Stats).unwrap().is_ok());
+        });
     }
 
     #[test]

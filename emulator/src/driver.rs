@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use crate::capture::{Capture, CaptureError, Tap};
+use crate::capture::Capture;
 use crate::lateness::Lateness;
 use crate::machine::{Machine, Port, catch_up, drain};
-use crate::reactor::{Event, Interest, Reactor, Token};
+use crate::output::OutputError;
+use crate::reactor::{Clock, Event, Interest, Reactor, Token};
 use crate::time::Instant;
 use crate::tun::{DeviceError, Tun};
 
@@ -40,7 +41,7 @@ pub enum DriverError {
     #[error("cannot wait for packets: {0}")]
     Wait(#[from] io::Error),
     #[error(transparent)]
-    Capture(#[from] CaptureError),
+    Output(#[from] OutputError),
     /// What an observer could not do.
     #[error(transparent)]
     Observer(Box<dyn std::error::Error + Send + Sync>),
@@ -68,7 +69,7 @@ pub struct Round<'a, M> {
     pub ready: &'a [Token],
     pub endpoints: &'a [Endpoint],
     pub lateness: &'a Lateness,
-    /// SIGINT or SIGTERM came, and the run ends with this round.
+    /// SIGINT, SIGTERM or SIGHUP came, and the run ends with this round.
     pub stopping: bool,
 }
 
@@ -114,12 +115,12 @@ impl Endpoint {
         packet.extend_from_slice(&scratch.buffer[..len]);
         self.traffic.sent_packets += 1;
         self.traffic.sent_bytes += len as u64;
-        self.tap.packet(at, &packet);
+        self.capture(at, &packet)?;
         Ok(Some(packet))
     }
 
     fn send(&mut self, at: Instant, packet: &[u8]) -> Result<(), DriverError> {
-        self.tap.packet(at, packet);
+        self.capture(at, packet)?;
         match self.tun.send(packet) {
             Ok(()) => {
                 self.traffic.received_packets += 1;
@@ -133,6 +134,10 @@ impl Endpoint {
             }
             Err(source) => Err(self.device_error(source)),
         }
+    }
+
+    fn capture(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
+        self.tap.as_mut().map_or(Ok(()), |tap| tap.write(at, packet))
     }
 
     fn device_error(&self, source: io::Error) -> DriverError {
@@ -153,12 +158,12 @@ pub fn run<M: Machine>(
         reactor.register(&endpoint.tun, Token(token), Interest::Read)?;
     }
     let mut lateness = Lateness::default();
-    let result = serve(machine, endpoints, reactor, until, observer, &mut lateness);
+    let mut result = serve(machine, endpoints, reactor, until, observer, &mut lateness);
     for (endpoint, token) in endpoints.iter_mut().zip(0..) {
-        reactor.deregister(&endpoint.tun, Token(token))?;
-        if let Some(capture) = &mut endpoint.tap {
-            capture.flush()?;
-        }
+        let deregistered = reactor.deregister(&endpoint.tun, Token(token));
+        let flushed = endpoint.tap.as_mut().map_or(Ok(()), Capture::flush);
+        // Everything is tried; what went wrong first is told.
+        result = result.and_then(|()| Ok(deregistered?)).and_then(|()| Ok(flushed?));
     }
     result.map(|()| lateness)
 }
@@ -172,6 +177,16 @@ struct Scratch {
 /// Packets that have left and whose memory is kept for others.
 const KEPT: usize = 256;
 
+/// Where packets leave the machine.
+struct Exits<'a> {
+    clock: Clock,
+    endpoints: &'a mut [Endpoint],
+    lateness: &'a mut Lateness,
+    scratch: Scratch,
+    /// The first failure: a machine cannot be stopped in the middle of handing out.
+    failed: Result<(), DriverError>,
+}
+
 fn serve<M: Machine>(
     machine: &mut M,
     endpoints: &mut [Endpoint],
@@ -181,9 +196,9 @@ fn serve<M: Machine>(
     lateness: &mut Lateness,
 ) -> Result<(), DriverError> {
     let clock = reactor.clock();
-    let mut scratch = Scratch { buffer: vec![0; MAX_PACKET], done_with: Vec::new() };
+    let scratch = Scratch { buffer: vec![0; MAX_PACKET], done_with: Vec::new() };
+    let mut exits = Exits { clock, endpoints, lateness, scratch, failed: Ok(()) };
     let (mut readable, mut ready) = (Vec::new(), Vec::new());
-    let mut failed = Ok(());
     loop {
         if until.is_some_and(|until| until <= clock.now()) {
             return Ok(());
@@ -201,53 +216,55 @@ fn serve<M: Machine>(
             }
         }
         // A deadline that has come is served before the packets that came after it.
-        catch_up(machine, clock.now(), |ideal, port, packet| {
-            let now = clock.now();
-            lateness.record(now - ideal);
-            forward(endpoints, now, port, packet, &mut scratch, &mut failed);
-        });
+        exits.catch_up(machine, clock.now());
         for index in &readable {
             for _ in 0..BATCH {
                 let now = clock.now();
-                let Some(packet) = endpoints[*index].recv(now, &mut scratch)? else { break };
-                catch_up(machine, now, |ideal, port, packet| {
-                    let now = clock.now();
-                    lateness.record(now - ideal);
-                    forward(endpoints, now, port, packet, &mut scratch, &mut failed);
-                });
+                let Some(packet) = exits.endpoints[*index].recv(now, &mut exits.scratch)? else { break };
+                exits.catch_up(machine, now);
                 machine.handle_packet(now, Port(*index), packet);
-                drain(machine, now, |_, port, packet| {
-                    forward(endpoints, now, port, packet, &mut scratch, &mut failed);
-                });
+                exits.drain(machine, now);
             }
         }
-        std::mem::replace(&mut failed, Ok(()))?;
+        // An observer may change the machine, which must have come as far as the clock by then.
         let now = clock.now();
+        exits.catch_up(machine, now);
+        exits.failure()?;
+        let Exits { endpoints, lateness, .. } = &exits;
         let round = Round { now, machine, reactor, ready: &ready, endpoints, lateness, stopping };
         let verdict = observer.after(round)?;
-        drain(machine, now, |_, port, packet| {
-            forward(endpoints, now, port, packet, &mut scratch, &mut failed);
-        });
+        exits.drain(machine, now);
+        exits.failure()?;
         if stopping || verdict.is_break() {
-            return failed;
+            return Ok(());
         }
     }
 }
 
-/// The first failure is kept: a machine cannot be stopped in the middle of handing out.
-fn forward(
-    endpoints: &mut [Endpoint],
-    at: Instant,
-    Port(index): Port,
-    packet: Vec<u8>,
-    scratch: &mut Scratch,
-    failed: &mut Result<(), DriverError>,
-) {
-    if failed.is_ok() {
-        *failed = endpoints[index].send(at, &packet);
+impl Exits<'_> {
+    fn catch_up(&mut self, machine: &mut impl Machine, now: Instant) {
+        catch_up(machine, now, |ideal, port, packet| {
+            let now = self.clock.now();
+            self.lateness.record(now - ideal);
+            self.send(now, port, packet);
+        });
     }
-    if scratch.done_with.len() < KEPT {
-        scratch.done_with.push(packet);
+
+    fn drain(&mut self, machine: &mut impl Machine, now: Instant) {
+        drain(machine, now, |_, port, packet| self.send(now, port, packet));
+    }
+
+    fn send(&mut self, at: Instant, Port(index): Port, packet: Vec<u8>) {
+        if self.failed.is_ok() {
+            self.failed = self.endpoints[index].send(at, &packet);
+        }
+        if self.scratch.done_with.len() < KEPT {
+            self.scratch.done_with.push(packet);
+        }
+    }
+
+    fn failure(&mut self) -> Result<(), DriverError> {
+        std::mem::replace(&mut self.failed, Ok(()))
     }
 }
 
@@ -258,7 +275,6 @@ mod tests {
 
     use super::*;
     use crate::netns::Namespace;
-    use crate::reactor::Clock;
     use crate::time::Duration;
     use crate::tun::TunConfig;
 
@@ -327,5 +343,64 @@ mod tests {
         assert!(arrivals.iter().map(|(byte, _)| *byte).eq(0..PACKETS as u8), "{arrivals:?}");
         assert_eq!(endpoints[0].traffic().sent_packets, PACKETS as u64);
         assert_eq!(endpoints[1].traffic().received_packets, PACKETS as u64);
+    }
+
+    /// Has a deadline every few microseconds, so there is always one that has just passed.
+    struct Ticking(Instant);
+
+    impl Machine for Ticking {
+        fn handle_packet(&mut self, _: Instant, _: Port, _: Vec<u8>) {}
+        fn handle_deadline(&mut self, now: Instant) {
+            self.0 = now + Duration::from_micros(5);
+        }
+        fn poll_packet(&mut self, _: Instant) -> Option<(Port, Vec<u8>)> {
+            None
+        }
+        fn next_deadline(&self) -> Option<Instant> {
+            Some(self.0)
+        }
+    }
+
+    #[test]
+    fn an_observer_finds_the_machine_where_the_clock_is() {
+        struct Looks(u32);
+        impl Observer<Ticking> for Looks {
+            fn after(&mut self, round: Round<'_, Ticking>) -> Result<ControlFlow<()>, DriverError> {
+                let pending = round.machine.next_deadline().unwrap();
+                assert!(pending > round.now, "at {} the deadline {pending} is still to come", round.now);
+                self.0 += 1;
+                Ok(if self.0 < 1000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            }
+        }
+        let mut reactor = Reactor::new(Clock::start()).unwrap();
+        run(&mut Ticking(Instant::ZERO), &mut [], &mut reactor, None, &mut Looks(0)).unwrap();
+    }
+
+    #[test]
+    fn a_packet_that_an_observer_lets_out_and_that_fails_ends_the_run() {
+        /// Removes the device, and lets something out when the run's time is over: no further round finds it.
+        struct Removes(Namespace, String, Instant);
+        impl Observer<Delay> for Removes {
+            fn after(&mut self, round: Round<'_, Delay>) -> Result<ControlFlow<()>, DriverError> {
+                let mut ip = std::process::Command::new("ip");
+                self.0.spawn(ip.args(["link", "del", &self.1])).unwrap().wait().unwrap();
+                while round.reactor.clock().now() < self.2 {}
+                round.machine.handle_packet(round.now, Port(1), vec![0x45; 20]);
+                Ok(ControlFlow::Continue(()))
+            }
+            fn next_deadline(&self) -> Option<Instant> {
+                Some(Instant::ZERO)
+            }
+        }
+        let namespace = Namespace::create()
+            .unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"));
+        let config = TunConfig { namespace: Some(namespace.path().to_path_buf()), ..TunConfig::default() };
+        let mut endpoints = [Endpoint::new(Tun::open(&config).unwrap(), None)];
+        let mut reactor = Reactor::new(Clock::start()).unwrap();
+        let until = reactor.clock().now() + Duration::from_millis(200);
+        let mut observer = Removes(namespace, endpoints[0].name().to_owned(), until);
+        let mut machine = Delay(Duration::ZERO, VecDeque::new());
+        let result = run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut observer);
+        assert!(matches!(result, Err(DriverError::Device { .. })), "{result:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! airlink is *the network*: everything below IP. See `DESIGN` in the README for where a line belongs.
+//! airlink is *the network*: everything below IP. `docs/design.md` says where a line belongs.
 
 pub mod addresses;
 pub mod capture;
@@ -9,6 +9,7 @@ pub mod lateness;
 pub mod machine;
 pub mod maths;
 pub mod netns;
+pub mod output;
 pub mod packet;
 pub mod path;
 pub mod prefix;

@@ -1,7 +1,9 @@
 //! Network namespaces that leave nothing behind.
 //!
 //! A namespace is bind-mounted under /run/netns, so `ip netns exec NAME tcpdump …` works for a person. Its name
-//! carries the pid of the process that owns it: what a killed process left is found by the next `sweep`.
+//! carries the pid of the process that owns it, and that process holds a lock on it: what a killed process left is
+//! found by the next `sweep`. The pid alone would not do: it may be one of another process namespace, as in a
+//! container that shares /run/netns.
 
 #![expect(clippy::disallowed_methods, reason = "removing a namespace gives its processes a moment to end")]
 
@@ -27,6 +29,8 @@ use crate::tun;
 /// Where iproute2 looks for named namespaces.
 const RUN_NETNS: &str = "/run/netns";
 const PREFIX: &str = "airtcp-";
+/// That of the calling thread.
+const OWN: &str = "/proc/thread-self/ns/net";
 
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
@@ -55,6 +59,8 @@ impl NamespaceError {
 pub struct Namespace {
     name: String,
     path: PathBuf,
+    /// The namespace itself, locked as long as its owner lives.
+    _alive: Option<Flock<File>>,
 }
 
 impl Namespace {
@@ -63,26 +69,24 @@ impl Namespace {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = Path::new(RUN_NETNS).join(&name);
-        prepare_run_netns().map_err(|source| NamespaceError::new(format!("prepare {RUN_NETNS}"), source))?;
+        // A sweep must not find the name before the lock is on what it stands for.
+        let _directory = prepare_run_netns()
+            .map_err(|source| NamespaceError::new(format!("prepare {RUN_NETNS}"), source))?;
         File::create(&path)
             .map_err(|source| NamespaceError::new(format!("make {}", path.display()), source))?;
         // From here on the guard removes the file, whatever fails.
-        let namespace = Self { name, path };
-        in_new_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
-            mount(
-                Some("/proc/thread-self/ns/net"),
-                &namespace.path,
-                None::<&str>,
-                MsFlags::MS_BIND,
-                None::<&str>,
-            )
-            .map_err(|errno| {
-                NamespaceError::new(format!("mount a namespace at {}", namespace.path.display()), errno)
-            })?;
-            tun::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))
-        })?;
+        let mut namespace = Self { name, path, _alive: None };
+        namespace._alive = Some(in_new_thread(|| {
+            new_network()?;
+            mount(Some(OWN), &namespace.path, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(
+                |errno| {
+                    NamespaceError::new(format!("mount a namespace at {}", namespace.path.display()), errno)
+                },
+            )?;
+            let own = File::open(OWN).map_err(|source| NamespaceError::new(format!("open {OWN}"), source))?;
+            Flock::lock(own, FlockArg::LockExclusiveNonblock)
+                .map_err(|(_, errno)| NamespaceError::new("lock a new namespace", errno))
+        })?);
         Ok(namespace)
     }
 
@@ -140,22 +144,20 @@ impl Anonymous {
     /// An empty one with `lo` up.
     pub fn create() -> Result<Self, NamespaceError> {
         in_new_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
-            tun::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))?;
+            new_network()?;
             Self::current()
         })
     }
 
     /// The one that the calling thread is in.
     pub fn current() -> Result<Self, NamespaceError> {
-        const OWN: &str = "/proc/thread-self/ns/net";
         File::open(OWN).map(Self).map_err(|source| NamespaceError::new(format!("open {OWN}"), source))
     }
 
-    /// Good for this process, and for others as long as this one lives.
+    /// Good for this process only. /proc may be that of an outer process namespace, where this process has another
+    /// number.
     pub fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()))
+        PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
 
     pub fn enter<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
@@ -174,6 +176,9 @@ impl Anonymous {
             ];
             for (key, value) in knobs {
                 let path = Path::new("/proc/sys/net").join(key);
+                if key.starts_with("ipv6") && !tun::has_ipv6() {
+                    continue;
+                }
                 fs::write(&path, value)
                     .map_err(|source| NamespaceError::new(format!("write {}", path.display()), source))?;
             }
@@ -224,14 +229,16 @@ pub fn enter<T: Send>(name_or_path: &Path, f: impl FnOnce() -> T + Send) -> Resu
 
 /// Removes the namespaces of processes that have died, and whatever still runs inside them. Returns their names.
 pub fn sweep() -> Vec<String> {
-    let Ok(entries) = fs::read_dir(RUN_NETNS) else {
+    // Without the lock another one might be in the middle of making one.
+    let directory = lock_run_netns();
+    let (Ok(_directory), Ok(entries)) = (directory, fs::read_dir(RUN_NETNS)) else {
         return Vec::new();
     };
     let mut removed = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(owner) = owner(&name) else { continue };
-        if Path::new("/proc").join(owner.to_string()).exists() {
+        if Path::new("/proc").join(owner.to_string()).exists() || is_locked(&entry.path()) {
             continue;
         }
         match remove(&entry.path()) {
@@ -246,10 +253,10 @@ pub fn sweep() -> Vec<String> {
 ///
 /// Otherwise the first `ip netns add` of somebody else would do so later, and put a copy of our mounts on top of
 /// them that hides them: they could not be removed any more.
-fn prepare_run_netns() -> io::Result<()> {
+fn prepare_run_netns() -> io::Result<Flock<File>> {
     fs::create_dir_all(RUN_NETNS)?;
     // Two at once would stack two mounts. `ip` takes the same lock.
-    let _lock = Flock::lock(File::open(RUN_NETNS)?, FlockArg::LockExclusive).map_err(|(_, errno)| errno)?;
+    let lock = lock_run_netns()?;
     let share =
         || mount(None::<&str>, RUN_NETNS, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
     match share() {
@@ -261,7 +268,28 @@ fn prepare_run_netns() -> io::Result<()> {
         }
         result => result?,
     }
-    Ok(())
+    Ok(lock)
+}
+
+fn lock_run_netns() -> io::Result<Flock<File>> {
+    Ok(Flock::lock(File::open(RUN_NETNS)?, FlockArg::LockExclusive).map_err(|(_, errno)| errno)?)
+}
+
+/// Whether somebody holds the lock of a living namespace, in whatever process namespace that may be. The lock
+/// belongs to the namespace, so it is the same at every path where it is mounted.
+fn is_locked(path: &Path) -> bool {
+    let attempt = File::open(path).map(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock));
+    matches!(attempt, Ok(Err((_, Errno::EWOULDBLOCK))))
+}
+
+/// Takes the calling thread to an empty namespace.
+fn new_network() -> Result<(), NamespaceError> {
+    unshare(CloneFlags::CLONE_NEWNET)
+        .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
+    // It may have come into the world with what the administrator has switched off for others
+    // (net.core.devconf_inherit_init_net).
+    tun::enable_ipv6();
+    tun::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))
 }
 
 /// The pid in `airtcp-PID-N`.
@@ -322,6 +350,11 @@ fn processes_inside(path: &Path) -> Vec<Pid> {
         return Vec::new();
     };
     if id(Path::new("/proc/self/ns/net")) == Some(namespace) {
+        return Vec::new();
+    }
+    // Of an outer process namespace: its numbers are not those that `kill` takes.
+    let own = PathBuf::from(std::process::id().to_string());
+    if !fs::read_link("/proc/self").is_ok_and(|number| number == own) {
         return Vec::new();
     }
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -389,22 +422,36 @@ mod tests {
         assert!(error.to_string().contains("net.ipv4.no_such_knob"), "{error}");
     }
 
+    /// Gives it the name of a process that cannot be seen: the kernel's largest pid is 2^22.
+    fn rename(mut namespace: Namespace, number: u32) -> Namespace {
+        let name = format!("{PREFIX}{}-{number}", (1 << 22) + std::process::id());
+        let path = Path::new(RUN_NETNS).join(&name);
+        {
+            let _directory = lock_run_netns().unwrap();
+            File::create(&path).unwrap();
+            mount(Some(&namespace.path), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();
+        }
+        umount2(&namespace.path, MntFlags::MNT_DETACH).unwrap();
+        fs::remove_file(&namespace.path).unwrap();
+        (namespace.name, namespace.path) = (name, path);
+        namespace
+    }
+
     #[test]
     fn the_sweep_removes_what_a_dead_process_left_and_nothing_else() {
         let living = create();
-        let mut dead = create();
-        // No process has this pid: the kernel's largest is 2^22.
-        let name = format!("{PREFIX}{}-0", (1 << 22) + std::process::id());
-        let path = Path::new(RUN_NETNS).join(&name);
-        File::create(&path).unwrap();
-        mount(Some(&dead.path), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();
-        umount2(&dead.path, MntFlags::MNT_DETACH).unwrap();
-        fs::remove_file(&dead.path).unwrap();
-        dead.path = path;
+        let elsewhere = rename(create(), 0);
+        let mut dead = rename(create(), 1);
+        dead._alive = None;
         let mut child = dead.spawn(Command::new("sleep").arg("1000")).unwrap();
 
-        assert!(sweep().contains(&name));
+        // Another test's sweep may be the one that finds it.
+        sweep();
         assert!(!dead.path.exists() && living.path.exists());
+        assert!(
+            elsewhere.path.exists(),
+            "its process lives, in a namespace from where its pid cannot be seen"
+        );
         assert!(!child.wait().unwrap().success());
         std::mem::forget(dead);
     }

@@ -5,8 +5,8 @@
 //! has. So nothing outlives the emulator, even if that is killed.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, PipeWriter};
+use std::fs::{File, OpenOptions};
+use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -63,10 +63,15 @@ pub struct Program {
 
 impl Program {
     /// `PASSED_ON` must be blocked already in the calling thread; the init then has them blocked too.
+    ///
+    /// When this returns the command has been started, or could not be. Signals that came before that have not
+    /// reached it.
     pub fn start(plan: Plan<'_>) -> Result<Self, ProgramError> {
         let (alive, keep) = io::pipe().map_err(ProgramError::Start)?;
+        let (mut started, tell) = io::pipe().map_err(ProgramError::Start)?;
         let mut inside = Command::new("/proc/self/exe");
         inside.arg0("airlink").arg("inside").arg("--alive").arg(alive.as_raw_fd().to_string());
+        inside.arg("--started").arg(tell.as_raw_fd().to_string());
         if let Some(server) = &plan.server {
             inside.arg("--fixed").arg(plan.fixed.as_fd().as_raw_fd().to_string()).arg("--server").arg(server);
         }
@@ -77,12 +82,15 @@ impl Program {
             inside.spawn().map_err(ProgramError::Start)
         };
         inherit(alive.as_fd(), true)?;
+        inherit(tell.as_fd(), true)?;
         inherit(plan.fixed.as_fd(), plan.server.is_some())?;
         let child = plan.mobile.enter(spawn)?;
         inherit(plan.fixed.as_fd(), false)?;
-        drop(alive);
+        drop((alive, tell));
 
         let init = child?;
+        // Its end comes when the other end is closed.
+        let _ = started.read(&mut [0]);
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let ended = Arc::new(EventFd::from_flags(flags).map_err(|errno| ProgramError::Start(errno.into()))?);
         let watcher = thread::Builder::new()
@@ -110,6 +118,12 @@ impl Program {
     pub fn acknowledge_end(&self) {
         // It was readable, or there is nothing to take back.
         let _ = self.ended.read();
+    }
+
+    /// It may have, before `ended` says so.
+    pub fn has_ended(&self) -> bool {
+        let end = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
+        !matches!(waitid(Id::Pid(pid(&self.init)), end), Ok(WaitStatus::StillAlive))
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -160,6 +174,8 @@ pub fn from_a_process(info: &siginfo) -> bool {
 pub struct Inside {
     /// Number of the descriptor that reports the emulator's end.
     pub alive: i32,
+    /// Number of the descriptor that is closed when the command has been started.
+    pub started: i32,
     /// Number of the descriptor of the fixed side's namespace.
     pub fixed: Option<i32>,
     pub server: Option<OsString>,
@@ -180,8 +196,9 @@ impl Inside {
     /// The exit code for the whole.
     pub fn run(self) -> Result<u8, ProgramError> {
         let failed = |errno: Errno| ProgramError::Start(errno.into());
-        let alive = adopt(self.alive)?;
-        let fixed = self.fixed.map(adopt).transpose()?;
+        let alive = adopt(self.alive, File::options().read(true))?;
+        let started = adopt(self.started, File::options().write(true))?;
+        let fixed = self.fixed.map(|fixed| adopt(fixed, File::options().read(true))).transpose()?;
         own_proc();
 
         let mut mask = SigSet::from_iter(PASSED_ON);
@@ -211,6 +228,8 @@ impl Inside {
             Err(error) => return Ok(explain(&program.to_string_lossy(), &error)),
         };
 
+        // The thread that did not block signals, and lost them, is gone: now they are passed on.
+        drop(started);
         let mut result = None;
         loop {
             // Before the first wait too: while a thread started somebody, the news of an end went to that thread.
@@ -269,13 +288,14 @@ fn start(command: &mut Command) -> io::Result<Child> {
 }
 
 fn explain(program: &str, error: &io::Error) -> u8 {
-    eprintln!("airlink: cannot start {program}: {error}");
+    // `eprintln!` would panic where nobody listens.
+    let _ = writeln!(io::stderr(), "airlink: cannot start {program}: {error}");
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED }
 }
 
 /// Our own copy, closed on exec, of a descriptor that we were started with.
-fn adopt(number: i32) -> Result<File, ProgramError> {
-    let file = File::open(format!("/proc/self/fd/{number}")).map_err(ProgramError::Start)?;
+fn adopt(number: i32, how: &OpenOptions) -> Result<File, ProgramError> {
+    let file = how.open(format!("/proc/self/fd/{number}")).map_err(ProgramError::Start)?;
     nix::unistd::close(number).map_err(|errno| ProgramError::Start(errno.into()))?;
     Ok(file)
 }

@@ -3,6 +3,7 @@
 //! An epoll timeout is whole milliseconds and carries the timer slack; a timerfd has neither fault.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::SystemTime;
@@ -81,8 +82,17 @@ pub enum Event {
     Writable(Token),
     /// The clock has reached the deadline that was given to `wait`.
     Deadline,
-    /// Somebody asked the program to stop (SIGINT, SIGTERM).
+    /// Somebody asked the program to stop (SIGINT, SIGTERM, SIGHUP).
     Stop,
+}
+
+/// Whether this process was started with the signal ignored, as `nohup` does with SIGHUP. A signal that is blocked
+/// arrives in spite of that.
+pub fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    ignored & 1 << (signal as i32 - 1) != 0
 }
 
 pub struct Reactor {
@@ -152,7 +162,7 @@ impl Reactor {
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// From now on SIGINT and SIGTERM arrive as `Event::Stop` instead of ending the process.
+    /// From now on SIGINT, SIGTERM and SIGHUP arrive as `Event::Stop` instead of ending the process.
     ///
     /// Call it before other threads are started: they inherit the blocked signals, and a thread that did not
     /// would take the signal and die of it.
@@ -160,7 +170,10 @@ impl Reactor {
         if self.signals.is_some() {
             return Ok(());
         }
-        let mask = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+        let mut mask = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+        if !is_ignored(Signal::SIGHUP) {
+            mask.add(Signal::SIGHUP);
+        }
         mask.thread_block()?;
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         self.epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, SIGNALS))?;
@@ -344,8 +357,11 @@ mod tests {
     fn a_stop_signal_becomes_an_event() {
         let mut reactor = reactor();
         reactor.catch_stop_signals().unwrap();
-        // To this thread only: the other tests' threads have not blocked it.
-        nix::sys::signal::raise(Signal::SIGTERM).unwrap();
-        assert_eq!(reactor.wait(None).unwrap(), [Event::Stop]);
+        let signals = [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT];
+        for signal in signals.into_iter().filter(|signal| !is_ignored(*signal)) {
+            // To this thread only: the other tests' threads have not blocked it.
+            nix::sys::signal::raise(signal).unwrap();
+            assert_eq!(reactor.wait(None).unwrap(), [Event::Stop]);
+        }
     }
 }

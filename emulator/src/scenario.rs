@@ -171,9 +171,23 @@ impl Scenario {
         Ok((index, config))
     }
 
-    /// One setting (`"wire.down.rate"`), a group of them (`"wire.down"`), or a whole stage (`"wire"`).
+    /// One setting (`"wire.down.rate"`), a group of them (`"wire.down"`), or a whole stage (`"wire"`). With `both`,
+    /// what both directions have; where that differs, an object of the two.
     pub fn get(&self, key: &str) -> Result<Json, ScenarioError> {
         let (index, rest) = self.stage_of(key)?;
+        if let Some(rest) = rest.strip_prefix("both").filter(|rest| rest.is_empty() || rest.starts_with('.'))
+            && kinds::has_directions(kinds::name(&self.stages[index].config))
+        {
+            let stage = &self.stages[index].name;
+            let of = |direction: &str| self.get(&format!("{stage}.{direction}{rest}"));
+            return match (of("down"), of("up")) {
+                (Ok(down), Ok(up)) if down == up => Ok(down),
+                (Ok(down), Ok(up)) => Ok(json!({ "down": down, "up": up })),
+                // A stage may have one direction only.
+                (Ok(only), Err(_)) | (Err(_), Ok(only)) => Ok(only),
+                (Err(error), Err(_)) => Err(error),
+            };
+        }
         let settings = kinds::write(&self.stages[index].config);
         let mut node = Node {
             value: Value::Table(settings),

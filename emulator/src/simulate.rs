@@ -105,17 +105,25 @@ pub fn run<O: Observer>(
             }
             _ => break,
         }
-        let mut acks = PerDirection::<u64>::default();
-        drain(path, now, |at, port, packet| {
-            observer.packet(at, port, &packet);
-            let direction = if port == MOBILE { Direction::Down } else { Direction::Up };
-            acks[direction.reversed()] += u64::from(sides[direction].arrived(&packet));
-        });
-        for direction in Direction::BOTH {
-            sides[direction].refill(now);
-            if now < plan.until {
+        // An acknowledgment may leave at the same instant. It is not acknowledged itself, so this ends.
+        loop {
+            let mut acks = PerDirection::<u64>::default();
+            let mut left = 0;
+            drain(path, now, |at, port, packet| {
+                observer.packet(at, port, &packet);
+                let direction = if port == MOBILE { Direction::Down } else { Direction::Up };
+                acks[direction.reversed()] += u64::from(sides[direction].arrived(&packet));
+                left += 1;
+            });
+            if left == 0 {
+                break;
+            }
+            for direction in Direction::BOTH.into_iter().filter(|_| now < plan.until) {
                 sides[direction].acknowledge(acks[direction], now, path, observer);
             }
+        }
+        for direction in Direction::BOTH {
+            sides[direction].refill(now);
         }
         observer.after(now, path)?;
     }

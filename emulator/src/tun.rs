@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "a device is opened and configured by ioctl")]
 
+mod address;
 mod interface;
 
 use std::io;
@@ -14,7 +15,7 @@ use crate::netns::{self, NamespaceError};
 use crate::prefix::Prefix;
 use interface::Interface;
 
-pub(crate) use interface::loopback_up;
+pub(crate) use interface::{enable_ipv6, has_ipv6, loopback_up, new_devices_have_ipv6};
 
 #[derive(Clone, Debug)]
 pub struct TunConfig {
@@ -69,6 +70,12 @@ pub enum DeviceError {
         "`{name}` is not an interface name: 1 to 15 letters, digits, `-`, `_` or `.`, and at most one `%d` for a number"
     )]
     BadName { name: String },
+    #[error(
+        "the device `{name}` cannot have {prefix}: IPv6 is disabled here; allow it with `sysctl net.ipv6.conf.default.disable_ipv6=0`, or leave the IPv6 addresses out"
+    )]
+    NoIpv6 { name: String, prefix: Prefix },
+    #[error("the device `{name}` cannot have {prefix}: an MTU of {mtu} is below the 1280 that IPv6 needs")]
+    Ipv6Mtu { name: String, prefix: Prefix, mtu: u16 },
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     #[error("cannot {what} of the device `{name}`: {source}")]
@@ -76,6 +83,9 @@ pub enum DeviceError {
     #[error("cannot open a device named `{name}`: {source}")]
     Open { name: String, source: io::Error },
 }
+
+/// RFC 8200 §5: a link with a smaller MTU has no IPv6.
+pub const IPV6_MTU: u16 = 1280;
 
 /// An open device. It goes away when this value is dropped.
 #[derive(Debug)]
@@ -139,14 +149,14 @@ impl Tun {
         let iface = Iface::without_packet_info(&config.name, Mode::Tun)
             .map_err(|source| open_error(&config.name, source))?;
         let tun = Self { iface, namespace: config.namespace.clone() };
-        tun.configure(config).map_err(|(what, source)| tun.configure_error(what, source))?;
+        tun.configure(config)?;
         Ok(tun)
     }
 
-    fn configure(&self, config: &TunConfig) -> Result<(), (String, io::Error)> {
+    fn configure(&self, config: &TunConfig) -> Result<(), DeviceError> {
         let step = |what: &str| {
             let what = what.to_owned();
-            move |source: io::Error| (what, source)
+            move |source: io::Error| self.configure_error(what, source)
         };
         self.iface.set_non_blocking().map_err(step("set the mode"))?;
         // Offloads belong to the device and outlive whoever switched them on: a persistent one may still have them,
@@ -166,6 +176,16 @@ impl Tun {
             interface.quiet_ipv6(ipv6);
         }
         interface.up().map_err(step("set the state up"))?;
+        let v6 = |prefix: &&Prefix| prefix.addr().is_ipv6();
+        if let Some(prefix) = config.addrs.iter().chain(&config.routes).find(v6)
+            && !interface.has_ipv6()
+        {
+            let (name, prefix, mtu) = (self.name().to_owned(), *prefix, config.mtu);
+            return Err(match mtu {
+                ..IPV6_MTU => DeviceError::Ipv6Mtu { name, prefix, mtu },
+                _ => DeviceError::NoIpv6 { name, prefix },
+            });
+        }
         for prefix in &config.addrs {
             interface.add_addr(*prefix).map_err(step(&format!("set the address {prefix}")))?;
         }
@@ -276,6 +296,38 @@ mod tests {
         let mut buffer = [0; 2000];
         let chatter = std::iter::from_fn(|| tun.recv(&mut buffer).unwrap().map(|len| buffer[..len].to_vec()));
         assert_eq!(chatter.collect::<Vec<_>>(), Vec::<Vec<u8>>::new());
+    }
+
+    #[test]
+    fn every_address_of_a_device_is_its_own() {
+        let namespace = namespace();
+        let addrs = ["10.7.0.1/24", "10.7.0.2/24", "192.0.2.1/32", "10.9.0.1/16", "fd07::1/64", "fd07::2/64"];
+        let addrs = addrs.map(|addr| addr.parse().unwrap()).to_vec();
+        let _tun = Tun::open(&TunConfig { addrs: addrs.clone(), ..config(&namespace) }).unwrap();
+        for prefix in addrs {
+            let bound = namespace.enter(|| UdpSocket::bind((prefix.addr(), 0))).unwrap();
+            assert!(bound.is_ok(), "{prefix}: {bound:?}");
+        }
+    }
+
+    #[test]
+    fn where_ipv6_is_disabled_an_address_of_it_is_an_error_that_says_so_and_one_of_ipv4_is_none() {
+        let namespace = namespace();
+        for devices in ["all", "default"] {
+            namespace.sysctl(&format!("net.ipv6.conf.{devices}.disable_ipv6"), "1").unwrap();
+        }
+        assert!(!namespace.enter(new_devices_have_ipv6).unwrap());
+        let error = Tun::open(&config(&namespace)).unwrap_err();
+        assert!(error.to_string().contains("IPv6 is disabled here"), "{error}");
+        let v4 = |prefixes: Vec<Prefix>| prefixes.into_iter().filter(|one| one.addr().is_ipv4()).collect();
+        let TunConfig { addrs, routes, .. } = config(&namespace);
+        let _tun =
+            Tun::open(&TunConfig { addrs: v4(addrs), routes: v4(routes), ..config(&namespace) }).unwrap();
+
+        namespace.enter(enable_ipv6).unwrap();
+        let _tun = Tun::open(&TunConfig { routes: Vec::new(), ..config(&namespace) }).unwrap();
+        let small = Tun::open(&TunConfig { mtu: 1000, ..config(&namespace) }).unwrap_err();
+        assert!(small.to_string().contains("1280"), "{small}");
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn two_namespaces_ping_each_other_and_nothing_is_left() {
     assert!(ping(&fixed, "10.2.0.1") && ping(&mobile, "10.1.0.1"), "IPv4");
     assert!(ping(&fixed, "fd02::1") && ping(&mobile, "fd01::1"), "IPv6");
 
-    let output = bridge.stop(Signal::SIGTERM);
+    let output = bridge.stop(Signal::SIGHUP);
     assert!(output.status.success(), "{output:?}");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     // Four echo requests and four replies: 20 + 22 bytes each in IPv4, 40 + 22 in IPv6.

@@ -5,9 +5,14 @@
 mod lab;
 
 use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::Command;
+use std::time::Duration;
 
-use lab::{AIRLINK, Running, Scratch, airlink, text, wait_for};
+use lab::{AIRLINK, PATIENCE, Running, Scratch, airlink, summary, text, wait_for};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 fn ctl(args: &[&str]) -> Result<Value, String> {
@@ -56,7 +61,7 @@ fn a_setting_is_changed_while_packets_flow() {
     wait_for("packets that arrive", || (left() > 5).then_some(()));
 
     let error = ctl(&[&name, "set", "air.up.per", "110%"]).unwrap_err();
-    assert!(error.contains("probability") || error.contains("10%"), "{error}");
+    assert!(error.contains("`110%` is not a probability"), "{error}");
     let error = ctl(&[&name, "get", "wire.up.per"]).unwrap_err();
     assert!(error.contains("no stage `wire`"), "{error}");
     assert_eq!(ctl(&[&name, "get", "air.up.per"]), Ok(json!("0%")));
@@ -64,6 +69,68 @@ fn a_setting_is_changed_while_packets_flow() {
     ctl(&[&name, "stop"]).unwrap();
     let _ = run.wait();
     assert!(ctl(&[&name, "stats"]).unwrap_err().contains("airlink status"));
+}
+
+#[test]
+fn what_is_set_of_both_directions_is_answered_with_what_both_have() {
+    let name = format!("both-{}", std::process::id());
+    let _run = start(&name, "geo", "sleep 1000");
+    assert_eq!(ctl(&[&name, "set", "satellite.both.delay", "30ms"]), Ok(json!("30ms")));
+    for key in ["satellite.down.delay", "satellite.up.delay", "satellite.both.delay"] {
+        assert_eq!(ctl(&[&name, "get", key]), Ok(json!("30ms")), "{key}");
+    }
+    let rates = json!({ "down": "10Mbit", "up": "2Mbit" });
+    assert_eq!(ctl(&[&name, "get", "satellite.both.rate"]), Ok(rates));
+    assert!(ctl(&[&name, "get", "satellite.both.dealy"]).unwrap_err().contains("did you mean `delay`"));
+}
+
+#[test]
+fn callers_for_whom_there_are_no_descriptors_left_do_not_end_the_link() {
+    let name = format!("full-{}", std::process::id());
+    let run = start(&name, "lossless", "sleep 1000");
+    let limit = |limit: usize| {
+        let (pid, limit) = (format!("--pid={}", run.pid()), format!("--nofile={limit}:1024"));
+        assert!(Command::new("prlimit").args([&pid, &limit]).status().unwrap().success());
+    };
+    // It keeps what it has, and gets no more.
+    limit(3);
+    let address = SocketAddr::from_abstract_name(format!("airlink/{name}")).unwrap();
+    let mut callers: Vec<_> = (0..6).map(|_| UnixStream::connect_addr(&address).unwrap()).collect();
+    let mut caller = callers.pop().unwrap();
+    caller.write_all(b"{\"command\":\"stats\"}\n").unwrap();
+    caller.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut answer = [0; 16];
+    let waits = caller.read(&mut answer).map_err(|error| error.kind());
+    assert_eq!(waits, Err(ErrorKind::WouldBlock), "the link is there, and does not answer");
+    limit(1024);
+    caller.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_ne!(caller.read(&mut answer).unwrap(), 0, "now it does");
+}
+
+#[test]
+fn a_control_socket_that_cannot_be_made_is_said_to_be_that() {
+    let scratch = Scratch::new("sockets");
+    let file = scratch.path("file");
+    fs::write(&file, "").unwrap();
+    for (path, words) in [("/no/such/dir/sock", "cannot make the control socket"), (&file, "in the way")] {
+        let output = airlink(&["run", "-s", "lossless", "--control", path, "--", "true"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(words) && said.contains(path) && !said.contains("no running link"), "{said}");
+    }
+}
+
+#[test]
+fn a_standing_link_in_front_ends_cleanly_when_its_terminal_hangs_up() {
+    let scratch = Scratch::new("hangup");
+    let name = scratch.path("socket");
+    let up = Running::start(&["up", "--foreground", "--name", &name, "-s", "lossless", "--json"]);
+    wait_for("the control socket", || ctl(&[&name, "stats"]).ok());
+    up.signal(Signal::SIGHUP);
+    let output = up.wait();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(!fs::exists(&name).unwrap());
+    assert_eq!(summary(&output)["scenario"], "lossless");
 }
 
 #[test]

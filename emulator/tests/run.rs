@@ -5,9 +5,9 @@
 mod lab;
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
-use lab::{AIRLINK, Running, Scratch, airlink, summary, text};
+use lab::{AIRLINK, Running, Scratch, airlink, summary, text, wait_for};
 use nix::sys::signal::Signal;
 
 /// Sends what it is given, both ways at once, and prints the digests of what has arrived: with the kernel's TCP.
@@ -107,6 +107,151 @@ fn links_in_a_row_lead_from_the_innermost_program_to_the_outermost_namespace() {
         "{}",
         text(&output.stderr)
     );
+}
+
+#[test]
+fn a_side_has_all_its_addresses_and_one_default_route_for_each_family() {
+    let scratch = Scratch::new("addresses");
+    let scenario = scratch.path("several.toml");
+    fs::write(
+        &scenario,
+        "schema = 1\ndescription = \"several addresses\"\nstage = []\n[addresses]\n\
+         fixed = [\"10.61.0.1/24\", \"10.62.0.1/24\", \"fd61::1/64\", \"fd62::1/64\"]\n\
+         mobile = [\"10.63.0.2/24\", \"10.63.0.3/24\", \"10.62.0.2/24\", \"fd61::2/64\", \"fd62::2/64\"]\n",
+    )
+    .unwrap();
+    let server = "for own in 10.61.0.1 10.62.0.1; do socat TCP-LISTEN:5005,bind=$own,reuseaddr,fork \
+                  SYSTEM:'echo $SOCAT_PEERADDR' & done; socat TCP6-LISTEN:5005,ipv6only=1,reuseaddr,fork \
+                  SYSTEM:'echo $SOCAT_PEERADDR'; wait";
+    let call = "ip -o -4 addr show scope global | wc -l; ip -o -6 addr show scope global | wc -l; \
+                ip route show default | wc -l; ip -6 route show default | wc -l; \
+                for pair in 10.61.0.1,bind=10.63.0.3 10.62.0.1,bind=10.62.0.2 [fd62::1],bind=[fd62::2]; do \
+                socat -u TCP:${pair%,*}:5005,${pair#*,},retry=100,interval=0.1 -; done";
+    let output = airlink(&["run", "-s", &scenario, "--server", server, "--", "sh", "-c", call]);
+    let seen = text(&output.stdout);
+    let lines: Vec<&str> = seen.lines().collect();
+    let peer = "[fd62:0000:0000:0000:0000:0000:0000:0002]";
+    assert_eq!(lines, ["3", "2", "1", "1", "10.63.0.3", "10.62.0.2", peer], "{}", text(&output.stderr));
+}
+
+/// In a namespace of its own, where IPv6 is switched off for every device to come.
+fn without_ipv6(args: &str) -> Output {
+    let off = "for dev in all default; do echo 1 > /proc/sys/net/ipv6/conf/$dev/disable_ipv6; done";
+    let script = format!("{off}; exec {AIRLINK} run {args}");
+    Running::spawn(Command::new("unshare").args(["--net", "sh", "-c", &script])).wait()
+}
+
+#[test]
+fn where_ipv6_is_disabled_a_link_goes_without_it_unless_it_was_asked_for() {
+    let show =
+        "-s lossless -- sh -c 'echo $AIRLINK_FIXED $AIRLINK_MOBILE_V6; ip -o -6 addr show | grep -c airlink'";
+    let output = without_ipv6(show);
+    let said = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "100.64.0.1\n0\n", "{said}");
+    assert!(said.contains("IPv6 is disabled here"), "{said}");
+
+    let scratch = Scratch::new("six");
+    let scenario = scratch.path("six.toml");
+    let addresses = "[addresses]\nfixed = \"fd61::1/64\"\nmobile = \"fd61::2/64\"\n";
+    fs::write(&scenario, format!("schema = 1\ndescription = \"IPv6\"\nstage = []\n{addresses}")).unwrap();
+    let output = without_ipv6(&format!("-s {scenario} -- true"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("IPv6 is disabled here") && said.contains("fd61::1/64"), "{said}");
+}
+
+#[test]
+fn a_run_needs_no_proc_of_its_own_process_namespace() {
+    let run = format!("{AIRLINK} run -s lossless --server 'sleep 1000' -- sh -c 'exit 7'; exit $?");
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--pid", "--fork", "--kill-child", "sh", "-c", &run]);
+    let output = Running::spawn(&mut unshare).wait();
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_signal_ends_the_linger() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
+        let run = Running::start(&["run", "-s", "lossless", "--linger", "1000s", "--", "sh", "-c", "exit 5"]);
+        // The command has ended when its namespaces' first process is a zombie, which the run has not looked after.
+        let children = format!("/proc/{0}/task/{0}/children", run.pid());
+        wait_for("the command's end", || {
+            let first = fs::read_to_string(&children).ok()?.trim().to_owned();
+            fs::read_to_string(format!("/proc/{first}/stat")).ok().filter(|stat| stat.contains(") Z "))
+        });
+        run.signal(signal);
+        assert_eq!(run.wait().status.code(), Some(5), "{signal}");
+    }
+}
+
+/// Ctrl-C while a run waits for somebody to read its capture, before it starts its program.
+const EARLY_INTERRUPT: &str = r#"
+import os, pty, sys, time, signal
+fifo, pid, seen = sys.argv[1], None, b""
+signal.alarm(30)
+pid, terminal = pty.fork()
+if pid == 0: os.execv(sys.argv[2], sys.argv[2:])
+status = lambda: open(f"/proc/{pid}/status").read()
+mask = lambda name: int(next(line for line in status().splitlines() if line.startswith(name)).split()[1], 16)
+while not mask("SigBlk:") & 2 or not os.path.exists(sys.argv[5]): time.sleep(0.01)
+time.sleep(0.2)
+os.write(terminal, b"")
+while not mask("ShdPnd:") & 2: time.sleep(0.01)
+reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+#[test]
+fn an_interrupt_from_the_terminal_that_comes_before_the_program_ends_it_too() {
+    let scratch = Scratch::new("early");
+    let (fifo, control) = (scratch.path("fifo"), scratch.path("control"));
+    nix::unistd::mkfifo(fifo.as_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut python = Command::new("python3");
+    python.args(["-c", EARLY_INTERRUPT, &fifo, AIRLINK, "run", "--control", &control, "-s", "lossless"]);
+    python.args(["--pcap-fixed", &fifo, "--", "sleep", "1000"]);
+    let output = Running::spawn(&mut python).wait();
+    assert_eq!(text(&output.stdout), "130\n", "{}", text(&output.stderr));
+}
+
+/// What it says is read by nobody.
+fn unheard(args: &[&str]) -> Option<i32> {
+    let nobody = || Stdio::from(std::io::pipe().unwrap().1);
+    Command::new(AIRLINK).args(args).stdout(nobody()).stderr(nobody()).status().unwrap().code()
+}
+
+#[test]
+fn a_reader_that_has_gone_changes_no_exit_code() {
+    let name = format!("unheard-{}", std::process::id());
+    let command = ["-s", "lossless", "--", "sh", "-c", "exit 57"];
+    assert_eq!(unheard(&[&["run"], &command[..]].concat()), Some(57));
+    assert_eq!(unheard(&[&["run", "--json"], &command[..]].concat()), Some(57));
+    let missed = ["run", "-s", "geo", "--max-lateness", "max=0ns", "--", "sh", "-c"];
+    let packet = "echo x | socat -u - UDP:$AIRLINK_FIXED:9; sleep 0.5";
+    assert_eq!(unheard(&[&missed[..], &[packet]].concat()), Some(4));
+    assert_eq!(unheard(&["run", "-s", "lossless", "--", "no-such-program"]), Some(127));
+    assert_eq!(unheard(&["bridge", "--duration=0.01"]), Some(0));
+    assert_eq!(unheard(&["check", "lossless"]), Some(0));
+    assert_eq!(unheard(&["check", "no-such-scenario"]), Some(2));
+    assert_eq!(unheard(&["show"]), Some(0));
+    assert_eq!(unheard(&["sim", "-s", "lossless", "--for", "1ms"]), Some(0));
+    assert_eq!(unheard(&["up", "--name", &name, "-s", "no-such-scenario"]), Some(2));
+    let run = Running::start(&["run", "-s", "lossless", "--control", &name, "--", "sleep", "1000"]);
+    wait_for("the control socket", || airlink(&["status", &name]).status.success().then_some(()));
+    for looks in [&["status"][..], &["status", &name], &["ctl", &name, "watch", "--every", "5ms"]] {
+        assert_eq!(unheard(looks), Some(0), "{looks:?}");
+    }
+    drop(run);
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_fails_the_run() {
+    for option in ["--pcap-fixed", "--pcap-mobile", "--radio-pcap", "--events"] {
+        // More than any buffer keeps back until the end.
+        let send = "head -c 300000 /dev/zero | socat -u -b 1000 - UDP:$AIRLINK_FIXED:9";
+        let output = airlink(&["run", "-s", "wcdma-384", option, "/dev/full", "--", "sh", "-c", send]);
+        assert_eq!(output.status.code(), Some(1), "{option}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("/dev/full"), "{option}: {}", text(&output.stderr));
+    }
 }
 
 #[test]

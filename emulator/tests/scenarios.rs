@@ -38,7 +38,9 @@ impl Files {
         let directory = std::env::temp_dir().join(format!("airlink-scenarios-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         for (name, content) in files {
-            std::fs::write(directory.join(name), content).unwrap();
+            let path = directory.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
         }
         Self(directory)
     }
@@ -211,6 +213,12 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
         ("schema = 1\nmtu = 20\nstage = []".into(), "20", &["68"]),
         ("schema = 1\nseed = -1\nstage = []".into(), "-1", &["whole number"]),
         ("schema = 1\nstage = []\naddresses.fixed = ['10.0.0.300']".into(), "'10.0.0.300'", &["10.0.0.1/24"]),
+        (
+            "schema = 1\nstage = []\n[addresses]\nfixed = '10.0.0.1/24'".into(),
+            "",
+            &["no address for the mobile side", "10.0.0.2/24"],
+        ),
+        ("schema = 1\nstage = []\naddresses = { fixed = [], mobile = [] }".into(), "", &["either side"]),
         ("schema = 1\nstage = 5".into(), "5", &["[[stage]]"]),
         ("schema = 1\nmtu = = 4".into(), "=", &["not TOML"]),
         ("schema = 1\n[[stage]]\nname = 'x'".into(), "'x'", &["`x` has no kind", "link"]),
@@ -294,6 +302,24 @@ fn a_bad_line_of_a_trace_is_told_with_the_trace_s_name_and_line() {
     let shown = Scenario::load(&files.path("bad.toml")).unwrap_err().to_string();
     assert!(shown.contains("bad.up:3: `five`"), "{shown}");
     assert!(shown.contains("bad.toml:4:14: "), "{shown}");
+}
+
+#[test]
+fn what_show_writes_of_a_scenario_with_a_trace_can_be_read_from_elsewhere() {
+    let files = Files::new(
+        "show",
+        &[("sub/trace.up", "1\n5\n"), ("sub/trace.toml", &stage("link", "both.trace = 'trace.up'"))],
+    );
+    // By a path that is relative to where the program is started.
+    let show = Command::new(env!("CARGO_BIN_EXE_airlink"))
+        .args(["show", "sub/trace.toml"])
+        .current_dir(files.path("."))
+        .output()
+        .unwrap();
+    let copy = files.path("sub/copy.toml");
+    std::fs::write(&copy, show.stdout).unwrap();
+    let copy = Scenario::load(&copy).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(copy.stages, Scenario::load(&files.path("sub/trace.toml")).unwrap().stages);
 }
 
 // ---- extending
@@ -398,6 +424,8 @@ fn values_are_taken_with_and_without_quotes_and_of_any_type() {
     scenario.set("wire.down.queue.packets", "50").unwrap();
     scenario.set("wire.down.queue", "{ bytes = \"3kB\" }").unwrap();
     scenario.set("wire.both.delay", " 30 ms ").unwrap();
+    assert_eq!(scenario.get("wire.both.delay").unwrap(), "30ms");
+    assert_eq!(scenario.get("wire.both").unwrap()["up"], scenario.get("wire.up").unwrap());
     assert_eq!(scenario.get("wire.down.rate").unwrap(), "2Mbit");
     assert_eq!(
         scenario.get("wire.down.queue").unwrap(),

@@ -170,6 +170,37 @@ fn every_packet_of_the_pcapng_has_a_comment_and_is_where_the_summary_says() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_a_failure_that_names_it() {
+    let directory = Directory::new("full");
+    for (option, _) in FILES {
+        let mut command = sim(&directory.0.join("scenario.toml"));
+        let output = command.args(["--for", "2s", option, "/dev/full"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{option}: {said}");
+        assert_eq!(said.matches("/dev/full").count(), 1, "{option}: {said}");
+        assert_eq!(said.matches("No space left on device").count(), 1, "{option}: {said}");
+    }
+}
+
+#[test]
+fn a_pcapng_without_a_packet_is_one_all_the_same() {
+    let directory = Directory::new("empty");
+    let path = directory.0.join("empty.pcapng");
+    let mut command = sim(Path::new("lossless"));
+    command.args(["--down", "none", "--up", "none", "--pcapng"]).arg(&path);
+    assert!(command.output().unwrap().status.success());
+    let output = Command::new("tshark")
+        .arg("-r")
+        .arg(&path)
+        .output()
+        .expect("this test needs tshark: sh interop/setup.sh test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty());
+    // tshark also takes a file of no octets; others do not.
+    assert!(std::fs::read(&path).unwrap().starts_with(&0x0a0d_0d0a_u32.to_le_bytes()));
+}
+
+#[test]
 fn a_load_that_is_none_is_refused_with_what_was_meant() {
     let said = |args| String::from_utf8(refused(args).stderr).unwrap();
     assert!(said(&["--down", "cbr:64"]).contains("384kbit"));

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
+use super::say;
 use crate::capture::Capture;
 use crate::driver::{self, Endpoint, Traffic};
 use crate::machine::Crossover;
@@ -29,7 +30,7 @@ Examples:
                    --mobile-netns mobile --mobile-addr 10.2.0.1/24 --mobile-route 10.1.0.0/24 \\
                    --pcap-mobile mobile.pcap";
 
-/// Join two TUN devices by a perfect wire, until SIGINT (Ctrl-C) or SIGTERM.
+/// Join two TUN devices by a perfect wire, until SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Bridge {
@@ -103,11 +104,11 @@ impl Bridge {
             fixed: side(fixed)?,
             mobile: side(mobile)?,
         };
-        if self.json {
-            println!("{}", serde_json::to_string(&summary).context("writing the summary")?);
+        say::print(if self.json {
+            serde_json::to_string(&summary).context("writing the summary")? + "\n"
         } else {
-            print_table(&summary);
-        }
+            table(&summary)
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -159,21 +160,29 @@ fn side(endpoint: &Endpoint) -> anyhow::Result<Side> {
     })
 }
 
-fn print_table(summary: &Summary) {
-    println!("{:.1} s", summary.seconds);
-    println!(
-        "{:<7} {:<15} {:>12} {:>15} {:>12} {:>15} {:>8} {:>8}",
-        "side", "device", "packets in", "bytes in", "packets out", "bytes out", "refused", "dropped"
+fn table(summary: &Summary) -> String {
+    let mut table = format!(
+        "{:.1} s\n{:<7} {:<15} {:>12} {:>15} {:>12} {:>15} {:>8} {:>8}\n",
+        summary.seconds,
+        "side",
+        "device",
+        "packets in",
+        "bytes in",
+        "packets out",
+        "bytes out",
+        "refused",
+        "dropped"
     );
     for (name, side) in [("fixed", &summary.fixed), ("mobile", &summary.mobile)] {
         let Traffic { sent_packets, sent_bytes, received_packets, received_bytes, refused_packets } =
             side.traffic;
-        println!(
+        table += &format!(
             "{name:<7} {:<15} {sent_packets:>12} {sent_bytes:>15} {received_packets:>12} {received_bytes:>15} \
-             {refused_packets:>8} {:>8}",
+             {refused_packets:>8} {:>8}\n",
             side.device, side.dropped_by_kernel
         );
     }
+    table
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::USAGE;
+use super::say;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::stage::Recording;
 
@@ -25,10 +26,12 @@ impl Check {
         let mut exit = ExitCode::SUCCESS;
         for file in &self.files {
             match check(file) {
-                Ok(1) => println!("{file}: ok (1 stage)"),
-                Ok(stages) => println!("{file}: ok ({stages} stages)"),
+                Ok(stages) => {
+                    let s = if stages == 1 { "" } else { "s" };
+                    say::print(format_args!("{file}: ok ({stages} stage{s})\n"))?;
+                }
                 Err(error) => {
-                    eprintln!("{error}");
+                    say::complain(format_args!("{error}\n"));
                     exit = USAGE.into();
                 }
             }

@@ -1,11 +1,11 @@
 //! `airlink ctl`: look at and change a link while it runs.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::say::{self, Reader};
 use crate::control::{Address, Answer, Caller, Request};
 use crate::time::Duration;
 
@@ -63,21 +63,22 @@ impl Ctl {
             What::Watch { every } => Request::Watch { every },
             What::Stop => Request::Stop,
         };
-        print(caller.ask(&request)?)?;
+        let mut reader = print(caller.ask(&request)?)?;
         if matches!(request, Request::Watch { .. }) {
             for answer in caller {
-                print(answer?)?;
+                if reader == Reader::HasGone {
+                    break;
+                }
+                reader = print(answer?)?;
             }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn print(answer: Answer) -> anyhow::Result<()> {
-    let value = answer.map_err(anyhow::Error::msg)?;
-    if !value.is_null() {
-        // `print!` would panic when a reader such as `head` has gone.
-        writeln!(std::io::stdout(), "{value}")?;
+fn print(answer: Answer) -> anyhow::Result<Reader> {
+    match answer.map_err(anyhow::Error::msg)? {
+        Value::Null => Ok(Reader::Reads),
+        value => say::print(format_args!("{value}\n")),
     }
-    Ok(())
 }

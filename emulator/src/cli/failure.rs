@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::say;
 use crate::addresses::BlockError;
 use crate::netns::NamespaceError;
 use crate::program::ProgramError;
@@ -20,9 +21,18 @@ pub(super) fn usage(message: impl Into<String>) -> anyhow::Error {
     Usage(message.into()).into()
 }
 
+/// The error and its causes, without those that it has told already itself.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        _ if told.contains(&cause) => told,
+        _ => format!("{told}: {cause}"),
+    })
+}
+
 /// Says on stderr what went wrong.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("airlink: {error:#}");
+    say::complain(format_args!("airlink: {}\n", told(error)));
     if error.is::<Usage>() || error.is::<ScenarioError>() {
         ExitCode::from(USAGE)
     } else if error.is::<DeviceError>()
@@ -34,5 +44,31 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         ExitCode::from(ENVIRONMENT)
     } else {
         ExitCode::FAILURE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn every_cause_is_told_once() {
+        let full = || std::io::Error::from_raw_os_error(libc::ENOSPC);
+        let source = || DeviceError::Open { name: "x".to_owned(), source: full() };
+        assert_eq!(
+            told(&source().into()),
+            "cannot open a device named `x`: No space left on device (os error 28)"
+        );
+        let outer = Err::<(), _>(source()).context("starting").unwrap_err();
+        assert_eq!(
+            told(&outer),
+            "starting: cannot open a device named `x`: No space left on device (os error 28)"
+        );
+        assert_eq!(
+            told(&anyhow::Error::from(full()).context("writing")),
+            "writing: No space left on device (os error 28)"
+        );
     }
 }

@@ -12,6 +12,8 @@ pub struct Inside {
     #[arg(long)]
     alive: i32,
     #[arg(long)]
+    started: i32,
+    #[arg(long)]
     fixed: Option<i32>,
     #[arg(long)]
     server: Option<OsString>,
@@ -21,7 +23,7 @@ pub struct Inside {
 
 impl Inside {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { alive, fixed, server, command } = self;
-        Ok(ExitCode::from(program::Inside { alive, fixed, server, command }.run()?))
+        let Self { alive, started, fixed, server, command } = self;
+        Ok(ExitCode::from(program::Inside { alive, started, fixed, server, command }.run()?))
     }
 }

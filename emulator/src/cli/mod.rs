@@ -7,6 +7,7 @@ mod ctl;
 mod failure;
 mod inside;
 mod run;
+mod say;
 mod session;
 mod show;
 mod sim;

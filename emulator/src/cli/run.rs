@@ -19,10 +19,10 @@ use crate::driver::OBSERVERS_OWN;
 use crate::netns::{self, Anonymous};
 use crate::prefix::Prefix;
 use crate::program::{PASSED_ON, Plan, Program, from_a_process};
-use crate::reactor::{Clock, Interest, Token};
+use crate::reactor::{Clock, Interest, Token, is_ignored};
 use crate::scenario::Scenario;
 use crate::time::{Duration, Instant};
-use crate::tun::TunConfig;
+use crate::tun::{self, IPV6_MTU, TunConfig};
 
 /// Run a program behind a link: on its mobile side, in a network namespace of its own.
 ///
@@ -73,7 +73,8 @@ Examples:
 
 The exit code is the command's own (128 and the signal's number if it was killed; 127 not found, 126 not startable).
 Without a command of its own to report: 1 the link failed, 2 usage, 3 environment, 4 --max-lateness was not kept.
-SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on; after SIGTERM and SIGHUP the command has 5 s.";
+SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on; after SIGTERM and SIGHUP the command has 5 s.
+The first four end --linger.";
 
 impl Run {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
@@ -94,14 +95,17 @@ impl Run {
             }
             netns::become_root_inside()?;
         }
-        let mask = SigSet::from_iter(PASSED_ON);
+        let mut mask = SigSet::from_iter(PASSED_ON);
+        if is_ignored(Signal::SIGHUP) {
+            mask.remove(Signal::SIGHUP);
+        }
         mask.thread_block()?;
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
 
         let mut reactor = session::reactor()?;
         let mobile = Anonymous::create()?;
         let fixed = if self.server.is_some() { Anonymous::create()? } else { Anonymous::current()? };
-        let addresses = Addresses::of(&session.scenario, &fixed)?;
+        let addresses = Addresses::of(&session.scenario, &fixed, &mobile)?;
         // So that links nest.
         if let Err(error) = mobile.forward_packets() {
             tracing::warn!("links inside of this one will reach no further than it: {error}");
@@ -125,7 +129,9 @@ impl Run {
             Plan { mobile: &mobile, fixed: &fixed, server: self.server, command: self.command, environment };
         let program = Program::start(plan)?;
         running.reactor.register(program.ended(), ENDED, Interest::Read)?;
-        let watch = Behind { program, signals, clock, linger: self.linger, until: None };
+        let mut watch = Behind { program, signals, clock, linger: self.linger, until: None };
+        // What the terminal has sent until now may have come before the program was there.
+        watch.pass_on(Senders::All)?;
         let code = running.run(watch, |Behind { program, .. }| Some(program.wait()))?;
         Ok(ExitCode::from(code))
     }
@@ -153,18 +159,29 @@ enum Until {
     Killed(Instant),
     /// The command has ended, and its last packets are on their way.
     Lingered(Instant),
+    /// Nobody wants to wait for them any longer.
+    Ended,
+}
+
+/// Whose signals are passed on. What the terminal sends, all processes in front of it get.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Senders {
+    All,
+    Processes,
 }
 
 impl Watch for Behind {
     fn after(&mut self, now: Instant, ready: &[Token]) -> io::Result<ControlFlow<()>> {
-        if ready.contains(&SIGNALS) {
-            self.pass_on()?;
-        }
-        if ready.contains(&ENDED) && !matches!(self.until, Some(Until::Lingered(_))) {
+        if ready.contains(&ENDED) && !matches!(self.until, Some(Until::Lingered(_) | Until::Ended)) {
             self.program.acknowledge_end();
             self.until = Some(Until::Lingered(now + self.linger));
         }
+        // After that: a signal that comes together with the end is for the linger.
+        if ready.contains(&SIGNALS) {
+            self.pass_on(Senders::Processes)?;
+        }
         match self.until {
+            Some(Until::Ended) => return Ok(ControlFlow::Break(())),
             Some(Until::Lingered(until)) if until <= now => return Ok(ControlFlow::Break(())),
             Some(Until::Killed(until)) if until <= now => {
                 self.until = None;
@@ -178,15 +195,21 @@ impl Watch for Behind {
     fn next_deadline(&self) -> Option<Instant> {
         self.until.map(|until| match until {
             Until::Killed(at) | Until::Lingered(at) => at,
+            Until::Ended => Instant::ZERO,
         })
     }
 }
 
 impl Behind {
-    fn pass_on(&mut self) -> io::Result<()> {
+    fn pass_on(&mut self, senders: Senders) -> io::Result<()> {
         while let Some(info) = self.signals.read_signal()? {
             let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
-            if from_a_process(&info) {
+            let lingers = matches!(self.until, Some(Until::Lingered(_))) || self.program.has_ended();
+            if lingers && !matches!(signal, Signal::SIGUSR1 | Signal::SIGUSR2) {
+                self.until = Some(Until::Ended);
+                continue;
+            }
+            if senders == Senders::All || from_a_process(&info) {
                 self.program.signal(signal);
             }
             if matches!(signal, Signal::SIGTERM | Signal::SIGHUP) && self.until.is_none() {
@@ -206,19 +229,25 @@ struct Addresses {
     _block: Option<Block>,
 }
 
-/// RFC 8200 §5: a link with a smaller MTU has no IPv6.
-const IPV6_MTU: u16 = 1280;
-
 impl Addresses {
-    fn of(scenario: &Scenario, fixed: &Anonymous) -> anyhow::Result<Self> {
+    fn of(scenario: &Scenario, fixed: &Anonymous, mobile: &Anonymous) -> anyhow::Result<Self> {
+        let mut with_ipv6 = scenario.mtu >= IPV6_MTU;
         let (fixed, mobile, block) = match &scenario.addresses {
             Some(addresses) => (addresses.fixed.clone(), addresses.mobile.clone(), None),
             None => {
+                let both_allow =
+                    fixed.enter(tun::new_devices_have_ipv6)? && mobile.enter(tun::new_devices_have_ipv6)?;
+                if with_ipv6 && !both_allow {
+                    tracing::warn!(
+                        "IPv6 is disabled here: the link goes without it (sysctl net.ipv6.conf.default.disable_ipv6)"
+                    );
+                }
+                with_ipv6 &= both_allow;
                 let block = fixed.enter(Block::reserve)??;
                 (block.fixed().to_vec(), block.mobile().to_vec(), Some(block))
             }
         };
-        let fits = |prefix: &Prefix| prefix.addr().is_ipv4() || scenario.mtu >= IPV6_MTU;
+        let fits = |prefix: &Prefix| prefix.addr().is_ipv4() || with_ipv6;
         let keep = |prefixes: Vec<Prefix>| prefixes.into_iter().filter(fits).collect();
         Ok(Self { scenario: scenario.name.clone(), fixed: keep(fixed), mobile: keep(mobile), _block: block })
     }
@@ -233,12 +262,15 @@ impl Addresses {
             ..TunConfig::default()
         };
         let reached = |to: &Prefix| self.fixed.iter().any(|own| own.contains(to.addr()));
-        let to_mobile = self.mobile.iter().filter(|to| !reached(to)).map(|to| to.network()).collect();
+        let to_mobile = self.mobile.iter().filter(|to| !reached(to)).map(|to| to.network());
         let everywhere = self.mobile.iter().map(|own| {
             let anything = if own.addr().is_ipv4() { "0.0.0.0/0" } else { "::/0" };
             anything.parse().expect("this is a prefix")
         });
-        [device(fixed, &self.fixed, to_mobile), device(mobile, &self.mobile, everywhere.collect())]
+        [
+            device(fixed, &self.fixed, once_each(to_mobile)),
+            device(mobile, &self.mobile, once_each(everywhere)),
+        ]
     }
 
     fn environment(&self) -> Vec<(&'static str, String)> {
@@ -253,6 +285,16 @@ impl Addresses {
         ];
         variables.into_iter().filter_map(|(name, addr)| Some((name, addr?.to_string()))).collect()
     }
+}
+
+/// Several addresses of one family, or of one network, are reached by one route.
+fn once_each(routes: impl Iterator<Item = Prefix>) -> Vec<Prefix> {
+    routes.fold(Vec::new(), |mut routes, route| {
+        if !routes.contains(&route) {
+            routes.push(route);
+        }
+        routes
+    })
 }
 
 fn list(prefixes: &[Prefix]) -> String {

@@ -11,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::say;
 use crate::capture::Capture;
 use crate::control::{Address, Control, Request, Subject};
 use crate::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round, Traffic};
@@ -185,7 +186,9 @@ impl Running {
         let code = command.unwrap_or(0);
         for limit in &self.link.max_lateness {
             if let Some(late) = limit.missed_by(&lateness) {
-                eprintln!("airlink: the lateness of packets was to be {limit}, and was {late}");
+                say::complain(format_args!(
+                    "airlink: the lateness of packets was to be {limit}, and was {late}\n"
+                ));
                 if code == 0 {
                     return Ok(super::TIMING);
                 }
@@ -232,9 +235,9 @@ impl Link {
                 .with_context(|| format!("cannot write the summary {}", path.display()))?;
         }
         if self.json {
-            println!("{text}");
+            say::print(text + "\n")?;
         } else {
-            eprint!("{}", summary.path);
+            say::complain(&summary.path);
         }
         Ok(())
     }

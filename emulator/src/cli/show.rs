@@ -1,12 +1,11 @@
 //! `airlink show`: the presets, and what a scenario comes down to with every default filled in.
 
-use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
+use super::say;
 use crate::scenario::{Scenario, presets};
 
 /// List the presets, or print a scenario with every setting that it has, defaults included.
@@ -46,12 +45,8 @@ impl Show {
                 }
             }
         };
-        let mut out = std::io::stdout().lock();
-        match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
-            // Whoever reads has seen enough.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-            result => result.context("writing to stdout").map(|()| ExitCode::SUCCESS),
-        }
+        say::print(shown)?;
+        Ok(ExitCode::SUCCESS)
     }
 
     fn list(&self) -> anyhow::Result<String> {

@@ -1,6 +1,5 @@
 //! `airlink sim`: a link in virtual time, between simple sources of packets.
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -10,16 +9,18 @@ use clap::Args;
 use serde::Serialize;
 
 use super::failure;
+use super::say;
 use super::session::assignment;
 use crate::capture::{Capture, Tap};
 use crate::machine::Port;
+use crate::output::OutputError;
 use crate::packet::PerDirection;
 use crate::path::{FIXED, Path};
 use crate::scenario::Scenario;
 use crate::simulate::{self, Arrived, Family, Load, Observer, Plan, Sizes};
 use crate::time::{Duration, Instant};
 use crate::views::summary::Summary;
-use crate::views::{self, ViewError, Views};
+use crate::views::{self, Views};
 
 /// Run a link in virtual time, between simple sources of packets: no privilege, no waiting, the same every time.
 #[derive(Debug, Args)]
@@ -131,18 +132,11 @@ impl Sim {
         if self.json {
             let PerDirection { down, up } = arrived;
             let output = Output { summary, arrived: Arrivals { down, up } };
-            show(&format!("{}\n", serde_json::to_string(&output).context("writing the summary")?))
+            say::print(serde_json::to_string(&output).context("writing the summary")? + "\n")?;
         } else {
-            show(&summary.to_string())
+            say::print(summary)?;
         }
-    }
-}
-
-/// A reader that has seen enough is no failure.
-fn show(text: &str) -> anyhow::Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("writing the summary"),
-        _ => Ok(()),
+        Ok(())
     }
 }
 
@@ -166,13 +160,13 @@ struct Eyes {
 }
 
 impl Observer for Eyes {
-    type Error = ViewError;
+    type Error = OutputError;
 
     fn packet(&mut self, at: Instant, end: Port, packet: &[u8]) {
         if end == FIXED { &mut self.fixed } else { &mut self.mobile }.packet(at, packet);
     }
 
-    fn after(&mut self, _now: Instant, path: &mut Path) -> Result<(), ViewError> {
+    fn after(&mut self, _now: Instant, path: &mut Path) -> Result<(), OutputError> {
         self.views.after(path)
     }
 }

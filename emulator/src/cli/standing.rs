@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::Args;
 use nix::unistd::{dup2_stderr, setsid};
 
+use super::say;
 use super::session::{self, Link, Session};
 use crate::control::{self, Address, Caller, Request};
 use crate::prefix::Prefix;
@@ -50,7 +51,7 @@ pub struct Up {
     /// What else the mobile side's kernel sends into the link (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
     mobile_route: Vec<Prefix>,
-    /// Stay in front, until SIGINT (Ctrl-C) or SIGTERM
+    /// Stay in front, until SIGINT (Ctrl-C), SIGTERM or SIGHUP
     #[arg(long)]
     foreground: bool,
     /// Started by `up` itself: goes to the background when the link is up.
@@ -136,7 +137,7 @@ fn detached() -> anyhow::Result<ExitCode> {
     stderr.read_to_end(&mut said)?;
     let up = said.ends_with(IS_UP);
     let said = if up { &said[..said.len() - IS_UP.len()] } else { &said };
-    eprint!("{}", String::from_utf8_lossy(said));
+    say::complain(String::from_utf8_lossy(said));
     if up {
         return Ok(ExitCode::SUCCESS);
     }
@@ -171,17 +172,15 @@ impl Status {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(name) = &self.name {
             let stats = Caller::connect(name)?.ask(&Request::Stats)?.map_err(anyhow::Error::msg)?;
-            println!("{}", if self.json { stats.to_string() } else { format!("{stats:#}") });
+            say::print(if self.json { format!("{stats}\n") } else { format!("{stats:#}\n") })?;
             return Ok(ExitCode::SUCCESS);
         }
         let names = control::running().context("cannot list the sockets of this namespace")?;
-        if self.json {
-            println!("{}", serde_json::to_string(&names)?);
+        say::print(if self.json {
+            serde_json::to_string(&names)? + "\n"
         } else {
-            for name in names {
-                println!("{name}");
-            }
-        }
+            names.iter().map(|name| format!("{name}\n")).collect()
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -150,7 +150,15 @@ impl Draft {
                 side.push(prefix);
             }
         }
-        Ok(Some(addresses))
+        let missing = match (addresses.fixed.is_empty(), addresses.mobile.is_empty()) {
+            (false, false) => return Ok(Some(addresses)),
+            (true, true) => "either side",
+            (true, false) => "the fixed side",
+            (false, true) => "the mobile side",
+        };
+        Err(Problem::new(format!("there is no address for {missing}"))
+            .at(&node.at)
+            .help("write both, such as fixed = \"10.0.0.1/24\" and mobile = \"10.0.0.2/24\", or leave [addresses] out"))
     }
 }
 
@@ -385,7 +393,9 @@ fn resolve_traces(settings: &mut Table, source: &Source) {
         let Value::Table(direction) = &mut entry.node.value else { continue };
         for entry in direction.0.iter_mut().filter(|entry| entry.key == "trace") {
             if let Value::Text(path) = &mut entry.node.value {
-                *path = beside(source, Path::new(path)).display().to_string();
+                // Absolute: what `airlink show` writes is read again somewhere else.
+                let path_here = beside(source, Path::new(path));
+                *path = std::path::absolute(&path_here).unwrap_or(path_here).display().to_string();
             }
         }
     }

@@ -53,6 +53,18 @@ fn every_second_packet_is_acknowledged() {
 }
 
 #[test]
+fn an_acknowledgment_leaves_a_path_without_delay_when_it_enters() {
+    let (log, _) = simulated(&plan("cbr:80kbit", "acks"));
+    let acks = |border| {
+        let at = log.0.iter().filter(|(_, end, packet)| *end == border && packet.len() == 40);
+        at.map(|(at, ..)| *at).collect::<Vec<_>>()
+    };
+    assert_eq!(acks(FIXED).len(), 5);
+    assert_eq!(acks(FIXED), acks(MOBILE));
+    assert!(log.0.is_sorted_by_key(|(at, ..)| *at));
+}
+
+#[test]
 fn a_path_that_takes_no_time_does_not_stop_the_clock() {
     let (_, arrived) = simulated(&plan("saturate", "saturate:3"));
     assert_eq!(arrived.down.intact, 1000, "one each millisecond");

@@ -1,4 +1,4 @@
-//! Configuration of an interface by ioctl, in the namespace of the calling thread.
+//! Configuration of an interface, in the namespace of the calling thread.
 
 #![expect(clippy::disallowed_methods, reason = "the kernel takes a moment to take an address into use")]
 
@@ -7,11 +7,13 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
+use super::address;
 use crate::prefix::Prefix;
 
 mod ioctl {
@@ -22,9 +24,6 @@ mod ioctl {
     ioctl_write_ptr_bad!(set_flags, libc::SIOCSIFFLAGS, libc::ifreq);
     ioctl_write_ptr_bad!(set_mtu, libc::SIOCSIFMTU, libc::ifreq);
     ioctl_write_ptr_bad!(set_queue_len, libc::SIOCSIFTXQLEN, libc::ifreq);
-    ioctl_write_ptr_bad!(set_addr_v4, libc::SIOCSIFADDR, libc::ifreq);
-    ioctl_write_ptr_bad!(set_netmask_v4, libc::SIOCSIFNETMASK, libc::ifreq);
-    ioctl_write_ptr_bad!(set_addr_v6, libc::SIOCSIFADDR, libc::in6_ifreq);
     ioctl_write_ptr_bad!(add_route_v4, libc::SIOCADDRT, libc::rtentry);
     ioctl_write_ptr_bad!(add_route_v6, libc::SIOCADDRT, super::In6RtMsg);
 }
@@ -64,6 +63,33 @@ pub(super) fn transmit_drops(name: &str) -> io::Result<u64> {
         .filter_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))
         .find_map(|counters| counters.split_ascii_whitespace().nth(DROPS)?.parse().ok())
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such interface"))
+}
+
+const IPV6: &str = "/proc/sys/net/ipv6";
+
+/// Whether this kernel has IPv6 at all.
+pub(crate) fn has_ipv6() -> bool {
+    Path::new(IPV6).exists()
+}
+
+/// Whether a device that is made in the calling thread's namespace may have IPv6 addresses.
+pub(crate) fn new_devices_have_ipv6() -> bool {
+    ipv6_is_on("default")
+}
+
+/// Switches IPv6 on in the calling thread's namespace, for devices that are there and to come. Best effort: whether
+/// it is on shows later.
+pub(crate) fn enable_ipv6() {
+    for devices in ["all", "default"] {
+        let path = format!("{IPV6}/conf/{devices}/disable_ipv6");
+        if let Err(error) = fs::write(&path, "0") {
+            tracing::debug!("cannot set {path} to 0: {error}");
+        }
+    }
+}
+
+fn ipv6_is_on(device: &str) -> bool {
+    fs::read_to_string(format!("{IPV6}/conf/{device}/disable_ipv6")).is_ok_and(|text| text.trim() == "0")
 }
 
 pub(super) struct Interface {
@@ -112,9 +138,10 @@ impl Interface {
 
     /// The device must be up: only then does the kernel make the route to the address's network.
     pub(super) fn add_addr(&self, prefix: Prefix) -> io::Result<()> {
+        address::add(self.index as u32, prefix)?;
         match prefix.addr() {
-            IpAddr::V4(addr) => self.add_addr_v4(addr, prefix.bit_len()),
-            IpAddr::V6(addr) => self.add_addr_v6(addr, prefix.bit_len()),
+            IpAddr::V4(_) => Ok(()),
+            IpAddr::V6(addr) => wait_until_local(addr),
         }
     }
 
@@ -124,6 +151,11 @@ impl Interface {
             IpAddr::V4(addr) => self.add_route_v4(addr, network.bit_len()),
             IpAddr::V6(addr) => self.add_route_v6(addr, network.bit_len()),
         }
+    }
+
+    /// The kernel has IPv6 switched on for this device.
+    pub(super) fn has_ipv6(&self) -> bool {
+        ipv6_is_on(&self.name)
     }
 
     /// Keeps the kernel from sending router solicitations and the like: nobody asked for them.
@@ -136,35 +168,11 @@ impl Interface {
             &[("disable_ipv6", "1")]
         };
         for (knob, value) in knobs {
-            let path = format!("/proc/sys/net/ipv6/conf/{}/{knob}", self.name);
+            let path = format!("{IPV6}/conf/{}/{knob}", self.name);
             if let Err(error) = fs::write(&path, value) {
                 tracing::debug!("cannot set {path} to {value}: {error}");
             }
         }
-    }
-
-    fn add_addr_v4(&self, addr: Ipv4Addr, bit_len: u8) -> io::Result<()> {
-        let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_addr: sockaddr(addr) });
-        let netmask = Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(bit_len)).unwrap_or(0));
-        let mask_request = self.request(libc::__c_anonymous_ifr_ifru { ifru_netmask: sockaddr(netmask) });
-        // SAFETY: ifreqs with a terminated name and an AF_INET address each, as these two want them.
-        unsafe {
-            ioctl::set_addr_v4(self.fd(), &request)?;
-            ioctl::set_netmask_v4(self.fd(), &mask_request)?;
-        }
-        Ok(())
-    }
-
-    fn add_addr_v6(&self, addr: Ipv6Addr, bit_len: u8) -> io::Result<()> {
-        let request = libc::in6_ifreq {
-            ifr6_addr: in6_addr(addr),
-            ifr6_prefixlen: u32::from(bit_len),
-            ifr6_ifindex: self.index,
-        };
-        let control = control_v6()?;
-        // SAFETY: on an AF_INET6 socket SIOCSIFADDR takes an in6_ifreq, and only reads it.
-        unsafe { ioctl::set_addr_v6(control.as_raw_fd(), &request) }?;
-        wait_until_local(addr)
     }
 
     fn add_route_v4(&self, network: Ipv4Addr, bit_len: u8) -> io::Result<()> {

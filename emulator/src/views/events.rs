@@ -5,8 +5,9 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
+use super::Run;
 use super::summary::DirectionTotals;
-use super::{Output, Run, ViewError};
+use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::path::Path;
 use crate::stage::{Cause, Event, Mark, Record, Why};
@@ -69,7 +70,7 @@ enum Detail {
 }
 
 impl EventLog {
-    pub fn create(path: &FilePath, run: &Run) -> Result<Self, ViewError> {
+    pub fn create(path: &FilePath, run: &Run) -> Result<Self, OutputError> {
         let mut log = Self { output: Output::create(path)?, stages: run.stages.clone(), line: Vec::new() };
         let wall_zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         log.write(&Start {
@@ -83,7 +84,7 @@ impl EventLog {
         Ok(log)
     }
 
-    pub fn record(&mut self, record: &Record) -> Result<(), ViewError> {
+    pub fn record(&mut self, record: &Record) -> Result<(), OutputError> {
         let (event, detail) = describe(&record.event);
         let stages = std::mem::take(&mut self.stages);
         let written = self.write(&Line {
@@ -98,7 +99,7 @@ impl EventLog {
         written
     }
 
-    pub fn finish(mut self, path: &Path, now: Instant) -> Result<(), ViewError> {
+    pub fn finish(mut self, path: &Path, now: Instant) -> Result<(), OutputError> {
         let totals = path.totals();
         self.write(&End {
             t: now.as_nanos(),
@@ -110,7 +111,7 @@ impl EventLog {
         self.output.flush()
     }
 
-    fn write(&mut self, line: &impl Serialize) -> Result<(), ViewError> {
+    fn write(&mut self, line: &impl Serialize) -> Result<(), OutputError> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, line).expect("these structures have only string keys");
         self.line.push(b'\n');

@@ -10,10 +10,10 @@ pub mod pcapng;
 pub mod radio;
 pub mod summary;
 
-use std::path::{Path as FilePath, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::capture::CaptureError;
+use crate::output::OutputError;
 use crate::path::Path;
 use crate::stage::{Record, Recording};
 use crate::time::Instant;
@@ -47,14 +47,6 @@ pub struct Run {
     pub wall_zero: SystemTime,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ViewError {
-    #[error("cannot write {}: {source}; is the directory there, writable and not full?", path.display())]
-    File { path: PathBuf, source: std::io::Error },
-    #[error(transparent)]
-    Capture(#[from] CaptureError),
-}
-
 /// Everything that looks at a path while it runs.
 #[derive(Default)]
 pub struct Views {
@@ -83,7 +75,7 @@ impl Files {
 }
 
 impl Views {
-    pub fn create(files: &Files, run: &Run) -> Result<Self, ViewError> {
+    pub fn create(files: &Files, run: &Run) -> Result<Self, OutputError> {
         Ok(Self {
             events: files.events.as_deref().map(|path| EventLog::create(path, run)).transpose()?,
             notes: files.pcapng.as_deref().map(|path| Notes::create(path, run)).transpose()?,
@@ -113,7 +105,7 @@ impl Views {
     }
 
     /// Takes from the path what it has put on record since the last call.
-    pub fn after(&mut self, path: &mut Path) -> Result<(), ViewError> {
+    pub fn after(&mut self, path: &mut Path) -> Result<(), OutputError> {
         let mut records = path.take_records().into_iter().peekable();
         for pdu in path.take_pdus() {
             // Both as they happened: a PDU carries packets that came in before it.
@@ -121,7 +113,7 @@ impl Views {
                 self.record(record)?;
             }
             if let Some(radio) = &mut self.radio {
-                radio.pdu(&pdu);
+                radio.pdu(&pdu)?;
             }
             if let Some(notes) = &mut self.notes {
                 notes.pdu(&pdu);
@@ -133,7 +125,7 @@ impl Views {
         Ok(())
     }
 
-    fn record(&mut self, record: Record) -> Result<(), ViewError> {
+    fn record(&mut self, record: Record) -> Result<(), OutputError> {
         if let Some(events) = &mut self.events {
             events.record(&record)?;
         }
@@ -144,7 +136,7 @@ impl Views {
     }
 
     /// Writes what is still held back, and the ends of the files.
-    pub fn finish(mut self, path: &mut Path, now: Instant) -> Result<(), ViewError> {
+    pub fn finish(mut self, path: &mut Path, now: Instant) -> Result<(), OutputError> {
         self.after(path)?;
         if let Some(live) = self.live {
             live.clear();
@@ -159,33 +151,6 @@ impl Views {
             radio.finish()?;
         }
         Ok(())
-    }
-}
-
-/// A buffered file whose errors name it.
-struct Output {
-    file: std::io::BufWriter<std::fs::File>,
-    path: PathBuf,
-}
-
-impl Output {
-    fn create(path: &FilePath) -> Result<Self, ViewError> {
-        match std::fs::File::create(path) {
-            Ok(file) => {
-                Ok(Self { file: std::io::BufWriter::with_capacity(1 << 16, file), path: path.to_owned() })
-            }
-            Err(source) => Err(ViewError::File { path: path.to_owned(), source }),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), ViewError> {
-        use std::io::Write as _;
-        self.file.write_all(bytes).map_err(|source| ViewError::File { path: self.path.clone(), source })
-    }
-
-    fn flush(&mut self) -> Result<(), ViewError> {
-        use std::io::Write as _;
-        self.file.flush().map_err(|source| ViewError::File { path: self.path.clone(), source })
     }
 }
 

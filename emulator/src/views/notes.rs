@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 use std::path::Path as FilePath;
 use std::time::SystemTime;
 
+use super::Run;
 use super::pcapng::{Packet, Way, Writer, wall};
-use super::{Output, Run, ViewError};
+use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::stage::{Event, RadioPdu, Record};
 use crate::time::{Duration, Instant};
@@ -73,7 +74,7 @@ struct Radio {
 }
 
 impl Notes {
-    pub fn create(path: &FilePath, run: &Run) -> Result<Self, ViewError> {
+    pub fn create(path: &FilePath, run: &Run) -> Result<Self, OutputError> {
         let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut notes = Self {
             output: Output::create(path)?,
@@ -89,6 +90,8 @@ impl Notes {
         notes.writer.section_header();
         notes.interface(Point::Fixed);
         notes.interface(Point::Mobile);
+        // Now: without a packet it is the whole file, and without it the file is none.
+        notes.write_out()?;
         Ok(notes)
     }
 
@@ -121,7 +124,7 @@ impl Notes {
         }
     }
 
-    pub fn record(&mut self, record: Record) -> Result<(), ViewError> {
+    pub fn record(&mut self, record: Record) -> Result<(), OutputError> {
         let id = record.packet;
         match record.event {
             Event::Entered { .. } => {
@@ -173,7 +176,7 @@ impl Notes {
     }
 
     /// Packets that are inside at the end are written as such.
-    pub fn finish(mut self) -> Result<(), ViewError> {
+    pub fn finish(mut self) -> Result<(), OutputError> {
         self.write_known(0)?;
         self.output.flush()
     }
@@ -221,7 +224,7 @@ impl Notes {
     }
 
     /// Writes from the front what is known, and what is not if more than `limit` octets wait.
-    fn write_known(&mut self, limit: usize) -> Result<(), ViewError> {
+    fn write_known(&mut self, limit: usize) -> Result<(), OutputError> {
         while let Some(front) = self.waiting.front() {
             if front.comment.is_none() && self.waiting_bytes <= limit && limit > 0 {
                 break;
@@ -238,9 +241,14 @@ impl Notes {
                 way: front.way,
                 comment: &comment,
             });
-            self.output.write(&self.writer.buffer)?;
-            self.writer.buffer.clear();
+            self.write_out()?;
         }
+        Ok(())
+    }
+
+    fn write_out(&mut self) -> Result<(), OutputError> {
+        self.output.write(&self.writer.buffer)?;
+        self.writer.buffer.clear();
         Ok(())
     }
 

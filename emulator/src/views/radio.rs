@@ -8,8 +8,8 @@
 use std::path::Path as FilePath;
 use std::time::SystemTime;
 
-use super::ViewError;
-use crate::capture::{Capture, Tap};
+use crate::capture::Capture;
+use crate::output::OutputError;
 use crate::packet::Direction;
 use crate::stage::RadioPdu;
 
@@ -40,17 +40,17 @@ pub struct RadioCapture {
 }
 
 impl RadioCapture {
-    pub fn create(path: &FilePath, zero: SystemTime) -> Result<Self, ViewError> {
+    pub fn create(path: &FilePath, zero: SystemTime) -> Result<Self, OutputError> {
         Ok(Self { capture: Capture::create(path, zero)?, datagram: Vec::new() })
     }
 
-    pub fn pdu(&mut self, pdu: &RadioPdu) {
+    pub fn pdu(&mut self, pdu: &RadioPdu) -> Result<(), OutputError> {
         encode(pdu, &mut self.datagram);
-        self.capture.packet(pdu.at, &self.datagram);
+        self.capture.write(pdu.at, &self.datagram)
     }
 
-    pub fn finish(mut self) -> Result<(), ViewError> {
-        Ok(self.capture.flush()?)
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        self.capture.flush()
     }
 }
 

@@ -21,7 +21,7 @@ fn run() -> Run {
     }
 }
 
-fn output_of(program: &str, file: &FilePath, args: &[&str]) -> String {
+fn output_of(program: &str, file: &std::path::Path, args: &[&str]) -> String {
     let output = Command::new(program)
         .arg("-r")
         .arg(file)
@@ -112,14 +112,14 @@ fn every_packet_has_its_fate_in_a_comment_and_the_file_is_in_the_order_of_time()
 fn wireshark_reads_the_carrier_with_its_checksums_and_the_pdu_in_it() {
     let path = temporary("radio.pcap");
     let mut capture = RadioCapture::create(&path, SystemTime::UNIX_EPOCH).unwrap();
-    capture.pdu(&amd(20, 0, 1, true, 0));
-    capture.pdu(&RadioPdu { epoch: 0x1002, direction: Direction::Up, ..amd(30, 4095, 3, false, 0) });
+    capture.pdu(&amd(20, 0, 1, true, 0)).unwrap();
+    capture.pdu(&RadioPdu { epoch: 0x1002, direction: Direction::Up, ..amd(30, 4095, 3, false, 0) }).unwrap();
     let reset = [0x18, 0x12, 0x34, 0x50].iter().copied().chain([0; 38]).collect();
-    capture.pdu(&RadioPdu { bytes: reset, packets: Vec::new(), ..amd(40, 0, 1, false, 0) });
+    capture.pdu(&RadioPdu { bytes: reset, packets: Vec::new(), ..amd(40, 0, 1, false, 0) }).unwrap();
     // Of 15-bit length indicators, the second of which says padding.
     let mut long = vec![0; 200];
     long[..4].copy_from_slice(&[0x80, 0x01, 0xff, 0xfe]);
-    capture.pdu(&RadioPdu { bytes: long.into(), ..amd(50, 0, 1, false, 0) });
+    capture.pdu(&RadioPdu { bytes: long.into(), ..amd(50, 0, 1, false, 0) }).unwrap();
     capture.finish().unwrap();
 
     let fields = [

@@ -109,7 +109,7 @@ enum Clock {
 }
 
 /// When the present state is left. How long a state lasts is drawn at once: a packet after an hour does not make
-/// up for an hour of steps.
+/// up for an hour of steps, nor for more than `CHANGES` changes.
 #[derive(Clone, Copy, Debug)]
 enum Leaves {
     /// Not drawn yet; it was entered at this time.
@@ -200,13 +200,21 @@ impl Chain {
         probability
     }
 
-    /// With steps in time: through every change of state up to `now`.
+    /// With steps in time: to the state at `now`.
     fn advance(&mut self, now: Instant, stream: &mut Stream) {
         let Clock::Time { step, leaves } = &mut self.clock else { return };
+        let mut changes = 0;
         loop {
             let state = &self.states[self.current];
             match *leaves {
                 Leaves::Never => return,
+                // A state has no memory of how long it has lasted: after the jump it is drawn anew.
+                Leaves::Undrawn { entered } if changes > CHANGES => {
+                    let steps = (now - entered).as_nanos() / step.as_nanos();
+                    self.current = after(&self.states, self.current, steps, stream.unit());
+                    *leaves = Leaves::Undrawn { entered: entered + *step * steps };
+                    changes = 0;
+                }
                 Leaves::Undrawn { entered } => {
                     *leaves = match steps_until_left(state.leaves, stream.unit()) {
                         Some(steps) => Leaves::At(entered + *step * steps),
@@ -220,10 +228,59 @@ impl Chain {
                     let next = state.to.iter().find(|(sum, _)| draw < *sum).or_else(|| state.to.last());
                     self.current = next.map_or(self.current, |(_, next)| *next);
                     *leaves = Leaves::Undrawn { entered: at };
+                    changes += 1;
                 }
             }
         }
     }
+}
+
+/// So many changes of state are gone through one by one, in about 0.1 ms. More are taken in one jump, so that a
+/// packet after a long silence does not make the others wait.
+const CHANGES: u32 = 1000;
+
+/// The state so many steps after `from`: drawn from its row of the transition matrix's power, by squaring.
+fn after(states: &[Node], from: usize, mut steps: u64, draw: f64) -> usize {
+    let n = states.len();
+    let mut power = vec![vec![0.0; n]; n];
+    for ((row, state), own) in power.iter_mut().zip(states).zip(0..) {
+        let mut before = 0.0;
+        for (sum, to) in &state.to {
+            row[*to] += sum - before;
+            before = *sum;
+        }
+        row[own] = (1.0 - state.leaves).max(0.0);
+    }
+    let mut distribution = vec![0.0; n];
+    distribution[from] = 1.0;
+    while steps > 0 {
+        if steps % 2 == 1 {
+            distribution = times(&distribution, &power);
+        }
+        steps /= 2;
+        power = power.iter().map(|row| times(row, &power)).collect();
+    }
+    let mut sum = 0.0;
+    let reached = distribution.iter().position(|probability| {
+        sum += probability;
+        draw < sum
+    });
+    // Rounding may leave the sum a little below a draw of almost 1.
+    reached.or_else(|| distribution.iter().rposition(|probability| *probability > 0.0)).unwrap_or(from)
+}
+
+/// One row of a product of matrices. All rows are distributions: what rounding adds to their sum would grow with
+/// each squaring, so it is taken away.
+fn times(row: &[f64], matrix: &[Vec<f64>]) -> Vec<f64> {
+    let mut product = vec![0.0; row.len()];
+    for (weight, row) in row.iter().zip(matrix) {
+        for (cell, value) in product.iter_mut().zip(row) {
+            *cell += weight * value;
+        }
+    }
+    let sum: f64 = product.iter().sum();
+    product.iter_mut().for_each(|cell| *cell /= sum);
+    product
 }
 
 /// Geometric, from 1: the first step at which something of probability `p` per step happens. By inversion.
@@ -236,6 +293,6 @@ fn steps_until_left(p: f64, draw: f64) -> Option<u64> {
     }
     let ln_stays = if p > 0.5 { maths::ln(1.0 - p) } else { maths::ln_1p(-p) };
     let ln_draw = maths::ln(1.0 - draw);
-    // 0 ≤ draw < 1, so this is finite and not negative.
-    Some(1 + (ln_draw / ln_stays) as u64)
+    // 0 ≤ draw < 1, so the quotient is finite and not negative; it may be more than an integer holds.
+    Some(((ln_draw / ln_stays) as u64).saturating_add(1))
 }

@@ -183,6 +183,65 @@ fn a_state_in_time_lasts_whole_steps() {
 }
 
 #[test]
+fn a_state_that_is_left_once_in_an_age_is_not_left_at_once() {
+    for leave in [1e-20, 1e-300] {
+        let config = LossConfig {
+            step: Some(Step::Every(Duration::from_millis(10))),
+            ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(leave), p(1.0))
+        };
+        for seed in 0..20 {
+            let mut channel = loss(&config, seed);
+            assert!(passes(&mut channel, Instant::from_secs(1_000_000_000), vec![0; 100]), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_after_an_age_of_silence_sees_the_stationary_state_at_once() {
+    // 30 years of steps: gone through one by one they would not end.
+    let age = Duration::from_secs(30 * 365 * 86_400);
+    let step = Step::Every(Duration::from_micros(100));
+    let n = 2000;
+    let lost = |config: &LossConfig| {
+        let after_an_age = |seed| passes(&mut loss(config, seed), Instant::ZERO + age, vec![0; 100]);
+        (0..n).filter(|seed| !after_an_age(*seed)).count()
+    };
+    let (z, _) = stationary(&THREE, &[0.0, 0.3, 1.0]);
+    within_binomial(lost(&three_states(step)), n as usize, z);
+    let two = LossConfig { step: Some(step), ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.3), p(0.9)) };
+    within_binomial(lost(&two), n as usize, 0.3 / 1.2);
+    // A chain that never rests: the bad state at each odd step, and this is an even one.
+    let period =
+        LossConfig { step: Some(step), ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(1.0), p(1.0)) };
+    assert_eq!(lost(&period), 0);
+}
+
+#[test]
+fn a_jump_over_many_changes_knows_how_many_steps_it_takes() {
+    // Two states that change all the time, and a trap that is fallen into from either: the channel is free after n
+    // steps with the probability (1 - trap)^n.
+    let (trap, steps) = (1e-5, 100_000);
+    let state = |name: &str, per, to: &[(&str, f64)]| State {
+        name: name.to_owned(),
+        per: Some(p(per)),
+        ber: None,
+        to: to.iter().map(|(name, probability)| ((*name).to_owned(), p(*probability))).collect(),
+    };
+    let states = vec![
+        state("one", 0.0, &[("other", 0.9), ("trap", trap)]),
+        state("other", 0.0, &[("one", 0.9), ("trap", trap)]),
+        state("trap", 1.0, &[]),
+    ];
+    let step = Duration::from_millis(1);
+    let config = LossConfig::markov(states, Step::Every(step));
+    let n = 4000;
+    let free = (0..n)
+        .filter(|seed| passes(&mut loss(&config, *seed), Instant::ZERO + step * steps, vec![0; 100]))
+        .count();
+    within_binomial(free, n as usize, (1.0 - trap).powi(steps as i32));
+}
+
+#[test]
 fn the_same_seed_decides_the_same_and_another_one_does_not() {
     for config in [
         LossConfig::uniform(p(0.1)),

@@ -1,0 +1,40 @@
+//! Files that are written while a path runs. An error names its file, and none is lost.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}; is the directory there, writable and not full?", path.display())]
+pub struct OutputError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// A buffered file. Dropping it writes out what is buffered, but cannot report that the disk is full: `flush` does.
+#[derive(Debug)]
+pub(crate) struct Output {
+    file: BufWriter<File>,
+    path: PathBuf,
+}
+
+impl Output {
+    pub(crate) fn create(path: &Path) -> Result<Self, OutputError> {
+        match File::create(path) {
+            Ok(file) => Ok(Self { file: BufWriter::with_capacity(1 << 16, file), path: path.to_owned() }),
+            Err(source) => Err(OutputError { path: path.to_owned(), source }),
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        self.file.write_all(bytes).map_err(|source| self.error(source))
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), OutputError> {
+        self.file.flush().map_err(|source| self.error(source))
+    }
+
+    fn error(&self, source: io::Error) -> OutputError {
+        OutputError { path: self.path.clone(), source }
+    }
+}
