@@ -22,7 +22,7 @@ pub(crate) struct Algorithms {
 
 const EXAMPLES: &str = "\
 A recipe is at most one answer to each question and any options, joined by `+`: sack+limited-transmit+iw=4.
-What it leaves out is answered by the row marked with *.
+What it leaves out is answered by the row marked with *. Rows marked with + stand beside the answer.
 
 Example:
   airtcp algorithms --json | jq -r 'select(.question == \"repair\") | .name'";
@@ -62,10 +62,18 @@ impl Algorithms {
         for (i, question) in Question::ALL.into_iter().enumerate() {
             let gap = if i > 0 { "\n" } else { "" };
             writeln!(out, "{gap}{}", question.text())?;
-            for row in CATALOGUE.iter().filter(|row| row.question() == question) {
-                let mark = if row.ordinary { '*' } else { ' ' };
+            for row in CATALOGUE.iter().filter(|row| row.question() == question && !row.is_alias()) {
+                let mark = match row {
+                    Row { ordinary: true, .. } => '*',
+                    row if !row.is_the_answer() && question != Question::Option => '+',
+                    _ => ' ',
+                };
                 writeln!(out, "{mark} {:<width$}  {} ({})", label(row), row.summary, row.citation)?;
             }
+        }
+        writeln!(out, "\nShort for several")?;
+        for row in CATALOGUE.iter().filter(|row| row.is_alias()) {
+            writeln!(out, "  {:<width$}  {} ({})", row.name, row.summary, row.citation)?;
         }
         Ok(())
     }

@@ -53,6 +53,7 @@ enum Details {
     // JSON has no infinity: an arbitrarily high threshold becomes null.
     Window { cwnd: f64, ssthresh: f64, was_cwnd: f64, was_ssthresh: f64 },
     Resend { offset: u64 },
+    Probe { offset: u64 },
     Timeout { offset: u64 },
     Resume { offset: u64 },
     Fallback { to: &'static str },
@@ -70,6 +71,7 @@ fn line(decision: &Decision) -> Line {
             Details::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
         }
         What::Resend { offset } => Details::Resend { offset },
+        What::Probe { offset } => Details::Probe { offset },
         What::Timeout { offset } => Details::Timeout { offset },
         What::Resume { at } => Details::Resume { offset: at },
         What::Fallback { to } => Details::Fallback { to },
@@ -121,6 +123,19 @@ mod tests {
             why: "loss",
         };
         let expected = r#"{"time":1.5,"question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
+        assert_eq!(serde_json::to_string(&line(&decision)).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_judge_that_watches_has_lines_of_its_own() {
+        let decision = Decision {
+            at: Instant::from_millis(250),
+            question: Question::Attribute,
+            by: "vegas",
+            what: What::Judged(Cause::Wireless),
+            why: "f < alpha: nothing queues up",
+        };
+        let expected = r#"{"time":0.25,"question":"attribute","by":"vegas","what":"judged","cause":"wireless","why":"f < alpha: nothing queues up"}"#;
         assert_eq!(serde_json::to_string(&line(&decision)).unwrap(), expected);
     }
 }

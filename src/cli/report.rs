@@ -202,12 +202,19 @@ struct Retransmissions {
 #[derive(Serialize)]
 struct Timeouts {
     timeouts: u64,
+    /// When 0, 1, 2, 3 or more duplicate ACKs had arrived (P0 §4.1: x-dupack).
+    timeouts_by_dupacks: [u64; 4],
+    failed_dupack: u64,
     spurious_timeouts: u64,
+    fast_retransmits: u64,
     spurious_fast_retransmits: u64,
     undone: u64,
     dsacks: u64,
     duplicate_acks: u64,
     window_reductions: u64,
+    /// Losses that did not reduce the window.
+    put_down_to_radio: u64,
+    resent_again: u64,
     window_probes: u64,
 }
 
@@ -279,12 +286,17 @@ impl Summary {
             },
             timeouts: Timeouts {
                 timeouts: counters.timeouts,
+                timeouts_by_dupacks: counters.timeouts_by_dupacks,
+                failed_dupack: counters.failed_dupack,
                 spurious_timeouts: counters.spurious_timeouts,
+                fast_retransmits: counters.fast_retransmits,
                 spurious_fast_retransmits: counters.spurious_fast_retransmits,
                 undone: counters.undone,
                 dsacks: counters.dsacks,
                 duplicate_acks: counters.dupacks,
                 window_reductions: counters.window_reductions,
+                put_down_to_radio: counters.put_down_to_radio,
+                resent_again: counters.resent_again,
                 window_probes: statistics.window_probes,
             },
             arrivals: Arrivals {
@@ -381,11 +393,26 @@ impl Summary {
             ),
         );
         let t = &self.timeouts;
+        let [x0, x1, x2, x3] = t.timeouts_by_dupacks;
         line(
             "timeouts",
             format!(
-                "{} ({} spurious); {} spurious fast retransmits, {} D-SACKs, {} duplicate ACKs",
-                t.timeouts, t.spurious_timeouts, t.spurious_fast_retransmits, t.dsacks, t.duplicate_acks
+                "{} ({} spurious), after 0/1/2/3+ duplicate ACKs: {x0}/{x1}/{x2}/{x3} ({} failed-dupack)",
+                t.timeouts, t.spurious_timeouts, t.failed_dupack
+            ),
+        );
+        line(
+            "duplicates",
+            format!(
+                "{} duplicate ACKs, {} fast retransmits ({} spurious), {} D-SACKs",
+                t.duplicate_acks, t.fast_retransmits, t.spurious_fast_retransmits, t.dsacks
+            ),
+        );
+        line(
+            "window",
+            format!(
+                "{} reductions, {} losses put down to the radio, {} undone",
+                t.window_reductions, t.put_down_to_radio, t.undone
             ),
         );
         if let Some(rtt) = &self.rtt {

@@ -5,13 +5,17 @@
 
 use airlink::time::Duration;
 
-use super::attribute::{AlwaysCongestion, Attribute};
-use super::detect::{Detect, ThreeDupacks};
-use super::knobs::{InitialWindow, SackDialect};
+use super::attribute::{self, AlwaysCongestion, Attribute, Ncpld, Ndg, Ntg, TransitMarks, Vegas};
+use super::detect::{
+    BlantonAllman, Dcr, Detect, EarlyMarks, LossRetransmission, Pr, Rack, Rr, Sifest, ThreeDupacks,
+};
+use super::knobs::{DupThreshStep, InitialWindow, SackDialect};
 use super::repair::{NewReno, Reno, Repair, Sack, Sack1, Tahoe};
-use super::timeout::{Frto, Restart, Timeout};
-use super::undo::{Never, Undo};
-use super::window::{Aimd, InRecovery, ReceiverWindow, Window};
+use super::timeout::{FastTimeout, Frto, Restart, Timeout};
+use super::undo::{Dsack, Eifel, Never, Undo};
+use super::window::{
+    Aimd, Cubic, InRecovery, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit, VegasWindow, Veno, Westwood, Window,
+};
 use crate::tcp::profile::{AckPolicy, Profile, SackOffer, Timer};
 
 /// The six questions, and the plain options.
@@ -87,8 +91,8 @@ pub struct Row {
     pub needs: &'static [Need],
     /// Why one loss event may reduce the window more than once, where it may.
     pub reduces_again: Option<&'static str>,
-    /// The repair that it works with, and that it brings when none is named.
-    pub repair: Option<&'static str>,
+    /// The answer to another question that it works with, and that it brings when none is named.
+    pub with: Option<&'static str>,
     /// What is used when nothing else answers the question.
     pub ordinary: bool,
 }
@@ -104,6 +108,10 @@ impl Row {
             Build::Undo(_) => Question::Undo,
             Build::Option(_) | Build::Number { .. } => Question::Option,
         }
+    }
+
+    pub const fn is_alias(&self) -> bool {
+        matches!(self.build, Build::Alias(_))
     }
 
     /// Does it answer its question alone? Others stand beside the answer, and there may be several.
@@ -129,7 +137,7 @@ const fn answer(name: &'static str, build: Build, summary: &'static str, citatio
         citation,
         needs: &[],
         reduces_again: None,
-        repair: None,
+        with: None,
         ordinary: false,
     }
 }
@@ -149,7 +157,7 @@ const fn option(
         citation,
         needs: &[],
         reduces_again: None,
-        repair: None,
+        with: None,
         ordinary: false,
     }
 }
@@ -162,9 +170,9 @@ const fn reduces_again(why: &'static str, row: Row) -> Row {
     Row { reduces_again: Some(why), ..row }
 }
 
-/// Works with one repair only, and brings it.
-const fn with_repair(repair: &'static str, row: Row) -> Row {
-    Row { repair: Some(repair), ..row }
+/// Works with one answer to another question only, and brings it.
+const fn works_with(answer: &'static str, row: Row) -> Row {
+    Row { with: Some(answer), ..row }
 }
 
 const fn number(
@@ -184,7 +192,7 @@ const fn number(
         citation,
         needs: &[],
         reduces_again: None,
-        repair: None,
+        with: None,
         ordinary: false,
     }
 }
@@ -229,6 +237,7 @@ pub static CATALOGUE: &[Row] = &[
         ),
         &[Need::Sack],
     ),
+    answer("etcp", Build::Alias("reno+transit-marks"), "E-TCP: reno+transit-marks", "P4 §III"),
     // Is it lost?
     ordinary(answer(
         "three-dupacks",
@@ -236,6 +245,72 @@ pub static CATALOGUE: &[Row] = &[
         "three duplicate ACKs, or as much SACKed above",
         "RFC 5681 §3.2, RFC 6675 §4",
     )),
+    reduces_again(
+        "the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)",
+        answer(
+            "sifest",
+            Build::Detect(|_| Box::<Sifest>::default()),
+            "one duplicate ACK less than segments in the path is enough",
+            "P0 §4.2",
+        ),
+    ),
+    reduces_again(
+        "what left after a drop and is lost in its turn is a new drop, in the same recovery too",
+        answer(
+            "pr",
+            Build::Detect(|_| Box::<Pr>::default()),
+            "not acknowledged for three times the largest round trip of late",
+            "Bohacek et al. 2006 (TCP-PR); P3",
+        ),
+    ),
+    works_with(
+        "sack",
+        answer(
+            "rack",
+            Build::Detect(|_| Box::<Rack>::default()),
+            "one that left sufficiently later was delivered; a probe for the tail",
+            "RFC 8985 (RACK-TLP)",
+        ),
+    ),
+    answer(
+        "loss-retransmission",
+        Build::Witness(|_| Box::<LossRetransmission>::default()),
+        "also DupThresh more duplicate ACKs than were outstanding: the copy is lost",
+        "P2 Fig. 8; Lin and Kung 1998",
+    ),
+    works_with(
+        "transit-marks",
+        answer(
+            "early-marks",
+            Build::Witness(|_| Box::<EarlyMarks>::default()),
+            "also the first duplicate ACK that the last base station marked",
+            "P4 §V",
+        ),
+    ),
+    needs(
+        answer(
+            "rr",
+            Build::Detect(|_| Box::<Rr>::default()),
+            "as many duplicate ACKs as 90 % of the reordering so far would have brought",
+            "Zhang et al. 2003 (RR-TCP); P3 §II-A",
+        ),
+        &[Need::Sack],
+    ),
+    needs(
+        answer(
+            "blanton-allman",
+            Build::Detect(|_| Box::<BlantonAllman>::default()),
+            "one duplicate ACK more after each false fast retransmit",
+            "Blanton and Allman 2002; P3 §II-A",
+        ),
+        &[Need::Sack],
+    ),
+    answer(
+        "dcr",
+        Build::Detect(|_| Box::<Dcr>::default()),
+        "three duplicate ACKs, and a round trip later it is still missing",
+        "Bhandarkar and Reddy 2004 (TCP-DCR); P3 §II-A",
+    ),
     // Why was it lost?
     ordinary(answer(
         "always-congestion",
@@ -243,6 +318,42 @@ pub static CATALOGUE: &[Row] = &[
         "every loss is a sign of congestion",
         "RFC 5681",
     )),
+    answer(
+        "transit-marks",
+        Build::Attribute(|_| Box::<TransitMarks>::default()),
+        "base stations say on which side of them it was lost",
+        "P4 §III",
+    ),
+    answer(
+        "vegas",
+        Build::Attribute(|_| Box::<Vegas>::default()),
+        "congestion if the window queues up (Vegas' f against alpha and beta)",
+        "P1 §3.2; Brakmo and Peterson 1994",
+    ),
+    answer(
+        "ntg",
+        Build::Attribute(|_| Box::<Ntg>::default()),
+        "congestion if a larger window brings no more throughput",
+        "P1 §3.2; Wang and Crowcroft 1991",
+    ),
+    answer(
+        "ndg",
+        Build::Attribute(|_| Box::<Ndg>::default()),
+        "congestion if the delay rises and falls with the window",
+        "P1 §3.2; Jain 1989",
+    ),
+    answer(
+        "ncpld",
+        Build::Attribute(|_| Box::<Ncpld>::default()),
+        "congestion if the delay is above that at the knee",
+        "P1 §3.2; Samaraweera 1999",
+    ),
+    answer(
+        "judges",
+        Build::Judges(|_| attribute::judges()),
+        "vegas, ntg, ndg and ncpld watch: they judge every loss and change nothing",
+        "P1 §4.2.2",
+    ),
     // How much may be in flight?
     ordinary(answer(
         "aimd",
@@ -251,10 +362,61 @@ pub static CATALOGUE: &[Row] = &[
         "RFC 5681 §3.1",
     )),
     answer(
+        "rebate",
+        Build::Window(|_| Box::<Rebate>::default()),
+        "AIMD that gets back what losses without congestion cost it",
+        "P3 §III",
+    ),
+    answer(
+        "westwood",
+        Build::Window(|_| Box::<Westwood>::default()),
+        "after a loss, what fills the bandwidth that the ACKs show",
+        "Casetti et al. 2002; P3 §II",
+    ),
+    answer(
+        "veno",
+        Build::Window(|_| Box::<Veno>::default()),
+        "a loss with a short queue costs a fifth, not half",
+        "Fu, Liew 2003; P3 §II",
+    ),
+    answer(
+        "jtcp",
+        Build::Window(|_| Box::<Jtcp>::default()),
+        "a loss without jitter costs nothing",
+        "Wu, Chen 2004; P3 §II",
+    ),
+    answer(
+        "tcp-fit",
+        Build::Window(|_| Box::<TcpFit>::default()),
+        "as many connections in one as the queue permits",
+        "Wang et al. 2011; P3 §II",
+    ),
+    answer(
+        "vegas-window",
+        Build::Window(|_| Box::<VegasWindow>::default()),
+        "a short queue of its own, found by its delay",
+        "Brakmo, Peterson 1995; P1 §2",
+    ),
+    answer(
+        "cubic",
+        Build::Window(|_| Box::<Cubic>::default()),
+        "a cubic function of the time since the last loss",
+        "RFC 9438",
+    ),
+    answer(
         "receiver-window",
         Build::Window(|_| Box::new(ReceiverWindow)),
         "no congestion control: only the receiver's window limits",
         "RFC 793",
+    ),
+    works_with(
+        "sack",
+        answer(
+            "prr",
+            Build::InRecovery(|_| Box::<Prr>::default()),
+            "in recovery, sends in proportion to what is delivered",
+            "RFC 6937",
+        ),
     ),
     // What does a timeout mean?
     ordinary(answer(
@@ -266,11 +428,35 @@ pub static CATALOGUE: &[Row] = &[
     answer(
         "frto",
         Build::Timeout(|_| Box::<Frto>::default()),
-        "look at two ACKs before believing it",
+        "look at two ACKs, or SACKs, before believing it",
         "RFC 5682",
+    ),
+    answer(
+        "fast-timeout",
+        Build::Timeout(|_| Box::<FastTimeout>::default()),
+        "three duplicate ACKs after it: fast recovery with half the window",
+        "P2 Fig. 8; Ludwig 2002",
     ),
     // Was that a mistake?
     ordinary(answer("never", Build::Undo(|_| Box::new(Never)), "never asked", "RFC 5681")),
+    needs(
+        answer(
+            "eifel",
+            Build::Undo(|_| Box::<Eifel>::default()),
+            "the timestamp tells which copy an ACK answers",
+            "P2 §3.1, RFC 3522, RFC 4015",
+        ),
+        &[Need::Timestamps],
+    ),
+    needs(
+        answer(
+            "dsack",
+            Build::Undo(|_| Box::<Dsack>::default()),
+            "the receiver reports every copy as a duplicate",
+            "RFC 3708, RFC 4015",
+        ),
+        &[Need::Sack],
+    ),
     // Plain options.
     option(
         "limited-transmit",
@@ -326,6 +512,59 @@ pub static CATALOGUE: &[Row] = &[
         |p, n| p.recovery.beta = n,
         "the window is multiplied by this at a loss (0.5)",
         "RFC 5681 §3.1",
+    ),
+    number(
+        "pr-beta",
+        "mxrtt",
+        (1.5, 20.0, ""),
+        |p, n| p.recovery.pr_beta = n,
+        "TCP-PR waits so many times the largest round trip of late (3)",
+        "Bohacek et al. 2006",
+    ),
+    number(
+        "tax",
+        "tax",
+        (0.0, 0.99, ""),
+        |p, n| p.recovery.tax = Some(n),
+        "rebate: the rate of losses without congestion, set by hand",
+        "P3 §IV A",
+    ),
+    number(
+        "tax-scale",
+        "tax scale",
+        (0.0, 10.0, ""),
+        |p, n| p.recovery.tax_scale = n,
+        "rebate: the tax is multiplied by this (1)",
+        "P3 §IV C",
+    ),
+    option(
+        "reordering-alarm",
+        "reordering alarm",
+        |p| p.reordering_alarm = true,
+        "receiver: ACKs tell how many segments came late by more than three",
+        "P3 §III B",
+    ),
+    number(
+        "fa-ratio",
+        "false retransmits avoided",
+        (10.0, 100.0, "%"),
+        |p, n| p.recovery.fa_ratio = n,
+        "RR-TCP avoids to send again so much of what is reordered (90)",
+        "Zhang et al. 2003",
+    ),
+    option(
+        "ba-average",
+        "step of the threshold",
+        |p| p.recovery.dup_thresh_step = DupThreshStep::Average,
+        "blanton-allman goes half the way to the threshold that was needed",
+        "Blanton and Allman 2002",
+    ),
+    option(
+        "ba-ewma",
+        "step of the threshold",
+        |p| p.recovery.dup_thresh_step = DupThreshStep::Ewma,
+        "blanton-allman goes a quarter of that way",
+        "Blanton and Allman 2002",
     ),
     option(
         "delack",
@@ -429,11 +668,23 @@ pub fn ordinary_answer(question: Question) -> Option<&'static Row> {
 /// The README's table: a test holds the README to it.
 pub fn markdown() -> String {
     let mut table = String::from("| question | answers (the ordinary one first) |\n|---|---|\n");
+    let names =
+        |rows: &[&Row]| rows.iter().map(|row| format!("`{}`", row.name)).collect::<Vec<_>>().join(" ");
     for question in Question::ALL {
-        let mut rows: Vec<&Row> = CATALOGUE.iter().filter(|row| row.question() == question).collect();
-        rows.sort_by_key(|row| !row.ordinary);
-        let names: Vec<String> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
-        table += &format!("| {} | {} |\n", question.text(), names.join(" "));
+        let rows = CATALOGUE.iter().filter(|row| row.question() == question && !row.is_alias());
+        let (mut answers, beside): (Vec<_>, Vec<_>) =
+            rows.partition(|row| row.is_the_answer() || question == Question::Option);
+        answers.sort_by_key(|row| !row.ordinary);
+        let beside = match beside.as_slice() {
+            [] => String::new(),
+            rows => format!("; beside them {}", names(rows)),
+        };
+        table += &format!("| {} | {}{beside} |\n", question.text(), names(&answers));
+    }
+    for row in CATALOGUE {
+        if let Build::Alias(meaning) = row.build {
+            table += &format!("| *short for several* | `{}` = `{meaning}` |\n", row.name);
+        }
     }
     table
 }

@@ -45,6 +45,10 @@ pub enum What {
     Resend {
         offset: u64,
     },
+    /// The segment at `offset`, sent before or not, leaves to provoke an ACK.
+    Probe {
+        offset: u64,
+    },
     /// The retransmission timer fired for the segment at `offset`.
     Timeout {
         offset: u64,

@@ -16,15 +16,15 @@ use airlink::time::{Duration, Instant};
 use super::attribute::{Attribute, Cause};
 use super::catalogue::Question;
 use super::decision::{Decision, What};
-use super::detect::{Detect, ThreeDupacks, Verdict};
+use super::detect::{Detect, LossEvent, ThreeDupacks, Verdict};
 use super::knobs::{Accounting, InitialSsthresh, PartialAckDeflation, RepeatedTimeout};
 use super::repair::{Entry, NewReno, Repair, Step};
-use super::spurious::SpuriousObserver;
+use super::spurious::EifelDetection;
 use super::timeout::{Afterwards, Plan, Timeout};
-use super::undo::{Restore, Undo};
-use super::window::{InRecovery, Loss, LossKind, Reduction, Window};
+use super::undo::{Never, Restore, Undo};
+use super::window::{InRecovery, Loss, LossKind, Progress, Reduction, Window};
 use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
-use crate::tcp::flight::Flight;
+use crate::tcp::flight::{Amount, Fate, Flight};
 use crate::tcp::profile::Profile;
 use crate::tcp::rtt::RttEstimator;
 
@@ -41,26 +41,50 @@ pub struct Path<'a> {
 #[derive(Debug)]
 pub struct Answers {
     pub detect: Box<dyn Detect>,
-    /// Other witnesses of a loss: each is heard after the detector.
-    pub witnesses: Vec<Box<dyn Detect>>,
     pub attribute: Box<dyn Attribute>,
-    /// They are asked why, too, and change nothing.
-    pub judges: Vec<Box<dyn Attribute>>,
     pub repair: Box<dyn Repair>,
     pub window: Box<dyn Window>,
-    pub in_recovery: Option<Box<dyn InRecovery>>,
     pub timeout: Box<dyn Timeout>,
     pub undo: Box<dyn Undo>,
+    /// Few recipes have any of it, and a connection is small.
+    pub beside: Option<Box<Beside>>,
+}
+
+#[derive(Debug, Default)]
+pub struct Beside {
+    /// Other witnesses of a loss: each is heard after the detector.
+    pub witnesses: Vec<Box<dyn Detect>>,
+    /// They are asked why, too, and change nothing.
+    pub judges: Vec<Box<dyn Attribute>>,
+    pub in_recovery: Option<Box<dyn InRecovery>>,
+}
+
+impl Answers {
+    fn detectors(&mut self) -> impl Iterator<Item = &mut Box<dyn Detect>> {
+        let witnesses = self.beside.iter_mut().flat_map(|beside| &mut beside.witnesses);
+        std::iter::once(&mut self.detect).chain(witnesses)
+    }
+
+    fn attributes(&mut self) -> impl Iterator<Item = &mut Box<dyn Attribute>> {
+        let judges = self.beside.iter_mut().flat_map(|beside| &mut beside.judges);
+        std::iter::once(&mut self.attribute).chain(judges)
+    }
+
+    fn in_recovery(&mut self) -> Option<&mut Box<dyn InRecovery>> {
+        self.beside.as_mut()?.in_recovery.as_mut()
+    }
 }
 
 /// What a run adds up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Loss events found without a timeout (succeeded-dupack).
     pub fast_retransmits: u64,
     pub timeouts: u64,
     /// Timeouts by how many duplicate ACKs had arrived: 0, 1, 2, 3 and more (P0 §4.1, x-dupack).
     pub timeouts_by_dupacks: [u64; 4],
-    /// Timeouts when all but the first of the outstanding segments had produced a duplicate ACK (failed-dupack).
+    /// Timeouts when all but the first segment outstanding in the present pass had produced a duplicate ACK
+    /// (failed-dupack).
     pub failed_dupack: u64,
     pub spurious_timeouts: u64,
     pub spurious_fast_retransmits: u64,
@@ -88,8 +112,8 @@ impl Counters {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Found {
     Nothing,
-    /// A copy sent again is sent once more.
-    Again,
+    /// Something leaves for it: a copy that is sent once more, or a probe.
+    Resend,
     Event,
 }
 
@@ -100,6 +124,19 @@ pub enum TimerRule {
     Restart,
 }
 
+/// A probe that somebody wants to leave.
+#[derive(Debug)]
+struct Wish {
+    by: &'static str,
+    why: &'static str,
+}
+
+#[derive(Debug, Default)]
+struct Trace {
+    decisions: Vec<Decision>,
+}
+
+// What few connections need is boxed: an idle one is small.
 #[derive(Debug)]
 pub struct Recovery {
     profile: Arc<Profile>,
@@ -108,6 +145,10 @@ pub struct Recovery {
     cc: Congestion,
     /// A retransmission already decided, which the window does not hold back.
     forced: Option<(u64, Transmission)>,
+    /// Who wants a probe to leave, and why.
+    probe: Option<Box<Wish>>,
+    /// Nothing leaves before.
+    hold: Option<Instant>,
     /// The next segment sent again begins the event.
     event_begins: bool,
     /// Segments this ACK may still release.
@@ -118,9 +159,11 @@ pub struct Recovery {
     send_cwr: bool,
     /// The window of this recovery is `in_recovery`'s.
     regulated: bool,
-    observer: SpuriousObserver,
+    /// Delivered, and `in_recovery` has not been told yet.
+    delivered: Amount,
+    observer: EifelDetection,
     counters: Counters,
-    trace: Option<Vec<Decision>>,
+    trace: Option<Box<Trace>>,
 }
 
 impl Recovery {
@@ -150,12 +193,15 @@ impl Recovery {
             wants_sack,
             cc,
             forced: None,
+            probe: None,
+            hold: None,
             event_begins: false,
             burst: None,
             limited_room: 0,
             send_cwr: false,
             regulated: false,
-            observer: SpuriousObserver::default(),
+            delivered: Amount::default(),
+            observer: EifelDetection::default(),
             counters: Counters::default(),
             trace: None,
         }
@@ -184,14 +230,18 @@ impl Recovery {
         if !handshake.sack {
             self.do_without_sack(path.now);
         }
+        if !handshake.timestamps && self.answers.undo.needs_timestamps() {
+            self.never_undo(path.now, "no timestamps on this connection");
+        }
         let answers = &mut self.answers;
-        for detect in std::iter::once(&mut answers.detect).chain(&mut answers.witnesses) {
+        for detect in answers.detectors() {
             detect.on_established(handshake);
         }
-        for attribute in std::iter::once(&mut answers.attribute).chain(&mut answers.judges) {
+        for attribute in answers.attributes() {
             attribute.on_established(handshake);
         }
-        answers.window.on_established(handshake);
+        answers.window.on_established(handshake, &*answers.detect);
+        answers.timeout.on_established(handshake);
         answers.undo.on_established(handshake);
     }
 
@@ -203,7 +253,9 @@ impl Recovery {
             let to = self.answers.repair.name();
             self.note(now, Question::Repair, by, What::Fallback { to }, WHY);
             // It counts with the scoreboard.
-            self.answers.in_recovery = None;
+            if let Some(beside) = &mut self.answers.beside {
+                beside.in_recovery = None;
+            }
         }
         if self.answers.detect.needs_sack() {
             let by = self.answers.detect.name();
@@ -211,6 +263,16 @@ impl Recovery {
             let to = self.answers.detect.name();
             self.note(now, Question::Detect, by, What::Fallback { to }, WHY);
         }
+        if self.answers.undo.needs_sack() {
+            self.never_undo(now, WHY);
+        }
+    }
+
+    fn never_undo(&mut self, now: Instant, why: &'static str) {
+        let by = self.answers.undo.name();
+        self.answers.undo = Box::new(Never);
+        let to = self.answers.undo.name();
+        self.note(now, Question::Undo, by, What::Fallback { to }, why);
     }
 
     pub fn on_sent(&mut self, path: &mut Path<'_>, departure: &Departure) {
@@ -222,6 +284,9 @@ impl Recovery {
             Transmission::Probe => self.counters.resent_probe += 1,
         }
         let forced = self.forced.take_if(|(start, _)| *start == departure.start).is_some();
+        if let Some(Wish { by, why }) = self.probe.take().map(|wish| *wish) {
+            self.note(path.now, Question::Detect, by, What::Probe { offset: departure.start }, why);
+        }
         if departure.kind != Transmission::New {
             self.event_begins = false;
         }
@@ -234,22 +299,22 @@ impl Recovery {
         self.observer.on_sent(departure);
         let view = view_of(&self.cc, &self.profile, path);
         let answers = &mut self.answers;
-        for detect in std::iter::once(&mut answers.detect).chain(&mut answers.witnesses) {
+        for detect in answers.detectors() {
             detect.on_sent(&view, departure);
         }
-        for attribute in std::iter::once(&mut answers.attribute).chain(&mut answers.judges) {
+        for attribute in answers.attributes() {
             attribute.on_sent(&view, departure);
         }
         answers.repair.on_sent(&view, departure);
         answers.window.on_sent(&view, departure);
         if self.regulated
-            && let Some(in_recovery) = &mut answers.in_recovery
+            && let Some(in_recovery) = answers.in_recovery()
         {
             in_recovery.on_sent(&view, departure);
         }
         answers.undo.on_sent(&view, departure);
         let outstanding = view.segments(view.flight.outstanding());
-        let limited = view.segments(self.answers.repair.in_flight(&view)) + 1.0 > self.cc.cwnd;
+        let limited = view.segments(self.in_flight(&view)) + 1.0 > self.cc.cwnd;
         let (una, max) = (view.flight.una(), view.flight.max());
         if una >= self.cc.usage_seq || limited || (!self.cc.cwnd_limited && outstanding > self.cc.peak_flight)
         {
@@ -260,6 +325,11 @@ impl Recovery {
     }
 
     pub fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
+        self.probe = None;
+        self.delivered = ack.delivered;
+        if path.flight.is_empty() {
+            self.hold = None;
+        }
         if ack.advances() {
             self.limited_room = 0;
             self.cc.previous_una = path.flight.una() - ack.acked.bytes;
@@ -275,24 +345,26 @@ impl Recovery {
             self.limited_room = self.cc.dupacks;
         }
         self.counters.dsacks += u64::from(ack.dsack.is_some());
-        match self.observer.on_ack(ack) {
+        let mistake = self.observer.on_ack(&view_of(&self.cc, &self.profile, path), ack);
+        match mistake {
             Some(Entered::ByTimeout) => self.counters.spurious_timeouts += 1,
             Some(Entered::ByDuplicates) => self.counters.spurious_fast_retransmits += 1,
             None => {}
         }
+        if let Some(entered) = mistake {
+            self.answers.window.on_mistake(entered);
+        }
         let view = view_of(&self.cc, &self.profile, path);
-        self.answers.attribute.on_ack(&view, ack);
-        for judge in &mut self.answers.judges {
-            judge.on_ack(&view, ack);
+        for attribute in self.answers.attributes() {
+            attribute.on_ack(&view, ack);
         }
         self.answers.window.observe(&view, ack);
 
         let mut timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
-        self.ask_timeout(path, ack, &mut timer);
-        if let Some(restore) = self.answers.undo.on_ack(&view_of(&self.cc, &self.profile, path), ack) {
-            self.restore(path, restore);
+        let begins_recovery = self.ask_timeout(path, ack, &mut timer);
+        if !self.ask_undo(path, ack) && !begins_recovery {
+            self.ask_repair(path, ack, &mut timer);
         }
-        self.ask_repair(path, ack, &mut timer);
         if self.answers.repair.forgets_sacks(&view_of(&self.cc, &self.profile, path), ack) {
             path.flight.forget_sacks();
         }
@@ -301,6 +373,7 @@ impl Recovery {
         if found != Found::Nothing {
             timer = TimerRule::Restart;
         }
+        self.ask_in_recovery(path);
         let begins = found == Found::Event;
         let burst = self.answers.repair.burst(&view_of(&self.cc, &self.profile, path), begins);
         self.burst = burst.or(self.profile.recovery.max_burst);
@@ -312,7 +385,7 @@ impl Recovery {
         let una = path.flight.una();
         self.counters.timeouts += 1;
         self.counters.timeouts_by_dupacks[(self.cc.dupacks as usize).min(3)] += 1;
-        if self.cc.dupacks > 0 && u64::from(self.cc.dupacks) + 1 == path.flight.outstanding().segments {
+        if self.cc.dupacks > 0 && u64::from(self.cc.dupacks) + 1 == path.flight.passed().segments {
             self.counters.failed_dupack += 1;
         }
         self.note(
@@ -333,13 +406,14 @@ impl Recovery {
             self.answers.undo.on_reduction(&view, &before, LossKind::Timeout);
             self.counters.window_reductions += 1;
             self.send_cwr = true;
-            let loss = Loss { kind: LossKind::Timeout, window_when_sent: None };
+            let window_when_sent = self.window_at_timeout(path);
+            let loss = Loss { kind: LossKind::Timeout, window_when_sent };
             self.answers.window.on_loss(&view, &loss).ssthresh
         } else {
             self.cc.ssthresh
         };
         let answers = &mut self.answers;
-        for detect in std::iter::once(&mut answers.detect).chain(&mut answers.witnesses) {
+        for detect in answers.detectors() {
             detect.on_timeout(&view);
         }
         self.answers.repair.on_timeout(&view);
@@ -356,6 +430,8 @@ impl Recovery {
         self.regulated = false;
         self.limited_room = 0;
         self.forced = None;
+        self.probe = None;
+        self.hold = None;
         self.burst = None;
         if forget_sacks {
             path.flight.forget_sacks();
@@ -373,23 +449,27 @@ impl Recovery {
             }
         };
         self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, "retransmission timeout");
-        self.observer.on_event(una, Entered::ByTimeout);
+        self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
         self.enter(path, Phase::Restarted, Entered::ByTimeout, Question::Timeout, by);
     }
 
     /// A timer of a detector's own.
     pub fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
         let now = path.now;
+        self.hold.take_if(|until| *until <= now);
+        self.delivered = Amount::default();
         let found = self.hear(path, |detect, view| match detect.deadline() {
             Some(at) if at <= now => detect.on_deadline(view),
             _ => Verdict::Nothing,
         });
+        self.ask_in_recovery(path);
         if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
     }
 
     pub fn deadline(&self) -> Option<Instant> {
-        let witnesses = self.answers.witnesses.iter().filter_map(|witness| witness.deadline());
-        self.answers.detect.deadline().into_iter().chain(witnesses).min()
+        let witnesses = self.answers.beside.iter().flat_map(|beside| &beside.witnesses);
+        let witnesses = witnesses.filter_map(|witness| witness.deadline());
+        self.answers.detect.deadline().into_iter().chain(witnesses).chain(self.hold).min()
     }
 
     /// The retransmission timer is not to fire before this much time has passed.
@@ -419,29 +499,30 @@ impl Recovery {
 
     // ----- applying -----
 
-    fn restore(&mut self, path: &mut Path<'_>, restore: Restore) {
-        let by = self.answers.undo.name();
-        self.restore_as(path, restore, Question::Undo, by);
-    }
-
-    fn restore_as(&mut self, path: &mut Path<'_>, restore: Restore, question: Question, by: &'static str) {
-        self.counters.undone += 1;
-        self.answers.window.on_undo(&view_of(&self.cc, &self.profile, path));
-        if let Some((srtt, rttvar)) = restore.timer {
-            path.rtt.set_smoothed(srtt, rttvar, restore.cwnd);
+    fn restore(&mut self, path: &mut Path<'_>, restore: Restore, question: Question, by: &'static str) {
+        let Restore { window, resume, timer, why } = restore;
+        if let Some(Reduction { cwnd, ssthresh }) = window {
+            self.counters.undone += 1;
+            self.answers.window.on_undo(&view_of(&self.cc, &self.profile, path));
+            self.cc.inflation = 0.0;
+            self.cc.kept_window = None;
+            self.cc.timeouts_in_row = 0;
+            self.regulated = false;
+            self.forced = None;
+            self.set_window(path.now, question, by, cwnd, ssthresh, why);
         }
-        self.cc.inflation = 0.0;
-        self.cc.kept_window = None;
-        self.regulated = false;
-        self.cc.timeouts_in_row = 0;
-        self.forced = None;
-        self.set_window(path.now, question, by, restore.cwnd, restore.ssthresh, restore.why);
-        if restore.resume {
+        if let Some((srtt, rttvar)) = timer {
+            path.rtt.set_smoothed(srtt, rttvar, self.cc.cwnd);
+        }
+        if resume {
+            self.forced = None;
             path.flight.resume_at_max();
-            self.note(path.now, question, by, What::Resume { at: path.flight.max() }, restore.why);
+            self.note(path.now, question, by, What::Resume { at: path.flight.max() }, why);
         }
-        if self.cc.phase != Phase::Open {
+        if window.is_some() && self.cc.phase != Phase::Open {
             self.leave(path);
+            // RFC 5682 §2.1 (3b): of this window, nothing but a few copies was sent twice. What is missing is lost.
+            self.cc.recover = Some(path.flight.una());
         }
     }
 
@@ -487,7 +568,7 @@ impl Recovery {
 
     fn note(&mut self, at: Instant, question: Question, by: &'static str, what: What, why: &'static str) {
         if let Some(trace) = &mut self.trace {
-            trace.push(Decision { at, question, by, what, why });
+            trace.decisions.push(Decision { at, question, by, what, why });
         }
     }
 
@@ -540,7 +621,7 @@ impl Recovery {
     }
 
     pub fn take_trace(&mut self) -> Vec<Decision> {
-        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+        self.trace.as_mut().map(|trace| std::mem::take(&mut trace.decisions)).unwrap_or_default()
     }
 }
 

@@ -85,7 +85,8 @@ pub struct Congestion {
     pub peak_flight: f64,
     pub cwnd_limited: bool,
     pub usage_seq: u64,
-    /// The present loss event was put down to the radio: this was cwnd when it began, and will be when it ends.
+    /// The present loss event was put down to the radio: this was cwnd when it began, and will be when it ends. It
+    /// stays known until `recover` is acknowledged.
     pub kept_window: Option<f64>,
 }
 
@@ -136,6 +137,8 @@ impl View<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Handshake {
     pub sack: bool,
+    /// What is SACKed is put down: the repair has use for it.
+    pub scoreboard: bool,
     pub timestamps: bool,
     pub ecn: bool,
     /// Header flags of the peer's SYN: a transit agent announces itself in the reserved ones.
@@ -160,9 +163,33 @@ impl Delivery {
     }
 }
 
+/// Segments newly delivered that were sent only once: there is no doubt which copy arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Originals {
+    /// End of the lowest of them.
+    pub lowest: Option<u64>,
+    /// The one that had left last.
+    pub newest: Option<Delivery>,
+}
+
+impl Originals {
+    pub fn add(&mut self, delivery: Delivery) {
+        let end = delivery.end;
+        self.lowest = Some(self.lowest.map_or(end, |lowest| lowest.min(end)));
+        self.newest = Delivery::later(self.newest, Some(delivery));
+    }
+
+    pub fn merge(&mut self, other: Self) {
+        self.lowest = self.lowest.into_iter().chain(other.lowest).min();
+        self.newest = Delivery::later(self.newest, other.newest);
+    }
+}
+
 /// An incoming ACK as the recovery machinery sees it, after the scoreboard has taken it in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
+    /// Its acknowledgment number, as a stream offset. Below SND.UNA in an old ACK that brings news all the same.
+    pub number: u64,
     /// Octets and segments cumulatively acknowledged by it.
     pub acked: Amount,
     /// Octets and segments newly known to be delivered, in sequence or by SACK.
@@ -185,6 +212,7 @@ pub struct Ack {
     /// Flags of the ACK's header: a transit agent writes into the reserved ones.
     pub flags: Flags,
     pub newest: Option<Delivery>,
+    pub originals: Originals,
     /// Sum of the loss rates that base stations measured on the radio links (P3 §III B), where it says one.
     pub loss_report: Option<f64>,
     /// How many segments the receiver saw reordered by more than three so far (P3 §III B), where it says so.

@@ -40,8 +40,8 @@ pub enum RecipeError {
     NoNumber { name: &'static str },
     #[error("`{name}` needs a number between {min} and {max}{unit}: `{name}={min}`")]
     Number { name: &'static str, min: String, max: String, unit: String },
-    #[error("`{name}` works with the repair `{needed}` only, not with `{named}`: write `{needed}+{name}`")]
-    Repair { name: &'static str, needed: &'static str, named: &'static str },
+    #[error("`{name}` works with `{needed}` only, not with `{named}`: write `{needed}+{name}`")]
+    WorksWith { name: &'static str, needed: &'static str, named: &'static str },
     #[error("`{name}` needs {need}, which `{without}` switches off")]
     Needs { name: &'static str, need: &'static str, without: &'static str },
 }
@@ -97,20 +97,19 @@ impl Recipe {
         }
         let mut answers = Answers {
             detect: make!(Detect),
-            witnesses: Vec::new(),
             attribute: make!(Attribute),
-            judges: Vec::new(),
             repair: make!(Repair),
             window: make!(Window),
-            in_recovery: None,
             timeout: make!(Timeout),
             undo: make!(Undo),
+            beside: None,
         };
         for part in &self.parts {
+            let beside = &mut answers.beside;
             match part.row.build {
-                Build::Witness(make) => answers.witnesses.push(make(profile)),
-                Build::InRecovery(make) => answers.in_recovery = Some(make(profile)),
-                Build::Judges(make) => answers.judges.extend(make(profile)),
+                Build::Witness(make) => beside.get_or_insert_default().witnesses.push(make(profile)),
+                Build::InRecovery(make) => beside.get_or_insert_default().in_recovery = Some(make(profile)),
+                Build::Judges(make) => beside.get_or_insert_default().judges.extend(make(profile)),
                 _ => {}
             }
         }
@@ -146,7 +145,7 @@ impl FromStr for Recipe {
         if parts.is_empty() {
             return Err(RecipeError::Empty);
         }
-        bring_repair(&mut parts)?;
+        bring_what_it_works_with(&mut parts)?;
         check_needs(&parts)?;
         let place = |part: &Part| CATALOGUE.iter().position(|row| std::ptr::eq(row, part.row));
         parts.sort_by_key(place);
@@ -198,18 +197,18 @@ fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), Recipe
     }
 }
 
-/// Some algorithms work with one repair only: they bring it, or object to another.
-fn bring_repair(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
-    let is_repair = |part: &&Part| part.row.question() == Question::Repair;
+/// Some algorithms work with one answer to another question only: they bring it, or object to another.
+fn bring_what_it_works_with(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
     for part in parts.clone() {
-        let Some(needed) = part.row.repair else { continue };
-        match parts.iter().find(is_repair) {
-            Some(named) if named.row.name == needed => {}
+        let Some(row) = part.row.with.and_then(catalogue::find) else { continue };
+        let answers_it = |other: &&Part| other.row.is_the_answer() && other.row.question() == row.question();
+        match parts.iter().find(answers_it) {
+            Some(named) if named.row.name == row.name => {}
             Some(named) => {
-                let (name, named) = (part.row.name, named.row.name);
-                return Err(RecipeError::Repair { name, needed, named });
+                let (name, needed, named) = (part.row.name, row.name, named.row.name);
+                return Err(RecipeError::WorksWith { name, needed, named });
             }
-            None => parts.extend(catalogue::find(needed).map(|row| Part { row, value: None })),
+            None => parts.push(Part { row, value: None }),
         }
     }
     Ok(())

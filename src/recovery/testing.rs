@@ -35,13 +35,30 @@ impl Sender {
         Self::with(recipe, Profile::default(), &Handshake { timestamps: true, ..Handshake::default() })
     }
 
+    /// The same, of a peer that permits no SACK.
+    pub fn without_sack(recipe: &str) -> Self {
+        let mut sender = Self::unconnected(recipe, Profile::default());
+        let handshake = Handshake { timestamps: true, ..Handshake::default() };
+        sender.decide(|recovery, path| recovery.on_established(path, &handshake));
+        sender
+    }
+
     /// `handshake.sack` is what the peer permits; it counts if the recipe wants it.
     pub fn with(recipe: &str, profile: Profile, handshake: &Handshake) -> Self {
+        let mut sender = Self::unconnected(recipe, profile);
+        let sack = handshake.sack || sender.recovery.wants_sack();
+        let scoreboard = sack && sender.recovery.uses_sack();
+        let handshake = Handshake { sack, scoreboard, ..*handshake };
+        sender.decide(|recovery, path| recovery.on_established(path, &handshake));
+        sender
+    }
+
+    fn unconnected(recipe: &str, profile: Profile) -> Self {
         let recipe: Recipe = recipe.parse().unwrap();
         let profile = Arc::new(recipe.tune(&profile));
         let mut recovery = recipe.build(&profile);
         recovery.start_trace();
-        let mut sender = Self {
+        Self {
             now: Instant::from_secs(1),
             flight: Flight::default(),
             rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
@@ -50,11 +67,7 @@ impl Sender {
             written: u64::MAX / SMSS,
             rto: None,
             style_limits: (profile.timer.style, profile.timer.limits),
-        };
-        let sack = handshake.sack || sender.recovery.wants_sack();
-        let handshake = Handshake { sack, ..*handshake };
-        sender.decide(|recovery, path| recovery.on_established(path, &handshake));
-        sender
+        }
     }
 
     /// A window of `cwnd` segments, all of them just sent, after round trips of `rtt`.
@@ -114,6 +127,7 @@ impl Sender {
         let mut ack = ack;
         let una = self.flight.una();
         let to = segment * SMSS;
+        ack.number = to;
         ack.flight_before = self.flight.outstanding();
         if to > una {
             let acked = self.flight.on_ack(to);
@@ -123,6 +137,7 @@ impl Sender {
             ack.original_delivered = acked.original_delivered;
             ack.any_resent = acked.any_resent;
             ack.newest = acked.newest;
+            ack.originals = acked.originals;
             ack.acked_tsval = acked.last_tsval;
             if let Some(sent_at) = acked.oldest_unambiguous.filter(|_| !acked.any_resent) {
                 ack.rtt = Some(self.now - sent_at);
@@ -140,6 +155,7 @@ impl Sender {
         ack.highest_sacked = news.highest;
         ack.original_delivered |= news.original_delivered;
         ack.newest = super::Delivery::later(ack.newest, news.newest);
+        ack.originals.merge(news.originals);
         ack.delivered.bytes += news.amount.bytes;
         ack.delivered.segments += news.amount.segments;
         ack.duplicate |= to <= una && news.amount.bytes > 0;
@@ -180,7 +196,7 @@ impl Sender {
             self.decide(|recovery, path| recovery.on_sent(path, &departure));
             let again = if kind == Transmission::New { "" } else { "r" };
             sent.push(format!("{}{again}", end / SMSS));
-            self.rto.get_or_insert(self.now + self.rtt.rto().get());
+            self.rto.get_or_insert_with(|| self.now + self.rtt.rto().get());
             assert!(sent.len() < 100_000, "it never stops sending");
         }
         sent.join(" ")

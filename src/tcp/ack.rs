@@ -28,6 +28,7 @@ impl Connection {
             return false;
         }
         let mut ack = self.read_blocks(segment, acked_to);
+        ack.number = acked_to;
         ack.flight_before = self.flight.outstanding();
         let head_sent = self.flight.head().map(|head| head.first_sent);
         if acked_to > una {
@@ -38,6 +39,7 @@ impl Connection {
         ack.ece = segment.flags.contains(Flags::ECE) && self.ecn_enabled;
         ack.flags = segment.flags;
         ack.loss_report = segment.options.loss_report.map(LossRate::ratio);
+        ack.reordered = segment.options.reordered;
         ack.ecr = segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr);
         ack.delivered.bytes = ack.delivered.bytes.saturating_add(ack.newly_sacked.bytes);
         ack.delivered.segments += ack.newly_sacked.segments;
@@ -71,6 +73,7 @@ impl Connection {
         ack.original_delivered = acked.original_delivered;
         ack.any_resent = acked.any_resent;
         ack.newest = acked.newest;
+        ack.originals = acked.originals;
         ack.acked_tsval = acked.last_tsval.filter(|_| self.ts_enabled);
         let fin_acked = self.snd.fin.is_some_and(|fin| to > fin);
         self.statistics.bytes_acked += acked.amount.bytes - u64::from(fin_acked);
@@ -153,7 +156,7 @@ impl Connection {
         let mut news = Sacked::default();
         for (left, right) in segment.options.sack.as_slice() {
             let left = left.offset(self.snd.iss, una);
-            let right = right.offset(self.snd.iss, una);
+            let right = right.offset(self.snd.iss, una).map(|right| right + self.fin_behind(right));
             match (left, right) {
                 (Some(left), Some(right)) if left < right && right <= max && left > una => {
                     self.flight.on_sack(left..right, &mut news);
@@ -166,7 +169,14 @@ impl Connection {
         ack.newly_sacked = news.amount;
         ack.highest_sacked = news.highest;
         ack.newest = Delivery::later(ack.newest, news.newest);
+        ack.originals.merge(news.originals);
         ack.original_delivered |= news.original_delivered;
+    }
+
+    /// Some receivers count only octets of data in a SACK block: a FIN that left in the same segment has arrived too.
+    fn fin_behind(&self, right: u64) -> u64 {
+        let in_one_segment = |fin| self.flight.segment_at(fin).is_some_and(|sent| sent.start < fin);
+        u64::from(self.snd.fin.is_some_and(|fin| fin == right && in_one_segment(fin)))
     }
 
     /// SND.WND (RFC 9293 §3.10.7.4). Returns whether the window changed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use airlink::time::{Duration, Instant};
 
+use super::alarm::ReorderingAlarm;
 use super::buffer::{RecvBuffer, SendBuffer};
 use super::flight::Flight;
 use super::info::Statistics;
@@ -165,6 +166,8 @@ pub(super) struct Receive {
     pub(super) recent: [Option<u64>; 4],
     /// A duplicate to be reported in the next ACK (RFC 2883).
     pub(super) dsack: Option<(u64, u64)>,
+    /// Kept if the profile asks for it.
+    pub(super) alarm: Option<Box<ReorderingAlarm>>,
     /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
     pub(super) echo_ce: bool,
 }
@@ -289,6 +292,7 @@ impl Connection {
                 mss_seen: 0,
                 recent: [None; 4],
                 dsack: None,
+                alarm: profile.reordering_alarm.then(Box::default),
                 echo_ce: false,
             },
             flight: Flight::default(),

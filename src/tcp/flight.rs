@@ -11,7 +11,7 @@ use std::ops::Range;
 use airlink::time::Instant;
 
 use super::ranges::RangeSet;
-use crate::recovery::Delivery;
+use crate::recovery::{Delivery, Originals};
 
 /// What the sender believes about the newest copy of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +88,8 @@ pub struct Acked {
     pub oldest_unambiguous: Option<Instant>,
     /// The segment not SACKed before whose newest copy had left last.
     pub newest: Option<Delivery>,
+    /// Those not SACKed before that had been sent only once.
+    pub originals: Originals,
     /// Timestamp of the newest copy of the last segment covered.
     pub last_tsval: Option<u32>,
     /// Some of the covered segments were never judged lost or resent, and were not SACKed before.
@@ -101,6 +103,7 @@ pub struct Sacked {
     /// End of the highest octet newly SACKed.
     pub highest: Option<u64>,
     pub newest: Option<Delivery>,
+    pub originals: Originals,
     /// A newly SACKed segment had been sent only once.
     pub original_delivered: bool,
 }
@@ -348,13 +351,15 @@ impl Flight {
                 Fate::InFlight => acked.original_delivered = true,
                 Fate::Lost | Fate::Resent | Fate::InDoubt => {}
             }
-            if front.fate != Fate::Sacked {
-                acked.newest = Delivery::later(acked.newest, Some(front.delivery()));
-            }
+            let sacked = front.fate == Fate::Sacked;
             if front.transmissions > 1 {
                 acked.any_resent = true;
-            } else if front.fate != Fate::Sacked {
+                if !sacked {
+                    acked.newest = Delivery::later(acked.newest, Some(front.delivery()));
+                }
+            } else if !sacked {
                 acked.oldest_unambiguous.get_or_insert(front.last_sent);
+                acked.originals.add(front.delivery());
             }
             if self.next > 0 {
                 self.passed_bytes -= taken;
@@ -367,6 +372,7 @@ impl Flight {
             self.next = self.next.saturating_sub(1);
             self.lost_hint.set(self.lost_hint.get().saturating_sub(1));
         }
+        acked.newest = Delivery::later(acked.newest, acked.originals.newest);
         // An idle connection owns no list.
         if self.segments.is_empty() {
             self.segments = VecDeque::new();
@@ -416,6 +422,7 @@ impl Flight {
                 news.newest = Delivery::later(news.newest, Some(segment.delivery()));
                 if segment.transmissions == 1 {
                     news.original_delivered = true;
+                    news.originals.add(segment.delivery());
                 }
                 self.set_fate(index, Fate::Sacked);
             }

@@ -398,6 +398,7 @@ impl Connection {
         }
         let handshake = Handshake {
             sack: self.sack_enabled,
+            scoreboard: self.sack_enabled && self.recovery.uses_sack(),
             timestamps: self.ts_enabled,
             ecn: self.ecn_enabled,
             peer_flags: self.peer_flags,

@@ -17,6 +17,7 @@ pub mod seq;
 pub mod wire;
 
 mod ack;
+mod alarm;
 pub(crate) mod connection;
 mod icmp;
 pub(crate) mod input;
@@ -24,6 +25,7 @@ mod output;
 mod receive;
 mod timers;
 
+pub use alarm::EXID as REORDERING_ALARM;
 pub use connection::{Connection, Ended, KeepAlive, Linger, SocketOptions, State};
 pub use info::{CaState, Info, Statistics};
 pub use profile::Profile;

@@ -4,6 +4,7 @@
 
 use airlink::stages::station::report::{self, LossRate};
 
+use super::alarm;
 use super::seq::Seq;
 
 /// SACK blocks of one segment: at most four fit into 40 octets of options.
@@ -45,6 +46,8 @@ pub struct Options {
     pub sack: SackBlocks,
     /// What base stations on the path add (P3 §III B); never written here.
     pub loss_report: Option<LossRate>,
+    /// How many segments the receiver saw reordered by more than three so far (P3 §III B).
+    pub reordered: Option<u16>,
 }
 
 /// In which order, and with which padding, a system writes its options.
@@ -102,12 +105,15 @@ impl Options {
             (report::KIND, 4) if body[..2] == report::EXID.to_be_bytes() => {
                 self.loss_report = Some(LossRate(u16::from_be_bytes([body[2], body[3]])));
             }
+            (report::KIND, 4) if body[..2] == alarm::EXID.to_be_bytes() => {
+                self.reordered = Some(u16::from_be_bytes([body[2], body[3]]));
+            }
             _ => {}
         }
     }
 
     /// Appends the options, padded to a multiple of four octets. SACK blocks that do not fit are left out,
-    /// the last first.
+    /// the last first, and the alarm if they take its place.
     pub fn write(&self, layout: Layout, out: &mut Vec<u8>) {
         let begin = out.len();
         match layout {
@@ -123,6 +129,13 @@ impl Options {
                 out.extend(left.0.to_be_bytes());
                 out.extend(right.0.to_be_bytes());
             }
+        }
+        if let Some(count) = self.reordered
+            && out.len() - begin + alarm::LENGTH <= 40
+        {
+            out.extend([report::KIND, alarm::LENGTH as u8]);
+            out.extend(alarm::EXID.to_be_bytes());
+            out.extend(count.to_be_bytes());
         }
         while !(out.len() - begin).is_multiple_of(4) {
             out.push(EOL);
@@ -195,6 +208,7 @@ mod tests {
             timestamps: ts.then_some(Timestamps { val: 1, ecr: 2 }),
             sack: SackBlocks::default(),
             loss_report: None,
+            reordered: None,
         }
     }
 
@@ -247,6 +261,26 @@ mod tests {
         out.clear();
         options.write(Layout::FreeBsd, &mut out);
         assert_eq!((out.len(), Options::parse(&out).unwrap().sack.as_slice().len()), (36, 4));
+    }
+
+    #[test]
+    fn the_alarm_gives_way_to_three_sack_blocks_beside_timestamps() {
+        let timestamps = Some(Timestamps { val: 1, ecr: 2 });
+        let mut options = Options { timestamps, reordered: Some(0x0102), ..Options::default() };
+        for (blocks, layout) in
+            [(0, Layout::Linux), (1, Layout::FreeBsd), (2, Layout::Linux), (3, Layout::Linux)]
+        {
+            options.sack = SackBlocks::default();
+            for i in 0..blocks {
+                options.sack.push(Seq(i * 10), Seq(i * 10 + 5));
+            }
+            let mut out = vec![];
+            options.write(layout, &mut out);
+            let parsed = Options::parse(&out).unwrap();
+            assert_eq!(parsed.reordered, (blocks < 3).then_some(0x0102), "{blocks} blocks");
+            assert_eq!(parsed.sack, options.sack);
+            assert!(out.len() <= 40 && out.len().is_multiple_of(4));
+        }
     }
 
     #[test]

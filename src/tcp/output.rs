@@ -82,8 +82,8 @@ impl Connection {
         if self.flight.is_empty() || self.snd.wnd == 0 {
             return None;
         }
-        let (recovery, path) = self.recovery_and_path(now);
-        let (start, kind) = recovery.next_resend_without_new_data(&path)?;
+        let (recovery, mut path) = self.recovery_and_path(now);
+        let (start, kind) = recovery.next_resend_without_new_data(&mut path)?;
         self.clip_old(start, kind)
     }
 
@@ -390,6 +390,9 @@ impl Connection {
         }
         if pure_ack {
             options.sack = self.blocks_to_report();
+            // Without timestamps nothing can be counted, and none is not the same as unknown.
+            options.reordered =
+                self.rcv.alarm.as_ref().filter(|_| self.ts_enabled).map(|alarm| alarm.count());
         }
         options
     }

@@ -119,6 +119,8 @@ pub struct Profile {
     pub window_scale: Option<u8>,
     pub sack: SackOffer,
     pub dsack: bool,
+    /// Receiver: tells with each ACK how many segments arrived reordered by more than three (P3 §III B).
+    pub reordering_alarm: bool,
     pub timestamps: bool,
     /// Accept segments without the option once it has been negotiated.
     pub tolerate_missing_timestamps: bool,
@@ -277,6 +279,7 @@ impl Default for Profile {
             window_scale: Some(8),
             sack: SackOffer::IfUsed,
             dsack: true,
+            reordering_alarm: false,
             timestamps: true,
             tolerate_missing_timestamps: false,
             ecn: false,

@@ -61,6 +61,11 @@ impl Connection {
             self.statistics.duplicate_segments_in += 1;
             self.rcv.dsack = Some(repeated);
         }
+        if repeated.is_none()
+            && let (Some(alarm), Some(timestamps)) = (&mut self.rcv.alarm, segment.options.timestamps)
+        {
+            alarm.on_segment(offset, next, timestamps.val);
+        }
         if offset > next {
             self.statistics.out_of_order_segments_in += 1;
             self.remember_block(offset);

@@ -52,6 +52,15 @@ impl TimerStyle {
         matches!(self, Self::Bsd { .. } | Self::Ns2 { .. })
     }
 
+    /// G of RFC 6298: the ticks in which such a system times.
+    pub const fn granularity(self) -> Duration {
+        match self {
+            Self::Rfc6298 { granularity } => granularity,
+            Self::Bsd { tick } | Self::Ns2 { tick, .. } => tick,
+            Self::Linux22 | Self::Linux24 { .. } | Self::Solaris => Duration::from_millis(10),
+        }
+    }
+
     /// When the backoff ends: with new data acknowledged, or only with a new sample (RFC 6298 §5 (5.7), Karn).
     pub const fn backoff_ends_with_progress(self) -> bool {
         matches!(self, Self::Linux22 | Self::Linux24 { .. })

@@ -57,6 +57,13 @@ impl Connection {
             // One partial segment is let through; the cork stays in.
             self.snd.small_once = true;
         }
+        // Before the retransmission timer, which what a detector finds puts off.
+        if self.recovery.deadline().is_some_and(|at| at <= now) {
+            let (recovery, mut path) = self.recovery_and_path(now);
+            if recovery.on_deadline(&mut path) == TimerRule::Restart {
+                self.restart_rto(now);
+            }
+        }
         if due(&mut self.timers.rto) {
             self.on_rto(now);
         }
@@ -65,12 +72,6 @@ impl Connection {
         }
         if due(&mut self.timers.keepalive) {
             self.on_keepalive(now);
-        }
-        if self.recovery.deadline().is_some_and(|at| at <= now) {
-            let (recovery, mut path) = self.recovery_and_path(now);
-            if recovery.on_deadline(&mut path) == TimerRule::Restart {
-                self.restart_rto(now);
-            }
         }
     }
 

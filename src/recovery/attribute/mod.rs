@@ -1,5 +1,20 @@
 //! **Why was it lost?**
 
+mod ncpld;
+mod ndg;
+mod ntg;
+mod sample;
+#[cfg(test)]
+mod tests;
+mod transit_marks;
+mod vegas;
+
+pub use ncpld::Ncpld;
+pub use ndg::Ndg;
+pub use ntg::Ntg;
+pub use transit_marks::TransitMarks;
+pub use vegas::Vegas;
+
 use super::{Ack, Departure, Handshake, View};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,4 +51,9 @@ impl Attribute for AlwaysCongestion {
     fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
         (Cause::Congestion, "every loss is taken for congestion")
     }
+}
+
+/// The RTT-based judges of P1 §3.2, to watch a sender that asks somebody else.
+pub fn judges() -> Vec<Box<dyn Attribute>> {
+    vec![Box::<Vegas>::default(), Box::<Ntg>::default(), Box::<Ndg>::default(), Box::<Ncpld>::default()]
 }

@@ -1,7 +1,26 @@
 //! **Is it lost?**
 
+mod blanton_allman;
+mod copies;
+mod dcr;
+mod departures;
+mod early_marks;
+mod loss_retransmission;
+mod pr;
+mod rack;
+mod reordering;
+mod rr;
+mod sifest;
 mod three_dupacks;
 
+pub use blanton_allman::BlantonAllman;
+pub use dcr::Dcr;
+pub use early_marks::EarlyMarks;
+pub use loss_retransmission::LossRetransmission;
+pub use pr::Pr;
+pub use rack::Rack;
+pub use rr::Rr;
+pub use sifest::Sifest;
 pub use three_dupacks::ThreeDupacks;
 
 use airlink::time::{Duration, Instant};
@@ -16,16 +35,20 @@ pub enum Verdict {
     Head {
         why: &'static str,
     },
+    /// The same, and the duplicate ACKs are not those of copies sent in vain: `recover` need not be asked
+    /// (RFC 6582 §3.2 step 1).
+    HeadBeyondDoubt {
+        why: &'static str,
+    },
     /// Everything below this offset that the receiver has not reported and that was sent only once.
     Below {
         offset: u64,
         why: &'static str,
     },
-    /// Exactly these segments, by their first offset.
+    /// Exactly these segments, by their first offset, whether they were sent again before or not.
     Segments {
         starts: Vec<u64>,
-        /// cwnd when the first of them left, for windows that are reduced from that.
-        window_when_sent: Option<f64>,
+        event: LossEvent,
         why: &'static str,
     },
     /// The first unacknowledged segment was sent again in this loss event, and that copy is lost as well.
@@ -34,11 +57,55 @@ pub enum Verdict {
         new_event: bool,
         why: &'static str,
     },
-    /// Not known: send the last segment again (or new data) to provoke an ACK.
+    /// Not known: send something new, or else the last segment again, to provoke an ACK.
     Probe {
         why: &'static str,
     },
+    /// Something was lost, and such a probe has repaired it: nothing is to be sent, but the window is reduced.
+    Repaired {
+        /// From what it is reduced.
+        window_when_sent: f64,
+        why: &'static str,
+    },
 }
+
+impl Verdict {
+    /// Does it say that what was sent before is lost?
+    pub fn is_about_originals(&self) -> bool {
+        match self {
+            Self::Head { .. } | Self::HeadBeyondDoubt { .. } | Self::Below { .. } | Self::Segments { .. } => {
+                true
+            }
+            Self::Nothing | Self::HeadAgain { .. } | Self::Probe { .. } | Self::Repaired { .. } => false,
+        }
+    }
+}
+
+/// To which loss event the loss of particular segments belongs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum LossEvent {
+    /// The one under repair; where there is none a new one begins, if the repair agrees.
+    Present,
+    /// One that has reduced the window already, whether its repair is over or not.
+    Past,
+    /// One of its own, even in the middle of another's repair.
+    Own {
+        /// cwnd when the first of them left: the window is reduced from that.
+        window_when_sent: f64,
+    },
+    /// Too much for that: the sender starts over from the loss window, and sends nothing before `until`.
+    Collapse {
+        /// Where the event that it ends in has not reduced the window yet.
+        window_when_sent: Option<f64>,
+        until: Instant,
+    },
+}
+
+/// How long a receiver may hold back an ACK (RFC 8985 §7.2, TLP.max_ack_delay; a Linux receiver's longest too).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
+
+/// On a path without delay a few round trips are less than any host takes to answer.
+const MIN_PATIENCE: Duration = Duration::from_millis(10);
 
 pub trait Detect: std::fmt::Debug + Send {
     fn name(&self) -> &'static str;
@@ -46,6 +113,11 @@ pub trait Detect: std::fmt::Debug + Send {
     /// Without SACK, three duplicate ACKs take its place.
     fn needs_sack(&self) -> bool {
         false
+    }
+
+    /// Does a segment that is overtaken by DupThresh others look lost to it (P3 (2), against (3))?
+    fn mistakes_reordering(&self) -> bool {
+        true
     }
 
     fn on_established(&mut self, _handshake: &Handshake) {}
@@ -72,6 +144,24 @@ pub trait Detect: std::fmt::Debug + Send {
     /// Where the detector has a timer that takes the place of the retransmission timer: that one is not to fire
     /// before this much time has passed.
     fn timer_floor(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Does it judge each segment by itself? Then none is sent again before, only because there is nothing new to
+    /// send (RFC 6675 NextSeg rules 3 and 4).
+    fn judges_each_segment(&self) -> bool {
+        false
+    }
+
+    /// Does it wait so long for late segments that what the receiver reports by SACK is to be replaced meanwhile,
+    /// Limited Transmit or not?
+    fn keeps_flowing(&self) -> bool {
+        false
+    }
+
+    /// The same without a scoreboard: so many duplicate ACKs are answered with a new segment each (the extended
+    /// Limited Transmit of RFC 4653).
+    fn answered_dupacks(&self, _view: &View<'_>) -> Option<u32> {
         None
     }
 

@@ -13,16 +13,20 @@ impl Detect for ThreeDupacks {
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
-        let dup_thresh = view.knobs.dup_thresh;
-        if view.knobs.sack_dialect == SackDialect::Rfc6675 && !view.flight.sacked_ranges().is_empty() {
-            let edge = view.flight.is_lost_edge(dup_thresh, view.smss);
-            if edge > view.flight.una() {
-                return Verdict::Below { offset: edge, why: "IsLost: DupThresh SACKed above" };
-            }
-        }
-        if ack.duplicate && view.cc.dupacks >= dup_thresh {
-            return Verdict::Head { why: "DupThresh duplicate ACKs" };
-        }
-        Verdict::Nothing
+        judge(view, ack, view.knobs.dup_thresh)
     }
+}
+
+/// The same with any threshold.
+pub(super) fn judge(view: &View<'_>, ack: &Ack, dup_thresh: u32) -> Verdict {
+    if view.knobs.sack_dialect == SackDialect::Rfc6675 && !view.flight.sacked_ranges().is_empty() {
+        let edge = view.flight.is_lost_edge(dup_thresh, view.smss);
+        if edge > view.flight.una() {
+            return Verdict::Below { offset: edge, why: "IsLost: DupThresh SACKed above" };
+        }
+    }
+    if ack.duplicate && view.cc.dupacks >= dup_thresh {
+        return Verdict::Head { why: "DupThresh duplicate ACKs" };
+    }
+    Verdict::Nothing
 }

@@ -3,13 +3,32 @@
 use super::*;
 
 impl Recovery {
-    pub(super) fn ask_timeout(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) {
-        if self.cc.phase != Phase::Restarted || self.cc.last_entry != Some(Entered::ByTimeout) {
-            return;
+    /// True if recovery begins with this ACK, and it means nothing more to the repair.
+    pub(super) fn ask_timeout(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) -> bool {
+        if !self.after_timeout() {
+            return false;
         }
+        let afterwards = self.answers.timeout.on_ack(&view_of(&self.cc, &self.profile, path), ack);
+        let begins_recovery = self.apply_afterwards(path, afterwards);
+        if begins_recovery {
+            *timer = TimerRule::Restart;
+        }
+        begins_recovery
+    }
+
+    fn after_timeout(&self) -> bool {
+        self.cc.phase == Phase::Restarted && self.cc.last_entry == Some(Entered::ByTimeout)
+    }
+
+    pub(super) fn timeout_is_undecided(&self) -> bool {
+        self.after_timeout() && self.answers.timeout.is_undecided()
+    }
+
+    /// True if recovery begins.
+    pub(super) fn apply_afterwards(&mut self, path: &mut Path<'_>, afterwards: Afterwards) -> bool {
         let by = self.answers.timeout.name();
         let ssthresh = self.cc.ssthresh;
-        match self.answers.timeout.on_ack(&view_of(&self.cc, &self.profile, path), ack) {
+        match afterwards {
             Afterwards::Nothing => {}
             Afterwards::GoBack { cwnd, head_sent, why } => {
                 path.flight.rewind();
@@ -23,21 +42,32 @@ impl Recovery {
                 self.note(path.now, Question::Timeout, by, What::Resume { at: path.flight.max() }, why);
                 self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, why);
             }
-            Afterwards::Recover { cwnd, ssthresh, inflation, why } => {
-                self.answers.repair.on_loss(&view_of(&self.cc, &self.profile, path));
+            Afterwards::Recover { cwnd, ssthresh, why } => {
+                let entry = self.answers.repair.on_loss(&view_of(&self.cc, &self.profile, path));
                 path.flight.resume_at_max();
                 self.note(path.now, Question::Timeout, by, What::Resume { at: path.flight.max() }, why);
                 self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, why);
-                self.cc.inflation = inflation;
+                self.cc.inflation = self.inflation_of(entry);
                 self.enter(path, Phase::Recovery, Entered::ByTimeout, Question::Timeout, by);
                 if let Some(srtt) = path.rtt.srtt() {
                     path.rtt.set_smoothed(srtt * 2, path.rtt.rttvar(), cwnd);
                 }
                 path.rtt.clear_backoff();
-                *timer = TimerRule::Restart;
+                return true;
             }
-            Afterwards::Spurious { restore } => self.restore_as(path, restore, Question::Timeout, by),
+            Afterwards::Spurious { restore } => self.restore(path, restore, Question::Timeout, by),
         }
+        false
+    }
+
+    /// True if it was a mistake, and the window is what the answer says.
+    pub(super) fn ask_undo(&mut self, path: &mut Path<'_>, ack: &Ack) -> bool {
+        let Some(restore) = self.answers.undo.on_ack(&view_of(&self.cc, &self.profile, path), ack) else {
+            return false;
+        };
+        let by = self.answers.undo.name();
+        self.restore(path, restore, Question::Undo, by);
+        restore.window.is_some()
     }
 
     pub(super) fn ask_repair(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) {
@@ -45,17 +75,11 @@ impl Recovery {
             if self.cc.phase != Phase::Open && self.cc.recover.is_none_or(|r| path.flight.una() >= r) {
                 self.leave(path);
             }
+            self.end_kept_event(path);
             self.ask_window(path, ack);
             return;
         }
         let by = self.answers.repair.name();
-        if self.regulated
-            && let Some(in_recovery) = &mut self.answers.in_recovery
-        {
-            let cwnd = in_recovery.on_ack(&view_of(&self.cc, &self.profile, path), ack);
-            let (by, ssthresh) = (in_recovery.name(), self.cc.ssthresh);
-            self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "ACK in recovery");
-        }
         match self.answers.repair.on_recovery_ack(&view_of(&self.cc, &self.profile, path), ack) {
             Step::Wait => {}
             Step::Inflate(by_segments) => self.cc.inflation += by_segments,
@@ -70,9 +94,9 @@ impl Recovery {
                 *timer = if restart_timer { TimerRule::Restart } else { TimerRule::Keep };
             }
             Step::Exit => {
-                let kept = self.cc.kept_window.take();
                 let exit = || self.answers.window.on_exit(&view_of(&self.cc, &self.profile, path));
-                let cwnd = kept.unwrap_or_else(exit);
+                let cwnd = self.cc.kept_window.unwrap_or_else(exit);
+                self.end_kept_event(path);
                 self.regulated = false;
                 let ssthresh = self.cc.ssthresh;
                 self.cc.inflation = 0.0;
@@ -91,6 +115,11 @@ impl Recovery {
                 }
             }
         }
+    }
+
+    /// A repair may leave a loss event before `recover` is reached (Reno): the window may have more holes.
+    fn end_kept_event(&mut self, path: &Path<'_>) {
+        self.cc.kept_window.take_if(|_| self.cc.recover.is_none_or(|recover| path.flight.una() >= recover));
     }
 
     fn deflate(&mut self, path: &Path<'_>, ack: &Ack, deflation: PartialAckDeflation) {
@@ -124,6 +153,24 @@ impl Recovery {
         }
     }
 
+    /// Last of all, when what is lost is known.
+    pub(super) fn ask_in_recovery(&mut self, path: &Path<'_>) {
+        let progress = self.progress(path);
+        if self.regulated
+            && self.cc.phase == Phase::Recovery
+            && let Some(in_recovery) = self.answers.in_recovery()
+        {
+            let cwnd = in_recovery.on_progress(&view_of(&self.cc, &self.profile, path), &progress);
+            let (by, ssthresh) = (in_recovery.name(), self.cc.ssthresh);
+            self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "in recovery");
+        }
+    }
+
+    pub(super) fn progress(&mut self, path: &Path<'_>) -> Progress {
+        let pipe = self.in_flight(&view_of(&self.cc, &self.profile, path));
+        Progress { delivered: std::mem::take(&mut self.delivered), pipe }
+    }
+
     /// RFC 3168 §6.1.2: an echo reduces the window once per window of data.
     pub(super) fn ask_ecn(&mut self, path: &mut Path<'_>, ack: &Ack) {
         if !ack.ece || self.cc.phase != Phase::Open {
@@ -131,11 +178,17 @@ impl Recovery {
         }
         let view = view_of(&self.cc, &self.profile, path);
         let loss = Loss { kind: LossKind::EcnEcho, window_when_sent: None };
-        let Reduction { cwnd, ssthresh } = self.answers.window.on_loss(&view, &loss);
-        let by = self.answers.window.name();
+        let reduction = self.answers.window.on_loss(&view, &loss);
+        self.reduce(path, reduction, "ECN echo");
+    }
+
+    /// The window is reduced, and nothing is missing.
+    pub(super) fn reduce(&mut self, path: &Path<'_>, reduction: Reduction, why: &'static str) {
+        let Reduction { cwnd, ssthresh } = reduction;
         self.counters.window_reductions += 1;
-        self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "ECN echo");
+        self.set_window(path.now, Question::Window, self.answers.window.name(), cwnd, ssthresh, why);
         self.send_cwr = true;
+        self.cc.kept_window = None;
         self.cc.recover = Some(path.flight.max());
         self.cc.phase = Phase::Reduced;
     }

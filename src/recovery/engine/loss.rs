@@ -9,58 +9,124 @@ impl Recovery {
         path: &mut Path<'_>,
         mut ask: impl FnMut(&mut dyn Detect, &View<'_>) -> Verdict,
     ) -> Found {
-        let view = view_of(&self.cc, &self.profile, path);
-        let verdict = ask(&mut *self.answers.detect, &view);
-        let mut found = self.apply_verdict(path, self.answers.detect.name(), verdict);
-        for index in 0..self.answers.witnesses.len() {
+        let (mut found, mut heard) = (Found::Nothing, 0);
+        loop {
+            let Some(detect) = self.answers.detectors().nth(heard) else { return found };
+            heard += 1;
             let view = view_of(&self.cc, &self.profile, path);
-            let witness = &mut *self.answers.witnesses[index];
-            let (by, verdict) = (witness.name(), ask(witness, &view));
+            let (by, verdict) = (detect.name(), ask(&mut **detect, &view));
             if found == Found::Nothing {
                 found = self.apply_verdict(path, by, verdict);
             }
         }
-        found
     }
 
     fn apply_verdict(&mut self, path: &mut Path<'_>, by: &'static str, verdict: Verdict) -> Found {
+        if self.timeout_is_undecided() && verdict.is_about_originals() {
+            return Found::Nothing;
+        }
         let una = path.flight.una();
-        let mut then = None;
-        let (segments, offset, why) = match verdict {
+        let beyond_doubt = matches!(verdict, Verdict::HeadBeyondDoubt { .. });
+        let (segments, why) = match verdict {
             Verdict::Nothing => return Found::Nothing,
-            Verdict::Head { why } => (0, una, why),
-            Verdict::Below { offset, why } => (path.flight.mark_lost_below(offset), una, why),
-            Verdict::Segments { starts, window_when_sent, why } => {
-                then = window_when_sent;
-                let marked = starts.iter().filter(|start| path.flight.mark_lost(**start)).count() as u64;
-                if marked == 0 {
-                    return Found::Nothing;
-                }
-                (marked, starts.first().copied().unwrap_or(una), why)
+            Verdict::Head { why } | Verdict::HeadBeyondDoubt { why } => (0, why),
+            Verdict::Below { offset, why } => (path.flight.mark_lost_below(offset), why),
+            Verdict::Segments { starts, event, why } => {
+                return self.lose_segments(path, by, &starts, event, why);
             }
             Verdict::HeadAgain { new_event, why } => return self.send_head_again(path, by, new_event, why),
             Verdict::Probe { why } => {
-                if let Some(last) = path.flight.iter().next_back() {
-                    self.forced = Some((last.start, Transmission::Probe));
-                    self.note(path.now, Question::Detect, by, What::Resend { offset: last.start }, why);
-                }
+                self.probe = Some(Box::new(Wish { by, why }));
+                return Found::Resend;
+            }
+            Verdict::Repaired { window_when_sent, why } => {
+                self.reduce_for_repaired(path, window_when_sent, why);
                 return Found::Nothing;
             }
         };
         if segments > 0 {
-            self.note(path.now, Question::Detect, by, What::Lost { offset, segments }, why);
+            self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments }, why);
         }
-        if self.cc.phase == Phase::Recovery
-            || path.flight.is_empty()
-            || !self.answers.repair.may_enter(&view_of(&self.cc, &self.profile, path))
-        {
+        let begins = beyond_doubt && self.cc.phase != Phase::Recovery;
+        if !begins && !self.may_begin_event(path) {
             return Found::Nothing;
         }
         if segments == 0 {
-            self.note(path.now, Question::Detect, by, What::Lost { offset, segments: 1 }, why);
+            self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments: 1 }, why);
         }
-        self.begin_event(path, offset, then);
+        self.begin_event(path, una, None);
         Found::Event
+    }
+
+    fn may_begin_event(&self, path: &Path<'_>) -> bool {
+        self.cc.phase != Phase::Recovery
+            && !path.flight.is_empty()
+            && self.answers.repair.may_enter(&view_of(&self.cc, &self.profile, path))
+    }
+
+    fn lose_segments(
+        &mut self,
+        path: &mut Path<'_>,
+        by: &'static str,
+        starts: &[u64],
+        event: LossEvent,
+        why: &'static str,
+    ) -> Found {
+        let mut lost: Option<(u64, u64)> = None;
+        for start in starts {
+            let again = path.flight.segment_at(*start).is_some_and(|sent| sent.fate == Fate::Resent);
+            if path.flight.mark_lost(*start) {
+                lost = Some(lost.map_or((*start, 1), |(first, segments)| (first, segments + 1)));
+                self.counters.resent_again += u64::from(again);
+            }
+        }
+        let Some((offset, segments)) = lost else { return Found::Nothing };
+        self.note(path.now, Question::Detect, by, What::Lost { offset, segments }, why);
+        match event {
+            LossEvent::Present if self.may_begin_event(path) => self.begin_event(path, offset, None),
+            LossEvent::Present | LossEvent::Past => {
+                // A scoreboard's marks are enough.
+                if self.answers.repair.needs_sack() {
+                    return Found::Nothing;
+                }
+                self.forced = Some((offset, Transmission::Recovery));
+                self.note(path.now, Question::Detect, by, What::Resend { offset }, why);
+                return Found::Resend;
+            }
+            LossEvent::Own { window_when_sent } => self.begin_event(path, offset, Some(window_when_sent)),
+            LossEvent::Collapse { window_when_sent, until } => {
+                if window_when_sent.is_some() {
+                    self.begin_event(path, offset, window_when_sent);
+                }
+                self.start_over(path, by, until);
+            }
+        }
+        Found::Event
+    }
+
+    /// The loss event that is being repaired is too much for a repair.
+    fn start_over(&mut self, path: &mut Path<'_>, by: &'static str, until: Instant) {
+        // What the radio lost says nothing about how fast to send.
+        if self.cc.kept_window.is_some() {
+            return;
+        }
+        let cwnd = self.profile.recovery.loss_window.min(self.cc.cwnd);
+        let ssthresh = self.cc.ssthresh;
+        self.set_window(path.now, Question::Detect, by, cwnd, ssthresh, "too many lost");
+        self.cc.inflation = 0.0;
+        self.forced = None;
+        self.regulated = false;
+        self.hold = Some(until);
+        self.enter(path, Phase::Restarted, Entered::ByDuplicates, Question::Detect, by);
+    }
+
+    fn reduce_for_repaired(&mut self, path: &mut Path<'_>, window_when_sent: f64, why: &'static str) {
+        if self.cc.phase != Phase::Open || self.ask_why(path) == Cause::Wireless {
+            return;
+        }
+        let loss = Loss { kind: LossKind::Duplicates, window_when_sent: Some(window_when_sent) };
+        let reduction = self.answers.window.on_loss(&view_of(&self.cc, &self.profile, path), &loss);
+        self.reduce(path, reduction, why);
     }
 
     fn send_head_again(
@@ -77,24 +143,29 @@ impl Recovery {
         self.counters.resent_again += 1;
         self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments: 1 }, why);
         if new_event {
-            self.begin_event(path, una, None);
+            // RFC 5681 §4.3: lowered once more, from what the first time has left. FlightSize still counts what was
+            // outstanding before.
+            let lowered =
+                matches!(self.cc.phase, Phase::Recovery | Phase::Restarted) && self.cc.kept_window.is_none();
+            let left = self.cc.cwnd.min(self.cc.ssthresh);
+            self.begin_event(path, una, lowered.then_some(left));
             return Found::Event;
         }
         self.forced = Some((una, Transmission::Recovery));
         self.note(path.now, Question::Detect, by, What::Resend { offset: una }, why);
-        Found::Again
+        Found::Resend
     }
 
-    /// The segment at `offset` is lost, and no loss event is being repaired.
+    /// The segment at `offset` is lost, and that is a loss event of its own.
     fn begin_event(&mut self, path: &mut Path<'_>, offset: u64, window_when_sent: Option<f64>) {
         let before = self.cc.clone();
         let cause = self.ask_why(path);
         let view = view_of(&self.cc, &self.profile, path);
-        self.answers.detect.on_event(&view);
-        for witness in &mut self.answers.witnesses {
-            witness.on_event(&view);
+        for detect in self.answers.detectors() {
+            detect.on_event(&view);
         }
         let entry = self.answers.repair.on_loss(&view);
+        let window_when_sent = window_when_sent.or_else(|| self.window_of_kept_event(path));
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent };
         let reduction = match cause {
             Cause::Congestion => {
@@ -109,11 +180,15 @@ impl Recovery {
             }
         };
         let loss_window = view.knobs.loss_window;
-        self.cc.kept_window = if reduction.is_none() { Some(before.cwnd) } else { None };
+        // A copy lost on the radio does not give back what an event has cost that is still being repaired.
+        let goes_on = reduction.is_none() && before.phase == Phase::Recovery;
+        if !goes_on {
+            self.cc.kept_window = if reduction.is_none() { Some(before.cwnd) } else { None };
+        }
         self.counters.fast_retransmits += 1;
         self.cc.limited = 0;
         self.event_begins = true;
-        self.observer.on_event(offset, Entered::ByDuplicates);
+        self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByDuplicates);
         let name = self.answers.repair.name();
         match (entry, reduction) {
             (Entry::Restart, Some(Reduction { ssthresh, .. })) => {
@@ -122,25 +197,31 @@ impl Recovery {
                 self.enter(path, Phase::Restarted, Entered::ByDuplicates, Question::Repair, name);
                 path.flight.rewind();
             }
-            // A sender that knows no fast recovery need not start all over for what the radio lost.
-            (Entry::Restart, None) => {
-                self.enter(path, Phase::Restarted, Entered::ByDuplicates, Question::Repair, name);
-                self.fast_retransmit(path, offset);
-            }
-            (Entry::Recover { inflation }, reduction) => {
+            (entry, reduction) => {
                 if let Some(Reduction { cwnd, ssthresh }) = reduction {
                     let by = self.answers.window.name();
                     self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "loss event");
                 }
-                self.cc.inflation = inflation;
+                self.cc.inflation = self.inflation_of(entry);
                 self.enter(path, Phase::Recovery, Entered::ByDuplicates, Question::Repair, name);
                 // A scoreboard's marks say more than an unfinished pass.
                 if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.needs_sack() {
                     path.flight.resume_at_max();
                 }
                 self.fast_retransmit(path, offset);
-                self.regulate(path, reduction);
+                if !goes_on {
+                    self.regulate(path, reduction);
+                }
             }
+        }
+    }
+
+    /// In a recovery that begins. A repair that knows none begins one all the same for what the radio lost, where
+    /// it need not start all over, and after a timeout if that is what its answer says.
+    pub(super) fn inflation_of(&self, entry: Entry) -> f64 {
+        match entry {
+            Entry::Recover { inflation } => inflation,
+            Entry::Restart => f64::from(self.cc.dupacks),
         }
     }
 
@@ -154,9 +235,12 @@ impl Recovery {
     /// From here to the end of recovery the window is `in_recovery`'s, if there is one and something was reduced.
     fn regulate(&mut self, path: &Path<'_>, reduction: Option<Reduction>) {
         self.regulated = false;
-        if let (Some(in_recovery), Some(reduction)) = (&mut self.answers.in_recovery, reduction) {
+        let progress = self.progress(path);
+        if let (Some(in_recovery), Some(reduction)) = (self.answers.in_recovery(), reduction) {
             self.regulated = true;
-            in_recovery.on_enter(&view_of(&self.cc, &self.profile, path), &reduction);
+            let cwnd = in_recovery.on_enter(&view_of(&self.cc, &self.profile, path), &reduction, &progress);
+            let (by, ssthresh) = (in_recovery.name(), self.cc.ssthresh);
+            self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "recovery begins");
         }
     }
 
@@ -170,27 +254,46 @@ impl Recovery {
     }
 
     pub(super) fn ask_judges(&mut self, path: &Path<'_>) {
-        for index in 0..self.answers.judges.len() {
-            let judge = &mut self.answers.judges[index];
+        let mut heard = 0;
+        loop {
+            let Some(judge) = self.answers.attributes().nth(1 + heard) else { return };
+            heard += 1;
             let (cause, why) = judge.cause(&view_of(&self.cc, &self.profile, path));
             let by = judge.name();
             self.note(path.now, Question::Attribute, by, What::Judged(cause), why);
         }
     }
 
+    /// From what the window is reduced if after all something of a window that was put down to the radio is congestion.
+    /// FlightSize no longer tells: duplicate ACKs have let new segments out at full speed.
+    pub(super) fn window_of_kept_event(&self, path: &Path<'_>) -> Option<f64> {
+        let view = view_of(&self.cc, &self.profile, path);
+        self.cc.kept_window.map(|kept| kept.min(view.flight_size()))
+    }
+
+    /// FlightSize tells no more either where all that was SACKed has been replaced.
+    pub(super) fn window_at_timeout(&self, path: &Path<'_>) -> Option<f64> {
+        let flight_size = view_of(&self.cc, &self.profile, path).flight_size();
+        let replaced = self.answers.detect.keeps_flowing().then(|| self.cc.cwnd.min(flight_size));
+        self.window_of_kept_event(path).or(replaced)
+    }
+
     /// A further hole of an event that was put down to the radio. If it is a sign of congestion, the window is
     /// reduced after all.
     pub(super) fn ask_why_again(&mut self, path: &mut Path<'_>) {
-        if self.cc.kept_window.is_none() || self.ask_why(path) == Cause::Wireless {
+        // One of which a copy is under way was part of what was asked about.
+        let is_new = path.flight.head().is_some_and(|head| head.transmissions == 1);
+        if self.cc.kept_window.is_none() || !is_new || self.ask_why(path) == Cause::Wireless {
             return;
         }
-        self.cc.kept_window = None;
-        let before = self.cc.clone();
+        let window_when_sent = self.window_of_kept_event(path);
+        let before =
+            Congestion { cwnd: self.cc.kept_window.take().unwrap_or(self.cc.cwnd), ..self.cc.clone() };
         let view = view_of(&self.cc, &self.profile, path);
         self.answers.undo.on_reduction(&view, &before, LossKind::Duplicates);
         self.counters.window_reductions += 1;
         self.send_cwr = true;
-        let loss = Loss { kind: LossKind::Duplicates, window_when_sent: None };
+        let loss = Loss { kind: LossKind::Duplicates, window_when_sent };
         let reduction = self.answers.window.on_loss(&view, &loss);
         let (by, Reduction { cwnd, ssthresh }) = (self.answers.window.name(), reduction);
         self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "a further loss");

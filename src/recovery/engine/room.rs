@@ -5,6 +5,9 @@ use super::*;
 impl Recovery {
     /// The segment to send again now, and why; `None` if there is none or the window is full.
     pub fn next_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
+        if self.is_held(path) {
+            return None;
+        }
         if let Some((start, kind)) = self.forced {
             if start >= path.flight.una() {
                 return Some((start, kind));
@@ -20,8 +23,17 @@ impl Recovery {
     }
 
     /// The same when nothing new can be sent (RFC 6675 NextSeg rules 3 and 4).
-    pub fn next_resend_without_new_data(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
-        if self.burst == Some(0) || self.cc.phase != Phase::Recovery {
+    pub fn next_resend_without_new_data(&mut self, path: &mut Path<'_>) -> Option<(u64, Transmission)> {
+        if self.probe.is_some() {
+            return path.flight.iter().next_back().map(|last| (last.start, Transmission::Probe));
+        }
+        if self.timeout_is_undecided() {
+            let afterwards = self.answers.timeout.on_nothing_new(&view_of(&self.cc, &self.profile, path));
+            self.apply_afterwards(path, afterwards);
+            return self.next_resend(path);
+        }
+        let judged = self.answers.detect.judges_each_segment();
+        if judged || self.burst == Some(0) || self.cc.phase != Phase::Recovery || self.is_held(path) {
             return None;
         }
         let view = view_of(&self.cc, &self.profile, path);
@@ -45,12 +57,25 @@ impl Recovery {
     /// May `len` octets of new data leave, as far as the congestion window goes?
     pub fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
         // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
-        self.burst != Some(0) && (path.flight.is_empty() || self.has_room(path, len))
+        let room = || path.flight.is_empty() || self.has_room(path, len);
+        self.probe.is_some() || (self.burst != Some(0) && !self.is_held(path) && room())
+    }
+
+    fn is_held(&self, path: &Path<'_>) -> bool {
+        self.hold.is_some_and(|until| path.now < until)
+    }
+
+    /// What counts against the window.
+    pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
+        let waits = matches!(self.cc.phase, Phase::Open | Phase::Reduced)
+            && self.answers.detect.keeps_flowing()
+            && self.answers.repair.needs_sack();
+        if waits { view.flight.pipe() } else { self.answers.repair.in_flight(view) }
     }
 
     fn has_room(&self, path: &Path<'_>, len: u64) -> bool {
         let view = view_of(&self.cc, &self.profile, path);
-        let in_flight = self.answers.repair.in_flight(&view);
+        let in_flight = self.in_flight(&view);
         let extra = self.cc.inflation + f64::from(self.limited_transmit_allowance(&view));
         match self.profile.recovery.accounting {
             // Half an octet of slack: cwnd is kept in segments, in floating point.
@@ -61,11 +86,17 @@ impl Recovery {
         }
     }
 
-    /// RFC 3042: one new segment for each of the first duplicate ACKs.
+    /// RFC 3042: one new segment for each of the first duplicate ACKs. A detector may want more (RFC 4653).
     fn limited_transmit_allowance(&self, view: &View<'_>) -> u32 {
-        let on = self.profile.recovery.limited_transmit
-            && self.cc.phase != Phase::Recovery
-            && self.answers.repair.limited_transmit_by_dupacks();
+        if self.cc.phase == Phase::Recovery || !self.answers.repair.limited_transmit_by_dupacks() {
+            return 0;
+        }
+        if matches!(self.cc.phase, Phase::Open | Phase::Reduced)
+            && let Some(answered) = self.answers.detect.answered_dupacks(view)
+        {
+            return self.limited_room.min(answered);
+        }
+        let on = self.profile.recovery.limited_transmit;
         let below = self.cc.dupacks < self.answers.detect.dup_thresh(view);
         if on && below { self.limited_room } else { 0 }
     }

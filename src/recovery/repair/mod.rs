@@ -104,6 +104,10 @@ pub trait Repair: std::fmt::Debug + Send {
 /// RFC 6582 §3.2 step 1: not while the window that had the last loss event is still being acknowledged.
 fn beyond_recover(view: &View<'_>) -> bool {
     let Some(recover) = view.cc.recover else { return true };
+    // It was left before its end, and nothing was sent again that could cause duplicate ACKs.
+    if view.cc.kept_window.is_some() {
+        return true;
+    }
     // Once per row of duplicate ACKs.
     let first_time = view.cc.dupacks <= view.knobs.dup_thresh;
     if view

@@ -27,7 +27,9 @@ impl Repair for Sack1 {
     }
 
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
-        self.pipe = view.flight.outstanding().segments as i64 - i64::from(view.knobs.dup_thresh);
+        // Between a timeout and the next new ACK no duplicate ACKs are counted.
+        let left = if view.cc.dupacks > 0 { view.cc.dupacks } else { view.knobs.dup_thresh };
+        self.pipe = view.flight.outstanding().segments as i64 - i64::from(left);
         self.h_seqno = view.flight.head().map_or_else(|| view.flight.una(), |head| head.end);
         Entry::Recover { inflation: 0.0 }
     }

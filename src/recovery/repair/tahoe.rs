@@ -22,8 +22,12 @@ impl Repair for Tahoe {
         view.knobs.dupacks_survive_timeout
     }
 
-    fn on_recovery_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Step {
-        // Tahoe has no fast recovery.
-        Step::Exit
+    fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> Step {
+        // Tahoe has no fast recovery of its own. Where there is nothing to slow down for, it waits as Reno does.
+        match () {
+            () if ack.advances() => Step::Exit,
+            () if ack.duplicate => Step::Inflate(1.0),
+            () => Step::Wait,
+        }
     }
 }

@@ -1,13 +1,15 @@
 //! **What does a timeout mean?**
 
+mod fast_timeout;
 mod frto;
 mod restart;
 
+pub use fast_timeout::FastTimeout;
 pub use frto::Frto;
 pub use restart::Restart;
 
 use super::undo::Restore;
-use super::{Ack, View};
+use super::{Ack, Handshake, View};
 
 /// What to do when the retransmission timer fires.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,7 +40,6 @@ pub enum Afterwards {
     Recover {
         cwnd: f64,
         ssthresh: f64,
-        inflation: f64,
         why: &'static str,
     },
     /// It was spurious.
@@ -50,10 +51,22 @@ pub enum Afterwards {
 pub trait Timeout: std::fmt::Debug + Send {
     fn name(&self) -> &'static str;
 
+    fn on_established(&mut self, _handshake: &Handshake) {}
+
     fn on_timeout(&mut self, view: &View<'_>) -> Plan;
 
     /// Every ACK after a timeout until `recover` is acknowledged.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Afterwards {
+        Afterwards::Nothing
+    }
+
+    /// It is not known yet whether anything is lost: until then no detector is believed.
+    fn is_undecided(&self) -> bool {
+        false
+    }
+
+    /// Everything old has been sent, and there is nothing new, or the receiver's window is full.
+    fn on_nothing_new(&mut self, _view: &View<'_>) -> Afterwards {
         Afterwards::Nothing
     }
 }

@@ -16,13 +16,29 @@ impl Window for Aimd {
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        self.increase(view, ack, 1.0)
+    }
+
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+        self.decrease(view, loss, view.knobs.beta)
+    }
+
+    fn on_exit(&mut self, view: &View<'_>) -> f64 {
+        exit_window(view, view.cc.ssthresh)
+    }
+}
+
+impl Aimd {
+    /// Slow start; above ssthresh `per_round_trip` segments a round trip, at most as fast as slow start.
+    pub(super) fn increase(&mut self, view: &View<'_>, ack: &Ack, per_round_trip: f64) -> Option<f64> {
         if !window_was_used(view, ack) {
             return None;
         }
         let (cwnd, ssthresh) = (view.cc.cwnd, view.cc.ssthresh);
+        let increase = per_round_trip.min(cwnd.max(1.0));
         match view.knobs.growth {
             Growth::PerAck => {
-                ack.advances().then(|| if cwnd < ssthresh { cwnd + 1.0 } else { cwnd + 1.0 / cwnd })
+                ack.advances().then(|| if cwnd < ssthresh { cwnd + 1.0 } else { cwnd + increase / cwnd })
             }
             Growth::Rfc5681 => {
                 let acked = ack.acked.bytes as f64 / view.smss as f64;
@@ -30,27 +46,23 @@ impl Window for Aimd {
                     () if !ack.advances() => None,
                     () if cwnd < ssthresh => Some(cwnd + acked.min(1.0)),
                     // Equation 3.
-                    () => Some(cwnd + acked.min(1.0) / cwnd),
+                    () => Some(cwnd + increase * acked.min(1.0) / cwnd),
                 }
             }
             // A duplicate ACK delivers too, but opens nothing (RFC 5681 §3.1).
             Growth::Delivered if !ack.advances() => None,
-            Growth::Delivered => self.by_delivered(view.segments(ack.delivered), cwnd, ssthresh),
+            Growth::Delivered => self.by_delivered(view.segments(ack.delivered), cwnd, ssthresh, increase),
         }
     }
 
-    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+    /// The window at the loss is multiplied by `beta`.
+    pub(super) fn decrease(&mut self, view: &View<'_>, loss: &Loss, beta: f64) -> Reduction {
+        self.reduce_to(view, window_at_loss(view, loss) * beta)
+    }
+
+    /// The window is reduced to this, in the way in which this host rounds.
+    pub(super) fn reduce_to(&mut self, view: &View<'_>, reduced: f64) -> Reduction {
         self.count = 0.0;
-        let window = (view.cc.cwnd + view.cc.inflation).min(view.rwnd_segments());
-        let from = match (loss.window_when_sent, view.knobs.decrease_from) {
-            (Some(then), _) => then,
-            (None, DecreaseFrom::FlightSize) if loss.kind == LossKind::EcnEcho => view.cc.cwnd,
-            (None, DecreaseFrom::FlightSize) => view.flight_size(),
-            (None, DecreaseFrom::Cwnd) => view.cc.cwnd,
-            (None, DecreaseFrom::Window) if view.knobs.rounding == Rounding::Whole => window.floor(),
-            (None, DecreaseFrom::Window) => window,
-        };
-        let reduced = from * view.knobs.beta;
         let (cwnd, ssthresh) = match view.knobs.rounding {
             Rounding::Exact => (reduced.max(2.0), reduced.max(2.0)),
             Rounding::WholeSsthresh => (reduced, reduced.floor().max(2.0)),
@@ -62,20 +74,8 @@ impl Window for Aimd {
         Reduction { cwnd, ssthresh }
     }
 
-    fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        let flight = view.segments(view.flight.outstanding());
-        match view.knobs.exit_window {
-            ExitWindow::Ssthresh => view.cc.ssthresh,
-            ExitWindow::Flight => view.cc.ssthresh.min(flight.max(1.0) + 1.0),
-            ExitWindow::Outstanding => view.cc.ssthresh.min(flight + 1.0),
-            ExitWindow::Keep => view.cc.cwnd,
-        }
-    }
-}
-
-impl Aimd {
     /// tcp_reno_cong_avoid(): slow start takes what it needs up to ssthresh, the rest counts in whole windows.
-    fn by_delivered(&mut self, delivered: f64, cwnd: f64, ssthresh: f64) -> Option<f64> {
+    fn by_delivered(&mut self, delivered: f64, cwnd: f64, ssthresh: f64, increase: f64) -> Option<f64> {
         let mut left = delivered;
         let mut grown = cwnd;
         if grown < ssthresh {
@@ -88,7 +88,7 @@ impl Aimd {
                 self.count = 0.0;
                 grown += 1.0;
             }
-            self.count += left;
+            self.count += left * increase;
             if self.count >= grown {
                 let whole = (self.count / grown).floor();
                 self.count -= whole * grown;
@@ -99,7 +99,41 @@ impl Aimd {
     }
 }
 
-fn window_was_used(view: &View<'_>, ack: &Ack) -> bool {
+/// How many segments an ACK that advances counts for.
+pub(super) fn counted(view: &View<'_>, ack: &Ack) -> f64 {
+    match view.knobs.growth {
+        Growth::PerAck => 1.0,
+        Growth::Rfc5681 => (ack.acked.bytes as f64 / view.smss as f64).min(1.0),
+        Growth::Delivered => view.segments(ack.delivered),
+    }
+}
+
+/// What the multiplicative decrease is taken from.
+pub(super) fn window_at_loss(view: &View<'_>, loss: &Loss) -> f64 {
+    let window = (view.cc.cwnd + view.cc.inflation).min(view.rwnd_segments());
+    match (loss.window_when_sent, view.knobs.decrease_from) {
+        (Some(then), _) => then,
+        (None, DecreaseFrom::FlightSize) if loss.kind == LossKind::EcnEcho => view.cc.cwnd,
+        (None, DecreaseFrom::FlightSize) => view.flight_size(),
+        (None, DecreaseFrom::Cwnd) => view.cc.cwnd,
+        (None, DecreaseFrom::Window) if view.knobs.rounding == Rounding::Whole => window.floor(),
+        (None, DecreaseFrom::Window) => window,
+    }
+}
+
+/// cwnd at the end of fast recovery, where the window to return to is `target`.
+pub(super) fn exit_window(view: &View<'_>, target: f64) -> f64 {
+    let flight = view.segments(view.flight.outstanding());
+    match view.knobs.exit_window {
+        ExitWindow::Ssthresh => target,
+        ExitWindow::Flight => target.min(flight.max(1.0) + 1.0),
+        ExitWindow::Outstanding => target.min(flight + 1.0),
+        ExitWindow::Keep => view.cc.cwnd,
+    }
+}
+
+/// Only a window that was in use may open.
+pub(super) fn window_was_used(view: &View<'_>, ack: &Ack) -> bool {
     let before = view.segments(ack.flight_before);
     match view.knobs.growth_limit {
         GrowthLimit::None => true,

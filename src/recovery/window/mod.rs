@@ -1,12 +1,30 @@
 //! **How much may be in flight?**
 
 mod aimd;
+mod cubic;
+mod jtcp;
+mod prr;
+mod rebate;
 mod receiver;
+mod tcp_fit;
+mod vegas;
+mod veno;
+mod westwood;
 
 pub use aimd::Aimd;
+pub use cubic::Cubic;
+pub use jtcp::Jtcp;
+pub use prr::Prr;
+pub use rebate::{Rebate, theorem_1};
 pub use receiver::ReceiverWindow;
+pub use tcp_fit::TcpFit;
+pub use vegas::VegasWindow;
+pub use veno::Veno;
+pub use westwood::Westwood;
 
-use super::{Ack, Departure, Handshake, View};
+use super::detect::Detect;
+use super::{Ack, Departure, Entered, Handshake, View};
+use crate::tcp::flight::Amount;
 
 /// What the window is reduced for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,9 +56,13 @@ pub trait Window: std::fmt::Debug + Send {
         segments
     }
 
-    fn on_established(&mut self, _handshake: &Handshake) {}
+    /// `detect` is who will say what is lost.
+    fn on_established(&mut self, _handshake: &Handshake, _detect: &dyn Detect) {}
 
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+
+    /// The last loss event is proven to have been a mistake, whether or not anything is taken back.
+    fn on_mistake(&mut self, _entered: Entered) {}
 
     /// Every ACK, in fast recovery too, before it is asked what it means: for estimators.
     fn observe(&mut self, _view: &View<'_>, _ack: &Ack) {}
@@ -58,15 +80,28 @@ pub trait Window: std::fmt::Debug + Send {
     fn on_undo(&mut self, _view: &View<'_>) {}
 }
 
+/// What a window in recovery goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Newly delivered since it was last asked.
+    pub delivered: Amount,
+    /// What counts against the window now.
+    pub pipe: Amount,
+}
+
 /// The window between the beginning and the end of fast recovery, where it does not simply stand.
 pub trait InRecovery: std::fmt::Debug + Send {
     fn name(&self) -> &'static str;
 
-    /// Fast recovery begins and the window has been reduced to this.
-    fn on_enter(&mut self, view: &View<'_>, reduction: &Reduction);
+    /// Fast recovery begins and the window has been reduced to this. The new cwnd.
+    fn on_enter(&mut self, view: &View<'_>, reduction: &Reduction, progress: &Progress) -> f64;
 
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// The new cwnd for an ACK in fast recovery that does not end it.
-    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> f64;
+    /// The new cwnd after an ACK in fast recovery that does not end it, or when a detector's timer has found
+    /// something lost without one.
+    fn on_progress(&mut self, view: &View<'_>, progress: &Progress) -> f64;
 }
+
+#[cfg(test)]
+mod tests;

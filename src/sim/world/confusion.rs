@@ -133,7 +133,7 @@ pub fn score(decisions: &[Decision], losses: &Losses, judge: &str) -> Confusion 
 /// The segment that a judgement between these decisions of one instant is about.
 fn subject(before: &[Decision], after: &[Decision]) -> Option<u64> {
     let lost = before.iter().rev().find_map(|decision| match decision.what {
-        What::Lost { offset, .. } => Some(offset),
+        What::Lost { offset, .. } | What::Timeout { offset } => Some(offset),
         _ => None,
     });
     lost.or_else(|| {

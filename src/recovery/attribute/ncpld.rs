@@ -1,0 +1,104 @@
+//! Non-congestion packet loss detection (Samaraweera 1999; P1 §3.2): the delay at the loss against the delay at
+//! the knee of Jain's curve (P1 Fig. 2), up to which more load costs hardly any delay.
+//!
+//! RTT above that of the knee: congestion. Else the radio. Before the first sample, congestion.
+//!
+//! Choice: P1 says no more than "compares it to the measured delay when there is no congestion". What the knee
+//! is, is taken from Jain, whose term it is: where the power, throughput over delay, is greatest. So each
+//! window has its mean round-trip time (a moving one, with the gain 1/8 of SRTT) and the power W/RTT²; the
+//! delay at the knee is the mean of the window with the most. Samaraweera's own estimate, and whatever
+//! tolerance he allows, is not reproduced.
+//!
+//! "At the loss" is the last sample before it.
+
+use super::super::{Ack, Departure, View};
+use super::sample::Monitor;
+use super::{Attribute, Cause};
+
+/// Larger windows share the last mean.
+const LARGEST: usize = 4096;
+
+#[derive(Debug, Default)]
+pub struct Ncpld {
+    monitor: Monitor,
+    latest_rtt: Option<f64>,
+    /// By window, the mean round-trip time under it.
+    means: Vec<Option<f64>>,
+}
+
+impl Ncpld {
+    fn rtt_at_the_knee(&self) -> Option<f64> {
+        let measured = self.means.iter().enumerate().filter_map(|(w, mean)| Some((w as f64, (*mean)?)));
+        let power = |(w, rtt): &(f64, f64)| w / (rtt * rtt);
+        measured.max_by(|a, b| power(a).total_cmp(&power(b))).map(|(_, rtt)| rtt)
+    }
+}
+
+impl Attribute for Ncpld {
+    fn name(&self) -> &'static str {
+        "ncpld"
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
+        self.monitor.on_sent(view);
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
+        let Some(sample) = self.monitor.on_ack(view, ack) else { return };
+        self.latest_rtt = Some(sample.rtt);
+        let window = (sample.w as usize).min(LARGEST);
+        if self.means.len() <= window {
+            self.means.resize(window + 1, None);
+        }
+        let mean = self.means[window].get_or_insert(sample.rtt);
+        *mean += (sample.rtt - *mean) / 8.0;
+    }
+
+    fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
+        let (Some(latest), Some(knee)) = (self.latest_rtt, self.rtt_at_the_knee()) else {
+            return (Cause::Congestion, "no round trip measured yet");
+        };
+        if latest > knee {
+            (Cause::Congestion, "the delay is above that at the knee")
+        } else {
+            (Cause::Wireless, "the delay is not above that at the knee")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, ms, window_of_four_becomes_two};
+    use super::*;
+    use crate::recovery::testing::Sender;
+
+    #[test]
+    fn the_knee_is_where_the_power_is_greatest() {
+        // Power: 4/0.2² = 100 for the window of four, then 2/0.15² = 89, 2/0.1² = 200 or 2/0.201² = 50.
+        let after = |rtt| judged(&mut window_of_four_becomes_two("ncpld", rtt));
+        assert_eq!(after(150), Cause::Wireless, "the knee is still at 200 ms");
+        assert_eq!(after(100), Cause::Wireless, "this is the knee");
+        assert_eq!(after(201), Cause::Congestion, "above the first");
+    }
+
+    #[test]
+    fn the_delay_at_the_knee_is_a_mean() {
+        // Segment 5 took 100 ms. Segment 6, under the same window, brings the mean up by an eighth.
+        let after = |rtt: u64| {
+            let mut sender = window_of_four_becomes_two("ncpld", 100);
+            sender.wait(ms(rtt - 100)).ack(6);
+            sender
+        };
+        assert_eq!(judged(&mut after(108)), Cause::Congestion, "above 101 ms");
+        // Segment 7 left when 5 arrived, at 100 ms: it takes 101 ms, and the mean has been 101 ms since.
+        let mut sender = after(108);
+        sender.wait(ms(93)).ack(7);
+        assert_eq!(judged(&mut sender), Cause::Wireless);
+    }
+
+    #[test]
+    fn before_the_first_round_trip_it_is_congestion() {
+        let mut sender = Sender::new("reno+ncpld").under_way(10.0, 8.0, ms(100));
+        assert_eq!(judged(&mut sender), Cause::Congestion);
+    }
+}

@@ -1,0 +1,91 @@
+//! Normalised throughput gradient (Wang and Crowcroft 1991, "Tri-S"; P1 §3.2): does a larger window still bring
+//! more?
+//!
+//! With T = W/RTT, the gradient of the last change of the window is TG = (T_i − T_j) / (W_i − W_j), and NTG is
+//! TG over that of the first packet, which alone made 1/RTT_1. NTG < 1/2: the segment that the window has grown
+//! by brings less than half of what the first one did, so it waits in a queue: a loss is congestion. Else it is
+//! the radio's.
+//!
+//! Choice: a window that shrinks is judged by the same quotient. If it costs less than half, it was queued.
+//!
+//! Choice: evaluated at every sample, between the newest and the last one that was measured under another
+//! window. While the window does not change, W_j stays. Before the first change, congestion.
+
+use super::super::{Ack, Departure, View};
+use super::sample::{Change, Monitor};
+use super::{Attribute, Cause};
+
+#[derive(Debug)]
+pub struct Ntg {
+    monitor: Monitor,
+    change: Change,
+    /// RTT_1.
+    first_rtt: Option<f64>,
+    judgement: (Cause, &'static str),
+}
+
+impl Default for Ntg {
+    fn default() -> Self {
+        let judgement = (Cause::Congestion, "no change of the window measured yet");
+        Self { monitor: Monitor::default(), change: Change::default(), first_rtt: None, judgement }
+    }
+}
+
+impl Attribute for Ntg {
+    fn name(&self) -> &'static str {
+        "ntg"
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
+        self.monitor.on_sent(view);
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
+        let Some(i) = self.monitor.on_ack(view, ack) else { return };
+        let first_rtt = *self.first_rtt.get_or_insert(i.rtt);
+        let Some((j, i)) = self.change.on_sample(i) else { return };
+        let tg = (i.throughput() - j.throughput()) / (i.w - j.w);
+        let ntg = tg * first_rtt;
+        self.judgement = if ntg < 0.5 {
+            (Cause::Congestion, "NTG < 1/2: the window no longer makes the throughput")
+        } else {
+            (Cause::Wireless, "NTG >= 1/2: the throughput goes with the window")
+        };
+    }
+
+    fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
+        self.judgement
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, ms, slow_start_of_one, window_of_four_becomes_two};
+    use super::*;
+    use crate::recovery::testing::Sender;
+
+    #[test]
+    fn a_second_segment_that_brings_less_than_half_of_the_first_waits_in_a_queue() {
+        // RTT_1 = 100 ms, T = 10/s. A second segment, in RTT: T = 2/RTT, NTG = (2/RTT − 10)·0.1.
+        let after = |rtt| judged(&mut slow_start_of_one("ntg", rtt));
+        assert_eq!(after(100), Cause::Wireless, "NTG = 1");
+        assert_eq!(after(133), Cause::Wireless, "NTG = 0.504");
+        assert_eq!(after(134), Cause::Congestion, "NTG = 0.493");
+        assert_eq!(after(300), Cause::Congestion, "NTG = −0.33: the throughput has fallen");
+    }
+
+    #[test]
+    fn a_smaller_window_that_costs_no_throughput_was_queued() {
+        // W 4 → 2, RTT_1 = 200 ms, T_j = 20/s; NTG = (2/RTT − 20)/(−2)·0.2.
+        let after = |rtt| judged(&mut window_of_four_becomes_two("ntg", rtt));
+        assert_eq!(after(100), Cause::Congestion, "NTG = 0");
+        assert_eq!(after(200), Cause::Wireless, "NTG = 1");
+    }
+
+    #[test]
+    fn before_the_first_change_it_is_congestion() {
+        let mut sender = Sender::new("reno+ntg").under_way(10.0, 8.0, ms(100));
+        sender.wait(ms(100)).ack(1);
+        assert_eq!(judged(&mut sender), Cause::Congestion);
+    }
+}

@@ -1,0 +1,97 @@
+//! Senders for the tests of the judges, and what all of them have to do.
+
+use airlink::time::Duration;
+
+use super::Cause;
+use crate::recovery::catalogue::Question;
+use crate::recovery::testing::Sender;
+use crate::recovery::{Decision, What};
+
+pub(super) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Three duplicate ACKs for the first segment outstanding, and what the loss is put down to.
+pub(super) fn judged(sender: &mut Sender) -> Cause {
+    sender.trace();
+    sender.dupacks(3);
+    let cause = |decision: &Decision| match decision.what {
+        What::Cause(cause) => Some(cause),
+        _ => None,
+    };
+    sender.trace().iter().find_map(cause).expect("a loss event")
+}
+
+/// Segment 1 alone takes 100 ms. Then there are two, of which the first takes `rtt` ms.
+pub(super) fn slow_start_of_one(judge: &str, rtt: u64) -> Sender {
+    let mut sender = Sender::new(&format!("reno+{judge}")).under_way(1.0, 100.0, ms(100));
+    assert_eq!(sender.wait(ms(100)).ack(1), "2 3");
+    assert_eq!(sender.wait(ms(rtt)).ack(2), "4 5");
+    sender
+}
+
+/// Four segments at a time take 200 ms. Then there are two, of which the first takes `rtt` ms.
+pub(super) fn window_of_four_becomes_two(judge: &str, rtt: u64) -> Sender {
+    let mut sender = Sender::new(&format!("reno+{judge}")).under_way(4.0, 2.0, ms(200));
+    sender.wait(ms(200));
+    sender.recovery.put_window(2.0, 2.0);
+    assert_eq!(sender.ack(4), "5 6");
+    assert_eq!(sender.wait(ms(rtt)).ack(5), "7");
+    sender
+}
+
+const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
+
+#[test]
+fn all_four_watch_every_loss_and_every_timeout_and_change_nothing() {
+    let play = |recipe: &str| {
+        let mut sender = Sender::new(recipe).under_way(10.0, 8.0, ms(100));
+        let mut sent = vec![sender.wait(ms(100)).ack(1), sender.dupacks(9), sender.wait(ms(100)).ack(11)];
+        sent.push(sender.timeout());
+        (sent, sender.trace())
+    };
+    let (sent, alone) = play("reno");
+    let (sent_watched, watched) = play("reno+judges");
+    assert_eq!(sent, sent_watched);
+    let judged = |decision: &&Decision| matches!(decision.what, What::Judged(_));
+    let names: Vec<_> = watched.iter().filter(judged).map(|decision| decision.by).collect();
+    assert_eq!(names, [JUDGES, JUDGES].concat(), "once at the loss, once at the timeout");
+    assert!(watched.iter().filter(judged).all(|decision| decision.question == Question::Attribute));
+    let others: Vec<_> = watched.iter().filter(|decision| !judged(decision)).cloned().collect();
+    assert_eq!(others, alone);
+}
+
+#[test]
+fn a_loss_judged_wireless_costs_nothing_and_a_timeout_always_does() {
+    for judge in JUDGES {
+        // RTT falls while W rises: nobody can take that for a queue.
+        let mut sender = slow_start_of_one(judge, 95);
+        let before = sender.cc().clone();
+        assert_eq!(judged(&mut sender), Cause::Wireless, "{judge}");
+        let after = sender.cc();
+        assert_eq!((after.cwnd, after.ssthresh), (before.cwnd, before.ssthresh), "{judge}");
+        sender.timeout();
+        assert_eq!((sender.cc().cwnd, sender.recovery.counters().window_reductions), (1.0, 1), "{judge}");
+    }
+}
+
+#[test]
+fn hostile_acknowledgments_and_repeated_timeouts_leave_a_sane_window() {
+    for judge in JUDGES {
+        for repair in ["tahoe", "reno", "newreno", "sack"] {
+            let mut sender = Sender::new(&format!("{repair}+{judge}")).under_way(10.0, 8.0, ms(100));
+            for round in 0..30 {
+                sender.dupacks(50);
+                sender.wait(ms(round % 3)).sack(&[2..3, 900..1000]);
+                match round % 5 {
+                    0 => drop(sender.timeout()),
+                    // Everything at once, and nothing in flight any more.
+                    1 => drop(sender.ack(sender.flight.max() / 1000)),
+                    _ => drop(sender.ack_echoing(sender.flight.una() / 1000 + 1, 0)),
+                }
+                let cwnd = sender.cc().cwnd;
+                assert!(cwnd.is_finite() && cwnd >= 1.0, "{repair}+{judge}: {cwnd}");
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Transit marks (P4 §III): the base stations say how far the segment got that the receiver asks for.
+//!
+//! Every ACK carries two bits, Ob and Db, about the octet of its acknowledgment number: has it gone past the
+//! station? How they are read depends on which way the data travel (P4 Table 1, §III D.2 to D.4), and that the
+//! stations announce on the peer's SYN: [`Scenario`]. docs/wire-extensions.md has the tables.
+//!
+//! **The receiver** is any: it ignores the reserved bits, and never sets them.
+//!
+//! **Without an agent** on the path (P4 §III D.1) nothing is announced, bits in later ACKs mean nothing, and
+//! the sender is what it is with `always-congestion`. So it is when an agent appears in mid-connection.
+//!
+//! **Which mark counts.** One about the present SND.UNA, from an ACK that a later segment has caused: a
+//! duplicate, one with news in its SACK blocks, or a partial ACK in a recovery. One that only advances SND.UNA
+//! comes when the octet is under way, and where *no* mark means the radio (D.3, case 1 of D.4) it would blame
+//! the radio for what nobody has lost yet. A loss found by a clock, with no such ACK, is congestion.
+//!
+//! **A timeout** is congestion, whatever was marked: P4 does not mention timeouts, marks are as old as the last
+//! ACK, and a sender that hears nothing has to slow down.
+//!
+//! **Judged wireless:** the segment is sent again, cwnd and ssthresh stay (D.4, cases 1 and 3). When the next
+//! hole of the same recovery turns out to be congestion, the window is reduced after all.
+//!
+//! Choice: as in the paper, the record is of octets and not of transmissions. What is lost on the way to the
+//! station when sent *again*, after the first copy went past, is taken for lost behind it. `sack` sends the
+//! holes of a window again at once: when the mark about the second arrives, it is about the copy, and is not
+//! asked for.
+
+use airlink::stage::Cause as Place;
+use airlink::stages::station::agent::Scenario;
+
+use super::super::{Ack, Handshake, Phase, View};
+use super::{Attribute, Cause};
+use crate::tcp::wire::Flags;
+
+#[derive(Debug, Default)]
+pub struct TransitMarks {
+    scenario: Option<Scenario>,
+    /// SND.UNA and the flags of the last ACK that says where it was lost.
+    marked: Option<(u64, Flags)>,
+}
+
+impl Attribute for TransitMarks {
+    fn name(&self) -> &'static str {
+        "transit-marks"
+    }
+
+    fn on_established(&mut self, handshake: &Handshake) {
+        self.scenario = Scenario::announced(handshake.peer_flags.0);
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
+        let later_segment = ack.duplicate || ack.newly_sacked.segments > 0;
+        let partial = ack.advances() && view.cc.phase == Phase::Recovery;
+        if ack.number == view.flight.una() && (later_segment || partial) {
+            self.marked = Some((ack.number, ack.flags));
+        }
+    }
+
+    fn cause(&mut self, view: &View<'_>) -> (Cause, &'static str) {
+        let Some(scenario) = self.scenario else {
+            return (Cause::Congestion, "no base station has announced itself");
+        };
+        let una = view.flight.una();
+        let Some((_, flags)) = self.marked.filter(|(number, _)| *number == una) else {
+            return (Cause::Congestion, "no ACK says how far it got");
+        };
+        match (scenario.cause(flags.0), scenario) {
+            (Place::Radio, Scenario::FixedToMobile) => (Cause::Wireless, "it had gone past the base station"),
+            (Place::Radio, Scenario::MobileToFixed) => (Cause::Wireless, "it never reached the base station"),
+            (Place::Radio, Scenario::MobileToMobile) => {
+                (Cause::Wireless, "it was lost on one of the radio links")
+            }
+            (Place::Congestion | Place::Refused, _) => {
+                (Cause::Congestion, "it was lost in the fixed network")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+use airlink::stages::station::agent::{DB, OB};
+use airlink::time::Duration;
+
+use super::*;
+use crate::recovery::knobs::Knobs;
+use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::{Decision, What};
+use crate::tcp::profile::Profile;
+
+const RTT: Duration = Duration::from_millis(100);
+/// What the stations announce on the peer's SYN (docs/wire-extensions.md).
+const FIXED_TO_MOBILE: u16 = DB;
+const MOBILE_TO_FIXED: u16 = OB;
+const MOBILE_TO_MOBILE: u16 = OB | DB;
+
+/// Ten segments are on their way, in congestion avoidance.
+fn sender(recipe: &str, announced: u16) -> Sender {
+    let peer_flags = Flags::SYN.with(Flags::ACK).with(Flags(announced));
+    let handshake = Handshake { timestamps: true, peer_flags, ..Handshake::default() };
+    let mut sender = Sender::with(recipe, Profile::default(), &handshake).under_way(10.0, 8.0, RTT);
+    sender.rwnd = 100;
+    sender.wait(RTT);
+    sender
+}
+
+/// `n` duplicate ACKs with these marks.
+fn dupacks(sender: &mut Sender, n: u32, marks: u16) -> String {
+    let una = sender.flight.una() / SMSS;
+    let ack = Ack { duplicate: true, flags: Flags::ACK.with(Flags(marks)), ..Ack::default() };
+    let sent: Vec<_> =
+        (0..n).map(|_| sender.receive(ack, una, &[])).filter(|sent| !sent.is_empty()).collect();
+    sent.join(" ")
+}
+
+fn ack(sender: &mut Sender, segment: u64, marks: u16) -> String {
+    sender.receive(Ack { flags: Flags::ACK.with(Flags(marks)), ..Ack::default() }, segment, &[])
+}
+
+fn sack(sender: &mut Sender, block: std::ops::Range<u64>, marks: u16) -> String {
+    let una = sender.flight.una() / SMSS;
+    sender.receive(Ack { flags: Flags::ACK.with(Flags(marks)), ..Ack::default() }, una, &[block])
+}
+
+fn window(sender: &Sender) -> (f64, f64) {
+    (sender.cc().cwnd, sender.cc().ssthresh)
+}
+
+fn causes(sender: &mut Sender) -> Vec<Cause> {
+    let cause = |decision: Decision| match decision.what {
+        What::Cause(cause) => Some(cause),
+        _ => None,
+    };
+    sender.trace().into_iter().filter_map(cause).collect()
+}
+
+#[test]
+fn the_three_tables_of_the_paper() {
+    use Cause::{Congestion, Wireless};
+    let tables: [(u16, &[(u16, Cause)]); 3] = [
+        // §III D.2; Db is not in use.
+        (FIXED_TO_MOBILE, &[(0, Congestion), (OB, Wireless)]),
+        // §III D.3.
+        (MOBILE_TO_FIXED, &[(0, Wireless), (OB, Congestion)]),
+        // §III D.4, cases 1 to 3, and the one that it does not have.
+        (MOBILE_TO_MOBILE, &[(0, Wireless), (OB, Congestion), (OB | DB, Wireless), (DB, Congestion)]),
+    ];
+    for (announced, table) in tables {
+        for &(marks, cause) in table {
+            let mut sender = sender("etcp", announced);
+            let sent = dupacks(&mut sender, 3, marks);
+            assert_eq!(causes(&mut sender), [cause], "announced {announced:#x}, marked {marks:#x}");
+            match cause {
+                Congestion => {
+                    assert_eq!((sent.as_str(), window(&sender)), ("1r", (5.0, 5.0)));
+                    assert_eq!(sender.recovery.counters().window_reductions, 1);
+                }
+                Wireless => {
+                    // What the three have said to have left is replaced at once.
+                    assert_eq!((sent.as_str(), window(&sender)), ("1r 11 12 13", (10.0, 8.0)));
+                    assert_eq!(sender.recovery.counters().window_reductions, 0);
+                    assert_eq!(sender.recovery.counters().put_down_to_radio, 1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_window_is_kept_in_use_and_there_is_no_burst_at_the_end() {
+    for recipe in ["tahoe+transit-marks", "etcp", "newreno+transit-marks"] {
+        let mut sender = sender(recipe, FIXED_TO_MOBILE);
+        assert_eq!(dupacks(&mut sender, 3, OB), "1r 11 12 13", "{recipe}");
+        // Segments 5 to 10 have arrived, too.
+        assert_eq!(dupacks(&mut sender, 6, OB), "14 15 16 17 18 19", "{recipe}");
+        assert_eq!(ack(sender.wait(RTT), 10, 0), "20", "{recipe}");
+        assert_eq!((window(&sender), sender.cc().phase), ((10.0, 8.0), Phase::Open), "{recipe}");
+    }
+}
+
+#[test]
+fn with_sack_pipe_stays_at_the_window() {
+    let mut sender = sender("sack+transit-marks", FIXED_TO_MOBILE);
+    assert_eq!(sack(&mut sender, 2..3, OB), "");
+    assert_eq!(sack(&mut sender, 2..4, OB), "");
+    // 2, 3 and 4 have left, 1 is lost.
+    assert_eq!(sack(&mut sender, 2..5, OB), "1r 11 12 13");
+    assert_eq!(sack(&mut sender, 2..11, OB), "14 15 16 17 18 19");
+    assert_eq!(ack(sender.wait(RTT), 10, 0), "20");
+    assert_eq!(window(&sender), (10.0, 8.0));
+}
+
+/// Segments 1 and 4 of ten are lost, 1 on the radio.
+fn first_of_two_holes(recipe: &str) -> Sender {
+    let mut sender = sender(recipe, FIXED_TO_MOBILE);
+    if recipe.starts_with("sack") {
+        sack(&mut sender, 2..4, OB);
+        sack(&mut sender, 5..11, OB);
+    } else {
+        dupacks(&mut sender, 8, OB);
+    }
+    assert_eq!(window(&sender), (10.0, 8.0), "{recipe}");
+    sender.wait(RTT);
+    sender
+}
+
+const REPAIRS: [&str; 4] = ["tahoe+transit-marks", "etcp", "newreno+transit-marks", "sack+transit-marks"];
+
+#[test]
+fn two_holes_of_the_radio_cost_nothing() {
+    for recipe in REPAIRS {
+        let mut sender = first_of_two_holes(recipe);
+        // 11 to 18 arrive behind the second hole. Who has left recovery needs three of their duplicates again.
+        let mut sent = vec![ack(&mut sender, 3, OB)];
+        sent.push(dupacks(&mut sender, 8, OB));
+        let resent = |sent: &[String]| sent.join(" ").split(' ').any(|segment| segment == "4r");
+        assert!(resent(&sent) || recipe.starts_with("sack"), "{recipe}: {sent:?}");
+        ack(sender.wait(RTT), 18, 0);
+        let (cwnd, ssthresh) = window(&sender);
+        assert!((10.0..12.0).contains(&cwnd) && ssthresh == 8.0, "{recipe}: {cwnd} {ssthresh}");
+        assert_eq!(
+            (sender.recovery.counters().window_reductions, sender.cc().phase),
+            (0, Phase::Open),
+            "{recipe}"
+        );
+    }
+}
+
+#[test]
+fn a_second_hole_of_the_fixed_network_halves_the_window_that_was_kept() {
+    for recipe in &REPAIRS[..3] {
+        let mut sender = first_of_two_holes(recipe);
+        ack(&mut sender, 3, 0);
+        dupacks(&mut sender, 3, 0);
+        // Of ten, not of the more than ten that are outstanding.
+        assert_eq!(sender.cc().ssthresh, 5.0, "{recipe}");
+        assert!(sender.cc().cwnd <= 5.5, "{recipe}: {}", sender.cc().cwnd);
+        ack(sender.wait(RTT), 18, 0);
+        assert!(sender.cc().cwnd <= 6.0, "{recipe}: {}", sender.cc().cwnd);
+        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+    }
+}
+
+#[test]
+fn a_mark_about_a_copy_that_sack_has_sent_is_not_asked_for() {
+    // Both holes have been sent again, and from mobile to fixed the station has seen the second copy.
+    let mut sender = sender("sack+transit-marks", MOBILE_TO_FIXED);
+    sack(&mut sender, 2..4, 0);
+    assert!(sack(&mut sender, 5..11, 0).starts_with("1r 4r"));
+    ack(sender.wait(RTT), 3, OB);
+    assert_eq!((causes(&mut sender), window(&sender)), (vec![Cause::Wireless], (10.0, 8.0)));
+}
+
+#[test]
+fn congestion_first_and_the_radio_second_is_one_reduction() {
+    for recipe in ["newreno+transit-marks", "sack+transit-marks"] {
+        let mut sender = sender(recipe, FIXED_TO_MOBILE);
+        sack(&mut sender, 2..4, 0);
+        sack(&mut sender, 5..11, 0);
+        dupacks(&mut sender, 3, 0);
+        ack(sender.wait(RTT), 3, OB);
+        assert_eq!(window(&sender).1, 5.0, "{recipe}");
+        assert_eq!(causes(&mut sender), [Cause::Congestion], "{recipe}: once is enough");
+        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+    }
+}
+
+#[test]
+fn the_radio_after_recovery_is_an_event_of_its_own() {
+    let mut sender = sender("newreno+transit-marks", FIXED_TO_MOBILE);
+    dupacks(&mut sender, 9, OB);
+    ack(sender.wait(RTT), 11, 0);
+    dupacks(sender.wait(RTT), 9, OB);
+    assert_eq!(causes(&mut sender), [Cause::Wireless, Cause::Wireless]);
+    assert_eq!(sender.recovery.counters().put_down_to_radio, 2);
+}
+
+#[test]
+fn in_slow_start_the_radio_does_not_end_it() {
+    let mut sender = sender("etcp", FIXED_TO_MOBILE).under_way(20.0, f64::INFINITY, RTT);
+    dupacks(&mut sender, 9, OB);
+    assert_eq!(window(&sender), (20.0, f64::INFINITY));
+}
+
+#[test]
+fn a_timeout_is_congestion_whatever_was_marked() {
+    let mut sender = sender("etcp", FIXED_TO_MOBILE);
+    dupacks(&mut sender, 2, OB);
+    assert_eq!(sender.timeout(), "1r");
+    assert_eq!(window(&sender), (1.0, 5.0));
+    // And one that follows a loss put down to the radio.
+    let mut sender = self::sender("etcp", FIXED_TO_MOBILE);
+    dupacks(&mut sender, 3, OB);
+    sender.timeout();
+    assert_eq!(sender.cc().cwnd, 1.0);
+    ack(sender.wait(RTT), 13, 0);
+    assert!(sender.cc().cwnd <= 2.0, "the window that was kept does not come back: {}", sender.cc().cwnd);
+}
+
+/// Losses, a partial ACK, a timeout and an idle time, with whatever bits the ACKs carry.
+fn play(recipe: &str, announced: u16, marks: [u16; 3]) -> (Vec<String>, Vec<Decision>) {
+    let mut sender = sender(recipe, announced);
+    let mut sent = vec![ack(&mut sender, 1, marks[0]), dupacks(&mut sender, 8, marks[1])];
+    sent.push(sack(&mut sender, 7..9, marks[1]));
+    sent.push(ack(sender.wait(RTT), 4, marks[2]));
+    sent.push(dupacks(&mut sender, 4, marks[0]));
+    sent.push(sender.timeout());
+    sent.push(sender.timeout());
+    let all = sender.flight.max() / SMSS;
+    sent.push(ack(sender.wait(RTT), all, marks[1]));
+    sent.push(dupacks(sender.wait(RTT), 5, marks[2]));
+    (sent, sender.trace())
+}
+
+#[test]
+fn without_an_agent_it_is_always_congestion_whatever_bits_turn_up() {
+    for repair in ["tahoe", "reno", "newreno", "sack"] {
+        let (sent, decisions) = play(repair, 0, [0; 3]);
+        for marks in [[0; 3], [OB, OB, OB], [OB | DB, DB, 0], [DB, OB | DB, OB]] {
+            for extra in ["transit-marks", "early-marks"] {
+                let (sent_marked, mut marked) = play(&format!("{repair}+{extra}"), 0, marks);
+                for decision in marked.iter_mut().filter(|decision| decision.by == "transit-marks") {
+                    decision.by = "always-congestion";
+                    decision.why = "every loss is taken for congestion";
+                }
+                assert_eq!((&sent_marked, &marked), (&sent, &decisions), "{repair}+{extra} {marks:x?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_a_mark_that_a_later_segment_has_caused_counts() {
+    let sender = sender("etcp", MOBILE_TO_FIXED);
+    let view = View {
+        now: sender.now,
+        flight: &sender.flight,
+        cc: sender.cc(),
+        rtt: &sender.rtt,
+        knobs: &Knobs::rfc(),
+        smss: SMSS,
+        rwnd: 100 * SMSS,
+    };
+    let una = sender.flight.una();
+    let cause_after = |ack: Ack| {
+        let mut marks = TransitMarks { scenario: Some(Scenario::MobileToFixed), marked: None };
+        marks.on_ack(&view, &ack);
+        marks.cause(&view).0
+    };
+    let mut news = Ack { number: una, flags: Flags::ACK, ..Ack::default() };
+    assert_eq!(cause_after(news), Cause::Congestion, "a window update: the octet may be under way");
+    news.acked.bytes = SMSS;
+    assert_eq!(cause_after(news), Cause::Congestion, "a new ACK: so may it be here");
+    let duplicate = Ack { number: una, flags: Flags::ACK, duplicate: true, ..Ack::default() };
+    assert_eq!(cause_after(duplicate), Cause::Wireless, "not seen by the station, and something later was");
+    let mut old = Ack { number: una.wrapping_sub(SMSS), ..duplicate };
+    old.newly_sacked.segments = 1;
+    assert_eq!(cause_after(old), Cause::Congestion, "an old ACK speaks of another octet");
+}
+
+#[test]
+fn a_mark_is_forgotten_when_its_octet_is_acknowledged() {
+    let mut sender = sender("etcp", FIXED_TO_MOBILE);
+    dupacks(&mut sender, 1, OB);
+    ack(&mut sender, 2, 0);
+    // Segment 3 never reached the station, and says so.
+    dupacks(&mut sender, 3, 0);
+    assert_eq!(causes(&mut sender), [Cause::Congestion]);
+}
+
+#[test]
+fn the_last_mark_about_the_octet_counts() {
+    // A station that has forgotten says what is read as congestion.
+    let mut sender = sender("etcp", FIXED_TO_MOBILE);
+    dupacks(&mut sender, 2, OB);
+    dupacks(&mut sender, 1, 0);
+    assert_eq!(causes(&mut sender), [Cause::Congestion]);
+}

@@ -1,0 +1,136 @@
+//! Vegas as a judge (Brakmo and Peterson 1994; P1 §3.2): how many segments of the window wait in queues?
+//!
+//! At every round-trip time, f = BaseRTT·(W/BaseRTT − W/RTT): the throughput expected of the window less the
+//! actual one, times BaseRTT, which is the smallest RTT of the connection. f > β: segments queue up, and Vegas
+//! would shrink the window: a loss is congestion. f < α: Vegas would open it: a loss is the radio's.
+//!
+//! Choice: α = 1 and β = 3 segments, as in the SIGCOMM paper. Between them Vegas leaves the window as it is,
+//! and the judge leaves its judgement as it is. Before the first sample, congestion.
+//!
+//! Choice: BaseRTT is taken of data alone. A SYN is short, and takes a slow link less time than any data.
+//!
+//! For W see [`sample`](super::sample). A queue of fewer than α segments is invisible to it: there, and where
+//! others fill and drain the queue, it errs (P1 §4.2.2). What a receiver delays its ACKs by is part of the RTT;
+//! P1 §3.1 leaves that out. The window algorithm of the same name is `vegas-window`.
+
+use super::super::{Ack, Departure, View};
+use super::sample::Monitor;
+use super::{Attribute, Cause};
+
+/// In segments.
+const ALPHA: f64 = 1.0;
+const BETA: f64 = 3.0;
+
+#[derive(Debug)]
+pub struct Vegas {
+    monitor: Monitor,
+    base_rtt: f64,
+    judgement: (Cause, &'static str),
+}
+
+impl Default for Vegas {
+    fn default() -> Self {
+        let judgement = (Cause::Congestion, "no round trip measured yet");
+        Self { monitor: Monitor::default(), base_rtt: f64::INFINITY, judgement }
+    }
+}
+
+impl Attribute for Vegas {
+    fn name(&self) -> &'static str {
+        "vegas"
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
+        self.monitor.on_sent(view);
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
+        let Some(sample) = self.monitor.on_ack(view, ack) else { return };
+        self.base_rtt = self.base_rtt.min(sample.rtt);
+        let f = self.base_rtt * (sample.w / self.base_rtt - sample.throughput());
+        if f > BETA {
+            self.judgement = (Cause::Congestion, "f > beta: the window queues up");
+        } else if f < ALPHA {
+            self.judgement = (Cause::Wireless, "f < alpha: nothing queues up");
+        }
+    }
+
+    fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
+        self.judgement
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlink::time::Duration;
+
+    use super::super::tests::{judged, ms};
+    use super::*;
+    use crate::recovery::testing::Sender;
+
+    /// BaseRTT is 100 ms: segment 1 has taken that long under a window of ten segments.
+    fn sender() -> Sender {
+        let mut sender = Sender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
+        assert_eq!(sender.wait(ms(100)).ack(1), "11");
+        sender
+    }
+
+    #[test]
+    fn f_against_alpha_and_beta() {
+        // f = 10·(1 − 100/RTT). Segment 2 left with segment 1.
+        let after = |rtt: u64| {
+            let mut sender = sender();
+            sender.wait(ms(rtt - 100)).ack(2);
+            judged(&mut sender)
+        };
+        assert_eq!(after(100), Cause::Wireless, "f = 0");
+        assert_eq!(after(111), Cause::Wireless, "f = 0.99");
+        assert_eq!(after(142), Cause::Wireless, "f = 2.96: as judged at segment 1");
+        assert_eq!(after(143), Cause::Congestion, "f = 3.007");
+    }
+
+    #[test]
+    fn between_alpha_and_beta_the_last_judgement_stands() {
+        let mut sender = sender();
+        // Segments 2 to 10, f = 10·(1 − 100/150) = 3.3; 12 to 20 leave.
+        sender.wait(ms(50)).ack(10);
+        // Segment 11 left 50 ms earlier: 125 ms, f = 2.
+        sender.wait(ms(75)).ack(11);
+        assert_eq!(judged(&mut sender), Cause::Congestion);
+    }
+
+    #[test]
+    fn an_empty_queue_is_believed_again() {
+        let mut sender = sender();
+        sender.wait(ms(50)).ack(10);
+        // 105 ms, f = 0.48.
+        sender.wait(ms(55)).ack(11);
+        assert_eq!(judged(&mut sender), Cause::Wireless);
+    }
+
+    #[test]
+    fn before_the_first_round_trip_it_is_congestion() {
+        let mut sender = Sender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
+        sender.wait(ms(100));
+        assert_eq!(judged(&mut sender), Cause::Congestion);
+        assert_eq!(sender.cc().cwnd, 5.0);
+    }
+
+    #[test]
+    fn a_window_that_is_not_in_use_counts_as_what_is() {
+        let mut sender = Sender::new("reno+vegas");
+        sender.written = 6;
+        let mut sender = sender.under_way(10.0, 8.0, ms(100));
+        sender.wait(ms(100)).ack(1);
+        // W = 6: f = 6·(1 − 100/180) = 2.7. With W = 10 it would be 4.4.
+        sender.wait(ms(80)).ack(2);
+        assert_eq!(judged(&mut sender), Cause::Wireless);
+    }
+
+    #[test]
+    fn no_time_at_all_is_no_division_by_zero() {
+        let mut sender = Sender::new("reno+vegas").under_way(10.0, 8.0, Duration::from_nanos(1));
+        sender.ack(3);
+        assert_eq!(judged(&mut sender), Cause::Wireless);
+    }
+}

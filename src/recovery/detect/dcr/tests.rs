@@ -1,0 +1,129 @@
+use airlink::time::Duration;
+
+use crate::recovery::Phase;
+use crate::recovery::testing::{SMSS, Sender};
+
+const RTT: Duration = Duration::from_millis(100);
+
+/// Ten segments are outstanding.
+fn under_way(recipe: &str) -> Sender {
+    Sender::new(recipe).under_way(10.0, 8.0, RTT)
+}
+
+#[test]
+fn what_is_still_missing_after_a_round_trip_is_lost() {
+    let mut sender = under_way("newreno+dcr");
+    let third = {
+        sender.wait(RTT).dupacks(3);
+        sender.now
+    };
+    assert_eq!(sender.recovery.deadline(), Some(third + RTT));
+    sender.wait(RTT / 2);
+    assert_eq!(sender.dupacks(6), "14 15 16 17 18 19", "the window keeps flowing");
+    assert_eq!((sender.cc().phase, sender.cc().cwnd), (Phase::Open, 10.0));
+    assert_eq!(sender.deadline(), "1r");
+    // FlightSize without the nine new ones is 10.
+    assert_eq!((sender.cc().phase, sender.cc().ssthresh), (Phase::Recovery, 5.0));
+    assert_eq!(sender.recovery.deadline(), None);
+    sender.wait(RTT).ack(19);
+    assert_eq!(sender.cc().phase, Phase::Open);
+}
+
+#[test]
+fn what_comes_within_a_round_trip_has_cost_nothing() {
+    for recipe in ["newreno+dcr", "sack+dcr"] {
+        let mut sender = under_way(recipe);
+        sender.wait(RTT);
+        match sender.recovery.uses_sack() {
+            true => (2..10).for_each(|n| drop(sender.sack(&[2..n + 1]))),
+            false => drop(sender.dupacks(8)),
+        }
+        sender.wait(RTT / 2);
+        sender.ack(9);
+        assert_eq!(sender.recovery.deadline(), None, "{recipe}");
+        assert!(sender.cc().cwnd >= 10.0, "{recipe}");
+        let counters = sender.recovery.counters();
+        assert_eq!((counters.resent(), counters.window_reductions), (0, 0), "{recipe}");
+        // Eight left meanwhile, so that the window is as full as before.
+        assert!(sender.flight.outstanding().segments >= 10, "{recipe}");
+    }
+}
+
+#[test]
+fn two_duplicate_acks_begin_no_wait() {
+    let mut sender = under_way("newreno+dcr");
+    assert_eq!(sender.wait(RTT).dupacks(2), "11 12");
+    assert_eq!(sender.recovery.deadline(), None);
+}
+
+#[test]
+fn with_a_scoreboard_all_that_is_lost_goes_in_one_event() {
+    let mut sender = under_way("sack+dcr");
+    // 1, 2 and 5 are lost.
+    sender.wait(RTT).sack(&[3..4]);
+    sender.sack(&[3..5]);
+    assert_eq!(sender.recovery.deadline(), None);
+    sender.sack(&[6..7, 3..5]);
+    assert!(sender.recovery.deadline().is_some());
+    for n in 8..=11 {
+        sender.sack(&[6..n, 3..5]);
+    }
+    assert_eq!(sender.cc().phase, Phase::Open);
+    assert!(sender.deadline().starts_with("1r"));
+    assert_eq!(sender.flight.lost().segments, 3);
+    // In recovery nothing more is waited for: the first copy arrives, 11 is lost as well.
+    sender.sack(&[12..16, 6..11, 3..5]);
+    assert_eq!(sender.recovery.deadline(), None);
+    assert_eq!(sender.recovery.counters().window_reductions, 1);
+}
+
+#[test]
+fn the_next_hole_has_a_wait_of_its_own() {
+    let mut sender = under_way("sack+dcr");
+    // 1 and 3 are late.
+    sender.wait(RTT).sack(&[4..7, 2..3]);
+    let first = sender.recovery.deadline();
+    sender.wait(RTT / 2).sack(&[4..9, 2..3]);
+    assert_eq!(sender.recovery.deadline(), first, "more duplicate ACKs do not put it off");
+    sender.ack(2);
+    assert_eq!(sender.recovery.deadline(), Some(sender.now + sender.rtt.srtt().unwrap()));
+    sender.ack(8);
+    assert_eq!((sender.recovery.deadline(), sender.recovery.counters().resent()), (None, 0));
+}
+
+#[test]
+fn a_timeout_ends_the_wait() {
+    let mut sender = Sender::new("newreno+dcr+min-rto=1").under_way(10.0, 8.0, RTT);
+    // SRTT + 4·RTTVAR since the first segment: that is over before the wait is.
+    sender.wait(RTT).dupacks(3);
+    let wait = sender.recovery.deadline().unwrap();
+    assert!(sender.rto.unwrap() < wait);
+    sender.timeout();
+    assert_eq!(sender.recovery.deadline(), None);
+}
+
+#[test]
+fn before_there_is_a_sample_nothing_is_delayed() {
+    let mut sender = Sender::new("newreno+dcr");
+    assert_eq!(sender.rtt.srtt(), None);
+    sender.send();
+    assert!(sender.dupacks(3).contains("1r"));
+}
+
+#[test]
+fn a_flood_of_duplicate_acks_releases_a_window_at_most() {
+    let mut sender = under_way("newreno+dcr");
+    sender.wait(RTT).dupacks(1000);
+    assert_eq!(sender.flight.max() / SMSS, 20);
+    assert_eq!(sender.cc().cwnd, 10.0);
+}
+
+#[test]
+fn works_with_repairs_that_start_over() {
+    for recipe in ["tahoe+dcr", "reno+dcr"] {
+        let mut sender = under_way(recipe);
+        sender.wait(RTT).dupacks(3);
+        assert!(sender.deadline().contains("1r"), "{recipe}");
+        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+    }
+}

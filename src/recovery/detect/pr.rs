@@ -1,0 +1,313 @@
+//! TCP-PR (Bohacek, Hespanha, Lee, Lim, Obraczka, "A New TCP for Persistent Packet Reordering", 2003 and 2006; one of
+//! the senders that P3 compensates): a segment is lost when it has not been acknowledged mxrtt after it left.
+//! Duplicate ACKs mean nothing.
+//!
+//! With every ACK ewrtt = max(alpha^(1/cwnd)·ewrtt, sample), so that the estimate forgets by alpha in a round trip,
+//! and mxrtt = beta·ewrtt. A drop halves the window from cwnd(n), what it was when segment n left; all that is
+//! unacknowledged then is *memorized*, and may get lost as well without halving it again: one burst, one reduction.
+//! If more than half of what was memorized is lost, losses are *extreme*: cwnd is 1, mxrtt at least a second and
+//! twice as long with every further drop, and nothing is sent for that long.
+//!
+//! An unmodified kernel receiver is all it needs. Which segments have arrived it says by SACK, thus:
+//! (a) with the repair `sack` each segment has its own timer, as in the paper, and what is SACKed makes room for new
+//!     segments while a hole is waited for;
+//! (b) with `newreno` a cumulative ACK says nothing about segments behind a hole: all of them look overdue when the
+//!     hole is. Only the first is judged, and the repair finds the others by partial ACKs, as it always does;
+//! (c) with `reno` and `tahoe` too only the first. Reno leaves recovery at the next hole of the burst: that one is
+//!     memorized, and is sent again at once without another reduction. Tahoe starts over at every drop.
+//! Extreme losses are therefore seen with `sack` only; the others meet them with a timeout.
+//!
+//! Choice: `restart`'s timer stays behind mxrtt, as the last resort. If nothing at all was heard since a copy *sent
+//! again* left, it is that timer's turn: it backs off, and in the end it gives up; the paper knows no such end.
+//! So it is while the receiver's window is closed.
+//! Choice: what may be one ACK that a receiver delays, less than two segments outstanding, has 200 ms more.
+//! Choice: during fast recovery, which the paper does not know, the window stands.
+//! Choice: more than half of the memorized stands for the paper's cburst > cwnd/2 + 1, the same in a full window.
+//! Choice: before the first sample, the smoothed round-trip time of the handshake is ewrtt; mxrtt is 10 ms to 60 s.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use airlink::time::{Duration, Instant};
+
+use super::super::{Ack, Departure, Handshake, Transmission, View};
+use super::departures::{Departed, Departures, is_on_its_way};
+use super::{Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Verdict};
+use crate::tcp::flight::Sent;
+
+/// By how much ewrtt forgets in a round trip.
+const ALPHA: f64 = 0.995;
+const EXTREME_MXRTT: Duration = Duration::from_secs(1);
+const MAX_MXRTT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Default)]
+pub struct Pr {
+    scoreboard: bool,
+    /// In seconds.
+    ewrtt: Option<f64>,
+    /// By offset, from the head of what is outstanding.
+    sent: VecDeque<Remembered>,
+    by_time: Departures,
+    /// New drops so far. What left before the last of them is memorized.
+    drops: u64,
+    /// How many were memorized then, and how many of them are lost.
+    memorized: u64,
+    cburst: u64,
+    extreme: Option<Extreme>,
+    /// When the receiver last said that something has arrived, new or not.
+    heard: Option<Instant>,
+    /// mxrtt, with the allowance for a delayed ACK.
+    patience: Duration,
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Remembered {
+    start: u64,
+    /// cwnd(n)
+    cwnd: f64,
+    /// New drops before it left.
+    drops: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Extreme {
+    /// Nothing is sent before; the first ACK of what left later ends it.
+    until: Instant,
+    doublings: u32,
+    /// What is to be waited before anything leaves again.
+    hold: Duration,
+}
+
+impl Detect for Pr {
+    fn name(&self) -> &'static str {
+        "pr"
+    }
+
+    fn mistakes_reordering(&self) -> bool {
+        false
+    }
+
+    fn judges_each_segment(&self) -> bool {
+        true
+    }
+
+    fn keeps_flowing(&self) -> bool {
+        true
+    }
+
+    fn on_established(&mut self, handshake: &Handshake) {
+        self.scoreboard = handshake.scoreboard;
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+        let sent = Remembered { start: departure.start, cwnd: view.cc.cwnd, drops: self.drops };
+        match departure.kind {
+            Transmission::New => self.sent.push_back(sent),
+            _ => self.put_down_again(sent),
+        }
+        if self.scoreboard {
+            self.by_time.push(Departed { sent_at: view.now, start: departure.start });
+        }
+        if self.ewrtt.is_none() {
+            self.ewrtt = view.rtt.srtt().map(Duration::as_secs_f64);
+        }
+        if let Some(extreme) = &mut self.extreme {
+            extreme.hold = Duration::ZERO;
+        }
+        self.rearm(view, &[]);
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
+        self.update_ewrtt(view, ack);
+        if ack.delivered.bytes > 0 || ack.duplicate || ack.dsack.is_some() {
+            self.heard = Some(view.now);
+        }
+        let arrived =
+            |extreme: &mut Extreme| ack.newest.is_some_and(|newest| newest.sent_at >= extreme.until);
+        self.extreme.take_if(arrived);
+        self.forget_acknowledged(view);
+        self.judge(view)
+    }
+
+    fn on_deadline(&mut self, view: &View<'_>) -> Verdict {
+        self.judge(view)
+    }
+
+    fn on_timeout(&mut self, view: &View<'_>) {
+        // It has reduced the window: what is outstanding shall not do so again.
+        self.drops += 1;
+        (self.memorized, self.cburst) = (0, 0);
+        if let Some(extreme) = &mut self.extreme {
+            *extreme = Extreme { until: view.now, doublings: extreme.doublings + 1, hold: Duration::ZERO };
+        }
+        self.deadline = None;
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    fn timer_floor(&self) -> Option<Duration> {
+        let ewrtt = Duration::from_secs_f64(self.ewrtt?);
+        let hold = self.extreme.map_or(Duration::ZERO, |extreme| extreme.hold);
+        Some(hold + self.patience + ewrtt.min(MAX_MXRTT))
+    }
+}
+
+impl Pr {
+    fn update_ewrtt(&mut self, view: &View<'_>, ack: &Ack) {
+        let delivered = view.segments(ack.delivered);
+        if delivered <= 0.0 {
+            return;
+        }
+        // An ACK of several segments stands for as many.
+        let forgets = ALPHA.powf(delivered / view.cc.cwnd.max(1.0));
+        let sample = match ack.advances() {
+            true => ack.rtt,
+            // What is SACKed behind a hole waits for nothing.
+            false => ack.originals.newest.map(|delivery| view.now - delivery.sent_at),
+        };
+        let remembered = self.ewrtt.map(|ewrtt| forgets * ewrtt);
+        let sample = sample.map(Duration::as_secs_f64);
+        self.ewrtt = remembered.into_iter().chain(sample).reduce(f64::max);
+    }
+
+    /// beta·ewrtt, or what extreme losses make of it.
+    fn mxrtt(&self, view: &View<'_>) -> Option<Duration> {
+        let mxrtt = Duration::from_secs_f64((self.ewrtt? * view.knobs.pr_beta).min(MAX_MXRTT.as_secs_f64()));
+        let mxrtt = mxrtt.max(MIN_PATIENCE);
+        let extreme = |extreme: Extreme| mxrtt.max(EXTREME_MXRTT) * (1 << extreme.doublings.min(6));
+        Some(self.extreme.map_or(mxrtt, extreme).min(MAX_MXRTT))
+    }
+
+    fn judge(&mut self, view: &View<'_>) -> Verdict {
+        let starts = self.overdue(view);
+        let event = self.event(view, &starts);
+        self.rearm(view, &starts);
+        match event {
+            Some((event, why)) => Verdict::Segments { starts, event, why },
+            None => Verdict::Nothing,
+        }
+    }
+
+    /// The segments to be taken for lost, in the order in which they left.
+    fn overdue(&mut self, view: &View<'_>) -> Vec<u64> {
+        let Some(mxrtt) = self.mxrtt(view).filter(|_| view.rwnd > 0) else { return Vec::new() };
+        self.patience = mxrtt + allowance(view);
+        let mut starts = Vec::new();
+        while let Some((copy, sent)) = self.by_time.first(view.flight)
+            && copy.sent_at + self.patience <= view.now
+        {
+            self.by_time.pop_first();
+            if self.may_judge(sent) {
+                starts.push(copy.start);
+            }
+        }
+        // Without a scoreboard the head is all there is to judge. With one it may be on no list: it was judged lost, and
+        // that was proved wrong since.
+        if let Some(head) = view.flight.head().filter(|head| is_on_its_way(head) && self.may_judge(head))
+            && head.last_sent + self.patience <= view.now
+            && !starts.contains(&head.start)
+        {
+            starts.push(head.start);
+        }
+        starts
+    }
+
+    fn may_judge(&self, sent: &Sent) -> bool {
+        sent.transmissions == 1 || self.heard.is_some_and(|heard| heard > sent.last_sent)
+    }
+
+    fn event(&mut self, view: &View<'_>, starts: &[u64]) -> Option<(LossEvent, &'static str)> {
+        let mut window_when_sent = None;
+        for start in starts {
+            let sent = self.sent_at(*start);
+            if sent.is_some_and(|sent| sent.drops < self.drops) {
+                self.cburst += 1;
+            } else {
+                // The window never opens for a loss, whatever has happened to it since n left.
+                let most = view.cc.cwnd / view.knobs.beta;
+                window_when_sent = Some(sent.map_or(most, |sent| sent.cwnd.min(most)));
+                self.memorize(view);
+            }
+        }
+        Some(match (self.extreme, window_when_sent) {
+            _ if starts.is_empty() => return None,
+            (Some(_), None) => (LossEvent::Past, "mxrtt is over, extreme losses"),
+            (Some(extreme), Some(_)) => {
+                (self.collapse(view, extreme.doublings + 1, None), "extreme losses again")
+            }
+            (None, then) if self.scoreboard && 2 * self.cburst > self.memorized && self.memorized > 0 => {
+                (self.collapse(view, 0, then), "extreme losses: more than half of the memorized")
+            }
+            (None, Some(window_when_sent)) => (LossEvent::Own { window_when_sent }, "mxrtt is over"),
+            (None, None) => (LossEvent::Past, "mxrtt is over, memorized"),
+        })
+    }
+
+    /// A new drop: everything else that is unacknowledged is on the list now.
+    fn memorize(&mut self, view: &View<'_>) {
+        self.drops += 1;
+        self.memorized = view.flight.pipe().segments.saturating_sub(1);
+        self.cburst = 0;
+    }
+
+    fn collapse(&mut self, view: &View<'_>, doublings: u32, window_when_sent: Option<f64>) -> LossEvent {
+        // All that has left by now belongs to it.
+        self.drops += 1;
+        (self.memorized, self.cburst) = (0, 0);
+        self.extreme = Some(Extreme { until: view.now, doublings, hold: Duration::ZERO });
+        let hold = self.mxrtt(view).unwrap_or(EXTREME_MXRTT);
+        let until = view.now + hold;
+        self.extreme = Some(Extreme { until, doublings, hold });
+        LossEvent::Collapse { window_when_sent, until }
+    }
+
+    fn rearm(&mut self, view: &View<'_>, judged: &[u64]) {
+        self.deadline = None;
+        let Some(mxrtt) = self.mxrtt(view).filter(|_| view.rwnd > 0) else { return };
+        self.patience = mxrtt + allowance(view);
+        let head = view.flight.head().filter(|head| is_on_its_way(head) && self.may_judge(head));
+        let head = head.filter(|head| !judged.contains(&head.start)).map(|head| head.last_sent);
+        let first = self.by_time.first(view.flight).filter(|(_, sent)| self.may_judge(sent));
+        let first = first.map(|(copy, _)| copy.sent_at);
+        self.deadline = head.into_iter().chain(first).min().map(|sent_at| sent_at + self.patience);
+    }
+
+    // ----- cwnd(n) -----
+
+    fn index_after(&self, start: u64) -> usize {
+        self.sent.partition_point(|sent| sent.start <= start)
+    }
+
+    /// The segment that holds `start`: it may have been cut since it left.
+    fn sent_at(&self, start: u64) -> Option<Remembered> {
+        self.sent.get(self.index_after(start).checked_sub(1)?).copied()
+    }
+
+    fn put_down_again(&mut self, sent: Remembered) {
+        let after = self.index_after(sent.start);
+        match after.checked_sub(1).and_then(|index| self.sent.get_mut(index)) {
+            Some(known) if known.start == sent.start => *known = sent,
+            _ => self.sent.insert(after, sent),
+        }
+    }
+
+    fn forget_acknowledged(&mut self, view: &View<'_>) {
+        if view.flight.is_empty() {
+            self.sent = VecDeque::new();
+        }
+        while self.sent.get(1).is_some_and(|next| next.start <= view.flight.una()) {
+            self.sent.pop_front();
+        }
+    }
+}
+
+/// Less than two segments may be a single ACK that the receiver delays (RFC 5681 §4.2).
+fn allowance(view: &View<'_>) -> Duration {
+    let lone = view.flight.outstanding().bytes < 2 * view.smss;
+    if lone { MAX_ACK_DELAY } else { Duration::ZERO }
+}

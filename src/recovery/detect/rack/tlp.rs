@@ -1,0 +1,140 @@
+//! The tail loss probe (RFC 8985 §7): what was sent last is followed by nothing whose SACK could show its loss.
+//!
+//! Choice: a probe is sent at the earliest after 10 ms, as in the draft that described it first.
+//! Choice: if the probe makes good a loss (§7.4.2, case 2) the window is reduced from FlightSize when it left.
+
+use airlink::time::{Duration, Instant};
+
+use super::super::super::{Ack, Phase, View};
+use super::super::{MAX_ACK_DELAY, MIN_PATIENCE};
+
+/// Before there is a round-trip time.
+const FIRST_PTO: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(super) struct Tlp {
+    probe: Probe,
+    /// When a probe is to leave.
+    pto: Option<Instant>,
+    /// TCP_RTO_expiration(), as the connection (re)starts it.
+    rto_expiration: Option<Instant>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum Probe {
+    #[default]
+    None,
+    /// It has to leave next.
+    Wanted,
+    /// TLP.end_seq is set.
+    Sent {
+        end_seq: u64,
+        /// TLP.is_retrans: FlightSize then, unless the probe was new data.
+        again: Option<f64>,
+    },
+}
+
+impl Tlp {
+    pub(super) fn pto(&self) -> Option<Instant> {
+        self.pto
+    }
+
+    /// Loss recovery begins.
+    pub(super) fn cancel(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn on_sent(&mut self, view: &View<'_>, new: bool) {
+        let rto_expiration = view.now + view.rtt.rto().get();
+        if self.probe == Probe::Wanted {
+            let again = (!new).then(|| view.flight_size());
+            self.probe = Probe::Sent { end_seq: view.flight.max(), again };
+            self.rto_expiration = Some(rto_expiration);
+            return;
+        }
+        if view.flight.len() == 1 {
+            self.rto_expiration = Some(rto_expiration);
+        }
+        if new {
+            self.schedule(view);
+        }
+    }
+
+    /// FlightSize when the probe left, if it turns out to have repaired a loss.
+    pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        if self.probe == Probe::Wanted {
+            self.probe = Probe::None;
+        }
+        let repaired = self.detect_loss(view, ack);
+        if ack.advances() {
+            self.rto_expiration = Some(view.now + view.rtt.rto().get());
+            self.schedule(view);
+        } else if !self.may_schedule(view) {
+            self.pto = None;
+        }
+        repaired
+    }
+
+    /// Time to send a probe?
+    pub(super) fn is_due(&mut self, view: &View<'_>) -> bool {
+        if self.pto.take_if(|pto| *pto <= view.now).is_none() || !self.may_schedule(view) {
+            return false;
+        }
+        self.probe = Probe::Wanted;
+        true
+    }
+
+    /// §7.2 step 1.
+    fn may_schedule(&self, view: &View<'_>) -> bool {
+        self.probe == Probe::None
+            && !view.flight.is_empty()
+            && view.flight.sacked().segments == 0
+            && matches!(view.cc.phase, Phase::Open | Phase::Reduced)
+    }
+
+    /// Step 2, TLP_calc_PTO().
+    fn schedule(&mut self, view: &View<'_>) {
+        self.pto = None;
+        if !self.may_schedule(view) {
+            return;
+        }
+        let mut wait = view.rtt.srtt().map_or(FIRST_PTO, |srtt| (srtt * 2).max(MIN_PATIENCE));
+        if view.flight.len() == 1 && view.rtt.srtt().is_some() {
+            wait += MAX_ACK_DELAY;
+        }
+        let pto = view.now + wait;
+        self.pto = Some(self.rto_expiration.map_or(pto, |rto| pto.min(rto)));
+    }
+
+    /// §7.4.2, TLP_process_ack().
+    fn detect_loss(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        let Probe::Sent { end_seq, again } = self.probe else { return None };
+        let una = view.flight.una();
+        if una < end_seq {
+            return None;
+        }
+        let Some(flight) = again else {
+            self.probe = Probe::None;
+            return None;
+        };
+        // Case 1: the original and the probe have arrived.
+        if ack.dsack.is_some_and(|(_, right)| right == end_seq) {
+            self.probe = Probe::None;
+            return None;
+        }
+        // Case 2: one of them has, and the receiver had the time to say that it was two.
+        if una > end_seq {
+            self.probe = Probe::None;
+            return Some(flight);
+        }
+        // Case 3: a receiver that does not report duplicates by SACK answers one with a bare duplicate ACK.
+        if !ack.advances()
+            && ack.newly_sacked.bytes == 0
+            && ack.dsack.is_none()
+            && ack.flight_before.bytes > 0
+        {
+            self.probe = Probe::None;
+        }
+        None
+    }
+}

@@ -1,0 +1,111 @@
+//! RR-TCP (Zhang, Karp, Floyd, Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICNP 2003; one of P3's
+//! differentiators, §II-A): DupThresh follows the reordering that the path has shown.
+//!
+//! Each segment that was overtaken and arrived gives a length: the DupThresh with which it would not have been taken
+//! for lost. For one that was sent again only a D-SACK proves that it was not lost. DupThresh is the length that the
+//! share FA of them does not exceed (the false-fast-retransmit avoidance ratio, `fa-ratio`, 90 %), at least 3, and
+//! at most what the window can bring. While it is above 3, each duplicate ACK is answered with a new segment (the
+//! paper's extended Limited Transmit), at most a window of them.
+//!
+//! Until the first D-SACK this is `three-dupacks`: shorter lengths do not raise the threshold. Without SACK there is
+//! no D-SACK, and `three-dupacks` takes its place. The window that a false fast retransmit has cost comes back only
+//! with `dsack` or `eifel`.
+//!
+//! Choice: the paper weighs the cost of timeouts, idle time and false retransmits to move FA. Here a timeout that
+//! three duplicate ACKs would have avoided takes 10 points off it, and each false retransmit gives one back: a
+//! timeout costs about as much as ten false retransmits.
+//! Choice: the last 256 lengths count (the paper: 1000).
+
+use std::collections::VecDeque;
+
+use super::super::{Ack, Departure, View};
+use super::reordering::{Reordering, within_window};
+use super::three_dupacks::judge;
+use super::{Detect, Verdict};
+
+const LENGTHS: usize = 256;
+/// Points of FA.
+const TIMEOUT: f64 = 10.0;
+const FALSE_RETRANSMIT: f64 = 1.0;
+
+#[derive(Debug, Default)]
+pub struct Rr {
+    reordering: Reordering,
+    lengths: VecDeque<u32>,
+    /// What timeouts have taken off FA, in points.
+    off: f64,
+    /// The length at FA.
+    length: u32,
+}
+
+impl Rr {
+    fn learn(&mut self, view: &View<'_>, length: u32) {
+        self.lengths.truncate(LENGTHS - 1);
+        self.lengths.push_front(length);
+        self.update(view);
+    }
+
+    fn update(&mut self, view: &View<'_>) {
+        let fa = (view.knobs.fa_ratio - self.off).clamp(0.0, 100.0) / 100.0;
+        let mut sorted = Vec::from_iter(self.lengths.iter().copied());
+        sorted.sort_unstable();
+        let index = (fa * sorted.len() as f64).ceil() as usize;
+        self.length = sorted.get(index.saturating_sub(1)).copied().unwrap_or(0);
+    }
+
+    fn threshold(&self, view: &View<'_>) -> u32 {
+        within_window(view, self.length)
+    }
+}
+
+impl Detect for Rr {
+    fn name(&self) -> &'static str {
+        "rr"
+    }
+
+    fn needs_sack(&self) -> bool {
+        true
+    }
+
+    fn mistakes_reordering(&self) -> bool {
+        false
+    }
+
+    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
+        self.reordering.on_sent(departure);
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
+        let overtaken = self.reordering.on_ack(view, ack);
+        if let Some(length) = overtaken.in_time {
+            self.learn(view, length);
+        }
+        if let Some(length) = overtaken.in_vain {
+            self.off = (self.off - FALSE_RETRANSMIT).max(0.0);
+            self.learn(view, length);
+        }
+        judge(view, ack, self.threshold(view))
+    }
+
+    fn on_timeout(&mut self, view: &View<'_>) {
+        if view.cc.dupacks >= view.knobs.dup_thresh {
+            self.off = (self.off + TIMEOUT).min(view.knobs.fa_ratio);
+            self.update(view);
+        }
+    }
+
+    fn keeps_flowing(&self) -> bool {
+        self.length > 3
+    }
+
+    fn answered_dupacks(&self, view: &View<'_>) -> Option<u32> {
+        self.keeps_flowing().then(|| self.threshold(view) - 1)
+    }
+
+    fn dup_thresh(&self, view: &View<'_>) -> u32 {
+        self.threshold(view)
+    }
+}
+
+#[cfg(test)]
+mod tests;

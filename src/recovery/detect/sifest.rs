@@ -1,0 +1,156 @@
+//! Segment-in-Flight Estimation (P0 §4.2): a sender that knows how few segments are in the path need not wait for
+//! three duplicate ACKs that cannot come.
+//!
+//! `sifest_` counts the segments in the path. A new segment adds one, a new ACK takes off what it covers, a timeout
+//! or an idle round trip begins at zero. On a duplicate ACK the first unacknowledged segment is sent again if
+//! `dupacks >= sifest_ - 1`, or if `dupacks` has reached DupThresh, *and* it was not sent again within the last
+//! round trip. The second half is what finds a lost retransmission (P0 Fig. 9): that is a loss event of its own
+//! (RFC 5681 §4.3), and reduces the window again.
+//!
+//! The receiver is any: what is counted are its immediate duplicate ACKs (RFC 5681 §4.2). With a scoreboard
+//! RFC 6675's IsLost() is asked too.
+//!
+//! Choice: one duplicate ACK at least. P0's formula alone would fire with none when one segment is in the path.
+//!
+//! Choice: segments of the pass that follows a timeout count when they leave, each once. P0 leaves unchanged what is
+//! sent again "by schemes other than a timeout"; what a timeout sends again is in the path.
+//!
+//! Choice: idle means that nothing was outstanding. A sender that waits for ACKs longer than its smoothed round trip
+//! still has them in the path, and would take one reordered segment of a full window for a loss.
+//!
+//! Choice: "the last rtt" is SRTT, and besides, by count or by SACK, something that left after the copy must have
+//! arrived. The copy leaves behind a whole window, and while a queue fills the duplicate ACKs of that window take
+//! longer than any smoothed round trip.
+//!
+//! Choice: a timeout means an empty path ("the sender is going to re-probe the network") if nothing was heard in the
+//! last round trip. Then the queues have drained too, and for the copy that the timeout sends the shortest round trip
+//! counts: else P0's own example (two segments after a timeout, the first lost, one duplicate ACK) would depend on
+//! what filled the path before. In the middle of a long recovery (RFC 6582 §4, Impatient) the timer fires while a
+//! window full of segments is on its way, and their duplicate ACKs say nothing about the copy.
+//!
+//! Choice: `recover` (RFC 6582 §3.2 step 1, "careful") is asked for DupThresh duplicate ACKs as ever, but not for
+//! the estimate. It would forbid the fast retransmit in the first window after every timeout, the very window that
+//! is tiny. What it guards against are the duplicate ACKs of copies sent in vain, which arrive when an earlier copy
+//! has filled the hole. The estimate counts these: each copy beyond the first that one ACK has covered is one
+//! duplicate ACK more to wait for.
+//!
+//! In profile `ns2`, SACK's dialect counts no duplicate ACKs between a timeout and the next new ACK, so the estimate
+//! hears none there.
+
+use airlink::time::{Duration, Instant};
+
+use super::super::{Ack, Departure, Phase, Transmission, View};
+use super::copies::{Copies, Copy, all_but_the_head, right_edge};
+use super::{Detect, ThreeDupacks, Verdict};
+
+#[derive(Debug, Default)]
+pub struct Sifest {
+    ordinary: ThreeDupacks,
+    /// `sifest_`: the estimated number of segments in the path.
+    sifest: u64,
+    /// One past the highest offset sent since the last timeout: what leaves below it has been counted.
+    counted_to: u64,
+    /// When something left or was acknowledged last.
+    active: Option<Instant>,
+    /// When the last ACK came.
+    heard: Option<Instant>,
+    /// Nothing but what a timeout has sent is in the path, and nothing of that is acknowledged.
+    probing: bool,
+    copies: Copies,
+    /// Of the copies that the last new ACK covered, those that may arrive after the one that caused it.
+    in_vain: u64,
+}
+
+impl Sifest {
+    /// Duplicate ACKs that the estimate asks for.
+    fn enough(&self) -> u64 {
+        self.sifest.saturating_sub(1).max(1) + self.in_vain
+    }
+
+    /// After this long the ACK of the head's newest copy is due.
+    fn round_trip_of_copy(&self, view: &View<'_>) -> Duration {
+        view.rtt.min().filter(|_| self.probing).unwrap_or_else(|| round_trip(view))
+    }
+
+    /// The head's newest copy ought to have been acknowledged by now.
+    fn is_overdue(&self, view: &View<'_>, left_at: Instant) -> bool {
+        let overtaken = |copy: Copy| copy.overtaken_by > 0 || right_edge(view) > copy.high;
+        self.copies.get(view.flight.una()).is_none_or(overtaken)
+            && view.now.saturating_since(left_at) >= self.round_trip_of_copy(view)
+    }
+}
+
+impl Detect for Sifest {
+    fn name(&self) -> &'static str {
+        "sifest"
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+        if departure.kind == Transmission::New && view.flight.una() == departure.start {
+            let rested =
+                self.active.is_some_and(|active| view.now.saturating_since(active) > round_trip(view));
+            if rested {
+                (self.sifest, self.in_vain) = (0, 0);
+            }
+        }
+        if departure.end > self.counted_to {
+            self.counted_to = departure.end;
+            self.sifest += 1;
+        }
+        self.copies.on_sent(view, departure);
+        self.active = Some(view.now);
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
+        let covered = self.copies.on_ack(view, ack);
+        self.heard = Some(view.now);
+        if ack.advances() {
+            self.probing = false;
+            self.sifest = self.sifest.saturating_sub(ack.acked.segments);
+            self.in_vain = covered.saturating_sub(1);
+            self.active = Some(view.now);
+        }
+        let ordinary = self.ordinary.on_ack(view, ack);
+        let Some(head) = view.flight.head().filter(|_| ack.duplicate) else { return ordinary };
+        let dupacks = u64::from(view.cc.dupacks);
+        let estimated = dupacks >= self.enough();
+        let by_number = dupacks >= u64::from(view.knobs.dup_thresh) + self.in_vain;
+        match () {
+            () if head.transmissions > 1 => {
+                if (estimated || by_number) && self.is_overdue(view, head.last_sent) {
+                    self.copies.lost(head.start);
+                    return Verdict::HeadAgain { new_event: true, why: "sent again a round trip ago" };
+                }
+                // Of the head nothing more can be said, but a scoreboard may have more holes.
+                if matches!(ordinary, Verdict::Head { .. }) { Verdict::Nothing } else { ordinary }
+            }
+            // In the pass after a timeout its turn will come.
+            () if view.cc.phase == Phase::Restarted || !estimated => ordinary,
+            () if matches!(ordinary, Verdict::Below { .. }) => ordinary,
+            () => Verdict::HeadBeyondDoubt { why: "sifest - 1 duplicate ACKs" },
+        }
+    }
+
+    fn on_event(&mut self, view: &View<'_>) {
+        self.copies.on_event(view);
+    }
+
+    fn on_timeout(&mut self, view: &View<'_>) {
+        (self.sifest, self.in_vain) = (0, 0);
+        self.counted_to = view.flight.una();
+        let heard = self.heard.is_some_and(|heard| view.now.saturating_since(heard) < round_trip(view));
+        self.probing = !heard;
+        self.copies.begin(if heard { all_but_the_head(view) } else { 0 });
+    }
+
+    fn dup_thresh(&self, view: &View<'_>) -> u32 {
+        view.knobs.dup_thresh.min(self.enough() as u32)
+    }
+}
+
+fn round_trip(view: &View<'_>) -> Duration {
+    view.rtt.srtt().unwrap_or_else(|| view.rtt.rto().get())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Fast Timeout (Ludwig 2002; P2 §3.2 and Fig. 8): duplicate ACKs after a timeout say that the network delivers, so
+//! the sender leaves slow start for fast recovery.
+//!
+//! Steps 1 to 6 of Fig. 8; step 7 is `loss-retransmission`. A timeout is answered as ever, but cwnd is remembered.
+//! If an acceptable ACK comes first, it was a timeout like any other. If DupThresh duplicate ACKs come first, nothing
+//! more is sent again: new segments go out from SND.MAX, the window is half of what it was before the timeout, and
+//! the timer is restarted with twice the SRTT. Needs nothing of the receiver.
+//!
+//! Choice: the second timeout of the same segment is an ordinary one (Fig. 8 does not speak of it). P2 §7.2 has an
+//! ssthresh of 2 then: RFC 2581's half of a window that the first timeout had cut to one segment. After fast recovery
+//! the window is no longer one segment, so it is half of half in profile `ns2`, and with RFC 5681 §3.1, which holds
+//! ssthresh while the same segment times out again, half.
+
+use super::super::{Ack, View};
+use super::{Afterwards, Plan, Timeout};
+
+#[derive(Debug, Default)]
+pub struct FastTimeout {
+    waiting: Option<Waiting>,
+}
+
+/// Step 2: what comes first, an acceptable ACK or DupThresh duplicate ones?
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    cwnd_prev: f64,
+    dupacks: u32,
+}
+
+impl Timeout for FastTimeout {
+    fn name(&self) -> &'static str {
+        "fast-timeout"
+    }
+
+    fn on_timeout(&mut self, view: &View<'_>) -> Plan {
+        // Step 1.
+        let first = view.cc.timeouts_in_row == 0;
+        self.waiting = first.then_some(Waiting { cwnd_prev: view.cc.cwnd, dupacks: 0 });
+        Plan::Restart { cwnd: view.knobs.loss_window }
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Afterwards {
+        let Some(waiting) = &mut self.waiting else { return Afterwards::Nothing };
+        if ack.advances() {
+            self.waiting = None;
+            return Afterwards::Nothing;
+        }
+        waiting.dupacks += u32::from(ack.duplicate);
+        // Step 3.
+        if waiting.dupacks < view.knobs.dup_thresh {
+            return Afterwards::Nothing;
+        }
+        // Step 6; steps 4 and 5 are the same for whoever answers with `Recover`.
+        let ssthresh = (waiting.cwnd_prev / 2.0).max(2.0);
+        self.waiting = None;
+        let why = "fast timeout: DupThresh duplicate ACKs after it";
+        Afterwards::Recover { cwnd: ssthresh, ssthresh, why }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! The Eifel response (RFC 4015 §3.2): what to do once a loss event is known to have been a mistake, by whatever
+//! detection.
+//!
+//! Choice: RFC 4015 answers spurious timeouts and leaves spurious fast retransmits open (§1). The congestion
+//! control state is reversed in the same way after both. But duplicate ACKs let new segments out, which FlightSize
+//! contains: cwnd becomes no more than it was, and pipe_prev counts none that Limited Transmit sent. The timer is
+//! adapted after a timeout only, because a fast retransmit says nothing about it.
+
+use airlink::time::Duration;
+
+use super::super::window::{LossKind, Reduction};
+use super::super::{Ack, Congestion, View};
+
+/// Step (0): what is noted when loss recovery is initiated, before cwnd and ssthresh change.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    pipe_prev: f64,
+    /// The larger of cwnd and FlightSize.
+    window_prev: f64,
+    srtt_prev: Option<Duration>,
+    rttvar_prev: Duration,
+    by_timeout: bool,
+}
+
+impl Before {
+    pub(super) fn new(view: &View<'_>, before: &Congestion, kind: LossKind) -> Self {
+        let flight_size = view.flight_size();
+        Self {
+            pipe_prev: flight_size.max(before.ssthresh),
+            window_prev: flight_size.max(before.cwnd),
+            srtt_prev: view.rtt.srtt().map(|srtt| srtt + view.rtt.style().granularity() * 2),
+            rttvar_prev: view.rtt.rttvar(),
+            by_timeout: kind == LossKind::Timeout,
+        }
+    }
+
+    /// The same event costs more before anything was acknowledged.
+    pub(super) fn on_further_reduction(&mut self, kind: LossKind) {
+        self.by_timeout |= kind == LossKind::Timeout;
+    }
+
+    /// Step (9). An ECN echo is a sign of congestion of its own, and then nothing is reversed.
+    pub(super) fn reversed(&self, view: &View<'_>, ack: &Ack) -> Option<Reduction> {
+        if ack.ece {
+            return None;
+        }
+        let flight_size = view.segments(view.flight.outstanding());
+        let initial_window = view.knobs.initial_window.segments(view.smss);
+        let cwnd = flight_size + view.segments(ack.acked).min(initial_window);
+        Some(Reduction { cwnd: cwnd.min(self.window_prev).max(1.0), ssthresh: self.pipe_prev })
+    }
+
+    /// For step (11), where the timer was wrong.
+    pub(super) fn adaptation(&self, view: &View<'_>) -> Option<Adaptation> {
+        let srtt_prev = self.srtt_prev.filter(|_| self.by_timeout)?;
+        Some(Adaptation { srtt_prev, rttvar_prev: self.rttvar_prev, new_from: view.flight.max() })
+    }
+}
+
+/// Step (11): a more conservative timer, as soon as there is a sample of the path as it is now. Samples of what
+/// was delayed would make it far too slow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Adaptation {
+    srtt_prev: Duration,
+    rttvar_prev: Duration,
+    /// Data from here on was unsent when the timeout was found to be spurious.
+    new_from: u64,
+}
+
+impl Adaptation {
+    /// SRTT and RTTVAR with the first RTT-SAMPLE from new data.
+    pub(super) fn with_sample(&self, view: &View<'_>, ack: &Ack) -> Option<(Duration, Duration)> {
+        let only_new = view.flight.una() - ack.acked.bytes >= self.new_from;
+        let sample = ack.rtt.filter(|_| only_new)?;
+        Some((self.srtt_prev.max(sample), self.rttvar_prev.max(sample / 2)))
+    }
+}

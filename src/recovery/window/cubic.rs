@@ -1,0 +1,299 @@
+//! CUBIC (RFC 9438): between two losses the window is a cubic function of the time since the last one, flat around the
+//! window at which that happened, and never below what Reno would have.
+//!
+//! C = 0.4, β_cubic = 0.7, α_cubic = 3 · (1 − β_cubic) / (1 + β_cubic). Slow start and the way in which ACKs are
+//! counted are [`Aimd`]'s. Windows are in segments, times in seconds.
+//!
+//! Choice: the decrease is β_cubic whatever the option `beta` says, because α_cubic and the flat part go with it. It is
+//! taken from what the host's decrease is taken from (FlightSize in the RFCs, §4.6 permits both). While the
+//! application or the receiver limits, the clock of the epoch stands still (§5.8). Slow start again after an idle time
+//! ends the epoch, and the next one returns to the same W_max. HyStart++ (RFC 9406) is not part of it. Needs
+//! nothing from the receiver.
+
+use airlink::time::Instant;
+
+use super::super::{Ack, View};
+use super::aimd::{counted, window_was_used};
+use super::{Aimd, Loss, LossKind, Reduction, Window};
+
+const C: f64 = 0.4;
+const BETA_CUBIC: f64 = 0.7;
+const ALPHA_CUBIC: f64 = 3.0 * (1.0 - BETA_CUBIC) / (1.0 + BETA_CUBIC);
+
+#[derive(Debug, Default)]
+pub struct Cubic {
+    aimd: Aimd,
+    state: State,
+    /// What it was before the last reduction (§4.9).
+    before: State,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct State {
+    /// Zero where no loss says what it is.
+    w_max: f64,
+    cwnd_prior: f64,
+    /// The present stage of congestion avoidance.
+    epoch: Option<Epoch>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Epoch {
+    t_epoch: Instant,
+    k: f64,
+    w_max: f64,
+    w_est: f64,
+    /// Since when the window is not what limits.
+    idle_since: Option<Instant>,
+}
+
+impl Epoch {
+    fn new(now: Instant, w_max: f64, cwnd_epoch: f64) -> Self {
+        // §4.10: nothing was lost at a larger window, so it probes from here.
+        let w_max = w_max.max(cwnd_epoch);
+        let k = ((w_max - cwnd_epoch) / C).cbrt();
+        Self { t_epoch: now, k, w_max, w_est: cwnd_epoch, idle_since: None }
+    }
+
+    /// Equation 1.
+    fn w_cubic(&self, t: f64) -> f64 {
+        C * (t - self.k).powi(3) + self.w_max
+    }
+}
+
+impl Window for Cubic {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        if !ack.advances() {
+            return None;
+        }
+        let (now, cwnd) = (view.now, view.cc.cwnd);
+        if view.in_slow_start() {
+            self.state.epoch = None;
+            return self.aimd.on_ack(view, ack);
+        }
+        let State { w_max, cwnd_prior, .. } = self.state;
+        let epoch = self.state.epoch.get_or_insert_with(|| Epoch::new(now, w_max, cwnd));
+        if !window_was_used(view, ack) {
+            epoch.idle_since.get_or_insert(now);
+            return None;
+        }
+        if let Some(since) = epoch.idle_since.take() {
+            epoch.t_epoch += now - since;
+        }
+        let t = (now - epoch.t_epoch).as_secs_f64();
+        let segments_acked = counted(view, ack);
+        // §4.3: beyond the window before the loss Reno's own rate is fair.
+        let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { ALPHA_CUBIC };
+        epoch.w_est += alpha * segments_acked / cwnd;
+        let grown = if epoch.w_cubic(t) < epoch.w_est {
+            epoch.w_est
+        } else {
+            let rtt = view.rtt.srtt().unwrap_or_default().as_secs_f64();
+            // §4.2.
+            let target = epoch.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
+            (cwnd + (target - cwnd) / cwnd * segments_acked).min(target)
+        };
+        (grown > cwnd).then_some(grown)
+    }
+
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+        self.before = self.state;
+        let cwnd = loss.window_when_sent.unwrap_or(view.cc.cwnd);
+        let w_max = match loss.kind {
+            // §4.8: the next epoch starts from its own window.
+            LossKind::Timeout => 0.0,
+            // §4.7, fast convergence: others want room.
+            _ if cwnd < self.state.w_max => cwnd * (1.0 + BETA_CUBIC) / 2.0,
+            _ => cwnd,
+        };
+        self.state = State { w_max, cwnd_prior: cwnd, epoch: None };
+        self.aimd.decrease(view, loss, BETA_CUBIC)
+    }
+
+    fn on_exit(&mut self, view: &View<'_>) -> f64 {
+        self.aimd.on_exit(view)
+    }
+
+    fn on_undo(&mut self, _view: &View<'_>) {
+        self.state = self.before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlink::time::Duration;
+
+    use super::super::super::knobs::ExitWindow;
+    use super::super::super::testing::Sender;
+    use super::super::super::{Congestion, Handshake, Knobs};
+    use super::*;
+    use crate::tcp::flight::Amount;
+    use crate::tcp::profile::Profile;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    /// Whole windows, each acknowledged evenly over a round trip of 100 ms, for so many seconds.
+    fn run(sender: &mut Sender, seconds: f64) -> f64 {
+        let until = sender.now + Duration::from_secs_f64(seconds);
+        while sender.now < until {
+            let window = sender.flight.outstanding().segments.max(1);
+            let last = sender.flight.max() / 1000;
+            for segment in sender.flight.una() / 1000 + 1..=last {
+                sender.wait(RTT / window).ack(segment);
+            }
+        }
+        sender.cc().cwnd
+    }
+
+    fn sender(cwnd: f64) -> Sender {
+        let mut profile = Profile::default();
+        profile.recovery.exit_window = ExitWindow::Ssthresh;
+        let handshake = Handshake { timestamps: true, ..Handshake::default() };
+        Sender::with("cubic", profile, &handshake).under_way(cwnd, cwnd / 2.0, RTT)
+    }
+
+    /// A loss at a window of `cwnd`, whose recovery is just over.
+    fn after_a_loss(cwnd: f64) -> Sender {
+        let mut sender = sender(cwnd);
+        sender.wait(RTT).dupacks(3);
+        let recover = sender.flight.max() / 1000;
+        sender.wait(RTT).ack(recover);
+        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (0.7 * cwnd, 0.7 * cwnd));
+        sender
+    }
+
+    #[test]
+    fn the_window_returns_to_w_max_after_k_and_is_flat_around_it() {
+        // W_max = 100, cwnd_epoch = 70: K = cbrt(30 / 0.4) = 4.217 s.
+        let mut sender = after_a_loss(100.0);
+        let began = sender.now;
+        // Reno's window would be 70 + 0.53 · 85 at the most before the last of these, and 128 there.
+        for seconds in [1.0, 1.2, 2.0, 4.0] {
+            let window = run(&mut sender, seconds);
+            // The window aims at where the function is a round trip later, and gets there a round trip later.
+            let t = (sender.now - began).as_secs_f64();
+            let w_cubic = |t: f64| 100.0 + 0.4 * (t - 4.217).powi(3);
+            assert!((w_cubic(t) - 1.0..w_cubic(t + 0.1)).contains(&window), "{window} after {t} s");
+        }
+    }
+
+    #[test]
+    fn a_small_window_grows_like_renos() {
+        // W_max = 10, K = cbrt(3 / 0.4) = 1.96 s: the cubic function is back at 10 then. Reno with α = 0.53 needs
+        // 3 / 0.53 = 5.7 round trips, 0.57 s, and goes on with α = 1.
+        let mut sender = after_a_loss(10.0);
+        let window = run(&mut sender, 2.0);
+        // 7 + 3 + about 20 − 6 − 1 round trips more.
+        assert!((21.0..25.0).contains(&window), "{window}");
+    }
+
+    /// A view of a sender that is not there: time, window, and nothing else that matters.
+    struct Bench {
+        sender: Sender,
+        cc: Congestion,
+        knobs: Knobs,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let sender = Sender::new("cubic");
+            let cc = Congestion { cwnd: 100.0, ssthresh: 50.0, ..sender.cc().clone() };
+            let knobs =
+                Knobs { decrease_from: super::super::super::knobs::DecreaseFrom::Cwnd, ..Knobs::rfc() };
+            Self { sender, cc, knobs }
+        }
+
+        fn view(&self) -> View<'_> {
+            let Sender { now, flight, rtt, .. } = &self.sender;
+            View { now: *now, flight, cc: &self.cc, rtt, knobs: &self.knobs, smss: 1000, rwnd: 1_000_000 }
+        }
+
+        fn lose(&mut self, cubic: &mut Cubic, cwnd: f64, kind: LossKind) {
+            self.cc.cwnd = cwnd;
+            let Reduction { cwnd, ssthresh } =
+                cubic.on_loss(&self.view(), &Loss { kind, window_when_sent: None });
+            (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
+        }
+
+        /// An ACK of one segment in congestion avoidance, with the window in use or not.
+        fn ack(&mut self, cubic: &mut Cubic, after: Duration, used: bool) -> Option<f64> {
+            self.sender.now += after;
+            let one = Amount { bytes: 1000, segments: 1 };
+            let flight = if used { self.cc.cwnd } else { 1.0 };
+            let flight_before = Amount { bytes: (flight * 1000.0) as u64, segments: flight as u64 };
+            cubic.on_ack(&self.view(), &Ack { acked: one, delivered: one, flight_before, ..Ack::default() })
+        }
+    }
+
+    #[test]
+    fn a_loss_below_w_max_releases_room_for_others() {
+        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
+        bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
+        assert_eq!((cubic.state.w_max, bench.cc.cwnd), (100.0, 70.0));
+        bench.lose(&mut cubic, 80.0, LossKind::Duplicates);
+        // 80 · (1 + 0.7) / 2.
+        assert_eq!((cubic.state.w_max, cubic.state.cwnd_prior), (68.0, 80.0));
+        bench.lose(&mut cubic, 90.0, LossKind::EcnEcho);
+        assert_eq!(cubic.state.w_max, 90.0);
+    }
+
+    #[test]
+    fn after_a_timeout_it_probes_from_where_congestion_avoidance_begins() {
+        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
+        bench.lose(&mut cubic, 100.0, LossKind::Timeout);
+        assert_eq!(bench.cc.ssthresh, 70.0);
+        bench.cc.cwnd = 70.0;
+        bench.ack(&mut cubic, RTT, true);
+        let epoch = cubic.state.epoch.unwrap();
+        assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
+        assert_eq!(epoch.w_est, 70.0 + ALPHA_CUBIC / 70.0, "one ACK above where it began");
+    }
+
+    #[test]
+    fn the_clock_stands_still_while_the_window_is_not_used() {
+        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
+        bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
+        bench.ack(&mut cubic, RTT, true);
+        let began = bench.sender.now;
+        assert_eq!(bench.ack(&mut cubic, RTT, false), None);
+        assert_eq!(bench.ack(&mut cubic, Duration::from_secs(60), false), None);
+        let resumed = bench.ack(&mut cubic, Duration::from_secs(3), true).unwrap();
+        assert_eq!(cubic.state.epoch.unwrap().t_epoch, began + Duration::from_secs(63));
+        // t = 0.1 s: without that it would have leapt to 1.5 cwnd.
+        assert!(resumed < 70.2, "{resumed}");
+    }
+
+    #[test]
+    fn an_ack_never_makes_more_than_half_a_window_of_a_long_silence() {
+        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
+        bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
+        bench.ack(&mut cubic, RTT, true);
+        let grown = bench.ack(&mut cubic, Duration::from_secs(1_000_000), true).unwrap();
+        // (1.5 · 70 − 70) / 70 for one segment.
+        assert!((grown - 70.5).abs() < 1e-9, "{grown}");
+    }
+
+    #[test]
+    fn a_reduction_that_was_a_mistake_leaves_no_trace() {
+        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
+        bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
+        bench.ack(&mut cubic, RTT, true);
+        let before = cubic.state;
+        bench.lose(&mut cubic, 75.0, LossKind::Duplicates);
+        assert_eq!(cubic.state.w_max, 63.75);
+        cubic.on_undo(&bench.view());
+        assert_eq!((cubic.state.w_max, cubic.state.cwnd_prior), (before.w_max, before.cwnd_prior));
+        assert_eq!(cubic.state.epoch.map(|epoch| epoch.t_epoch), before.epoch.map(|epoch| epoch.t_epoch));
+    }
+
+    #[test]
+    fn slow_start_is_aimds() {
+        let mut sender = Sender::new("cubic").under_way(10.0, 100.0, RTT);
+        sender.wait(RTT).ack(1);
+        assert_eq!(sender.cc().cwnd, 11.0);
+    }
+}

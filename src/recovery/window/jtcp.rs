@@ -1,0 +1,253 @@
+//! JTCP (Wu, Chen: *JTCP: Jitter-Based TCP for Heterogeneous Wireless Networks*, IEEE JSAC 22 (2004)): the jitter
+//! ratio over the last window tells a loss that a growing queue announced from one that nothing announced.
+//!
+//! Additive increase sends one segment more each round trip; where the path is full that one has to queue, and
+//! the last w segments take longer to arrive than they took to leave. With S the time at which a segment left and
+//! R that at which it arrived,
+//!
+//! > Jr = ((R_n − R_(n−w)) − (S_n − S_(n−w))) / (R_n − R_(n−w))
+//!
+//! is the share of the window that queues, and one segment of it is 1/w. A loss found by duplicate ACKs is
+//! congestion only if Jr exceeds k/w, k = 1. Else recovery is immediate: the window stays, and the segment is sent again.
+//!
+//! Choice, or reconstructed, because the paper is known here by what others say of it: R is the time at which
+//! the ACK arrives, not the receiver's timestamp, so the way back counts too, and the receiver may be any kernel (its timestamp clock has a
+//! tick of its own). ACKs of segments sent again are no samples. Growth is AIMD's. Before a window of
+//! samples is there a loss is congestion; so are a timeout and an ECN echo. Immediate recovery sets ssthresh to
+//! cwnd: after it the window grows by one segment a round trip. k is counted in the segments that the window has grown by
+//! meanwhile, one without delayed ACKs and half a one with, and more than half of them have to queue: a sender alone on
+//! a full path, all of whose additional segments queue, has Jr = 1/(w + 1), which would never exceed 1/w.
+
+use std::collections::VecDeque;
+
+use airlink::time::Instant;
+
+use super::super::{Ack, View};
+use super::aimd::exit_window;
+use super::{Aimd, Loss, LossKind, Reduction, Window};
+
+/// k: so many segments of a window in the queue, and a loss is put down to that.
+const K: f64 = 1.0;
+
+#[derive(Debug)]
+pub struct Jtcp {
+    aimd: Aimd,
+    /// The last segments that have arrived, two windows of them at most.
+    arrivals: VecDeque<Arrival>,
+    /// cwnd after the last reduction.
+    reduced_to: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    end: u64,
+    /// S.
+    sent: Instant,
+    /// R.
+    acked: Instant,
+    /// cwnd when it arrived.
+    cwnd: f64,
+}
+
+impl Default for Jtcp {
+    fn default() -> Self {
+        Self { aimd: Aimd::default(), arrivals: VecDeque::new(), reduced_to: f64::INFINITY }
+    }
+}
+
+/// What the last window shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Jitter {
+    /// Jr.
+    ratio: f64,
+    /// Segments by which cwnd has grown.
+    grown: f64,
+}
+
+impl Jtcp {
+    /// If so many segments have arrived.
+    fn jitter(&self, view: &View<'_>) -> Option<Jitter> {
+        // What a queue drops makes room for what comes after it: the window ends at the hole.
+        let una = view.flight.una();
+        let last = self.arrivals.iter().rev().find(|arrival| arrival.end <= una)?;
+        let window = (view.cc.cwnd * view.smss as f64) as u64;
+        let first = self.arrivals.iter().rev().find(|first| first.end + window <= last.end)?;
+        let received = (last.acked - first.acked).as_secs_f64();
+        let sent = (last.sent - first.sent).as_secs_f64();
+        (received > 0.0)
+            .then(|| Jitter { ratio: (received - sent) / received, grown: last.cwnd - first.cwnd })
+    }
+}
+
+impl Window for Jtcp {
+    fn name(&self) -> &'static str {
+        "jtcp"
+    }
+
+    fn observe(&mut self, view: &View<'_>, ack: &Ack) {
+        let Some(newest) = ack.newest.filter(|newest| !newest.resent) else { return };
+        // What SACK reports late left earlier than what is known.
+        if self.arrivals.back().is_some_and(|last| newest.end <= last.end) {
+            return;
+        }
+        self.arrivals.push_back(Arrival {
+            end: newest.end,
+            sent: newest.sent_at,
+            acked: view.now,
+            cwnd: view.cc.cwnd,
+        });
+        let kept = (2.0 * view.cc.cwnd * view.smss as f64) as u64;
+        while self.arrivals.get(1).is_some_and(|second| second.end + kept <= newest.end) {
+            self.arrivals.pop_front();
+        }
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        self.aimd.on_ack(view, ack)
+    }
+
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+        let quiet = self.jitter(view).is_some_and(|Jitter { ratio, grown }| {
+            // In slow start half of the window is new, and k says nothing; a window that stood still is taken for one
+            // that grows with delayed ACKs.
+            ratio * view.cc.cwnd <= K * grown.clamp(0.5, 1.0) / 2.0
+        });
+        self.reduced_to = f64::INFINITY;
+        if loss.kind == LossKind::Duplicates && quiet {
+            let cwnd = view.cc.cwnd;
+            self.reduced_to = cwnd;
+            return Reduction { cwnd, ssthresh: cwnd.max(2.0) };
+        }
+        self.aimd.on_loss(view, loss)
+    }
+
+    fn on_exit(&mut self, view: &View<'_>) -> f64 {
+        exit_window(view, view.cc.ssthresh.min(self.reduced_to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlink::time::Duration;
+
+    use super::super::super::knobs::DecreaseFrom;
+    use super::super::super::testing::Sender;
+    use super::super::super::{Congestion, Delivery, Knobs};
+    use super::*;
+
+    /// What the path does with the segment more that each round trip brings.
+    #[derive(Clone, Copy)]
+    enum Pipe {
+        /// It arrives within the same round trip.
+        Wide,
+        /// It has to queue: one segment in 10 ms.
+        Full,
+    }
+
+    /// A window of 10 that has grown for four round trips.
+    fn grown(pipe: Pipe) -> Sender {
+        let mut sender = Sender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
+        sender.wait(Duration::from_millis(100));
+        for segment in 1..=45 {
+            sender.ack(segment);
+            sender.wait(match pipe {
+                Pipe::Wide => Duration::from_millis(100) / sender.flight.outstanding().segments,
+                Pipe::Full => Duration::from_millis(10),
+            });
+        }
+        sender
+    }
+
+    #[test]
+    fn the_ratio_is_the_share_of_the_window_that_queues() {
+        let mut jtcp = Jtcp::default();
+        // Ten segments that left within 100 ms arrive within 104 ms.
+        for i in 0..=20_u64 {
+            let sent = Instant::from_millis(100 + 10 * i);
+            let acked = Instant::from_micros(300_000 + 10_400 * i);
+            jtcp.arrivals.push_back(Arrival { end: 1000 * (i + 1), sent, acked, cwnd: 8.0 + 0.1 * i as f64 });
+        }
+        let mut sender = Sender::new("jtcp").under_way(30.0, 5.0, Duration::from_millis(100));
+        sender.ack(21);
+        let cc = Congestion { cwnd: 10.0, ..sender.cc().clone() };
+        let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, ..Knobs::rfc() };
+        let (flight, rtt) = (&sender.flight, &sender.rtt);
+        let view = View { now: sender.now, flight, cc: &cc, rtt, knobs: &knobs, smss: 1000, rwnd: 1_000_000 };
+        let Jitter { ratio, grown } = jtcp.jitter(&view).unwrap();
+        assert!((ratio - 4.0 / 104.0).abs() < 1e-12 && (grown - 1.0).abs() < 1e-12, "{ratio} {grown}");
+        // 0.38 of ten segments queue, and one was added.
+        let loss = Loss { kind: LossKind::Duplicates, window_when_sent: None };
+        assert_eq!(jtcp.on_loss(&view, &loss), Reduction { cwnd: 10.0, ssthresh: 10.0 });
+        // 10/110: 0.91 of them do. What came after the hole is not looked at.
+        jtcp.arrivals.back_mut().unwrap().acked += Duration::from_millis(6);
+        let beyond = Arrival { end: 22_000, ..*jtcp.arrivals.back().unwrap() };
+        jtcp.arrivals.push_back(beyond);
+        assert_eq!(jtcp.on_loss(&view, &loss), Reduction { cwnd: 5.0, ssthresh: 5.0 });
+    }
+
+    #[test]
+    fn with_delayed_acks_half_a_segment_is_all_that_can_queue() {
+        let mut sender = Sender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
+        sender.wait(Duration::from_millis(100));
+        // An ACK for two segments in 20 ms.
+        for segment in (2..=60).step_by(2) {
+            sender.ack(segment);
+            sender.wait(Duration::from_millis(20));
+        }
+        let flight = sender.flight.outstanding().segments as f64;
+        sender.dupacks(3);
+        assert_eq!(sender.cc().ssthresh, flight / 2.0);
+    }
+
+    #[test]
+    fn a_loss_without_jitter_leaves_the_window() {
+        let mut sender = grown(Pipe::Wide);
+        let cwnd = sender.cc().cwnd;
+        assert!(sender.dupacks(3).starts_with("46r"));
+        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (cwnd, cwnd));
+        let recover = sender.flight.max() / 1000;
+        sender.wait(Duration::from_millis(100)).ack(recover);
+        assert!(sender.cc().cwnd <= cwnd);
+    }
+
+    #[test]
+    fn a_loss_while_the_queue_grows_halves_it() {
+        let mut sender = grown(Pipe::Full);
+        let flight = sender.flight.outstanding().segments as f64;
+        sender.dupacks(3);
+        assert_eq!(sender.cc().ssthresh, flight / 2.0);
+    }
+
+    #[test]
+    fn a_timeout_is_congestion_whatever_the_jitter() {
+        let mut sender = grown(Pipe::Wide);
+        let flight = sender.flight.outstanding().segments as f64;
+        sender.timeout();
+        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (1.0, flight / 2.0));
+    }
+
+    #[test]
+    fn with_less_than_a_window_of_samples_a_loss_is_congestion() {
+        let mut sender = Sender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
+        sender.wait(Duration::from_millis(100)).ack(4);
+        sender.dupacks(3);
+        assert_eq!(sender.cc().ssthresh, sender.flight.outstanding().segments as f64 / 2.0);
+    }
+
+    #[test]
+    fn two_windows_are_remembered_and_no_more() {
+        let mut jtcp = Jtcp::default();
+        let sender = Sender::new("jtcp");
+        let mut cc = sender.cc().clone();
+        cc.cwnd = 10.0;
+        let knobs = Knobs::rfc();
+        let (flight, rtt) = (&sender.flight, &sender.rtt);
+        let view = View { now: sender.now, flight, cc: &cc, rtt, knobs: &knobs, smss: 1000, rwnd: 1_000_000 };
+        for i in 1..1000 {
+            let newest =
+                Delivery { sent_at: Instant::from_millis(i), end: 1000 * i, tsval: 0, resent: false };
+            jtcp.observe(&view, &Ack { newest: Some(newest), ..Ack::default() });
+        }
+        assert_eq!(jtcp.arrivals.len(), 21);
+    }
+}

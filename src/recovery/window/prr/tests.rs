@@ -1,0 +1,158 @@
+//! The examples of RFC 6937 §4, and what the window must not do.
+
+use airlink::time::Duration;
+
+use super::super::super::testing::{SMSS, Sender};
+use super::super::super::{Ack, Phase};
+
+const RTT: Duration = Duration::from_millis(100);
+
+/// Twenty segments are outstanding, and the ACKs of what arrives begin to come.
+fn sender(recipe: &str) -> Sender {
+    let mut sender = Sender::new(recipe).under_way(20.0, 20.0, RTT);
+    sender.wait(RTT);
+    sender
+}
+
+/// pipe before anything is sent in answer, from what the ACK found.
+fn pipe(sender: &Sender) -> u64 {
+    sender.flight.pipe().bytes / SMSS
+}
+
+#[test]
+fn one_loss_of_twenty_is_the_rfcs_first_example() {
+    let mut sender = sender("sack+limited-transmit+prr");
+    // Segment 1 is lost. Limited Transmit answers the first two ACKs, the third begins recovery: ssthresh = 10,
+    // RecoverFS = 22 outstanding - 3 SACKed + 1 just now = 20.
+    let sent: Vec<String> = (3..=21).map(|end| sender.sack(&[2..end])).collect();
+    // Then sndcnt = CEIL(k·10/20) - prr_out for the k-th ACK of recovery: a segment for every other ACK,
+    // k = 1 (the fast retransmit), 3, 5, … 15. At k = 17 pipe is 22 - 19 - 1 + 8 = 10, which is ssthresh.
+    let expected =
+        ["21", "22", "1r", "", "23", "", "24", "", "25", "", "26", "", "27", "", "28", "", "29", "", ""];
+    assert_eq!(sent, expected);
+    assert_eq!((pipe(&sender), sender.cc().cwnd, sender.cc().ssthresh), (10, 10.0, 10.0));
+    // 21 and 22 are SACKed and replaced, and the retransmission ends it.
+    assert_eq!(sender.sack(&[2..22]), "30");
+    assert_eq!(sender.sack(&[2..23]), "31");
+    assert_eq!(sender.ack(22), "32");
+    assert_eq!((sender.cc().cwnd, sender.cc().phase), (10.0, Phase::Open));
+}
+
+#[test]
+fn fifteen_losses_of_twenty_are_the_rfcs_second_example() {
+    let third = |recipe| {
+        let mut sender = sender(recipe);
+        assert_eq!(sender.sack(&[16..17]), "21");
+        assert_eq!(sender.sack(&[16..18]), "22");
+        let sent = sender.sack(&[16..19]);
+        (sender, sent)
+    };
+    // RFC 6675 alone: pipe = 22 - 3 - 15 = 4, and all that ssthresh = 10 permits leaves at once.
+    assert_eq!(third("sack+limited-transmit").1, "1r 2r 3r 4r 5r 6r");
+    // PRR-SSRB: limit = MAX(prr_delivered - prr_out, DeliveredData) + 1 = 2 for each ACK.
+    let (mut sender, sent) = third("sack+limited-transmit+prr");
+    assert_eq!(sent, "1r 2r");
+    assert_eq!(sender.sack(&[16..20]), "3r 4r");
+    assert_eq!(sender.sack(&[16..21]), "5r 6r");
+    // pipe has gone 4, 5, 6, and is 8 with the last two: slow start, up to ssthresh and no further.
+    assert_eq!(pipe(&sender), 8);
+    assert_eq!(sender.sack(&[16..22]), "7r 8r");
+    assert_eq!(sender.sack(&[16..23]), "9r 10r");
+    assert_eq!(pipe(&sender), 10);
+    // The first retransmission arrives and is replaced.
+    assert_eq!(sender.wait(RTT).ack(1), "11r");
+}
+
+#[test]
+fn the_reduction_follows_ssthresh_whoever_computes_it() {
+    // beta = 0.7: RecoverFS = 20, ssthresh = 14, so that 7 segments leave for 10 that arrive.
+    let mut sender = sender("sack+beta=0.7+prr");
+    sender.sack(&[2..3]);
+    sender.sack(&[2..4]);
+    // 20 outstanding - 3 + 1 = 18. CEIL(k·14/18): 1, 2, 3, 4, 4, 5, 6, 7, 7
+    let sent: Vec<String> = (5..=13).map(|end| sender.sack(&[2..end])).collect();
+    assert_eq!(sent, ["1r", "21", "22", "23", "", "24", "25", "26", ""]);
+}
+
+#[test]
+fn an_ack_that_delivers_nothing_releases_nothing() {
+    let mut sender = sender("sack+prr");
+    for end in 17..=19 {
+        sender.sack(&[16..end]);
+    }
+    let (cwnd, prr_sent) = (sender.cc().cwnd, pipe(&sender));
+    for _ in 0..1000 {
+        assert_eq!(sender.sack(&[16..19]), "", "no news");
+        assert_eq!(sender.dupacks(1), "");
+        assert_eq!(sender.receive(Ack { ecr: Some(0), ..Ack::default() }, 0, &[]), "");
+    }
+    assert_eq!((sender.cc().cwnd, pipe(&sender)), (cwnd, prr_sent));
+}
+
+#[test]
+fn what_is_found_lost_by_a_timer_does_not_leave_in_a_burst() {
+    // Reordering has been seen, so that RACK waits a quarter of a round trip: 25 ms.
+    let mut sender = sender("sack+rack+prr");
+    sender.sack(&[2..3]);
+    sender.ack(2);
+    assert!(sender.sack(&[19..21]).is_empty() || sender.cc().phase == Phase::Open);
+    let before = sender.flight.outstanding().segments;
+    // 3 to 18 were lost: sixteen segments at one moment, when nothing is delivered.
+    let sent = sender.deadline();
+    assert_eq!(sent, "3r", "SSRB: MAX(0, 0) + 1 segment");
+    assert_eq!(sender.flight.outstanding().segments, before);
+    // The next ACK delivers one: limit = MAX(1 - 1, 1) + 1.
+    assert_eq!(sender.sack(&[19..22]), "4r 5r");
+}
+
+#[test]
+fn recoveries_of_tiny_windows_end_at_a_window_of_one_or_more() {
+    for cwnd in 1_u64..=4 {
+        let mut sender = Sender::new("sack+rack+prr").under_way(cwnd as f64, 2.0, RTT);
+        for _ in 0..50 {
+            let una = sender.flight.una() / SMSS;
+            let last = sender.flight.max() / SMSS;
+            sender.wait(RTT);
+            if last > una + 1 {
+                sender.sack(&[una + 2..last + 1]);
+            }
+            let cwnd = sender.cc().cwnd;
+            assert!(cwnd.is_finite() && cwnd >= 1.0, "{cwnd}");
+            if sender.recovery.deadline().is_some() {
+                sender.deadline();
+            }
+            if sender.recovery.deadline().is_none() && sender.cc().phase != Phase::Recovery {
+                sender.timeout();
+            }
+            sender.wait(RTT).ack(una + 1);
+        }
+    }
+}
+
+#[test]
+fn without_a_loss_it_changes_nothing() {
+    let run = |recipe: &str| {
+        let mut sender = Sender::new(recipe).under_way(10.0, 8.0, RTT);
+        let sent: Vec<String> = (1..=200)
+            .map(|segment| {
+                let sent = sender.ack(segment);
+                sender.wait(Duration::from_millis(10));
+                sent
+            })
+            .collect();
+        (sent, sender.trace())
+    };
+    assert_eq!(run("sack+prr"), run("sack"));
+}
+
+#[test]
+fn after_a_timeout_it_is_silent() {
+    let mut sender = sender("sack+prr");
+    for end in 17..=19 {
+        sender.sack(&[16..end]);
+    }
+    assert_eq!(sender.timeout(), "1r");
+    // Slow start, as without it: two for one.
+    assert_eq!((sender.cc().cwnd, sender.ack(1).as_str()), (1.0, "2r 3r"));
+    assert!(sender.trace().iter().rev().take(4).all(|decision| decision.by != "prr"));
+}

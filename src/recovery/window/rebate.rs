@@ -1,0 +1,210 @@
+//! The tax-rebate (P3 §III): AIMD that gets back what losses without congestion, the *tax*, have cost it.
+//!
+//! At every multiplicative decrease γ and ε are computed from the average window W, the average number of packets
+//! between two decreases Np and the tax T, by (8)–(15) with α = 0.25. Algorithm 1 then adds 1 + γ segments a round
+//! trip, Algorithm 2 keeps (1 + ε)/2 of the window. The first decrease of a connection and slow start are as ever.
+//!
+//! T is the sum of what base stations report (`Ack::loss_report`; ACKs without room for it leave the last value
+//! as it is). Where the detector takes reordering for loss (TCP-NR+), the reordering rate counts as well: how many
+//! segments per packet sent the receiver saw overtaken by three, if it says so (`reordering-alarm`); an
+//! unmodified kernel does not, and then the fast retransmits that timestamps or D-SACK prove false are
+//! counted. `tax` sets T by hand, `tax-scale` multiplies either. Without any of it T is zero, and every decision is
+//! [`Aimd`]'s.
+//!
+//! Choice, where the paper is silent:
+//! - The averages begin with their first sample. The first decrease takes none, but Np counts from there.
+//! - An ssthresh that was never set counts as cwnd in (8).
+//! - 0 ≤ ε, and never so large that ssthresh would exceed cwnd. By (11) ε is not negative; its estimate can be.
+//! - A fast retransmit of a segment that was sent again before is never counted as proven false: of three copies two may
+//!   arrive without any reordering.
+//! - Np counts retransmissions, as ns-2's count of data packets does.
+//! - Growth is AIMD's, which adds the fraction of a segment at once where Algorithm 1 waits for a whole one. Like
+//!   there, an ACK adds one segment at most.
+//! - A timeout ends an interval and is averaged, and uses up the first decrease; ssthresh is halved
+//!   without a rebate, as in ns-2 after a timeout. An ECN echo is a decrease like any other.
+//! - With another factor than 1/2 (option `beta`) that factor is multiplied by 1 + ε.
+//! - A reduction that is undone leaves γ and the averages as they were before it.
+
+use super::super::knobs::Knobs;
+use super::super::{Ack, Departure, Entered, Handshake, Transmission, View};
+use super::{Aimd, Detect, Loss, LossKind, Reduction, Window};
+
+/// α of (9) and (14).
+const ALPHA: f64 = 0.25;
+
+#[derive(Debug, Default)]
+pub struct Rebate {
+    aimd: Aimd,
+    tax: Tax,
+    /// Data packets sent so far.
+    npack: u64,
+    estimates: Estimates,
+    /// What they were before the last reduction.
+    before: Estimates,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Estimates {
+    /// The first decrease is over (`first_decrease` = 0).
+    decreased: bool,
+    w: Option<f64>,
+    np: Option<f64>,
+    /// `npackLM`.
+    npack_lm: u64,
+    gamma: f64,
+}
+
+/// What T is made of.
+#[derive(Debug, Default)]
+struct Tax {
+    /// q^w.
+    reported: f64,
+    /// Reordering is taxed only where the detector falls for it.
+    reordering: bool,
+    alarms: Option<Alarms>,
+    /// Fast retransmits proven false.
+    false_alarms: u64,
+    /// The last fast retransmit of a segment sent once, until it is proven false or sent again.
+    resent: Option<(u64, u64)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Alarms {
+    /// The receiver's running count.
+    last: u16,
+    total: u64,
+}
+
+impl Tax {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rate) = ack.loss_report {
+            self.reported = rate;
+        }
+        if let Some(count) = ack.reordered {
+            let known = self.alarms.unwrap_or(Alarms { last: 0, total: 0 });
+            let news = count.wrapping_sub(known.last);
+            // The count of an ACK that was overtaken is old.
+            if news < 1 << 15 {
+                self.alarms = Some(Alarms { last: count, total: known.total + u64::from(news) });
+            }
+        }
+        if let Some((left, right)) = ack.dsack
+            && self.resent.take_if(|(start, end)| left < *end && *start < right).is_some()
+        {
+            self.false_alarms += 1;
+        }
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+        let copies = view.flight.segment_at(departure.start).map_or(0, |segment| segment.transmissions);
+        match departure.kind {
+            // Of three copies two may arrive without any reordering.
+            Transmission::FastRetransmit => {
+                self.resent = (copies == 2).then_some((departure.start, departure.end));
+            }
+            _ => drop(self.resent.take_if(|(start, _)| *start == departure.start)),
+        }
+    }
+
+    /// T, after so many packets.
+    fn rate(&self, knobs: &Knobs, npack: u64) -> f64 {
+        let measured = || {
+            let reordered = self.alarms.map_or(self.false_alarms, |alarms| alarms.total);
+            let counts = self.reordering && npack > 0;
+            let q_r = if counts { reordered as f64 / npack as f64 } else { 0.0 };
+            self.reported + q_r
+        };
+        (knobs.tax_scale * knobs.tax.unwrap_or_else(measured)).clamp(0.0, 1.0)
+    }
+}
+
+impl Estimates {
+    /// (8)–(15) at a decrease. Returns ε.
+    fn update(&mut self, view: &View<'_>, npack: u64, tax: f64) -> f64 {
+        let (cwnd, ssthresh) = (view.cc.cwnd, view.cc.ssthresh);
+        let sample_w = if ssthresh.is_finite() { (cwnd + ssthresh) / 2.0 } else { cwnd };
+        let sample_np = (npack - self.npack_lm) as f64;
+        let average =
+            |known: Option<f64>, sample| known.map_or(sample, |known| (1.0 - ALPHA) * known + ALPHA * sample);
+        let (w, np) = (average(self.w, sample_w), average(self.np, sample_np));
+        (self.w, self.np, self.npack_lm) = (Some(w), Some(np), npack);
+        self.gamma = w * tax;
+        tax * (np - w)
+    }
+}
+
+impl Window for Rebate {
+    fn name(&self) -> &'static str {
+        "rebate"
+    }
+
+    fn on_established(&mut self, _handshake: &Handshake, detect: &dyn Detect) {
+        self.tax.reordering = detect.mistakes_reordering();
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+        self.npack += 1;
+        self.tax.on_sent(view, departure);
+    }
+
+    fn on_mistake(&mut self, entered: Entered) {
+        if entered == Entered::ByDuplicates && self.tax.resent.take().is_some() {
+            self.tax.false_alarms += 1;
+        }
+    }
+
+    fn observe(&mut self, _view: &View<'_>, ack: &Ack) {
+        self.tax.on_ack(ack);
+    }
+
+    /// Algorithm 1.
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        self.aimd.increase(view, ack, 1.0 + self.estimates.gamma)
+    }
+
+    /// Algorithm 2.
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+        self.before = self.estimates;
+        let plain = self.aimd.on_loss(view, loss);
+        if !self.estimates.decreased {
+            (self.estimates.decreased, self.estimates.npack_lm) = (true, self.npack);
+            return plain;
+        }
+        let tax = self.tax.rate(view.knobs, self.npack);
+        let epsilon = self.estimates.update(view, self.npack, tax);
+        if loss.kind == LossKind::Timeout || epsilon <= 0.0 {
+            return plain;
+        }
+        let rebated = self.aimd.decrease(view, loss, view.knobs.beta * (1.0 + epsilon));
+        let most = |plain: f64| view.cc.cwnd.max(plain);
+        Reduction {
+            cwnd: rebated.cwnd.min(most(plain.cwnd)),
+            ssthresh: rebated.ssthresh.min(most(plain.ssthresh)),
+        }
+    }
+
+    fn on_exit(&mut self, view: &View<'_>) -> f64 {
+        self.aimd.on_exit(view)
+    }
+
+    fn on_undo(&mut self, _view: &View<'_>) {
+        self.estimates = self.before;
+    }
+}
+
+/// Theorem 1 (16): the throughput of TCP-NR+ in packets per second, with a round trip of `d` seconds and the rates at
+/// which packets are reordered (q^r), lost on the radio (q^w) and lost to congestion (q^c).
+pub fn theorem_1(d: f64, q_r: f64, q_w: f64, q_c: f64) -> f64 {
+    let tax = q_r + q_w;
+    let q = tax + q_c;
+    if q_c <= 0.0 {
+        // Nothing but the tax, and all of it comes back: no bound.
+        return f64::INFINITY;
+    }
+    let under_root = 8.0 * q * q_c / (3.0 * q + tax);
+    // 2 / (√(tax² + x) − tax), with the difference of two nearly equal numbers multiplied away.
+    2.0 * ((tax * tax + under_root).sqrt() + tax) / under_root / d
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+use airlink::time::Duration;
+
+use super::super::super::knobs::DecreaseFrom;
+use super::super::super::testing::Sender;
+use super::super::super::{Congestion, Knobs};
+use super::*;
+
+const RTT: Duration = Duration::from_millis(100);
+
+/// The algorithms alone: the test says what the window is and how many packets were sent.
+struct Bench {
+    rebate: Rebate,
+    sender: Sender,
+    cc: Congestion,
+    knobs: Knobs,
+}
+
+impl Bench {
+    fn new(tax: f64) -> Self {
+        let sender = Sender::new("newreno");
+        let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, tax: Some(tax), ..Knobs::rfc() };
+        Self { rebate: Rebate::default(), cc: sender.cc().clone(), sender, knobs }
+    }
+
+    /// A decrease at this window, when so many packets were sent in all. Returns ssthresh.
+    fn decrease(&mut self, cwnd: f64, npack: u64, kind: LossKind) -> f64 {
+        self.cc.cwnd = cwnd;
+        self.rebate.npack = npack;
+        let Sender { now, flight, rtt, .. } = &self.sender;
+        let view =
+            View { now: *now, flight, cc: &self.cc, rtt, knobs: &self.knobs, smss: 1000, rwnd: 1_000_000 };
+        let reduction = self.rebate.on_loss(&view, &Loss { kind, window_when_sent: None });
+        (self.cc.cwnd, self.cc.ssthresh) = (reduction.cwnd, reduction.ssthresh);
+        reduction.ssthresh
+    }
+
+    fn estimates(&self) -> Estimates {
+        self.rebate.estimates
+    }
+}
+
+fn assert_close(value: f64, expected: f64) {
+    assert!((value - expected).abs() < 1e-6, "{value}, expected {expected}");
+}
+
+#[test]
+fn algorithms_1_and_2_by_hand() {
+    let mut bench = Bench::new(0.002);
+    let by_duplicates = LossKind::Duplicates;
+    // first_decrease: half, whatever the tax.
+    assert_close(bench.decrease(20.0, 100, by_duplicates), 10.0);
+    assert_close(bench.estimates().gamma, 0.0);
+
+    // W = (30 + 10) / 2 = 20, Np = 400 − 100 = 300.
+    // γ = 20 · 0.002 = 0.04, ε = 0.002 · (300 − 20) = 0.56, ssthresh = 15 · 1.56.
+    assert_close(bench.decrease(30.0, 400, by_duplicates), 23.4);
+    assert_close(bench.estimates().gamma, 0.04);
+
+    // SampleW = (40 + 23.4) / 2 = 31.7, W = 0.75 · 20 + 0.25 · 31.7 = 22.925; SampleNp = 200, Np = 275.
+    // γ = 0.04585, ε = 0.002 · 252.075 = 0.50415, ssthresh = 20 · 1.50415.
+    assert_close(bench.decrease(40.0, 600, by_duplicates), 30.083);
+    assert_close(bench.estimates().gamma, 0.04585);
+
+    // SampleW = 31.0415, W = 24.954125; SampleNp = 1000, Np = 456.25. ε = 0.86259175, ssthresh = 16 · 1.86259175.
+    assert_close(bench.decrease(32.0, 1600, by_duplicates), 29.801468);
+    assert_close(bench.estimates().gamma, 0.04990825);
+
+    // SampleNp = 3400, Np = 1192.1875: ε would be 2.33, but ssthresh does not exceed cwnd.
+    assert_close(bench.decrease(33.0, 5000, by_duplicates), 33.0);
+}
+
+#[test]
+fn decreases_closer_together_than_a_window_take_half_and_no_more() {
+    let mut bench = Bench::new(0.05);
+    bench.decrease(20.0, 100, LossKind::Duplicates);
+    // W = 15, Np = 5: ε = 0.05 · (5 − 15) is negative.
+    assert_close(bench.decrease(20.0, 105, LossKind::Duplicates), 10.0);
+    assert_close(bench.estimates().gamma, 0.75);
+}
+
+#[test]
+fn a_timeout_is_averaged_and_gets_no_rebate() {
+    let mut bench = Bench::new(0.002);
+    bench.decrease(20.0, 100, LossKind::Timeout);
+    assert!(bench.estimates().decreased, "it was the first decrease");
+    // W = 20 and Np = 300 as in the computation above.
+    assert_close(bench.decrease(30.0, 400, LossKind::Timeout), 15.0);
+    assert_close(bench.estimates().gamma, 0.04);
+    assert_eq!((bench.estimates().np, bench.estimates().npack_lm), (Some(300.0), 400));
+}
+
+#[test]
+fn a_threshold_that_was_never_set_is_no_sample() {
+    let mut bench = Bench::new(0.002);
+    bench.decrease(20.0, 100, LossKind::Duplicates);
+    bench.cc.ssthresh = f64::INFINITY;
+    bench.decrease(30.0, 400, LossKind::Duplicates);
+    assert_eq!(bench.estimates().w, Some(30.0));
+}
+
+#[test]
+fn an_undone_reduction_leaves_no_trace() {
+    let mut bench = Bench::new(0.002);
+    bench.decrease(20.0, 100, LossKind::Duplicates);
+    bench.decrease(30.0, 400, LossKind::Duplicates);
+    let Sender { now, flight, rtt, .. } = &bench.sender;
+    let (cc, knobs) = (&bench.cc, &bench.knobs);
+    bench.rebate.on_undo(&View { now: *now, flight, cc, rtt, knobs, smss: 1000, rwnd: 1_000_000 });
+    assert_eq!((bench.estimates().w, bench.estimates().gamma), (None, 0.0));
+    assert_eq!(bench.estimates().npack_lm, 100);
+}
+
+#[test]
+fn half_of_the_tax_is_half_of_the_rebate() {
+    let mut bench = Bench::new(0.002);
+    bench.knobs.tax_scale = 0.5;
+    bench.decrease(20.0, 100, LossKind::Duplicates);
+    // ε = 0.001 · 280.
+    assert_close(bench.decrease(30.0, 400, LossKind::Duplicates), 15.0 * 1.28);
+    assert_close(bench.estimates().gamma, 0.02);
+}
+
+#[test]
+fn the_last_report_stays_until_the_next() {
+    let (mut tax, knobs) = (Tax::default(), Knobs::rfc());
+    assert_eq!(tax.rate(&knobs, 100), 0.0);
+    tax.on_ack(&Ack { loss_report: Some(0.0625), ..Ack::default() });
+    tax.on_ack(&Ack::default());
+    assert_eq!(tax.rate(&knobs, 100), 0.0625);
+    tax.on_ack(&Ack { loss_report: Some(0.03125), ..Ack::default() });
+    assert_eq!(tax.rate(&knobs, 100), 0.03125);
+    let set = Knobs { tax: Some(0.25), tax_scale: 0.5, ..Knobs::rfc() };
+    assert_eq!(tax.rate(&set, 100), 0.125, "what is set by hand is believed");
+}
+
+#[test]
+fn alarms_count_as_tax_only_where_the_detector_falls_for_reordering() {
+    let knobs = Knobs::rfc();
+    for (reordering, expected) in [(true, 0.05), (false, 0.0)] {
+        let mut tax = Tax { reordering, ..Tax::default() };
+        tax.on_ack(&Ack { reordered: Some(3), ..Ack::default() });
+        tax.on_ack(&Ack { reordered: Some(5), ..Ack::default() });
+        assert_eq!(tax.rate(&knobs, 100), expected);
+    }
+}
+
+#[test]
+fn the_running_count_wraps_and_does_not_go_back() {
+    let mut tax = Tax { reordering: true, ..Tax::default() };
+    for count in [20_000, 40_000, 60_000, 59_990, 464] {
+        tax.on_ack(&Ack { reordered: Some(count), ..Ack::default() });
+    }
+    // 65,536 + 464.
+    assert_eq!(tax.alarms.unwrap().total, 66_000);
+}
+
+#[test]
+fn a_receiver_that_claims_absurd_reordering_gets_a_tax_of_one() {
+    let mut tax = Tax { reordering: true, ..Tax::default() };
+    tax.on_ack(&Ack { reordered: Some(30_000), loss_report: Some(1.0), ..Ack::default() });
+    assert_eq!(tax.rate(&Knobs::rfc(), 10), 1.0);
+}
+
+#[test]
+fn a_fast_retransmit_that_timestamps_prove_false_is_taxed() {
+    let mut sender = Sender::new("rebate").under_way(20.0, 10.0, RTT);
+    let echo = sender.flight.head().unwrap().tsval;
+    sender.wait(RTT).dupacks(4);
+    sender.ack_echoing(5, echo);
+    assert_eq!(sender.recovery.counters().spurious_fast_retransmits, 1);
+    let recover = sender.flight.max() / 1000;
+    sender.wait(RTT).ack(recover);
+    let before = rate_of_growth(&mut sender);
+    // The second decrease is the first that is computed.
+    sender.recovery.put_window(20.0, 10.0);
+    sender.send();
+    sender.wait(RTT).dupacks(3);
+    let recover = sender.flight.max() / 1000;
+    sender.wait(RTT).ack(recover);
+    let after = rate_of_growth(&mut sender);
+    assert_close(before, 1.0);
+    // 15 · 1 / npack more than one: T is one false alarm in all packets.
+    assert!(after > 1.1 && after < 2.0, "{after}");
+}
+
+/// Segments a round trip, in a window of 20 in congestion avoidance.
+fn rate_of_growth(sender: &mut Sender) -> f64 {
+    sender.recovery.put_window(20.0, 10.0);
+    sender.send();
+    let next = sender.flight.una() / 1000 + 1;
+    sender.ack(next);
+    (sender.cc().cwnd - 20.0) * 20.0
+}
+
+#[test]
+fn a_fast_retransmit_that_a_d_sack_proves_false_is_taxed_once() {
+    let mut tax = Tax { reordering: true, ..Tax::default() };
+    let mut sender = Sender::new("newreno").under_way(10.0, 5.0, RTT);
+    let cc = sender.cc().clone();
+    let mut resend = |tax: &mut Tax, segment: u64, kind| {
+        let (start, end) = (1000 * (segment - 1), 1000 * segment);
+        sender.flight.on_resent(start, sender.now, 0);
+        let Sender { now, flight, rtt, .. } = &sender;
+        let knobs = Knobs::rfc();
+        let view = View { now: *now, flight, cc: &cc, rtt, knobs: &knobs, smss: 1000, rwnd: 1_000_000 };
+        tax.on_sent(&view, &Departure { start, end, kind, tsval: 0 });
+    };
+    let dsack = |segment: u64| Ack { dsack: Some((1000 * (segment - 1), 1000 * segment)), ..Ack::default() };
+    tax.on_ack(&dsack(1));
+    assert_eq!(tax.false_alarms, 0, "the network has doubled it");
+    resend(&mut tax, 1, Transmission::FastRetransmit);
+    tax.on_ack(&dsack(2));
+    assert_eq!(tax.false_alarms, 0, "another segment");
+    tax.on_ack(&dsack(1));
+    tax.on_ack(&dsack(1));
+    assert_eq!(tax.false_alarms, 1);
+    resend(&mut tax, 1, Transmission::FastRetransmit);
+    tax.on_ack(&dsack(1));
+    assert_eq!(tax.false_alarms, 1, "of three copies one was needed");
+    resend(&mut tax, 3, Transmission::FastRetransmit);
+    resend(&mut tax, 3, Transmission::Timeout);
+    tax.on_ack(&dsack(3));
+    assert_eq!(tax.false_alarms, 1, "sent again since");
+}
+
+#[test]
+fn with_tax_a_loss_takes_less_and_the_window_grows_faster() {
+    let after = |recipe: &str| {
+        let mut sender = Sender::new(recipe).under_way(20.0, 10.0, RTT);
+        for _ in 0..2 {
+            sender.recovery.put_window(20.0, 10.0);
+            sender.send();
+            for segment in sender.flight.una() / 1000 + 1..sender.flight.una() / 1000 + 200 {
+                sender.ack(segment);
+            }
+            sender.recovery.put_window(20.0, 10.0);
+            let to = sender.flight.max() / 1000 - 20;
+            sender.ack(to.max(sender.flight.una() / 1000));
+            sender.dupacks(3);
+            let recover = sender.flight.max() / 1000;
+            sender.wait(RTT).ack(recover);
+        }
+        (sender.cc().ssthresh, rate_of_growth(&mut sender))
+    };
+    let (plain, grows) = after("newreno");
+    let (rebated, grows_faster) = after("newreno+rebate+tax=0.002");
+    assert_close(grows, 1.0);
+    assert!(rebated > 1.2 * plain, "{rebated}, without {plain}");
+    assert!(grows_faster > 1.02, "{grows_faster}");
+}
+
+#[test]
+fn slow_start_is_untouched() {
+    let mut sender = Sender::new("rebate+tax=0.9").under_way(20.0, 10.0, RTT);
+    for _ in 0..3 {
+        sender.recovery.put_window(20.0, 10.0);
+        sender.send();
+        sender.wait(RTT).dupacks(3);
+        let recover = sender.flight.max() / 1000;
+        sender.wait(RTT).ack(recover);
+    }
+    assert!(rate_of_growth(&mut sender) > 2.0, "it is in force");
+    sender.recovery.put_window(20.0, 100.0);
+    sender.send();
+    let next = sender.flight.una() / 1000 + 1;
+    sender.ack(next);
+    assert_eq!(sender.cc().cwnd, 21.0);
+}
+
+#[test]
+fn theorem_1_without_tax_is_a_tcp_friendly_flow() {
+    // √(1.5 / 0.01) / 0.1 = 122.474 packets per second.
+    assert_close(theorem_1(0.1, 0.0, 0.0, 0.01), 122.474487);
+    // q^w = 0.02, q^c = 0.01: 8 · 0.03 · 0.01 / (0.09 + 0.02) = 0.02181818; √(0.0004 + 0.02181818) = 0.14905764;
+    // 2 / 0.12905764 / 0.1.
+    assert_close(theorem_1(0.1, 0.0, 0.02, 0.01), 154.969509);
+    assert_eq!(theorem_1(0.1, 0.01, 0.01, 0.01), theorem_1(0.1, 0.0, 0.02, 0.01), "tax is tax");
+    assert_eq!(theorem_1(0.1, 0.0, 0.02, 0.0), f64::INFINITY);
+    assert_eq!(theorem_1(0.1, 0.0, 0.0, 0.0), f64::INFINITY);
+}

@@ -1,0 +1,192 @@
+//! TCP-FIT (Wang, Wen, Zhang, Han: *TCP-FIT: An Improved TCP Congestion Control Algorithm and its Performance*,
+//! IEEE INFOCOM 2011, §III): one connection behaves like N Reno connections, and N is as large as the queue permits.
+//!
+//! Each round trip adds N segments, each loss takes 2/(3N + 1) of the window: what N virtual sessions of w/N would
+//! do together. N follows the queue,
+//!
+//! > N ← max(1, N + 1 − Q/(α·w) · N), Q = (average RTT − shortest RTT) / average RTT · w,
+//!
+//! so that it comes to rest where Q is α/N of the window. With N = 1 it is Reno.
+//!
+//! Choice: α = 1/2, N is renewed each half second. It is not renewed while the application or the receiver's
+//! window limits (an empty queue says nothing then), nor larger than the window. With another factor than 1/2
+//! (option `beta`) a loss takes 1 − β where N = 1, and less as N grows, in the same proportion. A timeout is a
+//! loss like another to ssthresh. Needs nothing from the receiver.
+
+use airlink::time::{Duration, Instant};
+
+use super::super::{Ack, View};
+use super::aimd::window_was_used;
+use super::{Aimd, Loss, LossKind, Reduction, Window};
+
+const ALPHA: f64 = 0.5;
+const PERIOD: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub struct TcpFit {
+    aimd: Aimd,
+    /// N.
+    sessions: f64,
+    rtt_min: Option<Duration>,
+    period: Period,
+}
+
+#[derive(Debug, Default)]
+struct Period {
+    began: Option<Instant>,
+    /// Round-trip times in seconds: their sum and number.
+    sum: f64,
+    count: u32,
+    /// The window was what limited.
+    used: bool,
+}
+
+impl Default for TcpFit {
+    fn default() -> Self {
+        Self { aimd: Aimd::default(), sessions: 1.0, rtt_min: None, period: Period::default() }
+    }
+}
+
+impl TcpFit {
+    fn renew(&mut self, cwnd: f64) {
+        let Some(rtt_min) = self.rtt_min.filter(|_| self.period.count > 0 && self.period.used) else {
+            return;
+        };
+        let average = self.period.sum / f64::from(self.period.count);
+        // Q / w.
+        let queued = ((average - rtt_min.as_secs_f64()) / average).max(0.0);
+        self.sessions = (self.sessions + 1.0 - queued / ALPHA * self.sessions).min(cwnd).max(1.0);
+    }
+}
+
+impl Window for TcpFit {
+    fn name(&self) -> &'static str {
+        "tcp-fit"
+    }
+
+    fn observe(&mut self, view: &View<'_>, ack: &Ack) {
+        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
+            self.period.sum += rtt.as_secs_f64();
+            self.period.count += 1;
+        }
+        self.period.used |= window_was_used(view, ack);
+        let began = *self.period.began.get_or_insert(view.now);
+        if view.now - began >= PERIOD {
+            self.renew(view.cc.cwnd);
+            self.period = Period { began: Some(view.now), ..Period::default() };
+        }
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        self.aimd.increase(view, ack, self.sessions)
+    }
+
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+        // A mark says outright that there is a queue.
+        let sessions = if loss.kind == LossKind::EcnEcho { 1.0 } else { self.sessions };
+        // With β = 1/2 that is 1 − 2 / (3N + 1).
+        let beta = 1.0 - 4.0 * (1.0 - view.knobs.beta) / (3.0 * sessions + 1.0);
+        self.aimd.decrease(view, loss, beta)
+    }
+
+    fn on_exit(&mut self, view: &View<'_>) -> f64 {
+        self.aimd.on_exit(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::Sender;
+    use super::*;
+
+    /// Half a second with a window of 20 in which the round trips take `average`.
+    fn renewed(sessions: f64, average: f64) -> f64 {
+        let rtt_min = Some(Duration::from_millis(100));
+        let period = Period { began: None, sum: 5.0 * average, count: 5, used: true };
+        let mut fit = TcpFit { sessions, rtt_min, period, ..TcpFit::default() };
+        fit.renew(20.0);
+        fit.sessions
+    }
+
+    #[test]
+    fn n_grows_by_one_while_nothing_queues_and_rests_where_the_queue_is_alpha_of_w_by_n() {
+        assert_eq!(renewed(1.0, 0.1), 2.0);
+        assert_eq!(renewed(7.0, 0.1), 8.0);
+        // N = 4, Q = w/8: 4 + 1 − (1/8) / (1/2) · 4 = 4. The average is then 100 / (1 − 1/8) ms.
+        assert!((renewed(4.0, 0.1 / 0.875) - 4.0).abs() < 1e-12);
+        // Half of the window queues: 4 + 1 − 4.
+        assert!((renewed(4.0, 0.2) - 1.0).abs() < 1e-12);
+        assert_eq!(renewed(1.0, 10.0), 1.0, "never less than one session");
+        assert_eq!(renewed(20.0, 0.1), 20.0, "nor more sessions than segments");
+    }
+
+    #[test]
+    fn a_period_in_which_the_window_was_not_used_says_nothing() {
+        let period = Period { began: None, sum: 0.5, count: 5, used: false };
+        let mut fit = TcpFit { rtt_min: Some(Duration::from_millis(100)), period, ..TcpFit::default() };
+        fit.renew(20.0);
+        assert_eq!(fit.sessions, 1.0);
+    }
+
+    /// Window after window of 20 segments is acknowledged at once after 100 ms.
+    fn rounds(sender: &mut Sender, count: u64, mut segment: u64) -> u64 {
+        for _ in 0..count {
+            sender.wait(Duration::from_millis(100));
+            for _ in 0..sender.flight.outstanding().segments {
+                segment += 1;
+                sender.ack(segment);
+            }
+        }
+        segment
+    }
+
+    #[test]
+    fn a_loss_takes_two_of_3n_plus_1() {
+        let mut sender = Sender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
+        // Ten round trips of 100 ms without a queue: N is renewed at 600 ms, counted from the first ACK at 100 ms.
+        rounds(&mut sender, 6, 0);
+        let flight = sender.flight.outstanding().segments as f64;
+        sender.dupacks(3);
+        // N = 2: 1 − 2/7.
+        assert!(
+            (sender.cc().ssthresh - flight * 5.0 / 7.0).abs() < 1e-9,
+            "{} of {flight}",
+            sender.cc().ssthresh
+        );
+    }
+
+    #[test]
+    fn a_round_trip_adds_n_segments() {
+        let mut sender = Sender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
+        let segment = rounds(&mut sender, 6, 0);
+        let before = sender.cc().cwnd;
+        rounds(&mut sender, 1, segment);
+        let grown = sender.cc().cwnd - before;
+        // A little less than two, because cwnd grows under way and its fraction is not in flight.
+        assert!((1.8..=2.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn with_one_session_it_is_reno() {
+        let mut sender = Sender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
+        sender.wait(Duration::from_millis(100));
+        sender.ack(1);
+        assert_eq!(sender.cc().cwnd, 20.0 + 1.0 / 20.0);
+        let flight = sender.flight.outstanding().segments as f64;
+        sender.dupacks(3);
+        assert_eq!(sender.cc().ssthresh, flight / 2.0);
+    }
+
+    #[test]
+    fn however_many_sessions_the_window_is_at_most_doubled_in_a_round_trip() {
+        let mut fit = TcpFit { sessions: 1e9, ..TcpFit::default() };
+        let sender = Sender::new("tcp-fit").under_way(4.0, 2.0, Duration::from_millis(100));
+        let knobs = crate::recovery::Knobs::rfc();
+        let (flight, cc, rtt) = (&sender.flight, sender.cc(), &sender.rtt);
+        let view = View { now: sender.now, flight, cc, rtt, knobs: &knobs, smss: 1000, rwnd: 1_000_000 };
+        let one = crate::tcp::flight::Amount { bytes: 1000, segments: 1 };
+        let ack = Ack { acked: one, delivered: one, flight_before: flight.outstanding(), ..Ack::default() };
+        assert_eq!(fit.on_ack(&view, &ack), Some(5.0));
+    }
+}

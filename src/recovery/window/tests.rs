@@ -1,0 +1,95 @@
+//! What holds for every window, whatever the peer does.
+
+use airlink::rng::Stream;
+use airlink::time::Duration;
+
+use super::super::testing::Sender;
+use super::super::{Ack, Handshake, What};
+use crate::tcp::profile::Profile;
+
+const WINDOWS: [&str; 11] = [
+    "aimd",
+    "rebate",
+    "rebate+tax=0.9+tax-scale=10",
+    "rebate+beta=0.95",
+    "westwood",
+    "veno",
+    "veno+beta=0.95",
+    "jtcp",
+    "tcp-fit",
+    "vegas-window",
+    "cubic",
+];
+
+/// A peer that acknowledges, repeats and claims what it likes, and a path on which time passes or does not.
+fn torment(recipe: &str, profile: Profile, seed: u64) {
+    let mut random = Stream::new(seed, recipe);
+    let handshake = Handshake { timestamps: true, sack: true, ..Handshake::default() };
+    let mut sender = Sender::with(recipe, profile, &handshake);
+    sender.recovery.start_trace();
+    sender.send();
+    for _ in 0..400 {
+        let (una, max) = (sender.flight.una() / 1000, sender.flight.max() / 1000);
+        let claims = Ack {
+            loss_report: random.chance(0.2).then(|| random.unit()),
+            reordered: random.chance(0.2).then(|| random.below(65_536) as u16),
+            dsack: random.chance(0.2).then(|| (una * 1000, una * 1000 + random.below(5000))),
+            ecr: random.chance(0.5).then(|| random.below(1 << 32) as u32),
+            rtt: random.chance(0.3).then(|| Duration::from_nanos(random.below(1 << 40))),
+            ..Ack::default()
+        };
+        let ahead = 1 + random.below((max - una).max(1));
+        match random.below(10) {
+            0 => drop(sender.receive(claims, max, &[])),
+            1..=3 => drop(sender.receive(claims, una + ahead, &[])),
+            4 => drop(sender.dupacks(random.below(300) as u32)),
+            5 if max > una + 1 => {
+                drop(sender.receive(claims, una, &[una + 2..una + 2 + ahead.min(max - una - 1)]))
+            }
+            6 if sender.rto.is_some() && !sender.flight.is_empty() => drop(sender.timeout()),
+            7 => sender.rwnd = 1 + random.below(200),
+            8 => drop(sender.wait(Duration::from_nanos(random.below(1 << 34)))),
+            9 if random.chance(0.1) => drop(sender.wait(Duration::from_secs(100_000))),
+            _ => drop(sender.receive(Ack { ece: true, ..claims }, una, &[])),
+        }
+        for decision in sender.trace() {
+            if let What::Window { cwnd, ssthresh, .. } = decision.what {
+                let sane = (1.0..1e12).contains(&cwnd) && ssthresh >= 2.0 && !ssthresh.is_nan();
+                assert!(sane, "{recipe}, seed {seed}: {decision:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_peer_makes_the_window_less_than_a_segment_or_no_number() {
+    for seed in 0..60 {
+        for window in WINDOWS {
+            torment(&format!("newreno+{window}"), Profile::default(), seed);
+            torment(&format!("sack+{window}"), Profile::linux(), seed);
+        }
+    }
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    for window in WINDOWS {
+        let rtt = Duration::from_millis(100);
+        let mut sender = Sender::new(window).under_way(20.0, 10.0, rtt);
+        // From here on the application writes one segment each round trip.
+        sender.wait(rtt).ack(20);
+        sender.written = sender.flight.max() / 1000;
+        for _ in 0..3 {
+            let last = sender.flight.max() / 1000;
+            sender.wait(rtt).ack(last);
+        }
+        let before = sender.cc().cwnd;
+        for _ in 0..200 {
+            sender.written += 1;
+            sender.send();
+            let last = sender.flight.max() / 1000;
+            sender.wait(rtt).ack(last);
+        }
+        assert!(sender.cc().cwnd <= before, "{window}: {} from {before}", sender.cc().cwnd);
+    }
+}

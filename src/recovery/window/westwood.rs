@@ -1,0 +1,230 @@
+//! TCP Westwood (Casetti, Gerla, Mascolo, Sanadidi, Wang: *TCP Westwood: End-to-End Congestion Control for
+//! Wired/Wireless Networks*, Wireless Networks 8 (2002), §2 and §3): the rate at which ACKs come back is the
+//! bandwidth that the connection has, and after a loss the window is what fills that bandwidth, and no more.
+//!
+//! Growth is [`Aimd`]'s. `BWE` is filtered from one sample per ACK with the published coefficients,
+//! 19/21 and 1/21; ACKs are counted as in the procedure `AckedCount`, so that a cumulative ACK does not count
+//! again what duplicate ACKs before it have counted.
+//!
+//! Choice: the filter begins with its first sample, not with zero, which would make the first loss of a
+//! connection expensive. ACKs that arrive at the same moment are one sample. Without a sample, or without a
+//! round-trip time, the reduction is AIMD's; so it is for an ECN echo, which a router sends when its queue
+//! grows. Needs nothing from the receiver.
+
+use airlink::time::{Duration, Instant};
+
+use super::super::{Ack, View};
+use super::aimd::exit_window;
+use super::{Aimd, Loss, LossKind, Reduction, Window};
+
+#[derive(Debug)]
+pub struct Westwood {
+    aimd: Aimd,
+    bandwidth: Bandwidth,
+    rtt_min: Option<Duration>,
+    /// cwnd after the last reduction, which ssthresh may exceed.
+    reduced_to: f64,
+}
+
+#[derive(Debug, Default)]
+struct Bandwidth {
+    /// `BWE`, in segments per second.
+    bwe: Option<f64>,
+    /// b_(k-1).
+    last_sample: f64,
+    /// t_(k-1).
+    last_at: Option<Instant>,
+    /// Acknowledged at that very moment, after the sample was taken.
+    waiting: f64,
+    /// Segments that duplicate ACKs have counted.
+    accounted_for: f64,
+}
+
+impl Default for Westwood {
+    fn default() -> Self {
+        Self {
+            aimd: Aimd::default(),
+            bandwidth: Bandwidth::default(),
+            rtt_min: None,
+            reduced_to: f64::INFINITY,
+        }
+    }
+}
+
+impl Bandwidth {
+    fn on_ack(&mut self, now: Instant, acked: f64) {
+        let acked = self.acked_count(acked) + self.waiting;
+        let Some(last_at) = self.last_at else {
+            self.last_at = Some(now);
+            return;
+        };
+        let time = (now - last_at).as_secs_f64();
+        if time <= 0.0 {
+            self.waiting = acked;
+            return;
+        }
+        let sample = acked / time;
+        self.bwe = match self.bwe {
+            Some(bwe) => Some(19.0 / 21.0 * bwe + (sample + self.last_sample) / 21.0),
+            None => Some(sample),
+        };
+        (self.last_sample, self.last_at, self.waiting) = (sample, Some(now), 0.0);
+    }
+
+    /// `AckedCount` (§3): a duplicate ACK is one segment that has arrived.
+    fn acked_count(&mut self, cumul_ack: f64) -> f64 {
+        match () {
+            () if cumul_ack <= 0.0 => {
+                self.accounted_for += 1.0;
+                1.0
+            }
+            () if cumul_ack <= 1.0 => cumul_ack,
+            () if self.accounted_for >= cumul_ack => {
+                self.accounted_for -= cumul_ack;
+                1.0
+            }
+            () => cumul_ack - std::mem::take(&mut self.accounted_for),
+        }
+    }
+}
+
+impl Window for Westwood {
+    fn name(&self) -> &'static str {
+        "westwood"
+    }
+
+    fn observe(&mut self, view: &View<'_>, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        if ack.advances() || ack.duplicate {
+            self.bandwidth.on_ack(view.now, view.segments(ack.acked));
+        }
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        self.aimd.on_ack(view, ack)
+    }
+
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+        let estimate = self.bandwidth.bwe.zip(self.rtt_min).filter(|_| loss.kind != LossKind::EcnEcho);
+        let reduction = match estimate {
+            Some((bwe, rtt_min)) => {
+                let Reduction { cwnd, ssthresh } = self.aimd.reduce_to(view, bwe * rtt_min.as_secs_f64());
+                Reduction { cwnd: cwnd.min(view.cc.cwnd), ssthresh }
+            }
+            None => self.aimd.on_loss(view, loss),
+        };
+        self.reduced_to = if loss.kind == LossKind::Duplicates { reduction.cwnd } else { f64::INFINITY };
+        reduction
+    }
+
+    fn on_exit(&mut self, view: &View<'_>) -> f64 {
+        exit_window(view, view.cc.ssthresh.min(self.reduced_to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::Sender;
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn the_filter_has_the_published_coefficients() {
+        let mut bandwidth = Bandwidth::default();
+        let at = Instant::from_millis;
+        bandwidth.on_ack(at(0), 2.0);
+        assert_eq!(bandwidth.bwe, None, "one ACK is no rate");
+        bandwidth.on_ack(at(100), 2.0);
+        assert_eq!(bandwidth.bwe, Some(20.0));
+        bandwidth.on_ack(at(120), 1.0);
+        // b = 1 / 0.02 = 50; 19/21 · 20 + (50 + 20) / 21 = 450 / 21.
+        assert!((bandwidth.bwe.unwrap() - 450.0 / 21.0).abs() < 1e-9);
+        bandwidth.on_ack(at(120), 2.0);
+        assert!((bandwidth.bwe.unwrap() - 450.0 / 21.0).abs() < 1e-9, "no time has passed");
+        bandwidth.on_ack(at(170), 1.0);
+        // b = (2 + 1) / 0.05 = 60; 19/21 · 450/21 + (60 + 50) / 21 = 24.62585.
+        assert!((bandwidth.bwe.unwrap() - 24.62585).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_cumulative_ack_does_not_count_again_what_duplicate_acks_have_counted() {
+        let mut bandwidth = Bandwidth::default();
+        let counted: Vec<f64> =
+            [2.0, 0.0, 0.0, 0.0, 6.0, 1.0].map(|acked| bandwidth.acked_count(acked)).into();
+        assert_eq!(counted, [2.0, 1.0, 1.0, 1.0, 3.0, 1.0]);
+        // More duplicates than the ACK then covers: the rest waits for the next.
+        let counted: Vec<f64> = [0.0, 0.0, 0.0, 2.0, 3.0].map(|acked| bandwidth.acked_count(acked)).into();
+        assert_eq!(counted, [1.0, 1.0, 1.0, 1.0, 2.0]);
+        // A partial ACK in between, of one segment, is counted as it is.
+        assert_eq!(bandwidth.acked_count(0.0) + bandwidth.acked_count(1.0), 2.0);
+    }
+
+    /// A window of 20, of which one segment in 10 ms is acknowledged: 100 per second.
+    fn paced(recipe: &str) -> Sender {
+        let mut sender = Sender::new(recipe).under_way(20.0, 10.0, RTT);
+        sender.wait(RTT);
+        for segment in 1..=40 {
+            sender.wait(Duration::from_millis(10)).ack(segment);
+        }
+        sender
+    }
+
+    #[test]
+    fn after_a_loss_the_window_is_bandwidth_times_the_shortest_round_trip() {
+        let mut sender = paced("westwood");
+        assert!(sender.cc().cwnd > 20.0, "{}", sender.cc().cwnd);
+        for _ in 0..3 {
+            sender.wait(Duration::from_millis(10)).dupacks(1);
+        }
+        // 100 segments per second in 110 ms, the round trip of the first segment acknowledged: half would be 10.7.
+        assert!((sender.cc().ssthresh - 11.0).abs() < 1e-6, "{}", sender.cc().ssthresh);
+        assert_eq!(sender.cc().cwnd, sender.cc().ssthresh);
+    }
+
+    #[test]
+    fn after_a_timeout_it_starts_over_towards_the_same_threshold() {
+        let mut sender = paced("westwood");
+        sender.timeout();
+        assert_eq!(sender.cc().cwnd, 1.0);
+        assert!((sender.cc().ssthresh - 11.0).abs() < 1e-6, "{}", sender.cc().ssthresh);
+    }
+
+    #[test]
+    fn a_window_that_is_smaller_than_the_bandwidth_allows_stays_as_it_is() {
+        let mut sender = paced("westwood");
+        sender.recovery.put_window(8.0, 4.0);
+        for _ in 0..3 {
+            sender.wait(Duration::from_millis(10)).dupacks(1);
+        }
+        assert_eq!(sender.cc().cwnd, 8.0);
+        assert!((sender.cc().ssthresh - 11.0).abs() < 1e-6);
+        let recover = sender.flight.max() / 1000;
+        sender.wait(RTT).ack(recover);
+        assert!(sender.cc().cwnd <= 8.0, "{} after recovery", sender.cc().cwnd);
+    }
+
+    #[test]
+    fn without_an_estimate_it_is_aimd() {
+        let mut sender = Sender::new("westwood").under_way(10.0, 8.0, RTT);
+        sender.wait(RTT).dupacks(3);
+        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 5.0));
+    }
+
+    #[test]
+    fn a_flood_of_duplicate_acks_leaves_finite_numbers() {
+        let mut sender = paced("westwood");
+        sender.dupacks(10_000);
+        sender.wait(Duration::from_nanos(1)).dupacks(10_000);
+        let recover = sender.flight.max() / 1000;
+        sender.wait(RTT).ack(recover);
+        sender.timeout();
+        let cc = sender.cc();
+        assert!(
+            cc.cwnd >= 1.0 && cc.cwnd.is_finite() && cc.ssthresh >= 2.0 && cc.ssthresh.is_finite(),
+            "{cc:?}"
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! The receiver's reordering alarm (Lai, Leung, Li, *Design and analysis of TCP AIMD in wireless networks*, P3 §III B).
+//!
+//! "Whenever a TCP receiver detects an arrived packet reordered by more than three packets, it infers that such
+//! packet reordering will lead to a window reduction at the sender side, and thus alarms its TCP sender via a TCP
+//! option." What is counted is a segment with new text below three others that were there before it. The running count
+//! goes with every ACK that has room for it, so that lost ACKs lose nothing:
+//!
+//! ```text
+//!     0        1        2        3        4        5
+//! +--------+--------+--------+--------+--------+--------+
+//! |Kind=254| Len=6  |   ExID = 0x7178 |      count      |
+//! +--------+--------+--------+--------+--------+--------+
+//! ```
+//!
+//! A segment that was lost and sent again fills its hole in the same way. Its timestamp tells: it left after what
+//! it is below, while one that was only overtaken left before. Equal timestamps are those of a burst, since a
+//! retransmission leaves a round trip later. Without timestamps nothing is counted.
+//!
+//! Choice: the three are those furthest ahead, whose number a peer cannot make large. A retransmission that is itself
+//! overtaken by three newer segments therefore counts: it was reordered, too.
+
+/// Tells this experiment from others of the same kind, beside [`airlink::stages::station::report::EXID`].
+pub const EXID: u16 = 0x7178;
+pub(super) const LENGTH: usize = 6;
+
+#[derive(Debug, Default)]
+pub(super) struct ReorderingAlarm {
+    count: u16,
+    /// The segments furthest ahead that came out of order, the furthest first.
+    ahead: [Option<Ahead>; 3],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    offset: u64,
+    tsval: u32,
+}
+
+impl ReorderingAlarm {
+    /// The running count, which wraps.
+    pub(super) const fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// New text begins at `offset`, when `next` was expected.
+    pub(super) fn on_segment(&mut self, offset: u64, next: u64, tsval: u32) {
+        let overtook = |ahead: &Ahead| ahead.offset > offset && ahead.tsval.wrapping_sub(tsval) as i32 >= 0;
+        if self.ahead.iter().all(|ahead| ahead.as_ref().is_some_and(overtook)) {
+            self.count = self.count.wrapping_add(1);
+        }
+        if offset > next {
+            let place = self.ahead.iter().position(|ahead| ahead.is_none_or(|ahead| ahead.offset < offset));
+            if let Some(place) = place {
+                self.ahead[place..].rotate_right(1);
+                self.ahead[place] = Some(Ahead { offset, tsval });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of one octet each, as (number, timestamp); the first that is expected is 1.
+    fn count(arrivals: &[(u64, u32)]) -> u16 {
+        let (mut alarm, mut held, mut next) = (ReorderingAlarm::default(), Vec::new(), 1);
+        for (offset, tsval) in arrivals {
+            alarm.on_segment(*offset, next, *tsval);
+            held.push(*offset);
+            while held.contains(&next) {
+                next += 1;
+            }
+        }
+        alarm.count()
+    }
+
+    #[test]
+    fn a_segment_that_three_have_overtaken_counts() {
+        assert_eq!(count(&[(1, 10), (3, 12), (4, 13), (5, 14), (2, 11), (6, 15)]), 1);
+        assert_eq!(count(&[(1, 10), (3, 10), (4, 10), (5, 10), (2, 10)]), 1, "all in one burst");
+        assert_eq!(count(&[(3, 12), (4, 13), (5, 14), (2, 11), (1, 10)]), 2, "two of them");
+    }
+
+    #[test]
+    fn one_that_two_have_overtaken_does_not() {
+        assert_eq!(count(&[(1, 10), (3, 12), (4, 13), (2, 11), (5, 14), (6, 15)]), 0);
+    }
+
+    #[test]
+    fn a_retransmission_does_not() {
+        assert_eq!(count(&[(1, 10), (3, 12), (4, 13), (5, 14), (2, 111), (6, 15)]), 0);
+        // Two holes, and the one that was overtaken is the upper.
+        assert_eq!(count(&[(1, 10), (3, 12), (5, 14), (6, 15), (7, 16), (2, 111), (4, 13)]), 1);
+    }
+
+    #[test]
+    fn what_came_in_order_has_overtaken_nothing() {
+        assert_eq!(count(&[(1, 10), (2, 11), (3, 12), (4, 13), (6, 15), (5, 14), (7, 16)]), 0);
+    }
+
+    #[test]
+    fn the_order_in_which_the_others_came_does_not_matter() {
+        assert_eq!(count(&[(1, 10), (5, 14), (3, 12), (4, 13), (2, 11)]), 1);
+    }
+
+    #[test]
+    fn timestamps_wrap() {
+        assert_eq!(count(&[(3, u32::MAX), (4, 0), (5, 1), (2, u32::MAX - 1)]), 1);
+        assert_eq!(count(&[(3, u32::MAX), (4, 0), (5, 1), (2, 90)]), 0);
+    }
+}

@@ -1,0 +1,197 @@
+//! Every algorithm against this kernel's receiver, over a lossy link: airtcp, a TUN device, a router, airlink, another
+//! TUN device, the kernel.
+//!
+//! These tests make network namespaces and fail, saying so, when they are not run as root.
+
+mod lab;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use airlink::driver::{self, DriverError, Endpoint, Observer, Round};
+use airlink::netns::Namespace;
+use airlink::path::Path;
+use airlink::reactor::{Clock, Reactor};
+use airlink::scenario::Scenario;
+use airlink::stage::Recording;
+use airlink::time::{Duration, Instant};
+use airlink::tun::{Tun, TunConfig};
+use airtcp::recovery::catalogue::{CATALOGUE, Question};
+use serde_json::Value;
+
+use lab::{Ended, kernel_receiver, namespace, run};
+
+const OCTETS: u64 = 600_000;
+const TARGET: &str = "10.84.0.2:9000";
+
+/// Data and ACKs are lost, and the queue is short.
+const LOSSY: &str = r#"
+schema = 1
+description = "20 Mbit/s, 20 ms, two in a hundred data segments and one in a hundred ACKs lost"
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "20Mbit", delay = "10ms", queue = { packets = 60 } }
+[[stage]]
+kind = "loss"
+name = "radio"
+down = { model = "uniform", per = "2%" }
+up = { model = "uniform", per = "1%" }
+"#;
+
+/// The same behind a base station.
+const STATION: &str = r#"
+schema = 1
+description = "a base station with agent and loss report, before a radio link that loses two in a hundred"
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "20Mbit", delay = "5ms", queue = { packets = 200 } }
+[[stage]]
+kind = "station"
+name = "station"
+transit_marks = true
+loss_report = true
+[[stage]]
+kind = "link"
+name = "air"
+both = { rate = "10Mbit", delay = "5ms", queue = { packets = 200 } }
+[[stage]]
+kind = "loss"
+name = "radio"
+down = { model = "uniform", per = "2%" }
+"#;
+
+/// A path between two namespaces, emulated by a thread. The first also routes for airtcp.
+struct Link {
+    fixed: Namespace,
+    mobile: Namespace,
+    stop: Arc<AtomicBool>,
+    emulator: Option<JoinHandle<()>>,
+}
+
+struct UntilStopped {
+    stop: Arc<AtomicBool>,
+    look: Instant,
+}
+
+impl Observer<Path> for UntilStopped {
+    fn after(&mut self, round: Round<'_, Path>) -> Result<ControlFlow<()>, DriverError> {
+        self.look = round.now + Duration::from_millis(50);
+        Ok(if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        Some(self.look)
+    }
+}
+
+impl Link {
+    fn new(scenario: &str, seed: u64) -> Self {
+        let (fixed, mobile) = (namespace(), namespace());
+        fixed.sysctl("net.ipv4.ip_forward", "1").unwrap();
+        let device = |namespace: &Namespace, addr: &str, routes: &[&str]| {
+            Tun::open(&TunConfig {
+                namespace: Some(namespace.name().into()),
+                addrs: vec![addr.parse().unwrap()],
+                routes: routes.iter().map(|route| route.parse().unwrap()).collect(),
+                ..TunConfig::default()
+            })
+            .unwrap()
+        };
+        let tuns = [device(&fixed, "10.84.0.1/24", &[]), device(&mobile, "10.84.0.2/24", &["10.83.0.0/24"])];
+        let scenario = Scenario::parse(scenario, "test").unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut observer = UntilStopped { stop: Arc::clone(&stop), look: Instant::ZERO };
+        let emulator = thread::spawn(move || {
+            let mut path = scenario.build(Some(seed), Recording::Off, false).unwrap();
+            let mut reactor = Reactor::new(Clock::start()).unwrap();
+            let mut endpoints = tuns.map(|tun| Endpoint::new(tun, None));
+            driver::run(&mut path, &mut endpoints, &mut reactor, None, &mut observer).unwrap();
+        });
+        Self { fixed, mobile, stop, emulator: Some(emulator) }
+    }
+
+    /// Sends to the kernel behind the link. The stream arrives exact, or this panics.
+    fn send(&self, recipe: &str, more: &[&str]) -> Value {
+        let receiver = kernel_receiver(&self.mobile, 9000);
+        let bytes = format!("--bytes={OCTETS}");
+        let netns = self.fixed.name();
+        let common =
+            ["send", &bytes, TARGET, "--netns", netns, "--recipe", recipe, "--json", "--timeout=60s"];
+        let ended: Ended = run(&[&common, more].concat());
+        assert_eq!(ended.code, 0, "{recipe}: {}", ended.stderr);
+        let end = ended.event("end").clone();
+        let received = receiver.join().unwrap();
+        assert_eq!((received.bytes, end["bytes"].as_u64()), (OCTETS, Some(OCTETS)), "{recipe}");
+        assert_eq!(end["sha256"], received.digest, "{recipe}");
+        assert_eq!(end["outcome"], "done", "{recipe}");
+        end
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(emulator) = self.emulator.take() {
+            let ended = emulator.join();
+            assert!(ended.is_ok() || thread::panicking(), "the emulator has failed");
+        }
+    }
+}
+
+/// What the papers put together, beside each algorithm alone.
+const COMBINATIONS: &[&str] = &[
+    "tahoe+sifest",
+    "reno+sifest",
+    "sack+sifest",
+    "tahoe+liw+sifest",
+    "sack+eifel",
+    "sack+frto",
+    "fast-timeout+loss-retransmission",
+    "sack+fast-timeout+loss-retransmission",
+    "newreno+rebate+tax=0.02",
+    "sack+pr+rebate+tax=0.02",
+    "sack+rr+rebate+tax=0.02",
+    "sack+dcr+rebate+tax=0.02+tax-scale=0.5",
+    "sack+transit-marks+early-marks",
+    "sack+rack+prr+cubic",
+    "sack+rack+prr+cubic+eifel+judges",
+];
+
+#[test]
+fn every_algorithm_delivers_through_losses_to_this_kernel() {
+    let alone = CATALOGUE.iter().filter(|row| row.question() != Question::Option).map(|row| row.name);
+    let recipes: BTreeSet<&str> = alone.chain(COMBINATIONS.iter().copied()).collect();
+    // Each run waits for its losses most of the time.
+    let lanes = 8;
+    let recipes: Vec<&str> = recipes.into_iter().collect();
+    thread::scope(|scope| {
+        for lane in 0..lanes {
+            let recipes = &recipes;
+            scope.spawn(move || {
+                let link = Link::new(LOSSY, lane as u64);
+                for recipe in recipes.iter().skip(lane).step_by(lanes) {
+                    let end = link.send(recipe, &[]);
+                    let found = &end["timeouts"];
+                    let repaired =
+                        found["fast_retransmits"].as_u64().unwrap() + found["timeouts"].as_u64().unwrap();
+                    assert!(repaired > 0, "{recipe}: nothing was lost: {end}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn marks_of_a_base_station_keep_the_window_open() {
+    let link = Link::new(STATION, 1);
+    let (plain, marked) = (link.send("reno", &[]), link.send("etcp", &[]));
+    let reductions = |end: &Value| end["timeouts"]["window_reductions"].as_u64().unwrap();
+    let radio = marked["timeouts"]["put_down_to_radio"].as_u64().unwrap();
+    assert!(radio >= 3, "{marked}");
+    assert!(reductions(&marked) < reductions(&plain), "{marked} {plain}");
+}
