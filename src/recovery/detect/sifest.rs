@@ -18,15 +18,14 @@
 //! Choice: idle means that nothing was outstanding. A sender that waits for ACKs longer than its smoothed round trip
 //! still has them in the path, and would take one reordered segment of a full window for a loss.
 //!
-//! Choice: "the last rtt" is SRTT, and besides, by count or by SACK, something that left after the copy must have
-//! arrived. The copy leaves behind a whole window, and while a queue fills the duplicate ACKs of that window take
-//! longer than any smoothed round trip.
+//! Choice: whether the last copy left "in the last rtt" is not told by a clock. A copy leaves behind a whole window,
+//! whose duplicate ACKs take longer than any smoothed round trip while a queue fills; after a restart a round trip is
+//! much shorter than that. So something that left after the copy must have arrived, by count or by SACK, and at least
+//! the shortest round trip must have passed.
 //!
 //! Choice: a timeout means an empty path ("the sender is going to re-probe the network") if nothing was heard in the
-//! last round trip. Then the queues have drained too, and for the copy that the timeout sends the shortest round trip
-//! counts: else P0's own example (two segments after a timeout, the first lost, one duplicate ACK) would depend on
-//! what filled the path before. In the middle of a long recovery (RFC 6582 §4, Impatient) the timer fires while a
-//! window full of segments is on its way, and their duplicate ACKs say nothing about the copy.
+//! last round trip. In the middle of a long recovery (RFC 6582 §4, Impatient) the timer fires while a window full of
+//! segments is on its way, and their duplicate ACKs say nothing about the copy.
 //!
 //! Choice: `recover` (RFC 6582 §3.2 step 1, "careful") is asked for DupThresh duplicate ACKs as ever, but not for
 //! the estimate. It would forbid the fast retransmit in the first window after every timeout, the very window that
@@ -50,12 +49,8 @@ pub struct Sifest {
     sifest: u64,
     /// One past the highest offset sent since the last timeout: what leaves below it has been counted.
     counted_to: u64,
-    /// When something left or was acknowledged last.
-    active: Option<Instant>,
     /// When the last ACK came.
     heard: Option<Instant>,
-    /// Nothing but what a timeout has sent is in the path, and nothing of that is acknowledged.
-    probing: bool,
     copies: Copies,
     /// Of the copies that the last new ACK covered, those that may arrive after the one that caused it.
     in_vain: u64,
@@ -67,16 +62,12 @@ impl Sifest {
         self.sifest.saturating_sub(1).max(1) + self.in_vain
     }
 
-    /// After this long the ACK of the head's newest copy is due.
-    fn round_trip_of_copy(&self, view: &View<'_>) -> Duration {
-        view.rtt.min().filter(|_| self.probing).unwrap_or_else(|| round_trip(view))
-    }
-
     /// The head's newest copy ought to have been acknowledged by now.
     fn is_overdue(&self, view: &View<'_>, left_at: Instant) -> bool {
         let overtaken = |copy: Copy| copy.overtaken_by > 0 || right_edge(view) > copy.high;
+        let shortest = view.rtt.min().unwrap_or_else(|| view.rtt.rto().get());
         self.copies.get(view.flight.una()).is_none_or(overtaken)
-            && view.now.saturating_since(left_at) >= self.round_trip_of_copy(view)
+            && view.now.saturating_since(left_at) >= shortest
     }
 }
 
@@ -87,9 +78,8 @@ impl Detect for Sifest {
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         if departure.kind == Transmission::New && view.flight.una() == departure.start {
-            let rested =
-                self.active.is_some_and(|active| view.now.saturating_since(active) > round_trip(view));
-            if rested {
+            // Idle since the ACK of all that was outstanding.
+            if self.heard.is_some_and(|heard| view.now.saturating_since(heard) > round_trip(view)) {
                 (self.sifest, self.in_vain) = (0, 0);
             }
         }
@@ -98,17 +88,14 @@ impl Detect for Sifest {
             self.sifest += 1;
         }
         self.copies.on_sent(view, departure);
-        self.active = Some(view.now);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         let covered = self.copies.on_ack(view, ack);
         self.heard = Some(view.now);
         if ack.advances() {
-            self.probing = false;
             self.sifest = self.sifest.saturating_sub(ack.acked.segments);
             self.in_vain = covered.saturating_sub(1);
-            self.active = Some(view.now);
         }
         let ordinary = self.ordinary.on_ack(view, ack);
         let Some(head) = view.flight.head().filter(|_| ack.duplicate) else { return ordinary };
@@ -139,7 +126,6 @@ impl Detect for Sifest {
         (self.sifest, self.in_vain) = (0, 0);
         self.counted_to = view.flight.una();
         let heard = self.heard.is_some_and(|heard| view.now.saturating_since(heard) < round_trip(view));
-        self.probing = !heard;
         self.copies.begin(if heard { all_but_the_head(view) } else { 0 });
     }
 

@@ -278,3 +278,23 @@ fn a_lost_copy_comes_before_the_other_holes_of_a_scoreboard() {
     assert_eq!(sender.recovery.counters().resent_again, 1);
     assert_eq!(resent(&sender.sack(&[2..5, 6..14]), 5), 0, "nor has 5 been forgotten, or sent twice");
 }
+
+#[test]
+fn timeouts_are_counted_by_what_would_have_avoided_them() {
+    // P0 §4.1, without sifest: one duplicate ACK while two segments are outstanding.
+    let mut sender = sender("newreno+liw", 8.0);
+    assert_eq!(sender.timeout(), "1r 2r");
+    let counters = sender.recovery.counters();
+    assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 0, 0, 0], 0));
+    // Of the eight only two are outstanding in this pass, and one of them has arrived.
+    sender.wait(RTT).dupacks(1);
+    sender.timeout();
+    let counters = sender.recovery.counters();
+    assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 1, 0, 0], 1));
+    // Two of two more: not what it means.
+    sender.wait(RTT).dupacks(2);
+    sender.timeout();
+    let counters = sender.recovery.counters();
+    assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 1, 1, 0], 1));
+    assert_eq!(counters.fast_retransmits, 0);
+}
