@@ -60,14 +60,26 @@ pub struct Beside {
 }
 
 impl Answers {
-    fn detectors(&mut self) -> impl Iterator<Item = &mut Box<dyn Detect>> {
-        let witnesses = self.beside.iter_mut().flat_map(|beside| &mut beside.witnesses);
-        std::iter::once(&mut self.detect).chain(witnesses)
+    fn each_detector(&mut self, mut tell: impl FnMut(&mut dyn Detect)) {
+        tell(&mut *self.detect);
+        for witness in self.beside.iter_mut().flat_map(|beside| &mut beside.witnesses) {
+            tell(&mut **witness);
+        }
     }
 
-    fn attributes(&mut self) -> impl Iterator<Item = &mut Box<dyn Attribute>> {
-        let judges = self.beside.iter_mut().flat_map(|beside| &mut beside.judges);
-        std::iter::once(&mut self.attribute).chain(judges)
+    fn each_attribute(&mut self, mut tell: impl FnMut(&mut dyn Attribute)) {
+        tell(&mut *self.attribute);
+        for judge in self.beside.iter_mut().flat_map(|beside| &mut beside.judges) {
+            tell(&mut **judge);
+        }
+    }
+
+    fn witness(&mut self, index: usize) -> Option<&mut dyn Detect> {
+        Some(&mut **self.beside.as_mut()?.witnesses.get_mut(index)?)
+    }
+
+    fn judge(&mut self, index: usize) -> Option<&mut dyn Attribute> {
+        Some(&mut **self.beside.as_mut()?.judges.get_mut(index)?)
     }
 
     fn in_recovery(&mut self) -> Option<&mut Box<dyn InRecovery>> {
@@ -234,12 +246,8 @@ impl Recovery {
             self.never_undo(path.now, "no timestamps on this connection");
         }
         let answers = &mut self.answers;
-        for detect in answers.detectors() {
-            detect.on_established(handshake);
-        }
-        for attribute in answers.attributes() {
-            attribute.on_established(handshake);
-        }
+        answers.each_detector(|detect| detect.on_established(handshake));
+        answers.each_attribute(|attribute| attribute.on_established(handshake));
         answers.window.on_established(handshake, &*answers.detect);
         answers.timeout.on_established(handshake);
         answers.undo.on_established(handshake);
@@ -299,12 +307,8 @@ impl Recovery {
         self.observer.on_sent(departure);
         let view = view_of(&self.cc, &self.profile, path);
         let answers = &mut self.answers;
-        for detect in answers.detectors() {
-            detect.on_sent(&view, departure);
-        }
-        for attribute in answers.attributes() {
-            attribute.on_sent(&view, departure);
-        }
+        answers.each_detector(|detect| detect.on_sent(&view, departure));
+        answers.each_attribute(|attribute| attribute.on_sent(&view, departure));
         answers.repair.on_sent(&view, departure);
         answers.window.on_sent(&view, departure);
         if self.regulated
@@ -355,9 +359,7 @@ impl Recovery {
             self.answers.window.on_mistake(entered);
         }
         let view = view_of(&self.cc, &self.profile, path);
-        for attribute in self.answers.attributes() {
-            attribute.on_ack(&view, ack);
-        }
+        self.answers.each_attribute(|attribute| attribute.on_ack(&view, ack));
         self.answers.window.observe(&view, ack);
 
         let mut timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
@@ -413,9 +415,7 @@ impl Recovery {
             self.cc.ssthresh
         };
         let answers = &mut self.answers;
-        for detect in answers.detectors() {
-            detect.on_timeout(&view);
-        }
+        answers.each_detector(|detect| detect.on_timeout(&view));
         self.answers.repair.on_timeout(&view);
         let (forget_sacks, dupacks_survive) =
             (knobs.forget_sacks_at_timeout, self.answers.repair.keeps_dupacks_at_timeout(&view));

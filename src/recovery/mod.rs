@@ -157,9 +157,17 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    fn order(self) -> (Instant, u64) {
+        (self.sent_at, self.end)
+    }
+
     /// RACK_sent_after() of RFC 8985 §5.2: of two sent at the same moment the one that ends later.
     pub fn later(a: Option<Self>, b: Option<Self>) -> Option<Self> {
-        a.into_iter().chain(b).max_by_key(|delivery| (delivery.sent_at, delivery.end))
+        match (a, b) {
+            (Some(first), Some(second)) if first.order() > second.order() => a,
+            (_, Some(_)) => b,
+            (_, None) => a,
+        }
     }
 }
 

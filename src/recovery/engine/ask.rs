@@ -155,11 +155,11 @@ impl Recovery {
 
     /// Last of all, when what is lost is known.
     pub(super) fn ask_in_recovery(&mut self, path: &Path<'_>) {
+        if !self.regulated || self.cc.phase != Phase::Recovery {
+            return;
+        }
         let progress = self.progress(path);
-        if self.regulated
-            && self.cc.phase == Phase::Recovery
-            && let Some(in_recovery) = self.answers.in_recovery()
-        {
+        if let Some(in_recovery) = self.answers.in_recovery() {
             let cwnd = in_recovery.on_progress(&view_of(&self.cc, &self.profile, path), &progress);
             let (by, ssthresh) = (in_recovery.name(), self.cc.ssthresh);
             self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "in recovery");

@@ -9,16 +9,17 @@ impl Recovery {
         path: &mut Path<'_>,
         mut ask: impl FnMut(&mut dyn Detect, &View<'_>) -> Verdict,
     ) -> Found {
-        let (mut found, mut heard) = (Found::Nothing, 0);
-        loop {
-            let Some(detect) = self.answers.detectors().nth(heard) else { return found };
-            heard += 1;
-            let view = view_of(&self.cc, &self.profile, path);
-            let (by, verdict) = (detect.name(), ask(&mut **detect, &view));
+        let view = view_of(&self.cc, &self.profile, path);
+        let verdict = ask(&mut *self.answers.detect, &view);
+        let mut found = self.apply_verdict(path, self.answers.detect.name(), verdict);
+        for index in 0.. {
+            let Some(witness) = self.answers.witness(index) else { break };
+            let (by, verdict) = (witness.name(), ask(witness, &view_of(&self.cc, &self.profile, path)));
             if found == Found::Nothing {
                 found = self.apply_verdict(path, by, verdict);
             }
         }
+        found
     }
 
     fn apply_verdict(&mut self, path: &mut Path<'_>, by: &'static str, verdict: Verdict) -> Found {
@@ -161,9 +162,7 @@ impl Recovery {
         let before = self.cc.clone();
         let cause = self.ask_why(path);
         let view = view_of(&self.cc, &self.profile, path);
-        for detect in self.answers.detectors() {
-            detect.on_event(&view);
-        }
+        self.answers.each_detector(|detect| detect.on_event(&view));
         let entry = self.answers.repair.on_loss(&view);
         let window_when_sent = window_when_sent.or_else(|| self.window_of_kept_event(path));
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent };
@@ -254,10 +253,8 @@ impl Recovery {
     }
 
     pub(super) fn ask_judges(&mut self, path: &Path<'_>) {
-        let mut heard = 0;
-        loop {
-            let Some(judge) = self.answers.attributes().nth(1 + heard) else { return };
-            heard += 1;
+        for index in 0.. {
+            let Some(judge) = self.answers.judge(index) else { break };
             let (cause, why) = judge.cause(&view_of(&self.cc, &self.profile, path));
             let by = judge.name();
             self.note(path.now, Question::Attribute, by, What::Judged(cause), why);

@@ -67,7 +67,8 @@ impl Recovery {
 
     /// What counts against the window.
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
-        let waits = matches!(self.cc.phase, Phase::Open | Phase::Reduced)
+        let waits = view.flight.pipe() != view.flight.outstanding()
+            && matches!(self.cc.phase, Phase::Open | Phase::Reduced)
             && self.answers.detect.keeps_flowing()
             && self.answers.repair.needs_sack();
         if waits { view.flight.pipe() } else { self.answers.repair.in_flight(view) }
@@ -88,7 +89,10 @@ impl Recovery {
 
     /// RFC 3042: one new segment for each of the first duplicate ACKs. A detector may want more (RFC 4653).
     fn limited_transmit_allowance(&self, view: &View<'_>) -> u32 {
-        if self.cc.phase == Phase::Recovery || !self.answers.repair.limited_transmit_by_dupacks() {
+        if self.limited_room == 0
+            || self.cc.phase == Phase::Recovery
+            || !self.answers.repair.limited_transmit_by_dupacks()
+        {
             return 0;
         }
         if matches!(self.cc.phase, Phase::Open | Phase::Reduced)
