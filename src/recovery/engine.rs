@@ -467,9 +467,13 @@ impl Recovery {
     }
 
     pub fn deadline(&self) -> Option<Instant> {
+        let own = self.answers.detect.deadline();
+        if self.answers.beside.is_none() && self.hold.is_none() {
+            return own;
+        }
         let witnesses = self.answers.beside.iter().flat_map(|beside| &beside.witnesses);
         let witnesses = witnesses.filter_map(|witness| witness.deadline());
-        self.answers.detect.deadline().into_iter().chain(witnesses).chain(self.hold).min()
+        own.into_iter().chain(witnesses).chain(self.hold).min()
     }
 
     /// The retransmission timer is not to fire before this much time has passed.

@@ -32,8 +32,10 @@ impl Recovery {
             self.apply_afterwards(path, afterwards);
             return self.next_resend(path);
         }
-        let judged = self.answers.detect.judges_each_segment();
-        if judged || self.burst == Some(0) || self.cc.phase != Phase::Recovery || self.is_held(path) {
+        if self.cc.phase != Phase::Recovery || self.burst == Some(0) || self.is_held(path) {
+            return None;
+        }
+        if self.answers.detect.judges_each_segment() {
             return None;
         }
         let view = view_of(&self.cc, &self.profile, path);
