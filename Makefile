@@ -18,11 +18,11 @@ demo:
 	@$(CARGO) build --release --quiet --locked -p airtcp
 	@$(SUDO) sh interop/demo.sh target/release/airtcp
 
-## Everything that proves something, against the real kernel too.
+## Everything that proves something, against the real kernel too. Tests send signals that nohup, say, has programs ignore.
 test:
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make test'
-	$(CARGO) test --workspace --locked $(RUNNER)
+	env --default-signal $(CARGO) test --workspace --locked $(RUNNER)
 
 ## What takes too long without optimisation: a stream of more than 4 GiB.
 test-long:
