@@ -27,6 +27,10 @@ impl Connection {
             self.challenge_ack(now);
             return false;
         }
+        if acked_to == una && self.flight.is_empty() && is_bare(segment) {
+            self.update_window(segment, acked_to, una);
+            return true;
+        }
         let mut ack = self.read_blocks(segment, acked_to);
         ack.number = acked_to;
         ack.flight_before = self.flight.outstanding();
@@ -241,4 +245,14 @@ impl Connection {
             self.restart_rto(now);
         }
     }
+}
+
+/// It has nothing to say about what was sent but its number. With nothing under way it is no business of recovery's:
+/// most of what a receiver of data sees.
+fn is_bare(segment: &Segment<'_>) -> bool {
+    let options = &segment.options;
+    !segment.flags.contains(Flags::ECE)
+        && options.sack.as_slice().is_empty()
+        && options.loss_report.is_none()
+        && options.reordered.is_none()
 }
