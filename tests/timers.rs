@@ -129,7 +129,7 @@ fn short_answers_with_delayed_acks_provoke_no_retransmission() {
 fn reordering_is_no_loss_to_senders_that_go_by_time() {
     let three_dupacks = run(&reordering(), "sack", 5_000_000);
     // Every packet that comes late is taken for lost.
-    assert!(three_dupacks.result.counters.window_reductions > 20, "{:?}", three_dupacks.result.counters);
+    assert!(three_dupacks.result.counters.window_reductions > 10, "{:?}", three_dupacks.result.counters);
     assert_eq!(three_dupacks.world.losses(0).count(Truth::Wireless), 0);
 
     for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr"] {

@@ -187,6 +187,8 @@ pub(super) struct Pending {
     pub(super) reset: bool,
     pub(super) keepalive: bool,
     pub(super) window_probe: bool,
+    /// The ACK of the peer's SYN, which leaves before any data.
+    pub(super) handshake_ack: bool,
 }
 
 #[derive(Debug)]

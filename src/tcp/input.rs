@@ -84,6 +84,7 @@ impl Connection {
         self.rcv.ack = AckDue::Now;
         self.take_data(now, segment, 1);
         self.rcv.ack = AckDue::Now;
+        self.pending.handshake_ack = true;
         Outcome::Done
     }
 

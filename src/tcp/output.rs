@@ -43,8 +43,10 @@ impl Connection {
             }
             _ => {}
         }
-        // News about holes must not wait behind data that has no room for it.
-        if self.rcv.ack == AckDue::Now && self.has_blocks_to_report() {
+        // The handshake's third segment is by itself, as the kernels send it: some peers, passt's TCP among them, drop
+        // data that comes with it. And news about holes must not wait behind data that has no room for it.
+        let alone = std::mem::take(&mut self.pending.handshake_ack);
+        if self.rcv.ack == AckDue::Now && (alone || self.has_blocks_to_report()) {
             self.emit_ack(now, packet, self.flight.max());
             return true;
         }
