@@ -11,12 +11,12 @@ endif
 
 .PHONY: demo test test-long bench install uninstall lint doc fmt clean
 
-## A transfer over a TUN to this machine's kernel, with its capture and summary.
+## Four senders over a W-CDMA link to this machine's kernel: a table and captures.
 demo:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make demo'
-	@$(CARGO) build --release --quiet --locked -p airtcp
-	@$(SUDO) sh interop/demo.sh target/release/airtcp
+	@$(CARGO) build --quiet --locked -p airtcp -p airlink
+	@$(SUDO) sh interop/demo.sh target/debug
 
 ## Everything that proves something, against the real kernel too. Tests send signals that nohup, say, has programs ignore.
 test:

@@ -1,53 +1,28 @@
 #!/bin/sh
-# A transfer from airtcp to this machine's unmodified kernel, in a namespace of its own: every octet checked,
-# the capture beside it.   interop/demo.sh AIRTCP [SIZE]
+# Four senders over the same W-CDMA link, 10 % of whose blocks are in error, to this machine's unmodified kernel:
+# a table, and the captures.   interop/demo.sh DIRECTORY-OF-THE-PROGRAMS
 set -eu
 
-airtcp=$1
-size=${2:-200M}
-recipe=${RECIPE:-sack}
-netns=airtcp-demo-$$
+airtcp=$1/airtcp
 out=${OUT:-target/demo}
-mkdir -p "$out"
-sink=
+rm -rf "$out"
 
-finish() {
-    [ -n "$sink" ] && kill "$sink" 2>/dev/null || true
-    ip netns del "$netns" 2>/dev/null || true
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-ip netns add "$netns"
-ip -n "$netns" link set lo up
-
-echo "A kernel receiver in namespace $netns; airtcp sends it $size with recipe $recipe."
-"$airtcp" sink 9000 --netns "$netns" --echo-digest >"$out/sink.txt" 2>"$out/sink.log" &
-sink=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-    grep -q . "$out/sink.log" 2>/dev/null && break
-    sleep 0.1
-done
-
-"$airtcp" send --bytes "$size" 10.83.0.1:9000 --netns "$netns" --recipe "$recipe" --verify \
-    --decisions "$out/decisions.jsonl"
-wait "$sink" && sink=
+echo 'A W-CDMA bearer of 384/64 kbit/s, 10 % of its blocks in error, whose RLC gives a packet up after three'
+echo 'retransmissions (MaxDAT 4) and then starts over. The receiver is this kernel; so is one of the senders.'
 echo
-echo "What the kernel's program received:"
-sed 's/^/  /' "$out/sink.txt"
+"$airtcp" lab run --scenario wcdma-384-maxdat \
+    --recipe newreno --recipe newreno+eifel --recipe sack+sifest+liw --sender linux:cubic \
+    --runs 2 --bytes 150k --jobs 8 --radio --output "$out"
 
-# A capture of a smaller run: two hundred megabytes of packets are no pleasure to read.
-"$airtcp" sink 9000 --netns "$netns" >/dev/null 2>"$out/sink.log" &
-sink=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-    grep -q . "$out/sink.log" 2>/dev/null && break
-    sleep 0.1
-done
-"$airtcp" send --bytes 100k 10.83.0.1:9000 --netns "$netns" --recipe "$recipe" --quiet \
-    --pcap "$out/demo.pcap" >/dev/null
-wait "$sink" && sink=
+sample=$out/01-newreno+eifel
 echo
-echo "The first packets of a transfer of 100 kB ($out/demo.pcap), as tcpdump reads them:"
-tcpdump -nn -ttt -r "$out/demo.pcap" 2>/dev/null | head -n 8 | cut -c 1-150 | sed 's/^/  /'
+echo "Why one of them did what it did: who decided, what, and why ($sample/decisions.jsonl):"
+grep -h '"question":"undo"\|"what":"timeout"' "$sample/decisions.jsonl" | head -n 4 | cut -c 1-150 | sed 's/^/  /'
 echo
-echo "Kept: $out/demo.pcap  $out/decisions.jsonl (who changed the window, and why)"
+echo "What left towards the radio, as tcpdump reads it ($sample/fixed.pcap):"
+tcpdump -nn -ttt -r "$sample/fixed.pcap" 2>/dev/null | head -n 5 | cut -c 1-130 | sed 's/^/  /'
+echo
+echo 'More to see:'
+echo "  tshark -r $sample/radio.pcap --enable-heuristic rlc_udp    every radio PDU"
+echo "  airtcp explain newreno+eifel                               what the recipe does"
+echo "  airtcp lab run --help                                      the same with anything else"

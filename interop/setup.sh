@@ -21,6 +21,9 @@ if [ "$want" = test ]; then
     need unshare util-linux
     need pgrep procps
     need python3 python3
+    need curl curl
+    # Not on the PATH of everybody.
+    [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
 fi
 
 if ! command -v cargo >/dev/null 2>&1; then

@@ -4,6 +4,8 @@
 //! most a batch of segments leaves before the device is read again, and after every packet that was read, what
 //! the host has to say leaves at once.
 
+mod descriptors;
+
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,10 +20,13 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::host::Host;
 
+pub use descriptors::{Descriptors, Readiness, Watched};
+
 /// What uses the host. It is never interrupted and must not block.
 pub trait Application {
     /// Opens, writes, reads and closes what it can without waiting; `Break` when there is nothing left to do.
-    /// Called after packets and timers, at its deadline, and when somebody called its [`Waker`].
+    /// Called after packets and timers, at its deadline, when descriptors of its own have become ready, and when
+    /// somebody called its [`Waker`].
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()>;
 
     /// The host has taken in one packet: for a sender, one ACK.
@@ -30,6 +35,15 @@ pub trait Application {
     /// When it wants to run even if nothing happens. `run` must move it on.
     fn next_deadline(&self) -> Option<Instant> {
         None
+    }
+
+    /// The descriptor that it has watched under this name has become ready; `run` follows.
+    fn ready(&mut self, _name: u64, _readiness: Readiness) {}
+
+    /// Somebody asked the program to stop. `Break` ends the run at once; otherwise the application has it end
+    /// when it has said goodbye.
+    fn stop(&mut self, _now: Instant, _host: &mut Host) -> ControlFlow<()> {
+        ControlFlow::Break(())
     }
 }
 
@@ -66,6 +80,7 @@ impl Waker {
 
 const DEVICE: Token = Token(0);
 const WAKER: Token = Token(1);
+const DESCRIPTORS: Token = Token(2);
 /// Segments written before ACKs are read.
 const SEND_BATCH: usize = 32;
 /// Segments written between two looks at the clock: a few microseconds each, so that a sending time is right
@@ -75,6 +90,8 @@ const CLOCK_BATCH: usize = 8;
 const RECEIVE_BATCH: usize = 64;
 /// Rounds without a rest before signals and wake-ups are looked at.
 const BUSY_ROUNDS: u32 = 64;
+/// The same for an application with descriptors of its own: a busy connection must not keep those of others waiting.
+const BUSY_ROUNDS_WITH_DESCRIPTORS: u32 = 8;
 /// No IP packet is longer (a v6 header and its 16-bit length).
 const MAX_PACKET: usize = 65_575;
 
@@ -93,6 +110,7 @@ pub struct Driver {
     reactor: Reactor,
     clock: Clock,
     waker: Waker,
+    descriptors: Option<Descriptors>,
     capture: Option<Capture>,
     /// The packet being written.
     packet: Vec<u8>,
@@ -115,8 +133,19 @@ impl Driver {
         reactor.register(&*waker.0, WAKER, Interest::Read)?;
         let clock = reactor.clock();
         let (packet, buffer) = (Vec::new(), vec![0; MAX_PACKET]);
-        let traffic = Traffic::default();
-        Ok(Self { host, tun, reactor, clock, waker, capture, packet, held: false, buffer, traffic })
+        Ok(Self {
+            host,
+            tun,
+            reactor,
+            clock,
+            waker,
+            descriptors: None,
+            capture,
+            packet,
+            held: false,
+            buffer,
+            traffic: Traffic::default(),
+        })
     }
 
     pub fn clock(&self) -> Clock {
@@ -125,6 +154,20 @@ impl Driver {
 
     pub fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    /// For the descriptors of an application that has some.
+    pub fn descriptors(&mut self) -> Result<Descriptors, DriverError> {
+        let descriptors = match &self.descriptors {
+            Some(known) => known.clone(),
+            None => {
+                let new = Descriptors::new()?;
+                self.reactor.register(&new, DESCRIPTORS, Interest::Read)?;
+                new
+            }
+        };
+        self.descriptors = Some(descriptors.clone());
+        Ok(descriptors)
     }
 
     pub fn device(&self) -> &str {
@@ -143,6 +186,7 @@ impl Driver {
     /// Runs until the application is done or somebody stops the program.
     pub fn run(&mut self, application: &mut impl Application) -> Result<Finished, DriverError> {
         let mut rounds: u32 = 0;
+        let busy_rounds = if self.descriptors.is_some() { BUSY_ROUNDS_WITH_DESCRIPTORS } else { BUSY_ROUNDS };
         loop {
             if application.run(self.clock.now(), &mut self.host).is_break() {
                 self.finish()?;
@@ -156,9 +200,9 @@ impl Driver {
                 self.host.handle_deadline(now);
                 continue;
             }
-            let busy = sent == Sent::Batch || received > 0;
+            let busy = sent == Sent::Batch || received > 0 || self.host.has_changes();
             rounds = if busy { rounds + 1 } else { 0 };
-            if busy && !rounds.is_multiple_of(BUSY_ROUNDS) {
+            if busy && !rounds.is_multiple_of(busy_rounds) {
                 continue;
             }
             let until = if busy {
@@ -166,7 +210,7 @@ impl Driver {
             } else {
                 self.host.next_deadline().into_iter().chain(application.next_deadline()).min()
             };
-            if self.wait(until)? == Wait::Stopped {
+            if self.wait(until, application)? == Wait::Stopped {
                 return Ok(Finished::BySignal);
             }
         }
@@ -234,10 +278,21 @@ impl Driver {
         Ok(RECEIVE_BATCH)
     }
 
-    fn wait(&mut self, until: Option<Instant>) -> Result<Wait, DriverError> {
+    fn wait(
+        &mut self,
+        until: Option<Instant>,
+        application: &mut impl Application,
+    ) -> Result<Wait, DriverError> {
         for event in self.reactor.wait(until)? {
             match event {
-                Event::Stop => return Ok(Wait::Stopped),
+                Event::Stop if application.stop(self.clock.now(), &mut self.host).is_break() => {
+                    return Ok(Wait::Stopped);
+                }
+                Event::Readable(DESCRIPTORS) => {
+                    if let Some(descriptors) = &self.descriptors {
+                        descriptors.report(|name, readiness| application.ready(name, readiness))?;
+                    }
+                }
                 Event::Readable(WAKER) => {
                     // Only empties the counter; the application looks for itself what has changed.
                     let _ = self.waker.0.read();

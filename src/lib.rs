@@ -3,6 +3,8 @@
 //! * [`tcp`] is one connection, [`host`] many behind one address.
 //! * [`recovery`] holds the algorithms: six questions, one answer each.
 //! * [`driver`] runs a host in real time over a TUN device.
+//! * [`lab`] runs experiments between a host and other people's, over a path that `airlink` makes.
+//! * [`relay`] carries the streams of one connection over to another.
 //!
 //! Everything else here is sans-I/O; the clock and the devices are in `airlink`.
 
@@ -13,7 +15,10 @@
 
 pub mod driver;
 pub mod host;
+pub mod lab;
 pub mod recovery;
+pub mod relay;
 pub mod script;
 pub mod sim;
+pub mod statistics;
 pub mod tcp;

@@ -19,11 +19,17 @@ impl DecisionLog {
     }
 
     pub(super) fn write(&mut self, decisions: &[Decision]) -> io::Result<()> {
-        for decision in decisions {
-            serde_json::to_writer(&mut self.0, &line(decision))?;
-            self.0.write_all(b"\n")?;
-        }
-        Ok(())
+        decisions.iter().try_for_each(|decision| self.line(&line(decision)))
+    }
+
+    /// Where several connections share the log: its number leads each line.
+    pub(super) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
+        decisions.iter().try_for_each(|decision| self.line(&LineOf { connection, line: line(decision) }))
+    }
+
+    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.0, line)?;
+        self.0.write_all(b"\n")
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
@@ -40,6 +46,13 @@ struct Line {
     #[serde(flatten)]
     what: Details,
     why: &'static str,
+}
+
+#[derive(Serialize)]
+struct LineOf {
+    connection: u64,
+    #[serde(flatten)]
+    line: Line,
 }
 
 #[derive(Serialize)]

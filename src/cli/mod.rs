@@ -6,12 +6,15 @@ mod decisions;
 mod digest;
 mod explain;
 pub(crate) mod failure;
+mod kernel_source;
+mod lab;
 mod man;
 mod monitor;
 mod recv;
 mod report;
 mod script;
 mod send;
+mod serve;
 mod sink;
 mod source;
 mod station;
@@ -34,7 +37,10 @@ pub(crate) struct Cli {
 enum Command {
     Send(send::Send),
     Recv(recv::Recv),
+    Serve(serve::Serve),
     Sink(sink::Sink),
+    Source(kernel_source::KernelSource),
+    Lab(lab::Lab),
     Algorithms(algorithms::Algorithms),
     Explain(explain::Explain),
     Script(script::Script),
@@ -56,7 +62,10 @@ impl Cli {
         match self.command {
             Command::Send(command) => command.run(),
             Command::Recv(command) => command.run(),
+            Command::Serve(command) => command.run(),
             Command::Sink(command) => command.run(),
+            Command::Source(command) => command.run(),
+            Command::Lab(command) => command.run(),
             Command::Algorithms(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Script(command) => command.run(),

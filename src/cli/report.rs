@@ -94,6 +94,20 @@ impl Reporter {
         }
     }
 
+    /// Something that has happened to one of several connections; the text goes to stdout.
+    pub(super) fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
+        if self.json { self.event(name, data) } else { writeln!(io::stdout(), "{text}") }
+    }
+
+    /// How it goes; the text goes to stderr, for whoever watches.
+    pub(super) fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
+        match (self.progress, self.json) {
+            (false, _) => Ok(()),
+            (true, true) => self.event(name, data),
+            (true, false) => writeln!(io::stderr(), "{text}"),
+        }
+    }
+
     pub(super) fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         if !self.progress {
             return Ok(());
@@ -176,7 +190,7 @@ pub(super) enum Direction {
 }
 
 #[derive(Serialize)]
-struct Handshake {
+pub(super) struct Handshake {
     /// Data in a full-sized segment.
     mss: u32,
     /// What our SYN said.
@@ -189,8 +203,8 @@ struct Handshake {
 }
 
 #[derive(Serialize)]
-struct Retransmissions {
-    segments: u64,
+pub(super) struct Retransmissions {
+    pub(super) segments: u64,
     bytes: u64,
     fast: u64,
     recovery: u64,
@@ -200,8 +214,8 @@ struct Retransmissions {
 }
 
 #[derive(Serialize)]
-struct Timeouts {
-    timeouts: u64,
+pub(super) struct Timeouts {
+    pub(super) timeouts: u64,
     /// When 0, 1, 2, 3 or more duplicate ACKs had arrived (P0 §4.1: x-dupack).
     timeouts_by_dupacks: [u64; 4],
     failed_dupack: u64,
@@ -219,7 +233,7 @@ struct Timeouts {
 }
 
 #[derive(Serialize)]
-struct Arrivals {
+pub(super) struct Arrivals {
     segments_out: u64,
     segments_in: u64,
     duplicate_segments: u64,
@@ -227,7 +241,7 @@ struct Arrivals {
 }
 
 #[derive(Serialize)]
-struct Device {
+pub(super) struct Device {
     name: String,
     packets_in: u64,
     bytes_in: u64,
@@ -238,6 +252,86 @@ struct Device {
     dropped_by_kernel: u64,
 }
 
+impl Handshake {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let info = connection.info();
+        Self {
+            mss: info.snd_mss,
+            advertised_mss: info.advmss + if info.timestamps { 12 } else { 0 },
+            sack: info.sack,
+            timestamps: info.timestamps,
+            ecn: info.ecn,
+            our_window_scale: info.rcv_wscale,
+            peer_window_scale: info.snd_wscale,
+        }
+    }
+}
+
+impl Retransmissions {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let counters = connection.recovery().counters();
+        let segments = u64::from(connection.info().total_retrans);
+        Self {
+            segments,
+            bytes: connection.statistics().bytes_resent,
+            fast: counters.resent_fast,
+            recovery: counters.resent_recovery,
+            timeout: counters.resent_timeout,
+            probe: counters.resent_probe,
+            handshake: segments - counters.resent(),
+        }
+    }
+}
+
+impl Timeouts {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let counters = connection.recovery().counters();
+        Self {
+            timeouts: counters.timeouts,
+            timeouts_by_dupacks: counters.timeouts_by_dupacks,
+            failed_dupack: counters.failed_dupack,
+            spurious_timeouts: counters.spurious_timeouts,
+            fast_retransmits: counters.fast_retransmits,
+            spurious_fast_retransmits: counters.spurious_fast_retransmits,
+            undone: counters.undone,
+            dsacks: counters.dsacks,
+            duplicate_acks: counters.dupacks,
+            window_reductions: counters.window_reductions,
+            put_down_to_radio: counters.put_down_to_radio,
+            resent_again: counters.resent_again,
+            window_probes: connection.statistics().window_probes,
+        }
+    }
+}
+
+impl Arrivals {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let statistics = connection.statistics();
+        Self {
+            segments_out: statistics.segments_out,
+            segments_in: statistics.segments_in,
+            duplicate_segments: statistics.duplicate_segments_in,
+            out_of_order_segments: statistics.out_of_order_segments_in,
+        }
+    }
+}
+
+impl Device {
+    pub(super) fn of(driver: &Driver) -> Result<Self, DeviceError> {
+        let Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits } = driver.traffic();
+        Ok(Self {
+            name: driver.device().to_owned(),
+            packets_in,
+            bytes_in,
+            packets_out,
+            bytes_out,
+            refused,
+            waits,
+            dropped_by_kernel: driver.kernel_drops()?,
+        })
+    }
+}
+
 impl Summary {
     pub(super) fn new(
         outcome: Outcome,
@@ -246,8 +340,6 @@ impl Summary {
         connection: &Connection,
         monitor: &Monitor,
     ) -> Result<Self, DeviceError> {
-        let info = connection.info();
-        let counters = connection.recovery().counters();
         let statistics = connection.statistics();
         let bytes = match direction {
             Direction::Sent => statistics.bytes_acked,
@@ -255,7 +347,6 @@ impl Summary {
         };
         let seconds =
             monitor.established().map_or(0.0, |from| (monitor.last_progress() - from).as_secs_f64());
-        let Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits } = driver.traffic();
         Ok(Self {
             outcome,
             direction,
@@ -266,57 +357,13 @@ impl Summary {
             bytes,
             seconds,
             bit_per_s: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
-            handshake: Handshake {
-                mss: info.snd_mss,
-                advertised_mss: info.advmss + if info.timestamps { 12 } else { 0 },
-                sack: info.sack,
-                timestamps: info.timestamps,
-                ecn: info.ecn,
-                our_window_scale: info.rcv_wscale,
-                peer_window_scale: info.snd_wscale,
-            },
-            retransmissions: Retransmissions {
-                segments: u64::from(info.total_retrans),
-                bytes: statistics.bytes_resent,
-                fast: counters.resent_fast,
-                recovery: counters.resent_recovery,
-                timeout: counters.resent_timeout,
-                probe: counters.resent_probe,
-                handshake: u64::from(info.total_retrans) - counters.resent(),
-            },
-            timeouts: Timeouts {
-                timeouts: counters.timeouts,
-                timeouts_by_dupacks: counters.timeouts_by_dupacks,
-                failed_dupack: counters.failed_dupack,
-                spurious_timeouts: counters.spurious_timeouts,
-                fast_retransmits: counters.fast_retransmits,
-                spurious_fast_retransmits: counters.spurious_fast_retransmits,
-                undone: counters.undone,
-                dsacks: counters.dsacks,
-                duplicate_acks: counters.dupacks,
-                window_reductions: counters.window_reductions,
-                put_down_to_radio: counters.put_down_to_radio,
-                resent_again: counters.resent_again,
-                window_probes: statistics.window_probes,
-            },
-            arrivals: Arrivals {
-                segments_out: statistics.segments_out,
-                segments_in: statistics.segments_in,
-                duplicate_segments: statistics.duplicate_segments_in,
-                out_of_order_segments: statistics.out_of_order_segments_in,
-            },
+            handshake: Handshake::of(connection),
+            retransmissions: Retransmissions::of(connection),
+            timeouts: Timeouts::of(connection),
+            arrivals: Arrivals::of(connection),
             rtt: monitor.rtt(),
             cwnd: monitor.window(),
-            device: Device {
-                name: driver.device().to_owned(),
-                packets_in,
-                bytes_in,
-                packets_out,
-                bytes_out,
-                refused,
-                waits,
-                dropped_by_kernel: driver.kernel_drops()?,
-            },
+            device: Device::of(driver)?,
             sha256: None,
             peer_sha256: None,
         })

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::os::linux::net::TcpStreamExt;
 use std::path::PathBuf;
 
 use airlink::netns;
@@ -39,6 +40,12 @@ pub(crate) struct Sink {
     /// Receive buffer (SO_RCVBUF; the kernel doubles it) [default: the kernel's, which grows by itself]
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
     rcvbuf: Option<usize>,
+    /// Set the receive buffer to this after the first 64 KiB: the kernel takes back what its window has promised
+    #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
+    shrink_to: Option<usize>,
+    /// Delay ACKs from the first segment on (TCP_QUICKACK off; the kernel would be quick at first)
+    #[arg(long)]
+    delayed_ack: bool,
     /// Write what is received to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -64,6 +71,8 @@ Example (as root):
 const LISTENER: Token = Token(0);
 const STREAM: Token = Token(1);
 const BUFFER: usize = 256 << 10;
+/// How much a receiver takes before its window shrinks.
+const BEFORE_SHRINKING: u64 = 64 << 10;
 /// While data flows, the reader rests between its reads: woken by every segment it would cost the sender, in
 /// whose `write` the kernel wakes it.
 const REST: Duration = Duration::from_micros(200);
@@ -164,6 +173,10 @@ impl Sink {
         output: &mut Option<BufWriter<File>>,
     ) -> anyhow::Result<Received> {
         stream.set_nonblocking(true)?;
+        if self.delayed_ack {
+            stream.set_quickack(false)?;
+        }
+        let mut shrink_to = self.shrink_to;
         let clock = reactor.clock();
         let mut hasher = Hasher::new(!self.no_digest);
         let mut buffer = vec![0; BUFFER];
@@ -175,6 +188,10 @@ impl Sink {
                 Ok(len) => {
                     (bytes, last, rests) = (bytes + len as u64, clock.now(), 0);
                     hasher.update(&buffer[..len]);
+                    if let Some(size) = shrink_to.take_if(|_| bytes >= BEFORE_SHRINKING) {
+                        setsockopt(&stream, sockopt::RcvBuf, &size)
+                            .context("cannot set the receive buffer")?;
+                    }
                     if let Some(output) = output {
                         output.write_all(&buffer[..len]).context("cannot write what was received")?;
                     }

@@ -132,6 +132,14 @@ impl Station {
         Ok(())
     }
 
+    /// The same with this among the host's own addresses.
+    pub(super) fn with_addr(mut self, addr: IpAddr) -> Self {
+        if !self.addr.contains(&addr) {
+            self.addr.push(addr);
+        }
+        self
+    }
+
     pub(super) fn options(&self) -> SocketOptions {
         let mut options = SocketOptions::of(&self.recipe.tune(&self.profile()));
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);

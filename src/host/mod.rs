@@ -118,6 +118,8 @@ pub struct Host {
     replies: VecDeque<Vec<u8>>,
     ports_given: u64,
     traced: bool,
+    /// What has changed since it was last named, if somebody wants to know.
+    changed: Option<VecDeque<u32>>,
     counters: HostCounters,
 }
 
@@ -139,6 +141,7 @@ impl Host {
             replies: VecDeque::new(),
             ports_given: 0,
             traced: false,
+            changed: None,
             counters: HostCounters::default(),
         }
     }
@@ -403,6 +406,12 @@ impl Host {
         self.traced = true;
     }
 
+    /// From now on `poll_changed` names the connections that something has happened to. Whoever asks for this must
+    /// poll: until then the driver does not rest.
+    pub fn note_changes(&mut self) {
+        self.changed.get_or_insert_default();
+    }
+
     // ----- out -----
 
     /// Overwrites `packet` with the next packet that has to leave; false when there is none.
@@ -432,6 +441,23 @@ impl Host {
     /// When `handle_deadline` is to be called if nothing else happens before.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// The next connection of the application's for which a packet or a timer was handled, or a command carried out,
+    /// and everything that followed has left: there may be more to read, room to write, or an end. Each is named
+    /// once, however much has happened.
+    pub fn poll_changed(&mut self) -> Option<ConnId> {
+        let changed = self.changed.as_mut()?;
+        while let Some(index) = changed.pop_front() {
+            if let Some(id) = self.slots.take_changed(index) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    pub fn has_changes(&self) -> bool {
+        self.changed.as_ref().is_some_and(|changed| !changed.is_empty())
     }
 
     // ----- getters -----
@@ -465,6 +491,11 @@ impl Host {
     /// Connections in any state, TIME-WAIT included.
     pub fn connections(&self) -> usize {
         self.slots.len()
+    }
+
+    /// How many of them only wait for the end of TIME-WAIT.
+    pub fn in_time_wait(&self) -> usize {
+        self.slots.iter().filter(|connection| connection.state() == State::TimeWait).count()
     }
 
     // ----- inside -----
@@ -548,6 +579,11 @@ impl Host {
     /// Nothing more to send: note the next deadline, or let go of what has ended.
     fn settle(&mut self, index: u32) {
         self.slots.unqueue(index);
+        if let Some(changed) = &mut self.changed
+            && self.slots.note_change(index)
+        {
+            changed.push_back(index);
+        }
         let Some(connection) = self.slots.at_mut(index) else { return };
         if connection.state() == State::Closed {
             let tuple = (connection.local(), connection.remote());

@@ -25,6 +25,8 @@ struct Slot {
     listener: Option<ListenId>,
     /// Waiting in the host's ready queue.
     queued: bool,
+    /// Waiting in the host's queue of changes.
+    changed: bool,
     /// The application has let go of it.
     released: bool,
     /// What the host's queue of deadlines holds for it.
@@ -45,6 +47,7 @@ impl Slots {
                 connection: None,
                 listener: None,
                 queued: false,
+                changed: false,
                 released: false,
                 deadline: None,
             });
@@ -117,6 +120,19 @@ impl Slots {
         self.slots[index as usize].queued = false;
     }
 
+    /// Returns true if it has to be put into the queue of changes: it is the application's.
+    pub(super) fn note_change(&mut self, index: u32) -> bool {
+        let slot = &mut self.slots[index as usize];
+        slot.connection.is_some() && !slot.released && !std::mem::replace(&mut slot.changed, true)
+    }
+
+    /// Called for what is taken out of the queue of changes; `None` if the application has let go of it.
+    pub(super) fn take_changed(&mut self, index: u32) -> Option<ConnId> {
+        let slot = &mut self.slots[index as usize];
+        slot.changed = false;
+        (slot.connection.is_some() && !slot.released).then(|| self.id(index))
+    }
+
     /// Returns what the queue holds for it if that is nothing or too late. Being early does no harm: when that
     /// time has come, the connection is asked again.
     pub(super) fn note_deadline(&mut self, index: u32, at: Instant) -> Option<Option<Instant>> {
@@ -129,6 +145,10 @@ impl Slots {
 
     pub(super) fn take_deadline(&mut self, index: u32) -> Option<Instant> {
         self.slots.get_mut(index as usize)?.deadline.take()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Connection> {
+        self.slots.iter().filter_map(|slot| slot.connection.as_deref())
     }
 
     pub(super) fn len(&self) -> usize {

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 #![expect(clippy::disallowed_methods, reason = "another program's socket is waited for")]
 
+pub(crate) mod link;
+
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -1,0 +1,78 @@
+//! The servers that connections are carried over to.
+
+use std::collections::VecDeque;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use super::super::failure;
+
+pub(super) struct Targets {
+    /// What each `--forward` stands for: a name may have several addresses.
+    servers: Vec<Vec<SocketAddr>>,
+    /// Whose turn it is.
+    next: usize,
+}
+
+impl Targets {
+    pub(super) fn resolve(forward: &[String]) -> anyhow::Result<Self> {
+        let servers = forward.iter().map(|text| resolve(text)).collect::<anyhow::Result<_>>()?;
+        Ok(Self { servers, next: 0 })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = SocketAddr> {
+        self.servers.iter().flatten().copied()
+    }
+
+    /// The addresses to try for the next connection, in this order.
+    pub(super) fn candidates(&mut self) -> VecDeque<SocketAddr> {
+        let (later, first) = self.servers.split_at(self.next);
+        let candidates = first.iter().chain(later).flatten().copied().collect();
+        self.next = (self.next + 1) % self.servers.len();
+        candidates
+    }
+}
+
+fn resolve(text: &str) -> anyhow::Result<Vec<SocketAddr>> {
+    let example = "write for example 127.0.0.1:80, [::1]:80 or localhost:80";
+    let found = text
+        .to_socket_addrs()
+        .map_err(|error| failure::usage(format!("--forward `{text}` leads nowhere ({error}): {example}")))?;
+    let mut addrs: Vec<SocketAddr> = Vec::new();
+    for addr in found {
+        if !addrs.contains(&addr) {
+            addrs.push(addr);
+        }
+    }
+    if addrs.is_empty() {
+        return Err(failure::usage(format!("--forward `{text}` has no address: {example}")));
+    }
+    Ok(addrs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(forward: &[&str]) -> Targets {
+        let forward: Vec<String> = forward.iter().map(ToString::to_string).collect();
+        Targets::resolve(&forward).unwrap()
+    }
+
+    #[test]
+    fn servers_take_turns_and_stand_in_for_each_other() {
+        let mut targets = targets(&["127.0.0.1:1", "127.0.0.1:2", "[::1]:3"]);
+        let ports =
+            |targets: &mut Targets| targets.candidates().iter().map(SocketAddr::port).collect::<Vec<_>>();
+        assert_eq!(ports(&mut targets), [1, 2, 3]);
+        assert_eq!(ports(&mut targets), [2, 3, 1]);
+        assert_eq!(ports(&mut targets), [3, 1, 2]);
+        assert_eq!(ports(&mut targets), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_no_address_and_port_is_refused() {
+        for wrong in ["127.0.0.1", "127.0.0.1:http", ":80:"] {
+            let error = Targets::resolve(&[wrong.to_owned()]).err().unwrap();
+            assert!(error.to_string().contains("write for example"), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Who receives: this kernel, set up in one of several ways, or another stack behind it.
+//!
+//! A stack is a directory with an executable `start` that keeps the contract of `interop/receivers/README.md`.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::LabError;
+use super::agent::Output;
+use super::testbed::{Running, Start, Testbed, Tools};
+
+/// This kernel, with the settings that make it another receiver (none is changed outside the lab's namespaces).
+#[derive(Debug, PartialEq, Eq)]
+pub struct KernelProfile {
+    pub name: &'static str,
+    pub summary: &'static str,
+    sysctls: &'static [(&'static str, &'static str)],
+    sink: &'static [&'static str],
+    acks: Acks,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Acks {
+    AsTheKernelLikes,
+    EverySegment,
+}
+
+const ORDINARY: KernelProfile = KernelProfile {
+    name: "linux",
+    summary: "as it comes",
+    sysctls: &[],
+    sink: &[],
+    acks: Acks::AsTheKernelLikes,
+};
+
+pub const KERNEL_PROFILES: &[KernelProfile] = &[
+    ORDINARY,
+    KernelProfile {
+        name: "linux-no-sack",
+        summary: "without SACK",
+        sysctls: &[("tcp_sack", "0")],
+        ..ORDINARY
+    },
+    KernelProfile {
+        name: "linux-no-timestamps",
+        summary: "without timestamps",
+        sysctls: &[("tcp_timestamps", "0")],
+        ..ORDINARY
+    },
+    KernelProfile {
+        name: "linux-bare",
+        summary: "without SACK, timestamps and window scaling",
+        sysctls: &[("tcp_sack", "0"), ("tcp_timestamps", "0"), ("tcp_window_scaling", "0")],
+        ..ORDINARY
+    },
+    KernelProfile { name: "linux-8k", summary: "a window of 8 KB", sink: &["--rcvbuf", "8192"], ..ORDINARY },
+    KernelProfile {
+        name: "linux-quickack",
+        summary: "an ACK for every segment",
+        acks: Acks::EverySegment,
+        ..ORDINARY
+    },
+    KernelProfile {
+        name: "linux-delayed-ack",
+        summary: "delayed ACKs from the first segment on",
+        sink: &["--delayed-ack"],
+        ..ORDINARY
+    },
+    KernelProfile {
+        name: "linux-no-compression",
+        summary: "a duplicate ACK for every segment out of order",
+        sysctls: &[("tcp_comp_sack_nr", "0")],
+        ..ORDINARY
+    },
+    KernelProfile {
+        name: "linux-shrinking",
+        summary: "takes back what its window has promised",
+        sysctls: &[("tcp_shrink_window", "1")],
+        sink: &["--shrink-to", "8192"],
+        ..ORDINARY
+    },
+];
+
+/// What every profile says, because a new namespace inherits some settings of the machine's.
+const SYSCTLS: &[(&str, &str)] = &[
+    ("tcp_rmem", "4096 131072 6291456"),
+    ("tcp_sack", "1"),
+    ("tcp_dsack", "1"),
+    ("tcp_timestamps", "1"),
+    ("tcp_window_scaling", "1"),
+    ("tcp_moderate_rcvbuf", "1"),
+    ("tcp_ecn", "2"),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    Kernel(&'static KernelProfile),
+    Stack { name: String, directory: PathBuf },
+}
+
+/// Where a stack listens, and its gateway: the mobile side's kernel, which forwards to it.
+const STACK: &str = "198.51.100.2";
+const GATEWAY: &str = "198.51.100.1";
+const NETWORK: &str = "198.51.100.0/24";
+/// Back to the sender goes the default route.
+const ACKNOWLEDGE_EVERY_SEGMENT: &str =
+    "set -e; route=$(ip -4 route show default); [ -n \"$route\" ]; ip route change $route quickack 1";
+pub const PORT: u16 = 9000;
+/// A guest kernel boots meanwhile.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The stacks under this directory.
+pub fn built(stacks: &Path) -> Vec<Receiver> {
+    let Ok(entries) = fs::read_dir(stacks) else { return Vec::new() };
+    let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    names.iter().filter_map(|name| Receiver::find(name, stacks).ok()).collect()
+}
+
+impl Receiver {
+    /// Stacks are looked for under `stacks`.
+    pub fn find(name: &str, stacks: &Path) -> Result<Self, LabError> {
+        if let Some(profile) = KERNEL_PROFILES.iter().find(|profile| profile.name == name) {
+            return Ok(Self::Kernel(profile));
+        }
+        let directory = stacks.join(name);
+        if directory.join("start").is_file() {
+            let directory = directory.canonicalize().map_err(LabError::file(&directory))?;
+            return Ok(Self::Stack { name: name.to_owned(), directory });
+        }
+        let kernels = KERNEL_PROFILES.iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ");
+        Err(LabError::Environment(format!(
+            "the receiver `{name}` is not built ({} is missing): `interop/receivers/setup.sh {name}` builds it; \
+             always there: {kernels}",
+            directory.join("start").display()
+        )))
+    }
+
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Kernel(profile) => profile.name,
+            Self::Stack { name, .. } => name,
+        }
+    }
+
+    /// What it is exactly.
+    pub fn version(&self) -> String {
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        match self {
+            Self::Kernel(profile) => {
+                format!("Linux {}, {}", read(Path::new("/proc/sys/kernel/osrelease")), profile.summary)
+            }
+            Self::Stack { directory, .. } => read(&directory.join("version")),
+        }
+    }
+
+    /// Starts it, and returns when it listens.
+    pub fn start(
+        &self,
+        tools: &Tools,
+        testbed: &mut Testbed,
+        directory: &Path,
+    ) -> Result<(Running, SocketAddr), LabError> {
+        let stderr = directory.join("receiver.log");
+        let (running, addr, says) = match self {
+            Self::Kernel(profile) => {
+                let mobile = &mut testbed.mobile;
+                for (name, value) in SYSCTLS.iter().chain(profile.sysctls) {
+                    mobile.sysctl(&format!("net.ipv4.{name}"), value)?;
+                }
+                if profile.acks == Acks::EverySegment {
+                    mobile.run(&["sh", "-c", ACKNOWLEDGE_EVERY_SEGMENT], &directory.join("route.log"))?;
+                }
+                let mut argv = vec![tools.airtcp.to_string_lossy().into_owned(), "sink".to_owned()];
+                argv.push(PORT.to_string());
+                argv.extend(profile.sink.iter().map(|&word| word.to_owned()));
+                argv.extend(["--json".to_owned()]);
+                let stdout = Output::File(directory.join("receiver.jsonl"));
+                let own = mobile.own.clone();
+                let running =
+                    mobile.start(Start { argv, environment: Vec::new(), stdout, stderr: stderr.clone() })?;
+                (running, own, None)
+            }
+            Self::Stack { directory: stack, .. } => {
+                let mobile_addr = testbed.mobile.own.clone();
+                let log = directory.join("route.log");
+                testbed.fixed.run(&["ip", "route", "add", NETWORK, "via", &mobile_addr], &log)?;
+                testbed.mobile.sysctl("net.ipv4.ip_forward", "1")?;
+                let variables = [
+                    ("RECEIVER_ADDR", STACK),
+                    ("RECEIVER_GATEWAY", GATEWAY),
+                    ("RECEIVER_PREFIX", "24"),
+                    ("RECEIVER_PORT", &PORT.to_string()),
+                ];
+                let environment =
+                    variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+                let argv = vec![stack.join("start").to_string_lossy().into_owned()];
+                let start = Start { argv, environment, stdout: Output::Digested, stderr: stderr.clone() };
+                (testbed.mobile.start(start)?, STACK.to_owned(), Some("listening"))
+            }
+        };
+        let until = Instant::now() + START_PATIENCE;
+        match says {
+            Some(start) => testbed.wait_for_line(running, &stderr, start, until)?,
+            // A sink that prints JSON says it on stdout.
+            None => testbed.wait_for_line(running, &directory.join("receiver.jsonl"), "{", until)?,
+        }
+        let addr: IpAddr = addr.parse().map_err(|_| LabError::Transfer(format!("`{addr}` is no address")))?;
+        Ok((running, SocketAddr::new(addr, PORT)))
+    }
+}

@@ -1,0 +1,543 @@
+//! A path between two hosts: `airlink run` in a process of its own, and an agent on either side of it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::LabError;
+use super::agent::{Event, Order, Output, Program, Received};
+
+/// The programs that a lab consists of.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    pub airtcp: PathBuf,
+    pub airlink: PathBuf,
+}
+
+impl Tools {
+    /// This program, and the `airlink` beside it or on the PATH.
+    pub fn find() -> Result<Self, LabError> {
+        let airtcp = std::env::current_exe().map_err(|error| {
+            LabError::Environment(format!("cannot find this program's own file: {error}"))
+        })?;
+        let airlink = airtcp.with_file_name("airlink");
+        if airlink.is_file() {
+            return Ok(Self { airtcp, airlink });
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let airlink = std::env::split_paths(&path).map(|dir| dir.join("airlink")).find(|file| file.is_file());
+        let missing = || {
+            let beside = airtcp.parent().unwrap_or_else(|| Path::new(".")).display().to_string();
+            LabError::Environment(format!(
+                "there is no `airlink` in {beside} or on the PATH: build both programs with `cargo build --release \
+                 --workspace`"
+            ))
+        };
+        Ok(Self { airlink: airlink.ok_or_else(missing)?, airtcp })
+    }
+}
+
+/// What `airlink run` is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    /// A preset's name, or a file.
+    pub scenario: &'a str,
+    pub seed: u64,
+    /// Where captures, summaries and logs go.
+    pub directory: &'a Path,
+    pub keep: Keep,
+}
+
+/// What is kept beside the captures of the devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// A line for everything that happened to a packet.
+    pub events: bool,
+    /// Every radio PDU, for Wireshark.
+    pub radio: bool,
+}
+
+/// How long an order may take to be carried out.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long everything may take to end when it was asked to.
+const GRACE: Duration = Duration::from_secs(5);
+const PATIENCE_WITH_AN_END: Duration = Duration::from_millis(300);
+const POLL: Duration = Duration::from_millis(10);
+
+/// It runs until it is dropped.
+#[derive(Debug)]
+pub struct Testbed {
+    pub fixed: Side,
+    pub mobile: Side,
+    airlink: Airlink,
+}
+
+#[derive(Debug)]
+struct Airlink {
+    process: Child,
+    log: PathBuf,
+}
+
+impl Testbed {
+    pub fn start(tools: &Tools, link: &Link<'_>) -> Result<Self, LabError> {
+        let file = |name: &str| link.directory.join(name);
+        let log = file("airlink.log");
+        let mut command = Command::new(&tools.airlink);
+        command.args(["run", "--scenario", link.scenario, "--seed", &link.seed.to_string()]);
+        command.args(["--linger", "20ms", "--control", &format!("lab-{}-{}", std::process::id(), number())]);
+        for (option, name) in
+            [("--pcap-fixed", "fixed.pcap"), ("--pcap-mobile", "mobile.pcap"), ("--summary", "airlink.json")]
+        {
+            command.arg(option).arg(file(name));
+        }
+        if link.keep.events {
+            command.arg("--events").arg(file("events.jsonl"));
+        }
+        if link.keep.radio {
+            command.arg("--radio-pcap").arg(file("radio.pcap"));
+        }
+        let [fixed, mobile] = [Pipes::new()?, Pipes::new()?];
+        command.arg("--server").arg(fixed.agent(tools)).args(["--", "sh", "-c", &mobile.agent(tools)]);
+        let out = File::create(&log).map_err(LabError::file(&log))?;
+        let also = out.try_clone().map_err(LabError::file(&log))?;
+        command.env("RUST_LOG", "warn").stdin(Stdio::null()).stdout(out).stderr(also);
+        let process = spawn_with(&mut command, &[&fixed, &mobile]).map_err(|error| {
+            LabError::Environment(format!("cannot start {}: {error}", tools.airlink.display()))
+        })?;
+        let mut airlink = Airlink { process, log };
+        let (mut fixed, mut mobile) = (fixed.connect(Which::Fixed)?, mobile.connect(Which::Mobile)?);
+        for side in [&mut mobile, &mut fixed] {
+            side.be_ready(&mut airlink)?;
+        }
+        Ok(Self { fixed, mobile, airlink })
+    }
+
+    /// Waits until one of the programs has ended, or the time is up.
+    pub fn wait_for_any(
+        &mut self,
+        programs: &[Running],
+        until: Instant,
+    ) -> Result<Option<Running>, LabError> {
+        loop {
+            for program in programs {
+                let side = self.side(program.side);
+                let (looked, has_ended) = (side.look(POLL), side.ended.contains_key(&program.id));
+                looked.map_err(|error| self.airlink.instead_of(error))?;
+                if has_ended {
+                    return Ok(Some(*program));
+                }
+            }
+            self.airlink.check()?;
+            if Instant::now() >= until {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits for a line that begins with this on the program's stderr.
+    pub fn wait_for_line(
+        &mut self,
+        program: Running,
+        log: &Path,
+        start: &str,
+        until: Instant,
+    ) -> Result<(), LabError> {
+        loop {
+            let text = fs::read_to_string(log).unwrap_or_default();
+            if text.lines().any(|line| line.starts_with(start)) {
+                return Ok(());
+            }
+            let ended = self.wait_for_any(&[program], Instant::now())?.is_some();
+            if ended || Instant::now() >= until {
+                let what = if ended { "ended" } else { "took too long" };
+                let name = log.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                return Err(LabError::Transfer(format!(
+                    "the {name} {what} before it said `{start}`{}",
+                    last_line(&text)
+                )));
+            }
+        }
+    }
+
+    pub fn side(&mut self, which: Which) -> &mut Side {
+        match which {
+            Which::Fixed => &mut self.fixed,
+            Which::Mobile => &mut self.mobile,
+        }
+    }
+
+    /// Ends everything, in the order that lets each write out what it has.
+    pub fn finish(mut self) -> Result<(), LabError> {
+        self.mobile.orders = None;
+        self.fixed.orders = None;
+        let until = Instant::now() + GRACE;
+        while Instant::now() < until {
+            match self.airlink.process.try_wait() {
+                Ok(None) => thread::sleep(POLL),
+                Ok(Some(status)) if status.success() => return Ok(()),
+                _ => break,
+            }
+        }
+        let text = fs::read_to_string(&self.airlink.log).unwrap_or_default();
+        Err(LabError::Transfer(format!("airlink did not end as it should{}", last_line(&text))))
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        // Both agents end when no more orders can come, and airlink with them.
+        self.mobile.orders = None;
+        self.fixed.orders = None;
+    }
+}
+
+impl Airlink {
+    fn check(&mut self) -> Result<(), LabError> {
+        match self.process.try_wait() {
+            Ok(Some(status)) => Err(self.ended(status.code())),
+            _ => Ok(()),
+        }
+    }
+
+    /// A side ends with `airlink`, whose end says more.
+    fn instead_of(&mut self, error: LabError) -> LabError {
+        let until = Instant::now() + PATIENCE_WITH_AN_END;
+        while Instant::now() < until {
+            if let Err(why) = self.check() {
+                return why;
+            }
+            thread::sleep(POLL);
+        }
+        error
+    }
+
+    fn ended(&self, code: Option<i32>) -> LabError {
+        const ENVIRONMENT: i32 = 3;
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let why = text.lines().rev().find_map(|line| line.strip_prefix("airlink: "));
+        match (code, why) {
+            (Some(2 | ENVIRONMENT), Some(why)) => LabError::Environment(why.to_owned()),
+            (Some(code), _) => {
+                LabError::Transfer(format!("airlink ended with code {code}{}", last_line(&text)))
+            }
+            (None, _) => LabError::Transfer(format!("airlink was killed{}", last_line(&text))),
+        }
+    }
+}
+
+impl Drop for Airlink {
+    fn drop(&mut self) {
+        let until = Instant::now() + GRACE;
+        while Instant::now() < until {
+            match self.process.try_wait() {
+                Ok(None) => thread::sleep(POLL),
+                _ => return,
+            }
+        }
+        // It has ended, or is killed: what it started is killed with it.
+        let _ = kill(Pid::from_raw(self.process.id() as i32), Signal::SIGKILL);
+        let _ = self.process.wait();
+    }
+}
+
+fn last_line(text: &str) -> String {
+    text.lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .map(|line| format!(": {line}"))
+        .unwrap_or_default()
+}
+
+/// So that two testbeds of one lab have different names.
+fn number() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+// ----- a side and its agent -----
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Fixed,
+    Mobile,
+}
+
+impl Which {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Mobile => "mobile",
+        }
+    }
+}
+
+/// A program on one of the sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    pub side: Which,
+    pub id: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub code: i32,
+    pub received: Option<Received>,
+}
+
+/// A namespace, seen through its agent.
+#[derive(Debug)]
+pub struct Side {
+    which: Which,
+    /// The address of the link's device, and that of its other end.
+    pub own: String,
+    pub other: String,
+    orders: Option<PipeWriter>,
+    events: Receiver<Event>,
+    next: u32,
+    ended: BTreeMap<u32, Ended>,
+}
+
+/// What an agent is asked to start.
+#[derive(Clone, Debug)]
+pub struct Start {
+    pub argv: Vec<String>,
+    pub environment: Vec<(String, String)>,
+    pub stdout: Output,
+    pub stderr: PathBuf,
+}
+
+impl Side {
+    pub fn start(&mut self, start: Start) -> Result<Running, LabError> {
+        let Start { argv, environment, stdout, stderr } = start;
+        self.next += 1;
+        let id = self.next;
+        self.order(&Order::Start(Program { id, argv, environment, stdout, stderr }))?;
+        match self.answer()? {
+            Event::Started { .. } => Ok(Running { side: self.which, id }),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Runs it to its end, which is to be a good one.
+    pub fn run(&mut self, argv: &[&str], log: &Path) -> Result<(), LabError> {
+        let program = self.start(Start {
+            argv: argv.iter().map(|&word| word.to_owned()).collect(),
+            environment: Vec::new(),
+            stdout: Output::File(log.with_extension("out")),
+            stderr: log.to_path_buf(),
+        })?;
+        let until = Instant::now() + PATIENCE;
+        while !self.ended.contains_key(&program.id) {
+            self.look(POLL)?;
+            if Instant::now() > until {
+                return Err(LabError::Transfer(format!("`{}` takes too long", argv.join(" "))));
+            }
+        }
+        let ended = self.ended(program);
+        if ended.is_some_and(|ended| ended.code == 0) {
+            return Ok(());
+        }
+        let text = fs::read_to_string(log).unwrap_or_default();
+        Err(LabError::Transfer(format!("`{}` failed{}", argv.join(" "), last_line(&text))))
+    }
+
+    pub fn signal(&mut self, program: Running, signal: Signal) -> Result<(), LabError> {
+        self.order(&Order::Signal { id: program.id, signal: signal as i32 })
+    }
+
+    pub fn write(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Result<(), LabError> {
+        self.order(&Order::Write { path: path.into(), text: text.into() })?;
+        match self.answer()? {
+            Event::Written => Ok(()),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    pub fn sysctl(&mut self, name: &str, value: &str) -> Result<(), LabError> {
+        self.write(Path::new("/proc/sys").join(name.replace('.', "/")), value)
+    }
+
+    pub fn read(&mut self, path: impl Into<PathBuf>) -> Result<String, LabError> {
+        self.order(&Order::Read { path: path.into() })?;
+        match self.answer()? {
+            Event::Text(text) => Ok(text),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self, program: Running) -> Option<Ended> {
+        self.ended.remove(&program.id)
+    }
+
+    fn order(&mut self, order: &Order) -> Result<(), LabError> {
+        let mut line = serde_json::to_string(order).map_err(|error| LabError::Transfer(error.to_string()))?;
+        line.push('\n');
+        let gone = || LabError::Transfer(format!("the {} side of the path has ended", self.which.name()));
+        let orders = self.orders.as_mut();
+        orders.map(|orders| orders.write_all(line.as_bytes())).and_then(Result::ok).ok_or_else(gone)
+    }
+
+    /// The next event that is an answer; ends of programs may come between.
+    fn answer(&mut self) -> Result<Event, LabError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Event::Ended { id, code, received }) => {
+                    self.ended.insert(id, Ended { code, received });
+                }
+                Ok(event) => return Ok(event),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(LabError::Transfer(format!(
+                        "the {} side does not answer",
+                        self.which.name()
+                    )));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(LabError::Transfer(format!(
+                        "the {} side of the path has ended",
+                        self.which.name()
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Takes in what has happened meanwhile.
+    fn look(&mut self, patience: Duration) -> Result<(), LabError> {
+        match self.events.recv_timeout(patience) {
+            Ok(Event::Ended { id, code, received }) => {
+                self.ended.insert(id, Ended { code, received });
+                Ok(())
+            }
+            Ok(other) => Err(self.unexpected(&other)),
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(LabError::Transfer(format!("the {} side of the path has ended", self.which.name())))
+            }
+        }
+    }
+
+    fn be_ready(&mut self, airlink: &mut Airlink) -> Result<(), LabError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.events.recv_timeout(POLL) {
+                Ok(Event::Ready { fixed, mobile, .. }) => {
+                    let missing = || LabError::Environment("the scenario has no IPv4 addresses".to_owned());
+                    let (fixed, mobile) = (fixed.ok_or_else(missing)?, mobile.ok_or_else(missing)?);
+                    (self.own, self.other) =
+                        if self.which == Which::Fixed { (fixed, mobile) } else { (mobile, fixed) };
+                    return Ok(());
+                }
+                Ok(other) => return Err(self.unexpected(&other)),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < until => airlink.check()?,
+                Err(_) => {
+                    // It may be about to say why.
+                    thread::sleep(POLL);
+                    airlink.check()?;
+                    return Err(LabError::Transfer(format!("the {} side did not start", self.which.name())));
+                }
+            }
+        }
+    }
+
+    fn unexpected(&self, event: &Event) -> LabError {
+        match event {
+            Event::Failed(why) => LabError::Transfer(format!("on the {} side: {why}", self.which.name())),
+            other => {
+                LabError::Transfer(format!("on the {} side: {other:?} comes unasked", self.which.name()))
+            }
+        }
+    }
+}
+
+/// Between the lab and an agent that is about to be started.
+struct Pipes {
+    orders: (PipeReader, PipeWriter),
+    events: (PipeReader, PipeWriter),
+}
+
+impl Pipes {
+    fn new() -> Result<Self, LabError> {
+        let pipe =
+            || io::pipe().map_err(|error| LabError::Environment(format!("cannot make a pipe: {error}")));
+        Ok(Self { orders: pipe()?, events: pipe()? })
+    }
+
+    /// The ends that the agent gets.
+    fn inherited(&self) -> [BorrowedFd<'_>; 2] {
+        [self.orders.0.as_fd(), self.events.1.as_fd()]
+    }
+
+    /// A command line for the shell that puts the pipes where the agent wants them. (Not `<&10`: a shell need not
+    /// know descriptors of two digits.)
+    fn agent(&self, tools: &Tools) -> String {
+        let [orders, events] = self.inherited().map(|fd| fd.as_raw_fd());
+        let airtcp = quoted(&tools.airtcp.to_string_lossy());
+        format!("exec {airtcp} lab agent </proc/self/fd/{orders} >/proc/self/fd/{events}")
+    }
+
+    fn connect(self, which: Which) -> Result<Side, LabError> {
+        let Self { orders: (_, orders), events: (events, _) } = self;
+        let (sender, receiver) = mpsc::channel();
+        let read = move || {
+            for line in BufReader::new(events).lines().map_while(Result::ok) {
+                let event = serde_json::from_str(&line).unwrap_or(Event::Failed(line));
+                if sender.send(event).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new()
+            .name(which.name().to_owned())
+            .spawn(read)
+            .map_err(|error| LabError::Environment(format!("cannot start a thread: {error}")))?;
+        let (own, other) = (String::new(), String::new());
+        Ok(Side {
+            which,
+            own,
+            other,
+            orders: Some(orders),
+            events: receiver,
+            next: 0,
+            ended: BTreeMap::new(),
+        })
+    }
+}
+
+/// Starts it with these pipes, and nobody else with them.
+fn spawn_with(command: &mut Command, pipes: &[&Pipes]) -> io::Result<Child> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let inherit = |flags: FdFlag| -> io::Result<()> {
+        for fd in pipes.iter().flat_map(|pipes| pipes.inherited()) {
+            fcntl(fd, FcntlArg::F_SETFD(flags))?;
+        }
+        Ok(())
+    };
+    inherit(FdFlag::empty())?;
+    let child = command.spawn();
+    inherit(FdFlag::FD_CLOEXEC)?;
+    child
+}
+
+/// For the shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

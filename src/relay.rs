@@ -1,0 +1,186 @@
+//! A relay: two streams, one in each direction, between two endpoints that know nothing of each other.
+//!
+//! It reads from a side only when the other side has taken everything, so that whoever is slow slows down the one
+//! who sends to it, and no more than one chunk per direction waits here. An end of a stream is passed on after its
+//! last byte, and a reset at once, as TCP would have done without a relay. Nothing here waits or knows the time:
+//! whoever drives it takes a turn when something may have changed.
+
+/// Why nothing was read or written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// Not now; whoever drives the relay hears of it when that changes.
+    Later,
+    /// The connection is gone.
+    Failed,
+}
+
+/// One side's connection.
+pub trait Endpoint {
+    /// `Ok(0)` is the end of the stream.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop>;
+
+    /// Takes at least one byte, or says why not.
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop>;
+
+    /// Nothing more will be written.
+    fn shutdown(&mut self);
+
+    fn reset(&mut self);
+
+    /// Asked while its stream is not read, so that a reset is noticed all the same.
+    fn has_failed(&mut self) -> bool;
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    Radio,
+    Target,
+}
+
+/// What a turn has led to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// There may be more to do at once; others may go first.
+    Again,
+    /// Until something happens to one of the endpoints.
+    Waiting,
+    /// Both streams have ended, and everything was handed over.
+    Finished,
+    /// This side has failed, and the other was reset.
+    Failed(Side),
+}
+
+#[derive(Debug, Default)]
+pub struct Relay {
+    /// From the radio side to the target.
+    up: Pipe,
+    /// From the target to the radio side.
+    down: Pipe,
+}
+
+impl Relay {
+    /// At most one chunk each way, so that one turn is never long. `chunk` is scratch space; its length is the
+    /// bound of what may wait here per direction.
+    ///
+    /// Not to be called again after `Finished` and `Failed`.
+    pub fn turn(&mut self, radio: &mut impl Endpoint, target: &mut impl Endpoint, chunk: &mut [u8]) -> Turn {
+        let up = match self.up.turn(radio, target, chunk) {
+            Ok(step) => step,
+            Err(Fault::Source) => return fail(Side::Radio, target),
+            Err(Fault::Sink) => return fail(Side::Target, radio),
+        };
+        let down = match self.down.turn(target, radio, chunk) {
+            Ok(step) => step,
+            Err(Fault::Source) => return fail(Side::Target, radio),
+            Err(Fault::Sink) => return fail(Side::Radio, target),
+        };
+        match (up, down) {
+            (Step::Ended, Step::Ended) => Turn::Finished,
+            (Step::Read, _) | (_, Step::Read) => Turn::Again,
+            _ if up != Step::Waiting && radio.has_failed() => fail(Side::Radio, target),
+            _ if down != Step::Waiting && target.has_failed() => fail(Side::Target, radio),
+            _ => Turn::Waiting,
+        }
+    }
+
+    /// Bytes that the target has taken.
+    pub fn carried_up(&self) -> u64 {
+        self.up.carried
+    }
+
+    /// Bytes that the radio side has taken.
+    pub fn carried_down(&self) -> u64 {
+        self.down.carried
+    }
+}
+
+fn fail(side: Side, other: &mut impl Endpoint) -> Turn {
+    other.reset();
+    Turn::Failed(side)
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+struct Pipe {
+    /// What was read and the sink had no room for, from `taken` on. Empty most of the time.
+    rest: Vec<u8>,
+    taken: usize,
+    stream: Stream,
+    carried: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stream {
+    #[default]
+    Open,
+    Ended,
+}
+
+/// What a pipe did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// It has read, and may find more.
+    Read,
+    /// The source has nothing now.
+    Waiting,
+    /// The sink has no room; the source was not asked.
+    Blocked,
+    Ended,
+}
+
+enum Fault {
+    Source,
+    Sink,
+}
+
+impl Pipe {
+    fn turn(
+        &mut self,
+        source: &mut impl Endpoint,
+        sink: &mut impl Endpoint,
+        chunk: &mut [u8],
+    ) -> Result<Step, Fault> {
+        if self.stream == Stream::Ended {
+            return Ok(Step::Ended);
+        }
+        let taken = write(sink, &self.rest[self.taken..])?;
+        self.taken += taken;
+        self.carried += taken as u64;
+        if self.taken < self.rest.len() {
+            return Ok(Step::Blocked);
+        }
+        // An idle connection owns no buffer.
+        (self.rest, self.taken) = (Vec::new(), 0);
+        match source.read(chunk) {
+            Ok(0) => {
+                sink.shutdown();
+                self.stream = Stream::Ended;
+                Ok(Step::Ended)
+            }
+            Ok(len) => {
+                let taken = write(sink, &chunk[..len])?;
+                self.carried += taken as u64;
+                self.rest = chunk[taken..len].to_vec();
+                Ok(if taken == len { Step::Read } else { Step::Blocked })
+            }
+            Err(Stop::Later) => Ok(Step::Waiting),
+            Err(Stop::Failed) => Err(Fault::Source),
+        }
+    }
+}
+
+/// As much as the sink takes.
+fn write(sink: &mut impl Endpoint, bytes: &[u8]) -> Result<usize, Fault> {
+    let mut taken = 0;
+    while taken < bytes.len() {
+        match sink.write(&bytes[taken..]) {
+            Ok(count) => taken += count,
+            Err(Stop::Later) => break,
+            Err(Stop::Failed) => return Err(Fault::Sink),
+        }
+    }
+    Ok(taken)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Means of repeated runs, and how far they may be off.
+
+use serde::Serialize;
+
+/// A mean and half the width of its 95 % confidence interval (Student's t).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Mean {
+    pub mean: f64,
+    /// Without a second sample nothing is known about it.
+    pub half_width: Option<f64>,
+    pub samples: usize,
+}
+
+impl Mean {
+    /// `None` of nothing.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let n = samples.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = samples.iter().sum::<f64>() / n as f64;
+        let half_width = (n > 1).then(|| {
+            let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
+            t_975(n - 1) * (variance / n as f64).sqrt()
+        });
+        Some(Self { mean, half_width, samples: n })
+    }
+
+    /// Whether the two intervals meet.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let wide = |mean: &Self| mean.half_width.unwrap_or(f64::INFINITY);
+        (self.mean - other.mean).abs() <= wide(self) + wide(other)
+    }
+}
+
+/// The quantile 0.975 of Student's distribution.
+fn t_975(degrees: usize) -> f64 {
+    const TABLE: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
+        2.045, 2.042,
+    ];
+    match degrees {
+        0 => f64::INFINITY,
+        1..=30 => TABLE[degrees - 1],
+        // Cornish–Fisher; below 1e-3 off from 30 on.
+        _ => {
+            let (z, n): (f64, f64) = (1.959_964, degrees as f64);
+            z + (z.powi(3) + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_nothing_and_of_one_little_is_known() {
+        assert_eq!(Mean::of(&[]), None);
+        let one = Mean::of(&[3.0]).unwrap();
+        assert_eq!((one.mean, one.half_width), (3.0, None));
+    }
+
+    /// By hand: the variance of 3, 4, 5, 6, 7 is 2.5, the standard error sqrt(2.5 / 5).
+    #[test]
+    fn the_interval_is_students() {
+        let mean = Mean::of(&[3.0, 4.0, 5.0, 6.0, 7.0]).unwrap();
+        assert_eq!(mean.mean, 5.0);
+        assert!((mean.half_width.unwrap() - 2.776 * 0.5_f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_quantiles_go_on_where_the_table_ends() {
+        assert!((t_975(31) - 2.0395).abs() < 1e-3);
+        assert!((t_975(60) - 2.0003).abs() < 1e-3);
+        assert!((t_975(100_000) - 1.960).abs() < 1e-3);
+    }
+
+    #[test]
+    fn means_agree_if_their_intervals_meet() {
+        let [low, high, far] =
+            [[1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [90.0, 91.0, 92.0]].map(|x| Mean::of(&x).unwrap());
+        assert!(low.agrees_with(&high) && !low.agrees_with(&far));
+    }
+}
