@@ -52,7 +52,12 @@ if ! command -v apt-get >/dev/null 2>&1; then
     exit 3
 fi
 echo "setup: installing$missing" >&2
-export DEBIAN_FRONTEND=noninteractive
 $sudo apt-get update -qq
+# What is installed here (nginx) need not run.
+if [ ! -e /usr/sbin/policy-rc.d ]; then
+    printf '#!/bin/sh\nexit 101\n' | $sudo tee /usr/sbin/policy-rc.d >/dev/null
+    $sudo chmod 755 /usr/sbin/policy-rc.d
+    trap '$sudo rm -f /usr/sbin/policy-rc.d' EXIT
+fi
 # shellcheck disable=SC2086 # a list of package names
-$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null

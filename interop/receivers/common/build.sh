@@ -1,0 +1,57 @@
+# What the set-ups of the receivers share; each sources it with `destination` set.
+# shellcheck shell=sh disable=SC2154
+
+fail() {
+    echo "setup: $*" >&2
+    exit 1
+}
+
+# packages PACKAGE...: installs those that are missing, and says which.
+packages() {
+    missing=''
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing="$missing $package"
+    done
+    [ -z "$missing" ] && return
+    command -v apt-get >/dev/null 2>&1 ||
+        fail "missing:$missing (package names of Debian; this system has no apt-get, install their like)"
+    sudo=''
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null 2>&1 ||
+            fail "neither root nor sudo here; ask an administrator for: apt-get install$missing"
+        sudo=sudo
+    fi
+    echo "setup: installing$missing" >&2
+    $sudo apt-get -o DPkg::Lock::Timeout=120 update -qq >&2 || true
+    # shellcheck disable=SC2086 # a list of package names
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install \
+        -y -qq --no-install-recommends $missing >&2 ||
+        fail "apt-get could not install$missing"
+}
+
+# lists: apt knows its mirrors, which a new machine may not yet.
+lists() {
+    [ -z "$(apt-get indextargets 'Label: Debian')" ] || return 0
+    [ "$(id -u)" != 0 ] || apt-get update -qq >&2
+}
+
+# version PACKAGE: the one installed.
+version() {
+    dpkg-query -W -f '${Version}' "$1"
+}
+
+# finished INPUT...: whether the last build was of the same files and words. If not, what it left is removed.
+finished() {
+    inputs=$(for input in "$0" "$@"; do
+        if [ -f "$input" ]; then cat "$input"; else echo "$input"; fi
+    done | sha256sum)
+    [ "$inputs" = "$(cat "$destination/inputs" 2>/dev/null)" ] && return
+    rm -rf "$destination/inputs" "$destination/start" "$destination/version"
+    return 1
+}
+
+# finish LINE: the build is complete, and this is what it is.
+finish() {
+    echo "$1" >"$destination/version"
+    echo "$inputs" >"$destination/inputs"
+}
