@@ -1,6 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a chore.
 
 PREFIX ?= /usr/local
+MATRIX ?= target/matrix
 CARGO ?= cargo
 # Tests and the demo need root for TUN devices and namespaces; cargo itself does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -9,7 +10,7 @@ ifneq ($(SUDO),)
 RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
 endif
 
-.PHONY: demo test test-long bench install uninstall lint doc fmt clean
+.PHONY: demo test test-long matrix bench install uninstall lint doc fmt clean
 
 ## Four senders over a W-CDMA link to this machine's kernel: a table and captures.
 demo:
@@ -27,6 +28,15 @@ test:
 ## What takes too long without optimisation: a stream of more than 4 GiB.
 test-long:
 	$(CARGO) test --release --locked -p airtcp --test hostile -- --ignored
+
+## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
+matrix:
+	@sh interop/setup.sh build
+	@sh interop/need-root.sh 'make matrix'
+	@sh interop/receivers/setup.sh --ci
+	@$(CARGO) build --quiet --locked -p airtcp -p airlink
+	$(SUDO) rm -rf $(MATRIX)
+	$(SUDO) target/debug/airtcp lab matrix --quick --output $(MATRIX)
 
 ## Whole programs against each other, then what a segment, a packet and a PDU cost.
 bench:
