@@ -12,6 +12,7 @@ mod room;
 use std::sync::Arc;
 
 use airlink::time::{Duration, Instant};
+use serde::Serialize;
 
 use super::attribute::{Attribute, Cause};
 use super::catalogue::Question;
@@ -88,7 +89,7 @@ impl Answers {
 }
 
 /// What a run adds up to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Loss events found without a timeout (succeeded-dupack).
     pub fast_retransmits: u64,

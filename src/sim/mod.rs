@@ -5,4 +5,5 @@ pub mod calls;
 pub mod exchange;
 pub mod hostile;
 pub mod pair;
+pub mod run;
 pub mod world;

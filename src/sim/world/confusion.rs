@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use airlink::time::Instant;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::truth::{Losses, Truth};
 use crate::recovery::attribute::Cause;
@@ -64,6 +65,21 @@ impl AddAssign for Confusion {
         for (mine, its) in self.counts.iter_mut().flatten().zip(other.counts.iter().flatten()) {
             *mine += its;
         }
+    }
+}
+
+/// As a table: in each truth, the counts of both judgements.
+impl Serialize for Confusion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut table = serializer.serialize_map(Some(Truth::ALL.len()))?;
+        for truth in Truth::ALL {
+            let [congestion, wireless] = CAUSES.map(|judged| self.count(judged, truth));
+            table.serialize_entry(
+                truth.name(),
+                &BTreeMap::from([("congestion", congestion), ("wireless", wireless)]),
+            )?;
+        }
+        table.end()
     }
 }
 

@@ -208,7 +208,7 @@ impl World {
     /// time has passed. Says whether all are complete.
     pub fn run_to_end(&mut self, limit: Duration) -> Result<bool, WorldError> {
         let until = self.now + limit;
-        while let Some(at) = self.next_event().filter(|at| self.unfinished > 0 && *at <= until) {
+        while let Some(at) = self.next_event().filter(|at| !self.is_closed() && *at <= until) {
             self.go_to(at)?;
         }
         Ok(self.is_complete())
@@ -217,6 +217,11 @@ impl World {
     /// Every octet of every flow that has an end has been delivered.
     pub fn is_complete(&self) -> bool {
         self.flows.iter().filter(|state| state.has_end()).all(|state| state.completed.is_some())
+    }
+
+    /// And both ends have closed.
+    pub fn is_closed(&self) -> bool {
+        self.unfinished == 0
     }
 
     pub fn flows(&self) -> usize {
