@@ -18,6 +18,7 @@ pub mod host;
 pub mod lab;
 pub mod recovery;
 pub mod relay;
+pub mod reproduce;
 pub mod script;
 pub mod sim;
 pub mod statistics;

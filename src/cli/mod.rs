@@ -12,6 +12,7 @@ mod man;
 mod monitor;
 mod recv;
 mod report;
+mod reproduce;
 mod script;
 mod send;
 mod serve;
@@ -41,6 +42,7 @@ enum Command {
     Sink(sink::Sink),
     Source(kernel_source::KernelSource),
     Lab(lab::Lab),
+    Reproduce(reproduce::Reproduce),
     Algorithms(algorithms::Algorithms),
     Explain(explain::Explain),
     Script(script::Script),
@@ -66,6 +68,7 @@ impl Cli {
             Command::Sink(command) => command.run(),
             Command::Source(command) => command.run(),
             Command::Lab(command) => command.run(),
+            Command::Reproduce(command) => command.run(),
             Command::Algorithms(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Script(command) => command.run(),

@@ -1,0 +1,5 @@
+//! The figures of P0.
+
+use super::Figure;
+
+pub const FIGURES: &[Figure] = &[];

@@ -1,0 +1,5 @@
+//! The figures of P2.
+
+use super::Figure;
+
+pub const FIGURES: &[Figure] = &[];
