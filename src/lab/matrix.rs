@@ -97,6 +97,9 @@ struct Deviation {
     receiver: Option<String>,
     recipe: Option<String>,
     scenario: Option<String>,
+    /// It depends on the packets that are lost: that it works is no news.
+    #[serde(default)]
+    sometimes: bool,
     reason: String,
 }
 
@@ -105,14 +108,14 @@ impl Expected {
         toml::from_str(text).map_err(|error| LabError::Environment(format!("{file}: {error}")))
     }
 
-    fn reason(&self, receiver: &str, recipe: &str, scenario: &str) -> Option<&str> {
+    fn of(&self, receiver: &str, recipe: &str, scenario: &str) -> Option<&Deviation> {
         let fits = |name: &Option<String>, value: &str| name.as_ref().is_none_or(|name| name == value);
         let mut about = self.deviation.iter().filter(|deviation| {
             fits(&deviation.receiver, receiver)
                 && fits(&deviation.recipe, recipe)
                 && fits(&deviation.scenario, scenario)
         });
-        about.next().map(|deviation| deviation.reason.as_str())
+        about.next()
     }
 }
 
@@ -151,12 +154,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    fn of(outcome: &Outcome, reason: Option<&str>) -> Self {
-        match (&outcome.failure, reason) {
-            (None, None) => Self::Passed,
-            (None, Some(reason)) => Self::PassedUnexpectedly(reason.to_owned()),
+    fn of(outcome: &Outcome, expected: Option<&Deviation>) -> Self {
+        match (&outcome.failure, expected) {
+            (None, None | Some(Deviation { sometimes: true, .. })) => Self::Passed,
+            (None, Some(deviation)) => Self::PassedUnexpectedly(deviation.reason.clone()),
             (Some(why), None) => Self::Failed(why.clone()),
-            (Some(_), Some(reason)) => Self::FailedAsExpected(reason.to_owned()),
+            (Some(_), Some(deviation)) => Self::FailedAsExpected(deviation.reason.clone()),
         }
     }
 
@@ -241,7 +244,7 @@ pub fn run(
                 keep: Keep::default(),
             };
             let outcome = transfer::run(tools, &plan)?;
-            let verdict = Verdict::of(&outcome, matrix.expected.reason(&receiver, &recipe, &scenario));
+            let verdict = Verdict::of(&outcome, matrix.expected.of(&receiver, &recipe, &scenario));
             if !verdict.is_wrong() {
                 // A matrix is large; what went wrong is kept.
                 fs::remove_dir_all(&directory).map_err(LabError::file(&directory))?;
@@ -342,9 +345,10 @@ mod tests {
     fn a_deviation_is_about_what_it_names() {
         let text = "[[deviation]]\nreceiver = \"passt\"\nscenario = \"burst\"\nreason = \"because\"";
         let expected = Expected::parse(text, "test").unwrap();
-        assert_eq!(expected.reason("passt", "sack", "burst"), Some("because"));
-        assert_eq!(expected.reason("passt", "sack", "loss"), None);
-        assert_eq!(expected.reason("lwip", "sack", "burst"), None);
+        let reason = |receiver, scenario| Some(expected.of(receiver, "sack", scenario)?.reason.as_str());
+        assert_eq!(reason("passt", "burst"), Some("because"));
+        assert_eq!(reason("passt", "loss"), None);
+        assert_eq!(reason("lwip", "burst"), None);
         assert!(Expected::parse("[[deviation]]\nreciever = \"x\"\nreason = \"\"", "test").is_err());
     }
 
@@ -362,8 +366,17 @@ mod tests {
             sent: None,
             received: None,
         };
-        let is_wrong = |failure, reason| Verdict::of(&outcome(failure), reason).is_wrong();
-        assert!(!is_wrong(None, None) && !is_wrong(Some("broken"), Some("known")));
-        assert!(is_wrong(None, Some("known")) && is_wrong(Some("broken"), None));
+        let deviation = |sometimes| {
+            let text = format!("[[deviation]]\nsometimes = {sometimes}\nreason = \"known\"");
+            Expected::parse(&text, "test").unwrap()
+        };
+        let [always, sometimes] = [false, true].map(deviation);
+        let is_wrong = |failure, expected: Option<&Expected>| {
+            Verdict::of(&outcome(failure), expected.and_then(|expected| expected.of("a", "b", "c")))
+                .is_wrong()
+        };
+        assert!(!is_wrong(None, None) && is_wrong(Some("broken"), None));
+        assert!(is_wrong(None, Some(&always)) && !is_wrong(Some("broken"), Some(&always)));
+        assert!(!is_wrong(None, Some(&sometimes)) && !is_wrong(Some("broken"), Some(&sometimes)));
     }
 }
