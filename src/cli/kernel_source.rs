@@ -98,7 +98,19 @@ impl KernelSource {
         let tcp_info = tcp_info(&stream);
         stream.shutdown(std::net::Shutdown::Write).with_context(broke)?;
         stream.set_read_timeout(Some(std::time::Duration::from_nanos(PATIENCE.as_nanos())))?;
-        while stream.read(&mut chunk).with_context(broke)? > 0 {}
+        loop {
+            match stream.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Err(failure::run(format!(
+                        "{remote}: it has not closed {} s after everything was written: is the path still up?",
+                        PATIENCE.as_secs_f64()
+                    )));
+                }
+                Err(error) => return Err(error).with_context(broke),
+            }
+        }
         let seconds = (clock.now() - start).as_secs_f64();
         let after = counters()?;
         let kernel = after

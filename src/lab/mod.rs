@@ -2,7 +2,8 @@
 //!
 //! [`testbed`] builds the path: `airlink run` in a process of its own, with an [`agent`] in the namespace on
 //! either side of it. [`sender`] and [`receiver`] are what the agents start there, [`transfer`] watches one run and
-//! reads what it left, [`experiment`] repeats it for every sender, [`matrix`] for every receiver and scenario.
+//! reads what it left, [`experiment`] repeats it for every sender, [`matrix`] for every receiver and scenario;
+//! [`compare`] does the same runs in virtual time.
 //!
 //! The lab holds the pipes on which the agents take their orders. When it ends, however it ends, they close, the
 //! agents end, and `airlink` ends everything else.
@@ -11,6 +12,7 @@
 
 pub mod agent;
 pub mod capture;
+pub mod compare;
 pub mod experiment;
 pub mod matrix;
 pub mod receiver;

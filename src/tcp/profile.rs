@@ -29,6 +29,8 @@ impl AckPolicy {
     pub const EVERY: Self = Self { delay: Duration::ZERO, every: 1, quick: 0, delay_fin: false };
     pub const DELAYED: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 0, delay_fin: false };
     pub const LINUX: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 1, delay_fin: true };
+    /// As a kernel does it: TCP_MAX_QUICKACKS, with a window of that many segments and more.
+    pub const KERNEL: Self = Self { quick: 16, ..Self::LINUX };
 }
 
 /// Which small segments wait for an ACK (RFC 9293 §3.7.4).

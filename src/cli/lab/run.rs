@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airlink::scenario::Scenario;
+use airtcp::lab::compare;
 use airtcp::lab::experiment::{self, Experiment, Progress};
 use airtcp::lab::receiver::Receiver;
 use airtcp::lab::sender::Sender;
 use airtcp::lab::testbed::{Keep, Tools, quoted};
 use anyhow::Context;
 use clap::Args;
+use serde_json::json;
 
 use super::super::{failure, units};
 use super::{Stacks, failed};
@@ -64,6 +66,9 @@ pub(super) struct Run {
     /// Also keep every radio PDU, for Wireshark (radio.pcap)
     #[arg(long, help_heading = "Output")]
     radio: bool,
+    /// Also make the recipes' runs in virtual time, with the same seeds, and say whether the means agree
+    #[arg(long = "virtual")]
+    in_virtual_time: bool,
     /// Print one JSON object in place of the table
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -131,10 +136,19 @@ impl Run {
             }
         })
         .map_err(failed)?;
+        let compared = if self.in_virtual_time {
+            compare::compare(&experiment, &report).map_err(failed)?
+        } else {
+            Vec::new()
+        };
         if self.json {
-            writeln!(io::stdout(), "{}", serde_json::to_string(&report)?)?;
+            let object = json!({ "report": report, "virtual": compared });
+            writeln!(io::stdout(), "{object}")?;
         } else {
             write!(io::stdout(), "{}", report.table())?;
+            if !compared.is_empty() {
+                write!(io::stdout(), "\n{}", compare::table(&compared))?;
+            }
             writeln!(io::stdout(), "\nkept in {}: captures, decisions, lab.json", directory.display())?;
         }
         match report.failures().count() {

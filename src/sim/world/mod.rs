@@ -27,7 +27,7 @@ pub use watch::{Seen, Sighting, Watch};
 
 use crate::host::{ConnectError, Host, HostConfig, ListenError, ListenId};
 use crate::recovery::{Decision, Recipe, RecipeError};
-use crate::tcp::profile::SackOffer;
+use crate::tcp::profile::{AckPolicy, SackOffer};
 use crate::tcp::{Connection, Profile, SocketOptions};
 use flow::{Buffers, FlowState, Role};
 use watch::Watcher;
@@ -63,6 +63,12 @@ impl HostSpec {
     /// Like every kernel today, it permits SACK to whoever asks.
     pub fn receiver() -> Self {
         let profile = Profile { sack: SackOffer::Always, ..Profile::default() };
+        Self { profile, recipe: Recipe::ordinary() }
+    }
+
+    /// A receiver as Linux is one, its quick-ACKs included.
+    pub fn kernel() -> Self {
+        let profile = Profile { ack: AckPolicy::KERNEL, ..Profile::linux() };
         Self { profile, recipe: Recipe::ordinary() }
     }
 }
