@@ -57,6 +57,12 @@ pub const KERNEL_PROFILES: &[KernelProfile] = &[
     },
     KernelProfile { name: "linux-8k", summary: "a window of 8 KB", sink: &["--rcvbuf", "8192"], ..ORDINARY },
     KernelProfile {
+        name: "linux-1m",
+        summary: "a window of 1 MB that does not grow",
+        sink: &["--rcvbuf", "1048576"],
+        ..ORDINARY
+    },
+    KernelProfile {
         name: "linux-quickack",
         summary: "an ACK for every segment",
         acks: Acks::EverySegment,
