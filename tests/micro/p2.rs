@@ -4,42 +4,13 @@
 //! The path of Fig. 10. The paper shows no more of the losses than what the sender sees of them. Choice: a handover
 //! holds up what follows the lost segment until the timeout is over.
 
+use airtcp::reproduce::p2::twice_lost::{FIRST, SND_HIGH, path};
 use airtcp::tcp::Profile;
 
 use crate::sequence::{Event, Row, Run, Sequence};
 
-/// Slow start from one segment: when the ACK of 21 comes, 22 to 43 are outstanding, and cwnd is 22.
-const FIRST: u64 = 22;
-const SND_HIGH: u64 = 43;
-
-fn path(drop: &[&str], handover: &str) -> String {
-    format!(
-        r#"
-schema = 1
-[[stage]]
-kind = "link"
-name = "wire"
-both = {{ rate = "10Mbit", delay = "50ms" }}
-[[stage]]
-kind = "loss"
-name = "radio-errors"
-down = {{ model = "list", drop = {drop:?} }}
-{handover}
-[[stage]]
-kind = "link"
-name = "radio"
-both = {{ rate = "384kbit", delay = "500ms" }}
-"#
-    )
-}
-
 /// It begins when segment 21 is through, and ends after the timeout.
-const HANDOVER: &str = r#"
-[[stage]]
-kind = "outage"
-name = "handover"
-down = { at = ["5.77s"], lasts = "3.3s", packets = "requeued" }
-"#;
+const HANDOVER: Option<&str> = Some("3.3s");
 
 fn run(profile: &Profile, recipe: &str, scenario: String) -> Sequence {
     let recipe = if profile.name == "ns2" { recipe.to_owned() } else { format!("{recipe}+iw=1") };
@@ -193,7 +164,7 @@ fn a_timeout_that_an_acceptable_ack_follows_is_no_fast_timeout() {
 #[test]
 fn lin_and_kungs_own_place_is_fast_recovery() {
     // The same two losses without the handover: a fast retransmit is lost. RTT + 1 s, so that the timer can wait.
-    let scenario = || path(&["segment 22", "segment 22 retransmission 1"], "");
+    let scenario = || path(&["segment 22", "segment 22 retransmission 1"], None);
     for profile in profiles() {
         for repair in ["reno", "newreno"] {
             let context = format!("{} {repair}", profile.name);
