@@ -22,6 +22,7 @@ if [ "$want" = test ]; then
     need pgrep procps
     need python3 python3
     need curl curl
+    need parallel parallel
     # Not on the PATH of everybody.
     [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
 fi

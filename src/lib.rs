@@ -5,6 +5,7 @@
 //! * [`driver`] runs a host in real time over a TUN device.
 //! * [`lab`] runs experiments between a host and other people's, over a path that `airlink` makes.
 //! * [`relay`] carries the streams of one connection over to another.
+//! * [`sim`] runs hosts and links in virtual time; [`sweep`] does so many times.
 //!
 //! Everything else here is sans-I/O; the clock and the devices are in `airlink`.
 
@@ -22,4 +23,6 @@ pub mod reproduce;
 pub mod script;
 pub mod sim;
 pub mod statistics;
+pub mod sweep;
 pub mod tcp;
+pub mod units;

@@ -31,8 +31,19 @@ fn one_line(args: &[&str], code: i32) -> String {
 fn help_names_every_command_and_gives_examples() {
     let help = run(&["--help"]);
     assert_eq!(help.code, 0);
-    for command in ["send", "recv", "serve", "sink", "algorithms", "explain", "script", "completions", "man"]
-    {
+    for command in [
+        "send",
+        "recv",
+        "serve",
+        "sink",
+        "sim",
+        "sweep",
+        "algorithms",
+        "explain",
+        "script",
+        "completions",
+        "man",
+    ] {
         assert!(help.stdout.contains(&format!("\n  {command} ")), "{command} in {}", help.stdout);
         let ended = run(&[command, "--help"]);
         assert_eq!(ended.code, 0);

@@ -16,12 +16,14 @@ mod reproduce;
 mod script;
 mod send;
 mod serve;
+mod sim;
 mod sink;
 mod source;
 mod station;
 mod store;
-mod units;
+mod sweep;
 
+use airtcp::units;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// A TCP in user space whose loss recovery is put together from named parts.
@@ -42,6 +44,8 @@ enum Command {
     Sink(sink::Sink),
     Source(kernel_source::KernelSource),
     Lab(lab::Lab),
+    Sim(sim::Sim),
+    Sweep(sweep::Sweep),
     Reproduce(reproduce::Reproduce),
     Algorithms(algorithms::Algorithms),
     Explain(explain::Explain),
@@ -68,6 +72,8 @@ impl Cli {
             Command::Sink(command) => command.run(),
             Command::Source(command) => command.run(),
             Command::Lab(command) => command.run(),
+            Command::Sim(command) => command.run(),
+            Command::Sweep(command) => command.run(),
             Command::Reproduce(command) => command.run(),
             Command::Algorithms(command) => command.run(),
             Command::Explain(command) => command.run(),

@@ -691,9 +691,14 @@ pub fn markdown() -> String {
 
 /// The known name that was probably meant.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    CATALOGUE
-        .iter()
-        .map(|row| (edit_distance(name, row.name), row.name))
+    nearest_of(name, CATALOGUE.iter().map(|row| row.name))
+}
+
+/// The word that somebody may have meant.
+pub fn nearest_of<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|known| (edit_distance(name, known), known))
         .min()
         .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
         .map(|(_, known)| known)

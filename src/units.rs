@@ -3,7 +3,7 @@
 use airlink::time::Duration;
 
 /// `1500`, `10k`, `20M`, `1.5G`, `64Ki`, `4Mi`: an optional B may follow.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size: write for example 1500, 64Ki, 20M or 1G");
     let (number, unit) = split(text);
     let factor: u64 = match unit.strip_suffix('B').unwrap_or(unit) {
@@ -24,7 +24,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     if value < 9.2e18 { Ok(value.round() as u64) } else { Err(format!("`{text}` is too large")) }
 }
 
-pub(crate) fn buffer_size(text: &str) -> Result<usize, String> {
+pub fn buffer_size(text: &str) -> Result<usize, String> {
     match bytes(text)? {
         size @ 1..=0x4000_0000 => Ok(size as usize),
         _ => Err("a buffer has from 1 byte to 1Gi".to_owned()),
@@ -32,7 +32,7 @@ pub(crate) fn buffer_size(text: &str) -> Result<usize, String> {
 }
 
 /// `1s`, `150ms`, `2.5s`, `1m`; a bare number is seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a time: write for example 150ms, 1s or 2m");
     let (number, unit) = split(text);
     let seconds = match unit {
@@ -58,12 +58,12 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 /// `12.3 MB`.
-pub(crate) fn show_bytes(bytes: u64) -> String {
+pub fn show_bytes(bytes: u64) -> String {
     scaled(bytes as f64, "B")
 }
 
 /// `1.52 Gbit/s`.
-pub(crate) fn show_rate(bit_per_s: f64) -> String {
+pub fn show_rate(bit_per_s: f64) -> String {
     scaled(bit_per_s, "bit/s")
 }
 
