@@ -149,7 +149,8 @@ fn reordering_is_no_loss_to_senders_that_go_by_time() {
 #[test]
 fn pr_finds_a_loss_three_round_trips_after_it_left_and_halves_once() {
     for (recipe, entered) in [("sack+pr", 1), ("newreno+pr", 1)] {
-        let scenario = dropping(&["segment 200", "segment 203", "segment 206"]);
+        // So fast that slow start, which goes on over the holes, builds no queue.
+        let scenario = dropping(&["segment 200", "segment 203", "segment 206"]).replace("10Mbit", "1Gbit");
         let mut run = run(&scenario, recipe, 600 * MSS);
         let counters = run.result.counters.clone();
         assert_eq!((counters.window_reductions, counters.timeouts), (1, 0), "{recipe}: {}", run.sequence());
@@ -159,8 +160,8 @@ fn pr_finds_a_loss_three_round_trips_after_it_left_and_halves_once() {
         let left = sent_at(&run, 199 * MSS + 1, 1);
         let again = sent_at(&run, 199 * MSS + 1, 2);
         let waited = (again - left).as_secs_f64();
-        // Three times the largest round trip so far, which the queue makes longer than 100 ms.
-        assert!((0.3..0.7).contains(&waited), "{recipe}: {waited} s");
+        // Three times the largest round trip so far: 100 ms, and 40 ms more where the ACK was delayed.
+        assert!((0.3..0.42).contains(&waited), "{recipe}: {waited} s");
     }
 }
 
@@ -222,15 +223,27 @@ fn a_lost_retransmission_is_repaired_without_a_timeout() {
     let scenario = dropping(&["segment 100", "segment 100 retransmission 1", "segment 100 retransmission 2"]);
     let mut plain = run(&scenario, "sack", 3000 * MSS);
     assert!(plain.timeouts() > 0, "{}", plain.sequence());
-    for recipe in ["sack+rack", "sack+rack+prr", "sack+pr"] {
+    for recipe in ["sack+rack", "sack+rack+prr"] {
         let mut run = run(&scenario, recipe, 3000 * MSS);
         let counters = run.result.counters.clone();
         assert_eq!((counters.timeouts, counters.resent_again), (0, 2), "{recipe}: {}", run.sequence());
-        // For RACK it is one loss event. For PR the loss of each copy is a new drop, which is why it is no faster.
-        let (reductions, faster) = if recipe == "sack+pr" { (3, false) } else { (1, true) };
-        assert_eq!(counters.window_reductions, reductions, "{recipe}: {}", run.sequence());
-        assert_eq!(run.seconds() < plain.seconds(), faster, "{recipe}: {} s", run.seconds());
+        assert_eq!(counters.window_reductions, 1, "{recipe}: {}", run.sequence());
+        assert!(run.seconds() < plain.seconds(), "{recipe}: {} s", run.seconds());
     }
+    // For PR the loss of each copy is a new drop. Slow start goes on over the hole: there must be something left to send
+    // and no queue to fill.
+    let mut pr = run(&scenario.replace("10Mbit", "1Gbit"), "sack+pr", 3000 * MSS);
+    let counters = pr.result.counters.clone();
+    assert_eq!((counters.timeouts, counters.resent_again), (0, 2), "{}", pr.sequence());
+    assert_eq!(counters.window_reductions, 3, "{}", pr.sequence());
+}
+
+#[test]
+fn the_retransmission_timer_stays_behind_a_wait_that_grows() {
+    // Slow start goes on over the hole and fills a queue without end: mxrtt grows after the timer was set.
+    let mut run = run(&dropping(&["segment 100"]), "sack+pr", 6000 * MSS);
+    let counters = run.result.counters.clone();
+    assert_eq!((counters.timeouts, run.resent()), (0, 1), "{}", run.sequence());
 }
 
 /// The most segments that left at one instant while losses were repaired.

@@ -482,6 +482,13 @@ impl Recovery {
         self.answers.detect.timer_floor()
     }
 
+    /// When the detector that takes the retransmission timer's place will judge, if it is still waiting: what it waits
+    /// for may have become more since that timer was set.
+    pub fn waits_until(&self, now: Instant) -> Option<Instant> {
+        self.timer_floor()?;
+        self.answers.detect.deadline().filter(|at| *at > now)
+    }
+
     /// New data after the connection was idle for more than an RTO (RFC 5681 §4.1).
     pub fn on_idle(&mut self, path: &mut Path<'_>) {
         let knobs = &self.profile.recovery;

@@ -65,7 +65,10 @@ impl Connection {
             }
         }
         if due(&mut self.timers.rto) {
-            self.on_rto(now);
+            match self.recovery.waits_until(now) {
+                Some(at) => self.restart_rto(at),
+                None => self.on_rto(now),
+            }
         }
         if due(&mut self.timers.persist) {
             self.on_persist(now);

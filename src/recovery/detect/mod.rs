@@ -165,6 +165,12 @@ pub trait Detect: std::fmt::Debug + Send {
         None
     }
 
+    /// Does every segment that arrives open the window, also while others are missing or sent again? It takes a
+    /// scoreboard to know.
+    fn keeps_opening(&self) -> bool {
+        false
+    }
+
     /// How many duplicate ACKs Limited Transmit may answer before the loss is declared (RFC 3042).
     fn dup_thresh(&self, view: &View<'_>) -> u32 {
         view.knobs.dup_thresh

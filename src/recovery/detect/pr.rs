@@ -17,11 +17,12 @@
 //!     memorized, and is sent again at once without another reduction. Tahoe starts over at every drop.
 //! Extreme losses are therefore seen with `sack` only; the others meet them with a timeout.
 //!
-//! Choice: `restart`'s timer stays behind mxrtt, as the last resort. If nothing at all was heard since a copy *sent
+//! Choice: `restart`'s timer stays behind mxrtt, however that grows, as the last resort. If nothing at all was heard since a copy *sent
 //! again* left, it is that timer's turn: it backs off, and in the end it gives up; the paper knows no such end.
 //! So it is while the receiver's window is closed.
 //! Choice: what may be one ACK that a receiver delays, less than two segments outstanding, has 200 ms more.
-//! Choice: during fast recovery, which the paper does not know, the window stands.
+//! Choice: the paper knows no recovery, and every ACK of a segment opens the window: so does every segment that is
+//! SACKed or acknowledged, with (a), whatever is missing. With (b) and (c) nobody can tell, and the window stands.
 //! Choice: more than half of the memorized stands for the paper's cburst > cwnd/2 + 1, the same in a full window.
 //! Choice: before the first sample, the smoothed round-trip time of the handshake is ewrtt; mxrtt is 10 ms to 60 s.
 
@@ -58,6 +59,8 @@ pub struct Pr {
     extreme: Option<Extreme>,
     /// When the receiver last said that something has arrived, new or not.
     heard: Option<Instant>,
+    /// When the retransmission timer fired last. What had been SACKed by then may be forgotten.
+    timeout: Option<Instant>,
     /// mxrtt, with the allowance for a delayed ACK.
     patience: Duration,
     deadline: Option<Instant>,
@@ -96,6 +99,10 @@ impl Detect for Pr {
 
     fn keeps_flowing(&self) -> bool {
         true
+    }
+
+    fn keeps_opening(&self) -> bool {
+        self.scoreboard
     }
 
     fn on_established(&mut self, handshake: &Handshake) {
@@ -137,6 +144,7 @@ impl Detect for Pr {
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
+        self.timeout = Some(view.now);
         // It has reduced the window: what is outstanding shall not do so again.
         self.drops += 1;
         (self.memorized, self.cburst) = (0, 0);
@@ -165,10 +173,15 @@ impl Pr {
         }
         // An ACK of several segments stands for as many.
         let forgets = ALPHA.powf(delivered / view.cc.cwnd.max(1.0));
-        let sample = match ack.advances() {
-            true => ack.rtt,
+        let sample = match () {
+            // One that fills a hole with a copy tells how long the hole was there, unless it echoes which copy it answers.
+            () if ack.advances() && (ack.ecr.is_some() || !ack.any_resent) => ack.rtt,
             // What is SACKed behind a hole waits for nothing.
-            false => ack.originals.newest.map(|delivery| view.now - delivery.sent_at),
+            () if self.scoreboard => {
+                let newest = ack.originals.newest.map(|delivery| delivery.sent_at);
+                newest.filter(|sent_at| self.timeout < Some(*sent_at)).map(|sent_at| view.now - sent_at)
+            }
+            () => None,
         };
         let remembered = self.ewrtt.map(|ewrtt| forgets * ewrtt);
         let sample = sample.map(Duration::as_secs_f64);

@@ -79,6 +79,9 @@ impl Recovery {
             self.ask_window(path, ack);
             return;
         }
+        if self.opens_in_recovery() {
+            self.ask_window(path, ack);
+        }
         let by = self.answers.repair.name();
         match self.answers.repair.on_recovery_ack(&view_of(&self.cc, &self.profile, path), ack) {
             Step::Wait => {}
@@ -94,8 +97,11 @@ impl Recovery {
                 *timer = if restart_timer { TimerRule::Restart } else { TimerRule::Keep };
             }
             Step::Exit => {
-                let exit = || self.answers.window.on_exit(&view_of(&self.cc, &self.profile, path));
-                let cwnd = self.cc.kept_window.unwrap_or_else(exit);
+                let cwnd = match self.cc.kept_window {
+                    Some(kept) => kept,
+                    None if self.opens_in_recovery() => self.cc.cwnd,
+                    None => self.answers.window.on_exit(&view_of(&self.cc, &self.profile, path)),
+                };
                 self.end_kept_event(path);
                 self.regulated = false;
                 let ssthresh = self.cc.ssthresh;
@@ -145,8 +151,16 @@ impl Recovery {
         }
     }
 
+    /// Nothing was stopped for the repair: the window goes on opening, unless it is somebody else's.
+    fn opens_in_recovery(&self) -> bool {
+        self.answers.detect.keeps_opening() && !self.regulated && self.cc.kept_window.is_none()
+    }
+
     fn ask_window(&mut self, path: &Path<'_>, ack: &Ack) {
         let view = view_of(&self.cc, &self.profile, path);
+        // After a collapse or a timeout, only what is acknowledged says that the hole is filled.
+        let counts = self.answers.detect.keeps_opening() && self.cc.phase != Phase::Restarted;
+        let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
         if let Some(cwnd) = self.answers.window.on_ack(&view, ack) {
             let (by, ssthresh) = (self.answers.window.name(), self.cc.ssthresh);
             self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "ACK");

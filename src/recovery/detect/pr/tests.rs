@@ -108,7 +108,49 @@ fn the_retransmission_timer_stays_behind() {
     assert_eq!(sender.recovery.counters().timeouts, 0);
 }
 
+/// What is SACKed at first and acknowledged three round trips later, with the hole, was not under way so long.
+#[test]
+fn without_timestamps_a_hole_that_a_copy_fills_times_nothing() {
+    let mut sender =
+        Sender::with("sack+pr", Profile::default(), &Handshake::default()).under_way(10.0, 8.0, RTT);
+    sender.wait(RTT).sack(&[2..11]);
+    sender.wait(RTT).sack(&[2..20]);
+    assert!(sender.deadline().starts_with("1r"));
+    // As a stack does that times one segment at a time, whatever was sent again before it.
+    let timed = Ack { rtt: Some(ms(400)), ..Ack::default() };
+    sender.wait(RTT).receive(timed, 19, &[]);
+    let waited = waits(&sender).unwrap();
+    assert!(waited <= ms(300), "mxrtt has not grown: {waited:?}");
+}
+
 // ----- the window -----
+
+#[test]
+fn what_arrives_opens_the_window_while_a_hole_is_waited_for_and_while_it_is_repaired() {
+    let mut sender = sender("sack+pr", 10.0);
+    sender.wait(RTT);
+    for end in 3..=11 {
+        sender.sack(&[2..end]);
+    }
+    let opened = sender.cc().cwnd;
+    assert!(opened > 10.8 && opened < 11.0, "by one segment in a round trip: {opened}");
+    assert!(sender.deadline().starts_with("1r"));
+    assert_eq!((sender.cc().cwnd, sender.cc().phase), (5.0, Phase::Recovery));
+    sender.wait(RTT).sack(&[2..12]);
+    assert_eq!(sender.cc().cwnd, 5.2);
+    sender.sack(&[2..13]);
+    let before = sender.cc().cwnd;
+    sender.ack(12);
+    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert!(sender.cc().cwnd > before);
+}
+
+#[test]
+fn without_a_scoreboard_nobody_knows_and_the_window_stands() {
+    let mut sender = sender("newreno+pr", 10.0);
+    sender.wait(RTT).dupacks(9);
+    assert_eq!(sender.cc().cwnd, 10.0);
+}
 
 #[test]
 fn the_window_is_halved_from_what_it_was_when_the_segment_left() {
