@@ -38,13 +38,13 @@ matrix:
 	$(SUDO) rm -rf $(MATRIX)
 	$(SUDO) target/debug/airtcp lab matrix --quick --output $(MATRIX)
 
-## Whole programs against each other, then what a segment, a packet and a PDU cost.
+## Whole programs against each other, then what a segment, a simulated world (beside ns-2), a packet and a PDU cost.
 bench:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
 	$(SUDO) target/release/airtcp-throughput
-	$(CARGO) bench --locked --bench host
+	$(CARGO) bench --locked --bench host --bench world
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
 

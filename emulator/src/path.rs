@@ -32,6 +32,11 @@ pub struct Path {
     totals: PerDirection<Totals>,
     background: PerDirection<Totals>,
     radio_links: Vec<RadioLink>,
+    /// What each stage said when it was last touched: asking all of them for each event would cost more than the
+    /// events.
+    deadlines: Vec<Option<Instant>>,
+    /// The earliest of them.
+    next: Option<Instant>,
 }
 
 /// The stages that are the radio link of one that measures it.
@@ -100,6 +105,7 @@ impl Totals {
 
 impl Path {
     pub fn new(stages: Vec<Named>, recording: Recording, radio: bool) -> Self {
+        let deadlines: Vec<_> = stages.iter().map(|named| named.stage.next_deadline()).collect();
         Self {
             radio_links: RadioLink::of(&stages),
             stages,
@@ -108,6 +114,23 @@ impl Path {
             outgoing: VecDeque::new(),
             totals: PerDirection::default(),
             background: PerDirection::default(),
+            next: deadlines.iter().flatten().min().copied(),
+            deadlines,
+        }
+    }
+
+    /// `stage` may have another deadline than before.
+    fn touched(&mut self, stage: usize) {
+        self.deadlines[stage] = self.stages[stage].stage.next_deadline();
+    }
+
+    /// Everything rests again.
+    fn settle(&mut self) {
+        self.next = None;
+        for deadline in self.deadlines.iter().flatten() {
+            if self.next.is_none_or(|next| *deadline < next) {
+                self.next = Some(*deadline);
+            }
         }
     }
 
@@ -147,8 +170,10 @@ impl Path {
     pub fn reconfigure(&mut self, now: Instant, stage: usize, config: &StageConfig) -> Result<(), NotLive> {
         self.out.begin(now, Some(stage));
         self.stages[stage].stage.reconfigure(now, config, &mut self.out)?;
+        self.touched(stage);
         let alone = self.take_over(stage);
         self.run(now, alone);
+        self.settle();
         Ok(())
     }
 
@@ -172,6 +197,9 @@ impl Path {
         }
         while let Some((direction, bytes)) = self.out.originated.pop() {
             self.background[direction].enter(bytes);
+        }
+        if self.out.leaving.is_empty() {
+            return None;
         }
         if self.out.leaving.len() == 1 && self.moving.is_empty() {
             let packet = self.out.leaving.pop()?;
@@ -211,7 +239,9 @@ impl Path {
         for link in &self.radio_links {
             let over = fate == RadioFate::Damaged || link.last(direction) == stage;
             if link.stages.contains(&stage) && over {
-                self.stages[link.measured_by].stage.radio_carried(direction, fate);
+                let measuring = &mut self.stages[link.measured_by].stage;
+                measuring.radio_carried(direction, fate);
+                self.deadlines[link.measured_by] = measuring.next_deadline();
             }
         }
     }
@@ -224,6 +254,7 @@ impl Path {
                 Some(stage) => {
                     self.out.begin(now, Some(stage));
                     self.stages[stage].stage.handle_packet(now, packet, &mut self.out);
+                    self.touched(stage);
                     alone = self.take_over(stage);
                 }
                 None => {
@@ -259,17 +290,20 @@ impl Machine for Path {
             Direction::Up => self.stages.len(),
         };
         self.run(now, Some((first, packet)));
+        self.settle();
     }
 
     fn handle_deadline(&mut self, now: Instant) {
         for stage in 0..self.stages.len() {
-            if self.stages[stage].stage.next_deadline().is_some_and(|deadline| deadline <= now) {
+            if self.deadlines[stage].is_some_and(|deadline| deadline <= now) {
                 self.out.begin(now, Some(stage));
                 self.stages[stage].stage.handle_deadline(now, &mut self.out);
+                self.touched(stage);
                 let alone = self.take_over(stage);
                 self.run(now, alone);
             }
         }
+        self.settle();
     }
 
     fn poll_packet(&mut self, _now: Instant) -> Option<(Port, Vec<u8>)> {
@@ -277,6 +311,6 @@ impl Machine for Path {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.stages.iter().filter_map(|named| named.stage.next_deadline()).min()
+        self.next
     }
 }

@@ -95,8 +95,7 @@ pub fn run_watched(run: &Run, mut look: impl FnMut(&World)) -> Result<(Report, W
         flows,
     })?;
     let mut advance = |world: &mut World, until: Instant, at_completion: bool| {
-        while world.next_event().is_some_and(|at| at <= until) && !(at_completion && world.is_closed()) {
-            world.step()?;
+        while !(at_completion && world.is_closed()) && world.step_until(until)? {
             look(world);
         }
         Ok::<_, WorldError>(())

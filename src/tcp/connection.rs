@@ -536,6 +536,13 @@ impl Connection {
                 || matches!(self.state, State::Closed | State::TimeWait))
     }
 
+    /// Octets that may be outstanding at once: what the congestion window and the peer's window both allow.
+    pub fn window(&self) -> u64 {
+        let congestion = self.recovery.congestion();
+        let allowed = (congestion.cwnd + congestion.inflation) * self.snd.smss as f64;
+        self.snd.wnd.min(allowed as u64)
+    }
+
     /// Octets written that have not left yet. An application that keeps this small keeps its data in the cache.
     pub fn unsent(&self) -> usize {
         self.snd.buffer.end().saturating_sub(self.flight.max().max(1)) as usize

@@ -10,11 +10,15 @@ use crate::time::Instant;
 /// A direction without a side lets everything pass untouched.
 pub struct Duplex<S> {
     sides: PerDirection<Option<S>>,
+    /// What each side said when it was last touched.
+    deadlines: PerDirection<Option<Instant>>,
 }
 
 impl<S: OneWay> Duplex<S> {
     pub fn new(sides: PerDirection<Option<S>>) -> Self {
-        Self { sides }
+        let deadline = |side: &Option<S>| side.as_ref().and_then(S::next_deadline);
+        let deadlines = PerDirection { down: deadline(&sides.down), up: deadline(&sides.up) };
+        Self { sides, deadlines }
     }
 
     /// Makes the sides that have settings. `make` is told the direction too.
@@ -35,7 +39,11 @@ impl<S: OneWay> Duplex<S> {
 impl<S: OneWay> Stage for Duplex<S> {
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
         match &mut self.sides[packet.direction] {
-            Some(side) => side.handle_packet(now, packet, out),
+            Some(side) => {
+                let direction = packet.direction;
+                side.handle_packet(now, packet, out);
+                self.deadlines[direction] = side.next_deadline();
+            }
             None => out.forward(packet),
         }
     }
@@ -43,17 +51,16 @@ impl<S: OneWay> Stage for Duplex<S> {
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
         for direction in Direction::BOTH {
             if let Some(side) = &mut self.sides[direction]
-                && side.next_deadline().is_some_and(|deadline| deadline <= now)
+                && self.deadlines[direction].is_some_and(|deadline| deadline <= now)
             {
                 side.handle_deadline(now, out);
+                self.deadlines[direction] = side.next_deadline();
             }
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let down = self.sides.down.as_ref().and_then(S::next_deadline);
-        let up = self.sides.up.as_ref().and_then(S::next_deadline);
-        match (down, up) {
+        match (self.deadlines.down, self.deadlines.up) {
             (Some(down), Some(up)) => Some(down.min(up)),
             (one, other) => one.or(other),
         }
@@ -94,6 +101,7 @@ impl<S: OneWay> Stage for Duplex<S> {
         for direction in Direction::BOTH {
             if let (Some(side), Some(config)) = (&mut self.sides[direction], settings.get(direction)) {
                 side.reconfigure(now, config, out);
+                self.deadlines[direction] = side.next_deadline();
             }
         }
         Ok(())

@@ -122,6 +122,8 @@ pub struct Traffic {
     /// Index of the stage behind which the packets leave.
     leaves_after: usize,
     sources: Vec<Sender>,
+    /// What every packet looks like but for its number.
+    template: Vec<u8>,
     /// The earliest of what the sources wait for.
     next: Option<Instant>,
     stream: Stream,
@@ -159,6 +161,7 @@ impl Traffic {
             direction,
             leaves_after,
             sources: Vec::new(),
+            template: udp_to_discard(config.packet.as_bytes() as usize),
             next: None,
             stream,
             packets: 0,
@@ -187,10 +190,12 @@ impl Traffic {
     }
 
     fn packet(&mut self, out: &mut Outbox) -> Packet {
-        let size = self.config.packet.as_bytes() as usize;
-        let bytes = udp_to_discard(size, self.packets as u16);
+        let mut bytes = self.template.clone();
+        let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
+        packet.set_ident(self.packets as u16);
+        packet.fill_checksum();
         self.packets += 1;
-        self.bytes += size as u64;
+        self.bytes += bytes.len() as u64;
         out.originate(self.direction, Origin::Background { leaves_after: self.leaves_after }, bytes)
     }
 
@@ -281,6 +286,7 @@ impl OneWay for Traffic {
                 source.pace = Pace::new(config.rate);
             }
         }
+        self.template = udp_to_discard(config.packet.as_bytes() as usize);
         self.config = config.clone();
     }
 }
@@ -297,8 +303,8 @@ const DISCARD: u16 = 9;
 const FROM: Ipv4Address = Ipv4Address::new(192, 0, 2, 1);
 const TO: Ipv4Address = Ipv4Address::new(192, 0, 2, 2);
 
-/// A valid packet of `size` octets, at least `HEADERS`.
-fn udp_to_discard(size: usize, ident: u16) -> Vec<u8> {
+/// A packet of `size` octets, at least `HEADERS`, that still needs the checksum of its IP header.
+fn udp_to_discard(size: usize) -> Vec<u8> {
     let udp = UdpRepr { src_port: DISCARD, dst_port: DISCARD };
     let ip = Ipv4Repr {
         src_addr: FROM,
@@ -310,8 +316,6 @@ fn udp_to_discard(size: usize, ident: u16) -> Vec<u8> {
     let mut bytes = vec![0; size];
     let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
     ip.emit(&mut packet, &ChecksumCapabilities::default());
-    packet.set_ident(ident);
-    packet.fill_checksum();
     udp.emit(
         &mut UdpPacket::new_unchecked(packet.payload_mut()),
         &FROM.into(),

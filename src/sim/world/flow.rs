@@ -5,11 +5,10 @@ use std::net::SocketAddr;
 use airlink::packet::Direction;
 use airlink::time::{Duration, Instant};
 
+use super::stream::Stream;
 use super::watch::Watch;
 use crate::host::{ConnId, Host, IoError, ListenId};
 use crate::recovery::{Counters, Decision, Recipe};
-use crate::sim::exchange::octet;
-use crate::sim::pair::Side;
 use crate::tcp::{Connection, Ended, Statistics};
 
 #[derive(Clone)]
@@ -91,6 +90,7 @@ pub(super) enum Role {
 
 pub(super) struct FlowState {
     pub(super) flow: Flow,
+    stream: Stream,
     /// Indices of both hosts, by role.
     pub(super) sites: [usize; 2],
     pub(super) remote: SocketAddr,
@@ -109,24 +109,34 @@ pub(super) struct FlowState {
     left: Option<(Counters, Statistics)>,
 }
 
-/// Octets that a sender keeps ready beyond what has left: more would only fill memory.
-const READY: usize = 64 << 10;
+/// What one read takes at most.
+const READ: usize = 64 << 10;
+/// A sender keeps ready, beyond what has left, two windows and this: what an event lets out, be it a whole window,
+/// never waits for the application, and never ends in a small segment. More would only fill memory.
+const READY: u64 = 8 << 10;
 
 /// Between an application and its connection; shared by all.
 pub(super) struct Buffers {
-    write: Vec<u8>,
+    /// What the stream ought to be.
+    stream: Vec<u8>,
     read: Box<[u8]>,
 }
 
 impl Default for Buffers {
     fn default() -> Self {
-        Self { write: Vec::new(), read: vec![0; READY].into() }
+        Self { stream: Vec::new(), read: vec![0; READ].into() }
     }
 }
 
 impl FlowState {
-    pub(super) fn new(flow: Flow, sites: [usize; 2], (remote, listener): (SocketAddr, ListenId)) -> Self {
+    pub(super) fn new(
+        flow: Flow,
+        index: usize,
+        sites: [usize; 2],
+        (remote, listener): (SocketAddr, ListenId),
+    ) -> Self {
         Self {
+            stream: Stream::new(flow.direction, index),
             flow,
             sites,
             remote,
@@ -172,7 +182,6 @@ impl FlowState {
         &mut self,
         role: Role,
         now: Instant,
-        flow: usize,
         host: &mut Host,
         buffers: &mut Buffers,
     ) -> Result<usize, StreamError> {
@@ -181,42 +190,34 @@ impl FlowState {
         };
         match role {
             Role::Sender => {
-                let wrote = self.write(now, flow, host, id, buffers);
+                let wrote = self.write(now, host, id, buffers);
                 // Nothing comes back but the end of the stream.
-                self.read(now, flow, host, id, role, buffers)?;
+                self.read(now, host, id, role, buffers)?;
                 Ok(wrote)
             }
             Role::Receiver => {
-                self.read(now, flow, host, id, role, buffers)?;
+                self.read(now, host, id, role, buffers)?;
                 Ok(0)
             }
         }
     }
 
-    fn write(
-        &mut self,
-        now: Instant,
-        flow: usize,
-        host: &mut Host,
-        id: ConnId,
-        buffers: &mut Buffers,
-    ) -> usize {
+    fn write(&mut self, now: Instant, host: &mut Host, id: ConnId, buffers: &mut Buffers) -> usize {
         // An application writes, and closes, when its connection stands.
         let Some(connection) = host.connection(id).filter(|c| c.state().is_synchronized()) else { return 0 };
         let left = match self.flow.length {
             Length::Octets(octets) => octets - self.written,
             Length::Endless => u64::MAX,
         };
-        let (unsent, room) = (connection.unsent(), connection.writable());
+        let (unsent, room) = (connection.unsent() as u64, connection.writable() as u64);
+        let ready = 2 * connection.window() + READY;
         // Few large writes cost less than many small ones.
-        let wanted = if unsent < READY / 2 { READY - unsent } else { 0 };
-        let count = left.min(wanted.min(room) as u64);
+        let wanted = if unsent < ready / 2 { ready - unsent } else { 0 };
+        let count = left.min(wanted).min(room);
         let mut wrote = 0;
         if count > 0 {
-            let stream = self.written..self.written + count;
-            buffers.write.clear();
-            buffers.write.extend(stream.map(|offset| stream_octet(self.flow.direction, flow, offset)));
-            wrote = host.write(now, id, &buffers.write).unwrap_or(0);
+            let octets = self.stream.octets(self.written..self.written + count, &mut buffers.stream);
+            wrote = host.write(now, id, octets).unwrap_or(0);
             self.written += wrote as u64;
         }
         if Length::Octets(self.written) == self.flow.length && !self.shut {
@@ -229,7 +230,6 @@ impl FlowState {
     fn read(
         &mut self,
         now: Instant,
-        flow: usize,
         host: &mut Host,
         id: ConnId,
         role: Role,
@@ -246,7 +246,7 @@ impl FlowState {
                     return Ok(());
                 }
                 Ok(count) => {
-                    self.check(flow, role, &buffers.read[..count])?;
+                    self.check(role, &buffers.read[..count], &mut buffers.stream)?;
                     self.complete(now);
                 }
                 Err(IoError::Ended(ended)) => {
@@ -259,19 +259,17 @@ impl FlowState {
         }
     }
 
-    fn check(&mut self, flow: usize, role: Role, octets: &[u8]) -> Result<(), StreamError> {
-        for octet in octets {
-            let inside = match self.flow.length {
-                Length::Octets(octets) => self.delivered < octets,
-                Length::Endless => true,
-            };
-            let expected = stream_octet(self.flow.direction, flow, self.delivered);
-            if role != Role::Receiver || !inside || *octet != expected {
-                return Err(StreamError::Wrong(self.delivered));
+    fn check(&mut self, role: Role, octets: &[u8], scratch: &mut Vec<u8>) -> Result<(), StreamError> {
+        let expected = match (role, self.flow.length) {
+            (Role::Sender, _) => 0,
+            (Role::Receiver, Length::Octets(length)) => {
+                octets.len().min((length - self.delivered).try_into().unwrap_or(usize::MAX))
             }
-            self.delivered += 1;
-        }
-        Ok(())
+            (Role::Receiver, Length::Endless) => octets.len(),
+        };
+        let right = self.stream.agreeing(self.delivered, &octets[..expected], scratch);
+        self.delivered += right as u64;
+        if right < octets.len() { Err(StreamError::Wrong(self.delivered)) } else { Ok(()) }
     }
 
     fn complete(&mut self, now: Instant) {
@@ -288,13 +286,4 @@ impl FlowState {
         host.close(now, id);
         self.closed[role as usize] = true;
     }
-}
-
-/// Each flow has a stream of its own, so that octets of another one are found out.
-fn stream_octet(direction: Direction, flow: usize, offset: u64) -> u8 {
-    let side = match direction {
-        Direction::Down => Side::Left,
-        Direction::Up => Side::Right,
-    };
-    octet(side, offset + 1_000_003 * flow as u64)
 }

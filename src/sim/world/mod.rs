@@ -6,6 +6,7 @@
 
 mod confusion;
 mod flow;
+mod stream;
 mod truth;
 mod watch;
 
@@ -100,6 +101,8 @@ struct Site {
     recipe: String,
     addr: IpAddr,
     host: Host,
+    /// The host's, since it last had something to do.
+    deadline: Option<Instant>,
     /// By receive buffer.
     listeners: Vec<(usize, SocketAddr, ListenId)>,
 }
@@ -135,7 +138,8 @@ impl World {
         let backlog = flows.len();
         let flows = flows
             .into_iter()
-            .map(|flow| {
+            .enumerate()
+            .map(|(index, flow)| {
                 let (from, to) = match flow.direction {
                     Direction::Down => (FIXED, MOBILE),
                     Direction::Up => (MOBILE, FIXED),
@@ -143,7 +147,7 @@ impl World {
                 let sender = sites.index(from, flow.recipe.as_ref());
                 let receiver = sites.index(to, None);
                 let listener = sites.list[receiver].listener(flow.receive_buffer, backlog)?;
-                Ok(FlowState::new(flow, [sender, receiver], listener))
+                Ok(FlowState::new(flow, index, [sender, receiver], listener))
             })
             .collect::<Result<Vec<_>, WorldError>>()?;
         let mut starts: Vec<_> = flows.iter().enumerate().map(|(i, state)| (state.flow.start, i)).collect();
@@ -189,9 +193,14 @@ impl World {
         if !self.arrivals.is_empty() {
             return Some(self.now);
         }
-        let hosts = self.sites.iter().filter_map(|site| site.host.next_deadline());
+        let mut next = self.path.next_deadline();
         let starts = self.starts.last().map(|(at, _)| *at);
-        hosts.chain(starts).chain(self.path.next_deadline()).min()
+        for at in self.sites.iter().map(|site| site.deadline).chain([starts]).flatten() {
+            if next.is_none_or(|next| at < next) {
+                next = Some(at);
+            }
+        }
+        next
     }
 
     /// Goes to the next event. False when nothing will ever happen again.
@@ -201,11 +210,16 @@ impl World {
         Ok(true)
     }
 
+    /// The same, if the next event comes at `until` at the latest.
+    pub fn step_until(&mut self, until: Instant) -> Result<bool, WorldError> {
+        let Some(at) = self.next_event().filter(|at| *at <= until) else { return Ok(false) };
+        self.go_to(at)?;
+        Ok(true)
+    }
+
     /// Everything up to and including `until`.
     pub fn run_until(&mut self, until: Instant) -> Result<(), WorldError> {
-        while let Some(at) = self.next_event().filter(|at| *at <= until) {
-            self.go_to(at)?;
-        }
+        while self.step_until(until)? {}
         self.now = self.now.max(until);
         Ok(())
     }
@@ -214,9 +228,7 @@ impl World {
     /// time has passed. Says whether all are complete.
     pub fn run_to_end(&mut self, limit: Duration) -> Result<bool, WorldError> {
         let until = self.now + limit;
-        while let Some(at) = self.next_event().filter(|at| !self.is_closed() && *at <= until) {
-            self.go_to(at)?;
-        }
+        while !self.is_closed() && self.step_until(until)? {}
         Ok(self.is_complete())
     }
 
@@ -301,8 +313,8 @@ impl World {
         }
         self.advance_path();
         for site in 0..self.sites.len() {
-            let host = &mut self.sites[site].host;
-            if host.next_deadline().is_some_and(|deadline| deadline <= self.now) {
+            let Site { host, deadline, .. } = &mut self.sites[site];
+            if deadline.is_some_and(|deadline| deadline <= self.now) {
                 host.handle_deadline(self.now);
                 self.send_from(site);
             }
@@ -359,6 +371,8 @@ impl World {
             }
         }
         self.spare.push(packet);
+        let Site { host, deadline, .. } = &mut self.sites[site];
+        *deadline = host.next_deadline();
     }
 
     /// A packet has come through the path.
@@ -390,7 +404,7 @@ impl World {
         loop {
             let state = &mut self.flows[flow];
             let open = state.is_open();
-            let ran = state.run(role, self.now, flow, &mut self.sites[site].host, &mut self.buffers);
+            let ran = state.run(role, self.now, &mut self.sites[site].host, &mut self.buffers);
             let wrote = ran.map_err(|error| WorldError::Stream { flow, at: self.now, error })?;
             if open && !state.is_open() && state.has_end() {
                 self.unfinished -= 1;
@@ -432,7 +446,7 @@ impl Sites {
             recipe: recipe.clone(),
             seed: Stream::new(self.seed, &format!("{side}/{number}")).bits(),
         });
-        self.list.push(Site { port, recipe: name, addr, host, listeners: Vec::new() });
+        self.list.push(Site { port, recipe: name, addr, host, deadline: None, listeners: Vec::new() });
         self.list.len() - 1
     }
 }

@@ -1,0 +1,59 @@
+# P0's network (Pan, Mark, Shen, Figs. 3 and 4) for ns-2: what `p0.toml` beside it is for airlink.
+#
+#   ns p0.tcl SECONDS SEED
+#
+# Prints the data packets that were sent and those that were delivered in order.
+set seconds [lindex $argv 0]
+ns-random [lindex $argv 1]
+
+set ns [new Simulator]
+foreach name {correspondent home foreign mobile} { set $name [$ns node] }
+# Mobile IP: packets to the mobile go by its home agent; those from it go straight to the correspondent.
+$ns simplex-link $correspondent $home 1Mb 5ms DropTail
+$ns simplex-link $home $foreign 1Mb 5ms DropTail
+$ns simplex-link $foreign $correspondent 1Mb 5ms DropTail
+$ns duplex-link $foreign $mobile 128kb 25ms DropTail
+foreach {from to} [list $correspondent $home $home $foreign $foreign $correspondent $foreign $mobile $mobile $foreign] {
+    $ns queue-limit $from $to 100
+}
+
+# Both are C++: no packet costs a line of Tcl. In two equal states it is this model.
+set errors [new ErrorModel]
+$errors unit pkt
+$errors set rate_ 0.08
+$errors ranvar [new RandomVariable/Uniform]
+$errors drop-target [new Agent/Null]
+$ns link-lossmodel $errors $foreign $mobile
+
+# 512 octets on the wire.
+Agent/TCP set useHeaders_ false
+Agent/TCP set packetSize_ 512
+Agent/TCP set window_ 16
+Agent/TCP set windowInit_ 1
+Agent/TCP set singledup_ 0
+Agent/TCP set tcpTick_ 0.1
+Agent/TCP set minrto_ 0.2
+Agent/TCPSink/DelAck set interval_ 200ms
+
+set sender [new Agent/TCP/Newreno]
+set sink [new Agent/TCPSink/DelAck]
+$ns attach-agent $correspondent $sender
+$ns attach-agent $mobile $sink
+$ns connect $sender $sink
+set ftp [new Application/FTP]
+$ftp attach-agent $sender
+
+# The voice joins at the foreign agent.
+set udp [new Agent/UDP]
+set null [new Agent/Null]
+$ns attach-agent $foreign $udp
+$ns attach-agent $mobile $null
+$ns connect $udp $null
+set voice [new Application/Traffic/CBR]
+$voice set packetSize_ 512
+$voice set rate_ 64Kb
+$voice attach-agent $udp
+
+$ns at 0.0 "$voice start; $ftp start"
+$ns at $seconds "puts \"\[\$sender set ndatapack_\] \[expr \[\$sender set ack_\] + 1\]\"; exit 0"
+$ns run

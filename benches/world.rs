@@ -1,0 +1,216 @@
+//! What the virtual-time world costs, beside ns-2 on the same scenario, and with many flows.
+//!
+//! `cargo bench --bench world [-- ROUNDS]`. Without ns-2 (Debian's package `ns2`) there are only our own numbers.
+//!
+//! Every run is a process of its own on one processor, and what is told is its processor time, which other programs
+//! disturb less than the time on the wall. Both simulators run in every round, in turn.
+
+use std::process::{Command, Output};
+
+use airlink::scenario::Scenario;
+use airlink::time::{Duration, Instant};
+use airtcp::recovery::Recipe;
+use airtcp::sim::run::{Run, Until, run};
+use airtcp::sim::world::{Flow, HostSpec, Length, World, WorldConfig};
+use airtcp::tcp::Profile;
+use airtcp::tcp::profile::AckPolicy;
+use airtcp::tcp::rtt::TimerStyle;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/ns2");
+/// A paper's run, and one in which the start of the program is lost.
+const SHORT: u64 = 100;
+const LONG: u64 = 20_000;
+const FLOWS: [usize; 4] = [10, 100, 1000, 10_000];
+/// Data packets of each world with many flows.
+const PACKETS: u64 = 2_000_000;
+
+fn main() {
+    let words: Vec<_> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    match (words.first().map(String::as_str), numbers.as_slice()) {
+        (Some("p0"), [seconds, seed]) => p0(*seconds, *seed),
+        (Some("flows"), [flows]) => many_flows(*flows),
+        (_, rounds) => compare(rounds.first().copied().unwrap_or(11)),
+    }
+}
+
+// ----- runs, each in a process of its own -----
+
+const HEADERS: u16 = 40;
+const MSS: u16 = 512 - HEADERS;
+
+/// P0's hosts in the reading that fits the paper's numbers: packets of 512 octets on the wire, ticks of 100 ms,
+/// delayed ACKs, a window of 16 segments.
+fn hosts() -> [HostSpec; 2] {
+    let mut profile = Profile { mss: Some(MSS), recv_buffer: 16 * usize::from(MSS), ..Profile::ns2() };
+    profile.timer.style = TimerStyle::Ns2 {
+        tick: Duration::from_millis(100),
+        phase: Duration::from_nanos(55_588_070),
+        min_before_backoff: true,
+    };
+    profile.timer.limits.min = Duration::from_millis(200);
+    let ack = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
+    let receiver = Profile { ack, ..profile.clone() };
+    let recipe = "newreno".parse().expect("in the catalogue");
+    [HostSpec { profile, recipe }, HostSpec { profile: receiver, recipe: Recipe::ordinary() }]
+}
+
+fn p0(seconds: u64, seed: u64) {
+    let [fixed, mobile] = hosts();
+    let report = run(&Run {
+        scenario: Scenario::load(&format!("{SCRIPTS}/p0.toml")).expect("the scenario is right"),
+        seed,
+        fixed,
+        mobile,
+        flows: vec![Flow::down(Length::Endless)],
+        until: Until::At(Instant::from_secs(seconds)),
+        from: Instant::ZERO,
+        score: false,
+    })
+    .expect("the run is right");
+    println!("{} {}", report.flows[0].data_segments, report.flows[0].delivered / u64::from(MSS));
+}
+
+/// `flows` with 100 kbit/s each on one link, in fewer seconds the more they are: the packets of all are as many.
+fn many_flows(flows: u64) {
+    let scenario = format!(
+        "schema = 1\n\
+         [[stage]]\nkind = \"link\"\nboth = {{ rate = \"{}kbit\", delay = \"50ms\", queue = {{ packets = {} }} }}\n\
+         [[stage]]\nkind = \"loss\"\ndown = {{ model = \"uniform\", per = \"1%\" }}\n",
+        100 * flows,
+        20 * flows,
+    );
+    let [fixed, mobile] = hosts();
+    let (empty, before) = (resident(), cpu(UsageWho::RUSAGE_SELF));
+    let mut world = World::new(WorldConfig {
+        scenario: Scenario::parse(&scenario, "many flows").expect("the scenario is right"),
+        seed: 1,
+        fixed,
+        mobile,
+        flows: vec![Flow::down(Length::Endless); flows as usize],
+    })
+    .expect("not too many flows");
+    let per_second = 100_000.0 / (8.0 * f64::from(MSS + HEADERS));
+    let seconds = PACKETS as f64 / (per_second * flows as f64);
+    world.run_until(Instant::ZERO + Duration::from_secs_f64(seconds)).expect("the run is right");
+    let spent = cpu(UsageWho::RUSAGE_SELF) - before;
+    let packets: u64 = world.results().iter().map(|result| result.statistics.data_segments_out).sum();
+    println!("{} {}", spent * 1e9 / packets as f64, (resident() - empty) / flows as f64);
+}
+
+// ----- from outside -----
+
+fn compare(rounds: u64) {
+    let is_there = Command::new("ns").arg("/dev/null").output().is_ok();
+    if !is_there {
+        eprintln!("no ns-2 here (`apt-get install ns2`): our own numbers only");
+    }
+    let [mut short, mut long] = [(); 2].map(|()| [Vec::new(), Vec::new()]);
+    for seed in 1..=rounds {
+        eprintln!("round {seed} of {rounds}");
+        for (seconds, samples) in [(SHORT, &mut short), (LONG, &mut long)] {
+            samples[0].push(Sample::of(&mut ours("p0", &[seconds, seed])));
+            if is_there {
+                samples[1].push(Sample::of(&mut ns2(seconds, seed)));
+            }
+        }
+    }
+    println!("P0's network, one NewReno flow beside a voice stream, 8 % of loss; median (least to most)");
+    let milliseconds = |sample: &Sample| sample.cpu * 1e3;
+    let per_second = |sample: &Sample| sample.numbers[0] / sample.cpu / 1e3;
+    let delivered = |sample: &Sample| sample.numbers[1];
+    table(&format!("{SHORT} s, whole process, ms of CPU"), &short, milliseconds, |ours, ns2| ns2 / ours);
+    table(&format!("{LONG} s, 1000 data packets per s of CPU"), &long, per_second, |ours, ns2| ours / ns2);
+    table(&format!("{SHORT} s, packets delivered"), &short, delivered, |ours, ns2| ours / ns2);
+
+    println!(
+        "\nNewReno flows on one link, windows of 16 segments, {PACKETS} data packets together, 1 % of loss"
+    );
+    println!(
+        "{:>8} {:>28} {:>28} {:>24}",
+        "flows", "ns of CPU per data packet", "of that with 10", "octets of memory per flow"
+    );
+    let mut costs: [Vec<f64>; FLOWS.len()] = Default::default();
+    let mut memory = [0.0; FLOWS.len()];
+    for _ in 0..rounds.div_ceil(3) {
+        for (index, flows) in FLOWS.into_iter().enumerate() {
+            let sample = Sample::of(&mut ours("flows", &[flows as u64]));
+            costs[index].push(sample.numbers[0]);
+            memory[index] = sample.numbers[1];
+        }
+    }
+    for (index, flows) in FLOWS.into_iter().enumerate() {
+        let ratios = costs[index].iter().zip(&costs[0]).map(|(cost, least)| cost / least).collect();
+        println!(
+            "{flows:>8} {:>28} {:>28} {:>24.0}",
+            spread(costs[index].clone()),
+            spread(ratios),
+            memory[index]
+        );
+    }
+}
+
+struct Sample {
+    /// Seconds, of user and system.
+    cpu: f64,
+    /// What the process printed.
+    numbers: Vec<f64>,
+}
+
+impl Sample {
+    fn of(command: &mut Command) -> Self {
+        let before = cpu(UsageWho::RUSAGE_CHILDREN);
+        let Output { status, stdout, .. } = command.output().expect("it can be started");
+        assert!(status.success(), "{command:?}: {status}");
+        let text = String::from_utf8_lossy(&stdout);
+        let numbers = text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+        Self { cpu: cpu(UsageWho::RUSAGE_CHILDREN) - before, numbers }
+    }
+}
+
+fn ours(what: &str, numbers: &[u64]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("Linux knows it"));
+    command.arg(what).args(numbers.iter().map(u64::to_string));
+    command
+}
+
+fn ns2(seconds: u64, seed: u64) -> Command {
+    let mut command = Command::new("ns");
+    command.arg(format!("{SCRIPTS}/p0.tcl")).args([seconds, seed].map(|number| number.to_string()));
+    command
+}
+
+fn table(what: &str, [ours, ns2]: &[Vec<Sample>; 2], of: fn(&Sample) -> f64, ratio: fn(f64, f64) -> f64) {
+    let ratios = ours.iter().zip(ns2).map(|(ours, ns2)| ratio(of(ours), of(ns2))).collect::<Vec<_>>();
+    println!("{what}");
+    for (name, samples) in [("airtcp", ours), ("ns-2", ns2)] {
+        if !samples.is_empty() {
+            println!("    {name:<8} {}", spread(samples.iter().map(of).collect()));
+        }
+    }
+    if !ratios.is_empty() {
+        println!("    {:<8} {}", "ratio", spread(ratios));
+    }
+}
+
+/// Median (least to most).
+fn spread(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    let [least, most] = [values[0], values[values.len() - 1]];
+    format!("{:.2} ({least:.2} to {most:.2})", values[values.len() / 2])
+}
+
+/// Seconds.
+fn cpu(who: UsageWho) -> f64 {
+    let usage = getrusage(who).expect("every Linux has it");
+    (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
+}
+
+/// Octets of memory in use.
+fn resident() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("every Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("every Linux has it");
+    line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0
+}

@@ -1,5 +1,0 @@
-//! The figures of P0.
-
-use super::Figure;
-
-pub const FIGURES: &[Figure] = &[];
