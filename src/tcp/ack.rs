@@ -242,7 +242,11 @@ impl Connection {
             None => advanced && self.snd.wnd > 0,
         };
         if restart {
-            self.restart_rto(now);
+            let oldest = self.flight.head().filter(|_| self.rtt.style().counts_from_transmission());
+            let since = oldest.map_or(now, |oldest| oldest.last_sent);
+            self.restart_rto(since);
+            // Acknowledged late enough, the next segment's time has passed already.
+            self.timers.rto = self.timers.rto.max(Some(now));
         }
     }
 }

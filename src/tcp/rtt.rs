@@ -71,6 +71,12 @@ impl TimerStyle {
         matches!(self, Self::Ns2 { .. })
     }
 
+    /// The timer measures from the transmission of the oldest outstanding segment. The others start it anew with each
+    /// ACK of new data (RFC 6298 (5.3)), which adds about a round trip (Ludwig; P2 §5.2).
+    pub const fn counts_from_transmission(self) -> bool {
+        matches!(self, Self::Linux22)
+    }
+
     /// Coarse clocks fire on their ticks.
     pub fn align(self, deadline: Instant) -> Instant {
         match self {

@@ -113,10 +113,10 @@ const OWN: [&str; 2] = [
     "The systems are represented by their timers alone. There is one BSD timer here, so FreeBSD 2.2.8 and 4.5 and Windows XP share a row; all have timestamps.",
 ];
 
-/// Why Linux 2.2 is not the aggressive one here.
-const TIMER_START: &str = "The paper puts the difference between the systems down to when the timer starts: BSD's anew with each ACK, \
-     the others' with the transmission of the oldest segment, about a round trip earlier. All timers here are restarted by new ACKs (RFC 6298 (5.3)) and differ in \
-     their arithmetic alone. By that `timer-linux22` is the patient one: with a window of two it waits 1.75 times as long as RFC 6298.";
+/// When each system's timer starts.
+const TIMER_START: &str = "The paper puts the difference between the systems down to when the timer starts: BSD's anew with each ACK \
+     (RFC 6298 (5.3)), Linux 2.2's with the transmission of the oldest segment, about a round trip earlier. So it is here; of Solaris 8 nothing \
+     is said, and its timer is restarted by ACKs. The rest is arithmetic: with a window of two `timer-linux22` waits 1.75 times as long as RFC 6298.";
 
 /// Cost: 600 transfers at full effort.
 pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
