@@ -2,6 +2,7 @@
 //!
 //! * [`tcp`] is one connection, [`host`] many behind one address.
 //! * [`recovery`] holds the algorithms: six questions, one answer each.
+//! * [`analyze`] reads captures, of anybody's connections.
 //! * [`driver`] runs a host in real time over a TUN device.
 //! * [`lab`] runs experiments between a host and other people's, over a path that `airlink` makes.
 //! * [`relay`] carries the streams of one connection over to another.
@@ -14,6 +15,7 @@
     expect(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may have one entry")
 )]
 
+pub mod analyze;
 pub mod driver;
 pub mod host;
 pub mod lab;
