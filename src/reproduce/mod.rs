@@ -10,6 +10,7 @@ pub mod p1;
 pub mod p2;
 pub mod p3;
 pub mod p4;
+mod ranking;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,8 @@ pub enum Paper {
     P2,
     P3,
     P4,
+    /// What is about all of them.
+    Every,
 }
 
 impl Paper {
@@ -49,6 +52,7 @@ impl Paper {
             Self::P4 => {
                 "P4: D. Chandra, R. J. Harris, N. Shenoy, TCP performance for future IP-based wireless networks"
             }
+            Self::Every => "What wins",
         }
     }
 }
@@ -64,7 +68,7 @@ pub struct Figure {
 }
 
 pub fn figures() -> Vec<Figure> {
-    [p0::FIGURES, p1::FIGURES, p2::FIGURES, p3::FIGURES, p4::FIGURES].concat()
+    [p0::FIGURES, p1::FIGURES, p2::FIGURES, p3::FIGURES, p4::FIGURES, ranking::FIGURES].concat()
 }
 
 /// How much is run.
