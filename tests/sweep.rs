@@ -359,6 +359,20 @@ fn the_example_in_the_documentation_runs() {
         lines.iter().find(of).and_then(|line| line["means"]["goodput"]["mean"].as_f64()).unwrap()
     };
     assert!(goodput("newreno+eifel") > goodput("newreno"), "{lines:?}");
+    // Pairs: the difference of the means, with an interval of its own.
+    let lines: Vec<Value> =
+        good(&["sweep", "summary", &store, "--json", "--against", "recipe=newreno"]).lines;
+    assert_eq!(lines.len(), 4);
+    let eifel = lines.iter().find(|line| {
+        line["point"]["recipe"] == "newreno+eifel" && line["point"]["radio.down.channel.errors.bler"] == "10%"
+    });
+    let difference = eifel.unwrap()["means"]["goodput"]["mean"].as_f64().unwrap();
+    let expected = goodput("newreno+eifel") - goodput("newreno");
+    assert!((difference - expected).abs() < 1e-6 * expected, "{difference}, not {expected}");
+    for (base, words) in [("speed=1", "no axis"), ("recipe=reno", "never `reno`")] {
+        let told = refused(&["sweep", "summary", &store, "--against", base], 2);
+        assert!(told.contains(words), "{told}");
+    }
     for metric in ["stages.radio.down.sender.pdus_resent", "flows.0.counters.dsacks", "goodput@1"] {
         let shown = good(&["sweep", "summary", &store, "--metric", metric]);
         assert_eq!(shown.stderr, "", "{metric}");

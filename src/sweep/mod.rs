@@ -4,6 +4,7 @@
 //! came of each on disk, so that a sweep that was killed goes on where it was, and [`metric`] finds in it the numbers
 //! that [`summary`] draws together. A plan says what to run, not where: parts of it can be run anywhere.
 
+pub mod against;
 pub mod file;
 pub mod metric;
 pub mod plan;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use airtcp::statistics::Mean;
+use airtcp::sweep::against::{Base, against};
 use airtcp::sweep::metric::Metric;
 use airtcp::sweep::store::Results;
 use airtcp::sweep::summary::{Line, rows, summarise};
@@ -21,6 +22,9 @@ pub(super) struct Summary {
     /// What to show, see `airtcp sweep metrics` [default: what the sweep's file says]
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     metric: Vec<Metric>,
+    /// Differences to the points with this value, seed by seed, e.g. recipe=newreno
+    #[arg(long, value_name = "AXIS=VALUE")]
+    against: Option<Base>,
     /// Numbers separated by commas
     #[arg(long)]
     csv: bool,
@@ -34,8 +38,9 @@ const EXAMPLES: &str = "\
 goodput@2 is the second flow's; accuracy.vegas a judge's; stages.STAGE.COUNTER and
 flows.0.counters.dsacks are any number of the report.
 
-Example:
-  airtcp sweep summary loss.results --metric goodput,timeouts,accuracy.vegas --csv";
+Examples:
+  airtcp sweep summary loss.results --metric goodput,timeouts,accuracy.vegas --csv
+  airtcp sweep summary loss.results --against recipe=newreno";
 
 impl Summary {
     pub(super) fn run(self) -> anyhow::Result<()> {
@@ -49,7 +54,12 @@ impl Summary {
             Some(names) => names.iter().flat_map(|name| name.parse()).collect(),
             None => Metric::usual(),
         };
-        let lines = summarise(&results, &metrics)?;
+        let lines = match &self.against {
+            Some(base) => {
+                against(&results, &metrics, base).map_err(|error| failure::usage(error.to_string()))?
+            }
+            None => summarise(&results, &metrics)?,
+        };
         for (index, metric) in metrics.iter().enumerate() {
             if lines.iter().all(|line| line.means[index].is_none()) {
                 eprintln!("airtcp: no run has a number `{metric}`");

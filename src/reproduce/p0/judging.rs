@@ -82,13 +82,14 @@ pub(super) fn signed(mean: &Mean, digits: usize) -> String {
     }
 }
 
-pub(super) const EXTENT: &str = "a gain holds if the interval of ours lies above zero and its mean is between two thirds and one and a half times the paper's, and in part if only the former is so.";
+pub(super) const EXTENT: &str = "a gain holds if the interval of ours lies above zero and its mean is between two thirds and one and a half times the paper's, and in part if only the former is so; it does not if the interval holds zero and ends below two thirds of the paper's.";
 
 /// Is our gain above zero, and about the paper's?
 pub(super) fn extent(ours: &Mean, paper: f64) -> Judged {
-    match Judged::above_zero(ours) {
-        Judged::Holds if !(2.0 / 3.0..=1.5).contains(&(ours.mean / paper)) => Judged::HoldsInPart,
-        judged => judged,
+    match (Judged::above_zero(ours), ours.half_width) {
+        (Judged::Holds, _) if !(2.0 / 3.0..=1.5).contains(&(ours.mean / paper)) => Judged::HoldsInPart,
+        (Judged::Undecided, Some(width)) if ours.mean + width < paper * 2.0 / 3.0 => Judged::DoesNotHold,
+        (judged, _) => judged,
     }
 }
 
@@ -130,7 +131,12 @@ mod tests {
         assert_eq!(extent(&of(18.0, 3.0), 19.2), Judged::Holds);
         assert_eq!(extent(&of(8.0, 3.0), 19.2), Judged::HoldsInPart);
         assert_eq!(extent(&of(40.0, 3.0), 19.2), Judged::HoldsInPart);
-        assert_eq!(extent(&of(2.0, 3.0), 19.2), Judged::Undecided);
+        assert_eq!(extent(&of(10.0, 11.0), 19.2), Judged::Undecided);
+        assert_eq!(
+            extent(&of(2.0, 3.0), 19.2),
+            Judged::DoesNotHold,
+            "whatever there is, it is not that much"
+        );
         assert_eq!(extent(&of(-18.0, 3.0), 19.2), Judged::DoesNotHold);
     }
 
