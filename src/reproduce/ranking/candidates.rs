@@ -31,7 +31,7 @@ pub(super) fn proposals() -> Vec<&'static str> {
 }
 
 /// What a sender can be given to become better: every answer, and the options that are a sender's own.
-fn parts() -> impl Iterator<Item = &'static str> {
+pub(super) fn parts() -> impl Iterator<Item = &'static str> {
     /// They tell receivers what to do, switch off what others need, or fit one scenario.
     const NOT: [&str; 9] = [
         "reordering-alarm",
@@ -52,7 +52,7 @@ fn parts() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().filter(fits).map(|row| row.name)
 }
 
-fn repairs() -> impl Iterator<Item = &'static str> {
+pub(super) fn repairs() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().filter(|row| matches!(row.build, Build::Repair(_))).map(|row| row.name)
 }
 
@@ -63,23 +63,23 @@ pub(super) fn singles() -> BTreeSet<String> {
     all.filter_map(|name| canonical(&name)).collect()
 }
 
-/// `recipe` with one part more, or with one in place of another that answers the same.
-pub(super) fn neighbours(recipe: &str) -> BTreeSet<String> {
+/// `recipe` with one of `parts` more, with one less, or with one in place of another.
+pub(super) fn neighbours(recipe: &str, parts: &[&str]) -> BTreeSet<String> {
     let named: Vec<&str> = recipe.split('+').collect();
-    let more = parts().map(|part| format!("{recipe}+{part}"));
+    let more = parts.iter().map(|part| format!("{recipe}+{part}"));
     let less = (1..named.len()).map(|left_out| {
         let rest = named.iter().enumerate().filter(|(index, _)| *index != left_out);
         rest.map(|(_, name)| *name).collect::<Vec<_>>().join("+")
     });
     let less: Vec<_> = less.collect();
-    let other = less.iter().flat_map(|rest| parts().map(move |part| format!("{rest}+{part}")));
+    let other = less.iter().flat_map(|rest| parts.iter().map(move |part| format!("{rest}+{part}")));
     let all: BTreeSet<_> =
         more.chain(other).filter_map(|name| canonical(&name)).chain(less.clone()).collect();
     all.into_iter().filter(|other| other != recipe).collect()
 }
 
 /// The recipe as it names itself, if its parts go together.
-fn canonical(name: &str) -> Option<String> {
+pub(super) fn canonical(name: &str) -> Option<String> {
     name.parse::<Recipe>().ok().map(|recipe| recipe.to_string())
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_has_a_part_more_or_less_or_another() {
-        let near = neighbours("sack+sifest");
+        let near = neighbours("sack+sifest", &["rack", "eifel"]);
         assert!(near.contains("sack") && near.contains("sack+sifest+eifel") && near.contains("sack+rack"));
         assert!(!near.contains("sack+sifest"));
         assert!(near.iter().all(|name| name.parse::<Recipe>().is_ok()));

@@ -24,7 +24,7 @@ pub(super) struct Place {
     seconds: u64,
 }
 
-const LONG: u64 = 120;
+const LONG: u64 = 60;
 /// What P2 sent takes so long; later its senders hardly ever time out.
 const MEGABYTE: u64 = 25;
 
