@@ -24,3 +24,15 @@ fn every_file_and_folder_that_it_names_is_there() {
     }
     assert!(checked >= 5, "only {checked} links were found");
 }
+
+#[test]
+fn every_figure_is_in_the_file_that_reproduce_makes() {
+    let made = include_str!("../docs/reproduction.md");
+    for figure in airtcp::reproduce::figures() {
+        let heading = format!("### `{}`: {}\n", figure.id, figure.title);
+        assert!(
+            made.contains(&heading),
+            "make it again: airtcp reproduce --all > docs/reproduction.md: {heading}"
+        );
+    }
+}

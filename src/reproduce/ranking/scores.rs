@@ -88,6 +88,17 @@ impl Scores {
         margins[1]
     }
 
+    /// What a NewReno beside it loses, over all places, in per cent.
+    pub(super) fn mean_harm(&self, newreno: &Self) -> f64 {
+        let places = self.neighbour.iter().zip(&newreno.neighbour);
+        -average(&places.map(|(beside, among)| average(&gains(beside, among))).collect::<Vec<_>>())
+    }
+
+    /// Packet for packet, as if it were the same recipe.
+    pub(super) fn does_the_same(&self, other: &Self) -> bool {
+        self.goodput == other.goodput && self.neighbour == other.neighbour
+    }
+
     /// At which place a NewReno loses most beside it, and how much of what it has beside another NewReno.
     pub(super) fn worst_harm(&self, newreno: &Self) -> (usize, Mean) {
         let harm = |place: usize| {
