@@ -1,4 +1,17 @@
 //! What a capture says about the TCP connections in it, whoever made it.
+//!
+//! From frames to packets: [`capture`], [`link`], [`ip`]; from packets to connections: [`connections`], and what is
+//! said about one: [`connection`]. [`survey`] puts them together.
 
+pub mod capture;
+pub mod comments;
+pub mod connection;
+pub mod connections;
+pub mod decisions;
+pub mod ip;
+pub mod link;
 pub mod packet;
+pub mod path;
+pub mod problem;
+pub mod survey;
 pub mod trace;

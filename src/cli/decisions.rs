@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 use airtcp::recovery::attribute::Cause;
 use airtcp::recovery::catalogue::Question;
@@ -10,37 +11,47 @@ use airtcp::recovery::{Decision, Phase, What};
 use anyhow::Context;
 use serde::Serialize;
 
-pub(super) struct DecisionLog(BufWriter<File>);
+pub(super) struct DecisionLog {
+    file: BufWriter<File>,
+    /// Seconds since 1970 of the senders' `Instant::ZERO`.
+    zero: f64,
+}
 
 impl DecisionLog {
-    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn create(path: &Path, zero: SystemTime) -> anyhow::Result<Self> {
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self(BufWriter::new(file)))
+        let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        Ok(Self { file: BufWriter::new(file), zero })
     }
 
     pub(super) fn write(&mut self, decisions: &[Decision]) -> io::Result<()> {
-        decisions.iter().try_for_each(|decision| self.line(&line(decision)))
+        let zero = self.zero;
+        decisions.iter().try_for_each(|decision| self.line(&line(decision, zero)))
     }
 
     /// Where several connections share the log: its number leads each line.
     pub(super) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
-        decisions.iter().try_for_each(|decision| self.line(&LineOf { connection, line: line(decision) }))
+        let zero = self.zero;
+        let line = |decision| LineOf { connection, line: line(decision, zero) };
+        decisions.iter().try_for_each(|decision| self.line(&line(decision)))
     }
 
     fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.0, line)?;
-        self.0.write_all(b"\n")
+        serde_json::to_writer(&mut self.file, line)?;
+        self.file.write_all(b"\n")
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.file.flush()
     }
 }
 
-/// Offsets count the octets of the stream from the SYN, which is 0; windows are in segments.
+/// Offsets count the octets of the stream from the SYN, which is 0; windows are in segments. Times are those of the
+/// events: `time` starts with the program, `wall` counts from 1970 and is the one of captures.
 #[derive(Serialize)]
 struct Line {
     time: f64,
+    wall: f64,
     question: &'static str,
     by: &'static str,
     #[serde(flatten)]
@@ -72,7 +83,7 @@ enum Details {
     Fallback { to: &'static str },
 }
 
-fn line(decision: &Decision) -> Line {
+fn line(decision: &Decision, zero: f64) -> Line {
     let Decision { at, question, by, what, why } = decision;
     let details = match *what {
         What::Lost { offset, segments } => Details::Lost { offset, segments },
@@ -89,7 +100,8 @@ fn line(decision: &Decision) -> Line {
         What::Resume { at } => Details::Resume { offset: at },
         What::Fallback { to } => Details::Fallback { to },
     };
-    Line { time: at.as_secs_f64(), question: name(*question), by, what: details, why }
+    let time = at.as_secs_f64();
+    Line { time, wall: zero + time, question: name(*question), by, what: details, why }
 }
 
 fn cause_name(cause: Cause) -> &'static str {
@@ -135,8 +147,8 @@ mod tests {
             what: What::Window { cwnd: 5.0, ssthresh: 5.0, was_cwnd: 10.0, was_ssthresh: f64::INFINITY },
             why: "loss",
         };
-        let expected = r#"{"time":1.5,"question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
-        assert_eq!(serde_json::to_string(&line(&decision)).unwrap(), expected);
+        let expected = r#"{"time":1.5,"wall":1000.5,"question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
+        assert_eq!(serde_json::to_string(&line(&decision, 999.0)).unwrap(), expected);
     }
 
     #[test]
@@ -148,7 +160,7 @@ mod tests {
             what: What::Judged(Cause::Wireless),
             why: "f < alpha: nothing queues up",
         };
-        let expected = r#"{"time":0.25,"question":"attribute","by":"vegas","what":"judged","cause":"wireless","why":"f < alpha: nothing queues up"}"#;
-        assert_eq!(serde_json::to_string(&line(&decision)).unwrap(), expected);
+        let expected = r#"{"time":0.25,"wall":999.25,"question":"attribute","by":"vegas","what":"judged","cause":"wireless","why":"f < alpha: nothing queues up"}"#;
+        assert_eq!(serde_json::to_string(&line(&decision, 999.0)).unwrap(), expected);
     }
 }

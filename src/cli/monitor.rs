@@ -112,7 +112,7 @@ impl Monitor {
         interval: Duration,
     ) -> anyhow::Result<Self> {
         Ok(Self {
-            decisions: decisions.map(DecisionLog::create).transpose()?,
+            decisions: decisions.map(|path| DecisionLog::create(path, reporter.wall_zero())).transpose()?,
             timeout,
             // From a microsecond to an hour, three digits: constants that the constructor takes.
             rtts: Histogram::new_with_bounds(1, 3_600_000_000, 3)?,

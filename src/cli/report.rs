@@ -72,6 +72,11 @@ impl Reporter {
         self.clock.now()
     }
 
+    /// What the wall clock had at `Instant::ZERO`.
+    pub(super) fn wall_zero(&self) -> SystemTime {
+        self.clock.wall_zero()
+    }
+
     /// One JSON line. `time` is monotonic and starts with the program, `wall` counts from 1970; both in seconds.
     fn event(&self, name: &str, data: &impl Serialize) -> io::Result<()> {
         let now = self.clock.now();

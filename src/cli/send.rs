@@ -67,6 +67,7 @@ Examples (as root):
   airtcp send --bytes 20M 10.83.0.1:9000 --netns mobile --recipe sack+limited-transmit --verify
 
   airtcp send file.iso 10.83.0.1:9000 --netns mobile --pcap send.pcap --decisions send.jsonl
+  airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng    (for Wireshark: both in one)
   tar c . | airtcp send - [fd83::1]:9000 --netns mobile --json";
 
 /// How long the peer may take to close after everything was acknowledged, when no answer is awaited.

@@ -3,8 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
+use airlink::capture::{Capture, Tap};
 use airlink::packet::Direction;
+use airlink::path::{FIXED, MOBILE};
 use airlink::time::{Duration, Instant};
 use airlink::views::summary::Summary;
 use airtcp::recovery::Recipe;
@@ -77,6 +81,9 @@ pub(crate) struct Sim {
     /// Write who decided what and why about every loss and window to this file (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
+    /// Write the packets on the senders' side to this file (pcap)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pcap: Option<PathBuf>,
     /// Write window, timer and flight at every ACK and timeout to this file (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     trace: Option<PathBuf>,
@@ -94,6 +101,9 @@ Examples:
     airtcp sim -s sifest-fairness --recipe newreno --recipe newreno+sifest --for 100s --from 10s
   Were the judges right?
     airtcp sim -s rtt-last-hop-congestion --recipe newreno+judges --for 400s --score
+  Why each packet was sent, beside it in Wireshark:
+    airtcp sim -s leo --recipe sack --bytes 2M --pcap run.pcap --decisions run.jsonl
+    airtcp analyze run.pcap --decisions run.jsonl --comments run.pcapng && wireshark run.pcapng
   The window over time:
     airtcp sim -s leo --recipe sack --for 60s --trace trace.jsonl
     jq -r '[.time, .cwnd] | @tsv' trace.jsonl";
@@ -109,18 +119,31 @@ impl Sim {
         let seed = self.seed.unwrap_or(scenario.seed);
         let name = scenario.name.clone();
         let mut run = setup.run(scenario, seed);
-        let mut decisions = self.decisions.as_deref().map(DecisionLog::create).transpose()?;
+        // As captures in virtual time, which are equal to the octet.
+        let log = |path| DecisionLog::create(path, SystemTime::UNIX_EPOCH);
+        let mut decisions = self.decisions.as_deref().map(log).transpose()?;
         if decisions.is_some() {
             for flow in &mut run.flows {
                 flow.watch = Watch::Decisions;
             }
         }
         let mut trace = self.trace.as_deref().map(|path| Trace::create(path, run.flows.len())).transpose()?;
-        let (report, mut world) = run::run_watched(&run, |world| {
+        let create =
+            |path| Capture::create(path, SystemTime::UNIX_EPOCH).map(|it| Shared(Arc::new(Mutex::new(it))));
+        let capture = self.pcap.as_deref().map(create).transpose()?;
+        let prepare = |world: &mut World| {
+            if let Some(capture) = capture.clone() {
+                world.tap(if self.direction == Direction::Down { FIXED } else { MOBILE }, capture);
+            }
+        };
+        let (report, mut world) = run::run_prepared(&run, prepare, |world| {
             if let Some(trace) = &mut trace {
                 trace.look(world);
             }
         })?;
+        if let Some(Shared(capture)) = &capture {
+            capture.lock().unwrap_or_else(PoisonError::into_inner).flush()?;
+        }
         if let Some(trace) = trace {
             trace.finish()?;
         }
@@ -180,6 +203,16 @@ fn write_decisions(log: &mut DecisionLog, world: &mut World) -> io::Result<()> {
         }
     }
     log.flush()
+}
+
+/// The world has it, and it is asked afterwards whether all could be written.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Capture>>);
+
+impl Tap for Shared {
+    fn packet(&mut self, at: Instant, packet: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).packet(at, packet);
+    }
 }
 
 /// A line whenever an ACK or a timeout has changed something.

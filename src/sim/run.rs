@@ -80,7 +80,16 @@ pub fn run(run: &Run) -> Result<Report, WorldError> {
 }
 
 /// Also hands back the world, for those who want to know more; `look` sees it after every event.
-pub fn run_watched(run: &Run, mut look: impl FnMut(&World)) -> Result<(Report, World), WorldError> {
+pub fn run_watched(run: &Run, look: impl FnMut(&World)) -> Result<(Report, World), WorldError> {
+    run_prepared(run, |_| {}, look)
+}
+
+/// `prepare` gets the world before anything has happened.
+pub fn run_prepared(
+    run: &Run,
+    prepare: impl FnOnce(&mut World),
+    mut look: impl FnMut(&World),
+) -> Result<(Report, World), WorldError> {
     let mut flows = run.flows.clone();
     if run.score {
         for flow in &mut flows {
@@ -94,6 +103,7 @@ pub fn run_watched(run: &Run, mut look: impl FnMut(&World)) -> Result<(Report, W
         mobile: run.mobile.clone(),
         flows,
     })?;
+    prepare(&mut world);
     let mut advance = |world: &mut World, until: Instant, at_completion: bool| {
         while !(at_completion && world.is_closed()) && world.step_until(until)? {
             look(world);

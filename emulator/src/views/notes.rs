@@ -87,7 +87,7 @@ impl Notes {
             waiting_bytes: 0,
             inside: BTreeMap::new(),
         };
-        notes.writer.section_header();
+        notes.writer.section_header(concat!("airlink ", env!("CARGO_PKG_VERSION")));
         notes.interface(Point::Fixed);
         notes.interface(Point::Mobile);
         // Now: without a packet it is the whole file, and without it the file is none.

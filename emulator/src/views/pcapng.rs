@@ -1,7 +1,8 @@
 //! Writes pcapng (draft-ietf-opsawg-pcapng): libpcap can read it, but not write it.
 //!
-//! All interfaces are of LINKTYPE_NULL and have one snaplen, because libpcap reads no file in which they differ,
-//! and of LINKTYPE_RAW not even two that are equal. Its four octets in front of each packet tell IPv4 from IPv6.
+//! The points of a path are all of LINKTYPE_NULL and have one snaplen, because libpcap reads no file in which
+//! interfaces differ, and of LINKTYPE_RAW not even two that are equal. Its four octets in front of each packet tell
+//! IPv4 from IPv6. Frames of other captures keep the link type that they have.
 
 use crate::time::Instant;
 
@@ -42,25 +43,46 @@ pub struct Packet<'a> {
     pub comment: &'a str,
 }
 
+/// Of any link type, and perhaps cut.
+pub struct Frame<'a> {
+    pub interface: u32,
+    /// Nanoseconds since 1970.
+    pub wall: u64,
+    /// What was kept, in two pieces.
+    pub bytes: [&'a [u8]; 2],
+    /// As long as it was on the wire.
+    pub length: u32,
+    pub way: Option<Way>,
+    /// At most 65535 octets.
+    pub comment: Option<&'a str>,
+}
+
 impl Writer {
-    pub fn section_header(&mut self) {
+    /// `program` is who writes the file.
+    pub fn section_header(&mut self, program: &str) {
         self.block(0x0a0d_0d0a, |body| {
             body.extend(0x1a2b_3c4d_u32.to_le_bytes());
             body.extend(1_u16.to_le_bytes());
             body.extend(0_u16.to_le_bytes());
             // The section's length is not known yet.
             body.extend((-1_i64).to_le_bytes());
-            option(body, SHB_USERAPPL, concat!("airlink ", env!("CARGO_PKG_VERSION")).as_bytes());
+            option(body, SHB_USERAPPL, program.as_bytes());
             option(body, OPT_END, &[]);
         });
     }
 
     pub fn interface(&mut self, name: &str) {
+        self.interface_of(LINKTYPE_NULL, SNAPLEN, Some(name));
+    }
+
+    pub fn interface_of(&mut self, link_type: u16, snap_length: u32, name: Option<&str>) {
         self.block(1, |body| {
-            body.extend(LINKTYPE_NULL.to_le_bytes());
+            body.extend(link_type.to_le_bytes());
             body.extend(0_u16.to_le_bytes());
-            body.extend(SNAPLEN.to_le_bytes());
-            option(body, IF_NAME, name.as_bytes());
+            body.extend(snap_length.to_le_bytes());
+            if let Some(name) = name {
+                option(body, IF_NAME, name.as_bytes());
+            }
             // Nanoseconds: 10^-9.
             option(body, IF_TSRESOL, &[9]);
             option(body, OPT_END, &[]);
@@ -68,20 +90,33 @@ impl Writer {
     }
 
     pub fn packet(&mut self, packet: &Packet<'_>) {
+        let &Packet { interface, wall, bytes, way, comment } = packet;
+        let family = family(bytes).to_le_bytes();
+        let length = bytes.len() as u32 + 4;
+        let (way, comment) = (Some(way), Some(comment));
+        self.frame(&Frame { interface, wall, bytes: [&family, bytes], length, way, comment });
+    }
+
+    pub fn frame(&mut self, frame: &Frame<'_>) {
         self.block(6, |body| {
-            let len = packet.bytes.len() as u32 + 4;
-            body.extend(packet.interface.to_le_bytes());
-            body.extend(((packet.wall >> 32) as u32).to_le_bytes());
-            body.extend((packet.wall as u32).to_le_bytes());
-            body.extend(len.to_le_bytes());
-            body.extend(len.to_le_bytes());
-            body.extend(family(packet.bytes).to_le_bytes());
-            body.extend(packet.bytes);
+            let kept = frame.bytes.iter().map(|piece| piece.len() as u32).sum::<u32>();
+            body.extend(frame.interface.to_le_bytes());
+            body.extend(((frame.wall >> 32) as u32).to_le_bytes());
+            body.extend((frame.wall as u32).to_le_bytes());
+            body.extend(kept.to_le_bytes());
+            body.extend(frame.length.to_le_bytes());
+            body.extend(frame.bytes.iter().copied().flatten());
             pad(body);
-            option(body, OPT_COMMENT, packet.comment.as_bytes());
-            let flags: u32 = if packet.way == Way::Inbound { 1 } else { 2 };
-            option(body, EPB_FLAGS, &flags.to_le_bytes());
-            option(body, OPT_END, &[]);
+            if let Some(comment) = frame.comment {
+                option(body, OPT_COMMENT, comment.as_bytes());
+            }
+            if let Some(way) = frame.way {
+                let flags: u32 = if way == Way::Inbound { 1 } else { 2 };
+                option(body, EPB_FLAGS, &flags.to_le_bytes());
+            }
+            if frame.comment.is_some() || frame.way.is_some() {
+                option(body, OPT_END, &[]);
+            }
         });
     }
 

@@ -167,7 +167,7 @@ impl Log {
     pub(super) fn new(reporter: Reporter, decisions: Option<&Path>, every: Duration) -> anyhow::Result<Self> {
         let from = reporter.now();
         Ok(Self {
-            decisions: decisions.map(DecisionLog::create).transpose()?,
+            decisions: decisions.map(|path| DecisionLog::create(path, reporter.wall_zero())).transpose()?,
             reporter,
             every,
             from,

@@ -13,6 +13,7 @@ mod watch;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use airlink::capture::Tap;
 use airlink::machine::{Machine, Port, catch_up, drain};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE, Path};
@@ -120,6 +121,7 @@ pub struct World {
     arrivals: VecDeque<Vec<u8>>,
     arrived_now: u64,
     watcher: Option<Watcher>,
+    taps: [Option<Box<dyn Tap + Send>>; 2],
     /// Buffers of packets that have arrived.
     spare: Vec<Vec<u8>>,
     buffers: Buffers,
@@ -158,6 +160,7 @@ impl World {
             sites: sites.list,
             unfinished: flows.iter().filter(|state| state.has_end()).count(),
             watcher: watched.then(|| Watcher::new(flows.len())),
+            taps: [None, None],
             flows,
             starts,
             arrivals: VecDeque::new(),
@@ -178,6 +181,11 @@ impl World {
             mobile: HostSpec::receiver(),
             flows: vec![flow],
         })
+    }
+
+    /// What leaves the hosts of one side, and arrives there, is shown to `tap`, as a capture of their devices.
+    pub fn tap(&mut self, side: Port, tap: impl Tap + Send + 'static) {
+        self.taps[side.0] = Some(Box::new(tap));
     }
 
     pub fn now(&self) -> Instant {
@@ -363,6 +371,9 @@ impl World {
             {
                 watcher.leaving(self.now, heading.flow, self.flows[heading.flow].flow.watch, &packet);
             }
+            if let Some(tap) = &mut self.taps[port.0] {
+                tap.packet(self.now, &packet);
+            }
             let next = self.spare.pop().unwrap_or_default();
             self.path.handle_packet(self.now, port, std::mem::replace(&mut packet, next));
             drain(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
@@ -381,7 +392,10 @@ impl World {
         let Some(Heading { flow, to }) = Heading::of(&packet, &self.flows) else { return Ok(()) };
         let now = self.now;
         let state = &mut self.flows[flow];
-        let host = &mut self.sites[state.sites[to as usize]].host;
+        let Site { host, port, .. } = &mut self.sites[state.sites[to as usize]];
+        if let Some(tap) = &mut self.taps[port.0] {
+            tap.packet(now, &packet);
+        }
         let sender = state.connections[Role::Sender as usize].filter(|_| to == Role::Sender);
         let dupacks = |host: &Host| Some(host.connection(sender?)?.recovery().counters().dupacks);
         let before = dupacks(host);

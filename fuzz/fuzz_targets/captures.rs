@@ -1,0 +1,37 @@
+//! A whole file that may be a capture: whatever is in it, it is read to its end, every TCP packet is in exactly one
+//! connection, and every connection can be told.
+//!
+//! The last octet chooses a filter.
+
+#![no_main]
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use airtcp::analyze::capture::Capture;
+use airtcp::analyze::connections::Traces;
+use airtcp::analyze::survey;
+use libfuzzer_sys::fuzz_target;
+
+/// libpcap wants a file; each process has its own.
+static FILE: LazyLock<PathBuf> =
+    LazyLock::new(|| std::env::temp_dir().join(format!("airtcp-fuzz-{}.pcap", std::process::id())));
+
+fuzz_target!(|data: &[u8]| {
+    let filter = match data.last() {
+        Some(last) if last % 4 == 3 => Some("tcp and not port 81"),
+        _ => None,
+    };
+    std::fs::write(&*FILE, data).expect("the temporary directory can be written");
+    let Ok(mut capture) = Capture::open(&FILE, filter) else { return };
+    let (mut numbers, mut packets) = (Vec::new(), 0);
+    let totals = survey::read(&mut capture, Traces::All, &mut |finished| {
+        numbers.push(finished.number);
+        packets += finished.ended.findings.packets;
+        assert!(!finished.ended.findings.to_string().is_empty());
+        assert!(finished.ended.traces.is_some());
+    });
+    numbers.sort_unstable();
+    assert!(numbers.iter().copied().eq(0..totals.connections), "{numbers:?} of {}", totals.connections);
+    assert_eq!(packets, totals.tcp_packets);
+});

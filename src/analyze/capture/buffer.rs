@@ -1,0 +1,75 @@
+//! What both file formats are read with.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+const CHUNK: usize = 1 << 18;
+
+/// A window that moves over the file.
+pub(super) struct Buffer<R> {
+    input: R,
+    octets: Vec<u8>,
+    /// Where what has not been taken begins.
+    at: usize,
+}
+
+impl<R: Read> Buffer<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, octets: Vec::new(), at: 0 }
+    }
+
+    /// All of the window: what `take` gave places of is there until the next `fill`.
+    pub(super) fn octets(&self) -> &[u8] {
+        &self.octets
+    }
+
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.octets[self.at..]
+    }
+
+    /// So many have to be there.
+    pub(super) fn take(&mut self, octets: usize) -> Range<usize> {
+        let begin = self.at;
+        self.at += octets;
+        begin..self.at
+    }
+
+    /// Has so many octets in `rest`; false if the file ends before.
+    pub(super) fn fill(&mut self, octets: usize) -> io::Result<bool> {
+        while self.octets.len() - self.at < octets {
+            if self.at > 0 {
+                self.octets.drain(..self.at);
+                self.at = 0;
+            }
+            let want = octets.max(CHUNK) - self.octets.len();
+            if self.input.by_ref().take(want as u64).read_to_end(&mut self.octets)? == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Big,
+    Little,
+}
+
+impl Order {
+    pub(super) fn long(self, octets: &[u8], at: usize) -> Option<u32> {
+        let octets = octets.get(at..at + 4)?.try_into().ok()?;
+        Some(match self {
+            Self::Big => u32::from_be_bytes(octets),
+            Self::Little => u32::from_le_bytes(octets),
+        })
+    }
+
+    pub(super) fn word(self, octets: &[u8], at: usize) -> Option<u16> {
+        let octets = octets.get(at..at + 2)?.try_into().ok()?;
+        Some(match self {
+            Self::Big => u16::from_be_bytes(octets),
+            Self::Little => u16::from_le_bytes(octets),
+        })
+    }
+}

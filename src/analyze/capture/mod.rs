@@ -1,0 +1,284 @@
+//! Where frames come from: files, standard input, and interfaces.
+//!
+//! Interfaces, filters and variants of pcap that nobody writes any more are libpcap's. It reads the usual files as
+//! well, but takes twice the time, refuses pcapng files whose interfaces differ in link type or snap length, which is
+//! what a capture of several interfaces is, and ends at the first damaged block.
+
+mod buffer;
+mod pcapng;
+mod savefile;
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
+
+use super::link::LinkType;
+use super::packet::Timestamp;
+use super::problem::Problem;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// From 1, of the whole file, whatever a filter leaves out: Wireshark's number.
+    pub number: u64,
+    pub at: Timestamp,
+    pub link: LinkType,
+    /// As much as the capture kept.
+    pub data: &'a [u8],
+    /// As long as it was on the wire.
+    pub length: u32,
+    /// What the file says that it keeps of a frame, if that is known here.
+    pub snap_length: Option<u32>,
+}
+
+/// What reading has brought.
+#[derive(Debug)]
+pub enum Next<'a> {
+    Frame(Frame<'a>),
+    /// A frame that the filter does not want.
+    LeftOut,
+    /// There is nothing from the interface for now.
+    Nothing,
+    /// Reading goes on behind it.
+    Flaw {
+        problem: Problem,
+        frame: u64,
+        detail: String,
+    },
+    /// Reading ends here; what was read before it is good.
+    Damaged {
+        frame: u64,
+        detail: String,
+    },
+    End,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    #[error("cannot read {}: {error}", .path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error(
+        "{name}: not a capture that can be read here ({error}): pcap or pcapng is wanted, `editcap` and `mergecap` convert others"
+    )]
+    NotACapture { name: String, error: String },
+    #[error(
+        "{name}: link type {link} is not known here: Ethernet, Linux cooked, raw IP, BSD loopback and PPP are"
+    )]
+    LinkType { name: String, link: String },
+    #[error(
+        "the filter `{filter}` does not compile: {error} (the language is tcpdump's, see `man pcap-filter`)"
+    )]
+    Filter { filter: String, error: String },
+    #[error("there is no interface `{name}`; there are: {there}")]
+    NoInterface { name: String, there: String },
+    #[error("not allowed to capture on {name}: run as root, or with CAP_NET_RAW")]
+    Permission { name: String },
+    #[error("cannot capture on {name}: {error}")]
+    Interface { name: String, error: String },
+}
+
+/// What a person types for standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+pub struct Capture {
+    name: String,
+    source: Source,
+    filters: Filters,
+    /// Frames that were read.
+    number: u64,
+}
+
+enum Source {
+    Pcap(savefile::Reader<Box<dyn Read>>),
+    Pcapng(pcapng::Reader<Box<dyn Read>>),
+    Libpcap(pcap::Capture<Offline>, LinkType),
+    Interface { capture: pcap::Capture<Active>, link: LinkType },
+}
+
+impl Capture {
+    /// A file, or `-`. The filter is tcpdump's language.
+    pub fn open(path: &Path, filter: Option<&str>) -> Result<Self, CaptureError> {
+        let name = path.display().to_string();
+        let unreadable = |error| CaptureError::File { path: path.to_owned(), error };
+        let is_stdin = path == Path::new(STANDARD_INPUT);
+        let mut input: Box<dyn Read> =
+            if is_stdin { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(unreadable)?) };
+        let mut begin = Vec::new();
+        input.by_ref().take(savefile::HEADER as u64).read_to_end(&mut begin).map_err(unreadable)?;
+        // The interfaces of a pcapng file come later; a filter that is wrong for Ethernet is wrong for all of them.
+        let (source, link) = if begin.starts_with(&pcapng::MAGIC) {
+            let whole = Box::new(Cursor::new(begin).chain(input));
+            (Source::Pcapng(pcapng::Reader::new(whole)), LinkType::ETHERNET)
+        } else if let Some(header) = savefile::Header::parse(&begin) {
+            let link = known(&name, Linktype(header.link.0))?;
+            (Source::Pcap(savefile::Reader::new(input, header)), link)
+        } else if is_stdin {
+            let error = if begin.is_empty() { "it is empty" } else { "unknown file format" }.to_owned();
+            return Err(CaptureError::NotACapture { name, error });
+        } else {
+            let capture = pcap::Capture::from_file_with_precision(path, Precision::Nano)
+                .map_err(|error| CaptureError::NotACapture { name: name.clone(), error: text(&error) })?;
+            let link = known(&name, capture.get_datalink())?;
+            (Source::Libpcap(capture, link), link)
+        };
+        let filters = Filters::new(filter, link)?;
+        Ok(Self { name, source, filters, number: 0 })
+    }
+
+    /// An interface, from now on: what passes there anyway, no more (not promiscuous).
+    pub fn listen(interface: &str, filter: Option<&str>) -> Result<Self, CaptureError> {
+        let name = interface.to_owned();
+        let failed = |error: &pcap::Error| CaptureError::Interface { name: name.clone(), error: text(error) };
+        let known_names = || Device::list().unwrap_or_default().into_iter().map(|device| device.name);
+        let capture = pcap::Capture::from_device(interface)
+            .map_err(|error| failed(&error))?
+            .promisc(false)
+            .snaplen(HEADERS)
+            .buffer_size(BUFFER)
+            .timeout(HOLD_MS)
+            .precision(Precision::Nano)
+            .open();
+        let capture = match capture {
+            Ok(capture) => capture,
+            Err(_) if !known_names().any(|known| known == interface) => {
+                let there = known_names().collect::<Vec<_>>().join(", ");
+                return Err(CaptureError::NoInterface { name, there });
+            }
+            Err(error) if is_permission(&text(&error)) => return Err(CaptureError::Permission { name }),
+            Err(error) => return Err(failed(&error)),
+        };
+        let mut capture = capture.setnonblock().map_err(|error| failed(&error))?;
+        let link = known(interface, capture.get_datalink())?;
+        if let Some(filter) = filter {
+            capture.filter(filter, true).map_err(|error| refused(filter, &error))?;
+        }
+        let source = Source::Interface { capture, link };
+        Ok(Self { name, source, filters: Filters::default(), number: 0 })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Of an interface: readable when there is something to read.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.source {
+            Source::Interface { capture, .. } => Some(capture.as_fd()),
+            _ => None,
+        }
+    }
+
+    /// Frames that were on the interface but did not come here.
+    pub fn lost(&mut self) -> u64 {
+        match &mut self.source {
+            Source::Interface { capture, .. } => {
+                capture.stats().map_or(0, |stats| u64::from(stats.dropped) + u64::from(stats.if_dropped))
+            }
+            _ => 0,
+        }
+    }
+
+    pub fn read(&mut self) -> Next<'_> {
+        let Self { name: _, source, filters, number } = self;
+        let next = match source {
+            Source::Pcap(reader) => reader.read(number),
+            Source::Libpcap(capture, link) => from_libpcap(capture.next_packet(), *link, number),
+            Source::Interface { capture, link } => from_libpcap(capture.next_packet(), *link, number),
+            Source::Pcapng(reader) => reader.read(number),
+        };
+        // Not libpcap's own filtering: what that leaves out has no number.
+        match next {
+            Next::Frame(frame) if !filters.want(&frame) => Next::LeftOut,
+            next => next,
+        }
+    }
+}
+
+/// Long enough for all headers of IP and TCP.
+const HEADERS: i32 = 256;
+const BUFFER: i32 = 16 << 20;
+/// How long the kernel may hold frames back to hand out many at once.
+const HOLD_MS: i32 = 100;
+
+fn from_libpcap<'a>(
+    read: Result<pcap::Packet<'a>, pcap::Error>,
+    link: LinkType,
+    number: &mut u64,
+) -> Next<'a> {
+    match read {
+        Ok(packet) => {
+            *number += 1;
+            let header = packet.header;
+            // With nanosecond precision libpcap has nanoseconds where the name says microseconds.
+            let at = header.ts.tv_sec.saturating_mul(1_000_000_000).saturating_add(header.ts.tv_usec);
+            let (at, length) = (Timestamp(at), header.len.max(header.caplen));
+            Next::Frame(Frame { number: *number, at, link, data: packet.data, length, snap_length: None })
+        }
+        Err(pcap::Error::NoMorePackets) => Next::End,
+        Err(pcap::Error::TimeoutExpired) => Next::Nothing,
+        Err(error) => Next::Damaged { frame: *number + 1, detail: text(&error) },
+    }
+}
+
+/// libpcap's own words, without the crate's around them.
+fn text(error: &pcap::Error) -> String {
+    match error {
+        pcap::Error::PcapError(text) => text.clone(),
+        error => error.to_string(),
+    }
+}
+
+fn is_permission(error: &str) -> bool {
+    let error = error.to_lowercase();
+    error.contains("permission") || error.contains("not permitted")
+}
+
+fn known(name: &str, link: Linktype) -> Result<LinkType, CaptureError> {
+    let found = LinkType(link.0);
+    if found.is_known() {
+        return Ok(found);
+    }
+    let link = link.get_name().unwrap_or_else(|_| link.0.to_string());
+    Err(CaptureError::LinkType { name: name.to_owned(), link })
+}
+
+fn refused(filter: &str, error: &pcap::Error) -> CaptureError {
+    CaptureError::Filter { filter: filter.to_owned(), error: text(error) }
+}
+
+/// One filter, compiled for each link type that turns up.
+#[derive(Default)]
+struct Filters {
+    text: Option<String>,
+    /// `None` where it cannot mean anything, as a hardware address on raw IP.
+    programs: Vec<(LinkType, Option<BpfProgram>)>,
+}
+
+impl Filters {
+    fn new(text: Option<&str>, link: LinkType) -> Result<Self, CaptureError> {
+        let Some(text) = text else { return Ok(Self::default()) };
+        let program = Self::compile(text, link).map_err(|error| refused(text, &error))?;
+        Ok(Self { text: Some(text.to_owned()), programs: vec![(link, Some(program))] })
+    }
+
+    fn compile(text: &str, link: LinkType) -> Result<BpfProgram, pcap::Error> {
+        // libpcap knows raw IP by another number than files do.
+        let dlt = if link == LinkType::RAW { 12 } else { link.0 };
+        pcap::Capture::dead(Linktype(dlt))?.compile(text, true)
+    }
+
+    /// The length that was kept passes for the length of the frame: `less` and `greater` mean that here.
+    fn want(&mut self, frame: &Frame<'_>) -> bool {
+        let Some(text) = &self.text else { return true };
+        if !frame.link.is_known() {
+            return true;
+        }
+        let at = self.programs.iter().position(|(link, _)| *link == frame.link).unwrap_or_else(|| {
+            self.programs.push((frame.link, Self::compile(text, frame.link).ok()));
+            self.programs.len() - 1
+        });
+        self.programs[at].1.as_ref().is_some_and(|program| program.filter(frame.data))
+    }
+}

@@ -1,0 +1,96 @@
+use super::*;
+
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    [&kind.to_le_bytes(), &length[..], body, &length].concat()
+}
+
+fn section() -> Vec<u8> {
+    block(SECTION, &[&BYTE_ORDER.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat())
+}
+
+/// Raw IP, with these options.
+fn interface_block(options: &[u8]) -> Vec<u8> {
+    block(INTERFACE, &[&[101, 0, 0, 0, 0, 0, 1, 0], options].concat())
+}
+
+fn frame_block(units: u64, data: [u8; 4]) -> Vec<u8> {
+    let words = [0, (units >> 32) as u32, units as u32, 4, 1500];
+    let words: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    block(ENHANCED_PACKET, &[&words[..], &data].concat())
+}
+
+#[derive(Debug, PartialEq)]
+enum Told {
+    Frame(u64, i64, Vec<u8>),
+    Garbage(u64, String),
+    Damaged(u64),
+}
+
+fn read(file: &[u8]) -> Vec<Told> {
+    let (mut reader, mut number, mut told) = (Reader::new(file), 0, Vec::new());
+    loop {
+        told.push(match reader.read(&mut number) {
+            Next::Frame(frame) => Told::Frame(frame.number, frame.at.0, frame.data.to_vec()),
+            Next::Flaw { frame, detail, .. } => Told::Garbage(frame, detail),
+            Next::Damaged { frame, .. } => {
+                told.push(Told::Damaged(frame));
+                return told;
+            }
+            _ => return told,
+        });
+    }
+}
+
+#[test]
+fn times_are_in_the_units_of_their_interface() {
+    for (options, units, nanos) in [
+        (&[][..], 1_500_000, 1_500_000_000),
+        (&[9, 0, 1, 0, 9, 0, 0, 0], 1_500_000_000, 1_500_000_000),
+        (&[9, 0, 1, 0, 0, 0, 0, 0], 2, 2_000_000_000),
+        (&[9, 0, 1, 0, 12, 0, 0, 0], 1_500_000_000_999, 1_500_000_000),
+        // 2^-10 seconds, and 100 s to add.
+        (&[9, 0, 1, 0, 0x8a, 0, 0, 0, 14, 0, 8, 0, 100, 0, 0, 0, 0, 0, 0, 0], 1536, 101_500_000_000),
+        // Behind the end of options there are none.
+        (&[0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0], 1_500_000, 1_500_000_000),
+        // No number can be that small, or that large.
+        (&[9, 0, 1, 0, 127, 0, 0, 0], u64::MAX, 0),
+        (&[9, 0, 1, 0, 0, 0, 0, 0], u64::MAX, i64::MAX),
+    ] {
+        let file = [section(), interface_block(options), frame_block(units, [1, 2, 3, 4])].concat();
+        assert_eq!(read(&file), [Told::Frame(1, nanos, vec![1, 2, 3, 4])], "{options:?}");
+    }
+}
+
+#[test]
+fn what_comes_behind_garbage_is_read() {
+    let begin = [section(), interface_block(&[]), frame_block(1, [1; 4])].concat();
+    // Shifted by an odd number, which no block is long.
+    let file = [&begin[..], &[0x5a; 777], &frame_block(2, [2; 4]), &frame_block(3, [3; 4])].concat();
+    let expected = [
+        Told::Frame(1, 1000, vec![1; 4]),
+        Told::Garbage(2, "777 octets".to_owned()),
+        Told::Frame(2, 2000, vec![2; 4]),
+        Told::Frame(3, 3000, vec![3; 4]),
+    ];
+    assert_eq!(read(&file), expected);
+    // Of an interface that is not there.
+    let mut wrong = frame_block(2, [2; 4]);
+    wrong[8] = 9;
+    let told = read(&[&begin[..], &wrong, &frame_block(3, [3; 4])].concat());
+    assert!(
+        matches!(told[..], [Told::Frame(1, ..), Told::Garbage(2, _), Told::Frame(2, 3000, _)]),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_file_that_ends_early_gives_what_it_has() {
+    let file = [section(), interface_block(&[]), frame_block(1, [1; 4]), frame_block(2, [2; 4])].concat();
+    let second = file.len() - frame_block(2, [2; 4]).len();
+    for end in second + 1..file.len() {
+        let told = read(&file[..end]);
+        assert_eq!(told, [Told::Frame(1, 1000, vec![1; 4]), Told::Damaged(2)], "{end}");
+    }
+    assert_eq!(read(&file[..second]).len(), 1);
+}

@@ -1,0 +1,115 @@
+//! Round trips, windows, and what the time was spent with.
+
+use super::*;
+
+fn near(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
+}
+
+#[test]
+fn one_sample_per_ack_from_the_newest_segment_it_covers() {
+    let mut d = Diagram::new();
+    d.data(0.0, 1..1001);
+    d.data(0.02, 1001..2001);
+    d.ack(0.12, 2001);
+    d.data(0.2, 2001..3001);
+    d.ack(0.35, 3001);
+    let rtt = d.findings().rtt;
+    assert_eq!((rtt.samples, rtt.by_timestamps), (2, 0));
+    near(rtt.min_seconds.unwrap(), 0.1);
+    near(rtt.max_seconds.unwrap(), 0.15);
+    near(rtt.mean_seconds.unwrap(), 0.125);
+    near(rtt.mean_deviation_seconds.unwrap(), 0.025);
+}
+
+/// Karn: it is not known which copy is acknowledged; and what waited behind the hole was not acknowledged late.
+#[test]
+fn what_was_sent_twice_or_waited_for_it_gives_no_sample() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..5001);
+    d.dupacks(0.1, 1, 3);
+    d.data(0.1025, 1..1001);
+    d.ack(0.2025, 5001);
+    assert_eq!(d.findings().rtt.samples, 0);
+}
+
+#[test]
+fn a_timestamp_says_which_copy_it_was() {
+    let mut d = Diagram::with_timestamps();
+    d.data(0.0, 1..1001);
+    d.data(1.0, 1..1001);
+    let resent = d.packets.last().unwrap().options.timestamps.unwrap().val;
+    d.ack(1.1, 1001).options.timestamps.as_mut().unwrap().ecr = resent;
+    let rtt = d.findings().rtt;
+    assert_eq!((rtt.samples, rtt.by_timestamps), (1, 1));
+    near(rtt.max_seconds.unwrap(), 0.1);
+}
+
+#[test]
+fn time_is_split_among_what_held_the_sender_back() {
+    let mut d = Diagram::with_window(4000);
+    // Until 0.1 the window is full, then nothing is there to send until 1.0.
+    d.burst(0.0, 1..4001);
+    d.ack(0.1, 4001);
+    d.burst(1.0, 4001..5001);
+    d.ack(1.1, 5001);
+    let TimeFindings { total_seconds, window_limited_seconds, application_limited_seconds, .. } =
+        d.findings().time;
+    near(total_seconds, 1.1);
+    near(window_limited_seconds, 0.1);
+    near(application_limited_seconds, 0.9);
+}
+
+#[test]
+fn the_window_doubles_from_round_to_round_in_slow_start() {
+    let mut d = Diagram::new();
+    let (mut at, mut sent, mut window) = (0.0, 1, 2);
+    for _ in 0..5 {
+        let begin = sent;
+        for segment in 0..window {
+            d.data(at + f64::from(segment) * 1e-4, sent..sent + 1000);
+            sent += 1000;
+        }
+        at += 0.1;
+        window *= 2;
+        d.ack(at, (begin + sent) / 2 / 1000 * 1000 + 1);
+        d.ack(at + 0.001, sent);
+        at += 0.002;
+    }
+    let found = d.findings();
+    near(found.sender.growth_per_round_trip.unwrap(), 2.0);
+    assert_eq!(
+        (found.sender.initial_window_segments, found.sender.initial_window_bytes),
+        (Some(2), Some(2000))
+    );
+    assert_eq!(found.window.max_flight_bytes, 32_000);
+    assert_eq!((found.sender.mss_option, found.sender.longest_segment_bytes), (Some(1460), 1000));
+}
+
+#[test]
+fn goodput_counts_each_octet_once() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..5001);
+    d.dupacks(0.1, 1, 3);
+    d.data(0.102, 1..1001);
+    d.ack(1.0, 5001);
+    let found = d.findings();
+    assert_eq!((found.sent_bytes, found.acked_bytes, found.data_packets), (6000, 5000, 6));
+    near(found.goodput_bit_per_s, 40_000.0);
+    near(found.throughput_bit_per_s, 48_000.0);
+    assert_eq!(found.series.sent_bytes.iter().sum::<u64>(), 6000);
+    assert_eq!(found.series.acked_bytes.iter().sum::<u64>(), 5000);
+}
+
+#[test]
+fn marks_of_the_network_are_counted() {
+    let mut d = Diagram::new();
+    d.data(0.0, 1..1001).ecn = Ecn::Ce;
+    let ack = d.ack(0.1, 1001);
+    ack.flags = Flags::ACK.with(Flags::ECE).with(Flags(0x800));
+    ack.options.reordered = Some(7);
+    let found = d.findings();
+    let Marks { ecn_capable, ecn_ce, ob, db, reordering_alarm, .. } = found.marks;
+    assert_eq!((ecn_capable, ecn_ce, ob, db, reordering_alarm), (1, 1, 1, 0, Some(7)));
+    assert_eq!(found.acks.ece, 1);
+}

@@ -1,0 +1,130 @@
+use super::*;
+use crate::tcp::options::Options;
+use crate::tcp::seq::Seq;
+use crate::tcp::wire::{Ecn, Flags};
+
+const SYN: Flags = Flags::SYN;
+const ACK: Flags = Flags::ACK;
+const FIN: Flags = Flags::FIN.with(Flags::ACK);
+const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
+
+#[derive(Default)]
+struct World {
+    connections: Option<Connections>,
+    problems: Problems,
+    finished: Vec<Finished>,
+    number: u64,
+}
+
+fn client(port: u16) -> SocketAddr {
+    ([10, 0, 0, 1], port).into()
+}
+
+fn server() -> SocketAddr {
+    ([10, 0, 0, 2], 80).into()
+}
+
+impl World {
+    fn new(limits: Limits) -> Self {
+        Self { connections: Some(Connections::new(Traces::None, limits)), ..Self::default() }
+    }
+
+    fn packet(&mut self, seconds: i64, ends: (SocketAddr, SocketAddr), flags: Flags, seq: u32, ack: u32) {
+        self.number += 1;
+        let packet = Packet {
+            number: self.number,
+            at: Timestamp(seconds * 1_000_000_000),
+            src: ends.0,
+            dst: ends.1,
+            seq: Seq(seq),
+            ack: flags.contains(ACK).then_some(Seq(ack)),
+            flags,
+            window: 1000,
+            ecn: Ecn::NotEct,
+            len: 0,
+            ip_id: None,
+            options: Options::default(),
+        };
+        let finished = &mut self.finished;
+        self.connections.as_mut().unwrap().take(&packet, &mut self.problems, &mut |one| finished.push(one));
+    }
+
+    fn open(&mut self, at: i64, port: u16, iss: u32) {
+        let forth = (client(port), server());
+        self.packet(at, forth, SYN, iss, 0);
+        self.packet(at, (server(), client(port)), SYN_ACK, 900, iss + 1);
+        self.packet(at, forth, ACK, iss + 1, 901);
+    }
+
+    fn close(&mut self, at: i64, port: u16, iss: u32) {
+        let forth = (client(port), server());
+        self.packet(at, forth, FIN, iss + 1, 901);
+        self.packet(at, (server(), client(port)), FIN, 901, iss + 2);
+        self.packet(at, forth, ACK, iss + 2, 902);
+    }
+
+    /// Numbers and packets of those that were handed out.
+    fn told(&self) -> Vec<(u64, u64)> {
+        self.finished.iter().map(|one| (one.number, one.ended.findings.packets)).collect()
+    }
+
+    fn end(mut self) -> Vec<(u64, u64)> {
+        let finished = &mut self.finished;
+        self.connections.take().unwrap().finish(&mut |one| finished.push(one));
+        self.told()
+    }
+}
+
+#[test]
+fn both_directions_are_one_connection_and_other_ports_another() {
+    let mut world = World::new(Limits::default());
+    world.open(0, 1000, 5);
+    world.open(0, 1001, 5);
+    world.close(1, 1000, 5);
+    assert_eq!(world.end(), [(0, 6), (1, 3)]);
+}
+
+#[test]
+fn a_port_that_is_used_again_is_another_connection() {
+    let mut world = World::new(Limits::default());
+    world.open(0, 1000, 5);
+    world.close(1, 1000, 5);
+    world.open(2, 1000, 70_000);
+    assert_eq!(world.told(), [(0, 6)]);
+    // The SYN again is not a third one.
+    world.packet(3, (client(1000), server()), SYN, 70_000, 0);
+    assert_eq!(world.end(), [(0, 6), (1, 4)]);
+}
+
+#[test]
+fn what_is_over_waits_for_late_packets_and_then_goes() {
+    let mut world = World::new(Limits { linger: 10_000_000_000, ..Limits::default() });
+    world.open(0, 1000, 5);
+    world.close(1, 1000, 5);
+    world.open(1, 1001, 5);
+    let noise = |world: &mut World, at: i64| {
+        for _ in 0..=SWEEP {
+            world.packet(at, (client(1001), server()), ACK, 6, 901);
+        }
+    };
+    noise(&mut world, 11);
+    assert_eq!(world.told(), []);
+    noise(&mut world, 12);
+    assert_eq!(world.told(), [(0, 6)], "silence alone is no end");
+    assert_eq!(world.connections.as_ref().unwrap().open(), 1);
+}
+
+#[test]
+fn above_the_limit_go_those_that_are_over_and_then_the_silent_ones() {
+    let mut world = World::new(Limits { open: 16, ..Limits::default() });
+    for port in 0..16 {
+        world.open(i64::from(port), port, 5);
+    }
+    world.close(20, 7, 5);
+    world.open(21, 100, 5);
+    // An eighth of 17 is 2: what is over, and the one silent for longest.
+    assert_eq!(world.told(), [(7, 6), (0, 3)]);
+    assert_eq!(world.problems.count(Problem::Crowded), 1);
+    assert_eq!(world.connections.as_ref().unwrap().open(), 15);
+    assert_eq!(world.end().len(), 17);
+}

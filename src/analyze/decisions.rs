@@ -1,0 +1,117 @@
+//! A sender's own log, `airtcp send --decisions`: what it decided, line by line.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What every decision has, and the rest by name.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Line {
+    /// Seconds from the sender's start.
+    pub time: f64,
+    /// Seconds since 1970, by the clock that captures on the same machine have. Early versions did not write it.
+    pub wall: Option<f64>,
+    /// Where several connections share the log.
+    pub connection: Option<u64>,
+    pub question: String,
+    pub by: String,
+    pub what: String,
+    pub why: String,
+    #[serde(flatten)]
+    more: serde_json::Map<String, Value>,
+}
+
+/// A log of one connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Log {
+    pub lines: Vec<Line>,
+    /// The wall time, in nanoseconds since 1970, from which it counts.
+    pub start: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    #[error("it is no log of decisions: `airtcp send --decisions FILE` writes one")]
+    NotALog,
+    #[error(
+        "it does not say when its clock started (no `wall`): was it written by an early version? Send again"
+    )]
+    NoWall,
+    #[error(
+        "it is of several connections: choose one with `jq -c 'select(.connection == 1)'`, and the same in the \
+         capture with --connection"
+    )]
+    Several,
+}
+
+impl Log {
+    pub fn read(text: &str) -> Result<Self, LogError> {
+        let (lines, unreadable) = read(text);
+        if lines.is_empty() && unreadable > 0 {
+            return Err(LogError::NotALog);
+        }
+        if lines.windows(2).any(|pair| pair[0].connection != pair[1].connection) {
+            return Err(LogError::Several);
+        }
+        let wall = |line: &Line| Some(((line.wall? - line.time) * 1e9).round() as i64);
+        let start = lines.first().map_or(Some(0), wall).ok_or(LogError::NoWall)?;
+        Ok(Self { lines, start })
+    }
+}
+
+/// The lines, and how many nobody can read: the last one of a sender that was killed.
+pub fn read(log: &str) -> (Vec<Line>, usize) {
+    let lines: Vec<_> = log.lines().map(serde_json::from_str).collect();
+    let all = lines.len();
+    let lines: Vec<Line> = lines.into_iter().filter_map(Result::ok).collect();
+    let unreadable = all - lines.len();
+    (lines, unreadable)
+}
+
+impl Line {
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.more.get(key).and_then(Value::as_f64)
+    }
+
+    /// Of the stream, the SYN being at 0.
+    pub fn offset(&self) -> Option<u64> {
+        self.number("offset").map(|offset| offset as u64)
+    }
+
+    /// How many it is about.
+    pub fn segments(&self) -> f64 {
+        self.number("segments").unwrap_or(1.0)
+    }
+
+    /// What was decided, without by whom and why.
+    pub fn detail(&self) -> String {
+        let number = |key: &str| self.number(key).unwrap_or_default();
+        let text = |key: &str| self.more.get(key).and_then(Value::as_str).unwrap_or("?");
+        match (self.what.as_str(), self.offset()) {
+            ("lost", Some(offset)) => {
+                let segments = self.segments();
+                let noun = if segments == 1.0 { "segment" } else { "segments" };
+                format!("{segments} {noun} lost from {offset} on")
+            }
+            ("window", _) => self.window(),
+            ("cause" | "judged", _) => format!("{}: {}", self.what, text("cause")),
+            ("enter", _) => format!("enter {} until {}", text("phase"), number("recover")),
+            ("leave", _) => format!("leave {}", text("phase")),
+            ("fallback", _) => format!("fall back to {}", text("to")),
+            ("timeout", Some(offset)) => format!("the timer fires for {offset}"),
+            ("resend", Some(offset)) => format!("send {offset} again"),
+            ("resume", Some(offset)) => format!("go on with {offset}"),
+            (_, Some(offset)) => format!("{} at {offset}", self.what),
+            (_, None) => self.what.clone(),
+        }
+    }
+
+    /// In segments. An arbitrarily high threshold is none in the log.
+    fn window(&self) -> String {
+        let shown = |key| self.number(key).map_or_else(|| "∞".to_owned(), |it| format!("{it:.1}"));
+        let change = |name: &str, was, is| match (shown(was), shown(is)) {
+            (was, is) if was == is => format!("{name} {is}"),
+            (was, is) => format!("{name} {was} → {is}"),
+        };
+        format!("{}, {}", change("cwnd", "was_cwnd", "cwnd"), change("ssthresh", "was_ssthresh", "ssthresh"))
+    }
+}

@@ -1,0 +1,244 @@
+//! Several captures of one path, in its order: each packet is found again in each of them.
+//!
+//! A packet *enters* at the capture of its sender's end and is looked for in the others. What does not come past the
+//! next one was lost in front of it. The captures are read side by side, in time, and only packets that are under way
+//! are remembered, so that memory does not grow with the captures.
+//!
+//! `clock` says how the captures' clocks go together, `flow` finds the packets of one sender again, `truth` reads
+//! what airlink says about each of them, `judges` asks those of P1 why they were lost, `sender` compares with what the
+//! sender counted.
+
+mod clock;
+pub mod findings;
+mod flow;
+pub mod judges;
+mod reader;
+pub mod sender;
+#[cfg(test)]
+mod tests;
+mod text;
+mod truth;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+pub use clock::Clock;
+pub use findings::Report;
+pub use truth::TruthError;
+
+use self::findings::{CaptureFindings, ConnectionOnPath, FlowFindings};
+use self::flow::{Flow, Now};
+use self::reader::Reader;
+use self::truth::Truth;
+use super::capture::CaptureError;
+use super::packet::Packet;
+use super::trace::{Fate, Trace};
+
+/// What is to be read.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// At least two, from one end of the path to the other.
+    pub captures: Vec<PathBuf>,
+    pub filter: Option<String>,
+    /// How many nanoseconds each capture's clock is ahead of the first one's, from the second on; else the captures
+    /// themselves have to tell.
+    pub ahead: Option<Vec<i64>>,
+    /// airlink's events, `down` being from the first capture to the last.
+    pub truth: Option<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    #[error("a path has two captures at least: give them in its order, from one end to the other")]
+    OneCapture,
+    #[error("the captures of a path are read twice: write what comes from a pipe to a file first")]
+    Pipe,
+    #[error(
+        "{given} clock offsets for {captures} captures: one is wanted for each of them but the first, as \
+         --clock-offset=3ms,-20us"
+    )]
+    Offsets { given: usize, captures: usize },
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    #[error(transparent)]
+    Truth(#[from] TruthError),
+}
+
+/// From which end of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// From the first capture to the last.
+    Forth,
+    Back,
+}
+
+impl Way {
+    fn turned(self) -> Self {
+        match self {
+            Self::Forth => Self::Back,
+            Self::Back => Self::Forth,
+        }
+    }
+
+    /// The how-manyth on its way capture `capture` of `count` is, and the other way round.
+    fn position(self, capture: usize, count: usize) -> usize {
+        match self {
+            Self::Forth => capture,
+            Self::Back => count - 1 - capture,
+        }
+    }
+
+    /// Which part of the path, in the captures' order, leads to this place on its way.
+    fn gap(self, position: usize, count: usize) -> usize {
+        match self {
+            Self::Forth => position - 1,
+            Self::Back => count - 1 - position,
+        }
+    }
+}
+
+/// What became of the packets that entered at one capture.
+#[derive(Clone, Debug, Default)]
+pub struct Fates {
+    /// By frame number; `Arrived` counts from 1970, in the clock of that capture.
+    by_frame: Option<BTreeMap<u64, Fate>>,
+}
+
+impl Fates {
+    /// Into a trace of that capture. What that capture itself proves stays.
+    pub fn lay_over(&self, trace: &mut Trace) {
+        let Some(by_frame) = &self.by_frame else { return };
+        for segment in &mut trace.segments {
+            let Some(fate) = by_frame.get(&segment.number) else { continue };
+            segment.fate = match (segment.fate, *fate) {
+                (proven @ Fate::Unneeded { .. }, _) => proven,
+                (_, Fate::Arrived { at }) => Fate::Arrived { at: at.saturating_sub(trace.origin) },
+                (_, fate) => fate,
+            };
+        }
+    }
+
+    fn put(&mut self, frame: u64, fate: Fate) {
+        if let Some(by_frame) = &mut self.by_frame {
+            by_frame.insert(frame, fate);
+        }
+    }
+}
+
+/// What is wanted beside the findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    Findings,
+    /// And what became of each packet that entered at the first capture: memory grows with it.
+    Fates,
+}
+
+pub fn read(files: &Files, keep: Keep) -> Result<(Report, Fates), PathError> {
+    let captures = files.captures.len();
+    if captures < 2 {
+        return Err(PathError::OneCapture);
+    }
+    if files.captures.iter().any(|path| path.exists() && !path.is_file()) {
+        return Err(PathError::Pipe);
+    }
+    if let Some(given) = files.ahead.as_ref().map(Vec::len).filter(|given| given + 1 != captures) {
+        return Err(PathError::Offsets { given, captures });
+    }
+    let open = || -> Result<Vec<Reader>, CaptureError> {
+        let filter = files.filter.as_deref();
+        files.captures.iter().map(|path| Reader::open(path, filter)).collect()
+    };
+    let clocks = clock::compare(&mut open()?, files.ahead.as_deref());
+    let truth = files.truth.as_deref().map(|path| Truth::open(path, captures)).transpose()?;
+    let mut sources = open()?;
+    for (reader, clock) in sources.iter_mut().zip(&clocks.captures) {
+        reader.ahead = clock.ahead();
+    }
+    let mut survey = Survey::new(captures, clocks, truth, keep);
+    while let Some(at) = earliest(&mut sources) {
+        let packet = sources[at].take().expect("it was looked at");
+        survey.take(at, &packet)?;
+    }
+    survey.finish(sources)
+}
+
+/// The capture with the earliest packet.
+fn earliest(sources: &mut [Reader]) -> Option<usize> {
+    let times = sources.iter_mut().enumerate().filter_map(|(at, reader)| Some((reader.peek()?, at)));
+    times.min().map(|(_, at)| at)
+}
+
+struct Survey {
+    captures: usize,
+    clocks: clock::Clocks,
+    truth: Option<Truth>,
+    flows: BTreeMap<(SocketAddr, SocketAddr), Flow>,
+    sides: BTreeMap<IpAddr, Way>,
+    fates: Fates,
+}
+
+impl Survey {
+    fn new(captures: usize, clocks: clock::Clocks, truth: Option<Truth>, keep: Keep) -> Self {
+        let by_frame = (keep == Keep::Fates).then(BTreeMap::new);
+        let sides = clocks.sides.clone();
+        Self { captures, clocks, truth, flows: BTreeMap::new(), sides, fates: Fates { by_frame } }
+    }
+
+    fn take(&mut self, capture: usize, packet: &Packet) -> Result<(), PathError> {
+        let Self { captures, clocks, truth, flows, sides, fates } = self;
+        if let Some(truth) = truth {
+            truth.read_until(packet.at.0)?;
+        }
+        let last = *captures - 1;
+        let way = *sides.entry(packet.src.ip()).or_insert(match capture {
+            0 => Way::Forth,
+            capture if capture == last => Way::Back,
+            // Seen between the ends first: a capture began in the middle.
+            _ => Way::Forth,
+        });
+        sides.entry(packet.dst.ip()).or_insert_with(|| way.turned());
+        let flow = flows.entry((packet.src, packet.dst)).or_insert_with(|| Flow::new(way, *captures));
+        let now = Now { at: packet.at.0, all_began: clocks.all_began };
+        flow.take(now, capture, packet, truth.as_mut(), fates);
+        Ok(())
+    }
+
+    fn finish(mut self, sources: Vec<Reader>) -> Result<(Report, Fates), PathError> {
+        if let Some(truth) = &mut self.truth {
+            truth.read_until(i64::MAX)?;
+        }
+        let ends: Vec<i64> = sources.iter().map(|reader| reader.latest).collect();
+        let mut connections: BTreeMap<(SocketAddr, SocketAddr), ConnectionOnPath> = BTreeMap::new();
+        let (mut found, mut early) = (0, vec![0; self.captures]);
+        for ((from, to), flow) in self.flows {
+            let findings = flow.finish(from, to, &ends, self.truth.as_mut(), &mut self.fates, &mut early);
+            found += findings.found;
+            let ends = (from.min(to), from.max(to));
+            connections.entry(ends).or_default().directions.push(findings);
+        }
+        let mut connections: Vec<_> = connections.into_values().collect();
+        for connection in &mut connections {
+            // The direction with most data first.
+            connection.directions.sort_by_key(|direction: &FlowFindings| {
+                std::cmp::Reverse((direction.bytes, direction.data.entered))
+            });
+        }
+        let captures = sources.into_iter().zip(self.clocks.captures).zip(early);
+        let captures = captures.map(|((reader, clock), early)| CaptureFindings {
+            name: reader.name().to_owned(),
+            tcp_packets: reader.packets,
+            clock,
+            clock_ahead_seconds: clock.ahead() as f64 / 1e9,
+            arrived_before_they_left: early,
+            problems: reader.problems,
+        });
+        let report = Report {
+            captures: captures.collect(),
+            found_again: found,
+            connections,
+            truth: self.truth.map(Truth::finish),
+        };
+        Ok((report, self.fates))
+    }
+}
