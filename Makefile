@@ -27,7 +27,7 @@ test:
 
 ## What takes too long without optimisation: a stream of more than 4 GiB.
 test-long:
-	$(CARGO) test --release --locked -p airtcp --test hostile -- --ignored
+	$(CARGO) test --profile long --locked -p airtcp --test hostile -- --ignored
 
 ## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
 matrix:
@@ -38,21 +38,24 @@ matrix:
 	$(SUDO) rm -rf $(MATRIX)
 	$(SUDO) target/debug/airtcp lab matrix --quick --output $(MATRIX)
 
-## Whole programs against each other, then what a segment, a simulated world (beside ns-2), a packet and a PDU cost.
+## Whole programs against each other, then what a segment, a simulated world (beside ns-2), a captured packet
+## (beside tcptrace and tshark), a packet and a PDU cost.
 bench:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
 	$(SUDO) target/release/airtcp-throughput
 	$(CARGO) bench --locked --bench host --bench world
+	$(CARGO) bench --locked --bench analyze
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
 
-## Both programs, their man pages and shell completions.
+## Both programs, their man pages and shell completions, and the plug-in for Wireshark.
 install:
 	@sh interop/setup.sh build
 	$(CARGO) build --release --locked -p airtcp -p airlink
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/airtcp target/release/airlink
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/airtcp interop/wireshark/airtcp.lua
 	target/release/airtcp man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
@@ -65,6 +68,7 @@ install:
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/airtcp $(DESTDIR)$(PREFIX)/bin/airlink
+	rm -rf $(DESTDIR)$(PREFIX)/share/airtcp
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/airtcp*.1 $(DESTDIR)$(PREFIX)/share/man/man1/airlink*.1
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/airtcp $(DESTDIR)$(PREFIX)/share/bash-completion/completions/airlink
 	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_airtcp $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_airlink

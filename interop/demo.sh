@@ -22,6 +22,9 @@ echo
 echo "What left towards the radio, as tcpdump reads it ($sample/fixed.pcap):"
 tcpdump -nn -ttt -r "$sample/fixed.pcap" 2>/dev/null | head -n 5 | cut -c 1-130 | sed 's/^/  /'
 echo
+"$airtcp" report "$out" -o "$out/report.html" >/dev/null
+echo "All of it as one page, for any browser, with graphs to zoom into: $out/report.html"
+echo
 echo 'More to see:'
 echo "  tshark -r $sample/radio.pcap --enable-heuristic rlc_udp    every radio PDU"
 echo "  airtcp explain newreno+eifel                               what the recipe does"

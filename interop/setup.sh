@@ -21,8 +21,10 @@ if [ "$want" = test ]; then
     need unshare util-linux
     need pgrep procps
     need python3 python3
+    [ -x /usr/bin/time ] || missing="$missing time"
     need curl curl
     need parallel parallel
+    command -v chromium-headless-shell >/dev/null 2>&1 || need chromium chromium
     # Not on the PATH of everybody.
     [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
 fi

@@ -5,6 +5,7 @@
 //! * [`analyze`] reads captures, of anybody's connections.
 //! * [`driver`] runs a host in real time over a TUN device.
 //! * [`lab`] runs experiments between a host and other people's, over a path that `airlink` makes.
+//! * [`report`] shows what was found.
 //! * [`relay`] carries the streams of one connection over to another.
 //! * [`sim`] runs hosts and links in virtual time; [`sweep`] does so many times.
 //!
@@ -21,6 +22,7 @@ pub mod host;
 pub mod lab;
 pub mod recovery;
 pub mod relay;
+pub mod report;
 pub mod reproduce;
 pub mod script;
 pub mod sim;

@@ -1,9 +1,9 @@
 //! Means of repeated runs, and how far they may be off.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A mean and half the width of its 95 % confidence interval (Student's t).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
     pub mean: f64,
     /// Without a second sample nothing is known about it.

@@ -99,13 +99,48 @@ fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
         assert!(row["fast"].as_f64().unwrap() + row["timeout"].as_f64().unwrap() >= 1.0, "{row}");
     }
     let directory = scratch.0.join("out/01-sack+sifest+liw");
-    for file in
-        ["fixed.pcap", "mobile.pcap", "airlink.json", "decisions.jsonl", "sender.jsonl", "receiver.jsonl"]
-    {
+    for file in [
+        "fixed.pcap",
+        "mobile.pcap",
+        "annotated.pcapng",
+        "airlink.json",
+        "decisions.jsonl",
+        "sender.jsonl",
+        "receiver.jsonl",
+    ] {
         assert!(fs::metadata(directory.join(file)).unwrap().len() > 0, "{file}");
     }
     let cubic = fs::read_to_string(scratch.0.join("out/01-linux-cubic/sender.jsonl")).unwrap();
     assert!(cubic.contains("TCP_INFO") || cubic.contains("cubic"), "{cubic}");
+}
+
+#[test]
+fn what_the_captures_say_of_the_path_is_what_airlink_says() {
+    let scratch = Scratch::new("path");
+    let more = ["--recipe", "newreno+judges", "--runs", "1", "--bytes", "400k", "--events"];
+    let run = ended(scratch.lab("out", &more));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let directory = scratch.0.join("out/01-newreno+judges");
+    let mut command = airtcp(&["analyze", "--json", "--path", "--judges"]);
+    for (option, file) in
+        [("", "fixed.pcap"), ("", "mobile.pcap"), ("--truth", "events.jsonl"), ("--sender", "sender.jsonl")]
+    {
+        command.args((!option.is_empty()).then_some(option)).arg(directory.join(file));
+    }
+    let run = ended(command);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let path = &document["path"];
+    let truth = &path["truth"];
+    let count = |name: &str| truth[name].as_u64().unwrap();
+    assert!(count("losses_found") > 0 && count("arrivals_found") > 300, "{truth}");
+    assert_eq!((count("unknown"), count("losses_missed"), count("losses_invented")), (0, 0, 0), "{truth}");
+    let data = &path["connections"][0]["directions"][0]["data"];
+    assert_eq!(data["lost_by_radio"], data["lost"], "{data}");
+    let counts = path["sender"]["counts"].as_array().unwrap();
+    let again = counts.iter().find(|count| count["what"] == "packets sent again").unwrap();
+    assert_eq!(again["sender"], again["capture"], "{again}");
+    assert!(path["judges"]["vegas"]["wireless"].is_object(), "{path}");
 }
 
 #[test]

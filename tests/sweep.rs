@@ -380,6 +380,34 @@ fn the_example_in_the_documentation_runs() {
 }
 
 #[test]
+fn a_sweep_is_drawn_with_a_line_for_each_recipe() {
+    let dir = Dir::new();
+    let file = dir.write("loss.toml", SWEEP);
+    good(&["sweep", "run", &file, "--quiet"]);
+    let draw = |source: &str, name: &str| {
+        let axes = ["--x", "radio.down.delay", "--y", "goodput", "--by", "recipe"];
+        good(&[&["sweep", "plot", source, "--output", &dir.path(name)][..], &axes].concat());
+        fs::read(dir.path(name)).unwrap()
+    };
+    let svg = draw(&file, "a.svg");
+    let text = String::from_utf8(svg.clone()).unwrap();
+    assert_eq!(text.matches("class=\"interval\"").count(), 2);
+    for words in [">radio.down.delay (ms)<", ">goodput (kbit/s)<", ">newreno newreno+sifest<"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(draw(&dir.path("loss.results"), "b.svg") == svg);
+    assert!(draw(&file, "c.png").starts_with(b"\x89PNG"));
+    let plot =
+        |more: &[&str]| refused(&[&["sweep", "plot", &file, "--output", "x.svg"][..], more].concat(), 2);
+    let told = plot(&["--x", "delay", "--y", "goodput"]);
+    assert!(told.contains("no axis `delay`") && told.contains("recipe, radio.down.delay"), "{told}");
+    let told = plot(&["--x", "recipe", "--y", "goodput"]);
+    assert!(told.contains("--only radio.down.delay=25ms"), "{told}");
+    let told = plot(&["--x", "recipe", "--y", "stages.none", "--by", "radio.down.delay"]);
+    assert!(told.contains("no run has a number `stages.none`") && told.contains("goodput, "), "{told}");
+}
+
+#[test]
 fn the_examples_are_sweeps() {
     let mut checked = 0;
     for entry in fs::read_dir(root("docs/examples")).unwrap() {

@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand, which holds its definition and what it does.
 
 mod algorithms;
+mod analyze;
 mod completions;
 mod decisions;
 mod digest;
@@ -12,6 +13,7 @@ mod man;
 mod monitor;
 mod recv;
 mod report;
+mod report_html;
 mod reproduce;
 mod script;
 mod send;
@@ -47,6 +49,8 @@ enum Command {
     Sim(sim::Sim),
     Sweep(sweep::Sweep),
     Reproduce(reproduce::Reproduce),
+    Analyze(analyze::Analyze),
+    Report(report_html::ReportHtml),
     Algorithms(algorithms::Algorithms),
     Explain(explain::Explain),
     Script(script::Script),
@@ -75,6 +79,8 @@ impl Cli {
             Command::Sim(command) => command.run(),
             Command::Sweep(command) => command.run(),
             Command::Reproduce(command) => command.run(),
+            Command::Analyze(command) => command.run(),
+            Command::Report(command) => command.run(),
             Command::Algorithms(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Script(command) => command.run(),

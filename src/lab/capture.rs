@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use pcap::{Capture, Offline, Precision};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
 
 use super::LabError;
 use crate::tcp::seq::Seq;
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     /// From the first SYN to the first ACK for all of the data.
     pub seconds: f64,

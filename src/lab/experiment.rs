@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::scenario::Scenario;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::LabError;
 use super::receiver::Receiver;
@@ -44,7 +44,7 @@ pub struct Experiment {
 }
 
 /// Everything that is known afterwards: `lab.json` in the directory.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     pub schema_version: u32,
     pub command: String,
@@ -57,7 +57,7 @@ pub struct Report {
     pub transfers: Vec<Outcome>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Versions {
     pub airtcp: String,
     pub airlink: String,
@@ -80,7 +80,7 @@ impl Versions {
 }
 
 /// What a sender's runs add up to. Means are of the runs that succeeded.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     pub sender: String,
     pub succeeded: usize,
@@ -127,8 +127,7 @@ pub fn run(
         plans.len(),
         |index| {
             let (round, sender) = plans[index];
-            let name = file_name(&format!("{:02}-{sender}", round + 1));
-            let directory = directory.join(name);
+            let directory = directory.join(directory_name(round, &sender.to_string()));
             fs::create_dir(&directory).map_err(LabError::file(&directory))?;
             let plan = Plan {
                 scenario: &scenario,
@@ -184,6 +183,11 @@ pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
             source: io::Error::other("it is not empty: choose another directory with --output"),
         }),
     }
+}
+
+/// Of a sender's transfer in a round, which counts from 0.
+pub fn directory_name(round: u32, sender: &str) -> String {
+    file_name(&format!("{:02}-{sender}", round + 1))
 }
 
 /// A part of a path that needs no quotes.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::LabError;
@@ -13,6 +13,11 @@ use super::capture::{self, Findings};
 use super::receiver::{PORT, Receiver};
 use super::sender::Sender;
 use super::testbed::{Keep, Link, Running, Testbed, Tools};
+use crate::analyze::capture::Capture;
+use crate::analyze::comments::Comments;
+use crate::analyze::connections::Traces;
+use crate::analyze::decisions::Log;
+use crate::analyze::survey;
 
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
@@ -30,7 +35,7 @@ pub struct Plan<'a> {
 }
 
 /// What a sender says about its retransmissions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
     pub fast: u64,
     pub timeout: u64,
@@ -40,7 +45,7 @@ pub struct Repair {
     pub spurious: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     pub sender: String,
     pub receiver: String,
@@ -90,8 +95,10 @@ fn watch(tools: &Tools, plan: &Plan<'_>, outcome: &mut Outcome) -> Result<(), La
     let ended = until_both_have_ended(plan, &mut testbed, sender, receiver);
     // Whatever came of it: the capture is complete only when the link has ended.
     let finished = testbed.finish();
+    let annotated = if finished.is_ok() { annotate(directory) } else { Ok(()) };
     let received = ended?;
     finished?;
+    annotated?;
 
     let end = end_of(&directory.join("sender.jsonl"))?;
     outcome.repair = plan.sender.repair(&end);
@@ -115,6 +122,19 @@ fn watch(tools: &Tools, plan: &Plan<'_>, outcome: &mut Outcome) -> Result<(), La
         )));
     }
     Ok(())
+}
+
+/// What the sender decided, beside the packets in its capture: for Wireshark. The kernel's own senders have no log.
+fn annotate(directory: &Path) -> Result<(), LabError> {
+    let [from, log, to] =
+        ["fixed.pcap", "decisions.jsonl", "annotated.pcapng"].map(|name| directory.join(name));
+    let Ok(text) = fs::read_to_string(log) else { return Ok(()) };
+    let Ok(log) = Log::read(&text) else { return Ok(()) };
+    let open = || Capture::open(&from, None).map_err(|error| LabError::Transfer(error.to_string()));
+    let mut comments = Comments::new(Some(log));
+    survey::read(&mut open()?, Traces::All, &mut |finished| comments.take(&finished.ended));
+    comments.add_decisions();
+    comments.save(&mut open()?, &to).map_err(LabError::file(&to))
 }
 
 /// What the receiver got, if it is one that the agent reads.

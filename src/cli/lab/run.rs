@@ -86,7 +86,8 @@ Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
     airtcp lab run --scenario tax-rebate --recipe sack --recipe newreno+rebate --receiver gvisor
 
 The directory has lab.json (everything, with the command that repeats it), scenario.toml, and for every transfer
-fixed.pcap and mobile.pcap (what crossed the path's devices), decisions.jsonl, airlink.json, and both programs' logs.
+fixed.pcap and mobile.pcap (what crossed the path's devices), decisions.jsonl, annotated.pcapng (for Wireshark: the
+packets with the decisions beside them), airlink.json, and both programs' logs.
 
 Exit codes: 0 every transfer was exact, 1 some were not, 2 usage, 3 environment (privilege, device, missing program).";
 

@@ -1,5 +1,6 @@
 //! `airtcp sweep`: many runs in virtual time, on all cores or many machines.
 
+mod plot;
 mod run;
 mod slurm;
 mod summary;
@@ -31,6 +32,7 @@ enum Command {
     Run(run::Run),
     Merge(Merge),
     Summary(summary::Summary),
+    Plot(plot::Plot),
     Slurm(slurm::Slurm),
     /// List the metrics that have a name
     Metrics,
@@ -42,6 +44,7 @@ Examples (the files are in docs/examples):
   airtcp sweep run loss.toml                     on all cores, into loss.results
   airtcp sweep summary loss.results              means and 95 % intervals
   airtcp sweep merge loss.results -o loss.jsonl  a row for each run
+  airtcp sweep plot loss.results --x radio.down.channel.errors.bler --y goodput --by recipe -o loss.svg
 
 In eight parts with GNU parallel, or on a cluster:
   parallel airtcp sweep run loss.toml --jobs 1 --shard {}/8 ::: $(seq 8)
@@ -86,6 +89,7 @@ impl Sweep {
             Command::Run(command) => command.run(),
             Command::Merge(command) => command.run(),
             Command::Summary(command) => command.run(),
+            Command::Plot(command) => command.run(),
             Command::Slurm(command) => command.run(),
             Command::Metrics => {
                 let mut out = io::stdout().lock();

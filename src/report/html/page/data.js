@@ -1,0 +1,122 @@
+'use strict';
+// The columns of a run, decoded. Times are microseconds since the first packet of the capture, octets count from
+// the SYN, which is 0.
+
+// Codes, as src/report/html/mod.rs writes them.
+const NEW = 0, FAST = 1, TIMEOUT = 2, TAIL = 3, PROBE = 4;
+const UNKNOWN = 0, ARRIVED = 1, LOST_BETWEEN = 2, LOST_CONGESTION = 3, LOST_RADIO = 4;
+const UNNEEDED_TIMESTAMP = 5, UNNEEDED_DSACK = 6, UNNEEDED_ARRIVAL = 7;
+
+const SENDING = ['sent for the first time', 'fast retransmission', 'retransmission after a timeout',
+  'the last one again, before the timer', 'probe'];
+const FATE = {
+  [UNKNOWN]: () => '',
+  [ARRIVED]: (micros) => `arrived ${duration(micros)} later`,
+  [LOST_BETWEEN]: (before) => `lost on the way to capture ${before + 1}`,
+  [LOST_CONGESTION]: () => 'lost: congestion',
+  [LOST_RADIO]: () => 'lost: radio',
+  [UNNEEDED_TIMESTAMP]: () => 'was not needed (the ACK echoes an older timestamp)',
+  [UNNEEDED_DSACK]: () => 'was not needed (the receiver says so: D-SACK)',
+  [UNNEEDED_ARRIVAL]: () => 'was not needed (the other capture has both)',
+};
+
+// Differences, zigzag, seven bits an octet.
+function column(text) {
+  const octets = atob(text);
+  let count = 0;
+  for (let i = 0; i < octets.length; i++) count += octets.charCodeAt(i) < 128 ? 1 : 0;
+  const values = new Float64Array(count);
+  let at = 0, sum = 0, rest = 0, scale = 1;
+  for (let i = 0; i < octets.length; i++) {
+    const octet = octets.charCodeAt(i);
+    rest += (octet & 127) * scale;
+    scale *= 128;
+    if (octet < 128) {
+      sum += rest % 2 ? -(rest + 1) / 2 : rest / 2;
+      values[at++] = sum;
+      rest = 0;
+      scale = 1;
+    }
+  }
+  return values;
+}
+
+function columns(encoded) {
+  return Object.fromEntries(Object.entries(encoded).map(([name, text]) => [name, column(text)]));
+}
+
+// The first index whose value is not below `value`.
+function lowerBound(values, value) {
+  let low = 0, high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] < value) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+// The indices that a view shows, and one more at either end, for lines that come in and go out.
+function visible(at, view) {
+  return [Math.max(0, lowerBound(at, view.from) - 1), Math.min(at.length, lowerBound(at, view.to) + 1)];
+}
+
+const runs = new Map();
+
+function loadRun(id) {
+  if (runs.has(id)) return runs.get(id);
+  const json = JSON.parse(document.getElementById(`run-${id}`).textContent);
+  const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts };
+  for (const part of ['segments', 'acks', 'sack', 'rtt', 'windows', 'idle', 'decisions']) run[part] = columns(json[part]);
+  const { segments, acks, windows, decisions } = run;
+  const last = (values) => (values.length ? values[values.length - 1] : 0);
+  run.end = Math.max(last(segments.at), last(acks.at), last(windows.at), 1000);
+  // What n and p go to.
+  run.events = [];
+  for (let i = 0; i < segments.at.length; i++) {
+    if (segments.sending[i] !== NEW || isLost(segments.fate[i])) run.events.push(i);
+  }
+  const none = (values) => values.map((value) => (value === 0 ? NaN : value - 1));
+  windows.cwnd = none(windows.cwnd);
+  windows.ssthresh = none(windows.ssthresh);
+  run.logged = windows.cwnd.some((value) => !isNaN(value));
+  run.edge = acks.ack.map((ack, i) => ack + acks.window[i]);
+  run.decided = decisions.at.length > 0;
+  runs.set(id, run);
+  return run;
+}
+
+function isLost(fate) { return fate >= LOST_BETWEEN && fate <= LOST_RADIO; }
+function isUnneeded(fate) { return fate >= UNNEEDED_TIMESTAMP; }
+
+// Steps of `bin` microseconds, each with the bits per second that were acknowledged in it.
+function goodput(run, view, bin) {
+  const { at, ack } = run.acks;
+  const first = Math.floor(view.from / bin), count = Math.ceil(view.to / bin) - first + 1;
+  const sums = new Float64Array(count);
+  let i = lowerBound(at, first * bin);
+  let high = i > 0 ? ack[i - 1] : 0;
+  for (; i < at.length && at[i] < (first + count) * bin; i++) {
+    if (ack[i] > high) {
+      sums[Math.floor(at[i] / bin) - first] += ack[i] - high;
+      high = ack[i];
+    }
+  }
+  return { first, values: sums.map((octets) => (octets * 8e6) / bin) };
+}
+
+// Words for numbers.
+function duration(micros) {
+  const size = Math.abs(micros);
+  if (size >= 1e6) return `${(micros / 1e6).toFixed(3)} s`;
+  if (size >= 1e3) return `${(micros / 1e3).toFixed(size >= 1e5 ? 0 : 1)} ms`;
+  return `${micros.toFixed(0)} µs`;
+}
+
+function seconds(micros, digits = 6) { return `${(micros / 1e6).toFixed(digits)} s`; }
+
+function si(value, unit) {
+  if (value === 0) return `0 ${unit}`;
+  const steps = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, ''], [1e-3, 'm'], [1e-6, 'µ']];
+  const [size, prefix] = steps.find(([size]) => Math.abs(value) >= size * 0.99999) ?? [1, ''];
+  return `${Number((value / size).toPrecision(4))} ${prefix}${unit}`;
+}

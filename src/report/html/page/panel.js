@@ -1,0 +1,175 @@
+// A run on the page: its canvas, the line that says what is under the cursor, and the note about one packet.
+
+function element(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+class Panel {
+  constructor(run, number) {
+    this.run = run;
+    // The packet or decision that the note is about.
+    this.focus = null;
+    this.canvas = element('canvas');
+    this.line = element('div', { class: 'cursor', hidden: '' });
+    this.halo = element('div', { class: 'halo', hidden: '' });
+    this.note = element('div', { class: 'note', role: 'status', 'aria-live': 'polite', hidden: '' });
+    this.values = element('output', { class: 'values' });
+    const label = `Graphs of run ${number}, ${run.name}. Arrows move, plus and minus zoom, n and p go to retransmissions and losses, question mark for help.`;
+    this.stage = element('div', { class: 'stage', tabindex: '0', role: 'group', 'aria-label': label }, this.canvas, this.line, this.halo, this.note);
+    const facts = element('dl', { class: 'facts' });
+    for (const [name, value] of run.facts) facts.append(element('dt', {}, name), element('dd', {}, value));
+    this.node = element('article', { class: 'panel', 'data-run': run.id },
+      element('header', {}, element('h3', {}, run.name), element('span', { class: 'connection' }, run.connection)),
+      this.values, this.stage, element('div', { class: 'print-legend' }), facts);
+  }
+
+  // Returns the width of the graphs, in pixels, which the scales depend on.
+  measure() {
+    this.width = Math.max(240, Math.round(this.stage.clientWidth));
+    this.height = Math.round(this.stage.clientHeight);
+    return boxes(this.width, this.height).sequence.w;
+  }
+
+  draw(view, scales, hidden) {
+    const ratio = printing ? 3 : Math.min(3, devicePixelRatio || 1);
+    const [w, h] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
+    if (this.canvas.width !== w || this.canvas.height !== h) Object.assign(this.canvas, { width: w, height: h });
+    const ctx = this.canvas.getContext('2d');
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    drawRun(ctx, this.run, view, scales, { width: this.width, height: this.height, hidden });
+    this.view = view;
+    this.box = boxes(this.width, this.height);
+    this.X = (at) => this.box.sequence.x + ((at - view.from) / (view.to - view.from)) * this.box.sequence.w;
+    this.Y = scale(this.box.sequence, scales.low, scales.high);
+    this.showFocus();
+  }
+
+  timeAt(x) {
+    const { x: left, w } = this.box.sequence;
+    return this.view.from + ((x - left) / w) * (this.view.to - this.view.from);
+  }
+
+  // The line at the time that all panels share, and the values there.
+  setCursor(time) {
+    const inside = time !== null && time >= this.view.from && time <= this.view.to;
+    this.line.hidden = !inside;
+    if (time === null) { this.values.textContent = ''; return; }
+    if (inside) {
+      this.line.style.transform = `translateX(${this.X(time)}px)`;
+      this.line.style.height = `${this.box.bottom - this.box.sequence.y}px`;
+      this.line.style.top = `${this.box.sequence.y}px`;
+    }
+    const { run } = this, { windows, rtt, acks } = run;
+    const before = (values) => lowerBound(values, time + 0.5) - 1;
+    const parts = [seconds(time)];
+    const window = before(windows.at), sample = before(rtt.at), ack = before(acks.at);
+    if (ack >= 0) parts.push(`acknowledged ${acks.ack[ack]}`);
+    if (window >= 0) {
+      parts.push(`in flight ${octets(windows.flight[window])}`);
+      if (!isNaN(windows.cwnd[window])) parts.push(`cwnd ${octets(windows.cwnd[window])}`);
+      if (!isNaN(windows.ssthresh[window])) parts.push(`ssthresh ${octets(windows.ssthresh[window])}`);
+      if (!run.logged) parts.push(`window, guessed ${octets(windows.estimated[window])}`);
+    }
+    if (sample >= 0) parts.push(`RTT ${duration(rtt.micros[sample])}`);
+    this.values.textContent = parts.join(' · ');
+  }
+
+  // What is nearest to a point of the canvas, if anything is near.
+  nearest(x, y) {
+    const { lane, sequence } = this.box, { run } = this;
+    if (y >= lane.y - 2 && y <= lane.y + lane.h + 2) {
+      const i = this.nearestIn(run.decisions.at, x, 8, () => 0);
+      return i < 0 ? null : { kind: 'decision', i };
+    }
+    if (y < sequence.y || y > sequence.y + sequence.h) return null;
+    const { segments, acks } = run;
+    const outside = (start, end) => Math.max(0, this.Y(end) - y, y - this.Y(start));
+    // A mark is easier to hit than a plain segment in the same place.
+    const segment = this.nearestIn(segments.at, x, 14, (i) =>
+      outside(segments.start[i], segments.start[i] + segments.length[i]) - (segments.sending[i] === NEW ? 0 : 4));
+    const ack = this.nearestIn(acks.at, x, 6, (i) => outside(acks.ack[i], acks.ack[i]) + 2);
+    const away = (i, at, start, end) => (i < 0 ? Infinity : Math.hypot(this.X(at[i]) - x, outside(start[i], end(i))));
+    const toSegment = away(segment, segments.at, segments.start, (i) => segments.start[i] + segments.length[i]);
+    const toAck = away(ack, acks.at, acks.ack, (i) => acks.ack[i]) + 2;
+    if (Math.min(toSegment, toAck) > 14) return null;
+    return toSegment <= toAck ? { kind: 'segment', i: segment } : { kind: 'ack', i: ack };
+  }
+
+  nearestIn(at, x, reach, vertical) {
+    let best = -1, least = Infinity;
+    const from = lowerBound(at, this.timeAt(x - reach)), to = lowerBound(at, this.timeAt(x + reach));
+    for (let i = from; i < to; i++) {
+      const distance = Math.abs(this.X(at[i]) - x) + vertical(i);
+      if (distance < least) [best, least] = [i, distance];
+    }
+    return best;
+  }
+
+  place({ kind, i }) {
+    const { segments, acks, decisions } = this.run;
+    if (kind === 'segment') return [this.X(segments.at[i]), this.Y(segments.start[i] + segments.length[i] / 2)];
+    if (kind === 'ack') return [this.X(acks.at[i]), this.Y(acks.ack[i])];
+    return [this.X(decisions.at[i]), this.box.lane.y + this.box.lane.h / 2];
+  }
+
+  timeOf({ kind, i }) {
+    return this.run[{ segment: 'segments', ack: 'acks', decision: 'decisions' }[kind]].at[i];
+  }
+
+  setFocus(focus) {
+    const same = focus?.kind === this.focus?.kind && focus?.i === this.focus?.i;
+    this.focus = focus;
+    if (!same && focus) this.note.replaceChildren(...this.describe(focus));
+    this.showFocus();
+  }
+
+  showFocus() {
+    const { focus, note, halo } = this;
+    let [x, y] = focus ? this.place(focus) : [NaN, NaN];
+    const { sequence, lane } = this.box;
+    const seen = x >= sequence.x && x <= sequence.x + sequence.w && y >= sequence.y && y <= lane.y + lane.h;
+    note.hidden = halo.hidden = !seen;
+    if (!seen) return;
+    halo.style.transform = `translate(${x - 9}px, ${y - 9}px)`;
+    // Beside the packet, on the side where there is room.
+    const left = x > this.width / 2 ? x - note.offsetWidth - 16 : x + 16;
+    const top = Math.min(Math.max(4, y - note.offsetHeight / 2), this.height - note.offsetHeight - 4);
+    note.style.transform = `translate(${Math.max(2, Math.min(left, this.width - note.offsetWidth - 2))}px, ${top}px)`;
+  }
+
+  describe({ kind, i }) {
+    const { run } = this;
+    const lines = (...texts) => texts.filter(Boolean).map((text) => element('div', {}, text));
+    if (kind === 'decision') {
+      const [by, , text] = run.texts[i];
+      return [element('strong', {}, `decision of ${by}`), ...lines(seconds(run.decisions.at[i]), text)];
+    }
+    if (kind === 'ack') {
+      const { acks, sack } = run, blocks = [];
+      for (let b = lowerBound(sack.of, i); b < sack.of.length && sack.of[b] === i; b++) blocks.push(`${sack.left[b]}–${sack.right[b]}`);
+      return [element('strong', {}, `frame ${acks.number[i]}: ${acks.duplicate[i] ? 'duplicate ACK' : 'ACK'} ${acks.ack[i]}`),
+        ...lines(seconds(acks.at[i]), `window ${octets(acks.window[i])}, up to ${run.edge[i]}`, blocks.length && `SACK ${blocks.join(', ')}`)];
+    }
+    const { segments } = run, start = segments.start[i], length = segments.length[i];
+    const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
+    return [element('strong', {}, `frame ${segments.number[i]}: ${SENDING[segments.sending[i]]}`),
+      ...lines(seconds(segments.at[i]), `octets ${start}–${start + length} (${length})`,
+        `${count(segments.dupacks[i], 'duplicate ACK', 'duplicate ACKs')} for it, ${count(segments.flight[i], 'segment', 'segments')} in flight`,
+        FATE[segments.fate[i]](segments.detail[i])),
+      ...this.decisionsBehind(i).map((d) => element('div', { class: 'why' }, `${run.texts[d][0]}: ${run.texts[d][2]}`))];
+  }
+
+  // What was decided about these octets just before they left: the log is written when the sender thinks, the capture
+  // when the packet crosses the device.
+  decisionsBehind(i) {
+    const { segments, decisions } = this.run, found = [];
+    const start = segments.start[i], end = start + segments.length[i], at = segments.at[i];
+    for (let d = lowerBound(decisions.at, at - 20e3); d < decisions.at.length && decisions.at[d] <= at + 1e3; d++) {
+      if (decisions.start[d] < end && decisions.end[d] > start) found.push(d);
+    }
+    return found.slice(-4);
+  }
+}

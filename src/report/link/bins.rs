@@ -1,0 +1,114 @@
+//! Numbers over time in as few bins as a picture can show.
+
+/// Twice as many as a picture has columns.
+const MOST: usize = 4096;
+const FINEST: i64 = 1_000_000;
+
+/// Of equal width, which doubles when time goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bins {
+    /// In nanoseconds.
+    width: i64,
+    /// Where they begin, in nanoseconds.
+    begin: Option<i64>,
+    bins: Vec<Option<Bin>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bin {
+    sum: f64,
+    most: f64,
+    last: f64,
+}
+
+impl Default for Bins {
+    fn default() -> Self {
+        Self { width: FINEST, begin: None, bins: Vec::new() }
+    }
+}
+
+impl Bins {
+    /// What comes before the first one counts as at its time.
+    pub fn add(&mut self, at: i64, value: f64) {
+        let begin = *self.begin.get_or_insert(at);
+        let after = at.saturating_sub(begin).max(0);
+        while after / self.width >= MOST as i64 {
+            self.halve();
+        }
+        let index = (after / self.width) as usize;
+        if self.bins.len() <= index {
+            self.bins.resize(index + 1, None);
+        }
+        let new = Bin { sum: value, most: value, last: value };
+        self.bins[index] = Some(self.bins[index].map_or(new, |bin| bin.and(new)));
+    }
+
+    fn halve(&mut self) {
+        self.width *= 2;
+        let pairs = self.bins.chunks(2).map(|pair| match pair {
+            [Some(first), Some(second)] => Some(first.and(*second)),
+            [first, second] => first.or(*second),
+            one => one[0],
+        });
+        self.bins = pairs.collect();
+    }
+
+    /// In seconds.
+    pub fn width(&self) -> f64 {
+        self.width as f64 / 1e9
+    }
+
+    fn filled(&self) -> impl Iterator<Item = (f64, Bin)> {
+        let begin = self.begin.unwrap_or_default();
+        let time = move |index: usize| begin.saturating_add(index as i64 * self.width) as f64 / 1e9;
+        self.bins.iter().enumerate().filter_map(move |(index, bin)| Some((time(index), (*bin)?)))
+    }
+
+    /// When, and the sum.
+    pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.filled().map(|(at, bin)| (at, bin.sum))
+    }
+
+    /// Of what stays until it changes: the most in each, then what it was in the end.
+    pub fn levels(&self) -> impl Iterator<Item = (f64, f64)> {
+        let end = self.width() * 0.999;
+        self.filled().flat_map(move |(at, bin)| {
+            [Some((at, bin.most)), (bin.last < bin.most).then_some((at + end, bin.last))]
+                .into_iter()
+                .flatten()
+        })
+    }
+}
+
+impl Bin {
+    fn and(self, later: Self) -> Self {
+        Self { sum: self.sum + later.sum, most: self.most.max(later.most), last: later.last }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_time_has_no_more_bins_than_a_short_one() {
+        let mut bins = Bins::default();
+        for second in 0..100_000 {
+            bins.add(second * 1_000_000_000, 1.0);
+        }
+        assert!(bins.bins.len() <= MOST);
+        let all: Vec<(f64, f64)> = bins.points().collect();
+        assert_eq!(all.iter().map(|(_, sum)| sum).sum::<f64>(), 100_000.0);
+        assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+
+    #[test]
+    fn a_level_shows_its_peak_and_where_it_went() {
+        let mut bins = Bins::default();
+        for (at, level) in [(0, 1500.0), (100_000, 3000.0), (200_000, 0.0), (5_000_000, 1500.0)] {
+            bins.add(at, level);
+        }
+        let levels: Vec<f64> = bins.levels().map(|(_, level)| level).collect();
+        assert_eq!(levels, [3000.0, 0.0, 1500.0]);
+    }
+}

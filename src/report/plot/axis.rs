@@ -1,0 +1,270 @@
+//! Axes: where a value is, and which values are written beside it.
+
+/// Of what an axis counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Seconds,
+    Octets,
+    BitPerSecond,
+    /// Of whatever the caption says.
+    None,
+}
+
+impl Unit {
+    /// The prefixes, largest first, and from which value on they are used.
+    fn prefixes(self) -> &'static [(f64, &'static str)] {
+        match self {
+            Self::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
+            Self::Octets => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "octets")],
+            Self::BitPerSecond => &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
+            Self::None => &[(1.0, "")],
+        }
+    }
+
+    /// The prefix in which values up to `most` are written.
+    fn prefix(self, most: f64) -> (f64, &'static str) {
+        let prefixes = self.prefixes();
+        *prefixes.iter().find(|(factor, _)| most >= *factor).unwrap_or(&prefixes[prefixes.len() - 1])
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scale {
+    Linear,
+    /// Of powers of ten.
+    Log,
+    /// Names at 0, 1, 2 …
+    Names(Vec<String>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it is of, without its unit.
+    pub caption: String,
+    pub unit: Unit,
+    pub scale: Scale,
+    pub min: f64,
+    pub max: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    pub at: f64,
+    /// Small ones have none.
+    pub label: Option<String>,
+}
+
+impl Axis {
+    /// From 0 to what is a little above all `values`.
+    pub fn from_zero(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
+        let most = values.into_iter().filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let max = if most > 0.0 { most * 1.06 } else { 1.0 };
+        Self { caption: caption.to_owned(), unit, scale: Scale::Linear, min: 0.0, max }
+    }
+
+    /// Around all `values`, from 0 if that is near.
+    pub fn around(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
+        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+        for value in values.into_iter().filter(|value| value.is_finite()) {
+            (min, max) = (min.min(value), max.max(value));
+        }
+        if min > max {
+            (min, max) = (0.0, 1.0);
+        }
+        if min == max {
+            let room = if min == 0.0 { 1.0 } else { min.abs() * 0.1 };
+            (min, max) = (min - room, max + room);
+        }
+        let room = (max - min) * 0.04;
+        let min = if (0.0..(max - min) * 0.25).contains(&min) { 0.0 } else { min - room };
+        Self { caption: caption.to_owned(), unit, scale: Scale::Linear, min, max: max + room }
+    }
+
+    /// With decades in place of differences, if everything is above zero.
+    pub fn logarithmic(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+        for value in values.into_iter().filter(|value| value.is_finite()) {
+            (min, max) = (min.min(value), max.max(value));
+        }
+        (min > 0.0 && min <= max).then(|| {
+            let room = (max / min).powf(0.04).max(1.05);
+            let (min, max) = (min / room, max * room);
+            Self { caption: caption.to_owned(), unit, scale: Scale::Log, min, max }
+        })
+    }
+
+    pub fn names(caption: &str, names: Vec<String>) -> Self {
+        let max = names.len().max(1) as f64 - 0.5;
+        Self { caption: caption.to_owned(), unit: Unit::None, scale: Scale::Names(names), min: -0.5, max }
+    }
+
+    /// 0 at the axis's begin, 1 at its end.
+    pub fn place(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Log if value <= 0.0 => f64::NEG_INFINITY,
+            Scale::Log => (value / self.min).ln() / (self.max / self.min).ln(),
+            Scale::Linear | Scale::Names(_) => (value - self.min) / (self.max - self.min),
+        }
+    }
+
+    fn prefix(&self) -> (f64, &'static str) {
+        // The larger end of the decades would leave the smaller with zeros only.
+        let most = if self.scale == Scale::Log { (self.min * self.max).sqrt() } else { self.max.abs() };
+        self.unit.prefix(most.max(-self.min))
+    }
+
+    /// `time (ms)`.
+    pub fn title(&self) -> String {
+        match self.prefix().1 {
+            "" => self.caption.clone(),
+            unit => format!("{} ({unit})", self.caption),
+        }
+    }
+
+    /// As many ticks as have room, `fits` says so of their labels and the share of the axis between two.
+    pub fn ticks(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
+        match &self.scale {
+            Scale::Linear => self.linear(fits),
+            // Of less than a decade its digits alone are too few.
+            Scale::Log if self.max < 4.0 * self.min => self.linear(fits),
+            Scale::Log => self.decades(fits),
+            Scale::Names(names) => {
+                let named = |every: usize| -> Vec<Tick> {
+                    let label = |index: usize| index.is_multiple_of(every).then(|| names[index].clone());
+                    (0..names.len()).map(|index| Tick { at: index as f64, label: label(index) }).collect()
+                };
+                let share = 1.0 / (self.max - self.min);
+                let each = (1..=names.len()).find(|every| fits(&named(*every), share * *every as f64));
+                named(each.unwrap_or_else(|| names.len().max(1)))
+            }
+        }
+    }
+
+    fn linear(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
+        let (factor, _) = self.prefix();
+        let (min, max) = (self.min / factor, self.max / factor);
+        let span = max - min;
+        // Of 1, 2 and 5 times a power of ten, beginning with far too many.
+        let mut exponent = (span / 100.0).log10().floor() as i32;
+        loop {
+            for digit in [1.0, 2.0, 5.0] {
+                let step = digit * 10f64.powi(exponent);
+                let places = usize::try_from(-exponent).unwrap_or(0);
+                let (first, last) = ((min / step - 1e-6).ceil() as i64, (max / step + 1e-6).floor() as i64);
+                let ticks: Vec<Tick> = (first..=last)
+                    .map(|index| {
+                        let value = index as f64 * step;
+                        // Not -0.
+                        let label = format!("{:.places$}", if index == 0 { 0.0 } else { value });
+                        Tick { at: value * factor, label: Some(label) }
+                    })
+                    .collect();
+                // A step beyond the span has nobody to collide with.
+                if step > span || fits(&ticks, step / span) {
+                    return ticks;
+                }
+            }
+            exponent += 1;
+        }
+    }
+
+    fn decades(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
+        let (factor, _) = self.prefix();
+        let (min, max) = (self.min / factor, self.max / factor);
+        let (low, high) = (min.log10().floor() as i32, max.log10().ceil() as i32);
+        let ticks = |labelled: &dyn Fn(i32, u32) -> bool| -> Vec<Tick> {
+            (low..=high)
+                .flat_map(|decade| (1..10).map(move |digit| (decade, digit)))
+                .map(|(decade, digit)| (decade, digit, f64::from(digit) * 10f64.powi(decade)))
+                .filter(|(.., value)| (min..=max).contains(value))
+                .map(|(decade, digit, value)| {
+                    let places = usize::try_from(-decade).unwrap_or(0);
+                    let label = labelled(decade, digit).then(|| format!("{value:.places$}"));
+                    Tick { at: value * factor, label }
+                })
+                .collect()
+        };
+        let all = (max / min).log10();
+        for (digits, closest) in
+            [(&[1, 2, 3, 4, 5, 6, 7, 8, 9][..], 10.0 / 9.0), (&[1, 2, 5], 2.0), (&[1], 10.0)]
+        {
+            let some = ticks(&|_, digit| digits.contains(&digit));
+            if some.iter().filter(|tick| tick.label.is_some()).count() >= 2
+                && fits(&some, f64::log10(closest) / all)
+            {
+                return some;
+            }
+        }
+        let every = (2..).find(|every| {
+            fits(&ticks(&|decade, digit| digit == 1 && decade % every == 0), f64::from(*every) / all)
+        });
+        let every = every.unwrap_or(1);
+        ticks(&|decade, digit| digit == 1 && decade % every == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At most so many.
+    fn labels(axis: &Axis, most: usize) -> Vec<String> {
+        let room = |_: &[Tick], share: f64| share >= 1.0 / most as f64;
+        axis.ticks(room).into_iter().filter_map(|tick| tick.label).collect()
+    }
+
+    fn linear(unit: Unit, min: f64, max: f64) -> Axis {
+        Axis { caption: "x".to_owned(), unit, scale: Scale::Linear, min, max }
+    }
+
+    #[test]
+    fn ticks_are_round_and_in_a_unit_that_a_person_would_take() {
+        for (unit, min, max, most, title, expected) in [
+            (Unit::Seconds, 0.0, 10.0, 6, "x (s)", &["0", "2", "4", "6", "8", "10"][..]),
+            (Unit::Seconds, 0.0, 0.45, 5, "x (ms)", &["0", "100", "200", "300", "400"]),
+            (
+                Unit::Seconds,
+                12.31,
+                12.42,
+                6,
+                "x (s)",
+                &["12.32", "12.34", "12.36", "12.38", "12.40", "12.42"],
+            ),
+            (Unit::Octets, 0.0, 2.4e6, 5, "x (MB)", &["0.0", "0.5", "1.0", "1.5", "2.0"]),
+            (Unit::Octets, 0.0, 900.0, 4, "x (octets)", &["0", "500"]),
+            (Unit::BitPerSecond, 0.0, 384e3, 4, "x (kbit/s)", &["0", "100", "200", "300"]),
+            (Unit::None, 0.0, 0.1, 2, "x", &["0.00", "0.05", "0.10"]),
+        ] {
+            let axis = linear(unit, min, max);
+            assert_eq!(
+                (axis.title().as_str(), &labels(&axis, most)[..]),
+                (title, &expected.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()[..])
+            );
+        }
+    }
+
+    #[test]
+    fn decades_show_as_many_digits_as_have_room() {
+        let axis = Axis::logarithmic("x", Unit::None, [0.001, 0.1]).unwrap();
+        assert_eq!(labels(&axis, 3), ["0.001", "0.01", "0.1"]);
+        assert_eq!(labels(&axis, 8), ["0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1"]);
+        assert_eq!(Axis::logarithmic("x", Unit::None, [0.0, 1.0]), None);
+    }
+
+    #[test]
+    fn axes_begin_at_zero_if_it_is_near() {
+        assert_eq!(Axis::around("x", Unit::None, [1.0, 10.0]).min, 0.0);
+        assert!(Axis::around("x", Unit::None, [99.0, 100.0]).min > 98.0);
+        let nothing = Axis::around("x", Unit::None, []);
+        assert!(nothing.min < nothing.max);
+        let one = Axis::around("x", Unit::None, [5.0]);
+        assert!(one.min < 5.0 && one.max > 5.0);
+    }
+
+    #[test]
+    fn names_stand_at_equal_distances() {
+        let axis = Axis::names("recipe", ["reno", "sack"].map(str::to_owned).to_vec());
+        assert_eq!((axis.place(0.0), axis.place(1.0)), (0.25, 0.75));
+        assert_eq!(labels(&axis, 4), ["reno", "sack"]);
+    }
+}

@@ -1,0 +1,237 @@
+//! A figure: panels above each other over one horizontal axis, laid out for a page.
+
+use super::axis::{Axis, Tick};
+use super::draw::{Anchor, Dash, Drawing, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
+use super::font;
+use super::layer::{Data, Map, Series, mark_shape};
+use super::notes;
+use super::palette::{BLACK, GREY, PALE, WHITE};
+
+/// 170 mm, the width of a page's text.
+pub const WIDTH: f64 = 642.52;
+const TITLE: f64 = 13.0;
+/// 7.5 pt in print.
+pub(super) const TEXT: f64 = 10.0;
+const RIGHT: f64 = 14.0;
+const TICK: f64 = 4.0;
+const LEGEND_ROW: f64 = 14.0;
+const SAMPLE: f64 = 20.0;
+const GAP: f64 = 10.0;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    pub title: String,
+    /// A line of small print under it.
+    pub subtitle: String,
+    pub x: Axis,
+    pub panels: Vec<Panel>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    pub y: Axis,
+    /// Of the plot alone.
+    pub height: f64,
+    /// The first one is drawn first.
+    pub series: Vec<Series>,
+    /// Above the plot, as far as there is room.
+    pub notes: Vec<Note>,
+}
+
+/// Something that was said at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Note {
+    /// In billionths of the axis's unit.
+    pub at: i64,
+    pub text: String,
+}
+
+impl Figure {
+    pub fn draw(&self) -> Drawing {
+        let left = self.left();
+        let width = WIDTH - left - RIGHT;
+        let mut items = Vec::new();
+        let mut y = 0.0;
+        for (text, size, colour) in [(&self.title, TITLE, BLACK), (&self.subtitle, TEXT, GREY)] {
+            if !text.is_empty() {
+                y += size * 1.45;
+                items.push(Item::Text(Text::new(
+                    left,
+                    y,
+                    size,
+                    colour,
+                    font::fitted(text, size, WIDTH - left - 4.0),
+                )));
+            }
+        }
+        y += 6.0;
+        let ticks = self.x.ticks(|ticks, share| {
+            let widest = ticks.iter().filter_map(|tick| tick.label.as_deref());
+            let widest = widest.map(|label| font::width(label, TEXT)).fold(0.0, f64::max);
+            share * width >= widest + 14.0
+        });
+        for (index, panel) in self.panels.iter().enumerate() {
+            y = legend(panel, left, width, y, &mut items);
+            y = notes::strip(panel, &self.x, (left, width), y, &mut items);
+            let plot = Rect { left, top: y + 2.0, width, height: panel.height };
+            let last = index + 1 == self.panels.len();
+            items.push(self.panel(panel, plot, &ticks, last));
+            y = plot.bottom() + if last { 0.0 } else { GAP };
+        }
+        y += TICK + TEXT * 1.3;
+        y += TEXT * 1.5;
+        items.push(Item::Text(
+            Text::new(left + width / 2.0, y, TEXT, BLACK, self.x.title()).anchored(Anchor::Middle),
+        ));
+        let title = if self.title.is_empty() { &self.subtitle } else { &self.title };
+        Drawing { width: WIDTH, height: (y + 7.0).ceil(), title: title.clone(), items }
+    }
+
+    /// Room for the vertical axes: their labels, and the caption.
+    fn left(&self) -> f64 {
+        let labels = self.panels.iter().flat_map(|panel| upright(&panel.y, panel.height));
+        let widths = labels.filter_map(|tick| tick.label).map(|label| font::width(&label, TEXT));
+        (TEXT * 2.0 + TICK + 5.0 + widths.fold(0.0, f64::max)).ceil()
+    }
+
+    fn panel(&self, panel: &Panel, plot: Rect, ticks: &[Tick], last: bool) -> Item {
+        let x = |value: f64| self.x.place(value);
+        let y = |value: f64| panel.y.place(value);
+        let map = Map { plot, x: &x, y: &y };
+        let across: Vec<(f64, Option<String>)> =
+            ticks.iter().map(|tick| (plot.left + x(tick.at) * plot.width, tick.label.clone())).collect();
+        let up: Vec<(f64, Option<String>)> = upright(&panel.y, panel.height)
+            .into_iter()
+            .map(|tick| (plot.bottom() - y(tick.at) * plot.height, tick.label))
+            .collect();
+        let (mut grid, mut ends, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+        let line = |steps: &mut Vec<Step>, from: (f64, f64), to: (f64, f64)| {
+            steps.push(Step::Move(Point { x: from.0, y: from.1 }));
+            steps.push(Step::Line(Point { x: to.0, y: to.1 }));
+        };
+        for (x, label) in across {
+            if label.is_some() {
+                line(&mut grid, (x, plot.top), (x, plot.bottom()));
+            }
+            let length = if label.is_some() { TICK } else { TICK / 2.0 };
+            line(&mut ends, (x, plot.bottom()), (x, plot.bottom() + length));
+            if let Some(label) = label.filter(|_| last) {
+                let below = plot.bottom() + TICK + TEXT;
+                labels.push(Item::Text(Text::new(x, below, TEXT, BLACK, label).anchored(Anchor::Middle)));
+            }
+        }
+        for (y, label) in up {
+            if label.is_some() {
+                line(&mut grid, (plot.left, y), (plot.right(), y));
+            }
+            let length = if label.is_some() { TICK } else { TICK / 2.0 };
+            line(&mut ends, (plot.left - length, y), (plot.left, y));
+            if let Some(label) = label {
+                let x = plot.left - TICK - 3.0;
+                labels.push(Item::Text(
+                    Text::new(x, y + TEXT * 0.36, TEXT, BLACK, label).anchored(Anchor::End),
+                ));
+            }
+        }
+        let caption = font::fitted(&panel.y.title(), TEXT, plot.height + 20.0);
+        let middle = plot.top + plot.height / 2.0;
+        labels.push(Item::Text(Text {
+            turn: Turn::Upwards,
+            ..Text::new(TEXT * 1.2, middle, TEXT, BLACK, caption).anchored(Anchor::Middle)
+        }));
+        let data = panel.series.iter().map(|series| Item::Group {
+            class: series.class,
+            clip: None,
+            items: map.shapes(series).into_iter().map(Item::Shape).collect(),
+        });
+        let drawn = |steps, colour, width| {
+            Item::Shape(Shape { steps, stroke: Some(Stroke::solid(colour, width)), fill: None })
+        };
+        let mut items = vec![
+            drawn(grid, PALE, 0.6),
+            Item::Group { class: "data", clip: Some(plot), items: data.collect() },
+            drawn(plot.steps().to_vec(), GREY, 0.8),
+            drawn(ends, GREY, 0.8),
+        ];
+        items.extend(labels);
+        Item::Group { class: "panel", clip: None, items }
+    }
+}
+
+fn upright(axis: &Axis, height: f64) -> Vec<Tick> {
+    axis.ticks(|_, share| share * height >= TEXT * 2.5)
+}
+
+/// Rows of samples with their names; hands back where it ends.
+fn legend(panel: &Panel, left: f64, width: f64, top: f64, items: &mut Vec<Item>) -> f64 {
+    let (mut x, mut y) = (left, top + LEGEND_ROW - 4.0);
+    let mut entries = Vec::new();
+    let shown = panel.series.iter().filter(|series| !series.data.is_empty());
+    let mut line: Option<Point> = None;
+    for series in shown {
+        let Some(name) = &series.name else {
+            // The marks of the line before.
+            if let (Some(at), Data::Marks { .. }) = (line.take(), &series.data) {
+                entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
+            }
+            continue;
+        };
+        let name = font::fitted(name, TEXT, width - SAMPLE - 4.0);
+        let wide = SAMPLE + 4.0 + font::width(&name, TEXT);
+        if x > left && x + wide > left + width {
+            (x, y) = (left, y + LEGEND_ROW);
+        }
+        let at = Point { x, y: y - TEXT * 0.36 };
+        line = matches!(series.data, Data::Line { .. }).then_some(at);
+        entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
+        entries.push(Item::Text(Text::new(x + SAMPLE + 4.0, y, TEXT, BLACK, name)));
+        x += wide + 13.0;
+    }
+    if entries.is_empty() {
+        return top;
+    }
+    items.push(Item::Group { class: "legend", clip: None, items: entries });
+    y + 4.0
+}
+
+fn sample(series: &Series, left: f64, y: f64) -> Vec<Shape> {
+    let at = |dx: f64, dy: f64| Point { x: left + dx, y: y + dy };
+    let colour = series.colour;
+    let stroke = |steps, width, dash| Shape {
+        steps,
+        stroke: Some(Stroke { colour, width, dash, round: false }),
+        fill: None,
+    };
+    match &series.data {
+        Data::Bars { width, .. } => {
+            let bar = |x| [Step::Move(at(x, 4.5)), Step::Line(at(x, -4.5))];
+            let steps: Vec<Step> =
+                [SAMPLE - 10.0, SAMPLE - 6.0, SAMPLE - 2.0].into_iter().flat_map(bar).collect();
+            vec![stroke(steps, *width, Dash::Solid)]
+        }
+        Data::Line { width, dash, .. } | Data::Steps { width, dash, .. } => {
+            vec![stroke(vec![Step::Move(at(0.0, 0.0)), Step::Line(at(SAMPLE, 0.0))], *width, *dash)]
+        }
+        Data::Marks { mark, .. } => {
+            let mut steps = Vec::new();
+            if *mark == super::palette::Mark::Dot {
+                [(8.0, 2.0), (12.0, -2.0), (17.0, 1.0)]
+                    .into_iter()
+                    .for_each(|(dx, dy)| mark.steps(at(dx, dy), &mut steps));
+            } else {
+                mark.steps(at(SAMPLE / 2.0, 0.0), &mut steps);
+            }
+            vec![mark_shape(steps, *mark, colour)]
+        }
+        Data::Band { opacity, .. } | Data::Spans { opacity, .. } => {
+            let rect = Rect { left: left + 4.0, top: y - 4.5, width: SAMPLE - 4.0, height: 9.0 };
+            let under = Fill { colour: WHITE, opacity: 1.0 };
+            let fill = Fill { colour, opacity: *opacity };
+            let steps = rect.steps().to_vec();
+            vec![
+                Shape { steps: steps.clone(), stroke: None, fill: Some(under) },
+                Shape { steps, stroke: None, fill: Some(fill) },
+            ]
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The letters of pictures, the same on machines without any fonts. Its licence is beside it.
+
+use std::sync::LazyLock;
+
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
+    Face::parse(include_bytes!("font/DejaVuSans-subset.ttf"), 0).expect("the font is part of the program")
+});
+
+/// For programs that show an SVG. The first two have the widths that are reckoned with here, the others are narrower.
+pub(super) const FAMILY: &str = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
+
+/// A character that the font has not is drawn as an empty box.
+fn glyph(character: char) -> GlyphId {
+    FACE.glyph_index(character).unwrap_or(GlyphId(0))
+}
+
+fn advance(glyph: GlyphId) -> f64 {
+    f64::from(FACE.glyph_hor_advance(glyph).unwrap_or_default()) / f64::from(FACE.units_per_em())
+}
+
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    text.chars().map(|character| advance(glyph(character))).sum::<f64>() * size
+}
+
+/// As much of `text` as has room, with `…` for the rest.
+pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
+    if width(text, size) <= room {
+        return text.to_owned();
+    }
+    let mut fitted = text.to_owned();
+    while fitted.pop().is_some() {
+        let shorter = format!("{}…", fitted.trim_end());
+        if width(&shorter, size) <= room {
+            return shorter;
+        }
+    }
+    String::new()
+}
+
+/// The outlines of all letters, with what stands before each; in units of the size, upwards.
+pub(super) fn outline<B: OutlineBuilder>(
+    text: &str,
+    mut builder: impl FnMut(f64) -> B,
+    mut done: impl FnMut(B),
+) {
+    let mut x = 0.0;
+    for character in text.chars() {
+        let glyph = glyph(character);
+        let mut letter = builder(x);
+        FACE.outline_glyph(glyph, &mut letter);
+        done(letter);
+        x += advance(glyph);
+    }
+}
+
+pub(super) fn units_per_em() -> f64 {
+    FACE.units_per_em().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_have_their_widths_and_the_unknown_a_box() {
+        assert!(width("WWW", 10.0) > width("iii", 10.0) * 2.0);
+        assert!((width("12", 20.0) - 2.0 * width("12", 10.0)).abs() < 1e-9);
+        assert!(width("漢", 10.0) > 3.0);
+    }
+
+    #[test]
+    fn what_has_no_room_is_cut_short() {
+        assert_eq!(fitted("short", 10.0, 100.0), "short");
+        let cut = fitted("much longer than this", 10.0, 60.0);
+        assert!(cut.ends_with('…') && cut.len() > 4 && width(&cut, 10.0) <= 60.0, "{cut}");
+        assert_eq!(fitted("nothing", 10.0, 1.0), "");
+    }
+}

@@ -1,0 +1,299 @@
+//! Series of a panel, and how few strokes show them: what falls on the same pixel is drawn once, so a picture has a
+//! size that does not grow with its data.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::draw::{Colour, Dash, Fill, Point, Rect, Shape, Step, Stroke};
+use super::palette::Mark;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// In the legend; what belongs to the entry before has none.
+    pub name: Option<String>,
+    /// For programs that read the SVG.
+    pub class: &'static str,
+    pub colour: Colour,
+    pub data: Data,
+}
+
+/// Horizontally from left to right, in the units of the axes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Upright strokes: where, from, to.
+    Bars {
+        bars: Vec<(f64, f64, f64)>,
+        width: f64,
+    },
+    Line {
+        points: Vec<(f64, f64)>,
+        width: f64,
+        dash: Dash,
+    },
+    /// Each value stays until the next one.
+    Steps {
+        points: Vec<(f64, f64)>,
+        width: f64,
+        dash: Dash,
+    },
+    /// `below`: so far under the point, in points of the picture.
+    Marks {
+        points: Vec<(f64, f64)>,
+        mark: Mark,
+        below: f64,
+    },
+    /// Where, from, to.
+    Band {
+        edges: Vec<(f64, f64, f64)>,
+        opacity: f64,
+    },
+    /// From, to; over the whole height.
+    Spans {
+        spans: Vec<(f64, f64)>,
+        opacity: f64,
+    },
+}
+
+impl Data {
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Bars { bars, .. } => bars.is_empty(),
+            Self::Line { points, .. } | Self::Steps { points, .. } | Self::Marks { points, .. } => {
+                points.is_empty()
+            }
+            Self::Band { edges, .. } => edges.is_empty(),
+            Self::Spans { spans, .. } => spans.is_empty(),
+        }
+    }
+}
+
+/// Half a point: a pixel and a half of the PNG.
+const GRID: f64 = 0.5;
+
+fn cell(value: f64) -> i64 {
+    (value / GRID).round() as i64
+}
+
+fn on_grid(cell: i64) -> f64 {
+    cell as f64 * GRID
+}
+
+/// Far outside is as good as anywhere outside.
+fn near(value: f64) -> f64 {
+    if value.is_nan() { -1e4 } else { value.clamp(-1e4, 1e4) }
+}
+
+/// From data to the place in the picture.
+pub(super) struct Map<'a> {
+    pub(super) plot: Rect,
+    pub(super) x: &'a dyn Fn(f64) -> f64,
+    pub(super) y: &'a dyn Fn(f64) -> f64,
+}
+
+impl Map<'_> {
+    fn x(&self, value: f64) -> f64 {
+        near(self.plot.left + (self.x)(value) * self.plot.width)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        near(self.plot.bottom() - (self.y)(value) * self.plot.height)
+    }
+
+    fn point(&self, (x, y): (f64, f64)) -> Point {
+        Point { x: self.x(x), y: self.y(y) }
+    }
+
+    fn seen(&self, x: f64) -> bool {
+        (self.plot.left - 1.0..=self.plot.right() + 1.0).contains(&x)
+    }
+
+    /// What the series comes to.
+    pub(super) fn shapes(&self, series: &Series) -> Vec<Shape> {
+        let colour = series.colour;
+        let line = |steps, width, dash| Shape {
+            steps,
+            stroke: Some(Stroke { colour, width, dash, round: false }),
+            fill: None,
+        };
+        let area = |steps, opacity| Shape { steps, stroke: None, fill: Some(Fill { colour, opacity }) };
+        let shape = match &series.data {
+            Data::Bars { bars, width } => line(self.bars(bars), *width, Dash::Solid),
+            Data::Line { points, width, dash } => {
+                let points = points.iter().map(|point| self.point(*point));
+                line(polyline(&self.thinned(points)), *width, *dash)
+            }
+            Data::Steps { points, width, dash } => line(polyline(&self.steps(points)), *width, *dash),
+            Data::Marks { points, mark: Mark::Dot, .. } => mark_shape(self.dots(points), Mark::Dot, colour),
+            Data::Marks { points, mark, below } => {
+                mark_shape(self.marks(points, *mark, *below), *mark, colour)
+            }
+            Data::Band { edges, opacity } => area(self.band(edges), *opacity),
+            Data::Spans { spans, opacity } => area(self.spans(spans), *opacity),
+        };
+        if shape.steps.is_empty() { Vec::new() } else { vec![shape] }
+    }
+
+    fn bars(&self, bars: &[(f64, f64, f64)]) -> Vec<Step> {
+        let mut columns: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
+        let (top, bottom) = (cell(self.plot.top) - 1, cell(self.plot.bottom()) + 1);
+        for (x, low, high) in bars {
+            let (x, low, high) = (self.x(*x), cell(self.y(*low)), cell(self.y(*high)));
+            if self.seen(x) && low >= top && high <= bottom {
+                // Of one octet there is something to be seen, too.
+                let (high, low) = (high.min(low - 2).max(top), low.min(bottom));
+                columns.entry(cell(x)).or_default().push((high, low));
+            }
+        }
+        let mut steps = Vec::new();
+        for (x, mut spans) in columns {
+            spans.sort_unstable();
+            for (high, low) in joined(&spans) {
+                steps.push(Step::Move(Point { x: on_grid(x), y: on_grid(low) }));
+                steps.push(Step::Line(Point { x: on_grid(x), y: on_grid(high) }));
+            }
+        }
+        steps
+    }
+
+    fn steps(&self, points: &[(f64, f64)]) -> Vec<Point> {
+        let mut last: Option<Point> = None;
+        let corners = points.iter().flat_map(|point| {
+            let here = self.point(*point);
+            let corner = last.map(|last| Point { x: here.x, y: last.y });
+            last = Some(here);
+            corner.into_iter().chain([here])
+        });
+        self.thinned(corners)
+    }
+
+    /// Of each column the first, the lowest, the highest and the last: a line through these covers the same pixels. Of
+    /// what is outside, left or right, the nearest stays, because a line comes from there.
+    fn thinned(&self, points: impl Iterator<Item = Point>) -> Vec<Point> {
+        let mut thin: Vec<Point> = Vec::new();
+        let mut column: Option<(i64, [Point; 4])> = None;
+        let flush = |column: &mut Option<(i64, [Point; 4])>, thin: &mut Vec<Point>| {
+            if let Some((_, [first, low, high, last])) = column.take() {
+                for point in [first, low, high, last] {
+                    if thin.last() != Some(&point) {
+                        thin.push(point);
+                    }
+                }
+            }
+        };
+        let (left, right) = (cell(self.plot.left) - 2, cell(self.plot.right()) + 2);
+        for point in points {
+            let x = cell(point.x).clamp(left, right);
+            match &mut column {
+                Some((same, [_, low, high, last])) if *same == x => {
+                    if x == left {
+                        column = Some((x, [point; 4]));
+                    } else if x < right {
+                        if point.y < low.y {
+                            *low = point;
+                        }
+                        if point.y > high.y {
+                            *high = point;
+                        }
+                        *last = point;
+                    }
+                }
+                _ => {
+                    flush(&mut column, &mut thin);
+                    column = Some((x, [point; 4]));
+                }
+            }
+        }
+        flush(&mut column, &mut thin);
+        thin
+    }
+
+    /// A pixel each; those under each other are one stroke.
+    fn dots(&self, points: &[(f64, f64)]) -> Vec<Step> {
+        let mut columns: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+        let (top, bottom) = (self.plot.top - 1.0, self.plot.bottom() + 1.0);
+        for Point { x, y } in points.iter().map(|point| self.point(*point)) {
+            if self.seen(x) && (top..=bottom).contains(&y) {
+                columns.entry(x.round() as i64).or_default().insert(y.round() as i64);
+            }
+        }
+        let mut steps = Vec::new();
+        for (x, column) in columns {
+            let spans: Vec<(i64, i64)> = column.into_iter().map(|y| (y, y + 1)).collect();
+            for (from, to) in joined(&spans) {
+                steps.push(Step::Move(Point { x: x as f64, y: from as f64 }));
+                steps.push(Step::Line(Point { x: x as f64, y: (to - 1) as f64 }));
+            }
+        }
+        steps
+    }
+
+    fn marks(&self, points: &[(f64, f64)], mark: Mark, below: f64) -> Vec<Step> {
+        // Two that all but cover each other are not told apart.
+        let room = mark.radius().min(2.0);
+        let mut taken = BTreeSet::new();
+        let mut steps = Vec::new();
+        for point in points {
+            let Point { x, y } = self.point(*point);
+            let outside = !self.seen(x) || y < self.plot.top - 1.0 || y > self.plot.bottom() + 1.0;
+            if !outside && taken.insert(((x / room).round() as i64, (y / room).round() as i64)) {
+                let y = (y + below).min(self.plot.bottom() - mark.radius());
+                mark.steps(Point { x, y }, &mut steps);
+            }
+        }
+        steps
+    }
+
+    fn band(&self, edges: &[(f64, f64, f64)]) -> Vec<Step> {
+        let side = |which: fn(&(f64, f64, f64)) -> f64| {
+            self.thinned(edges.iter().map(move |edge| self.point((edge.0, which(edge)))))
+        };
+        let mut points = side(|edge| edge.2);
+        points.extend(side(|edge| edge.1).into_iter().rev());
+        let mut steps = polyline(&points);
+        if !steps.is_empty() {
+            steps.push(Step::Close);
+        }
+        steps
+    }
+
+    fn spans(&self, spans: &[(f64, f64)]) -> Vec<Step> {
+        let inside = |x: f64| x.clamp(self.plot.left, self.plot.right());
+        let mut cells: Vec<(i64, i64)> = spans
+            .iter()
+            .map(|(from, to)| (self.x(*from), self.x(*to)))
+            .filter(|(from, to)| *to >= self.plot.left && *from <= self.plot.right())
+            .map(|(from, to)| (cell(inside(from)), cell(inside(to)).max(cell(inside(from)) + 1)))
+            .collect();
+        cells.sort_unstable();
+        let Rect { top, height, .. } = self.plot;
+        let rect =
+            |(from, to): (i64, i64)| Rect { left: on_grid(from), top, width: on_grid(to - from), height };
+        joined(&cells).into_iter().flat_map(|cells| rect(cells).steps()).collect()
+    }
+}
+
+pub(super) fn mark_shape(steps: Vec<Step>, mark: Mark, colour: Colour) -> Shape {
+    let stroke = |width, round| Some(Stroke { colour, width, dash: Dash::Solid, round });
+    match mark {
+        Mark::Dot => Shape { steps, stroke: stroke(2.0 * mark.radius(), true), fill: None },
+        mark if mark.filled() => Shape { steps, stroke: None, fill: Some(Fill { colour, opacity: 1.0 }) },
+        _ => Shape { steps, stroke: stroke(1.2, false), fill: None },
+    }
+}
+
+/// Sorted spans, those that meet as one.
+fn joined(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
+    let mut joined: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in spans {
+        match joined.last_mut() {
+            Some((_, end)) if from <= end => *end = (*end).max(*to),
+            _ => joined.push((*from, *to)),
+        }
+    }
+    joined
+}
+
+fn polyline(points: &[Point]) -> Vec<Step> {
+    let step =
+        |(index, point): (usize, &Point)| if index == 0 { Step::Move(*point) } else { Step::Line(*point) };
+    points.iter().enumerate().map(step).collect()
+}

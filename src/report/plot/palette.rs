@@ -1,0 +1,88 @@
+//! Colours that colour-blind people tell apart (Okabe and Ito, 2008), and marks for whoever prints in grey.
+
+use super::draw::{Colour, Point, Step};
+
+pub const WHITE: Colour = Colour(0xff, 0xff, 0xff);
+pub const BLACK: Colour = Colour(0, 0, 0);
+pub const ORANGE: Colour = Colour(0xe6, 0x9f, 0x00);
+pub const SKY: Colour = Colour(0x56, 0xb4, 0xe9);
+pub const GREEN: Colour = Colour(0x00, 0x9e, 0x73);
+pub const BLUE: Colour = Colour(0x00, 0x72, 0xb2);
+pub const VERMILION: Colour = Colour(0xd5, 0x5e, 0x00);
+pub const PURPLE: Colour = Colour(0xcc, 0x79, 0xa7);
+/// Frames and small print.
+pub const GREY: Colour = Colour(0x59, 0x59, 0x59);
+pub const PALE: Colour = Colour(0xdd, 0xdd, 0xdd);
+
+/// Of lines in one panel, in this order. Yellow is left out: it is not seen on white.
+pub const LINES: [Colour; 7] = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Dot,
+    Up,
+    Down,
+    Square,
+    Diamond,
+    Disc,
+    Ring,
+    OpenSquare,
+    Cross,
+    Plus,
+    /// Hangs from what it marks.
+    Tick,
+}
+
+impl Mark {
+    /// Of lines in one panel, in this order.
+    pub const LINES: [Self; 7] =
+        [Self::Disc, Self::Square, Self::Up, Self::Diamond, Self::Down, Self::OpenSquare, Self::Ring];
+
+    /// Filled; the others are drawn with a line.
+    pub fn filled(self) -> bool {
+        matches!(self, Self::Up | Self::Down | Self::Square | Self::Diamond | Self::Disc)
+    }
+
+    /// How large it is, from the middle.
+    pub fn radius(self) -> f64 {
+        match self {
+            Self::Dot => 0.9,
+            Self::Up | Self::Down | Self::Diamond => 3.4,
+            Self::Square | Self::OpenSquare => 2.5,
+            Self::Disc => 2.6,
+            Self::Ring => 4.8,
+            Self::Cross | Self::Plus => 3.0,
+            Self::Tick => 3.0,
+        }
+    }
+
+    pub fn steps(self, Point { x, y }: Point, steps: &mut Vec<Step>) {
+        let r = self.radius();
+        let mut line = |points: &[(f64, f64)], close: bool| {
+            for (index, (dx, dy)) in points.iter().enumerate() {
+                let point = Point { x: x + dx, y: y + dy };
+                steps.push(if index == 0 { Step::Move(point) } else { Step::Line(point) });
+            }
+            if close {
+                steps.push(Step::Close);
+            }
+        };
+        match self {
+            Self::Dot => line(&[(0.0, 0.0), (0.0, 0.0)], false),
+            Self::Up => line(&[(-r, r * 0.7), (0.0, -r), (r, r * 0.7)], true),
+            Self::Down => line(&[(-r, -r * 0.7), (0.0, r), (r, -r * 0.7)], true),
+            Self::Square | Self::OpenSquare => line(&[(-r, -r), (r, -r), (r, r), (-r, r)], true),
+            Self::Diamond => line(&[(-r, 0.0), (0.0, -r), (r, 0.0), (0.0, r)], true),
+            Self::Disc | Self::Ring => steps.push(Step::Circle(Point { x, y }, r)),
+            Self::Cross => {
+                line(&[(-r, -r), (r, r)], false);
+                line(&[(-r, r), (r, -r)], false);
+            }
+            Self::Plus => {
+                line(&[(-r * 1.2, 0.0), (r * 1.2, 0.0)], false);
+                line(&[(0.0, -r * 1.2), (0.0, r * 1.2)], false);
+            }
+            Self::Tick => line(&[(0.0, 0.0), (0.0, r * 1.2)], false),
+        }
+    }
+}
