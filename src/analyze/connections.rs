@@ -36,23 +36,27 @@ impl Traces {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open connections are kept, however silent, unless there are more than this; then those silent for longest go.
+    /// So many are followed at a time. When a further one begins, what is over has to go, then what has been silent
+    /// for longest; if all of them are busy, it is not followed itself.
     pub open: usize,
     /// Nanoseconds for which a connection that is over waits for late packets: 2 MSL, as in Linux and BSD 60 s, and
     /// as long again for retransmissions of the FIN.
     pub linger: i64,
 }
 
+/// Some 7 KiB each while there is little in flight.
+const OPEN: usize = 20_000;
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { open: 20_000, linger: 120 * 1_000_000_000 }
+        Self { open: OPEN, linger: 120 * 1_000_000_000 }
     }
 }
 
 pub struct Connections {
     traces: Traces,
     limits: Limits,
-    slots: Vec<Option<Open>>,
+    slots: Vec<Option<Box<Open>>>,
     free: Vec<usize>,
     by_ends: BTreeMap<Ends, usize>,
     /// Whose the last packet was: the next one is often of the same.
@@ -102,6 +106,7 @@ impl Connections {
     }
 
     pub fn take(&mut self, packet: &Packet, problems: &mut Problems, finished: &mut dyn FnMut(Finished)) {
+        self.since_sweep += 1;
         let ends = Ends::of(packet);
         let at = match self.last {
             Some((last, at)) if last == ends => Some(at),
@@ -118,14 +123,14 @@ impl Connections {
             Some(at) => at,
             None => {
                 self.end(ends, finished);
+                if !self.has_room(packet, problems, finished) {
+                    return problems.note(Problem::NotFollowed, packet.number);
+                }
                 self.begin(ends, packet)
             }
         };
         self.last = Some((ends, at));
-        self.since_sweep += 1;
-        if self.by_ends.len() > self.limits.open {
-            self.thin_out(packet, problems, finished);
-        } else if self.since_sweep > self.by_ends.len().max(SWEEP) {
+        if self.since_sweep > self.by_ends.len().max(SWEEP) {
             self.let_go(packet.at, finished);
         }
     }
@@ -140,7 +145,7 @@ impl Connections {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[at] = Some(open);
+        self.slots[at] = Some(Box::new(open));
         self.by_ends.insert(ends, at);
         at
     }
@@ -167,37 +172,52 @@ impl Connections {
         }
     }
 
-    /// An eighth goes at once, so that looking at all of them is worth it: what is over first, then what has been
-    /// silent for longest.
-    fn thin_out(&mut self, packet: &Packet, problems: &mut Problems, finished: &mut dyn FnMut(Finished)) {
-        let mut open: Vec<_> = self
-            .slots
-            .iter()
-            .flatten()
-            .map(|open| (!open.connection.is_over(), open.connection.last_packet(), open.number, open.ends))
-            .collect();
-        let excess = (open.len() / 8).max(1);
-        open.select_nth_unstable(excess - 1);
-        open.truncate(excess);
-        open.sort_unstable();
-        let cut_off = open.iter().filter(|(is_going_on, ..)| *is_going_on).count();
-        problems.add(Problem::Crowded, packet.number, cut_off as u64);
-        for (.., ends) in open {
-            self.end(ends, finished);
+    /// Looks at all of them for one to let go only so often that it costs no more than packets do; then up to an
+    /// eighth goes.
+    fn has_room(
+        &mut self,
+        packet: &Packet,
+        problems: &mut Problems,
+        finished: &mut dyn FnMut(Finished),
+    ) -> bool {
+        let share = (self.limits.open / 8).max(1);
+        if self.by_ends.len() < self.limits.open || self.since_sweep < share {
+            return self.by_ends.len() < self.limits.open;
         }
         self.since_sweep = 0;
+        let open =
+            self.slots.iter().flatten().map(|open| {
+                (!open.connection.is_over(), open.connection.last_packet(), open.number, open.ends)
+            });
+        let silent = |last: Timestamp| packet.at.0.saturating_sub(last.0) >= SILENT;
+        let mut going: Vec<_> =
+            open.filter(|(is_going_on, last, ..)| !is_going_on || silent(*last)).collect();
+        if going.len() > share {
+            going.select_nth_unstable(share - 1);
+            going.truncate(share);
+        }
+        going.sort_unstable();
+        let cut_off = going.iter().filter(|(is_going_on, ..)| *is_going_on).count();
+        problems.add(Problem::Crowded, packet.number, cut_off as u64);
+        for (.., ends) in going {
+            self.end(ends, finished);
+        }
+        self.by_ends.len() < self.limits.open
     }
 
     /// What is left, in the order of its numbers.
     pub fn finish(self, finished: &mut dyn FnMut(Finished)) {
         let mut open: Vec<_> = self.slots.into_iter().flatten().collect();
         open.sort_unstable_by_key(|open| open.number);
-        for Open { number, connection, .. } in open {
+        for open in open {
+            let Open { number, connection, .. } = *open;
             finished(Finished { number, ended: connection.finish() });
         }
     }
 }
 
+/// Nanoseconds of silence after which a connection makes room.
+const SILENT: i64 = 10_000_000_000;
 /// Packets between two looks at all connections, at least.
 const SWEEP: usize = 1024;
 

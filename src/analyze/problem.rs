@@ -31,6 +31,8 @@ pub enum Problem {
     PayloadCut,
     /// Connections that had to be taken for ended because too many were open.
     Crowded,
+    /// Packets of connections that began when as many as can be followed were busy.
+    NotFollowed,
     /// The kernel or the interface lost frames before they came here.
     NotCaptured,
 }
@@ -53,7 +55,10 @@ impl fmt::Display for Problem {
                 "packets of which the capture has no TCP options: a larger snap length is needed"
             }
             Self::PayloadCut => "packets whose payload was not all kept (lengths are the IP header's)",
-            Self::Crowded => "connections taken for ended because too many were open at a time",
+            Self::Crowded => "silent connections taken for ended because too many were open at a time",
+            Self::NotFollowed => {
+                "packets of further connections, not analysed because too many were busy: use a filter (-f)"
+            }
             Self::NotCaptured => "frames lost by the kernel or the interface: a narrower filter (-f) helps",
         })
     }

@@ -128,3 +128,21 @@ fn above_the_limit_go_those_that_are_over_and_then_the_silent_ones() {
     assert_eq!(world.connections.as_ref().unwrap().open(), 15);
     assert_eq!(world.end().len(), 17);
 }
+
+#[test]
+fn when_all_are_busy_a_further_one_is_not_followed() {
+    let mut world = World::new(Limits { open: 16, ..Limits::default() });
+    for port in 0..16 {
+        world.open(0, port, 5);
+    }
+    world.open(1, 100, 5);
+    assert_eq!(world.told(), []);
+    assert_eq!((world.problems.count(Problem::NotFollowed), world.problems.count(Problem::Crowded)), (3, 0));
+    // Each of them still is what it was.
+    for port in 0..16 {
+        world.close(2, port, 5);
+    }
+    world.open(3, 100, 5);
+    assert_eq!(world.told(), [(0, 6), (1, 6)]);
+    assert_eq!(world.end().last(), Some(&(16, 3)));
+}

@@ -79,7 +79,7 @@ is wrong with the capture itself. Frame numbers are Wireshark's.";
 /// Frames between two looks at the clock and the signals while an interface has always more.
 const BUSY: u32 = 1000;
 /// Late packets of a connection that is over are waited for so long before it is told; a person is waiting, too.
-const LIVE: Limits = Limits { open: 20_000, linger: 5_000_000_000 };
+const LINGER: i64 = 5_000_000_000;
 /// After Ctrl-C: what the kernel holds back has to come yet.
 const GRACE: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_secs(1);
@@ -123,7 +123,7 @@ impl Analyze {
         }
         eprintln!("listening on {}; Ctrl-C ends it", capture.name());
         let mut end = self.time.map(|time| clock.now() + time);
-        let mut survey = Survey::new(output.traces(), LIVE);
+        let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });
         let mut look = clock.now() + LOOK;
         let mut busy = 0;
         loop {
