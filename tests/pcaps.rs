@@ -1,5 +1,5 @@
 //! The captures in `pcaps/`: each shows what it is there for, the analyses beside them are what the program says, and
-//! tshark counts what we count.
+//! tshark and tcptrace count what we count.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -99,10 +99,91 @@ fn every_capture_shows_what_it_is_there_for() {
     }
 }
 
-/// By what each packet of the data's sender is to tshark.
+/// What tcptrace says of the direction with the data, which is its first number in a line.
+fn tcptrace(name: &str, what: &str) -> u64 {
+    let told = stdout(Command::new("tcptrace").args(["-n", "-l", beside(name, "pcap").to_str().unwrap()]));
+    let line = told.lines().find_map(|line| line.trim().strip_prefix(&format!("{what}:")));
+    let number = line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse().ok());
+    number.unwrap_or_else(|| panic!("{name}: no `{what}` in\n{told}"))
+}
+
+/// By how much a tool counts more than we do, where its definition is another one.
+fn more(known: &[(&str, u64)], name: &str) -> u64 {
+    known.iter().find(|(one, _)| *one == name).map_or(0, |(_, more)| *more)
+}
+
+#[test]
+fn tcptrace_counts_the_same_sent_again_and_out_of_order() {
+    // SYN and FIN are octets to it, and data: what was sent again with them has one more each time.
+    const OCTETS: [(&str, u64); 4] = [("fast-timeout", 1), ("rebate", 1), ("reset", 2), ("sack", 1)];
+    for name in names() {
+        let ours = sender(&name);
+        let of = |pointer: &str| ours.pointer(pointer).and_then(Value::as_u64).unwrap();
+        let packets = of("/retransmissions/packets") + of("/retransmissions/syns");
+        assert_eq!(tcptrace(&name, "rexmt data pkts"), packets, "{name}: packets sent again");
+        let octets = of("/retransmissions/bytes") + more(&OCTETS, &name);
+        assert_eq!(tcptrace(&name, "rexmt data bytes"), octets, "{name}: octets sent again");
+        assert_eq!(tcptrace(&name, "outoforder pkts"), of("/arrivals/out_of_order"), "{name}: out of order");
+    }
+}
+
+#[test]
+fn tshark_counts_the_same_duplicate_acks() {
+    // When everything is acknowledged, late copies of the data still make the receiver send ACKs. With nothing
+    // outstanding these are no duplicate ACKs (RFC 5681 §2 (a)).
+    const NOTHING_OUTSTANDING: [(&str, u64); 2] = [("newreno", 5), ("sack", 2)];
+    for name in names() {
+        let to = port(&name);
+        let told = stdout(
+            Command::new("tshark")
+                .args(["-r", beside(&name, "pcap").to_str().unwrap(), "-T", "fields", "-e", "frame.number"])
+                .args(["-Y", &format!("tcp.dstport == {to} && tcp.analysis.duplicate_ack")]),
+        );
+        let ours = sender(&name)["acks"]["duplicate"].as_u64().unwrap();
+        assert_eq!(told.lines().count() as u64, ours + more(&NOTHING_OUTSTANDING, &name), "{name}");
+    }
+}
+
+/// Where nearly all segments were sent once. Else tshark measures from the first copy, and we by timestamps.
+#[test]
+fn tshark_measures_the_same_round_trips() {
+    for name in ["bbr", "cubic", "eifel", "fast-timeout", "sifest", "tahoe"] {
+        let to = port(name);
+        let path = beside(name, "pcap");
+        let fields = |filter: &str, fields: &[&str]| {
+            let told = stdout(
+                Command::new("tshark")
+                    .args(["-r", path.to_str().unwrap(), "-T", "fields", "-Y", filter])
+                    .args(fields.iter().flat_map(|field| ["-e", field])),
+            );
+            told.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect::<Vec<Vec<_>>>()
+        };
+        let data: Vec<_> = fields(&format!("tcp.srcport == {to} && tcp.len > 0"), &["frame.number"]).concat();
+        let samples: Vec<f64> = fields(
+            &format!("tcp.dstport == {to} && tcp.analysis.ack_rtt"),
+            &["tcp.analysis.acks_frame", "tcp.analysis.ack_rtt"],
+        )
+        .iter()
+        // Not of the handshake.
+        .filter(|row| data.contains(&row[0]))
+        .map(|row| row[1].parse().unwrap())
+        .collect();
+        let rtt = &sender(name)["rtt"];
+        assert_eq!(rtt["samples"].as_u64(), Some(samples.len() as u64), "{name}");
+        let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
+        let ours = rtt["min_seconds"].as_f64().unwrap();
+        assert!((ours - least).abs() < 1e-6, "{name}: {ours}, tshark {least}");
+    }
+}
+
+fn port(name: &str) -> String {
+    sender(name)["from"].as_str().unwrap().rsplit_once(':').unwrap().1.to_owned()
+}
+
+/// What the packets of the data's sender are to tshark.
 fn tshark(name: &str) -> BTreeMap<&'static str, usize> {
     const FIELDS: [&str; 2] = ["tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
-    let from = sender(name)["from"].as_str().unwrap().rsplit_once(':').unwrap().1.to_owned();
+    let from = port(name);
     let told = stdout(
         Command::new("tshark")
             .args(["-r", beside(name, "pcap").to_str().unwrap(), "-T", "fields"])
