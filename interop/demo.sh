@@ -16,8 +16,12 @@ echo
 
 sample=$out/01-newreno+eifel
 echo
-echo "Why one of them did what it did: who decided, what, and why ($sample/decisions.jsonl):"
-grep -h '"question":"undo"\|"what":"timeout"' "$sample/decisions.jsonl" | head -n 4 | cut -c 1-150 | sed 's/^/  /'
+echo "Why one of them did what it did: who decided, what, and why ($out/*-newreno+eifel/decisions.jsonl):"
+# Not every run has a timeout.
+{
+    grep -h '"question":"undo"\|"what":"timeout"' "$out"/*-newreno+eifel/decisions.jsonl || true
+    grep -h '"what":"lost"' "$sample/decisions.jsonl" || true
+} | head -n 4 | cut -c 1-170 | sed 's/^/  /'
 echo
 echo "What left towards the radio, as tcpdump reads it ($sample/fixed.pcap):"
 tcpdump -nn -ttt -r "$sample/fixed.pcap" 2>/dev/null | head -n 5 | cut -c 1-130 | sed 's/^/  /'
