@@ -25,13 +25,13 @@ use std::path::PathBuf;
 
 pub use clock::Clock;
 pub use findings::Report;
-pub use truth::TruthError;
 
 use self::findings::{CaptureFindings, ConnectionOnPath, FlowFindings};
 use self::flow::{Flow, Now};
 use self::reader::Reader;
 use self::truth::Truth;
 use super::capture::CaptureError;
+use super::events::EventsError;
 use super::packet::Packet;
 use super::trace::{Fate, Trace};
 
@@ -62,7 +62,7 @@ pub enum PathError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     #[error(transparent)]
-    Truth(#[from] TruthError),
+    Truth(#[from] EventsError),
 }
 
 /// From which end of the path.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use airlink::time::Duration;
 use airtcp::analyze::connections::{Finished, Traces};
+use airtcp::analyze::events::EventsError;
 use airtcp::report::link::{Events, Link, LinkError, Radio};
 use airtcp::report::panels::Range;
 use airtcp::report::plot::Format;
@@ -118,9 +119,7 @@ impl Pictures {
 
 fn told(error: LinkError) -> anyhow::Error {
     match error {
-        LinkError::NoEvents(_) | LinkError::NoRadio(_) | LinkError::Damaged { .. } => {
-            failure::usage(error.to_string())
-        }
-        error => error.into(),
+        LinkError::Events(EventsError::Read { .. }) | LinkError::Read { .. } => error.into(),
+        LinkError::Events(_) | LinkError::NoRadio(_) => failure::usage(error.to_string()),
     }
 }

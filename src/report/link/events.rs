@@ -1,18 +1,11 @@
 //! airlink's event stream (docs/views.md): how full its queues were, and when packets were dropped.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use serde::Deserialize;
-
 use super::{Bins, Count, LinkError};
+use crate::analyze::events::{Event, EventReader};
 
-const SCHEMA: u32 = 1;
-/// A line of a path with very many stages is shorter.
-const LONGEST: u64 = 1 << 16;
 /// Packets whose length is remembered, and queues that are told apart: a path has far fewer.
 const INSIDE: usize = 1 << 20;
 const QUEUES: usize = 256;
@@ -42,50 +35,13 @@ impl Queue {
     }
 }
 
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow)]
-    event: Cow<'a, str>,
-    #[serde(default)]
-    t: i64,
-    #[serde(default)]
-    packet: u64,
-    #[serde(borrow, default)]
-    direction: Cow<'a, str>,
-    #[serde(borrow)]
-    stage: Option<Cow<'a, str>>,
-    #[serde(default)]
-    bytes: f64,
-    #[serde(borrow)]
-    cause: Option<Cow<'a, str>>,
-    schema_version: Option<u32>,
-    wall_zero: Option<i64>,
-}
-
 impl Events {
     pub fn read(path: &Path) -> Result<Self, LinkError> {
-        let unreadable = |error| LinkError::Read { path: path.to_owned(), error };
-        let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+        let mut stream = EventReader::open(path)?;
         let mut reader = Reader::default();
-        let mut line = Vec::new();
-        for number in 1.. {
-            line.clear();
-            let len = file.by_ref().take(LONGEST).read_until(b'\n', &mut line).map_err(unreadable)?;
-            // The run may still go on, or was stopped in the middle of a line.
-            if len == 0 || (line.last() != Some(&b'\n') && (len as u64) < LONGEST) {
-                break;
-            }
-            let read: Result<Line<'_>, _> = serde_json::from_slice(&line);
-            match read {
-                Ok(line) if number > 1 => reader.take(&line),
-                Ok(Line { event, schema_version: Some(SCHEMA), wall_zero: Some(zero), .. })
-                    if event == "start" =>
-                {
-                    reader.events.wall_zero = zero;
-                }
-                _ if number == 1 => return Err(LinkError::NoEvents(path.to_owned())),
-                _ => return Err(LinkError::Damaged { path: path.to_owned(), line: number }),
-            }
+        reader.events.wall_zero = stream.wall_zero();
+        while let Some(event) = stream.read()? {
+            reader.take(&event);
         }
         Ok(reader.events)
     }
@@ -99,41 +55,42 @@ struct Reader {
 }
 
 impl Reader {
-    fn take(&mut self, line: &Line<'_>) {
-        match (&*line.event, &line.stage) {
+    fn take(&mut self, event: &Event<'_>) {
+        let bytes = event.bytes as f64;
+        match (&*event.what, &event.stage) {
             ("entered", _) => {
-                self.inside.insert(line.packet, line.bytes);
+                self.inside.insert(event.packet, bytes);
                 if self.inside.len() > INSIDE {
                     self.inside.pop_first();
                 }
             }
             ("queued", Some(stage)) => {
-                let own = self.inside.get(&line.packet).copied().unwrap_or_default();
-                if let Some(queue) = self.queue(stage, &line.direction) {
-                    queue.now = line.bytes + own;
-                    queue.bins.add(line.t, queue.now);
+                let own = self.inside.get(&event.packet).copied().unwrap_or_default();
+                if let Some(queue) = self.queue(stage, &event.direction) {
+                    queue.now = bytes + own;
+                    queue.bins.add(event.t, queue.now);
                 }
             }
             ("sent", Some(stage)) => {
-                let own = self.inside.get(&line.packet).copied().unwrap_or_default();
-                if let Some(queue) = self.queue(stage, &line.direction).filter(|queue| queue.now > 0.0) {
+                let own = self.inside.get(&event.packet).copied().unwrap_or_default();
+                if let Some(queue) = self.queue(stage, &event.direction).filter(|queue| queue.now > 0.0) {
                     queue.now = (queue.now - own).max(0.0);
-                    queue.bins.add(line.t, queue.now);
+                    queue.bins.add(event.t, queue.now);
                 }
             }
             ("dropped", _) => {
-                self.inside.remove(&line.packet);
-                let cause = line.cause.as_deref().unwrap_or("unknown");
+                self.inside.remove(&event.packet);
+                let cause = event.cause.as_deref().unwrap_or("unknown");
                 let drops = &mut self.events.drops;
                 let index = drops.iter().position(|count| count.what == cause);
                 let index = index.unwrap_or_else(|| {
                     drops.push(Count { what: cause.to_owned(), bins: Bins::default() });
                     drops.len() - 1
                 });
-                drops[index].bins.add(line.t, 1.0);
+                drops[index].bins.add(event.t, 1.0);
             }
             ("left", _) => {
-                self.inside.remove(&line.packet);
+                self.inside.remove(&event.packet);
             }
             _ => {}
         }

@@ -14,6 +14,8 @@ pub use bins::Bins;
 pub use events::{Events, Queue};
 pub use radio::{Radio, RadioSide};
 
+use crate::analyze::events::EventsError;
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Link {
     /// Of `--events`.
@@ -33,10 +35,8 @@ pub struct Count {
 pub enum LinkError {
     #[error("cannot read {path}: {error}")]
     Read { path: PathBuf, error: io::Error },
-    #[error("{0} is not airlink's event stream: name the file that `airlink --events` wrote")]
-    NoEvents(PathBuf),
-    #[error("{path}:{line}: this line is damaged: write the events again, or delete it")]
-    Damaged { path: PathBuf, line: usize },
+    #[error(transparent)]
+    Events(#[from] EventsError),
     #[error("{0} is no capture of radio PDUs: name the file that `airlink --radio-pcap` wrote")]
     NoRadio(PathBuf),
 }

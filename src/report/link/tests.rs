@@ -2,6 +2,7 @@ use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::analyze::events::EventsError;
 
 struct File(PathBuf);
 
@@ -55,12 +56,12 @@ fn a_run_that_goes_on_has_a_last_line_without_end() {
 
 #[test]
 fn what_is_no_event_stream_is_refused() {
-    assert!(matches!(read("{\"time\":1}\n"), Err(LinkError::NoEvents(_))));
-    assert!(matches!(read("\u{0}\u{1}\n"), Err(LinkError::NoEvents(_))));
+    assert!(matches!(read("{\"time\":1}\n"), Err(LinkError::Events(EventsError::NoEvents(_)))));
+    assert!(matches!(read("\u{0}\u{1}\n"), Err(LinkError::Events(EventsError::NoEvents(_)))));
     let later = EVENTS.replacen("\"schema_version\":1", "\"schema_version\":2", 1);
-    assert!(matches!(read(&later), Err(LinkError::NoEvents(_))));
+    assert!(matches!(read(&later), Err(LinkError::Events(EventsError::NoEvents(_)))));
     let damaged = EVENTS.replacen("{\"t\":22000000", "{\"t\":2200 00", 1);
-    assert!(matches!(read(&damaged), Err(LinkError::Damaged { line: 7, .. })));
+    assert!(matches!(read(&damaged), Err(LinkError::Events(EventsError::Damaged { line: 7, .. }))));
 }
 
 /// A nanosecond pcap of LINKTYPE_RAW.
