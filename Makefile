@@ -41,7 +41,7 @@ matrix:
 ## Whole programs against each other, then what a segment, a simulated world (beside ns-2), a captured packet
 ## (beside tcptrace and tshark), a packet and a PDU cost.
 bench:
-	@sh interop/setup.sh build
+	@sh interop/setup.sh bench
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
 	$(SUDO) target/release/airtcp-throughput

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that building, testing and the demo need, and says which.
-#   interop/setup.sh build|test
+# Installs the Debian packages that building, testing, the demo and the benchmarks need, and says which.
+#   interop/setup.sh build|test|bench
 # Works as root or with sudo; when neither is there, it says what is missing and stops.
 set -eu
 
@@ -28,6 +28,12 @@ if [ "$want" = test ]; then
     command -v chromium-headless-shell >/dev/null 2>&1 || need chromium chromium
     # Not on the PATH of everybody.
     [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
+fi
+
+if [ "$want" = bench ]; then
+    need ns ns2
+    need tcptrace tcptrace
+    need tshark tshark
 fi
 
 if ! command -v cargo >/dev/null 2>&1; then

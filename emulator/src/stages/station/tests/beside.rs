@@ -1,0 +1,106 @@
+//! What is not touched, and settings.
+
+use super::*;
+
+#[test]
+fn what_is_not_a_whole_tcp_segment_passes_octet_for_octet() {
+    let mut net = Net::station(&StationConfig { transit_marks: true, ..reports(Side::Mobile) });
+    let tcp = Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).payload(&[1; 40]);
+    let v6 = Tcp::new(Ip::V6, MOBILE, ACK, 1, 1).payload(&[1; 40]);
+    let edited = |mut packet: Vec<u8>, at: usize, octet: u8| {
+        packet[at] = octet;
+        packet
+    };
+    let mut packets = vec![
+        vec![],
+        vec![0x45],
+        vec![0x60; 39],
+        vec![0xff; 100],
+        edited(tcp.packet(), 9, 17),
+        edited(tcp.packet(), 0, 0x44),
+        edited(tcp.packet(), 32, 0x40),
+        edited(Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).packet(), 32, 0x60),
+        tcp.v4(&[], 0x2000),
+        tcp.v4(&[], 0x0003),
+        tcp.v4(&[], 0x2003),
+        v6.v6(44, &[6, 0, 0, 1, 0, 0, 0, 9]),
+        v6.v6(44, &[6, 0, 0, 8, 0, 0, 0, 9]),
+        v6.v6(43, &[6, 0, 0, 1, 0, 0, 0, 0]),
+        v6.v6(51, &[6, 1, 0, 0, 0, 0, 0, 0]),
+        v6.v6(58, &[]),
+        v6.v6(0, &[6, 200, 0, 0, 0, 0, 0, 0]),
+        Tcp::new(Ip::V4, MOBILE, RST | ACK, 1, 1).packet(),
+        Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).options(&[&[1, 1, 19, 18][..], &[7; 16]].concat()).packet(),
+    ];
+    packets.extend((0..tcp.packet().len()).map(|length| tcp.packet()[..length].to_vec()));
+    packets.extend((0..v6.packet().len()).map(|length| v6.packet()[..length].to_vec()));
+    for packet in packets {
+        assert_eq!(net.send(MOBILE, &packet), Some(packet));
+    }
+}
+
+#[test]
+fn options_of_ipv4_and_extension_headers_of_ipv6_are_walked() {
+    let mut net = Net::station(&StationConfig { transit_marks: true, ..reports(Side::Mobile) });
+    let v4 = Tcp::new(Ip::V4, FIXED, SYN, 9, 0);
+    let v6 = Tcp::new(Ip::V6, FIXED, SYN, 9, 0);
+    let atomic =
+        [60, 0, 1, 4, 0, 0, 0, 0, 44, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1, 2, 3, 4];
+    for packet in [v4.v4(&[1, 1, 1, 0], 0), v6.v6(0, &atomic)] {
+        assert_eq!(read(&net.send(FIXED, &packet).unwrap()).0.flags, SYN | OB);
+    }
+    let ack = Tcp::new(Ip::V6, MOBILE, ACK, 9, 9);
+    let (_, options) = read(&net.send(MOBILE, &ack.v6(0, &atomic)).unwrap());
+    assert!(report::find(&options).is_some());
+    let ack = Tcp::new(Ip::V4, MOBILE, ACK, 9, 9);
+    let (_, options) = read(&net.send(MOBILE, &ack.v4(&[1; 40], 0)).unwrap());
+    assert!(report::find(&options).is_some());
+}
+
+#[test]
+fn a_fragmented_segment_makes_the_answer_congestion() {
+    let mut connection = Connection::open(one_station(MOBILE, &[], &[]), Ip::V4, MOBILE, ISN);
+    connection.data(0);
+    assert_eq!(connection.ack().1 & OB, 0, "segment 1 has not gone past");
+    let head = Tcp::new(Ip::V4, MOBILE, PSH_ACK, seq(1), PEER + 1).payload(&[0; 80]);
+    connection.net.send(MOBILE, &head.v4(&[], 0x2000)).unwrap();
+    let (_, flags) = connection.ack();
+    assert_eq!(connection.cause(flags), Cause::Congestion);
+}
+
+#[test]
+fn background_packets_pass_untouched() {
+    let mut station = Station::new(&marks(Side::Mobile));
+    let mut out = Outbox::new(Recording::Events, false);
+    let packet = Packet {
+        id: PacketId(1),
+        direction: Direction::Up,
+        origin: Origin::Background { leaves_after: 3 },
+        entered: Instant::ZERO,
+        bytes: Tcp::new(Ip::V4, MOBILE, SYN, 1, 1).packet(),
+    };
+    station.handle_packet(Instant::ZERO, packet.clone(), &mut out);
+    assert_eq!(out.take(), [packet]);
+}
+
+#[test]
+fn a_scenario_says_what_a_station_does() {
+    let config: StationConfig = toml::from_str("transit_marks = true\nradio = \"fixed\"").unwrap();
+    assert_eq!(config, marks(Side::Fixed));
+    let text = toml::to_string(&config).unwrap();
+    assert_eq!(toml::from_str::<StationConfig>(&text).unwrap(), config);
+    let wrong = |text| toml::from_str::<StationConfig>(text).unwrap_err().to_string();
+    assert!(wrong("max_flows = 0").contains("nonzero"), "{}", wrong("max_flows = 0"));
+    assert!(wrong("marks = true").contains("transit_marks"), "{}", wrong("marks = true"));
+}
+
+#[test]
+fn the_report_can_be_switched_while_the_link_runs_but_not_the_marks() {
+    let mut net = Net::station(&marks(Side::Mobile));
+    let mut change =
+        |config: StationConfig| net.0.reconfigure(Instant::ZERO, 0, &StageConfig::Station(config));
+    change(StationConfig { loss_report: true, ..marks(Side::Mobile) }).unwrap();
+    assert!(change(StationConfig::default()).unwrap_err().to_string().contains("transit_marks"));
+    let (_, options) = net.pass(&Tcp::new(Ip::V4, MOBILE, ACK, 1, 1)).unwrap();
+    assert!(report::find(&options).is_some());
+}

@@ -1,0 +1,278 @@
+//! The bits, and what a sender reads out of them.
+
+use super::*;
+
+#[test]
+fn from_fixed_to_mobile_ob_says_that_the_radio_lost_it() {
+    for ip in [Ip::V4, Ip::V6] {
+        let scenario = Some(Scenario::FixedToMobile);
+        assert_eq!(duplicates(one_station(FIXED, &[seq(1)], &[]), ip, FIXED), (scenario, 0));
+        assert_eq!(duplicates(one_station(FIXED, &[], &[seq(1)]), ip, FIXED), (scenario, OB));
+    }
+}
+
+#[test]
+fn from_mobile_to_fixed_ob_says_that_the_wire_lost_it() {
+    for ip in [Ip::V4, Ip::V6] {
+        let scenario = Some(Scenario::MobileToFixed);
+        assert_eq!(duplicates(one_station(MOBILE, &[seq(1)], &[]), ip, MOBILE), (scenario, OB));
+        assert_eq!(duplicates(one_station(MOBILE, &[], &[seq(1)]), ip, MOBILE), (scenario, 0));
+    }
+}
+
+#[test]
+fn from_mobile_to_mobile_two_bits_tell_three_cases() {
+    let lost: [&[u32]; 3] = [&[seq(1)], &[], &[]];
+    for ip in [Ip::V4, Ip::V6] {
+        for (case, bits) in [(0, 0), (1, OB), (2, OB | DB)] {
+            let scenario = Some(Scenario::MobileToMobile);
+            // The lost segment, in the order in which the data cross the links.
+            let mut lose = lost;
+            lose.rotate_right(case);
+            assert_eq!(
+                duplicates(two_stations(FIXED, lose), ip, FIXED),
+                (scenario, bits),
+                "case {}",
+                case + 1
+            );
+            lose.reverse();
+            assert_eq!(
+                duplicates(two_stations(MOBILE, lose), ip, MOBILE),
+                (scenario, bits),
+                "case {}",
+                case + 1
+            );
+        }
+    }
+}
+
+#[test]
+fn the_senders_reading_is_the_papers() {
+    use Cause::{Congestion, Radio};
+    let both = OB | DB;
+    for (scenario, flags, cause) in [
+        (Scenario::FixedToMobile, OB, Radio),
+        (Scenario::FixedToMobile, 0, Congestion),
+        (Scenario::MobileToFixed, OB, Congestion),
+        (Scenario::MobileToFixed, 0, Radio),
+        (Scenario::MobileToMobile, 0, Radio),
+        (Scenario::MobileToMobile, OB, Congestion),
+        (Scenario::MobileToMobile, both, Radio),
+        (Scenario::MobileToMobile, DB, Congestion),
+    ] {
+        assert_eq!(scenario.cause(flags | ACK), cause, "{scenario:?} {flags:x}");
+    }
+}
+
+#[test]
+fn every_verdict_on_many_losses_is_the_truth() {
+    // Lost on each link in turn: segments 1, 4, 7, … here, 2, 5, 8, … there.
+    let [first, second, third] = [1, 2, 3].map(|from| (from..100).step_by(3).map(seq).collect::<Vec<_>>());
+    let link = |lost: &Vec<u32>, cause| (lost.clone(), cause);
+    let (radio, queue) = (Cause::Radio, Cause::Congestion);
+    for (net, sender, causes) in [
+        (one_station(FIXED, &first, &second), FIXED, vec![link(&first, queue), link(&second, radio)]),
+        (one_station(MOBILE, &first, &second), MOBILE, vec![link(&first, queue), link(&second, radio)]),
+        (
+            two_stations(FIXED, [&first, &second, &third]),
+            FIXED,
+            vec![link(&first, radio), link(&second, queue), link(&third, radio)],
+        ),
+        (
+            two_stations(MOBILE, [&first, &second, &third]),
+            MOBILE,
+            vec![link(&first, radio), link(&second, queue), link(&third, radio)],
+        ),
+    ] {
+        let mut connection = Connection::open(net, Ip::V4, sender, ISN);
+        for index in 0..101 {
+            let _ = connection.data(index);
+        }
+        // Each was lost once; now each hole is asked for, judged and filled.
+        let mut judged = 0;
+        while connection.rcv_nxt < 101 {
+            let (asked, flags) = connection.ack();
+            let truth = causes.iter().find(|(lost, _)| lost.contains(&seq(asked))).map(|(_, cause)| *cause);
+            assert_eq!(Some(connection.cause(flags)), truth, "segment {asked}, sender {sender:?}");
+            judged += 1;
+            connection.data(asked).expect("a retransmission arrives");
+        }
+        assert_eq!(judged, causes.iter().map(|(lost, _)| lost.len()).sum::<usize>());
+    }
+}
+
+#[test]
+fn a_connection_that_wraps_is_marked_like_any_other() {
+    let isn = u32::MAX - 150;
+    let lost = isn.wrapping_add(1).wrapping_add(SIZE);
+    let mut connection = Connection::open(one_station(FIXED, &[lost], &[]), Ip::V4, FIXED, isn);
+    connection.data(0);
+    assert_eq!(connection.data(1), None);
+    let (asked, flags) = connection.data(2).unwrap();
+    assert_eq!((asked, flags & OB), (1, 0));
+    connection.data(1);
+    let (asked, flags) = connection.ack();
+    assert_eq!((asked, flags & OB), (3, 0), "nothing of it has been sent");
+}
+
+#[test]
+fn lost_acks_and_segments_out_of_order_change_no_answer() {
+    let mut connection = Connection::open(one_station(FIXED, &[seq(3)], &[]), Ip::V6, FIXED, ISN);
+    for index in [2, 0, 1, 5, 4] {
+        // No ACK of these ever reaches the station.
+        let rcv_nxt = connection.rcv_nxt;
+        let data = Tcp::new(Ip::V6, FIXED, PSH_ACK, connection.seq(index), PEER + 1).payload(&[0; 100]);
+        connection.net.pass(&data);
+        assert_eq!(connection.rcv_nxt, rcv_nxt);
+    }
+    connection.arrived = [0, 1, 2, 4, 5].map(|index| (index, index + 1)).into();
+    connection.rcv_nxt = 2;
+    assert_eq!(connection.ack().1 & OB, OB, "an old ACK asks for what has gone past");
+    connection.rcv_nxt = 3;
+    assert_eq!(connection.ack().1 & OB, 0, "the hole is on the wire");
+    connection.rcv_nxt = 2;
+    assert_eq!(connection.ack().1 & OB, OB, "an ACK that was overtaken");
+}
+
+#[test]
+fn the_fin_has_a_sequence_number_of_its_own() {
+    let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
+    connection.data(0);
+    let fin = Tcp::new(Ip::V4, FIXED, FIN | ACK, seq(1), PEER + 1);
+    assert_eq!(connection.ack().1 & OB, 0);
+    connection.net.pass(&fin);
+    assert_eq!(connection.ack().1 & OB, OB, "it asks for the FIN, which has gone past");
+}
+
+#[test]
+fn a_keep_alive_is_nothing_new() {
+    let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
+    connection.data(0);
+    for payload in [&[][..], &[0]] {
+        let probe = Tcp::new(Ip::V4, FIXED, ACK, seq(1) - 1, PEER + 1).payload(payload);
+        connection.net.pass(&probe);
+        assert_eq!(connection.ack().1 & (OB | DB), 0);
+    }
+    assert_eq!(connection.net.stats()["station"]["transit"]["given_up"], 0);
+}
+
+#[test]
+fn the_same_ports_again_make_a_new_connection() {
+    let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
+    for index in 0..20 {
+        connection.data(index);
+    }
+    connection.isn = ISN + 1000;
+    connection.rcv_nxt = 0;
+    connection.arrived.clear();
+    connection.handshake();
+    assert_eq!(connection.ack().1 & OB, 0, "what the old connection sent there does not count");
+    assert_eq!(connection.data(0).map(|(asked, flags)| (asked, flags & OB)), Some((1, 0)));
+}
+
+#[test]
+fn an_old_syn_does_not_make_a_connection_forgotten() {
+    let mut connection = Connection::open(one_station(FIXED, &[seq(1)], &[seq(4)]), Ip::V4, FIXED, ISN);
+    connection.data(0);
+    connection.data(1);
+    connection.net.pass(&Tcp::new(Ip::V4, FIXED, SYN, 0x5000_0000, 0));
+    assert_eq!(connection.data(2).unwrap().1 & OB, 0);
+    connection.data(3);
+    connection.data(4);
+    connection.data(1);
+    assert_eq!(connection.ack(), (4, ACK | OB));
+}
+
+#[test]
+fn of_a_connection_that_it_does_not_know_a_station_says_congestion() {
+    let cause = |radio, sender: Port, scenario: Scenario| {
+        let mut net = Net::station(&marks(radio));
+        net.pass(&Tcp::new(Ip::V4, sender, PSH_ACK, 500, 1).payload(&[0; 100]));
+        scenario.cause(net.flags(&Tcp::new(Ip::V4, other(sender), ACK | OB | DB, 1, 400)))
+    };
+    assert_eq!(cause(Side::Mobile, FIXED, Scenario::FixedToMobile), Cause::Congestion);
+    assert_eq!(cause(Side::Mobile, MOBILE, Scenario::MobileToFixed), Cause::Congestion);
+}
+
+#[test]
+fn a_forgotten_connection_is_judged_as_congestion_in_every_direction() {
+    let few = |radio| StationConfig { max_flows: NonZeroU32::new(1).unwrap(), ..marks(radio) };
+    for forgetful in [0, 1] {
+        for sender in [FIXED, MOBILE] {
+            let config = |index, side| if index == forgetful { few(side) } else { marks(side) };
+            // Lost on the wire, between the two.
+            let net = Net::of(vec![
+                named("station1", Station::new(&config(0, Side::Fixed))),
+                named("wire", hole(sender, &[seq(1)], Why::QueueFull)),
+                named("station2", Station::new(&config(1, Side::Mobile))),
+            ]);
+            let mut connection = Connection::open(net, Ip::V4, sender, ISN);
+            for index in 0..4 {
+                connection.data(index);
+            }
+            let (_, flags) = connection.ack();
+            assert_eq!(connection.cause(flags), Cause::Congestion);
+            // Another connection pushes it out.
+            connection.net.pass(&Tcp::new(Ip::V4, FIXED, SYN, 1, 0).port(6000));
+            let (_, flags) = connection.ack();
+            assert_eq!(connection.cause(flags), Cause::Congestion, "{forgetful} {sender:?}");
+        }
+    }
+}
+
+#[test]
+fn a_receiver_that_acknowledges_what_never_came_ends_the_verdicts() {
+    let mut connection = Connection::open(one_station(MOBILE, &[], &[seq(1)]), Ip::V4, MOBILE, ISN);
+    connection.data(0);
+    connection.data(1);
+    assert_eq!(connection.data(2).unwrap().1 & OB, 0, "the radio lost it");
+    connection.rcv_nxt = 9;
+    let (_, flags) = connection.ack();
+    assert_eq!(connection.cause(flags), Cause::Congestion);
+    connection.rcv_nxt = 1;
+    let (_, flags) = connection.ack();
+    assert_eq!(connection.cause(flags), Cause::Congestion);
+    assert_eq!(connection.net.stats()["station"]["transit"]["given_up"], 1);
+}
+
+#[test]
+fn bits_that_a_host_sets_by_itself_do_not_get_through() {
+    let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
+    let from_mobile = Tcp::new(Ip::V4, MOBILE, ACK | OB | DB, PEER + 1, seq(0));
+    assert_eq!(connection.net.flags(&from_mobile), ACK);
+    let from_fixed = Tcp::new(Ip::V4, FIXED, ACK | DB, seq(0), PEER + 1);
+    assert_eq!(connection.net.flags(&from_fixed), ACK);
+    let syn = Tcp::new(Ip::V4, MOBILE, SYN | OB, 5, 0).port(1);
+    assert_eq!(connection.net.flags(&syn), SYN | DB, "nobody serves the fixed host");
+    // The third reserved bit and those of ECN are others' business.
+    let others = Tcp::new(Ip::V4, MOBILE, ACK | 0x200 | 0x1c0, PEER + 1, seq(0));
+    assert_eq!(connection.net.flags(&others), ACK | 0x200 | 0x1c0);
+}
+
+#[test]
+fn without_marks_no_bit_is_touched() {
+    let mut net = Net::station(&StationConfig::default());
+    for flags in [SYN, SYN | ACK, ACK, ACK | OB | DB, RST] {
+        let tcp = Tcp::new(Ip::V4, MOBILE, flags, 1, 1);
+        assert_eq!(net.send(MOBILE, &tcp.packet()), Some(tcp.packet()));
+    }
+}
+
+#[test]
+fn marks_are_put_on_record() {
+    let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
+    connection.data(0);
+    let records = connection.net.0.take_records();
+    let marks: Vec<_> = records
+        .iter()
+        .filter_map(|Record { stage, event, .. }| match event {
+            Event::Marked { what } => Some((*stage, *what)),
+            _ => None,
+        })
+        .collect();
+    let unseen = (Some(1), Mark::Transit { ob: false, db: false });
+    let announced = (Some(1), Mark::Announced);
+    // SYN, SYN-ACK, ACK; data (which acknowledges, too), ACK. To the mobile an answer of "no" is said with data
+    // from the mobile in mind.
+    assert_eq!(marks, [announced, announced, unseen, unseen, unseen]);
+}

@@ -1,0 +1,346 @@
+//! Stations in paths, with scripted connections going past.
+
+use std::collections::BTreeMap;
+
+use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket};
+
+use super::agent::{DB, OB, Scenario};
+use super::header::FIN;
+use super::report::LossRate;
+use super::*;
+use crate::capture::{Capture, Tap};
+use crate::machine::{Machine, Port, drain};
+use crate::packet::PacketId;
+use crate::path::{FIXED, MOBILE, Named, Path};
+use crate::stage::{Cause, Record, Recording, Why};
+
+mod beside;
+mod marks;
+mod reports;
+mod seen;
+
+const PSH_ACK: u16 = 0x018;
+const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ip {
+    V4,
+    V6,
+}
+
+/// A TCP segment, to be put into a packet.
+#[derive(Clone, Debug)]
+pub(super) struct Tcp {
+    pub(super) ip: Ip,
+    pub(super) from: Port,
+    /// Of the mobile side; that of the fixed side is 80.
+    pub(super) port: u16,
+    pub(super) seq: u32,
+    pub(super) ack: u32,
+    pub(super) flags: u16,
+    pub(super) options: Vec<u8>,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Tcp {
+    pub(super) fn new(ip: Ip, from: Port, flags: u16, seq: u32, ack: u32) -> Self {
+        Self { ip, from, port: 5000, seq, ack, flags, options: Vec::new(), payload: Vec::new() }
+    }
+
+    fn port(self, port: u16) -> Self {
+        Self { port, ..self }
+    }
+
+    pub(super) fn options(self, options: &[u8]) -> Self {
+        Self { options: options.to_vec(), ..self }
+    }
+
+    pub(super) fn payload(self, payload: &[u8]) -> Self {
+        Self { payload: payload.to_vec(), ..self }
+    }
+
+    fn addresses(&self) -> [IpAddress; 2] {
+        let mut addresses = match self.ip {
+            Ip::V4 => [IpAddress::v4(10, 1, 0, 1), IpAddress::v4(10, 2, 0, 1)],
+            Ip::V6 => {
+                [IpAddress::v6(0xfd01, 0, 0, 0, 0, 0, 0, 1), IpAddress::v6(0xfd02, 0, 0, 0, 0, 0, 0, 1)]
+            }
+        };
+        if self.from == MOBILE {
+            addresses.reverse();
+        }
+        addresses
+    }
+
+    /// The TCP segment with its checksum.
+    fn segment(&self) -> Vec<u8> {
+        let (source, destination) = if self.from == FIXED { (80, self.port) } else { (self.port, 80) };
+        let offset = (5 + self.options.len() as u16 / 4) << 12;
+        let mut bytes = [source, destination].map(u16::to_be_bytes).concat();
+        bytes.extend([self.seq, self.ack].map(u32::to_be_bytes).concat());
+        bytes.extend([offset | self.flags, 0xfaf0, 0, 0].map(u16::to_be_bytes).concat());
+        bytes.extend(&self.options);
+        bytes.extend(&self.payload);
+        let [source, destination] = self.addresses();
+        TcpPacket::new_unchecked(&mut bytes).fill_checksum(&source, &destination);
+        bytes
+    }
+
+    pub(super) fn packet(&self) -> Vec<u8> {
+        match self.ip {
+            Ip::V4 => self.v4(&[], 0x4000),
+            Ip::V6 => self.v6(6, &[]),
+        }
+    }
+
+    /// With options of IPv4 and the field of flags and fragment offset.
+    pub(super) fn v4(&self, options: &[u8], fragment: u16) -> Vec<u8> {
+        let segment = self.segment();
+        let header = 20 + options.len();
+        let mut bytes = vec![0x40 | (header / 4) as u8, 0];
+        bytes.extend([(header + segment.len()) as u16, 1, fragment].map(u16::to_be_bytes).concat());
+        bytes.extend([64, 6, 0, 0]);
+        for address in self.addresses() {
+            let IpAddress::Ipv4(address) = address else { unreachable!("it is IPv4") };
+            bytes.extend(address.octets());
+        }
+        bytes.extend(options);
+        Ipv4Packet::new_unchecked(&mut bytes).fill_checksum();
+        bytes.extend(segment);
+        bytes
+    }
+
+    /// With extension headers, the first of which is `next`.
+    pub(super) fn v6(&self, next: u8, extensions: &[u8]) -> Vec<u8> {
+        let segment = self.segment();
+        let mut bytes = vec![0x60, 0, 0, 0];
+        bytes.extend(((extensions.len() + segment.len()) as u16).to_be_bytes());
+        bytes.extend([next, 64]);
+        for address in self.addresses() {
+            let IpAddress::Ipv6(address) = address else { unreachable!("it is IPv6") };
+            bytes.extend(address.octets());
+        }
+        bytes.extend(extensions);
+        bytes.extend(segment);
+        bytes
+    }
+}
+
+/// The segment in a packet. Its checksums and lengths must be what a full computation gives.
+pub(super) fn read(packet: &[u8]) -> (Segment, Vec<u8>) {
+    let (Parsed::Segment(segment) | Parsed::FirstFragment(segment)) = header::parse(packet) else {
+        panic!("no TCP segment: {packet:02x?}");
+    };
+    let mut fresh = packet.to_vec();
+    let tcp = segment.place();
+    let (end, source, destination) = match packet[0] >> 4 {
+        4 => {
+            let mut ip = Ipv4Packet::new_checked(&mut fresh[..]).unwrap();
+            ip.fill_checksum();
+            (usize::from(ip.total_len()), ip.src_addr().into(), ip.dst_addr().into())
+        }
+        _ => {
+            let ip = Ipv6Packet::new_checked(packet).unwrap();
+            (40 + usize::from(ip.payload_len()), IpAddress::from(ip.src_addr()), ip.dst_addr().into())
+        }
+    };
+    assert_eq!((tcp.end, packet.len()), (end, end));
+    TcpPacket::new_checked(&mut fresh[tcp]).unwrap().fill_checksum(&source, &destination);
+    assert_eq!(fresh, packet, "the checksums");
+    (segment, segment.options(packet).to_vec())
+}
+
+/// Loses the segments with these sequence numbers, once each.
+struct Hole {
+    direction: Direction,
+    lose: Vec<u32>,
+    why: Why,
+}
+
+impl Stage for Hole {
+    fn handle_packet(&mut self, _: Instant, packet: Packet, out: &mut Outbox) {
+        let seq = match header::parse(&packet.bytes) {
+            Parsed::Segment(segment) if packet.direction == self.direction => Some(segment.seq),
+            _ => None,
+        };
+        match self.lose.iter().position(|lost| Some(*lost) == seq) {
+            Some(index) => {
+                self.lose.remove(index);
+                out.drop(packet, self.why);
+            }
+            None => out.forward(packet),
+        }
+    }
+    fn handle_deadline(&mut self, _: Instant, _: &mut Outbox) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+    fn held(&self) -> usize {
+        0
+    }
+    fn stats(&self) -> Value {
+        Value::Null
+    }
+    fn reconfigure(&mut self, _: Instant, _: &StageConfig, _: &mut Outbox) -> Result<(), NotLive> {
+        Ok(())
+    }
+}
+
+fn named(name: &str, stage: impl Stage + 'static) -> Named {
+    Named { name: name.to_owned(), stage: Box::new(stage) }
+}
+
+fn marks(radio: Side) -> StationConfig {
+    StationConfig { transit_marks: true, radio, ..StationConfig::default() }
+}
+
+fn reports(radio: Side) -> StationConfig {
+    StationConfig { loss_report: true, radio, ..StationConfig::default() }
+}
+
+/// A path at one instant: nothing in it takes time.
+struct Net(Path);
+
+impl Net {
+    fn of(stages: Vec<Named>) -> Self {
+        Self(Path::new(stages, Recording::Events, false))
+    }
+
+    fn station(config: &StationConfig) -> Self {
+        Self::of(vec![named("station", Station::new(config))])
+    }
+
+    fn send(&mut self, from: Port, packet: &[u8]) -> Option<Vec<u8>> {
+        self.0.handle_packet(Instant::ZERO, from, packet.to_vec());
+        let mut left = Vec::new();
+        drain(&mut self.0, Instant::ZERO, |_, port, packet| {
+            assert_ne!(port, from);
+            left.push(packet);
+        });
+        assert!(left.len() < 2);
+        left.pop()
+    }
+
+    /// What arrives of a segment. Its checksums are right.
+    fn pass(&mut self, tcp: &Tcp) -> Option<(Segment, Vec<u8>)> {
+        self.send(tcp.from, &tcp.packet()).map(|packet| read(&packet))
+    }
+
+    fn flags(&mut self, tcp: &Tcp) -> u16 {
+        self.pass(tcp).expect("it arrives").0.flags
+    }
+
+    fn stats(&self) -> Value {
+        self.0.stats()
+    }
+}
+
+fn other(port: Port) -> Port {
+    if port == FIXED { MOBILE } else { FIXED }
+}
+
+/// A sender at one end of a path, and at the other a receiver that acknowledges each segment as it comes.
+struct Connection {
+    net: Net,
+    ip: Ip,
+    sender: Port,
+    port: u16,
+    isn: u32,
+    /// From the SYN of the receiver.
+    scenario: Option<Scenario>,
+    arrived: BTreeMap<u64, u64>,
+    rcv_nxt: u64,
+}
+
+const PEER: u32 = 7_000_000;
+const SIZE: u32 = 100;
+
+impl Connection {
+    fn open(net: Net, ip: Ip, sender: Port, isn: u32) -> Self {
+        let mut connection =
+            Self { net, ip, sender, port: 5000, isn, scenario: None, arrived: BTreeMap::new(), rcv_nxt: 0 };
+        connection.handshake();
+        connection
+    }
+
+    fn handshake(&mut self) {
+        let tcp = |from, flags, seq, ack| Tcp::new(self.ip, from, flags, seq, ack).port(self.port);
+        let first = self.isn.wrapping_add(1);
+        let syn = tcp(self.sender, SYN, self.isn, 0);
+        let syn_ack = tcp(other(self.sender), SYN | ACK, PEER, first);
+        let ack = tcp(self.sender, ACK, first, PEER + 1);
+        self.net.flags(&syn);
+        self.scenario = Scenario::announced(self.net.flags(&syn_ack));
+        self.net.flags(&ack);
+    }
+
+    /// The sequence number of the `index`th segment, from 0.
+    fn seq(&self, index: u32) -> u32 {
+        self.isn.wrapping_add(1).wrapping_add(index * SIZE)
+    }
+
+    /// Sends a segment. What the sender gets back: which segment is asked for, and the flags.
+    fn data(&mut self, index: u32) -> Option<(u32, u16)> {
+        let data = Tcp::new(self.ip, self.sender, PSH_ACK, self.seq(index), PEER + 1)
+            .port(self.port)
+            .payload(&[index as u8; SIZE as usize]);
+        self.net.pass(&data)?;
+        let begin = u64::from(index);
+        self.arrived.insert(begin, begin + 1);
+        while self.arrived.contains_key(&self.rcv_nxt) {
+            self.rcv_nxt += 1;
+        }
+        Some(self.ack())
+    }
+
+    fn ack(&mut self) -> (u32, u16) {
+        let asked = self.rcv_nxt as u32;
+        let ack = Tcp::new(self.ip, other(self.sender), ACK, PEER + 1, self.seq(asked)).port(self.port);
+        (asked, self.net.flags(&ack))
+    }
+
+    fn cause(&self, flags: u16) -> Cause {
+        self.scenario.expect("there is an agent").cause(flags)
+    }
+}
+
+fn hole(sender: Port, lose: &[u32], why: Why) -> Hole {
+    let direction = if sender == FIXED { Direction::Down } else { Direction::Up };
+    Hole { direction, lose: lose.to_vec(), why }
+}
+
+/// fixed — wire — station — radio — mobile
+fn one_station(sender: Port, on_wire: &[u32], on_radio: &[u32]) -> Net {
+    Net::of(vec![
+        named("wire", hole(sender, on_wire, Why::QueueFull)),
+        named("station", Station::new(&marks(Side::Mobile))),
+        named("radio", hole(sender, on_radio, Why::Loss)),
+    ])
+}
+
+/// mobile — radio — station — wire — station — radio — mobile
+fn two_stations(sender: Port, lose: [&[u32]; 3]) -> Net {
+    Net::of(vec![
+        named("radio1", hole(sender, lose[0], Why::Loss)),
+        named("station1", Station::new(&marks(Side::Fixed))),
+        named("wire", hole(sender, lose[1], Why::QueueFull)),
+        named("station2", Station::new(&marks(Side::Mobile))),
+        named("radio2", hole(sender, lose[2], Why::Loss)),
+    ])
+}
+
+const ISN: u32 = 1000;
+
+fn seq(index: u32) -> u32 {
+    ISN + 1 + index * SIZE
+}
+
+/// Segment 1 is lost, and segments 2 to 4 bring three duplicate ACKs.
+fn duplicates(net: Net, ip: Ip, sender: Port) -> (Option<Scenario>, u16) {
+    let mut connection = Connection::open(net, ip, sender, ISN);
+    assert!(connection.data(0).is_some());
+    assert_eq!(connection.data(1), None, "lost");
+    let acks: Vec<_> = (2..5).map(|index| connection.data(index).unwrap()).collect();
+    assert!(acks.iter().all(|(asked, flags)| *asked == 1 && *flags == acks[0].1), "{acks:?}");
+    (connection.scenario, acks[0].1 & (OB | DB))
+}

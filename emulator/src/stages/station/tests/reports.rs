@@ -1,0 +1,143 @@
+//! The loss-rate report.
+
+use super::*;
+
+/// Loses every `n`th packet of a direction.
+struct EveryNth {
+    direction: Direction,
+    n: u32,
+    seen: u32,
+}
+
+impl Stage for EveryNth {
+    fn handle_packet(&mut self, _: Instant, packet: Packet, out: &mut Outbox) {
+        self.seen += u32::from(packet.direction == self.direction);
+        if packet.direction == self.direction && self.seen.is_multiple_of(self.n) {
+            out.drop(packet, Why::Loss);
+        } else {
+            out.forward(packet);
+        }
+    }
+    fn handle_deadline(&mut self, _: Instant, _: &mut Outbox) {}
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+    fn held(&self) -> usize {
+        0
+    }
+    fn stats(&self) -> Value {
+        Value::Null
+    }
+    fn reconfigure(&mut self, _: Instant, _: &StageConfig, _: &mut Outbox) -> Result<(), NotLive> {
+        Ok(())
+    }
+}
+
+/// 1000 segments from `sender`, then one ACK back: the rate that it carries.
+fn reported(stages: Vec<Named>, sender: Port) -> f64 {
+    let mut net = Net::of(stages);
+    for index in 0..1000 {
+        net.pass(&Tcp::new(Ip::V4, sender, PSH_ACK, index * 100, 1).payload(&[0; 100]));
+    }
+    let ack = Tcp::new(Ip::V4, other(sender), ACK, 1, 1).options(&TIMESTAMPS);
+    let (_, options) = net.pass(&ack).unwrap();
+    assert!(options.starts_with(&TIMESTAMPS));
+    report::find(&options).expect("it is reported").ratio()
+}
+
+fn lossy(direction: Direction, n: u32) -> EveryNth {
+    EveryNth { direction, n, seen: 0 }
+}
+
+fn is_about(rate: f64, expected: f64) -> bool {
+    // Half a unit of 2^-16 for each station.
+    (rate - expected).abs() <= 1.0 / 65_536.0
+}
+
+#[test]
+fn an_ack_tells_the_loss_rate_of_the_link_that_the_data_crossed() {
+    let stages = |direction| {
+        vec![named("station", Station::new(&reports(Side::Mobile))), named("radio", lossy(direction, 50))]
+    };
+    assert!(is_about(reported(stages(Direction::Down), FIXED), 0.02));
+    assert!(is_about(reported(stages(Direction::Up), MOBILE), 0.02));
+    // The other direction's losses are not this sender's.
+    assert!(is_about(reported(stages(Direction::Up), FIXED), 0.0));
+}
+
+#[test]
+fn two_radio_links_add_up() {
+    let stages = vec![
+        named("radio1", lossy(Direction::Down, 20)),
+        named("station1", Station::new(&reports(Side::Fixed))),
+        named("station2", Station::new(&reports(Side::Mobile))),
+        named("radio2", lossy(Direction::Down, 50)),
+    ];
+    let rate = reported(stages, FIXED);
+    assert!(is_about(rate, 0.05 + 0.02), "{rate}");
+}
+
+#[test]
+fn a_radio_link_of_several_stages_is_one_link() {
+    let stages = vec![
+        named("station", Station::new(&reports(Side::Mobile))),
+        named("one", lossy(Direction::Down, 10)),
+        named("wire", hole(FIXED, &[], Why::QueueFull)),
+        named("two", lossy(Direction::Down, 10)),
+    ];
+    let rate = reported(stages, FIXED);
+    assert!(is_about(rate, 1.0 - 0.9 * 0.9), "{rate}");
+}
+
+#[test]
+fn losses_to_congestion_and_on_the_other_side_are_no_tax() {
+    let full: Vec<u32> = (0..1000).step_by(10).map(|index| index * 100).collect();
+    let stages = vec![
+        named("before", lossy(Direction::Down, 10)),
+        named("station", Station::new(&reports(Side::Mobile))),
+        named("queue", hole(FIXED, &full, Why::QueueFull)),
+    ];
+    assert!(is_about(reported(stages, FIXED), 0.0));
+}
+
+#[test]
+fn where_there_is_no_room_the_segment_goes_as_it_came_and_the_next_one_tells() {
+    let mut net = Net::station(&reports(Side::Mobile));
+    let sack = |blocks: u8| {
+        let mut option = vec![1, 1, 5, 2 + 8 * blocks];
+        option.resize(usize::from(4 + 8 * blocks), 9);
+        [&TIMESTAMPS[..], &option].concat()
+    };
+    let full = Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).options(&sack(3));
+    assert_eq!(net.send(MOBILE, &full.packet()), Some(full.packet()));
+    let room = Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).options(&sack(2));
+    assert_eq!(report::find(&net.pass(&room).unwrap().1), Some(LossRate(0)));
+
+    let large = Tcp::new(Ip::V6, MOBILE, PSH_ACK, 1, 1).payload(&[7; 1440]);
+    assert_eq!(net.send(MOBILE, &large.packet()), Some(large.packet()), "as long as the MTU");
+    let fits = Tcp::new(Ip::V6, MOBILE, PSH_ACK, 1, 1).payload(&[7; 1432]);
+    assert_eq!(net.send(MOBILE, &fits.packet()).unwrap().len(), 1500);
+    let counters = &net.stats()["station"]["counters"];
+    assert_eq!(
+        (&counters["options_full"], &counters["over_mtu"], &counters["inserted"]),
+        (&json!(1), &json!(1), &json!(2))
+    );
+}
+
+#[test]
+fn a_report_leaves_all_else_of_the_packet_in_its_place() {
+    let mut net = Net::station(&StationConfig { transit_marks: true, ..reports(Side::Mobile) });
+    for ip in [Ip::V4, Ip::V6] {
+        let tcp = Tcp::new(ip, MOBILE, PSH_ACK, 77, 88).options(&TIMESTAMPS).payload(b"an odd payload!");
+        let packet = tcp.packet();
+        // Some links pad what they carry.
+        let mut padded = packet.clone();
+        padded.extend([0xee; 3]);
+        let arrived = net.send(MOBILE, &padded).unwrap();
+        assert_eq!(arrived.len(), padded.len() + 8);
+        assert!(arrived.ends_with(b"an odd payload!\xee\xee\xee"));
+        let (segment, options) = read(&arrived[..arrived.len() - 3]);
+        assert_eq!((segment.seq, segment.ack, segment.flags), (77, 88, PSH_ACK));
+        assert_eq!((options.len(), &options[..12]), (20, &TIMESTAMPS[..]));
+    }
+}
