@@ -90,6 +90,34 @@ impl Judged {
     }
 }
 
+/// So many times as large as the paper's, or as small, is still about the same.
+const ABOUT: f64 = 1.5;
+
+impl Judged {
+    /// Is there such an effect, by the interval, and is it about as large as the paper's? It does not hold either if the
+    /// interval contains zero, but nothing as large as that.
+    pub fn extent(ours: &Mean, paper: f64) -> Self {
+        match (Self::above_zero(ours), ours.half_width) {
+            (Self::Holds, _) if !(paper / ABOUT..=paper * ABOUT).contains(&ours.mean) => Self::HoldsInPart,
+            (Self::Undecided, Some(width)) if ours.mean + width < paper / ABOUT => Self::DoesNotHold,
+            (judged, _) => judged,
+        }
+    }
+
+    /// Of statements that are to hold together.
+    pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
+        let parts: Vec<_> = parts.into_iter().collect();
+        let any = |judged| parts.contains(&judged);
+        match () {
+            () if any(Self::DoesNotHold) && (any(Self::Holds) || any(Self::HoldsInPart)) => Self::HoldsInPart,
+            () if any(Self::DoesNotHold) => Self::DoesNotHold,
+            () if any(Self::Undecided) || parts.is_empty() => Self::Undecided,
+            () if any(Self::HoldsInPart) => Self::HoldsInPart,
+            () => Self::Holds,
+        }
+    }
+}
+
 /// A mean with its interval, as it stands in tables.
 pub fn shown(mean: &Mean, digits: usize) -> String {
     match mean.half_width {
@@ -143,5 +171,33 @@ mod tests {
         assert_eq!(judged(&[-5.0, -6.0, -7.0]), Judged::DoesNotHold);
         assert_eq!(judged(&[-5.0, 6.0, 1.0]), Judged::Undecided);
         assert_eq!(judged(&[5.0]), Judged::Undecided, "of one sample nothing is known");
+    }
+
+    #[test]
+    fn an_extent_is_the_papers_within_a_factor() {
+        let judged = |mean, width| Judged::extent(&Mean { mean, half_width: Some(width), samples: 30 }, 24.0);
+        assert_eq!(judged(17.0, 3.0), Judged::Holds);
+        assert_eq!(judged(35.0, 3.0), Judged::Holds);
+        assert_eq!(judged(15.0, 3.0), Judged::HoldsInPart);
+        assert_eq!(judged(37.0, 3.0), Judged::HoldsInPart);
+        assert_eq!(judged(10.0, 11.0), Judged::Undecided);
+        assert_eq!(judged(2.0, 3.0), Judged::DoesNotHold, "whatever there is, it is not that much");
+        assert_eq!(judged(-24.0, 3.0), Judged::DoesNotHold);
+    }
+
+    #[test]
+    fn several_statements_are_as_good_as_they_are() {
+        use Judged::{DoesNotHold, Holds, HoldsInPart, Undecided};
+        for (parts, whole) in [
+            (&[Holds, Holds][..], Holds),
+            (&[Holds, HoldsInPart], HoldsInPart),
+            (&[Holds, DoesNotHold, Undecided], HoldsInPart),
+            (&[Holds, Undecided], Undecided),
+            (&[Undecided, DoesNotHold], DoesNotHold),
+            (&[DoesNotHold, DoesNotHold], DoesNotHold),
+            (&[], Undecided),
+        ] {
+            assert_eq!(Judged::all(parts.iter().copied()), whole, "{parts:?}");
+        }
     }
 }

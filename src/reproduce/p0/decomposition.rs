@@ -1,7 +1,7 @@
 //! What triggers a retransmission: a timeout, or three duplicate ACKs (P0 §4.1, Figs. 10 and 12).
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
-use super::judging::{Outcome, acked, across, difference, everywhere, mean, signed, values};
+use super::judging::{Outcome, acked, across, difference, mean, signed, values};
 use super::setting::{self, Channel};
 use super::{Curve, grid, overall_rates};
 use crate::sim::world::WorldError;
@@ -54,7 +54,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
                 Some(z) => format!("timeouts overtake fast retransmits at z = {:.1} %", 100.0 * z),
                 None => "the curves do not cross once".to_owned(),
             },
-            judged: if crossing.is_some() { everywhere(&judged) } else { Judged::DoesNotHold },
+            judged: if crossing.is_some() { Judged::all(judged) } else { Judged::DoesNotHold },
         },
         Claim {
             kind: Kind::Shape,
@@ -126,8 +126,8 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     let left = |curve: usize| total(curve, per_thousand).mean / total(0, per_thousand).mean;
     let replaced = 100.0 * (1.0 - left(1));
     let both = [
-        everywhere(&judged(&of(0, per_thousand), &of(1, per_thousand))),
-        everywhere(&judged(&of(1, fast), &of(0, fast))),
+        Judged::all(judged(&of(0, per_thousand), &of(1, per_thousand))),
+        Judged::all(judged(&of(1, fast), &of(0, fast))),
     ];
     let claims = vec![
         Claim {
@@ -138,7 +138,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
                 shown(&total(1, timeouts), 1),
                 shown(&total(0, timeouts), 1)
             ),
-            judged: everywhere(&fewer),
+            judged: Judged::all(fewer),
         },
         Claim {
             kind: Kind::Ratio,
@@ -148,7 +148,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
                 shown(&total(0, fast), 1),
                 shown(&total(1, fast), 1)
             ),
-            judged: match everywhere(&both) {
+            judged: match Judged::all(both) {
                 Judged::Holds if !(100.0 / 3.0..=200.0 / 3.0).contains(&replaced) => Judged::HoldsInPart,
                 judged => judged,
             },

@@ -1,7 +1,7 @@
 //! Two transfers beside each other over 192 kbit/s of radio (P0 §4.3.2, Fig. 13).
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
-use super::judging::{across, difference, everywhere, gain, line, mean, signed};
+use super::judging::{across, difference, gain, line, mean, signed};
 use super::seeded;
 use super::setting::{self, Channel, Setting, acknowledged};
 use crate::sim::world::WorldError;
@@ -71,7 +71,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
             paper: "with sifest a flow outperforms the ordinary one significantly when z goes higher"
                 .to_owned(),
             ours: format!("{} % more for z ≥ 7 %", signed(&mean(&across(&ahead_high)), 1)),
-            judged: everywhere(&judged),
+            judged: Judged::all(judged),
         },
         Claim {
             kind: Kind::Direction,

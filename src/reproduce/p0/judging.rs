@@ -82,31 +82,9 @@ pub(super) fn signed(mean: &Mean, digits: usize) -> String {
     }
 }
 
-pub(super) const EXTENT: &str = "a gain holds if the interval of ours lies above zero and its mean is between two thirds and one and a half times the paper's, and in part if only the former is so; it does not if the interval holds zero and ends below two thirds of the paper's.";
-
-/// Is our gain above zero, and about the paper's?
-pub(super) fn extent(ours: &Mean, paper: f64) -> Judged {
-    match (Judged::above_zero(ours), ours.half_width) {
-        (Judged::Holds, _) if !(2.0 / 3.0..=1.5).contains(&(ours.mean / paper)) => Judged::HoldsInPart,
-        (Judged::Undecided, Some(width)) if ours.mean + width < paper * 2.0 / 3.0 => Judged::DoesNotHold,
-        (judged, _) => judged,
-    }
-}
-
 pub(super) fn gain_claim(paper: &str, paper_gain: f64, ours: &Mean) -> Claim {
-    let judged = extent(ours, paper_gain);
+    let judged = Judged::extent(ours, paper_gain);
     Claim { kind: Kind::Ratio, paper: paper.to_owned(), ours: format!("{} %", signed(ours, 1)), judged }
-}
-
-/// All of them hold, none does, some do; what cannot be told decides only if nothing else does.
-pub(super) fn everywhere(judged: &[Judged]) -> Judged {
-    let count = |which| judged.iter().filter(|one| **one == which).count();
-    match (count(Judged::Holds), count(Judged::DoesNotHold)) {
-        (0, 0) => Judged::Undecided,
-        (0, _) => Judged::DoesNotHold,
-        (holds, _) if holds == judged.len() => Judged::Holds,
-        _ => Judged::HoldsInPart,
-    }
 }
 
 /// A straight line through points: its slope, and the share of the variance it explains.
@@ -121,34 +99,6 @@ pub(super) fn line(points: &[(f64, f64)]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn of(mean: f64, width: f64) -> Mean {
-        Mean { mean, half_width: Some(width), samples: 30 }
-    }
-
-    #[test]
-    fn a_gain_holds_by_its_extent() {
-        assert_eq!(extent(&of(18.0, 3.0), 19.2), Judged::Holds);
-        assert_eq!(extent(&of(8.0, 3.0), 19.2), Judged::HoldsInPart);
-        assert_eq!(extent(&of(40.0, 3.0), 19.2), Judged::HoldsInPart);
-        assert_eq!(extent(&of(10.0, 11.0), 19.2), Judged::Undecided);
-        assert_eq!(
-            extent(&of(2.0, 3.0), 19.2),
-            Judged::DoesNotHold,
-            "whatever there is, it is not that much"
-        );
-        assert_eq!(extent(&of(-18.0, 3.0), 19.2), Judged::DoesNotHold);
-    }
-
-    #[test]
-    fn everywhere_is_where_nothing_speaks_against_it() {
-        use Judged::{DoesNotHold, Holds, HoldsInPart, Undecided};
-        assert_eq!(everywhere(&[Holds, Holds]), Holds);
-        assert_eq!(everywhere(&[Holds, Undecided]), HoldsInPart);
-        assert_eq!(everywhere(&[Holds, DoesNotHold]), HoldsInPart);
-        assert_eq!(everywhere(&[Undecided, DoesNotHold]), DoesNotHold);
-        assert_eq!(everywhere(&[Undecided, Undecided]), Undecided);
-    }
 
     #[test]
     fn gains_are_of_pairs() {

@@ -1,7 +1,7 @@
 //! The formulas of P0 §2.3, and the numbers of packets that stand in its text.
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
-use super::judging::{EXTENT, acked, deviation, difference, gain, gain_claim, mean, signed};
+use super::judging::{acked, deviation, difference, gain, gain_claim, mean, signed};
 use super::setting::{self, Channel};
 use super::{Curve, grid};
 use crate::sim::world::WorldError;
@@ -119,8 +119,7 @@ pub(super) fn numbers(effort: &Effort) -> Result<Finding, WorldError> {
         "The paper's single runs are at most {farthest:.1} standard deviations from ours. At x = 0.01, y = 0.15 a single run of Tahoe varies by {:.0} %: a difference of 10 % between two senders takes about {pairs:.0} runs of each to be told from none.",
         100.0 * spreads[0]
     )];
-    let mut choices = setting::choices();
-    choices.push(EXTENT.to_owned());
+    let choices = setting::choices();
     Ok(Finding { tables: vec![table, gains, analysis], claims, choices, remarks })
 }
 

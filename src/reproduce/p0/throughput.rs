@@ -1,9 +1,7 @@
 //! How many packets are acknowledged within 100 s: Figs. 5, 6, 11a and 11b.
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
-use super::judging::{
-    EXTENT, Outcome, acked, across, deviation, difference, everywhere, gain, gain_claim, line, mean, signed,
-};
+use super::judging::{Outcome, acked, across, deviation, difference, gain, gain_claim, line, mean, signed};
 use super::setting::{self, Channel, Setting};
 use super::{Curve, grid, overall_rates, seeded};
 use crate::sim::world::WorldError;
@@ -130,7 +128,7 @@ fn without_delay(undelayed: &[Vec<f64>], delayed: &[Vec<f64>]) -> Claim {
             signed(&first, 1),
             signed(&last, 1)
         ),
-        judged: everywhere(&judged),
+        judged: Judged::all(judged),
     }
 }
 
@@ -199,7 +197,6 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     )];
     let mut choices = setting::choices();
     choices.push("α = β is 0.3 as in Fig. 5; the smaller ones are ours, to see where a penalty begins. The penalty's judgement is that of a gain with its sign turned.".to_owned());
-    choices.push(EXTENT.to_owned());
     Ok(Finding { tables: vec![table], claims, choices, remarks })
 }
 
@@ -277,8 +274,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
             179.0 / noise
         ),
     ];
-    let mut choices = setting::choices();
-    choices.push(EXTENT.to_owned());
+    let choices = setting::choices();
     Ok(Finding { tables: vec![table], claims, choices, remarks })
 }
 
@@ -337,7 +333,7 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
             kind: Kind::Direction,
             paper: "for z ≥ 7 % the enhancement is quite obvious".to_owned(),
             ours: format!("{} % on average over these z", signed(&high, 1)),
-            judged: everywhere(&obvious),
+            judged: Judged::all(obvious),
         },
         Claim {
             kind: Kind::Direction,

@@ -2,7 +2,7 @@
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table};
 use super::setting::{
-    CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, all_of, cell, paired, throughput,
+    CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, cell, paired, throughput,
 };
 use crate::sim::world::WorldError;
 
@@ -181,7 +181,7 @@ impl Curves {
                 100.0 * HIGH
             ),
             ours: shown.join("; "),
-            judged: all_of(&judged),
+            judged: Judged::all(judged),
         }
     }
 
@@ -313,7 +313,7 @@ fn unnecessary(uniform: &Curves) -> Claim {
                 .join(", ")
         ),
         judged: if none_congested {
-            all_of(&[0, 1, 2, 3].map(|i: usize| above_zero(&reductions[i])))
+            Judged::all([0, 1, 2, 3].map(|i: usize| above_zero(&reductions[i])))
         } else {
             Judged::DoesNotHold
         },

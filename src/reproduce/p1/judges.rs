@@ -1,9 +1,7 @@
 //! The four judges of §3.2 against what was true: as onlookers, and in charge of a NewReno sender.
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table};
-use super::setting::{
-    CHOICES, Loss, Setting, Timing, Topology, above_zero, all_of, cell, paired, throughput,
-};
+use super::setting::{CHOICES, Loss, Setting, Timing, Topology, above_zero, cell, paired, throughput};
 use crate::sim::world::{Confusion, Truth, WorldError};
 
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
@@ -347,7 +345,7 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
             ours: format!("works: {}. Fails: {}", named(Judged::Holds), named(Judged::DoesNotHold)),
             judged: if judged.contains(&Judged::DoesNotHold) {
                 Judged::Holds
-            } else if all_of(&judged) == Judged::Holds {
+            } else if Judged::all(judged.iter().copied()) == Judged::Holds {
                 Judged::DoesNotHold
             } else {
                 Judged::Undecided

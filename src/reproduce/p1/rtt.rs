@@ -11,7 +11,7 @@ use airlink::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table};
-use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, all_of, cell, paired};
+use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, cell, paired};
 use crate::sim::run::run_watched;
 use crate::sim::world::{Losses, Seen, Sighting, Truth, Watch, WorldError};
 
@@ -262,7 +262,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
         shown.collect::<Vec<_>>().join(", ")
     };
     let judged = |runs: &[Vec<Observed>], of: &dyn Fn(&[Observed]) -> Judged| {
-        all_of(&runs.iter().map(|runs| of(runs)).collect::<Vec<_>>())
+        Judged::all(runs.iter().map(|runs| of(runs)))
     };
     let more = clear
         .iter()
@@ -293,7 +293,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
                 "by {} of the least",
                 VARIANTS.iter().zip(&more).map(|(variant, more)| format!("{variant} {}", cell(more, 2))).collect::<Vec<_>>().join(", ")
             ),
-            judged: all_of(&more.iter().map(|more| above_zero(more)).collect::<Vec<_>>()),
+            judged: Judged::all(more.iter().map(|more| above_zero(more))),
         },
         Claim {
             kind: Kind::Shape,
@@ -381,7 +381,7 @@ fn not_possible(runs: &[Observed]) -> Claim {
         // One that does is enough.
         judged: match [impossible(&by_rtt), impossible(&by_change)] {
             either if either.contains(&Judged::DoesNotHold) => Judged::DoesNotHold,
-            both => all_of(&both),
+            both => Judged::all(both),
         },
     }
 }
@@ -421,7 +421,7 @@ pub(super) fn figures_16_and_19(effort: &Effort) -> Result<Finding, WorldError> 
                 ),
                 judged: match [happens(0), happens(1), happens(2)] {
                     any if any.contains(&Judged::DoesNotHold) => Judged::DoesNotHold,
-                    all => all_of(&all),
+                    all => Judged::all(all),
                 },
             },
             not_possible(runs),

@@ -238,18 +238,6 @@ pub(super) fn above_zero(samples: &[f64]) -> Judged {
     Mean::of(samples).map_or(Judged::Undecided, |mean| Judged::above_zero(&mean))
 }
 
-/// Of a statement that says several things at once.
-pub(super) fn all_of(parts: &[Judged]) -> Judged {
-    let is = |judged| parts.iter().filter(|part| **part == judged).count();
-    match (is(Judged::Holds), is(Judged::DoesNotHold)) {
-        (holds, _) if holds == parts.len() => Judged::Holds,
-        (_, fails) if fails == parts.len() => Judged::DoesNotHold,
-        (1.., 1..) => Judged::HoldsInPart,
-        _ if is(Judged::HoldsInPart) > 0 => Judged::HoldsInPart,
-        _ => Judged::Undecided,
-    }
-}
-
 /// Pairs of the same seed.
 pub(super) fn paired(a: &[f64], b: &[f64], of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| of(*a, *b)).collect()
@@ -265,15 +253,6 @@ mod tests {
         assert!((good_to_bad(0.02) - 0.01).abs() < 1e-12);
         let bad = good_to_bad(0.08) / (good_to_bad(0.08) + BAD_TO_GOOD);
         assert!((bad * BAD_LOSS - 0.08).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_statement_of_several_parts_is_as_good_as_they_are() {
-        use Judged::{DoesNotHold, Holds, HoldsInPart, Undecided};
-        assert_eq!(all_of(&[Holds, Holds]), Holds);
-        assert_eq!(all_of(&[DoesNotHold, DoesNotHold]), DoesNotHold);
-        assert_eq!(all_of(&[Holds, DoesNotHold, Undecided]), HoldsInPart);
-        assert_eq!(all_of(&[Holds, Undecided]), Undecided);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Figs. 5 to 7 (§5.2): delay without loss. Which timers take it for loss, what that costs, and what Eifel makes good.
 
-use super::setting::{Point, Sample, all, choices, extent, mean, sample};
+use super::setting::{Point, Sample, choices, mean, sample};
 use crate::reproduce::{Claim, Effort, Finding, Judged, Kind, Table, shown};
 use crate::sim::world::WorldError;
 use crate::statistics::Mean;
@@ -148,7 +148,9 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
             kind: Kind::Ratio,
             paper: "Linux 2.2 has them at every BLER: 7, 6, 6, 6 in ten".to_owned(),
             ours: format!("{}; the least is {fewest:.1}", listed(&linux22)),
-            judged: all(linux22.iter().zip([7.0, 6.0, 6.0, 6.0]).map(|(ours, paper)| extent(ours, paper))),
+            judged: Judged::all(
+                linux22.iter().zip([7.0, 6.0, 6.0, 6.0]).map(|(ours, paper)| Judged::extent(ours, paper)),
+            ),
         },
         Claim {
             kind: Kind::Direction,
@@ -166,7 +168,7 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
             kind: Kind::Ratio,
             paper: "Linux 2.4 has 3 in ten at BLER 10 %".to_owned(),
             ours: format!("{} in ten", shown(&linux24, 1)),
-            judged: extent(&linux24, 3.0),
+            judged: Judged::extent(&linux24, 3.0),
         },
         Claim {
             kind: Kind::Shape,
@@ -185,7 +187,7 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     Ok(Finding { tables: vec![counts, spurious], claims, choices: choices(&OWN), remarks })
 }
 
-/// None below BLER 10 %, and there from half of the paper's one in ten to twice that.
+/// None below BLER 10 %, and there about the paper's one in ten.
 fn rare(in_ten: &[Mean]) -> Judged {
     let [low @ .., high] = in_ten else { return Judged::Undecided };
     let some = |judged| low.iter().any(|mean| mean.mean > 0.0 && Judged::above_zero(mean) == judged);
@@ -194,7 +196,7 @@ fn rare(in_ten: &[Mean]) -> Judged {
     } else if some(Judged::Undecided) {
         Judged::Undecided
     } else {
-        extent(high, 1.0)
+        Judged::extent(high, 1.0)
     }
 }
 
@@ -242,14 +244,16 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
                 shown(&below(Sender::Solaris), 1),
                 shown(&below(Sender::Linux24), 1)
             ),
-            judged: all([Sender::Solaris, Sender::Linux24]
-                .map(|other| {
-                    Judged::above_zero(
-                        &grid.at_10(other).minus(grid.at_10(Sender::Linux22), |t| t.kbit_per_s),
-                    )
-                })
-                .into_iter()
-                .chain([Judged::above_zero(&linux)])),
+            judged: Judged::all(
+                [Sender::Solaris, Sender::Linux24]
+                    .map(|other| {
+                        Judged::above_zero(
+                            &grid.at_10(other).minus(grid.at_10(Sender::Linux22), |t| t.kbit_per_s),
+                        )
+                    })
+                    .into_iter()
+                    .chain([Judged::above_zero(&linux)]),
+            ),
         },
         Claim {
             kind: Kind::Direction,
@@ -294,7 +298,7 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
             kind: Kind::Ratio,
             paper: "Eifel improves the throughput by about 25 kbit/s at BLER 10 %".to_owned(),
             ours: format!("{} kbit/s", shown(&gain, 1)),
-            judged: extent(&gain, GAIN),
+            judged: Judged::extent(&gain, GAIN),
         },
         Claim {
             kind: Kind::Direction,

@@ -1,6 +1,6 @@
 //! Figs. 2 and 3: the two knobs of RLC that decide between delay and loss.
 
-use super::setting::{Point, Sample, all, choices, mean, sample};
+use super::setting::{Point, Sample, choices, mean, sample};
 use crate::reproduce::{Claim, Effort, Finding, Judged, Kind, Table, shown};
 use crate::sim::world::WorldError;
 use crate::statistics::Mean;
@@ -75,7 +75,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
                 shown(&fall, 1),
                 TSP[last]
             ),
-            judged: all([Judged::above_zero(&rise), Judged::above_zero(&fall)]),
+            judged: Judged::all([Judged::above_zero(&rise), Judged::above_zero(&fall)]),
         },
         Claim {
             kind: Kind::Direction,

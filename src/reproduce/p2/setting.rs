@@ -4,7 +4,7 @@ use airlink::scenario::Scenario;
 use airlink::time::{Duration, Instant};
 
 use crate::recovery::Recipe;
-use crate::reproduce::{Effort, Judged};
+use crate::reproduce::Effort;
 use crate::sim::run::{Report, Run, Until};
 use crate::sim::world::{Flow, HostSpec, Length, WorldError};
 use crate::statistics::Mean;
@@ -128,58 +128,4 @@ impl Sample {
 
 pub(super) fn mean(values: impl Iterator<Item = f64>) -> Mean {
     Mean::of(&values.collect::<Vec<_>>()).expect("an effort has a seed at least")
-}
-
-/// An extent holds from half of the paper's to twice that, and not if all of the interval is below half of it and may
-/// be nothing.
-pub(super) fn extent(ours: &Mean, paper: f64) -> Judged {
-    match (Judged::above_zero(ours), ours.half_width) {
-        (Judged::Holds, _) if !(paper / 2.0..=paper * 2.0).contains(&ours.mean) => Judged::HoldsInPart,
-        (Judged::Undecided, Some(width)) if ours.mean + width < paper / 2.0 => Judged::DoesNotHold,
-        (judged, _) => judged,
-    }
-}
-
-/// All have to hold.
-pub(super) fn all(judged: impl IntoIterator<Item = Judged>) -> Judged {
-    let judged: Vec<_> = judged.into_iter().collect();
-    let any = |wanted| judged.contains(&wanted);
-    if any(Judged::DoesNotHold) {
-        if any(Judged::Holds) { Judged::HoldsInPart } else { Judged::DoesNotHold }
-    } else if any(Judged::Undecided) {
-        Judged::Undecided
-    } else if any(Judged::HoldsInPart) {
-        Judged::HoldsInPart
-    } else {
-        Judged::Holds
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_extent_holds_from_half_to_twice() {
-        let near = |mean: f64| mean_of(mean, 0.1);
-        assert_eq!(extent(&near(13.0), 25.0), Judged::Holds);
-        assert_eq!(extent(&near(12.0), 25.0), Judged::HoldsInPart);
-        assert_eq!(extent(&near(51.0), 25.0), Judged::HoldsInPart);
-        assert_eq!(extent(&near(-25.0), 25.0), Judged::DoesNotHold);
-        assert_eq!(extent(&mean_of(25.0, 30.0), 25.0), Judged::Undecided);
-        assert_eq!(extent(&mean_of(0.0, 1.0), 25.0), Judged::DoesNotHold, "nothing at all");
-    }
-
-    fn mean_of(mean: f64, width: f64) -> Mean {
-        Mean { mean, half_width: Some(width), samples: 30 }
-    }
-
-    #[test]
-    fn one_that_fails_leaves_a_part() {
-        use Judged::{DoesNotHold, Holds, HoldsInPart, Undecided};
-        assert_eq!(all([Holds, Holds]), Holds);
-        assert_eq!(all([Holds, DoesNotHold]), HoldsInPart);
-        assert_eq!(all([Undecided, DoesNotHold]), DoesNotHold);
-        assert_eq!(all([Holds, Undecided]), Undecided);
-    }
 }

@@ -1,7 +1,7 @@
 //! §IV B: twelve flows through one radio link.
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
-use super::grid::{percent_shown, together};
+use super::grid::percent_shown;
 use super::setting::{Extent, Radio, Sender, Tax, choice_of_pr, choices, plan};
 use crate::sim::run::Run;
 use crate::sim::world::WorldError;
@@ -64,13 +64,13 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
             kind: Kind::Shape,
             paper: "all the test cases achieve F(x) beyond 0.9 (TCP-NR and TCP-NR+)".to_owned(),
             ours: format!("no run of the two below {:.3}", least[0]),
-            judged: together(newreno),
+            judged: Judged::all(newreno),
         },
         Claim {
             kind: Kind::Shape,
             paper: "similar results for TCP-PR+".to_owned(),
             ours: format!("its worst run has {:.3}", least[1]),
-            judged: together(pr_plus),
+            judged: Judged::all(pr_plus),
         },
         Claim {
             kind: Kind::Direction,
@@ -140,7 +140,7 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         kind: Kind::Direction,
         paper: paper.to_owned(),
         ours: format!("a NewReno flow loses {}", points.iter().map(shown).collect::<Vec<_>>().join(", ")),
-        judged: together(points.iter().map(|(_, lost)| verdict(lost))),
+        judged: Judged::all(points.iter().map(|(_, lost)| verdict(lost))),
     };
     Ok(Finding {
         claims: vec![

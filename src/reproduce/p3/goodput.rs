@@ -1,7 +1,7 @@
 //! §IV A and C: one flow over a radio link that damages packets.
 
 use super::super::{Claim, Effort, Finding, Judged, Kind};
-use super::grid::{Grid, extent, percent_shown, together};
+use super::grid::{Grid, percent_shown};
 use super::setting::{Extent, Radio, Sender, Tax, choice_of_pr, choice_of_westwood, choices};
 use crate::sim::world::WorldError;
 use crate::statistics::Mean;
@@ -69,7 +69,7 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
         ours: others
             .map(|other| format!("over {}: {}", other.name(), grid.gains_shown(Sender::Pr, other)))
             .join("; "),
-        judged: together(best),
+        judged: Judged::all(best),
     }];
     claims.extend(gains_up_to(&grid, NR_PLUS, Sender::NewReno, "up to 130%", 1.3));
     claims.extend(more_than_westwood(&grid, NR_PLUS));
@@ -131,7 +131,7 @@ fn deteriorates(grid: &Grid, over: &Extent) -> Claim {
         let samples = grid.of(Sender::NewReno, pair[0]).iter().zip(grid.of(Sender::NewReno, pair[1]));
         Mean::of(&samples.map(|(before, after)| before - after).collect::<Vec<_>>())
     });
-    let judged = together(falls.map(|fall| Judged::above_zero(&fall)));
+    let judged = Judged::all(falls.map(|fall| Judged::above_zero(&fall)));
     let left = |at: Option<&u32>| at.and_then(|at| Mean::of(grid.of(Sender::NewReno, *at)));
     let ours = match (left(rates.first()), left(rates.last())) {
         (Some(first), Some(last)) => format!("{:.3} down to {:.3} Mbit/s", first.mean, last.mean),
@@ -152,7 +152,7 @@ fn gains_up_to(grid: &Grid, sender: Sender, over: Sender, words: &str, paper: f6
         kind: Kind::Ratio,
         paper: format!("{} improves on {} by {words}", sender.name(), over.name()),
         ours: format!("up to {}, at {at} %", percent_shown(&gain)),
-        judged: extent(&gain, paper),
+        judged: Judged::extent(&gain, paper),
     })
 }
 
@@ -198,7 +198,7 @@ fn loses_up_to(grid: &Grid, half: Sender, whole: Sender, paper: f64) -> Option<C
         kind: Kind::Ratio,
         paper: format!("half the tax costs {} up to {:.0}%", whole.name(), paper * 100.0),
         ours: format!("up to {:.0} %, at {at} %", loss.mean * 100.0),
-        judged: extent(&loss, paper),
+        judged: Judged::extent(&loss, paper),
     })
 }
 

@@ -24,9 +24,6 @@ const ORACLE: [(u32, f64, f64); 7] = [
     (12, 0.135, 0.129),
 ];
 
-/// An extent agrees if it is within a quarter of the paper's.
-const TOLERANCE: f64 = 0.25;
-
 impl Grid {
     pub(super) fn run(
         effort: &Effort,
@@ -71,7 +68,7 @@ impl Grid {
     /// Is one above the other at all of these error rates? One where it is not settles it.
     pub(super) fn is_above(&self, sender: Sender, over: Sender, rates: &[u32]) -> Judged {
         let judged = rates.iter().filter_map(|percent| self.gain(sender, over, *percent));
-        together(judged.map(|gain| Judged::above_zero(&gain)))
+        Judged::all(judged.map(|gain| Judged::above_zero(&gain)))
     }
 
     /// "Up to so much": the largest gain.
@@ -121,58 +118,4 @@ pub(super) fn percent_shown(share: &Mean) -> String {
     let sign = if share.mean < 0.0 { "−" } else { "+" };
     let width = share.half_width.map_or_else(String::new, |width| format!(" ± {:.0}", width * 100.0));
     format!("{sign}{:.0}{width} %", (share.mean * 100.0).abs())
-}
-
-/// Of statements that are to hold all together.
-pub(super) fn together(parts: impl IntoIterator<Item = Judged>) -> Judged {
-    let parts: Vec<_> = parts.into_iter().collect();
-    let none = |judged| !parts.contains(&judged);
-    match () {
-        () if parts.is_empty() => Judged::Undecided,
-        () if parts.iter().all(|judged| *judged == Judged::Holds) => Judged::Holds,
-        () if parts.contains(&Judged::Holds) && !none(Judged::DoesNotHold) => Judged::HoldsInPart,
-        () if !none(Judged::DoesNotHold) => Judged::DoesNotHold,
-        () => Judged::Undecided,
-    }
-}
-
-/// "Up to so much": is the largest change clearly there, and is the paper's number within a quarter of it?
-pub(super) fn extent(largest: &Mean, paper: f64) -> Judged {
-    match Judged::above_zero(largest) {
-        Judged::Holds => {
-            let width = largest.half_width.unwrap_or(f64::INFINITY);
-            let off = (largest.mean - paper).abs() - width;
-            if off <= TOLERANCE * paper { Judged::Holds } else { Judged::HoldsInPart }
-        }
-        other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn mean(mean: f64, width: f64) -> Mean {
-        Mean { mean, half_width: Some(width), samples: 30 }
-    }
-
-    #[test]
-    fn an_extent_is_the_papers_within_a_quarter_and_its_interval() {
-        assert_eq!(extent(&mean(1.2, 0.01), 1.0), Judged::Holds);
-        assert_eq!(extent(&mean(1.3, 0.06), 1.0), Judged::Holds);
-        assert_eq!(extent(&mean(1.3, 0.01), 1.0), Judged::HoldsInPart);
-        assert_eq!(extent(&mean(0.6, 0.01), 1.0), Judged::HoldsInPart);
-        assert_eq!(extent(&mean(-0.6, 0.01), 1.0), Judged::DoesNotHold);
-        assert_eq!(extent(&mean(0.1, 0.2), 1.0), Judged::Undecided);
-    }
-
-    #[test]
-    fn a_statement_about_many_points_holds_if_it_does_at_each() {
-        use Judged::*;
-        assert_eq!(together([Holds, Holds]), Holds);
-        assert_eq!(together([Holds, DoesNotHold]), HoldsInPart);
-        assert_eq!(together([DoesNotHold, Undecided]), DoesNotHold);
-        assert_eq!(together([Holds, Undecided]), Undecided);
-        assert_eq!(together([]), Undecided);
-    }
 }

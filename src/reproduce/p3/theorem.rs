@@ -6,7 +6,6 @@ use rayon::prelude::*;
 
 use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
 use super::fairness::choices_of_the_dumbbell;
-use super::grid::together;
 use super::setting::{Extent, Radio, Sender, Tax, plan};
 use crate::recovery::window::theorem_1;
 use crate::sim::run::{Run, Until, run_watched};
@@ -62,7 +61,7 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         kind: Kind::Ratio,
         paper: "the throughput of TCP-NR+ is approximately (16)".to_owned(),
         ours: format!("measured, as a share of it: {}", shown.join(", ")),
-        judged: together(ratios.iter().map(|(_, ratio)| agrees(ratio))),
+        judged: Judged::all(ratios.iter().map(|(_, ratio)| agrees(ratio))),
     };
     Ok(Finding {
         tables: vec![table],
@@ -70,7 +69,7 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         choices: choices_of_the_dumbbell(),
         remarks: vec![
             "D is the mean of the senders' smoothed round trips, one look a second; q^c the packets that the queue \
-             dropped, of those sent. Agreement means: within a quarter, or the interval of the mean reaches that far. \
+             dropped, of those sent. Agreement means: the whole interval of the mean is within a quarter. \
              (16) knows neither timeouts nor a least window of two segments."
                 .to_owned(),
         ],

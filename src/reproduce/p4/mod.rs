@@ -38,9 +38,6 @@ const fn figure(
 /// Received packets: Reno, E-TCP, and what the paper calls the gain in percent.
 const TABLE3: [(u32, u32, f64); 3] = [(2624, 3176, 21.04), (2722, 3341, 22.74), (2735, 3459, 26.47)];
 
-/// Gains agree if they are as close as this, in percent points.
-const TOLERANCE: f64 = 5.0;
-
 /// By sender in the order of `Sender::ALL`, then by seed.
 type BySender = [Vec<f64>; Sender::ALL.len()];
 
@@ -120,7 +117,7 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
             kind: Kind::Ratio,
             paper: format!("{}: E-TCP receives {paper}% more packets than Reno", way.name()),
             ours: format!("{} % more", shown(&ours, 1)),
-            judged: judged_gain(&ours, paper),
+            judged: Judged::extent(&ours, paper),
         });
         gains.push(ours.mean);
     }
@@ -161,18 +158,6 @@ fn about_timeouts(timeouts: &[BySender], length: Duration) -> String {
     };
     let rows: Vec<_> = Way::ALL.into_iter().zip(timeouts).map(row).collect();
     format!("Timeouts in {} s, which E-TCP takes as Reno does. {}.", length.as_secs_f64(), rows.join("; "))
-}
-
-/// Holds within five percent points of the paper's, or if the interval of the mean reaches there.
-fn judged_gain(ours: &Mean, paper: f64) -> Judged {
-    match Judged::above_zero(ours) {
-        Judged::Holds => {
-            let width = ours.half_width.unwrap_or(f64::INFINITY);
-            let off = (ours.mean - paper).abs() - width;
-            if off <= TOLERANCE { Judged::Holds } else { Judged::HoldsInPart }
-        }
-        other => other,
-    }
 }
 
 pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, WorldError> {

@@ -1,45 +1,27 @@
 //! P1's figures, with few seeds: everything is there, and what is sure with few seeds comes out.
 
-use airtcp::reproduce::{Claim, Effort, Finding, Judged, figures};
+use airtcp::reproduce::Judged;
 
-const FEW: Effort = Effort { seeds: 3 };
-
-fn run(id: &str) -> Finding {
-    let figure = figures().into_iter().find(|figure| figure.id == id).expect("the figure is listed");
-    let finding = (figure.run)(&FEW).unwrap();
-    for table in &finding.tables {
-        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{id}: {}", table.title);
-    }
-    assert!(!finding.choices.is_empty(), "{id}");
-    finding
-}
-
-fn claim<'a>(finding: &'a Finding, words: &str) -> &'a Claim {
-    finding
-        .claims
-        .iter()
-        .find(|claim| claim.paper.contains(words))
-        .unwrap_or_else(|| panic!("no claim about `{words}` in\n{}", finding.markdown()))
-}
+use crate::{claim, finding};
 
 /// Five cases, and the four variants with both ratios beside ns-2; the ratio is nowhere near the paper's.
 #[test]
 fn a_hundred_kilobytes_take_seconds_and_sack_is_not_nearly_twice_as_fast() {
-    let finding = run("p1-fig8");
+    let finding = finding("p1-fig8", 3);
     assert_eq!(finding.tables[0].rows.len(), 5, "{}", finding.markdown());
     assert_ne!(claim(&finding, "1.8 times").judged, Judged::Holds, "{}", finding.markdown());
 }
 
 #[test]
 fn a_small_queue_hardly_shows_in_the_rtt_and_a_long_one_does() {
-    let (long, small) = (run("p1-fig17"), run("p1-fig18"));
+    let (long, small) = (finding("p1-fig17", 3), finding("p1-fig18", 3));
     assert_eq!(claim(&long, "considerable increase").judged, Judged::Holds, "{}", long.markdown());
     assert_eq!(claim(&small, "considerable increase").judged, Judged::Holds, "{}", small.markdown());
 }
 
 #[test]
 fn vegas_cannot_see_a_small_queue_overflow() {
-    let finding = run("p1-judges-small-queue");
+    let finding = finding("p1-judges-small-queue", 3);
     let [watching, charged] = finding.tables.as_slice() else { panic!("{}", finding.markdown()) };
     let names: Vec<_> = watching.rows.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(names, ["vegas", "ntg", "ndg", "ncpld"]);
