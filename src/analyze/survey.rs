@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::capture::{Capture, Frame, Next};
 use super::connections::{Connections, Finished, Limits, Traces};
-use super::ip::{self, Context, Found};
-use super::link::Inside;
+use super::ip::Found;
 use super::packet::Timestamp;
 use super::problem::{Problem, Problems};
 
@@ -54,15 +53,7 @@ impl Survey {
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
             problems.note(Problem::AboveSnapLength, frame.number);
         }
-        let packet = match frame.link.inside(frame.data) {
-            Inside::Ip(packet) => packet,
-            Inside::Other if frame.link.is_known() => return self.totals.other_frames += 1,
-            Inside::Other => return problems.note(Problem::UnknownLink, frame.number),
-            Inside::Cut => return problems.note(Problem::HeadersCut, frame.number),
-        };
-        let header = frame.data.len() - packet.len();
-        let on_wire = (frame.length as usize).saturating_sub(header);
-        let packet = match ip::parse(Context { number: frame.number, at: frame.at, on_wire }, packet) {
+        let packet = match frame.packet() {
             Found::Tcp(packet) => packet,
             Found::Flawed(packet, problem) => {
                 problems.note(problem, frame.number);

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use pcap::{Capture, Offline, Precision};
 use serde::{Deserialize, Serialize};
-use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
 
 use super::LabError;
+use crate::analyze::capture::{Capture, Next};
+use crate::analyze::ip::Found;
+use crate::analyze::packet::{Packet, Timestamp};
 use crate::tcp::seq::Seq;
+use crate::tcp::wire::Flags;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
@@ -25,108 +27,72 @@ pub struct Findings {
     pub longest_idle_seconds: f64,
 }
 
-/// What one packet says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
-    /// From the sender of the data.
-    forth: bool,
-    syn: bool,
-    fin: bool,
-    seq: u32,
-    ack: Option<u32>,
-    len: u32,
-}
-
-/// Of a connection to this port, in a capture of IP packets.
+/// Of a connection to this port.
 pub fn read(path: &Path, port: u16) -> Result<Findings, LabError> {
-    let unreadable = |error: pcap::Error| LabError::Transfer(format!("{}: {error}", path.display()));
-    let mut capture: Capture<Offline> =
-        Capture::from_file_with_precision(path, Precision::Nano).map_err(unreadable)?;
+    let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
     let mut reader = Reader::default();
     loop {
-        match capture.next_packet() {
-            Ok(packet) => {
-                // With nanosecond precision libpcap has nanoseconds where the name says microseconds.
-                let at = packet.header.ts.tv_sec as f64 + packet.header.ts.tv_usec as f64 / 1e9;
-                if let Some(packet) = parse(packet.data, port) {
-                    reader.take(at, packet);
+        match capture.read() {
+            Next::Frame(frame) => {
+                if let Found::Tcp(packet) | Found::Flawed(packet, _) = frame.packet() {
+                    reader.take(&packet, port);
                 }
             }
-            Err(pcap::Error::NoMorePackets) => return Ok(reader.findings()),
-            Err(error) => return Err(unreadable(error)),
+            Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
+            Next::Damaged { detail, .. } => {
+                return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
+            }
+            Next::End => return Ok(reader.findings()),
         }
     }
-}
-
-fn parse(packet: &[u8], port: u16) -> Option<Packet> {
-    match packet.first()? >> 4 {
-        4 => {
-            let ip = Ipv4Packet::new_checked(packet).ok()?;
-            (ip.next_header() == IpProtocol::Tcp).then(|| parse_tcp(ip.payload(), port))?
-        }
-        6 => {
-            let ip = Ipv6Packet::new_checked(packet).ok()?;
-            (ip.next_header() == IpProtocol::Tcp).then(|| parse_tcp(ip.payload(), port))?
-        }
-        _ => None,
-    }
-}
-
-fn parse_tcp(segment: &[u8], port: u16) -> Option<Packet> {
-    let tcp = TcpPacket::new_checked(segment).ok()?;
-    let forth = tcp.dst_port() == port;
-    (forth || tcp.src_port() == port).then(|| Packet {
-        forth,
-        syn: tcp.syn(),
-        fin: tcp.fin(),
-        seq: tcp.seq_number().0 as u32,
-        ack: tcp.ack().then(|| tcp.ack_number().0 as u32),
-        len: tcp.payload().len() as u32,
-    })
 }
 
 /// Offsets count from the SYN, which has 0.
 #[derive(Debug, Default)]
 struct Reader {
     isn: Option<Seq>,
-    started: f64,
-    last: f64,
+    started: Timestamp,
+    last: Timestamp,
     /// Behind the highest octet that was sent, and acknowledged.
     max: u64,
     acked: u64,
     fin: Option<u64>,
-    finished: f64,
+    finished: Timestamp,
     findings: Findings,
 }
 
 impl Reader {
-    fn take(&mut self, at: f64, packet: Packet) {
+    fn take(&mut self, packet: &Packet, port: u16) {
+        let forth = packet.dst.port() == port;
+        if !forth && packet.src.port() != port {
+            return;
+        }
         if self.isn.is_none() {
-            if !packet.forth || !packet.syn {
+            if !forth || !packet.flags.contains(Flags::SYN) {
                 return;
             }
-            self.isn = Some(Seq(packet.seq));
-            (self.started, self.last) = (at, at);
+            self.isn = Some(packet.seq);
+            (self.started, self.last) = (packet.at, packet.at);
         }
-        let silence = at - std::mem::replace(&mut self.last, at);
-        if packet.forth {
+        let silence = packet.at.since(std::mem::replace(&mut self.last, packet.at));
+        if forth {
             self.sent(packet, silence);
         } else if let Some(ack) = packet.ack {
-            self.acked(at, ack);
+            self.acked(packet.at, ack);
         }
     }
 
-    fn offset(&self, number: u32) -> Option<u64> {
-        Seq(number).offset(self.isn?, self.acked)
+    fn offset(&self, number: Seq) -> Option<u64> {
+        number.offset(self.isn?, self.acked)
     }
 
-    fn sent(&mut self, packet: Packet, silence: f64) {
+    fn sent(&mut self, packet: &Packet, silence: f64) {
         let Some(start) = self.offset(packet.seq) else { return };
-        let end = start + u64::from(packet.len) + u64::from(packet.syn) + u64::from(packet.fin);
+        let end = start + packet.seq_len();
         if end == start {
             return;
         }
-        if packet.fin {
+        if packet.flags.contains(Flags::FIN) {
             self.fin = Some(end - 1);
         }
         self.findings.data_packets += u64::from(packet.len > 0);
@@ -142,7 +108,7 @@ impl Reader {
         }
     }
 
-    fn acked(&mut self, at: f64, ack: u32) {
+    fn acked(&mut self, at: Timestamp, ack: Seq) {
         let Some(ack) = self.offset(ack) else { return };
         if ack <= self.acked || ack > self.max {
             return;
@@ -157,7 +123,7 @@ impl Reader {
     fn findings(mut self) -> Findings {
         let fin = u64::from(self.fin.is_some_and(|fin| self.acked > fin));
         self.findings.acked_bytes = self.acked.saturating_sub(1 + fin);
-        self.findings.seconds = (self.finished - self.started).max(0.0);
+        self.findings.seconds = self.finished.since(self.started).max(0.0);
         self.findings
     }
 }
@@ -165,32 +131,59 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::options::Options;
+    use crate::tcp::wire::Ecn;
 
-    fn data(seq: u32, len: u32) -> Packet {
-        Packet { forth: true, syn: false, fin: false, seq, ack: Some(1), len }
-    }
+    const PORT: u16 = 9000;
+    /// The sequence number wraps soon.
+    const ISN: Seq = Seq(u32::MAX - 500);
 
-    fn ack(ack: u32) -> Packet {
-        Packet { forth: false, syn: false, fin: false, seq: 1, ack: Some(ack), len: 0 }
-    }
-
-    /// From a SYN at a sequence number that wraps soon.
-    fn findings(packets: &[(f64, Packet)]) -> Findings {
-        let isn = u32::MAX - 500;
-        let mut reader = Reader::default();
-        let shifted = |number: u32| number.wrapping_add(isn);
-        for (at, packet) in [(10.0, Packet { syn: true, ack: None, ..data(0, 0) })].iter().chain(packets) {
-            let own = if packet.forth { shifted(packet.seq) } else { packet.seq };
-            let ack = packet.ack.map(|ack| if packet.forth { ack } else { shifted(ack) });
-            reader.take(*at, Packet { seq: own, ack, ..*packet });
+    fn packet(at: f64, ports: [u16; 2], seq: Seq, ack: Option<Seq>, len: u32) -> Packet {
+        let [src, dst] = ports.map(|port| ([127, 0, 0, 1], port).into());
+        let (flags, options) = (Flags::NONE, Options::default());
+        let at = Timestamp((at * 1e9) as i64);
+        Packet {
+            number: 0,
+            at,
+            src,
+            dst,
+            seq,
+            ack,
+            flags,
+            window: 0,
+            ecn: Ecn::NotEct,
+            len,
+            ip_id: None,
+            options,
         }
+    }
+
+    fn syn(at: f64) -> Packet {
+        Packet { flags: Flags::SYN, ..packet(at, [1000, PORT], ISN, None, 0) }
+    }
+
+    fn data(at: f64, seq: u64, len: u32) -> Packet {
+        packet(at, [1000, PORT], ISN.at(seq), Some(Seq(1)), len)
+    }
+
+    fn fin(at: f64, seq: u64, len: u32) -> Packet {
+        Packet { flags: Flags::FIN, ..data(at, seq, len) }
+    }
+
+    fn ack(at: f64, ack: u64) -> Packet {
+        packet(at, [PORT, 1000], Seq(1), Some(ISN.at(ack)), 0)
+    }
+
+    fn findings(packets: &[Packet]) -> Findings {
+        let mut reader = Reader::default();
+        packets.iter().for_each(|packet| reader.take(packet, PORT));
         reader.findings()
     }
 
     #[test]
     fn a_transfer_without_loss_waits_for_nothing() {
-        let fin = Packet { fin: true, ..data(1001, 500) };
-        let found = findings(&[(10.1, ack(1)), (10.1, data(1, 1000)), (10.2, fin), (10.5, ack(1502))]);
+        let found =
+            findings(&[syn(10.0), ack(10.1, 1), data(10.1, 1, 1000), fin(10.2, 1001, 500), ack(10.5, 1502)]);
         assert_eq!((found.acked_bytes, found.data_packets, found.resent_packets), (1500, 2, 0));
         assert_eq!(found.idle_seconds, 0.0);
         assert!((found.seconds - 0.5).abs() < 1e-9, "{found:?}");
@@ -199,13 +192,14 @@ mod tests {
     #[test]
     fn the_silence_before_a_retransmission_is_idle_time_and_no_other_is() {
         let found = findings(&[
-            (10.1, ack(1)),
-            (10.1, data(1, 1000)),
-            (10.2, data(1001, 1000)),
+            syn(10.0),
+            ack(10.1, 1),
+            data(10.1, 1, 1000),
+            data(10.2, 1001, 1000),
             // The application had nothing to say.
-            (12.2, data(2001, 1000)),
-            (13.2, data(1, 1000)),
-            (13.3, ack(3001)),
+            data(12.2, 2001, 1000),
+            data(13.2, 1, 1000),
+            ack(13.3, 3001),
         ]);
         assert_eq!((found.resent_packets, found.resent_bytes), (1, 1000));
         assert!((found.idle_seconds - 1.0).abs() < 1e-9, "{found:?}");
@@ -214,18 +208,24 @@ mod tests {
 
     #[test]
     fn a_lost_syn_and_an_ack_for_the_fin_alone_are_no_data() {
-        let syn = Packet { syn: true, ack: None, ..data(0, 0) };
-        let fin = Packet { fin: true, ..data(101, 0) };
         let found = findings(&[
-            (11.0, syn),
-            (11.1, ack(1)),
-            (11.1, data(1, 100)),
-            (11.2, fin),
-            (11.3, ack(101)),
-            (12.0, ack(102)),
+            syn(10.0),
+            syn(11.0),
+            ack(11.1, 1),
+            data(11.1, 1, 100),
+            fin(11.2, 101, 0),
+            ack(11.3, 101),
+            ack(12.0, 102),
         ]);
         assert_eq!((found.acked_bytes, found.data_packets, found.resent_packets), (100, 1, 0));
         assert!((found.idle_seconds - 1.0).abs() < 1e-9, "{found:?}");
         assert!((found.seconds - 1.3).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn other_connections_are_none_of_its_business() {
+        let other = packet(10.05, [1001, 9001], Seq(7), None, 500);
+        let found = findings(&[syn(10.0), ack(10.1, 1), data(10.1, 1, 100), other, ack(10.2, 101)]);
+        assert_eq!((found.acked_bytes, found.data_packets), (100, 1));
     }
 }

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
-use super::link::LinkType;
+use super::ip::{self, Context, Found};
+use super::link::{Inside, LinkType};
 use super::packet::Timestamp;
 use super::problem::Problem;
 
@@ -31,6 +32,19 @@ pub struct Frame<'a> {
     pub length: u32,
     /// What the file says that it keeps of a frame, if that is known here.
     pub snap_length: Option<u32>,
+}
+
+impl Frame<'_> {
+    pub fn packet(&self) -> Found {
+        let octets = match self.link.inside(self.data) {
+            Inside::Ip(octets) => octets,
+            Inside::Other if self.link.is_known() => return Found::Other,
+            Inside::Other => return Found::Nothing(Problem::UnknownLink),
+            Inside::Cut => return Found::Nothing(Problem::HeadersCut),
+        };
+        let on_wire = (self.length as usize).saturating_sub(self.data.len() - octets.len());
+        ip::parse(Context { number: self.number, at: self.at, on_wire }, octets)
+    }
 }
 
 /// What reading has brought.

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use crate::analyze::capture::{Capture, CaptureError, Next};
-use crate::analyze::ip::{self, Context, Found};
-use crate::analyze::link::Inside;
+use crate::analyze::capture::{Capture, CaptureError, Frame, Next};
+use crate::analyze::ip::Found;
 use crate::analyze::packet::{Packet, Timestamp};
 use crate::analyze::problem::{Problem, Problems};
 
@@ -57,15 +56,9 @@ impl Reader {
             }
             Next::End => return self.has_ended = true,
         };
-        let octets = match frame.link.inside(frame.data) {
-            Inside::Ip(octets) => octets,
-            Inside::Other => return,
-            Inside::Cut => return problems.note(Problem::HeadersCut, frame.number),
-        };
-        let on_wire = (frame.length as usize).saturating_sub(frame.data.len() - octets.len());
         // A clock that goes back must not undo what was read of the other captures.
         let at = frame.at.0.saturating_sub(self.ahead).max(self.latest);
-        let packet = match ip::parse(Context { number: frame.number, at: Timestamp(at), on_wire }, octets) {
+        let packet = match (Frame { at: Timestamp(at), ..frame }).packet() {
             Found::Tcp(packet) => packet,
             Found::Flawed(packet, problem) => {
                 if problem != Problem::PayloadCut {
