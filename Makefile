@@ -25,9 +25,9 @@ test:
 	@sh interop/need-root.sh 'make test'
 	env --default-signal $(CARGO) test --workspace --locked $(RUNNER)
 
-## What takes too long without optimisation: a stream of more than 4 GiB.
+## What takes too long without optimisation: a stream of more than 4 GiB, and the papers' scenarios with as many seeds as ns-2 had.
 test-long:
-	$(CARGO) test --profile long --locked -p airtcp --test hostile -- --ignored
+	$(CARGO) test --profile long --locked -p airtcp --test hostile --test oracle -- --ignored
 
 ## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
 matrix:
