@@ -151,6 +151,7 @@ fn why_sent(segment: &SentSegment) -> Option<String> {
         Sending::Timeout => Some(format!("resent timeout dupacks={dupacks} flight={in_flight}")),
         Sending::Tail => Some(format!("resent tail dupacks={dupacks} flight={in_flight}")),
         Sending::Probe => Some("probe".to_owned()),
+        Sending::Unexplained => Some(format!("resent dupacks={dupacks} flight={in_flight}")),
     };
     let fate = match segment.fate {
         Fate::Unknown | Fate::Arrived { .. } => None,

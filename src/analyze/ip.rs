@@ -204,7 +204,7 @@ fn parse_tcp(context: Context, ip: &Ip<'_>) -> Result<(Packet, Option<Problem>),
             None => (Options::default(), Some(Problem::MalformedOptions)),
         },
         None if header == 20 => (Options::default(), Some(Problem::PayloadCut)),
-        None => (Options::default(), Some(Problem::OptionsCut)),
+        None => (kept_options(ip.payload.get(20..).unwrap_or_default()), Some(Problem::OptionsCut)),
     };
     let flaw = flaw
         .or_else(|| ip.fragment.then_some(Problem::Fragment))
@@ -223,8 +223,27 @@ fn parse_tcp(context: Context, ip: &Ip<'_>) -> Result<(Packet, Option<Problem>),
         len: (ip.len - header) as u32,
         ip_id: ip.ident,
         options,
+        options_cut: flaw == Some(Problem::OptionsCut),
     };
     Ok((packet, flaw))
+}
+
+/// Those before the cut.
+fn kept_options(octets: &[u8]) -> Options {
+    let mut whole = 0;
+    while let [kind, rest @ ..] = &octets[whole..] {
+        let len = match (kind, rest) {
+            // End of the list, and padding.
+            (0 | 1, _) => 1,
+            (_, [len, ..]) => usize::from(*len).max(2),
+            (_, []) => break,
+        };
+        if len > 1 + rest.len() {
+            break;
+        }
+        whole += len;
+    }
+    Options::parse(&octets[..whole]).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod comments;
 pub mod connection;
 pub mod connections;
 pub mod decisions;
+mod ends;
 pub mod events;
 pub mod ip;
 pub mod link;

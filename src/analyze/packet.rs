@@ -36,6 +36,8 @@ pub struct Packet {
     /// The identification of an IPv4 header, which tells a retransmission from a copy that the network made.
     pub ip_id: Option<u16>,
     pub options: Options,
+    /// The capture has kept the beginning of them only.
+    pub options_cut: bool,
 }
 
 impl Packet {

@@ -29,7 +29,7 @@ pub enum Problem {
     OptionsCut,
     /// Payload was not kept, which does not matter here.
     PayloadCut,
-    /// Connections that had to be taken for ended because too many were open.
+    /// Connections that had to be taken for ended because too many were open: if they go on, as further ones.
     Crowded,
     /// Packets of connections that began when as many as can be followed were busy.
     NotFollowed,
@@ -52,10 +52,12 @@ impl fmt::Display for Problem {
                 "packets too short for their headers: a larger snap length is needed (tcpdump -s)"
             }
             Self::OptionsCut => {
-                "packets of which the capture has no TCP options: a larger snap length is needed"
+                "packets whose TCP options were not all kept: a larger snap length is needed (tcpdump -s)"
             }
             Self::PayloadCut => "packets whose payload was not all kept (lengths are the IP header's)",
-            Self::Crowded => "silent connections taken for ended because too many were open at a time",
+            Self::Crowded => {
+                "connections taken for ended, the longest silent first, because too many were open at a time"
+            }
             Self::NotFollowed => {
                 "packets of further connections, not analysed because too many were busy: use a filter (-f)"
             }

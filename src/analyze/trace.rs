@@ -53,6 +53,8 @@ pub enum Sending {
     Tail,
     /// One octet into a closed window, or of a keep-alive.
     Probe,
+    /// Again, but nothing in the capture tells why.
+    Unexplained,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

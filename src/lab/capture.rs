@@ -155,6 +155,7 @@ mod tests {
             len,
             ip_id: None,
             options,
+            options_cut: false,
         }
     }
 

@@ -157,6 +157,7 @@ impl File {
             Sending::Timeout => Some("TR"),
             Sending::Tail => Some("LR"),
             Sending::Probe => Some("P"),
+            Sending::Unexplained => Some("?R"),
         };
         self.pen(if letters.is_some() { "red" } else { "white" });
         self.mark("darrow", *at, end);

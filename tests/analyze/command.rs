@@ -55,6 +55,32 @@ fn what_cannot_be_analyzed_is_one_line() {
     assert!(ended.stderr.contains("there is no connection 4: there is only 0"), "{}", ended.stderr);
 }
 
+/// P0's question of each retransmission: what had the sender heard, and what was under way?
+#[test]
+fn each_packet_that_was_sent_again_is_listed() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/pcaps/newreno.pcap");
+    let capture = analyze_path(path, &["--resent"]);
+    let direction = &capture["connections"][0]["directions"][0]["retransmissions"];
+    let resent = capture["connections"][0]["resent"][0].as_array().unwrap();
+    for why in ["fast", "timeout"] {
+        let listed = resent.iter().filter(|packet| packet["why"] == why).count();
+        assert_eq!(direction[why], listed, "{why}: {resent:?}");
+    }
+    assert_eq!(direction["packets"], resent.len());
+    let first = &resent[0];
+    assert_eq!((&first["why"], &first["dupacks"]), (&"fast".into(), &3.into()), "{first}");
+    assert!(first["in_flight"].as_u64().unwrap() > 3, "{first}");
+
+    let ended = run(&["analyze", path, "--resent"]);
+    let (_, list) = ended.stdout.split_once("in flight\n").expect("there is a list");
+    let listed: Vec<_> = list.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(listed.len(), resent.len(), "{}", ended.stdout);
+    let words: Vec<_> = listed[0].split_whitespace().collect();
+    assert_eq!(words[0], first["frame"].to_string());
+    assert_eq!(words[3..], ["fast", "3", &first["in_flight"].to_string()]);
+    assert!(listed.iter().any(|line| line.ends_with("a mistake, by timestamp")), "{}", ended.stdout);
+}
+
 /// Needs root, like everything that captures.
 #[test]
 fn an_interface_is_listened_to_for_as_long_as_was_said() {

@@ -2,6 +2,7 @@
 //! connections, where it reads the file at all.
 
 mod command;
+mod crowd;
 #[path = "../frames/mod.rs"]
 mod frames;
 #[path = "../lab/mod.rs"]

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::direction::{Direction, Moment, Repairing, Scale};
 use super::flight::Sent;
+use super::seldom::Maybe;
 use super::series::What;
 use crate::analyze::packet::Packet;
 use crate::analyze::trace::{AckSeen, Proof, RttSample};
@@ -33,7 +34,7 @@ impl Direction {
     pub(super) fn acknowledged(&mut self, now: &Moment, packet: &Packet, seq: Seq) -> bool {
         self.begin(seq);
         let Some(ack) = self.offset(seq).filter(|ack| *ack <= self.flight.max + UNSEEN) else { return false };
-        self.acks.packets += 1;
+        self.acks += 1;
         self.take_marks(packet);
         let una = self.flight.first_una(ack);
         let news = self.take_sacks(packet, ack, una);
@@ -43,16 +44,18 @@ impl Direction {
         if ack > una {
             progress = self.advance(now, packet, ack, una);
         } else if ack < una {
-            self.acks.old += 1;
+            self.trouble.made().acks.old += 1;
         } else {
-            self.acks.duplicate += u64::from(duplicate);
+            if duplicate {
+                self.trouble.made().acks.duplicate += 1;
+            }
             // RFC 6675 §2: with SACK, what counts is whether it says anything new.
             if duplicate || news && self.flight.is_outstanding() && packet.seq_len() == 0 {
                 self.dupacks += 1;
             }
         }
         if ack >= una {
-            self.last_ack = Some(now.at);
+            self.last_ack = Maybe::time(now.at);
         }
         if self.trace.is_some() {
             self.record_ack(now, packet, ack, duplicate);
@@ -61,16 +64,22 @@ impl Direction {
     }
 
     fn take_marks(&mut self, packet: &Packet) {
-        self.acks.ece += u64::from(packet.flags.contains(Flags::ECE) && !packet.flags.contains(Flags::SYN));
-        if !packet.flags.intersects(Flags::SYN.with(Flags::RST)) {
-            self.marks.ob += u64::from(packet.flags.contains(OB));
-            self.marks.db += u64::from(packet.flags.contains(DB));
+        if packet.flags.contains(Flags::ECE) && !packet.flags.contains(Flags::SYN) {
+            self.trouble.made().acks.ece += 1;
+        }
+        if packet.flags.intersects(OB.with(DB)) && !packet.flags.intersects(Flags::SYN.with(Flags::RST)) {
+            let marks = self.marks.made();
+            marks.ob += u64::from(packet.flags.contains(OB));
+            marks.db += u64::from(packet.flags.contains(DB));
         }
         if let Some(report) = packet.options.loss_report {
-            self.marks.loss_reports += 1;
-            self.marks.last_loss_report = Some(report.ratio());
+            let marks = self.marks.made();
+            marks.loss_reports += 1;
+            marks.last_loss_report = Some(report.ratio());
         }
-        self.marks.reordering_alarm = packet.options.reordered.or(self.marks.reordering_alarm);
+        if packet.options.reordered.is_some() {
+            self.marks.made().reordering_alarm = packet.options.reordered;
+        }
     }
 
     fn sack_blocks(&self, packet: &Packet) -> impl Iterator<Item = Range<u64>> {
@@ -89,14 +98,15 @@ impl Direction {
             blocks[count] = block;
             count += 1;
         }
-        self.acks.with_sack += 1;
-        self.acks.sack_blocks += count as u64;
+        let acks = &mut self.trouble.made().acks;
+        acks.with_sack += 1;
+        acks.sack_blocks += count as u64;
         let mut news = false;
         for (place, block) in blocks[..count].iter().enumerate() {
             // RFC 2883 §4: the first block, if it is acknowledged already or lies within the second.
             let within = |outer: &Range<u64>| outer.start <= block.start && block.end <= outer.end;
             if place == 0 && (block.end <= ack || count > 1 && within(&blocks[1])) {
-                self.acks.dsacks += 1;
+                self.trouble.made().acks.dsacks += 1;
                 self.take_dsack(block);
             } else if block.end > una && block.end <= self.flight.max && block.start < block.end {
                 news |= self.flight.sack(block.start.max(una)..block.end);
@@ -108,7 +118,10 @@ impl Direction {
     /// The receiver had this twice: the last copy that was sent again, if there is one, was a mistake.
     fn take_dsack(&mut self, block: &Range<u64>) {
         let touches = |range: &Range<u64>| range.start < block.end && block.start < range.end;
-        if let Some(at) = self.resent.iter().rposition(|resent| !resent.proven && touches(&resent.range)) {
+        let resent = self.trouble.get().and_then(|trouble| {
+            trouble.resent.iter().rposition(|resent| !resent.proven && touches(&resent.range))
+        });
+        if let Some(at) = resent {
             self.prove(at, Proof::Dsack);
         }
     }
@@ -132,15 +145,19 @@ impl Direction {
             Scale::Shift(shift) if !packet.flags.contains(Flags::SYN) => shift,
             _ => 0,
         };
-        let window = u64::from(packet.window) << shift;
-        let closed = packet.window == 0 && self.window.is_some_and(|before| before > 0);
-        self.windows.zero_windows += u64::from(closed);
-        self.windows.shrunk += u64::from(self.edge.is_some_and(|edge| ack + window < edge));
-        self.windows.max_receiver_window_bytes = self.windows.max_receiver_window_bytes.max(window);
-        let least = self.windows.min_receiver_window_bytes.get_or_insert(window);
+        let window = u32::from(packet.window) << shift;
+        let edge = ack + u64::from(window);
+        if packet.window == 0 && self.window.is_some_and(|before| before > 0) {
+            self.trouble.made().zero_windows += 1;
+        }
+        if self.edge.as_offset().is_some_and(|before| edge < before) {
+            self.trouble.made().shrunk += 1;
+        }
+        self.max_receiver_window = self.max_receiver_window.max(window);
+        let least = self.min_receiver_window.get_or_insert(window);
         *least = window.min(*least);
         self.window = Some(packet.window);
-        self.edge = Some(ack + window);
+        self.edge = Maybe::offset(edge);
     }
 
     fn advance(&mut self, now: &Moment, packet: &Packet, ack: u64, una: u64) -> bool {
@@ -179,7 +196,7 @@ impl Direction {
             }
             Repairing::AfterTimeout { recover } if ack < recover => Repairing::AfterTimeout { recover },
             Repairing::AfterTimeout { .. } => {
-                self.restarted = Some(now.at);
+                self.trouble.made().restarted = Some(now.at);
                 Repairing::Nothing
             }
             _ => Repairing::Nothing,
@@ -193,13 +210,13 @@ impl Direction {
     fn count_acked(&mut self, now: &Moment, ack: u64, una: u64, seen: u64) -> u64 {
         let syn = self.syn_range();
         let syns = syn.end.min(ack).saturating_sub(syn.start.max(una));
-        let fins = u64::from(self.fin.is_some_and(|fin| una < fin && fin <= ack));
+        let fins = u64::from(self.fin.as_offset().is_some_and(|fin| una < fin && fin <= ack));
         self.fin_acked |= fins > 0;
         let octets = (ack - una).saturating_sub(syns);
         let partly = self.flight.newest().is_some();
         // What is acknowledged in part only was seen, too.
-        if !partly {
-            self.acked_unseen += octets.saturating_sub(seen);
+        if !partly && octets > seen {
+            self.trouble.made().acked_unseen += octets - seen;
         }
         let data = octets - fins.min(octets);
         if data > 0 {
@@ -233,12 +250,14 @@ impl Direction {
         if first.times < 2 || older(echo, first.first_tsval) {
             return;
         }
-        for at in 0..self.resent.len() {
-            let resent = &self.resent[at];
+        let resent = self.trouble.get().into_iter().flat_map(|trouble| trouble.resent.iter().enumerate());
+        let unneeded = resent.filter(|(_, resent)| {
             let same = resent.range.start < first.end && first.start < resent.range.end;
-            if same && resent.tsval.is_some_and(|tsval| older(echo, tsval)) {
-                self.prove(at, Proof::Timestamp);
-            }
+            same && resent.tsval.is_some_and(|tsval| older(echo, tsval))
+        });
+        let unneeded: Vec<_> = unneeded.map(|(at, _)| at).collect();
+        for at in unneeded {
+            self.prove(at, Proof::Timestamp);
         }
     }
 
@@ -248,7 +267,7 @@ impl Direction {
             at: now.at,
             number: packet.number,
             ack: self.shown(ack),
-            edge: self.shown(self.edge.unwrap_or(ack).max(ack)),
+            edge: self.shown(self.edge.as_offset().unwrap_or(ack).max(ack)),
             duplicate,
             sack: sack.collect(),
         };

@@ -2,17 +2,16 @@
 //!
 //! `send` takes its packets in, `ack` those of the other end.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::clocks::{Clocks, Spent};
-use super::findings::{
-    AckFindings, Arrivals, CaptureAt, DirectionFindings, Marks, Retransmissions, RttOf, WindowFindings,
-};
+use super::findings::{AckFindings, CaptureAt, DirectionFindings, Marks, RttOf, WindowFindings};
 use super::flight::Flight;
-use super::guess::{self, Beginning, Guess, Rounds};
+use super::guess::{self, Beginning, Rounds};
 use super::rtt::Rtt;
+use super::seldom::{ALLOCATION, Maybe, Seldom};
 use super::series::Series;
+use super::trouble::Trouble;
 use crate::analyze::packet::Packet;
 use crate::analyze::trace::{Fate, Offset, Proof, SentSegment, Trace, WindowPoint};
 use crate::tcp::seq::Seq;
@@ -60,28 +59,6 @@ pub(super) enum Repairing {
     },
 }
 
-/// A retransmission that may yet turn out to be a mistake.
-#[derive(Clone, Debug)]
-pub(super) struct Resent {
-    pub(super) range: Range<u64>,
-    pub(super) tsval: Option<u32>,
-    pub(super) begins: Begins,
-    pub(super) proven: bool,
-    /// Its place in the trace.
-    pub(super) index: usize,
-}
-
-/// What a retransmission is the first of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Begins {
-    Nothing,
-    FastRetransmit,
-    Timeout,
-}
-
-/// Proofs come within a round trip or two.
-const REMEMBERED: usize = 128;
-
 #[derive(Debug)]
 pub(super) struct Direction {
     base: Option<Seq>,
@@ -91,20 +68,17 @@ pub(super) struct Direction {
     pub(super) syn_mss: Option<u16>,
     pub(super) flight: Flight,
     pub(super) repairing: Repairing,
-    /// When everything that had been outstanding at the last timeout was acknowledged.
-    pub(super) restarted: Option<i64>,
-    pub(super) resent: VecDeque<Resent>,
     pub(super) dupacks: u32,
     /// Something new has left since the first of them.
     pub(super) sent_on_dupacks: bool,
     pub(super) window: Option<u16>,
-    pub(super) edge: Option<u64>,
+    pub(super) edge: Maybe,
     pub(super) scale: Scale,
-    pub(super) last_ack: Option<i64>,
+    pub(super) last_ack: Maybe,
     /// When the timer was last restarted by an ACK, and when it was before.
     pub(super) advanced: [i64; 2],
     /// Behind the FIN.
-    pub(super) fin: Option<u64>,
+    pub(super) fin: Maybe,
     pub(super) fin_acked: bool,
     pub(super) longest: u32,
     pub(super) last_new_len: u32,
@@ -118,17 +92,17 @@ pub(super) struct Direction {
     pub(super) series: Series,
     pub(super) rounds: Rounds,
     pub(super) beginning: Beginning,
-    pub(super) guess: Guess,
     pub(super) packets: u64,
     pub(super) data_packets: u64,
     pub(super) sent_bytes: u64,
     pub(super) acked_bytes: u64,
-    pub(super) acked_unseen: u64,
-    pub(super) again: Retransmissions,
-    pub(super) arrivals: Arrivals,
-    pub(super) acks: AckFindings,
-    pub(super) marks: Marks,
-    pub(super) windows: WindowFindings,
+    /// Packets of the other end that acknowledge this one.
+    pub(super) acks: u64,
+    pub(super) max_flight: u32,
+    pub(super) max_receiver_window: u32,
+    pub(super) min_receiver_window: Option<u32>,
+    pub(super) marks: Seldom<Marks>,
+    pub(super) trouble: Seldom<Trouble>,
     pub(super) trace: Option<Box<Trace>>,
 }
 
@@ -141,16 +115,14 @@ impl Direction {
             syn_mss: None,
             flight: Flight::default(),
             repairing: Repairing::Nothing,
-            restarted: None,
-            resent: VecDeque::new(),
             dupacks: 0,
             sent_on_dupacks: false,
             window: None,
-            edge: None,
+            edge: Maybe::default(),
             scale: Scale::Unknown,
-            last_ack: None,
+            last_ack: Maybe::default(),
             advanced: [0; 2],
-            fin: None,
+            fin: Maybe::default(),
             fin_acked: false,
             longest: 0,
             last_new_len: 0,
@@ -162,17 +134,16 @@ impl Direction {
             series: Series::default(),
             rounds: Rounds::default(),
             beginning: Beginning::default(),
-            guess: Guess::default(),
             packets: 0,
             data_packets: 0,
             sent_bytes: 0,
             acked_bytes: 0,
-            acked_unseen: 0,
-            again: Retransmissions::default(),
-            arrivals: Arrivals::default(),
-            acks: AckFindings::default(),
-            marks: Marks::default(),
-            windows: WindowFindings::default(),
+            acks: 0,
+            max_flight: 0,
+            max_receiver_window: 0,
+            min_receiver_window: None,
+            marks: Seldom::default(),
+            trouble: Seldom::default(),
             trace: trace.map(Box::new),
         }
     }
@@ -225,15 +196,16 @@ impl Direction {
     // ----- what other files ask -----
 
     pub(super) fn una(&self) -> u64 {
-        self.flight.una.unwrap_or(0)
+        self.flight.una().unwrap_or(0)
     }
 
     pub(super) fn segment(&self) -> u32 {
         self.longest.max(1)
     }
 
-    pub(super) fn flight_bytes(&self) -> u64 {
-        self.flight.bytes(self.dupacks, self.segment())
+    /// No window is larger than 2^30 (RFC 7323 §2.3): what is more than that was acknowledged unseen.
+    pub(super) fn flight_bytes(&self) -> u32 {
+        self.flight.bytes(self.dupacks, self.segment()).try_into().unwrap_or(u32::MAX)
     }
 
     pub(super) fn window_is_closed(&self) -> bool {
@@ -245,7 +217,7 @@ impl Direction {
         if self.scale == Scale::Unknown {
             return None;
         }
-        Some(self.edge?.saturating_sub(self.flight.pass_next))
+        Some(self.edge.as_offset()?.saturating_sub(self.flight.pass_next))
     }
 
     fn spends(&self) -> Spent {
@@ -280,13 +252,19 @@ impl Direction {
             return;
         }
         self.rounds.flight(flight);
-        self.windows.max_flight_bytes = self.windows.max_flight_bytes.max(flight);
+        self.max_flight = self.max_flight.max(flight);
         let estimated = self.rounds.estimate();
         if let Some(trace) = &mut self.trace {
-            let point = WindowPoint { at: now.at, in_flight: flight, estimated, cwnd: None, ssthresh: None };
+            let point = WindowPoint {
+                at: now.at,
+                in_flight: u64::from(flight),
+                estimated,
+                cwnd: None,
+                ssthresh: None,
+            };
             match trace.windows.last_mut() {
                 Some(last) if last.at == point.at => *last = point,
-                Some(last) if last.in_flight == flight && last.estimated == estimated => {}
+                Some(last) if last.in_flight == u64::from(flight) && last.estimated == estimated => {}
                 _ => trace.windows.push(point),
             }
         }
@@ -295,39 +273,21 @@ impl Direction {
     /// Marks that routers and the sender set on this end's packets.
     pub(super) fn mark(&mut self, packet: &Packet) {
         self.packets += 1;
-        self.marks.ecn_capable += u64::from(packet.ecn != Ecn::NotEct);
-        self.marks.ecn_ce += u64::from(packet.ecn == Ecn::Ce);
-        let syn = packet.flags.contains(Flags::SYN);
-        self.marks.cwr += u64::from(packet.flags.contains(Flags::CWR) && !syn);
-        self.marks.resets += u64::from(packet.flags.contains(Flags::RST));
-    }
-
-    pub(super) fn remember(&mut self, resent: Resent) {
-        if self.resent.len() == REMEMBERED {
-            self.resent.pop_front();
+        let cwr = packet.flags.contains(Flags::CWR) && !packet.flags.contains(Flags::SYN);
+        let reset = packet.flags.contains(Flags::RST);
+        if packet.ecn == Ecn::NotEct && !cwr && !reset {
+            return;
         }
-        self.resent.push_back(resent);
+        let marks = self.marks.made();
+        marks.ecn_capable += u64::from(packet.ecn != Ecn::NotEct);
+        marks.ecn_ce += u64::from(packet.ecn == Ecn::Ce);
+        marks.cwr += u64::from(cwr);
+        marks.resets += u64::from(reset);
     }
 
     /// The retransmission in place `at` was a mistake.
     pub(super) fn prove(&mut self, at: usize, proof: Proof) {
-        let resent = &mut self.resent[at];
-        if std::mem::replace(&mut resent.proven, true) {
-            return;
-        }
-        let spurious = &mut self.again.spurious;
-        spurious.packets += 1;
-        match proof {
-            Proof::Timestamp => spurious.by_timestamp += 1,
-            Proof::Dsack => spurious.by_dsack += 1,
-            Proof::Arrival => {}
-        }
-        match resent.begins {
-            Begins::Nothing => {}
-            Begins::FastRetransmit => spurious.fast_retransmits += 1,
-            Begins::Timeout => spurious.timeouts += 1,
-        }
-        let index = resent.index;
+        let Some(index) = self.trouble.made().prove(at, proof) else { return };
         if let Some(segment) = self.trace.as_mut().and_then(|trace| trace.segments.get_mut(index)) {
             segment.fate = Fate::Unneeded { proof };
         }
@@ -337,6 +297,13 @@ impl Direction {
         let Some(trace) = &mut self.trace else { return 0 };
         trace.segments.push(segment);
         trace.segments.len() - 1
+    }
+
+    /// Octets of heap, the trace not counted.
+    pub(super) fn heap(&self) -> usize {
+        let marks = self.marks.get().map_or(0, |marks| size_of_val(marks) + ALLOCATION);
+        let trouble = self.trouble.get().map_or(0, Trouble::heap);
+        self.flight.heap() + self.clocks.heap() + self.rtt.heap() + self.series.heap() + marks + trouble
     }
 
     // ----- the end -----
@@ -362,13 +329,21 @@ impl Direction {
         }
         let seconds = self.clocks.total() as f64 / 1e9;
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+        let trouble = self.trouble.into_inner();
+        // At the receiver only what it has not answered yet is seen, and without its ACKs nothing.
+        let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.acks > 0;
+        let estimated = if self.longest > 0 { self.rounds.max() } else { 0 };
+        let is_told = flight_is_known || self.data_packets == 0;
         let windows = WindowFindings {
-            mean_flight_bytes: self.clocks.mean_flight(),
-            max_estimated_cwnd_bytes: if self.longest > 0 { self.rounds.max } else { 0 },
+            max_flight_bytes: is_told.then_some(u64::from(self.max_flight)),
+            mean_flight_bytes: is_told.then(|| self.clocks.mean_flight()),
+            max_estimated_cwnd_bytes: is_told.then_some(estimated),
+            max_receiver_window_bytes: u64::from(self.max_receiver_window),
+            min_receiver_window_bytes: self.min_receiver_window.map(u64::from),
             unscaled: self.scale == Scale::Unknown,
-            ..self.windows
+            zero_windows: trouble.zero_windows,
+            shrunk: trouble.shrunk,
         };
-        let flight_is_known = rtt_of != RttOf::ReceiverDelay;
         let beginning = self.syn_seen.then_some(&self.beginning);
         let findings = DirectionFindings {
             from: ends[me],
@@ -377,21 +352,21 @@ impl Direction {
             data_packets: self.data_packets,
             sent_bytes: self.sent_bytes,
             acked_bytes: self.acked_bytes,
-            acked_unseen_bytes: self.acked_unseen,
+            acked_unseen_bytes: trouble.acked_unseen,
             transfer_seconds: seconds,
             goodput_bit_per_s: rate(self.acked_bytes),
             throughput_bit_per_s: rate(self.sent_bytes),
             series: self.series.findings(),
-            retransmissions: self.again,
+            retransmissions: trouble.again,
             rtt: self.rtt.findings(),
             rtt_of,
             window: windows,
             time: self.clocks.findings(),
-            arrivals: self.arrivals,
-            acks: self.acks,
-            marks: self.marks,
+            arrivals: trouble.arrivals,
+            acks: AckFindings { packets: self.acks, ..trouble.acks },
+            marks: self.marks.into_inner(),
             sender: guess::findings(
-                &self.guess,
+                &trouble.guess,
                 &self.rounds,
                 beginning,
                 peer_mss,

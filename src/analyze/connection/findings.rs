@@ -198,10 +198,10 @@ pub enum RttOf {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WindowFindings {
     /// Sent and neither acknowledged, nor reported by SACK or duplicate ACKs, nor given up by a timeout.
-    pub max_flight_bytes: u64,
-    pub mean_flight_bytes: f64,
+    pub max_flight_bytes: Option<u64>,
+    pub mean_flight_bytes: Option<f64>,
     /// Most in flight within a round trip: the sender's window, if nothing else held it back.
-    pub max_estimated_cwnd_bytes: u64,
+    pub max_estimated_cwnd_bytes: Option<u64>,
     /// Offered by the receiver, scaled.
     pub max_receiver_window_bytes: u64,
     pub min_receiver_window_bytes: Option<u64>,

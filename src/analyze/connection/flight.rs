@@ -3,12 +3,16 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::seldom::{ALLOCATION, Maybe, vector};
 use crate::tcp::ranges::RangeSet;
 
 /// Nobody has more in flight; without ACKs in the capture a connection must not grow memory.
 const MOST: usize = 1 << 16;
 /// While no ACK has been seen at all, there is nothing that many segments are kept for.
 const MOST_UNACKNOWLEDGED: usize = 1 << 10;
+
+/// Room for so many is made at first: most of many connections have no more in flight.
+const FIRST: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
@@ -33,15 +37,20 @@ pub(super) struct Sent {
 #[derive(Debug, Default)]
 pub(super) struct Flight {
     segments: VecDeque<Sent>,
-    sacked: RangeSet,
-    sacked_bytes: u64,
+    /// Unless there is nothing.
+    sacked: Option<Box<Sacked>>,
     /// Behind what has left in the present pass: below `max` after a timeout.
     pub(super) pass_next: u64,
     pub(super) pass: u32,
-    /// Nothing has been acknowledged yet.
-    pub(super) una: Option<u64>,
+    una: Maybe,
     /// Behind the highest octet that was seen, or acknowledged.
     pub(super) max: u64,
+}
+
+#[derive(Debug, Default)]
+struct Sacked {
+    ranges: RangeSet,
+    bytes: u64,
 }
 
 impl Flight {
@@ -50,14 +59,20 @@ impl Flight {
     }
 
     pub(super) fn is_outstanding(&self) -> bool {
-        self.una.is_none_or(|una| una < self.max) && !self.segments.is_empty()
+        self.una().is_none_or(|una| una < self.max) && !self.segments.is_empty()
     }
 
     /// SND.UNA; before the first ACK of the capture, which is `ack`, as far back as the capture reaches.
     pub(super) fn first_una(&mut self, ack: u64) -> u64 {
         let first = self.segments.front().map_or(self.max, |sent| sent.start);
-        let una = first.min(ack);
-        *self.una.get_or_insert(una)
+        let una = self.una().unwrap_or_else(|| first.min(ack));
+        self.una = Maybe::offset(una);
+        una
+    }
+
+    /// Unless nothing has been acknowledged yet.
+    pub(super) fn una(&self) -> Option<u64> {
+        self.una.as_offset()
     }
 
     /// The segments that `range` touches.
@@ -80,6 +95,9 @@ impl Flight {
     pub(super) fn insert(&mut self, sent: Sent) {
         self.max = self.max.max(sent.end);
         self.pass_next = self.pass_next.max(sent.end);
+        if self.segments.capacity() == 0 {
+            self.segments.reserve_exact(FIRST);
+        }
         if self.segments.back().is_none_or(|last| last.end <= sent.start) {
             self.segments.push_back(sent);
         } else {
@@ -93,7 +111,7 @@ impl Flight {
                 start = self.segments.get(at).map_or(u64::MAX, |other| other.end).max(start + 1);
             }
         }
-        let most = if self.una.is_some() { MOST } else { MOST_UNACKNOWLEDGED };
+        let most = if self.una().is_some() { MOST } else { MOST_UNACKNOWLEDGED };
         while self.segments.len() > most {
             self.segments.pop_front();
         }
@@ -107,7 +125,7 @@ impl Flight {
 
     /// Everything below `ack` is there. Hands over each segment that lies below as a whole.
     pub(super) fn acknowledge(&mut self, ack: u64, mut gone: impl FnMut(&Sent)) {
-        self.una = Some(ack);
+        self.una = Maybe::offset(ack);
         self.max = self.max.max(ack);
         self.pass_next = self.pass_next.max(ack);
         while let Some(front) = self.segments.front_mut() {
@@ -119,10 +137,13 @@ impl Flight {
                 break;
             }
         }
-        while let Some(first) = self.sacked.first().filter(|range| range.start < ack).cloned() {
-            self.sacked_bytes -= first.end.min(ack) - first.start;
-            self.sacked.remove_below(first.end.min(ack));
+        if let Some(Sacked { ranges, bytes }) = self.sacked.as_deref_mut() {
+            while let Some(first) = ranges.first().filter(|range| range.start < ack).cloned() {
+                *bytes -= first.end.min(ack) - first.start;
+                ranges.remove_below(first.end.min(ack));
+            }
         }
+        self.sacked.take_if(|sacked| sacked.ranges.is_empty());
         // An idle connection keeps nothing.
         if self.segments.is_empty() && self.segments.capacity() > 0 {
             self.segments = VecDeque::new();
@@ -133,28 +154,30 @@ impl Flight {
     pub(super) fn sack(&mut self, block: Range<u64>) -> bool {
         let (segments, mut fresh_bytes) = (&mut self.segments, 0);
         let whole = block.clone();
-        self.sacked.insert_with(block, |fresh| {
+        let sacked = self.sacked.get_or_insert_default();
+        sacked.ranges.insert_with(block, |fresh| {
             fresh_bytes += fresh.end - fresh.start;
             let first = segments.partition_point(|sent| sent.end <= fresh.start);
             for sent in segments.range_mut(first..).take_while(|sent| sent.start < fresh.end) {
                 sent.sacked |= whole.start <= sent.start && sent.end <= whole.end;
             }
         });
-        self.sacked_bytes += fresh_bytes;
+        sacked.bytes += fresh_bytes;
         fresh_bytes > 0
     }
 
     /// The receiver has something above `offset`.
     pub(super) fn sacked_above(&self, offset: u64) -> bool {
-        self.sacked.last().is_some_and(|range| range.end > offset)
+        let last = self.sacked.as_ref().and_then(|sacked| sacked.ranges.last());
+        last.is_some_and(|range| range.end > offset)
     }
 
     pub(super) fn has_sacked(&self, range: &Range<u64>) -> bool {
-        self.sacked.contains_range(range)
+        self.sacked.as_ref().is_some_and(|sacked| sacked.ranges.contains_range(range))
     }
 
     pub(super) fn is_any_sacked(&self) -> bool {
-        !self.sacked.is_empty()
+        self.sacked.is_some()
     }
 
     /// Segments outstanding in the present pass, whether or not SACK or duplicate ACKs speak of them.
@@ -168,17 +191,26 @@ impl Flight {
     /// Octets that may still be under way: outstanding in this pass, without what SACK reports or, where there is
     /// none, a segment for each duplicate ACK.
     pub(super) fn bytes(&self, dupacks: u32, segment: u32) -> u64 {
-        let Some(una) = self.una.or_else(|| Some(self.segments.front()?.start)) else { return 0 };
+        let Some(una) = self.una().or_else(|| Some(self.segments.front()?.start)) else { return 0 };
         let outstanding = self.pass_next.saturating_sub(una);
-        let arrived = if self.sacked.is_empty() {
-            u64::from(dupacks) * u64::from(segment)
-        } else if self.pass_next >= self.max {
-            self.sacked_bytes
-        } else {
-            let below = self.sacked.iter().take_while(|range| range.start < self.pass_next);
-            below.map(|range| range.end.min(self.pass_next) - range.start).sum()
+        let arrived = match &self.sacked {
+            None => u64::from(dupacks) * u64::from(segment),
+            Some(sacked) if self.pass_next >= self.max => sacked.bytes,
+            Some(sacked) => {
+                let below = sacked.ranges.iter().take_while(|range| range.start < self.pass_next);
+                below.map(|range| range.end.min(self.pass_next) - range.start).sum()
+            }
         };
         outstanding.saturating_sub(arrived)
+    }
+
+    /// Octets of heap.
+    pub(super) fn heap(&self) -> usize {
+        let sacked = self
+            .sacked
+            .as_ref()
+            .map_or(0, |sacked| size_of::<Sacked>() + ALLOCATION + vector::<Range<u64>>(sacked.ranges.len()));
+        vector::<Sent>(self.segments.capacity()) + sacked
     }
 }
 
@@ -225,7 +257,7 @@ mod tests {
     #[test]
     fn sacked_octets_are_not_under_way_and_are_forgotten_when_acknowledged() {
         let mut flight = flight(&[(1, 11), (11, 21), (21, 31), (31, 41)]);
-        flight.una = Some(1);
+        flight.una = Maybe::offset(1);
         assert!(flight.sack(21..31) && !flight.sack(21..31) && flight.sack(21..36));
         assert_eq!((flight.bytes(9, 10), flight.passed_segments()), (25, 4));
         assert_eq!(flight.segments.iter().filter(|sent| sent.sacked).count(), 1, "as a whole");
@@ -238,7 +270,7 @@ mod tests {
     #[test]
     fn a_new_pass_counts_what_it_has_sent() {
         let mut flight = flight(&[(1, 11), (11, 21), (21, 31)]);
-        flight.una = Some(1);
+        flight.una = Maybe::offset(1);
         flight.rewind(1);
         assert_eq!((flight.bytes(0, 10), flight.passed_segments()), (0, 0));
         flight.pass_next = 11;

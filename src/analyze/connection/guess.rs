@@ -59,18 +59,18 @@ impl Guess {
 pub(super) struct Rounds {
     end: u64,
     /// Most in flight in this round, and in the one before.
-    now: u64,
-    before: u64,
-    pub(super) max: u64,
+    now: u32,
+    before: u32,
+    max: u32,
     growth: Growth,
 }
 
 /// The beginning, as long as the window grows.
 #[derive(Debug, Default)]
 struct Growth {
-    first: u64,
-    last: u64,
-    rounds: i32,
+    first: u32,
+    last: u32,
+    rounds: u16,
     over: bool,
 }
 
@@ -78,7 +78,7 @@ struct Growth {
 const GROWS: f64 = 1.2;
 
 impl Rounds {
-    pub(super) fn flight(&mut self, bytes: u64) {
+    pub(super) fn flight(&mut self, bytes: u32) {
         self.now = self.now.max(bytes);
         self.max = self.max.max(bytes);
     }
@@ -94,7 +94,7 @@ impl Rounds {
                 (growth.first, growth.last) = (self.now, self.now);
             } else if self.now as f64 >= growth.last as f64 * GROWS {
                 growth.last = self.now;
-                growth.rounds += 1;
+                growth.rounds = growth.rounds.saturating_add(1);
             } else {
                 growth.over = true;
             }
@@ -107,13 +107,17 @@ impl Rounds {
         self.growth.over = true;
     }
 
-    pub(super) fn reduced(&mut self, flight: u64) {
+    pub(super) fn reduced(&mut self, flight: u32) {
         self.limited();
         (self.before, self.now) = (flight, flight);
     }
 
     pub(super) fn estimate(&self) -> u64 {
-        self.before.max(self.now)
+        u64::from(self.before.max(self.now))
+    }
+
+    pub(super) fn max(&self) -> u64 {
+        u64::from(self.max)
     }
 
     pub(super) fn growth(&self) -> Option<f64> {
@@ -126,7 +130,7 @@ impl Rounds {
 #[derive(Debug, Default)]
 pub(super) struct Beginning {
     pub(super) bytes: u64,
-    pub(super) segments: u64,
+    pub(super) segments: u32,
     /// The first ACK has come, or the capture began too late or elsewhere.
     pub(super) over: bool,
 }
@@ -144,10 +148,11 @@ pub(super) fn findings(
         mss_option,
         longest_segment_bytes: longest,
         initial_window_bytes: beginning.map(|beginning| beginning.bytes),
-        initial_window_segments: beginning.map(|beginning| beginning.segments),
+        initial_window_segments: beginning.map(|beginning| u64::from(beginning.segments)),
         growth_per_round_trip: rounds.growth().filter(|_| flight_is_known),
         after_timeout: guess.after_timeout(),
-        partial_acks: guess.partial_acks(),
-        limited_transmit: guess.limited_transmit(),
+        // What comes just behind an ACK was sent upon it.
+        partial_acks: if flight_is_known { guess.partial_acks() } else { PartialAcks::CannotBeTold },
+        limited_transmit: if flight_is_known { guess.limited_transmit() } else { Evidence::CannotBeTold },
     }
 }

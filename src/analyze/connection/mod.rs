@@ -14,14 +14,14 @@ mod flight;
 mod guess;
 mod place;
 pub(super) mod rtt;
+mod seldom;
 mod send;
 pub mod series;
 #[cfg(test)]
 mod tests;
 pub(super) mod text;
+mod trouble;
 mod why;
-
-use std::net::SocketAddr;
 
 pub use findings::ConnectionFindings;
 
@@ -29,6 +29,8 @@ use self::copies::Copies;
 use self::direction::{Direction, Moment, Scale};
 use self::findings::{Close, Handshake, HandshakeSeen};
 use self::place::Answers;
+use self::seldom::Maybe;
+use super::ends::Ends;
 use super::packet::{Packet, Timestamp};
 use super::trace::Trace;
 use crate::tcp::seq::Seq;
@@ -52,7 +54,7 @@ pub struct Ended {
 
 #[derive(Debug)]
 pub struct Connection {
-    ends: [SocketAddr; 2],
+    ends: Ends,
     first_packet: u64,
     begin: Timestamp,
     /// Nanoseconds since `begin`; never goes back.
@@ -65,7 +67,7 @@ pub struct Connection {
     directions: [Direction; 2],
     syns: [Option<Syn>; 2],
     /// Of the handshake: from SYN to SYN-ACK, and from that to its ACK.
-    opening: [Option<i64>; 2],
+    opening: [Maybe; 2],
     close: Close,
     timestamps: bool,
     sacks: bool,
@@ -76,10 +78,21 @@ pub struct Connection {
 #[derive(Clone, Copy, Debug)]
 struct Syn {
     at: i64,
-    times: u32,
+    times: u8,
     scale: Option<u8>,
     sack: bool,
     timestamps: bool,
+    /// It may have said more than the capture has kept.
+    cut: bool,
+}
+
+impl Syn {
+    /// Whether both ends said what this option stands for, if the capture tells.
+    fn agreed(syns: [Option<Self>; 2], option: fn(&Self) -> bool) -> Option<bool> {
+        let [first, second] = [syns[0]?, syns[1]?];
+        let is_told = |syn: &Self| option(syn) || !syn.cut;
+        (is_told(&first) && is_told(&second)).then(|| option(&first) && option(&second))
+    }
 }
 
 /// Nine years, in nanoseconds. A clock that jumps further must not make sums of times overflow.
@@ -99,7 +112,7 @@ impl Connection {
             Direction::new((keep == Keep::Trace).then(trace))
         };
         Self {
-            ends,
+            ends: Ends::new(ends[0], ends[1]),
             first_packet: first.number,
             begin: first.at,
             now: 0,
@@ -110,7 +123,7 @@ impl Connection {
             answers: Default::default(),
             directions: [direction(0), direction(1)],
             syns: [None; 2],
-            opening: [None; 2],
+            opening: [Maybe::default(); 2],
             close: Close::Open,
             timestamps: false,
             sacks: false,
@@ -125,7 +138,7 @@ impl Connection {
         let silence = at.max(self.now) - self.now;
         self.now = at.max(self.now);
         self.packets += 1;
-        let from = usize::from(packet.src != self.ends[0]);
+        let from = usize::from(packet.src != self.ends.first());
         if self.copies[from].is_copy(self.now, packet) {
             self.copied += 1;
             return;
@@ -144,6 +157,10 @@ impl Connection {
         self.take_close(packet, from);
     }
 
+    pub(super) fn ends(&self) -> &Ends {
+        &self.ends
+    }
+
     /// Reset, or closed by both ends: what comes later on the same ports may be another connection.
     pub fn is_over(&self) -> bool {
         self.close != Close::Open
@@ -154,8 +171,18 @@ impl Connection {
         if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::RST) {
             return false;
         }
-        let from = usize::from(packet.src != self.ends[0]);
+        let from = usize::from(packet.src != self.ends.first());
         !self.directions[from].may_begin_with(packet.seq)
+    }
+
+    /// Octets of memory, pictures not counted.
+    pub(super) fn octets(&self) -> usize {
+        let heap: usize = self.directions.iter().map(Direction::heap).sum();
+        size_of::<Self>() + self.ends.heap() + heap
+    }
+
+    pub(super) fn packets(&self) -> u64 {
+        self.packets
     }
 
     pub fn last_packet(&self) -> Timestamp {
@@ -163,20 +190,17 @@ impl Connection {
     }
 
     pub fn finish(self) -> Ended {
-        let capture_at = place::capture_at([self.answers[0].least, self.answers[1].least]);
+        let capture_at = place::capture_at([self.answers[0].least(), self.answers[1].least()]);
         let handshake = self.handshake();
-        let both = |option: fn(&Syn) -> bool| match self.syns {
-            [Some(a), Some(b)] => Some(option(&a) && option(&b)),
-            _ => None,
-        };
-        let timestamps = both(|syn| syn.timestamps).unwrap_or(self.timestamps);
-        let sack = both(|syn| syn.sack).unwrap_or(self.sacks);
+        let timestamps = Syn::agreed(self.syns, |syn| syn.timestamps).unwrap_or(self.timestamps);
+        let sack = Syn::agreed(self.syns, |syn| syn.sack).unwrap_or(self.sacks);
         let mss = [self.directions[1].syn_mss, self.directions[0].syn_mss];
+        let ends = self.ends.both();
         let [first, second] = self.directions;
-        let (first, first_trace) = first.findings(self.ends, 0, capture_at, mss[0]);
-        let (second, second_trace) = second.findings(self.ends, 1, capture_at, mss[1]);
+        let (first, first_trace) = first.findings(ends, 0, capture_at, mss[0]);
+        let (second, second_trace) = second.findings(ends, 1, capture_at, mss[1]);
         let findings = ConnectionFindings {
-            ends: self.ends,
+            ends,
             first_packet: self.first_packet,
             begin_unix_ns: self.begin.0,
             seconds: self.now as f64 / 1e9,
@@ -197,41 +221,43 @@ impl Connection {
     // ----- inside -----
 
     fn moment(&self, sender: usize, silence: i64) -> Moment {
-        let [a, b] = [self.answers[0].least, self.answers[1].least];
+        let [a, b] = [self.answers[0].least(), self.answers[1].least()];
         Moment {
             at: self.now,
             silence,
-            sender_answers: self.answers[sender].least.unwrap_or(0),
+            sender_answers: self.answers[sender].least().unwrap_or(0),
             round_trip: a.zip(b).map(|(a, b)| a.saturating_add(b)),
         }
     }
 
     fn take_handshake(&mut self, packet: &Packet, from: usize) {
         if !packet.flags.contains(Flags::SYN) {
-            let answered = self.syns[1].filter(|syn| self.opening[1].is_none() && syn.times == 1);
+            let answered = self.syns[1].filter(|syn| self.opening[1].as_time().is_none() && syn.times == 1);
             if let (0, Some(syn), Some(_)) = (from, answered, packet.ack) {
-                self.opening[1] = Some(self.now - syn.at);
+                self.opening[1] = Maybe::time(self.now - syn.at);
                 self.answers[0].took(self.now - syn.at);
             }
             return;
         }
         let options = &packet.options;
-        let times = self.syns[from].map_or(0, |syn| syn.times) + 1;
+        let times = self.syns[from].map_or(0, |syn| syn.times).saturating_add(1);
         self.syns[from] = Some(Syn {
             at: self.now,
             times,
             scale: options.window_scale,
             sack: options.sack_permitted,
             timestamps: options.timestamps.is_some(),
+            cut: packet.options_cut,
         });
         if let (1, 1, Some(syn)) = (from, times, self.syns[0])
             && syn.times == 1
             && packet.ack.is_some()
         {
-            self.opening[0] = Some(self.now - syn.at);
+            self.opening[0] = Maybe::time(self.now - syn.at);
             self.answers[1].took(self.now - syn.at);
         }
-        if let [Some(first), Some(second)] = self.syns {
+        let scaled = Syn::agreed(self.syns, |syn| syn.scale.is_some());
+        if let (Some(_), [Some(first), Some(second)]) = (scaled, self.syns) {
             let scales = match (first.scale, second.scale) {
                 (Some(first), Some(second)) => [first, second],
                 // RFC 7323 §2.2: if one end does not offer it, nobody scales.
@@ -271,7 +297,7 @@ impl Connection {
     fn may_reset(&self, seq: Seq, from: usize) -> bool {
         let direction = &self.directions[from];
         let Some(offset) = direction.offset(seq) else { return true };
-        let edge = direction.edge.unwrap_or(u64::MAX).max(direction.flight.max);
+        let edge = direction.edge.as_offset().unwrap_or(u64::MAX).max(direction.flight.max);
         !direction.syn_seen || (direction.una().saturating_sub(1)..=edge).contains(&offset)
     }
 
@@ -282,11 +308,12 @@ impl Connection {
             [None, None] => HandshakeSeen::None,
             _ => HandshakeSeen::Part,
         };
-        let whole = self.opening[0].zip(self.opening[1]).map(|(to, back)| to + back);
+        let [to, back] = self.opening.map(Maybe::as_time);
+        let whole = to.zip(back).map(|(to, back)| to + back);
         Handshake {
             seen,
-            syn_to_syn_ack_seconds: seconds(self.opening[0]),
-            syn_ack_to_ack_seconds: seconds(self.opening[1]),
+            syn_to_syn_ack_seconds: seconds(to),
+            syn_ack_to_ack_seconds: seconds(back),
             rtt_seconds: seconds(whole),
         }
     }

@@ -1,23 +1,28 @@
 //! Where a capture was made: the end that answers without delay is near.
 
 use super::findings::CaptureAt;
+use super::seldom::Maybe;
 use crate::analyze::packet::Packet;
 
 /// One end's answers: how soon after what it has to answer they come past.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     /// The least so far.
-    pub(super) least: Option<i64>,
+    least: Maybe,
     /// A timestamp of the *other* end that this one has not echoed, and when it came past.
-    waiting: Option<(u32, i64)>,
+    waiting: Option<u32>,
+    since: i64,
     /// The newest timestamp of the other end.
     newest: Option<u32>,
 }
 
 impl Answers {
+    pub(super) fn least(&self) -> Option<i64> {
+        self.least.as_time()
+    }
+
     pub(super) fn took(&mut self, ns: i64) {
-        let ns = ns.max(0);
-        self.least = Some(self.least.map_or(ns, |least| least.min(ns)));
+        self.least = Maybe::time(self.least().map_or(ns, |least| least.min(ns)));
     }
 
     /// A packet of the other end.
@@ -26,18 +31,18 @@ impl Answers {
         let newer = self.newest.is_none_or(|newest| (timestamps.val.wrapping_sub(newest) as i32) > 0);
         if newer {
             self.newest = Some(timestamps.val);
-            self.waiting.get_or_insert((timestamps.val, at));
+            if self.waiting.is_none() {
+                (self.waiting, self.since) = (Some(timestamps.val), at);
+            }
         }
     }
 
     /// A packet of this end.
     pub(super) fn answered(&mut self, at: i64, packet: &Packet) {
-        let (Some(timestamps), Some((val, since))) = (packet.options.timestamps, self.waiting) else {
-            return;
-        };
+        let (Some(timestamps), Some(val)) = (packet.options.timestamps, self.waiting) else { return };
         let distance = timestamps.ecr.wrapping_sub(val) as i32;
         if distance == 0 {
-            self.took(at - since);
+            self.took(at - self.since);
         }
         if distance >= 0 {
             self.waiting = None;

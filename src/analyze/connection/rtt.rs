@@ -3,12 +3,86 @@
 use hdrhistogram::Histogram;
 
 use super::findings::RttFindings;
+use super::seldom::{ALLOCATION, vector};
 
 /// So many samples are kept as they are; a histogram of more takes some kilobytes.
 const EXACT: usize = 64;
 
+/// What is asked of a few samples is worked out from them: most of many connections have no more.
+const FEW: usize = 3;
+
+#[derive(Debug)]
+pub(in crate::analyze) enum Rtt {
+    Few { samples: [i64; FEW], count: u8, by_timestamps: u8 },
+    Many(Box<Many>),
+}
+
+impl Default for Rtt {
+    fn default() -> Self {
+        Self::Few { samples: [0; FEW], count: 0, by_timestamps: 0 }
+    }
+}
+
+impl Rtt {
+    pub(in crate::analyze) fn add(&mut self, ns: i64, by_timestamps: bool) {
+        let ns = ns.max(0);
+        match self {
+            Self::Few { samples, count, by_timestamps: stamped } if usize::from(*count) < FEW => {
+                samples[usize::from(*count)] = ns;
+                *count += 1;
+                *stamped += u8::from(by_timestamps);
+            }
+            Self::Few { .. } => {
+                let mut many = self.worked_out();
+                many.add(ns, by_timestamps);
+                *self = Self::Many(Box::new(many));
+            }
+            Self::Many(many) => many.add(ns, by_timestamps),
+        }
+    }
+
+    pub(super) fn min(&self) -> Option<i64> {
+        match self {
+            Self::Few { samples, count, .. } => samples[..usize::from(*count)].iter().min().copied(),
+            Self::Many(many) => Some(many.min),
+        }
+    }
+
+    /// What a timer would wait for at least.
+    pub(super) fn timeout(&self) -> i64 {
+        match self {
+            Self::Few { .. } => self.worked_out().timeout(),
+            Self::Many(many) => many.timeout(),
+        }
+    }
+
+    pub(in crate::analyze) fn findings(&self) -> RttFindings {
+        match self {
+            Self::Few { .. } => self.worked_out().findings(),
+            Self::Many(many) => many.findings(),
+        }
+    }
+
+    /// Octets of heap.
+    pub(super) fn heap(&self) -> usize {
+        match self {
+            Self::Few { .. } => 0,
+            Self::Many(many) => many.heap(),
+        }
+    }
+
+    fn worked_out(&self) -> Many {
+        let mut many = Many::default();
+        if let Self::Few { samples, count, by_timestamps } = self {
+            samples[..usize::from(*count)].iter().for_each(|ns| many.add(*ns, false));
+            many.by_timestamps = u64::from(*by_timestamps);
+        }
+        many
+    }
+}
+
 #[derive(Debug, Default)]
-pub(in crate::analyze) struct Rtt {
+pub(in crate::analyze) struct Many {
     samples: u64,
     by_timestamps: u64,
     min: i64,
@@ -22,9 +96,8 @@ pub(in crate::analyze) struct Rtt {
     rest: Option<Box<Histogram<u32>>>,
 }
 
-impl Rtt {
-    pub(in crate::analyze) fn add(&mut self, ns: i64, by_timestamps: bool) {
-        let ns = ns.max(0);
+impl Many {
+    fn add(&mut self, ns: i64, by_timestamps: bool) {
         let sample = ns as f64;
         if self.samples == 0 {
             (self.min, self.max, self.srtt, self.rttvar) = (ns, ns, sample, sample / 2.0);
@@ -48,17 +121,20 @@ impl Rtt {
         record(histogram, ns);
     }
 
-    pub(super) fn min(&self) -> Option<i64> {
-        (self.samples > 0).then_some(self.min)
-    }
-
-    /// What a timer would wait for at least.
-    pub(super) fn timeout(&self) -> i64 {
+    fn timeout(&self) -> i64 {
         const LEAST: f64 = 200e6;
         (self.srtt + (4.0 * self.rttvar).max(LEAST)) as i64
     }
 
-    pub(in crate::analyze) fn findings(&self) -> RttFindings {
+    fn heap(&self) -> usize {
+        let counts = self
+            .rest
+            .as_deref()
+            .map_or(0, |histogram| size_of::<Histogram<u32>>() + vector::<u32>(histogram.distinct_values()));
+        size_of::<Self>() + ALLOCATION + vector::<i64>(self.first.capacity()) + counts
+    }
+
+    fn findings(&self) -> RttFindings {
         if self.samples == 0 {
             return RttFindings::default();
         }

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
-use super::direction::{Begins, Direction, Moment, Repairing, Resent};
+use super::direction::{Direction, Moment, Repairing};
 use super::flight::Sent;
+use super::seldom::Maybe;
 use super::series::What;
+use super::trouble::{Begins, Resent};
 use super::why::{Cause, Why};
 use crate::analyze::packet::Packet;
 use crate::analyze::trace::{Fate, Idle, Sending, SentSegment};
@@ -57,7 +59,7 @@ impl Direction {
             self.longest = self.longest.max(packet.len);
         }
         if packet.flags.contains(Flags::FIN) {
-            self.fin = Some(range.end);
+            self.fin = Maybe::offset(range.end);
         }
         let kind = self.kind(now, packet, &range);
         let first = self.flight.first_overlapping(&range);
@@ -72,17 +74,18 @@ impl Direction {
             trace.idle.push(Idle { from: now.at - now.silence, to: now.at });
         }
         match kind {
-            Kind::Again { .. } if syn => self.again.syns += 1,
+            Kind::Again { .. } if syn => self.trouble.made().again.syns += 1,
             Kind::Again { unseen } => {
-                self.again.lost_before_capture += u64::from(unseen);
-                self.arrivals.duplicate += u64::from(!unseen);
+                let trouble = self.trouble.made();
+                trouble.again.lost_before_capture += u64::from(unseen);
+                trouble.arrivals.duplicate += u64::from(!unseen);
                 self.sent_again(packet, &range, first, why.expect("it was asked above"), index);
             }
             Kind::New => self.sent_new(now, packet, &range),
-            Kind::Late => self.arrivals.out_of_order += 1,
-            Kind::Copy => self.arrivals.duplicate += 1,
-            Kind::WindowProbe => self.again.window_probes += 1,
-            Kind::KeepAlive => self.again.keep_alives += 1,
+            Kind::Late => self.trouble.made().arrivals.out_of_order += 1,
+            Kind::Copy => self.trouble.made().arrivals.duplicate += 1,
+            Kind::WindowProbe => self.trouble.made().again.window_probes += 1,
+            Kind::KeepAlive => self.trouble.made().again.keep_alives += 1,
         }
         if !matches!(kind, Kind::Copy | Kind::KeepAlive) {
             self.put_in_flight(now, packet, range, kind);
@@ -93,7 +96,7 @@ impl Direction {
 
     /// Garbage, or a packet of another connection on these ports, must not move the window.
     fn is_plausible(&mut self, start: u64, packet: &Packet) -> bool {
-        let within = match (self.room(), self.edge) {
+        let within = match (self.room(), self.edge.as_offset()) {
             (Some(_), Some(edge)) => start <= edge.max(self.flight.max) + (1 << 20),
             _ => true,
         };
@@ -109,18 +112,20 @@ impl Direction {
     pub(super) fn start_over(&mut self, at: u64) {
         self.flight = Default::default();
         self.flight.begin(at);
-        (self.repairing, self.dupacks, self.strays, self.edge) = (Repairing::Nothing, 0, 0, None);
-        self.resent.clear();
+        (self.repairing, self.dupacks, self.strays, self.edge) = (Repairing::Nothing, 0, 0, Maybe::default());
+        if let Some(trouble) = self.trouble.get_mut() {
+            trouble.resent.clear();
+        }
     }
 
     /// Linux asks with an old number and no octet.
     fn probed_without_data(&mut self, packet: &Packet, start: u64) {
-        let known = self.flight.una.is_some() && !packet.flags.contains(Flags::RST);
+        let known = self.flight.una().is_some() && !packet.flags.contains(Flags::RST);
         if known && start + 1 == self.una() {
             if self.window_is_closed() {
-                self.again.window_probes += 1;
+                self.trouble.made().again.window_probes += 1;
             } else if start + 1 == self.flight.max {
-                self.again.keep_alives += 1;
+                self.trouble.made().again.keep_alives += 1;
             }
         }
     }
@@ -132,7 +137,11 @@ impl Direction {
         if asks && range.end == una && una == self.flight.max {
             return if closed { Kind::WindowProbe } else { Kind::KeepAlive };
         }
-        if closed && packet.len > 0 && self.edge.is_some_and(|edge| edge <= range.start) && range.end > una {
+        if closed
+            && packet.len > 0
+            && self.edge.as_offset().is_some_and(|edge| edge <= range.start)
+            && range.end > una
+        {
             return Kind::WindowProbe;
         }
         if range.start >= self.flight.max {
@@ -198,22 +207,24 @@ impl Direction {
         why: Why,
         index: usize,
     ) {
-        self.again.packets += 1;
-        self.again.bytes += u64::from(packet.len);
-        match why.cause {
-            Cause::Fast => self.again.fast += 1,
-            Cause::Timeout => self.again.timeout += 1,
-            Cause::Tail => self.again.tail += 1,
-            Cause::Unexplained => self.again.unexplained += 1,
-        }
         self.learn_from(range, first, why);
+        let room = self.room().is_some_and(|room| room >= u64::from(self.segment()));
+        let trouble = self.trouble.made();
+        let again = &mut trouble.again;
+        again.packets += 1;
+        again.bytes += u64::from(packet.len);
+        match why.cause {
+            Cause::Fast => again.fast += 1,
+            Cause::Timeout => again.timeout += 1,
+            Cause::Tail => again.tail += 1,
+            Cause::Unexplained => again.unexplained += 1,
+        }
         match why.begins {
             Begins::Nothing => {}
             Begins::FastRetransmit => {
-                self.again.fast_retransmits += 1;
+                again.fast_retransmits += 1;
                 if self.dupacks >= 3 && self.repairing == Repairing::Nothing && !self.sent_on_dupacks {
-                    let room = self.room().is_some_and(|room| room >= u64::from(self.segment()));
-                    self.guess.limited_transmit[1] += u32::from(room);
+                    trouble.guess.limited_transmit[1] += u32::from(room);
                 }
                 let after_timeout = matches!(
                     self.repairing,
@@ -222,10 +233,10 @@ impl Direction {
                 self.repairing = Repairing::Fast { recover: self.flight.max, partial: false, after_timeout };
             }
             Begins::Timeout => {
-                self.again.timeouts += 1;
-                self.again.timeouts_by_dupacks[(self.dupacks as usize).min(3)] += 1;
+                again.timeouts += 1;
+                again.timeouts_by_dupacks[(self.dupacks as usize).min(3)] += 1;
                 let failed = self.dupacks > 0 && self.dupacks + 1 == self.flight.passed_segments();
-                self.again.failed_dupack += u64::from(failed);
+                again.failed_dupack += u64::from(failed);
                 self.repairing = Repairing::AfterTimeout { recover: self.flight.max };
                 self.flight.rewind(range.start);
                 self.dupacks = 0;
@@ -239,34 +250,41 @@ impl Direction {
             *partial = false;
         }
         let tsval = packet.options.timestamps.map(|timestamps| timestamps.val);
-        self.remember(Resent { range: range.clone(), tsval, begins: why.begins, proven: false, index });
+        self.trouble.made().remember(Resent {
+            range: range.clone(),
+            tsval,
+            begins: why.begins,
+            proven: false,
+            index,
+        });
     }
 
     /// What the retransmission tells about the sender, before it changes anything.
     fn learn_from(&mut self, range: &Range<u64>, first: Option<Sent>, why: Why) {
         let with_sack = self.flight.is_any_sacked();
+        let guess = &mut self.trouble.made().guess;
         match (self.repairing, why.begins) {
             (Repairing::Fast { partial: true, .. }, Begins::FastRetransmit | Begins::Timeout) => {
-                self.guess.reno += 1;
+                guess.reno += 1;
             }
             (Repairing::Fast { partial, after_timeout: false, .. }, Begins::Nothing)
                 if first.is_none_or(|sent| sent.times <= 1) =>
             {
-                if range.start > self.una() {
-                    let count = if with_sack { &mut self.guess.sack } else { &mut self.guess.tahoe };
+                if range.start > self.flight.una().unwrap_or(0) {
+                    let count = if with_sack { &mut guess.sack } else { &mut guess.tahoe };
                     *count += 1;
                 } else if partial && !with_sack && self.dupacks < 3 {
-                    self.guess.newreno += 1;
+                    guess.newreno += 1;
                 }
             }
             (Repairing::AfterTimeout { .. }, Begins::Nothing) => {
                 let next = self.flight.pass_next;
                 if with_sack {
-                    self.guess.went_back += u32::from(self.flight.has_sacked(range));
+                    guess.went_back += u32::from(self.flight.has_sacked(range));
                     let left_out = range.start > next && self.flight.has_sacked(&(next..range.start));
-                    self.guess.left_out += u32::from(left_out);
+                    guess.left_out += u32::from(left_out);
                 } else {
-                    self.guess.went_back += u32::from(range.start == next);
+                    guess.went_back += u32::from(range.start == next);
                 }
             }
             _ => {}
@@ -277,11 +295,11 @@ impl Direction {
         if self.dupacks > 0 && self.repairing == Repairing::Nothing {
             self.sent_on_dupacks = true;
             let limited = self.dupacks <= 2 && self.is_prompted(now) && !packet.flags.contains(Flags::FIN);
-            self.guess.limited_transmit[0] += u32::from(limited);
+            self.trouble.made().guess.limited_transmit[0] += u32::from(limited);
         }
         if self.repairing != Repairing::Nothing && self.flight.pass_next < range.start {
             let skipped = self.flight.pass_next..range.start;
-            self.guess.left_out += u32::from(self.flight.has_sacked(&skipped));
+            self.trouble.made().guess.left_out += u32::from(self.flight.has_sacked(&skipped));
         }
         if packet.len > 0 {
             self.last_new_len = packet.len;
@@ -336,9 +354,10 @@ impl Direction {
         }
         let sending = match (kind, why) {
             (Kind::WindowProbe | Kind::KeepAlive, _) => Sending::Probe,
-            (_, Some(Why { cause: Cause::Fast | Cause::Unexplained, .. })) => Sending::Fast,
+            (_, Some(Why { cause: Cause::Fast, .. })) => Sending::Fast,
             (_, Some(Why { cause: Cause::Timeout, .. })) => Sending::Timeout,
             (_, Some(Why { cause: Cause::Tail, .. })) => Sending::Tail,
+            (_, Some(Why { cause: Cause::Unexplained, .. })) => Sending::Unexplained,
             (_, None) => Sending::New,
         };
         let again = u32::from(self.flight.first_overlapping(range).is_some());

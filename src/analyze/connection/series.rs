@@ -1,6 +1,7 @@
 //! Octets over time in a bounded number of bins: when they run out, two become one.
 
 use super::findings::SeriesFindings;
+use super::seldom::vector;
 
 pub const BINS: usize = 200;
 const NARROWEST: i64 = 1_000_000;
@@ -10,12 +11,21 @@ pub(super) struct Series {
     /// Nanoseconds; 0 before the first octet.
     width: i64,
     begin: i64,
-    /// What left, and what was acknowledged.
-    bins: Vec<[u64; 2]>,
+    /// In the order of time. What a bin has none of takes no place.
+    entries: Vec<Entry>,
 }
 
+/// Octets of one kind in one bin. Of 4 GiB and more there is more than one.
 #[derive(Clone, Copy, Debug)]
+struct Entry {
+    bytes: u32,
+    bin: u8,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
+    /// It left.
     Sent,
     Acked,
 }
@@ -26,23 +36,49 @@ impl Series {
             (self.width, self.begin) = (NARROWEST, at);
         }
         let passed = at.saturating_sub(self.begin).max(0);
-        while passed / self.width >= BINS as i64 {
+        let mut bin = passed / self.width;
+        while bin >= BINS as i64 {
             self.width *= 2;
-            let merged = self
-                .bins
-                .chunks(2)
-                .map(|pair| pair.iter().fold([0, 0], |sum, bin| [sum[0] + bin[0], sum[1] + bin[1]]));
-            self.bins = merged.collect();
+            bin = passed / self.width;
+            for entry in std::mem::take(&mut self.entries) {
+                self.put(entry.bin / 2, entry.what, u64::from(entry.bytes));
+            }
         }
-        let bin = (passed / self.width) as usize;
-        if self.bins.len() <= bin {
-            self.bins.resize(bin + 1, [0, 0]);
+        self.put(bin as u8, what, bytes);
+    }
+
+    fn put(&mut self, bin: u8, what: What, mut bytes: u64) {
+        let bin = self.entries.last().map_or(bin, |last| last.bin.max(bin));
+        let same = self.entries.iter_mut().rev().take_while(|entry| entry.bin == bin);
+        for entry in same.filter(|entry| entry.what == what) {
+            let more = bytes.min(u64::from(u32::MAX - entry.bytes)) as u32;
+            entry.bytes += more;
+            bytes -= u64::from(more);
+            if bytes == 0 {
+                return;
+            }
         }
-        self.bins[bin][what as usize] += bytes;
+        while bytes > 0 {
+            let most = bytes.min(u64::from(u32::MAX)) as u32;
+            self.entries.push(Entry { bytes: most, bin, what });
+            bytes -= u64::from(most);
+        }
+    }
+
+    /// Octets of heap.
+    pub(super) fn heap(&self) -> usize {
+        vector::<Entry>(self.entries.capacity())
     }
 
     pub(super) fn findings(&self) -> SeriesFindings {
-        let column = |what: What| self.bins.iter().map(|bin| bin[what as usize]).collect();
+        let bins = self.entries.last().map_or(0, |last| usize::from(last.bin) + 1);
+        let column = |what: What| {
+            let mut column = vec![0; bins];
+            for entry in self.entries.iter().filter(|entry| entry.what == what) {
+                column[usize::from(entry.bin)] += u64::from(entry.bytes);
+            }
+            column
+        };
         SeriesFindings {
             begin_seconds: self.begin as f64 / 1e9,
             bin_seconds: self.width as f64 / 1e9,
@@ -73,6 +109,20 @@ mod tests {
         assert!(findings.sent_bytes.len() > BINS / 2 && findings.sent_bytes.len() <= BINS);
         assert_eq!(findings.sent_bytes.iter().sum::<u64>(), 36_000);
         assert_eq!(findings.acked_bytes.iter().sum::<u64>(), 32_400);
+    }
+
+    #[test]
+    fn gigabytes_in_one_bin_are_counted_to_the_octet() {
+        let mut series = Series::default();
+        for octets in [u64::from(u32::MAX) - 1, 5, 1 << 33] {
+            series.add(0, What::Acked, octets);
+            series.add(0, What::Sent, 1);
+        }
+        series.add(1_000_000_000, What::Sent, 1);
+        let findings = series.findings();
+        assert_eq!(findings.acked_bytes[0], (1 << 32) + 3 + (1 << 33));
+        assert_eq!((findings.sent_bytes[0], findings.sent_bytes.iter().sum::<u64>()), (3, 4));
+        assert_eq!(findings.sent_bytes.len(), findings.acked_bytes.len());
     }
 
     #[test]

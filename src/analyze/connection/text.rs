@@ -47,35 +47,34 @@ impl fmt::Display for DirectionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {} → {}", self.from, self.to)?;
         let mut row = |name: &str, text: String| writeln!(f, "    {name:<16}{text}");
-        row(
-            "data",
-            format!(
-                "{} octets acknowledged in {}: {:.1} kbit/s; {} packets, {} octets sent",
+        let acked = match self.acks.packets {
+            0 => "the capture has no ACKs".to_owned(),
+            _ => format!(
+                "{} octets acknowledged in {}: {:.1} kbit/s",
                 self.acked_bytes,
                 Seconds(self.transfer_seconds),
-                self.goodput_bit_per_s / 1e3,
-                self.data_packets,
-                self.sent_bytes
+                self.goodput_bit_per_s / 1e3
             ),
-        )?;
+        };
+        row("data", format!("{acked}; {} packets, {} octets sent", self.data_packets, self.sent_bytes))?;
         if self.acked_unseen_bytes > 0 {
             row("", format!("{} octets of these are not in the capture", self.acked_unseen_bytes))?;
         }
         self.write_again(&mut row)?;
         self.write_rtt(&mut row)?;
         self.write_window(&mut row)?;
-        row("acks", {
-            let acks = &self.acks;
-            list(&[
+        let (acks, arrivals, marks) = (&self.acks, &self.arrivals, &self.marks);
+        if acks.packets > 0 {
+            let acks = list(&[
                 (acks.packets, "in all"),
                 (acks.duplicate, "duplicate"),
                 (acks.old, "old"),
                 (acks.with_sack, "with SACK"),
                 (acks.dsacks, "D-SACK"),
                 (acks.ece, "ECE"),
-            ])
-        })?;
-        let (arrivals, marks) = (&self.arrivals, &self.marks);
+            ]);
+            row("acks", acks)?;
+        }
         let seen = list(&[
             (arrivals.out_of_order, "out of order"),
             (arrivals.duplicate, "twice"),
@@ -114,27 +113,27 @@ impl DirectionFindings {
         if !beside.is_empty() {
             row("", format!("and {beside}"))?;
         }
-        if again.fast_retransmits + again.timeouts > 0 {
+        let found = list(&[(again.fast_retransmits, "without a timeout"), (again.timeouts, "by timeout")]);
+        if !found.is_empty() {
             let [none, one, two, more] = again.timeouts_by_dupacks;
-            row(
-                "losses found",
-                format!(
-                    "{} without a timeout; {} timeouts after 0, 1, 2, more duplicate ACKs: {none}, {one}, {two}, \
-                     {more}; {} of them after all that could come",
-                    again.fast_retransmits, again.timeouts, again.failed_dupack
-                ),
-            )?;
+            let after = list(&[
+                (none, "after no duplicate ACK"),
+                (one, "after one"),
+                (two, "after two"),
+                (more, "after more"),
+                (again.failed_dupack, "of these after as many as could come"),
+            ]);
+            row("losses found", if after.is_empty() { found } else { format!("{found}: {after}") })?;
         }
         let spurious = &again.spurious;
         if spurious.packets > 0 {
             let proofs = list(&[(spurious.by_timestamp, "by timestamp"), (spurious.by_dsack, "by D-SACK")]);
-            row(
-                "mistakes",
-                format!(
-                    "{} packets ({proofs}); {} timeouts, {} fast retransmits",
-                    spurious.packets, spurious.timeouts, spurious.fast_retransmits
-                ),
-            )?;
+            let begun = list(&[
+                (spurious.timeouts, "of the timeouts"),
+                (spurious.fast_retransmits, "of the losses found without one"),
+            ]);
+            let begun = if begun.is_empty() { begun } else { format!("; {begun}") };
+            row("mistakes", format!("{} sent again without need ({proofs}){begun}", spurious.packets))?;
         }
         Ok(())
     }
@@ -149,7 +148,7 @@ impl DirectionFindings {
         let name = match self.rtt_of {
             RttOf::RoundTrip => "round trip",
             RttOf::PartOfRoundTrip => "part of the way",
-            RttOf::ReceiverDelay => "receiver's delay",
+            RttOf::ReceiverDelay => "answered after",
             RttOf::Unknown => "rtt",
         };
         row(
@@ -168,13 +167,14 @@ impl DirectionFindings {
     fn write_window(&self, row: &mut Row<'_>) -> fmt::Result {
         let window = &self.window;
         let unscaled = if window.unscaled { " (scale unknown)" } else { "" };
-        row(
-            "in flight",
-            format!(
-                "max {}, mean {:.0} octets; receiver's window at most {}{unscaled}",
-                window.max_flight_bytes, window.mean_flight_bytes, window.max_receiver_window_bytes
-            ),
-        )?;
+        let offered = format!("at most {}{unscaled}", window.max_receiver_window_bytes);
+        match (window.max_flight_bytes, window.mean_flight_bytes) {
+            (Some(max), Some(mean)) => {
+                row("in flight", format!("max {max}, mean {mean:.0} octets; receiver's window {offered}"))?;
+            }
+            _ if self.acks.packets > 0 => row("window", format!("the receiver's {offered}"))?,
+            _ => {}
+        }
         let time = &self.time;
         if time.total_seconds <= 0.0 {
             return Ok(());

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::direction::{Begins, Direction, Moment, Repairing};
+use super::direction::{Direction, Moment, Repairing};
 use super::flight::Sent;
+use super::trouble::Begins;
 
 /// A host answers an ACK sooner; a timer waits longer.
 const PROMPT: i64 = 10_000_000;
@@ -28,7 +29,7 @@ const UNEXPLAINED: Why = Why { cause: Cause::Unexplained, begins: Begins::Nothin
 impl Direction {
     /// An ACK that may have caused what leaves now has come just before.
     pub(super) fn is_prompted(&self, now: &Moment) -> bool {
-        self.last_ack.is_some_and(|ack| now.at - ack <= self.promptly(now))
+        self.last_ack.as_time().is_some_and(|ack| now.at - ack <= self.promptly(now))
     }
 
     fn promptly(&self, now: &Moment) -> i64 {
@@ -38,7 +39,7 @@ impl Direction {
     pub(super) fn why(&self, now: &Moment, range: &Range<u64>, first: Option<Sent>) -> Why {
         let fast = |begins| Why { cause: Cause::Fast, begins };
         let timeout = |begins| Why { cause: Cause::Timeout, begins };
-        let Some(una) = self.flight.una else {
+        let Some(una) = self.flight.una() else {
             // A capture of one direction: nothing but silence is to be seen.
             return if now.silence >= self.rtt.timeout() { timeout(Begins::Timeout) } else { UNEXPLAINED };
         };
@@ -53,6 +54,7 @@ impl Direction {
         let shown = self.flight.sacked_above(range.start);
         let asked_for = shown || at_una && self.dupacks > 0;
         let last = range.end >= self.flight.max;
+        let restarted = self.trouble.get().and_then(|trouble| trouble.restarted);
         match self.repairing {
             Repairing::AfterTimeout { recover } if range.start < recover => {
                 if at_una && expired && !(prompted && asked_for) {
@@ -79,7 +81,7 @@ impl Direction {
                 }
             }
             // Under way to the device already when the ACK came that made it pointless.
-            _ if range.end <= una && self.restarted.is_some_and(|at| now.at - at <= self.promptly(now)) => {
+            _ if range.end <= una && restarted.is_some_and(|at| now.at - at <= self.promptly(now)) => {
                 timeout(Begins::Nothing)
             }
             _ if prompted && asked_for => fast(Begins::FastRetransmit),

@@ -1,3 +1,5 @@
+use std::net::SocketAddr;
+
 use super::*;
 use crate::tcp::options::Options;
 use crate::tcp::seq::Seq;
@@ -30,6 +32,17 @@ impl World {
     }
 
     fn packet(&mut self, seconds: i64, ends: (SocketAddr, SocketAddr), flags: Flags, seq: u32, ack: u32) {
+        self.data(seconds, ends, flags, (seq, ack), 0);
+    }
+
+    fn data(
+        &mut self,
+        seconds: i64,
+        ends: (SocketAddr, SocketAddr),
+        flags: Flags,
+        (seq, ack): (u32, u32),
+        len: u32,
+    ) {
         self.number += 1;
         let packet = Packet {
             number: self.number,
@@ -41,9 +54,10 @@ impl World {
             flags,
             window: 1000,
             ecn: Ecn::NotEct,
-            len: 0,
+            len,
             ip_id: None,
             options: Options::default(),
+            options_cut: false,
         };
         let finished = &mut self.finished;
         self.connections.as_mut().unwrap().take(&packet, &mut self.problems, &mut |one| finished.push(one));
@@ -127,6 +141,49 @@ fn above_the_limit_go_those_that_are_over_and_then_the_silent_ones() {
     assert_eq!(world.problems.count(Problem::Crowded), 1);
     assert_eq!(world.connections.as_ref().unwrap().open(), 15);
     assert_eq!(world.end().len(), 17);
+}
+
+#[test]
+fn a_connection_of_few_packets_is_small() {
+    let mut world = World::new(Limits::default());
+    for port in 0..100 {
+        let (forth, back) = ((client(port), server()), (server(), client(port)));
+        world.open(0, port, 5);
+        world.data(1, forth, ACK, (6, 901), 200);
+        world.packet(1, back, ACK, 901, 206);
+        for segment in 0..4 {
+            world.data(2, back, ACK, (901 + segment * 1000, 206), 1000);
+        }
+        for segments in [2, 4, 4, 4] {
+            world.packet(3, forth, ACK, 206, 901 + segments * 1000);
+        }
+        world.packet(4, forth, FIN, 206, 4901);
+        world.packet(5, back, FIN, 4901, 207);
+        world.packet(5, forth, ACK, 207, 4902);
+    }
+    let each = world.connections.as_ref().unwrap().octets() / 100;
+    assert!(each < 1536, "{each} octets");
+}
+
+#[test]
+fn what_outgrows_its_memory_is_ended_by_and_by() {
+    let limits = Limits { octets: 100_000, ..Limits::default() };
+    let mut world = World::new(limits);
+    for port in 0..20 {
+        world.open(0, port, 5);
+    }
+    let mut most = 0;
+    for segment in 0..200 {
+        for port in 0..20 {
+            world.data(1, (server(), client(port)), ACK, (901 + segment * 1000, 6), 1000);
+            most = most.max(world.connections.as_ref().unwrap().octets());
+        }
+    }
+    assert!((limits.octets / 2..limits.octets * 9 / 8).contains(&most), "{most}");
+    assert!(world.problems.count(Problem::Crowded) > 0);
+    let not_followed = world.problems.count(Problem::NotFollowed);
+    let told = world.end();
+    assert_eq!(told.iter().map(|(_, packets)| packets).sum::<u64>() + not_followed, 20 * 203);
 }
 
 #[test]

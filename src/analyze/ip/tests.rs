@@ -106,6 +106,22 @@ fn lengths_are_the_headers_however_little_was_kept() {
     }
 }
 
+/// 68 octets of an Ethernet frame: the rest of a SYN of Linux is window scale, and half of its timestamps.
+#[test]
+fn options_before_the_cut_count() {
+    let mut syn = packet(false);
+    let options = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 10];
+    syn.truncate(40);
+    syn.extend(options);
+    syn = set(set(syn, 2, &[0, 60]), 32, &[0xa0, 2]);
+    let Found::Flawed(packet, Problem::OptionsCut) = parse_as(60, &syn[..54]) else { panic!("not cut") };
+    let Options { mss, sack_permitted, timestamps, window_scale, .. } = packet.options;
+    assert_eq!((mss, sack_permitted, timestamps, window_scale), (Some(1460), true, None, None));
+    assert!(packet.options_cut);
+    let whole = tcp(whole(&syn));
+    assert!(!whole.options_cut && whole.options.window_scale == Some(10));
+}
+
 #[test]
 fn a_packet_that_the_device_will_split_is_as_long_as_its_frame() {
     let v4 = set(packet(false), 2, &[0, 0]);

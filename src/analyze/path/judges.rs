@@ -146,7 +146,7 @@ impl Replay {
         // After a timeout, or after a partial ACK that has ended Reno's recovery, three more duplicates are another.
         let anew = start <= self.flight.una() && sent.dupacks >= 3 && self.flight.sacked().segments == 0;
         let begins = match sent.sending {
-            Sending::Fast => self.recover.is_none() || anew,
+            Sending::Fast | Sending::Unexplained => self.recover.is_none() || anew,
             Sending::Timeout => waited,
             _ => false,
         };

@@ -4,6 +4,7 @@ mod comments;
 mod output;
 mod path;
 mod pictures;
+mod resent;
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -20,7 +21,7 @@ use clap::Args;
 use super::failure::{self, Failure};
 use super::units;
 use comments::{CommentOptions, Commenting};
-use output::Output;
+use output::{Output, Told};
 use path::{OnPath, PathOptions};
 use pictures::{PictureOptions, Pictures};
 
@@ -49,6 +50,9 @@ pub(crate) struct Analyze {
     /// No more than so many connections, those with most data [default: 50, with --json all]
     #[arg(long, value_name = "N", conflicts_with = "connection", help_heading = "Output")]
     limit: Option<usize>,
+    /// List each packet that was sent again: why, after how many duplicate ACKs, with how much in flight
+    #[arg(long, help_heading = "Output")]
+    resent: bool,
     /// Print one JSON document instead of the tables
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -66,7 +70,7 @@ const USAGE: &str = "airtcp analyze [OPTIONS] FILE...\n       airtcp analyze [OP
 const EXAMPLES: &str = "\
 Examples:
   airtcp analyze run.pcap
-  airtcp analyze --connection 3 big.pcapng --plot pictures
+  airtcp analyze --connection 3 big.pcapng --resent --plot pictures
   airtcp analyze -f 'tcp port 9000' --json fixed.pcap mobile.pcap | jq '.captures[].totals'
   tcpdump -w - -s 128 -i eth0 tcp | airtcp analyze -
   airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng && wireshark send.pcapng
@@ -100,9 +104,10 @@ impl Analyze {
             return Err(failure::usage("--connection is a number of one capture: give one file"));
         }
         let pictures = Pictures::new(&self.pictures, self.connection)?;
-        let traces = comments.is_some() || pictures.traces() != Traces::None;
+        let traces = self.resent || comments.is_some() || pictures.traces() != Traces::None;
         let path = OnPath::new(&self.path, &self.files, filter, traces)?;
-        let mut output = Output::new(self.json, self.connection, self.limit, pictures, comments, path)?;
+        let told = Told { json: self.json, only: self.connection, limit: self.limit, resent: self.resent };
+        let mut output = Output::new(told, pictures, comments, path)?;
         for mut capture in captures {
             output.begin(capture.name(), self.interface.is_some())?;
             let totals = match self.interface {

@@ -14,6 +14,7 @@ use super::super::units::{show_bytes, show_rate};
 use super::comments::Commenting;
 use super::path::OnPath;
 use super::pictures::Pictures;
+use super::resent::{self, Resent};
 
 const SCHEMA_VERSION: u32 = 1;
 /// Connections in a table, if nobody says otherwise.
@@ -21,11 +22,18 @@ const LIMIT: usize = 50;
 /// So many connections are told in detail as well.
 const DETAILED: usize = 3;
 
+/// What somebody wants to be told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) json: bool,
+    pub(super) only: Option<u64>,
+    /// How many connections are kept until the end; without, each is written at once.
+    pub(super) limit: Option<usize>,
+    pub(super) resent: bool,
+}
+
 pub(super) struct Output {
-    json: bool,
-    only: Option<u64>,
-    /// How many are kept until the end; without, each is written at once.
-    limit: Option<usize>,
+    told: Told,
     /// The lines of connections that end while an interface is listened to go to stderr as they come.
     live: bool,
     kept: Kept,
@@ -41,43 +49,52 @@ pub(super) struct Output {
 #[derive(Default)]
 struct Kept {
     /// By octets; of two with as many, the one with the smaller number is the greater.
-    connections: BTreeMap<(u64, Reverse<u64>), ConnectionFindings>,
+    connections: BTreeMap<(u64, Reverse<u64>), Findings>,
     /// Connections that came, and of these, without data in either direction.
     all: u64,
     empty: u64,
+}
+
+/// Of one connection.
+#[derive(Serialize)]
+struct Findings {
+    #[serde(flatten)]
+    all: ConnectionFindings,
+    /// Of each direction, if it is wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resent: Option<[Vec<Resent>; 2]>,
 }
 
 #[derive(Serialize)]
 struct Numbered<'a> {
     number: u64,
     #[serde(flatten)]
-    findings: &'a ConnectionFindings,
+    findings: &'a Findings,
 }
 
 impl Output {
     pub(super) fn new(
-        json: bool,
-        only: Option<u64>,
-        limit: Option<usize>,
+        mut told: Told,
         pictures: Pictures,
         comments: Option<Commenting>,
         path: Option<OnPath>,
     ) -> io::Result<Self> {
-        if json {
+        if told.json {
             write!(io::stdout(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
+        } else {
+            told.limit.get_or_insert(LIMIT);
         }
-        let limit = if json { limit } else { Some(limit.unwrap_or(LIMIT)) };
         let (live, kept) = (false, Kept::default());
         let (captures, written, error) = (0, 0, None);
-        Ok(Self { json, only, limit, live, kept, pictures, comments, path, captures, written, error })
+        Ok(Self { told, live, kept, pictures, comments, path, captures, written, error })
     }
 
     pub(super) fn begin(&mut self, name: &str, live: bool) -> io::Result<()> {
-        self.live = live && !self.json;
+        self.live = live && !self.told.json;
         let is_first = self.captures == 0;
         self.captures += 1;
         let mut out = io::stdout();
-        if self.json {
+        if self.told.json {
             let comma = if is_first { "" } else { "," };
             let name = serde_json::to_string(name)?;
             return write!(out, "{comma}\n{{\"name\":{name},\"connections\":[");
@@ -87,7 +104,7 @@ impl Output {
     }
 
     pub(super) fn take(&mut self, mut finished: Finished) {
-        if self.only.is_some_and(|only| only != finished.number) || self.error.is_some() {
+        if self.told.only.is_some_and(|only| only != finished.number) || self.error.is_some() {
             return;
         }
         if let Some(path) = &mut self.path {
@@ -97,11 +114,14 @@ impl Output {
         if let Some(comments) = &mut self.comments {
             comments.take(&finished);
         }
-        let (number, findings) = (finished.number, finished.ended.findings);
-        self.error = match self.limit {
+        let number = finished.number;
+        let resent = finished.ended.traces.filter(|_| self.told.resent);
+        let resent = resent.map(|traces| traces.each_ref().map(resent::of));
+        let findings = Findings { all: finished.ended.findings, resent };
+        self.error = match self.told.limit {
             None => self.write(number, &findings).err(),
             Some(limit) => {
-                let told = if self.live { tell(number, &findings) } else { Ok(()) };
+                let told = if self.live { tell(number, &findings.all) } else { Ok(()) };
                 self.kept.take(number, findings, limit);
                 told.err()
             }
@@ -110,8 +130,10 @@ impl Output {
 
     /// Of which connections all that happened is wanted.
     pub(super) fn traces(&self) -> Traces {
-        let wanted = self.comments.is_some() || self.path.as_ref().is_some_and(OnPath::wants_traces);
-        match (wanted, self.only) {
+        let wanted = self.told.resent
+            || self.comments.is_some()
+            || self.path.as_ref().is_some_and(OnPath::wants_traces);
+        match (wanted, self.told.only) {
             (false, _) => self.pictures.traces(),
             (true, Some(only)) => Traces::Of(only),
             (true, None) => Traces::All,
@@ -123,7 +145,7 @@ impl Output {
         self.error.is_some()
     }
 
-    fn write(&mut self, number: u64, findings: &ConnectionFindings) -> io::Result<()> {
+    fn write(&mut self, number: u64, findings: &Findings) -> io::Result<()> {
         let mut out = io::stdout();
         let comma = if self.written == 0 { "" } else { "," };
         self.written += 1;
@@ -140,14 +162,14 @@ impl Output {
         let mut connections: Vec<_> =
             kept.connections.iter().map(|((_, Reverse(number)), findings)| (*number, findings)).collect();
         connections.sort_unstable_by_key(|(number, _)| *number);
-        if let Some(only) = self.only.filter(|only| *only >= totals.connections) {
+        if let Some(only) = self.told.only.filter(|only| *only >= totals.connections) {
             return Err(failure::run(match totals.connections {
                 0 => "there is no TCP connection in it".to_owned(),
                 1 => format!("there is no connection {only}: there is only 0"),
                 count => format!("there is no connection {only}: they are numbered from 0 to {}", count - 1),
             }));
         }
-        if self.json {
+        if self.told.json {
             for (number, findings) in connections {
                 self.write(number, findings)?;
             }
@@ -158,12 +180,20 @@ impl Output {
         }
         let mut out = io::stdout().lock();
         write!(out, "{}", table(&connections))?;
-        if self.only.is_none() {
+        if self.told.only.is_none() {
             write!(out, "{}", rest(&kept, &connections))?;
         }
         if connections.len() <= DETAILED {
             for (number, findings) in &connections {
-                writeln!(out, "\nconnection {number}: {}", findings.to_string().trim_end())?;
+                writeln!(out, "\nconnection {number}: {}", findings.all.to_string().trim_end())?;
+                for (direction, resent) in
+                    findings.all.directions.iter().zip(findings.resent.iter().flatten())
+                {
+                    if !resent.is_empty() {
+                        let (from, to) = (direction.from, direction.to);
+                        write!(out, "\nsent again, {from} → {to}\n{}", resent::table(resent))?;
+                    }
+                }
             }
         } else {
             writeln!(out, "\n--connection NUMBER tells more about one of them")?;
@@ -173,13 +203,13 @@ impl Output {
     }
 
     pub(super) fn finish(self) -> anyhow::Result<()> {
-        if self.json {
+        if self.told.json {
             write!(io::stdout(), "\n]")?;
         }
         if let Some(path) = &self.path {
-            path.write(self.json)?;
+            path.write(self.told.json)?;
         }
-        if self.json {
+        if self.told.json {
             writeln!(io::stdout(), "}}")?;
         }
         self.pictures.finish()?;
@@ -188,9 +218,9 @@ impl Output {
 }
 
 impl Kept {
-    fn take(&mut self, number: u64, findings: ConnectionFindings, limit: usize) {
+    fn take(&mut self, number: u64, findings: Findings, limit: usize) {
         self.all += 1;
-        let bytes = findings.directions.iter().map(|direction| direction.sent_bytes).sum();
+        let bytes = findings.all.directions.iter().map(|direction| direction.sent_bytes).sum();
         self.empty += u64::from(bytes == 0);
         self.connections.insert((bytes, Reverse(number)), findings);
         if self.connections.len() > limit {
@@ -234,8 +264,8 @@ fn rows(number: u64, findings: &ConnectionFindings) -> impl Iterator<Item = [Str
     with_data.map(move |direction| row(number, direction))
 }
 
-fn table(connections: &[(u64, &ConnectionFindings)]) -> String {
-    let rows = connections.iter().flat_map(|(number, findings)| rows(*number, findings));
+fn table(connections: &[(u64, &Findings)]) -> String {
+    let rows = connections.iter().flat_map(|(number, findings)| rows(*number, &findings.all));
     let rows: Vec<_> = std::iter::once(HEAD.map(str::to_owned)).chain(rows).collect();
     if rows.len() == 1 {
         return String::new();
@@ -256,8 +286,8 @@ fn table(connections: &[(u64, &ConnectionFindings)]) -> String {
     text
 }
 
-fn rest(kept: &Kept, shown: &[(u64, &ConnectionFindings)]) -> String {
-    let with_data = |findings: &ConnectionFindings| findings.directions.iter().any(|d| d.sent_bytes > 0);
+fn rest(kept: &Kept, shown: &[(u64, &Findings)]) -> String {
+    let with_data = |findings: &Findings| findings.all.directions.iter().any(|d| d.sent_bytes > 0);
     let shown = shown.iter().filter(|(_, findings)| with_data(findings)).count() as u64;
     let more = (kept.all - kept.empty).saturating_sub(shown);
     let mut text = String::new();

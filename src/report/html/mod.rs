@@ -218,6 +218,7 @@ fn sending_code(sending: Sending) -> i64 {
         Sending::Timeout => 2,
         Sending::Tail => 3,
         Sending::Probe => 4,
+        Sending::Unexplained => 5,
     }
 }
 

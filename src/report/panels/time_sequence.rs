@@ -19,7 +19,7 @@ struct Cause {
 }
 
 /// In the order of the legend.
-const CAUSES: [Cause; 4] = [
+const CAUSES: [Cause; 5] = [
     Cause {
         sending: Sending::Fast,
         name: "fast retransmission",
@@ -36,6 +36,13 @@ const CAUSES: [Cause; 4] = [
     },
     Cause { sending: Sending::Tail, name: "tail probe", class: "tail", colour: GREEN, mark: Mark::Diamond },
     Cause { sending: Sending::Probe, name: "window probe", class: "probe", colour: GREY, mark: Mark::Plus },
+    Cause {
+        sending: Sending::Unexplained,
+        name: "sent again, unexplained",
+        class: "unexplained",
+        colour: PURPLE,
+        mark: Mark::OpenSquare,
+    },
 ];
 
 pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {

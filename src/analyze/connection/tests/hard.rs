@@ -30,6 +30,34 @@ fn the_handshake_tells_where_the_capture_was_made() {
     }
 }
 
+/// The scale stands last in a SYN of Linux.
+#[test]
+fn a_syn_that_was_cut_does_not_tell_the_windows_scale() {
+    let whole = Diagram::new().ended().findings;
+    assert!(whole.sack && !whole.directions[0].window.unscaled);
+    let mut d = Diagram::new();
+    for syn in &mut d.packets[..2] {
+        (syn.options.window_scale, syn.options_cut) = (None, true);
+    }
+    d.burst(0.0, 1..60_001);
+    d.ack(0.1, 60_001);
+    let cut = d.ended().findings;
+    assert!(cut.sack, "that was kept");
+    assert!(cut.directions[0].window.unscaled);
+    assert_eq!(cut.directions[0].time.window_limited_seconds, 0.0);
+}
+
+#[test]
+fn without_acks_nothing_is_said_about_what_is_in_flight() {
+    let mut d = Diagram::cut();
+    d.syn(-0.2, Some(1460));
+    d.burst(0.0, 1..10_001);
+    d.data(1.0, 1..1001);
+    let found = d.findings();
+    assert_eq!((found.data_packets, found.retransmissions.packets), (11, 1));
+    assert_eq!((found.window.max_flight_bytes, found.sender.initial_window_segments), (None, None));
+}
+
 #[test]
 fn at_the_receiver_a_hole_filled_a_round_trip_later_was_lost_before() {
     let mut d = at_receiver();

@@ -82,7 +82,7 @@ fn the_window_doubles_from_round_to_round_in_slow_start() {
         (found.sender.initial_window_segments, found.sender.initial_window_bytes),
         (Some(2), Some(2000))
     );
-    assert_eq!(found.window.max_flight_bytes, 32_000);
+    assert_eq!(found.window.max_flight_bytes, Some(32_000));
     assert_eq!((found.sender.mss_option, found.sender.longest_segment_bytes), (Some(1460), 1000));
 }
 

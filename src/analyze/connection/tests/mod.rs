@@ -77,6 +77,7 @@ impl Diagram {
             len,
             ip_id: Some(self.ids[from]),
             options,
+            options_cut: false,
         });
         self.packets.last_mut().unwrap()
     }

@@ -50,6 +50,7 @@ fn packet(number: u64, at: Instant, octets: &[u8]) -> Packet {
         len: segment.payload.len() as u32,
         ip_id: Some(u16::from_be_bytes([octets[4], octets[5]])),
         options: segment.options,
+        options_cut: false,
     }
 }
 

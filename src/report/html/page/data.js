@@ -3,12 +3,12 @@
 // the SYN, which is 0.
 
 // Codes, as src/report/html/mod.rs writes them.
-const NEW = 0, FAST = 1, TIMEOUT = 2, TAIL = 3, PROBE = 4;
+const NEW = 0, FAST = 1, TIMEOUT = 2, TAIL = 3, PROBE = 4, UNEXPLAINED = 5;
 const UNKNOWN = 0, ARRIVED = 1, LOST_BETWEEN = 2, LOST_CONGESTION = 3, LOST_RADIO = 4;
 const UNNEEDED_TIMESTAMP = 5, UNNEEDED_DSACK = 6, UNNEEDED_ARRIVAL = 7;
 
 const SENDING = ['sent for the first time', 'fast retransmission', 'retransmission after a timeout',
-  'the last one again, before the timer', 'probe'];
+  'the last one again, before the timer', 'probe', 'sent again, nobody knows why'];
 const FATE = {
   [UNKNOWN]: () => '',
   [ARRIVED]: (micros) => `arrived ${duration(micros)} later`,

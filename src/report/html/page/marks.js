@@ -8,6 +8,7 @@ const LAYERS = [
   ['timeout', 'square', 'after a timeout'],
   ['tail', 'diamond', 'tail'],
   ['probe', 'circle', 'probe'],
+  ['unexplained', 'plus', 'unexplained'],
   ['lost', 'cross', 'lost'],
   ['unneeded', 'ring', 'not needed'],
   ['ack', 'line', 'ACK'],
@@ -16,17 +17,17 @@ const LAYERS = [
   ['idle', 'area', 'waiting for a timer'],
   ['decision', 'down', 'decision'],
 ];
-const LAYER_OF_SENDING = ['new', 'fast', 'timeout', 'tail', 'probe'];
+const LAYER_OF_SENDING = ['new', 'fast', 'timeout', 'tail', 'probe', 'unexplained'];
 
 const COLOURS = {
   light: {
-    new: '#0072b2', fast: '#e69f00', timeout: '#d55e00', tail: '#cc79a7', probe: '#000000', lost: '#000000',
+    new: '#0072b2', fast: '#e69f00', timeout: '#d55e00', tail: '#cc79a7', probe: '#000000', unexplained: '#000000', lost: '#000000',
     unneeded: '#cc79a7', ack: '#009e73', edge: '#8a8a8a', sack: '#cc79a7', idle: '#00000012', decision: '#555555',
     raised: '#009e73', lowered: '#d55e00', cwnd: '#0072b2', ssthresh: '#e69f00', flight: '#8a8a8a', estimated: '#56b4e9',
     rtt: '#0072b2', goodput: '#009e73', text: '#333333', faint: '#6b6b6b', grid: '#0000001a', frame: '#00000055', paper: '#ffffff',
   },
   dark: {
-    new: '#56b4e9', fast: '#e69f00', timeout: '#ff7a2e', tail: '#e39bc3', probe: '#ffffff', lost: '#ffffff',
+    new: '#56b4e9', fast: '#e69f00', timeout: '#ff7a2e', tail: '#e39bc3', probe: '#ffffff', unexplained: '#ffffff', lost: '#ffffff',
     unneeded: '#e39bc3', ack: '#1fc296', edge: '#8f8f8f', sack: '#e39bc3', idle: '#ffffff14', decision: '#b0b0b0',
     raised: '#1fc296', lowered: '#ff7a2e', cwnd: '#56b4e9', ssthresh: '#e69f00', flight: '#9a9a9a', estimated: '#0f86c4',
     rtt: '#56b4e9', goodput: '#1fc296', text: '#e2e2e2', faint: '#a3a3a3', grid: '#ffffff1c', frame: '#ffffff55', paper: '#16181b',
@@ -52,6 +53,9 @@ function glyph(ctx, shape, x, y, r) {
       break;
     case 'circle': ctx.arc(x, y, 0.8 * r, 0, 2 * Math.PI); ctx.fill(); break;
     case 'ring': ctx.arc(x, y, 1.4 * r, 0, 2 * Math.PI); ctx.stroke(); break;
+    case 'plus':
+      ctx.moveTo(x - r, y); ctx.lineTo(x + r, y); ctx.moveTo(x, y - r); ctx.lineTo(x, y + r); ctx.stroke();
+      break;
     case 'cross':
       ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x - r, y + r); ctx.lineTo(x + r, y - r); ctx.stroke();
       break;

@@ -1,0 +1,69 @@
+//! The two addresses of a connection, in few octets: each is kept twice for every connection.
+
+use std::net::{SocketAddr, SocketAddrV4};
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ends {
+    V4([SocketAddrV4; 2]),
+    Other(Box<[SocketAddr; 2]>),
+}
+
+impl Ends {
+    pub(super) fn new(first: SocketAddr, second: SocketAddr) -> Self {
+        match (first, second) {
+            (SocketAddr::V4(first), SocketAddr::V4(second)) => Self::V4([first, second]),
+            _ => Self::Other(Box::new([first, second])),
+        }
+    }
+
+    /// The same for packets of both directions.
+    pub(super) fn sorted(one: SocketAddr, other: SocketAddr) -> Self {
+        if one <= other { Self::new(one, other) } else { Self::new(other, one) }
+    }
+
+    /// In either direction.
+    pub(super) fn are(&self, one: SocketAddr, other: SocketAddr) -> bool {
+        match (self, one, other) {
+            (Self::V4([first, second]), SocketAddr::V4(one), SocketAddr::V4(other)) => {
+                (one == *first && other == *second) || (one == *second && other == *first)
+            }
+            _ => [[one, other], [other, one]].contains(&self.both()),
+        }
+    }
+
+    pub(super) fn first(&self) -> SocketAddr {
+        let [first, _] = self.both();
+        first
+    }
+
+    pub(super) fn both(&self) -> [SocketAddr; 2] {
+        match self {
+            Self::V4(ends) => ends.map(SocketAddr::V4),
+            Self::Other(ends) => **ends,
+        }
+    }
+
+    /// Octets of heap.
+    pub(super) fn heap(&self) -> usize {
+        match self {
+            Self::V4(_) => 0,
+            Self::Other(ends) => size_of_val(&**ends),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_are_one_connection_in_either_family() {
+        for [a, b] in [["10.0.0.2:80", "10.0.0.1:4000"], ["[fd83::2]:80", "[fd83::1]:4000"]] {
+            let [a, b] = [a, b].map(|end| end.parse::<SocketAddr>().unwrap());
+            assert_eq!(Ends::new(a, b).both(), [a, b]);
+            assert_eq!(Ends::sorted(a, b), Ends::sorted(b, a));
+            assert!(Ends::new(a, b).are(a, b) && Ends::new(a, b).are(b, a) && !Ends::new(a, b).are(a, a));
+        }
+        assert_eq!(size_of::<Ends>(), 16);
+    }
+}
