@@ -46,7 +46,7 @@ pub struct SentSegment {
 #[serde(rename_all = "kebab-case")]
 pub enum Sending {
     New,
-    /// After duplicate ACKs, or for a hole that SACK or a partial ACK showed.
+    /// After duplicate ACKs, for a hole that SACK or a partial ACK showed, or because what left later has arrived.
     Fast,
     Timeout,
     /// The last segment again, before the timer would have sent it.

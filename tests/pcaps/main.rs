@@ -74,6 +74,8 @@ fn every_capture_shows_what_it_is_there_for() {
     assert!(sender("one-sided")["window"]["max_flight_bytes"].is_null());
     assert!(sender("one-sided")["sender"]["initial_window_segments"].is_null());
     assert_eq!(number("one-sided", "/acks/packets"), 0.0);
+    assert_eq!(number("one-sided", "/goodput_bit_per_s"), 0.0);
+    assert!(number("one-sided", "/throughput_bit_per_s") > 1e6, "what was sent is to be seen");
     assert_eq!(sender("short")["window"]["unscaled"], true);
     assert_eq!(number("short", "/time/window_limited_seconds"), 0.0);
 }

@@ -29,6 +29,34 @@ struct Covered {
     octets: u64,
 }
 
+/// When the newest copy left of what an ACK says is there.
+struct Newest {
+    now: i64,
+    echo: Option<u32>,
+    least: i64,
+    left: i64,
+}
+
+impl Newest {
+    fn new(now: &Moment, packet: &Packet, least: Option<i64>) -> Self {
+        let echo = packet.options.timestamps.map(|timestamps| timestamps.ecr);
+        Self { now: now.at, echo, least: least.unwrap_or(0), left: 0 }
+    }
+
+    /// RFC 8985 §6.2, step 2: of something sent twice it may be the first copy. As in Linux that is not asked of the
+    /// timestamp, which with SACK is that of the last segment in order, unless it says that it is the second.
+    fn take(&mut self, sent: &Sent) {
+        let is_second = self.echo == Some(sent.last_tsval) && sent.first_tsval != sent.last_tsval;
+        if sent.times == 1 || is_second || self.now - sent.last_at >= self.least {
+            self.left = self.left.max(sent.last_at);
+        }
+    }
+}
+
+fn is_older(tsval: u32, than: u32) -> bool {
+    (tsval.wrapping_sub(than) as i32) < 0
+}
+
 impl Direction {
     /// Returns whether new data were acknowledged.
     pub(super) fn acknowledged(&mut self, now: &Moment, packet: &Packet, seq: Seq) -> bool {
@@ -37,7 +65,7 @@ impl Direction {
         self.acks += 1;
         self.take_marks(packet);
         let una = self.flight.first_una(ack);
-        let news = self.take_sacks(packet, ack, una);
+        let news = self.take_sacks(now, packet, ack, una);
         let duplicate = self.is_duplicate(packet, ack, una);
         self.take_window(packet, ack);
         let mut progress = false;
@@ -88,7 +116,7 @@ impl Direction {
     }
 
     /// Returns whether anything is SACKed for the first time.
-    fn take_sacks(&mut self, packet: &Packet, ack: u64, una: u64) -> bool {
+    fn take_sacks(&mut self, now: &Moment, packet: &Packet, ack: u64, una: u64) -> bool {
         if packet.options.sack.is_empty() {
             return false;
         }
@@ -102,6 +130,7 @@ impl Direction {
         acks.with_sack += 1;
         acks.sack_blocks += count as u64;
         let mut news = false;
+        let mut newest = Newest::new(now, packet, self.rtt.min());
         for (place, block) in blocks[..count].iter().enumerate() {
             // RFC 2883 §4: the first block, if it is acknowledged already or lies within the second.
             let within = |outer: &Range<u64>| outer.start <= block.start && block.end <= outer.end;
@@ -109,10 +138,17 @@ impl Direction {
                 self.trouble.made().acks.dsacks += 1;
                 self.take_dsack(block);
             } else if block.end > una && block.end <= self.flight.max && block.start < block.end {
-                news |= self.flight.sack(block.start.max(una)..block.end);
+                news |= self.flight.sack(block.start.max(una)..block.end, |sent| newest.take(sent));
             }
         }
+        self.note_arrival(&newest);
         news
+    }
+
+    fn note_arrival(&mut self, newest: &Newest) {
+        if let Some(trouble) = self.trouble.get_mut() {
+            trouble.arrived = trouble.arrived.max(newest.left);
+        }
     }
 
     /// The receiver had this twice: the last copy that was sent again, if there is one, was a mistake.
@@ -164,9 +200,13 @@ impl Direction {
         let echo = packet.options.timestamps.map(|timestamps| timestamps.ecr);
         let syn = self.syn_range();
         let mut covered = Covered::default();
+        let mut newest = Newest::new(now, packet, self.rtt.min());
         self.flight.acknowledge(ack, |sent| {
             if sent.end > syn.start && sent.start < syn.end {
                 return;
+            }
+            if !sent.sacked {
+                newest.take(sent);
             }
             covered.octets += sent.end - sent.start;
             covered.held_back |= sent.times > 1 || sent.sacked;
@@ -182,6 +222,7 @@ impl Direction {
             covered.first.get_or_insert(*sent);
             covered.last = Some(*sent);
         });
+        self.note_arrival(&newest);
         self.measure(now, ack, &covered);
         if let (Some(first), Some(echo)) = (&covered.first, echo) {
             self.compare_timestamps(first, echo);
@@ -246,14 +287,13 @@ impl Direction {
     /// RFC 3522 §3.2: the ACK echoes what the *first* segment that it acknowledges carried (RFC 7323 §4.3). If that
     /// is older than a copy sent again, the copy was not needed. Of later segments it says nothing.
     fn compare_timestamps(&mut self, first: &Sent, echo: u32) {
-        let older = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        if first.times < 2 || older(echo, first.first_tsval) {
+        if first.times < 2 || is_older(echo, first.first_tsval) {
             return;
         }
         let resent = self.trouble.get().into_iter().flat_map(|trouble| trouble.resent.iter().enumerate());
         let unneeded = resent.filter(|(_, resent)| {
             let same = resent.range.start < first.end && first.start < resent.range.end;
-            same && resent.tsval.is_some_and(|tsval| older(echo, tsval))
+            same && resent.tsval.is_some_and(|tsval| is_older(echo, tsval))
         });
         let unneeded: Vec<_> = unneeded.map(|(at, _)| at).collect();
         for at in unneeded {

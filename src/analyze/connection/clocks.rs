@@ -44,6 +44,17 @@ impl Sums {
         self.unusual.get().map_or(0, |sums| size_of_val(sums) + ALLOCATION)
     }
 
+    fn total(&self) -> i64 {
+        let kinds = [
+            Spent::Network,
+            Spent::ApplicationLimited,
+            Spent::WindowLimited,
+            Spent::ZeroWindow,
+            Spent::WaitingForTimeout,
+        ];
+        kinds.into_iter().map(|spent| self.of(spent)).sum()
+    }
+
     /// Takes everything out of `other`.
     fn take_from(&mut self, other: &mut Self) {
         for (sum, other) in self.usual.iter_mut().zip(&mut other.usual) {
@@ -116,15 +127,13 @@ impl Clocks {
         self.sums.heap() + self.pending.heap()
     }
 
+    /// From the first data to the last packet, if nothing was ever acknowledged.
+    pub(super) fn total_unacknowledged(&self) -> i64 {
+        self.pending.total()
+    }
+
     pub(super) fn total(&self) -> i64 {
-        let kinds = [
-            Spent::Network,
-            Spent::ApplicationLimited,
-            Spent::WindowLimited,
-            Spent::ZeroWindow,
-            Spent::WaitingForTimeout,
-        ];
-        kinds.into_iter().map(|spent| self.sums.of(spent)).sum()
+        self.sums.total()
     }
 
     pub(super) fn mean_flight(&self) -> f64 {

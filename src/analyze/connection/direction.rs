@@ -327,7 +327,8 @@ impl Direction {
                 segment.fate = Fate::Arrived { at: segment.at as Offset };
             }
         }
-        let seconds = self.clocks.total() as f64 / 1e9;
+        let total = if self.acks == 0 { self.clocks.total_unacknowledged() } else { self.clocks.total() };
+        let seconds = total as f64 / 1e9;
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let trouble = self.trouble.into_inner();
         // At the receiver only what it has not answered yet is seen, and without its ACKs nothing.

@@ -93,7 +93,7 @@ pub struct DirectionFindings {
     pub acked_bytes: u64,
     /// Acknowledged, although no packet of the capture has them: the capture missed them.
     pub acked_unseen_bytes: u64,
-    /// From the first packet with data to the last ACK for new data.
+    /// From the first packet with data to the last ACK for new data; without any ACK, to the last packet.
     pub transfer_seconds: f64,
     pub goodput_bit_per_s: f64,
     pub throughput_bit_per_s: f64,
@@ -128,7 +128,8 @@ pub struct Retransmissions {
     /// With data or a FIN.
     pub packets: u64,
     pub bytes: u64,
-    /// Of these: after duplicate ACKs, or for a hole that SACK or a partial ACK showed.
+    /// Of these: after duplicate ACKs, for a hole that SACK or a partial ACK showed, or because what left later has
+    /// arrived (RACK, RFC 8985).
     pub fast: u64,
     /// By the timer, and what was sent again on its account before everything outstanding then was acknowledged.
     pub timeout: u64,

@@ -150,8 +150,8 @@ impl Flight {
         }
     }
 
-    /// Whether `block` says anything new.
-    pub(super) fn sack(&mut self, block: Range<u64>) -> bool {
+    /// Whether `block` says anything new. Hands over each segment of which it is the first to say that it is there.
+    pub(super) fn sack(&mut self, block: Range<u64>, mut arrived: impl FnMut(&Sent)) -> bool {
         let (segments, mut fresh_bytes) = (&mut self.segments, 0);
         let whole = block.clone();
         let sacked = self.sacked.get_or_insert_default();
@@ -159,7 +159,10 @@ impl Flight {
             fresh_bytes += fresh.end - fresh.start;
             let first = segments.partition_point(|sent| sent.end <= fresh.start);
             for sent in segments.range_mut(first..).take_while(|sent| sent.start < fresh.end) {
-                sent.sacked |= whole.start <= sent.start && sent.end <= whole.end;
+                if !sent.sacked && whole.start <= sent.start && sent.end <= whole.end {
+                    sent.sacked = true;
+                    arrived(sent);
+                }
             }
         });
         sacked.bytes += fresh_bytes;
@@ -258,7 +261,7 @@ mod tests {
     fn sacked_octets_are_not_under_way_and_are_forgotten_when_acknowledged() {
         let mut flight = flight(&[(1, 11), (11, 21), (21, 31), (31, 41)]);
         flight.una = Maybe::offset(1);
-        assert!(flight.sack(21..31) && !flight.sack(21..31) && flight.sack(21..36));
+        assert!(flight.sack(21..31, |_| {}) && !flight.sack(21..31, |_| {}) && flight.sack(21..36, |_| {}));
         assert_eq!((flight.bytes(9, 10), flight.passed_segments()), (25, 4));
         assert_eq!(flight.segments.iter().filter(|sent| sent.sacked).count(), 1, "as a whole");
         flight.acknowledge(33, |_| ());

@@ -21,7 +21,7 @@ impl fmt::Display for ConnectionFindings {
             (CaptureAt::Between { share }, _) => {
                 write!(f, "  captured on the way, {:.0} % of the round trip from {first}", share * 100.0)?;
             }
-            (CaptureAt::Unknown, _) => write!(f, "  captured nobody knows where")?,
+            (CaptureAt::Unknown, _) => write!(f, "  where it was captured cannot be told")?,
         }
         match (self.handshake.seen, self.handshake.rtt_seconds) {
             (HandshakeSeen::None, _) => writeln!(f, "; it began before the capture")?,
@@ -56,7 +56,15 @@ impl fmt::Display for DirectionFindings {
                 self.goodput_bit_per_s / 1e3
             ),
         };
-        row("data", format!("{acked}; {} packets, {} octets sent", self.data_packets, self.sent_bytes))?;
+        row(
+            "data",
+            format!(
+                "{acked}; {} packets, {} octets sent: {:.1} kbit/s",
+                self.data_packets,
+                self.sent_bytes,
+                self.throughput_bit_per_s / 1e3
+            ),
+        )?;
         if self.acked_unseen_bytes > 0 {
             row("", format!("{} octets of these are not in the capture", self.acked_unseen_bytes))?;
         }

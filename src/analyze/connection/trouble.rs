@@ -37,6 +37,9 @@ pub(super) struct Trouble {
     pub(super) resent: VecDeque<Resent>,
     /// When everything that had been outstanding at the last timeout was acknowledged.
     pub(super) restarted: Option<i64>,
+    /// When the newest copy left that is known to have arrived (RACK.xmit_ts of RFC 8985 §5.2). As long as there is no
+    /// trouble, nothing that is outstanding left before it.
+    pub(super) arrived: i64,
     pub(super) guess: Guess,
     pub(super) arrivals: Arrivals,
     /// Without the count of all.

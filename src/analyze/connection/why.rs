@@ -53,6 +53,8 @@ impl Direction {
         let again_in_pass = first.is_some_and(|sent| sent.times > 1 && sent.pass == self.flight.pass);
         let shown = self.flight.sacked_above(range.start);
         let asked_for = shown || at_una && self.dupacks > 0;
+        let overtaken =
+            first.is_some_and(|sent| sent.last_at < self.trouble.get().map_or(0, |trouble| trouble.arrived));
         let last = range.end >= self.flight.max;
         let restarted = self.trouble.get().and_then(|trouble| trouble.restarted);
         match self.repairing {
@@ -87,6 +89,8 @@ impl Direction {
             _ if prompted && asked_for => fast(Begins::FastRetransmit),
             // Detectors that wait a little, for reordered segments.
             _ if !expired && (shown || at_una && self.dupacks >= 3) => fast(Begins::FastRetransmit),
+            // RFC 8985 §6.2, step 5: what left later has arrived.
+            _ if prompted && overtaken && !(at_una && expired) => fast(Begins::FastRetransmit),
             _ if prompted && !(at_una && expired) => UNEXPLAINED,
             _ if last && !again_in_pass && (!at_una || !expired) => {
                 Why { cause: Cause::Tail, begins: Begins::Nothing }

@@ -242,13 +242,17 @@ fn row(number: u64, direction: &DirectionFindings) -> [String; 13] {
         Some(seconds) => format!("{:.1} ms", seconds * 1e3),
         None => "-".to_owned(),
     };
+    let goodput = match direction.acks.packets {
+        0 => "-".to_owned(),
+        _ => show_rate(direction.goodput_bit_per_s),
+    };
     [
         number.to_string(),
         direction.from.to_string(),
         direction.to.to_string(),
         format!("{:.3}", direction.transfer_seconds),
         show_bytes(direction.sent_bytes),
-        show_rate(direction.goodput_bit_per_s),
+        goodput,
         resent.packets.to_string(),
         resent.fast.to_string(),
         resent.timeout.to_string(),

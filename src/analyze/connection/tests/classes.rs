@@ -22,6 +22,39 @@ fn three_duplicate_acks_bring_a_fast_retransmit() {
     assert_eq!((resent.start, resent.end, resent.dupacks, resent.in_flight), (1, 1001, 4, 4));
 }
 
+/// RFC 8985 §2: its retransmission has come, so what left before that is lost. There is no duplicate ACK.
+#[test]
+fn what_left_before_something_that_has_arrived_is_sent_again_at_once() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..6001);
+    d.sack(0.100, 1, &[1001..2001]);
+    d.sack(0.101, 1, &[1001..3001]);
+    d.sack(0.102, 1, &[1001..4001]);
+    d.data(0.1025, 6001..7001);
+    d.data(0.103, 1..1001);
+    d.sack(0.104, 1, &[1001..6001]);
+    d.ack(0.204, 6001);
+    d.data(0.2041, 6001..7001);
+    d.ack(0.304, 7001);
+    let found = d.findings();
+    assert_eq!(again(&found), [2, 0, 0, 0]);
+}
+
+/// The same, but what has arrived may have left before it.
+#[test]
+fn what_left_after_something_that_has_arrived_is_not_to_be_sent_again() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..3001);
+    d.ack(0.100, 3001);
+    d.data(0.101, 3001..4001);
+    d.data(0.102, 4001..5001);
+    d.ack(0.201, 4001);
+    d.data(0.2011, 4001..5001);
+    d.ack(0.202, 5001);
+    let [fast, timeout, tail, unexplained] = again(&d.findings());
+    assert_eq!((fast, timeout, tail + unexplained), (0, 0, 1));
+}
+
 #[test]
 fn silence_and_then_the_first_segment_again_is_a_timeout_and_the_rest_follows_from_it() {
     let mut d = Diagram::new();
