@@ -143,6 +143,37 @@ fn what_the_captures_say_of_the_path_is_what_airlink_says() {
     assert!(path["judges"]["vegas"]["wireless"].is_object(), "{path}");
 }
 
+/// Its sender is not ours: what was sent again, and why, against its own counters.
+#[test]
+fn what_the_captures_say_of_the_kernels_senders_is_what_the_kernel_has_counted() {
+    let scratch = Scratch::new("counted");
+    let senders = ["--sender", "linux:cubic", "--sender", "linux:reno"];
+    let run = ended(
+        scratch.lab("out", &[&senders[..], &["--runs", "2", "--bytes", "600k", "--jobs", "2"]].concat()),
+    );
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let mut fast = 0;
+    for name in ["01-linux-cubic", "02-linux-cubic", "01-linux-reno", "02-linux-reno"] {
+        let directory = scratch.0.join("out").join(name);
+        let log = fs::read_to_string(directory.join("sender.jsonl")).unwrap();
+        let end: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+        let kernel = |counter: &str| end["data"]["kernel"][counter].as_u64().unwrap_or(0);
+        let mut command = airtcp(&["analyze", "--json"]);
+        command.arg(directory.join("fixed.pcap"));
+        let document: Value = serde_json::from_str(&ended(command).stdout).unwrap();
+        let direction = &document["captures"][0]["connections"][0]["directions"][0];
+        let again = &direction["retransmissions"];
+        let found = |field: &str| again[field].as_u64().unwrap();
+        assert_eq!(found("packets") + found("syns"), kernel("RetransSegs"), "{name}: {again}");
+        // Where its timers have sent nothing. A tail probe can come as late as a timeout, and look like one.
+        if kernel("TCPTimeouts") + kernel("TCPLossProbes") == 0 {
+            assert_eq!(found("fast"), kernel("TCPFastRetrans"), "{name}: {again}");
+            fast += found("fast");
+        }
+    }
+    assert!(fast > 0, "two in a hundred of some 1600 segments are lost");
+}
+
 #[test]
 fn the_matrix_says_what_is_not_as_expected_and_skips_loudly() {
     let scratch = Scratch::new("matrix");
