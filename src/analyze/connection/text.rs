@@ -6,6 +6,7 @@ use super::findings::{
     AfterTimeout, CaptureAt, Close, ConnectionFindings, DirectionFindings, Evidence, HandshakeSeen,
     PartialAcks, RttOf,
 };
+use crate::units::show_rate;
 
 impl fmt::Display for ConnectionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,19 +51,19 @@ impl fmt::Display for DirectionFindings {
         let acked = match self.acks.packets {
             0 => "the capture has no ACKs".to_owned(),
             _ => format!(
-                "{} octets acknowledged in {}: {:.1} kbit/s",
+                "{} octets acknowledged in {}: {}",
                 self.acked_bytes,
                 Seconds(self.transfer_seconds),
-                self.goodput_bit_per_s / 1e3
+                show_rate(self.goodput_bit_per_s)
             ),
         };
         row(
             "data",
             format!(
-                "{acked}; {} packets, {} octets sent: {:.1} kbit/s",
+                "{acked}; {} packets, {} octets sent: {}",
                 self.data_packets,
                 self.sent_bytes,
-                self.throughput_bit_per_s / 1e3
+                show_rate(self.throughput_bit_per_s)
             ),
         )?;
         if self.acked_unseen_bytes > 0 {

@@ -239,6 +239,7 @@ const HEAD: [&str; 13] = [
 fn row(number: u64, direction: &DirectionFindings) -> [String; 13] {
     let resent = &direction.retransmissions;
     let rtt = match direction.rtt.median_seconds {
+        Some(seconds) if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
         Some(seconds) => format!("{:.1} ms", seconds * 1e3),
         None => "-".to_owned(),
     };
