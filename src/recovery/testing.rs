@@ -183,6 +183,21 @@ impl Sender {
         self.send()
     }
 
+    /// The newest segment that has left.
+    pub fn last(&self) -> u64 {
+        self.flight.max() / SMSS
+    }
+
+    /// All is acknowledged, and one segment more, so that `recover` is behind. The window is `cwnd` segments again.
+    pub fn settle(&mut self, cwnd: f64) {
+        self.ack(self.last());
+        self.recovery.put_window(cwnd, 2.0);
+        self.send();
+        self.ack(self.flight.una() / SMSS + 1);
+        self.recovery.put_window(cwnd, 2.0);
+        self.send();
+    }
+
     /// Everything that may leave now.
     pub fn send(&mut self) -> String {
         let mut sent = Vec::new();

@@ -12,20 +12,6 @@ fn under_way(recipe: &str) -> Sender {
     sender.under_way(20.0, 2.0, RTT)
 }
 
-fn all(sender: &Sender) -> u64 {
-    sender.flight.max() / SMSS
-}
-
-/// All is acknowledged, and one segment more, so that `recover` is behind. The window is 20 again.
-fn settle(sender: &mut Sender) {
-    sender.ack(all(sender));
-    sender.recovery.put_window(20.0, 2.0);
-    sender.send();
-    sender.ack(sender.flight.una() / SMSS + 1);
-    sender.recovery.put_window(20.0, 2.0);
-    sender.send();
-}
-
 /// The first unacknowledged segment comes after `by` later ones; if it was sent again the copy is reported.
 fn reorder(sender: &mut Sender, by: u32) -> bool {
     let una = sender.flight.una();
@@ -35,7 +21,7 @@ fn reorder(sender: &mut Sender, by: u32) -> bool {
         let last = sender.flight.una() / SMSS;
         sender.receive(Ack { dsack: Some((una, una + SMSS)), ..Ack::default() }, last, &[]);
     }
-    settle(sender);
+    sender.settle(20.0);
     resent
 }
 
@@ -43,7 +29,7 @@ fn reorder(sender: &mut Sender, by: u32) -> bool {
 fn dup_thresh(sender: &mut Sender) -> usize {
     sender.wait(RTT);
     let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
-    settle(sender);
+    sender.settle(20.0);
     taken.expect("a fast retransmit")
 }
 
@@ -78,7 +64,7 @@ fn a_timeout_brings_it_back_to_three() {
     reorder(&mut sender, 8);
     assert_eq!(dup_thresh(&mut sender), 4);
     sender.timeout();
-    settle(&mut sender);
+    sender.settle(20.0);
     assert_eq!(dup_thresh(&mut sender), 3);
 }
 
@@ -104,14 +90,14 @@ fn at_most_what_the_window_can_bring() {
 #[test]
 fn while_it_is_raised_each_duplicate_ack_releases_a_new_segment() {
     let mut sender = under_way("newreno+blanton-allman");
-    let next = all(&sender) + 1;
+    let next = sender.last() + 1;
     assert_eq!(sender.wait(RTT).dupacks(2), "", "Limited Transmit is off");
     sender.ack(3);
-    assert!(next < all(&sender));
+    assert!(next < sender.last());
     for _ in 0..3 {
         reorder(&mut sender, 8);
     }
-    let next = all(&sender) + 1;
+    let next = sender.last() + 1;
     assert_eq!(
         sender.wait(RTT).dupacks(5),
         (next..next + 5).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")

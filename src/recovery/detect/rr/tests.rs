@@ -14,20 +14,6 @@ fn under_way(recipe: &str) -> Sender {
     sender.under_way(20.0, 2.0, RTT)
 }
 
-fn all(sender: &Sender) -> u64 {
-    sender.flight.max() / SMSS
-}
-
-/// All is acknowledged, and one segment more, so that `recover` is behind. The window is 20 again.
-fn settle(sender: &mut Sender) {
-    sender.ack(all(sender));
-    sender.recovery.put_window(20.0, 2.0);
-    sender.send();
-    sender.ack(sender.flight.una() / SMSS + 1);
-    sender.recovery.put_window(20.0, 2.0);
-    sender.send();
-}
-
 /// The first unacknowledged segment comes after `by` later ones, and if it was sent again the copy is reported.
 fn reorder(sender: &mut Sender, by: u32) {
     let una = sender.flight.una();
@@ -36,7 +22,7 @@ fn reorder(sender: &mut Sender, by: u32) {
     if resent {
         report(sender, una);
     }
-    settle(sender);
+    sender.settle(20.0);
 }
 
 /// What begins at `start` has arrived twice.
@@ -49,7 +35,7 @@ fn report(sender: &mut Sender, start: u64) {
 fn dup_thresh(sender: &mut Sender) -> usize {
     sender.wait(RTT);
     let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
-    settle(sender);
+    sender.settle(20.0);
     taken.expect("a fast retransmit")
 }
 
@@ -76,7 +62,7 @@ fn with_a_scoreboard_what_is_sacked_counts_however_few_acks_there_are() {
     sender.sack(&[2..10]);
     sender.ack(9);
     report(&mut sender, 0);
-    settle(&mut sender);
+    sender.settle(20.0);
     let first = sender.flight.una() / SMSS + 1;
     assert!(!sender.sack(&[first + 1..first + 9]).contains('r'), "eight");
     assert!(sender.sack(&[first + 1..first + 10]).contains('r'), "nine");
@@ -86,15 +72,15 @@ fn with_a_scoreboard_what_is_sacked_counts_however_few_acks_there_are() {
 fn nothing_is_learnt_without_a_proof() {
     let mut sender = under_way("newreno+rr");
     sender.wait(RTT).dupacks(8);
-    settle(&mut sender);
+    sender.settle(20.0);
     assert_eq!(dup_thresh(&mut sender), 3, "no D-SACK: it was lost");
     // Sent again twice: a report does not say of which copy.
     let una = sender.flight.una();
     sender.wait(RTT).dupacks(8);
     sender.timeout();
-    sender.ack(all(&sender));
+    sender.ack(sender.last());
     report(&mut sender, una);
-    settle(&mut sender);
+    sender.settle(20.0);
     assert_eq!(dup_thresh(&mut sender), 3);
 }
 
@@ -133,7 +119,7 @@ fn a_timeout_that_three_would_have_avoided_lowers_it() {
     let timeout_after = |sender: &mut Sender, dupacks| {
         assert!(!sender.wait(RTT).dupacks(dupacks).contains('r'));
         sender.timeout();
-        settle(sender);
+        sender.settle(20.0);
     };
     let mut sender = under_way("newreno+rr");
     reorder(&mut sender, 14);
@@ -163,7 +149,7 @@ fn meanwhile_each_duplicate_ack_releases_a_new_segment() {
         let mut sender = under_way(recipe);
         overtake(&mut sender, 8);
         report(&mut sender, 0);
-        settle(&mut sender);
+        sender.settle(20.0);
         let next = sender.flight.max() / SMSS + 1;
         let sent = overtake(&mut sender, 8);
         let expected: Vec<_> = (next..next + 8).map(|n| n.to_string()).collect();
@@ -192,9 +178,9 @@ fn a_flood_of_duplicate_acks_releases_a_window_at_most() {
     for _ in 0..30 {
         reorder(&mut sender, 19);
     }
-    let before = all(&sender);
+    let before = sender.last();
     sender.wait(RTT).dupacks(1000);
-    assert!(all(&sender) <= before + 18 + 1000, "then fast recovery inflates as ever");
+    assert!(sender.last() <= before + 18 + 1000, "then fast recovery inflates as ever");
     assert_eq!(sender.recovery.counters().fast_retransmits, 31);
     assert!(sender.cc().cwnd.is_finite());
 }
@@ -206,7 +192,7 @@ fn until_the_first_proof_it_is_three_dupacks() {
         let sender = Sender::with(recipe, Profile::default(), &handshake);
         let mut sender = sender.under_way(20.0, 2.0, RTT);
         let mut sent = vec![sender.wait(RTT).dupacks(5), sender.ack(20), sender.wait(RTT).dupacks(2)];
-        sent.push(sender.ack(all(&sender)));
+        sent.push(sender.ack(sender.last()));
         sent.push(sender.timeout());
         sent.push(sender.dupacks(4));
         let mut trace = sender.trace();
