@@ -8,7 +8,7 @@ const LAYERS = [
   ['timeout', 'square', 'after a timeout'],
   ['tail', 'diamond', 'tail'],
   ['probe', 'circle', 'probe'],
-  ['unexplained', 'plus', 'unexplained'],
+  ['unexplained', 'plus', 'again, unexplained'],
   ['lost', 'cross', 'lost'],
   ['unneeded', 'ring', 'not needed'],
   ['ack', 'line', 'ACK'],
