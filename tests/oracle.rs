@@ -169,7 +169,7 @@ fn p0_as_losses_increase() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation"]
+#[ignore = "takes minutes without optimisation: make test-long"]
 fn p0_as_losses_increase_with_200_seeds() {
     p0_sweep(200).check(&[Cause {
         differences: &[
@@ -207,7 +207,7 @@ fn p3_newreno_and_sack() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation"]
+#[ignore = "takes minutes without optimisation: make test-long"]
 fn p3_newreno_and_sack_with_40_seeds() {
     p3_again(
         40,
@@ -219,7 +219,7 @@ fn p3_newreno_and_sack_with_40_seeds() {
 const NOT_MET_BY_NS2: &str = "ns-2 does not meet it either, asked again";
 
 #[test]
-#[ignore = "takes minutes without optimisation"]
+#[ignore = "takes minutes without optimisation: make test-long"]
 fn p3_as_it_was_recorded() {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0005);
     for (recipe, theirs) in tables::BACKBONE {
@@ -287,13 +287,13 @@ fn p1_uniform_loss() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation"]
+#[ignore = "takes minutes without optimisation: make test-long"]
 fn p1_uniform_loss_with_80_seeds() {
     p1_again(80, &[("sack PER 0.02", -4.8), ("sack PER 0.04", -4.2)]);
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation"]
+#[ignore = "takes minutes without optimisation: make test-long"]
 fn p1_as_it_was_recorded() {
     let mut comparison = Comparison::new(tables::SEEDS, 0.5);
     for (per, means) in tables::LAST_HOP {

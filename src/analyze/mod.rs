@@ -15,5 +15,7 @@ pub mod link;
 pub mod packet;
 pub mod path;
 pub mod problem;
+#[cfg(test)]
+mod scenarios;
 pub mod survey;
 pub mod trace;

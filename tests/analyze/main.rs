@@ -147,6 +147,39 @@ fn every_link_layer_leads_to_the_same_connection() {
     }
 }
 
+/// Of another machine, or of an older tcpdump: the same frames in the other byte order, or in microseconds.
+fn written_elsewhere(pcap: &[u8], big: bool, micros: bool) -> Vec<u8> {
+    let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
+    let put = |value: u32| if big { value.to_be_bytes() } else { value.to_le_bytes() };
+    let mut file = put(if micros { 0xa1b2_c3d4 } else { word(0) }).to_vec();
+    file.extend(if big { [0, 2, 0, 4] } else { [2, 0, 4, 0] });
+    file.extend((8..24).step_by(4).flat_map(|at| put(word(at))));
+    let mut at = 24;
+    while at < pcap.len() {
+        let kept = word(at + 8);
+        let fraction = if micros { word(at + 4) / 1000 } else { word(at + 4) };
+        file.extend([word(at), fraction, kept, word(at + 12)].into_iter().flat_map(put));
+        file.extend(&pcap[at + 16..at + 16 + kept as usize]);
+        at += 16 + kept as usize;
+    }
+    file
+}
+
+#[test]
+fn a_pcap_file_may_be_in_either_byte_order_and_resolution() {
+    let pcap = ethernet_of(&plain());
+    let here = analyze(&pcap);
+    assert_eq!((counts(&here), acked(&here, 0)), ((10, 1), [2000, 0]));
+    for (big, micros) in [(false, true), (true, false), (true, true)] {
+        let elsewhere = written_elsewhere(&pcap, big, micros);
+        assert_ne!(elsewhere, pcap);
+        let capture = analyze(&elsewhere);
+        assert_eq!(capture["connections"], here["connections"], "big {big}, microseconds {micros}");
+        assert_eq!(capture["totals"], here["totals"], "big {big}, microseconds {micros}");
+        assert_eq!(tshark(&elsewhere), (10, 1));
+    }
+}
+
 #[test]
 fn a_pcapng_file_may_have_interfaces_of_every_kind() {
     for big in [false, true] {

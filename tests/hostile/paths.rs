@@ -153,7 +153,7 @@ fn sequence_numbers_wrap_at_two_to_the_31_and_32() {
 
 /// More than 2^32 octets: every number comes round again. Without loss, and in large segments.
 #[test]
-#[ignore = "a minute in release mode: cargo test --release --test hostile -- --ignored"]
+#[ignore = "a minute in release mode: make test-long"]
 fn a_stream_of_more_than_four_gigabytes_arrives_exact() {
     let mut plan = plan("default", [(1 << 32) + 5_000_000, 0]);
     plan.read_at_most = 1 << 20;

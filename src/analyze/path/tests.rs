@@ -14,6 +14,7 @@ use super::judges::verdicts;
 use super::*;
 use crate::analyze::capture::Capture;
 use crate::analyze::connections::Traces;
+use crate::analyze::scenarios::LATE;
 use crate::analyze::survey;
 use crate::recovery::What;
 use crate::sim::world::{Losses, Truth as Why, World};
@@ -162,18 +163,6 @@ both = { rate = "2Mbit", delay = "50ms" }
 [[stage]]
 kind = "loss"
 up = { model = "uniform", per = "10%" }
-"#;
-
-/// Everything is late by two seconds once, and nothing is lost.
-const LATE: &str = r#"
-schema = 1
-[[stage]]
-kind = "link"
-name = "wire"
-both = { rate = "1Mbit", delay = "50ms" }
-[[stage]]
-kind = "outage"
-both = { at = ["3s"], lasts = "2s", packets = "requeued" }
 "#;
 
 #[test]

@@ -9,6 +9,7 @@ use airlink::time::{Duration, Instant};
 use super::super::findings::*;
 use super::super::{Connection, Ended, Keep};
 use crate::analyze::packet::{Packet, Timestamp};
+use crate::analyze::scenarios::LATE;
 use crate::sim::world::{FlowResult, World};
 use crate::tcp::wire::{self, Flags};
 
@@ -91,18 +92,6 @@ both = { rate = "2Mbit", delay = "50ms", queue = { packets = 30 } }
 [[stage]]
 kind = "loss"
 down = { model = "uniform", per = "3%" }
-"#;
-
-/// Everything is late by two seconds once, and nothing is lost.
-const LATE: &str = r#"
-schema = 1
-[[stage]]
-kind = "link"
-name = "wire"
-both = { rate = "1Mbit", delay = "50ms" }
-[[stage]]
-kind = "outage"
-both = { at = ["3s"], lasts = "2s", packets = "requeued" }
 "#;
 
 fn again(ended: &Ended) -> &Retransmissions {

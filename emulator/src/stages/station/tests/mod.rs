@@ -150,24 +150,13 @@ pub(super) fn read(packet: &[u8]) -> (Segment, Vec<u8>) {
     (segment, segment.options(packet).to_vec())
 }
 
-/// Loses the segments with these sequence numbers, once each.
-struct Hole {
-    direction: Direction,
-    lose: Vec<u32>,
-    why: Why,
-}
+/// Loses what it is told to lose, and takes no time.
+struct Losing<F>(F);
 
-impl Stage for Hole {
+impl<F: FnMut(&Packet) -> Option<Why>> Stage for Losing<F> {
     fn handle_packet(&mut self, _: Instant, packet: Packet, out: &mut Outbox) {
-        let seq = match header::parse(&packet.bytes) {
-            Parsed::Segment(segment) if packet.direction == self.direction => Some(segment.seq),
-            _ => None,
-        };
-        match self.lose.iter().position(|lost| Some(*lost) == seq) {
-            Some(index) => {
-                self.lose.remove(index);
-                out.drop(packet, self.why);
-            }
+        match (self.0)(&packet) {
+            Some(why) => out.drop(packet, why),
             None => out.forward(packet),
         }
     }
@@ -304,9 +293,18 @@ impl Connection {
     }
 }
 
-fn hole(sender: Port, lose: &[u32], why: Why) -> Hole {
+/// Loses the segments with these sequence numbers, once each.
+fn hole(sender: Port, lose: &[u32], why: Why) -> impl Stage + use<> {
     let direction = if sender == FIXED { Direction::Down } else { Direction::Up };
-    Hole { direction, lose: lose.to_vec(), why }
+    let mut lose = lose.to_vec();
+    Losing(move |packet: &Packet| {
+        let seq = match header::parse(&packet.bytes) {
+            Parsed::Segment(segment) if packet.direction == direction => segment.seq,
+            _ => return None,
+        };
+        lose.remove(lose.iter().position(|lost| *lost == seq)?);
+        Some(why)
+    })
 }
 
 /// fixed — wire — station — radio — mobile

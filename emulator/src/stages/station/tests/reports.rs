@@ -2,37 +2,6 @@
 
 use super::*;
 
-/// Loses every `n`th packet of a direction.
-struct EveryNth {
-    direction: Direction,
-    n: u32,
-    seen: u32,
-}
-
-impl Stage for EveryNth {
-    fn handle_packet(&mut self, _: Instant, packet: Packet, out: &mut Outbox) {
-        self.seen += u32::from(packet.direction == self.direction);
-        if packet.direction == self.direction && self.seen.is_multiple_of(self.n) {
-            out.drop(packet, Why::Loss);
-        } else {
-            out.forward(packet);
-        }
-    }
-    fn handle_deadline(&mut self, _: Instant, _: &mut Outbox) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-    fn held(&self) -> usize {
-        0
-    }
-    fn stats(&self) -> Value {
-        Value::Null
-    }
-    fn reconfigure(&mut self, _: Instant, _: &StageConfig, _: &mut Outbox) -> Result<(), NotLive> {
-        Ok(())
-    }
-}
-
 /// 1000 segments from `sender`, then one ACK back: the rate that it carries.
 fn reported(stages: Vec<Named>, sender: Port) -> f64 {
     let mut net = Net::of(stages);
@@ -45,8 +14,13 @@ fn reported(stages: Vec<Named>, sender: Port) -> f64 {
     report::find(&options).expect("it is reported").ratio()
 }
 
-fn lossy(direction: Direction, n: u32) -> EveryNth {
-    EveryNth { direction, n, seen: 0 }
+/// Loses every `n`th packet of a direction.
+fn lossy(direction: Direction, n: u32) -> impl Stage {
+    let mut seen = 0_u32;
+    Losing(move |packet: &Packet| {
+        seen += u32::from(packet.direction == direction);
+        (packet.direction == direction && seen.is_multiple_of(n)).then_some(Why::Loss)
+    })
 }
 
 fn is_about(rate: f64, expected: f64) -> bool {
