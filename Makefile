@@ -16,25 +16,26 @@ endif
 demo:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make demo'
-	@$(CARGO) build --quiet --locked -p airtcp -p airlink
+	@$(CARGO) build --quiet --locked -p airtcp-cli -p airlink
 	@$(SUDO) sh interop/demo.sh target/debug
 
 ## Everything that proves something, against the real kernel too. Tests send signals that nohup, say, has programs ignore.
 test:
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make test'
-	env --default-signal $(CARGO) test --workspace --locked $(RUNNER)
+	$(CARGO) build --locked -p airtcp-cli -p airlink
+	AIRTCP_PROGRAMS=target/debug env --default-signal $(CARGO) test --workspace --exclude airtcp-benches --locked $(RUNNER)
 
 ## What takes too long without optimisation: a stream of more than 4 GiB, and the papers' scenarios with as many seeds as ns-2 had.
 test-long:
-	$(CARGO) test --profile long --locked -p airtcp --test hostile --test oracle -- --ignored
+	$(CARGO) test --profile long --locked -p airtcp-tests --test host --test world -- --ignored
 
 ## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
 matrix:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make matrix'
 	@sh interop/receivers/setup.sh --ci
-	@$(CARGO) build --quiet --locked -p airtcp -p airlink
+	@$(CARGO) build --quiet --locked -p airtcp-cli -p airlink
 	$(SUDO) rm -rf $(MATRIX)
 	$(SUDO) target/debug/airtcp lab matrix --quick --output $(MATRIX)
 
@@ -45,24 +46,24 @@ bench:
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
 	$(SUDO) target/release/airtcp-throughput
-	$(CARGO) bench --locked --bench host --bench world
-	$(CARGO) bench --locked --bench analyze
+	$(CARGO) bench --locked -p airtcp-benches
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
 
 ## Both programs, their man pages and shell completions, and the plug-in for Wireshark.
 install:
 	@sh interop/setup.sh build
-	$(CARGO) build --release --locked -p airtcp -p airlink
+	$(CARGO) build --release --locked -p airtcp-cli -p airlink
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/airtcp target/release/airlink
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/airtcp interop/wireshark/airtcp.lua
 	target/release/airtcp man $(DESTDIR)$(PREFIX)/share/man/man1
+	target/release/airlink man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	for program in airtcp airlink; do \
-	  target/release/airtcp completions bash $$program > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
-	  target/release/airtcp completions zsh $$program > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
-	  target/release/airtcp completions fish $$program > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish \
+	  target/release/$$program completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
+	  target/release/$$program completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
+	  target/release/$$program completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish \
 	  || exit 1; \
 	done
 

@@ -6,20 +6,17 @@
 //! Every run is a process of its own; all run in every round, in turn, after one that is not counted and that puts the
 //! file into the page cache.
 
-#[path = "../tests/frames/mod.rs"]
-mod frames;
-
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-use frames::bulk::Bulk;
+use airtcp_testkit::frames::bulk::Bulk;
+use airtcp_testkit::programs::program;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-const AIRTCP: &str = env!("CARGO_BIN_EXE_airtcp");
 /// What the fields of ours can be compared with.
 const FIELDS: [&str; 7] = [
     "tcp.stream",
@@ -70,7 +67,8 @@ fn make(path: &Path, megabytes: u64) -> u64 {
 fn commands(file: &Path) -> Vec<(&'static str, Vec<String>)> {
     let file = file.display().to_string();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).chain([file.clone()]).collect();
-    let mut commands = vec![("airtcp analyze --json", words(&[AIRTCP, "analyze", "--json"]))];
+    let airtcp = program("airtcp").display().to_string();
+    let mut commands = vec![("airtcp analyze --json", words(&[&airtcp, "analyze", "--json"]))];
     if is_there("tcptrace") {
         commands.push(("tcptrace -n -l", words(&["tcptrace", "-n", "-l"])));
     }

@@ -4,11 +4,12 @@
 
 use std::hint::black_box;
 
-use airlink::time::Duration;
 use airtcp::host::IoError;
+use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
-use airtcp::sim::pair::{Impairments, LEFT, Pair, RIGHT};
-use airtcp::tcp::{Profile, SocketOptions};
+use airtcp::tcp::SocketOptions;
+use airtcp_testkit::pair::{Impairments, LEFT, Pair, RIGHT};
+use airwire::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Small segments: what is measured is the bookkeeping, not the memory that 10,000 full ones take.

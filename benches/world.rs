@@ -8,17 +8,17 @@
 use std::process::{Command, Output};
 
 use airlink::scenario::Scenario;
-use airlink::time::{Duration, Instant};
+use airtcp::profile::AckPolicy;
+use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
-use airtcp::sim::run::{Run, Until, run};
-use airtcp::sim::world::{Flow, HostSpec, Length, World, WorldConfig};
-use airtcp::tcp::Profile;
-use airtcp::tcp::profile::AckPolicy;
-use airtcp::tcp::rtt::TimerStyle;
+use airtcp::rtt::TimerStyle;
+use airtcp_sim::run::{Run, Until, run};
+use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
+use airwire::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/ns2");
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ns2");
 /// A paper's run, and one in which the start of the program is lost.
 const SHORT: u64 = 100;
 const LONG: u64 = 20_000;

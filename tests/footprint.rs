@@ -7,11 +7,12 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
-use airlink::time::Duration;
 use airtcp::host::{ConnId, Host, IoError};
+use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
-use airtcp::sim::pair::{Impairments, Pair, RIGHT};
-use airtcp::tcp::{Profile, SocketOptions, State};
+use airtcp::tcp::{SocketOptions, State};
+use airtcp_testkit::pair::{Impairments, Pair, RIGHT};
+use airwire::time::Duration;
 
 struct Counting;
 
@@ -43,7 +44,7 @@ const CONNECTIONS: usize = 10_000;
 /// Octets of heap per end of a connection.
 const LIMIT: isize = 2048;
 
-fn pump(host: &mut Host, now: airlink::time::Instant, id: ConnId, octets: usize) -> usize {
+fn pump(host: &mut Host, now: airwire::time::Instant, id: ConnId, octets: usize) -> usize {
     let mut buffer = [0; 4096];
     let mut total = 0;
     while total < octets {

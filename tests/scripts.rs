@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use airtcp::script::{End, RunOptions, run_file};
+use airtcp_script::{End, RunOptions, run_file};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
     let mut scripts = Vec::new();
     collect(&root, &mut scripts);
     scripts.sort();

@@ -4,15 +4,15 @@
 
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::path::{FIXED, Named, Path};
-use airlink::rng::Stream;
 use airlink::stage::{Recording, Stage};
 use airlink::stages::Directions;
 use airlink::stages::duplex::Duplex;
 use airlink::stages::link::{Link, LinkConfig};
 use airlink::stages::loss::{Loss, LossConfig};
 use airlink::stages::queue::QueueConfig;
-use airlink::time::{Duration, Instant};
-use airlink::units::{Probability, Rate};
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::{Probability, Rate};
 use nix::time::{ClockId, clock_gettime};
 
 fn main() {

@@ -16,8 +16,8 @@ use airlink::netns::Anonymous;
 use airlink::reactor::{Clock, Interest, Reactor, Token};
 use airlink::scenario::Scenario;
 use airlink::stage::Recording;
-use airlink::time::{Duration, Instant};
 use airlink::tun::{Tun, TunConfig};
+use airwire::time::{Duration, Instant};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, connect, send, setsockopt, socket, sockopt,
 };

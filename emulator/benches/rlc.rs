@@ -12,8 +12,8 @@ use airlink::path::{FIXED, MOBILE, Named, Path};
 use airlink::rlc::bearer::Bearer;
 use airlink::rlc::config::{BlockErrors, Discard, RlcConfig};
 use airlink::stage::Recording;
-use airlink::time::{Duration, Instant};
-use airlink::units::Probability;
+use airwire::time::{Duration, Instant};
+use airwire::units::Probability;
 
 fn config(bler: f64) -> RlcConfig {
     let mut config = RlcConfig::wcdma_384();

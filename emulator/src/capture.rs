@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::SystemTime;
 
+use airwire::time::Instant;
+
 use crate::output::{Output, OutputError};
-use crate::time::Instant;
 
 /// A place where packets go past and somebody may look at them. Drivers call it; machines never know.
 pub trait Tap {
@@ -97,8 +98,9 @@ mod tests {
     use std::path::PathBuf;
     use std::process::Command;
 
+    use airwire::time::Duration;
+
     use super::*;
-    use crate::time::Duration;
 
     /// UDP 10.0.0.1:1234 > 10.0.0.2:5678, 4 bytes of payload.
     const UDP: [u8; 32] = [

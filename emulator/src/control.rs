@@ -27,13 +27,13 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use airwire::time::{Duration, Instant};
 use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::reactor::{Interest, Reactor, Token};
-use crate::time::{Duration, Instant};
 
 pub const SCHEMA_VERSION: u32 = 1;
 const PREFIX: &str = "airlink/";

@@ -6,6 +6,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use airwire::time::Instant;
 use serde::Serialize;
 
 use crate::capture::Capture;
@@ -13,7 +14,6 @@ use crate::lateness::Lateness;
 use crate::machine::{Machine, Port, catch_up, drain};
 use crate::output::OutputError;
 use crate::reactor::{Clock, Event, Interest, Reactor, Token};
-use crate::time::Instant;
 use crate::tun::{DeviceError, Tun};
 
 /// What the machine's port of the same number is connected to.
@@ -273,9 +273,10 @@ mod tests {
     use std::collections::VecDeque;
     use std::net::UdpSocket;
 
+    use airwire::time::Duration;
+
     use super::*;
     use crate::netns::Namespace;
-    use crate::time::Duration;
     use crate::tun::TunConfig;
 
     /// What comes in by one port leaves by the other, later.

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use airwire::time::Duration;
 use hdrhistogram::Histogram;
-
-use crate::time::Duration;
 
 /// Of every packet that left at a deadline. One that left at the instant of its arrival cannot have been late.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 //! A machine is sans-I/O: it is handed the time and the packets and hands back packets and its next deadline.
 //! The same machine runs in real time between TUN devices (`driver`) and in virtual time.
 
-use crate::time::Instant;
+use airwire::time::Instant;
 
 /// One of a machine's places where packets go in and out, numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,8 +84,9 @@ impl Machine for Crossover {
 
 #[cfg(test)]
 mod tests {
+    use airwire::time::Duration;
+
     use super::*;
-    use crate::time::Duration;
 
     const A: Port = Port(0);
     const B: Port = Port(1);

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
+use airwire::time::Instant;
 use serde::{Deserialize, Serialize};
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
-
-use crate::time::Instant;
 
 /// Numbers the packets of one path in the order in which they came in, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 
+use airwire::Cause;
+use airwire::time::Instant;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::machine::{Machine, Port};
 use crate::packet::{Direction, Origin, Packet, PerDirection};
-use crate::stage::{Cause, Event, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage, Why};
+use crate::stage::{Event, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage, Why};
 use crate::stages::StageConfig;
-use crate::time::Instant;
 
 /// Where a path meets the fixed side's host.
 pub const FIXED: Port = Port(0);
@@ -191,7 +192,7 @@ impl Path {
     fn take_over(&mut self, stage: usize) -> Option<(usize, Packet)> {
         while let Some((direction, origin, why)) = self.out.dropped.pop() {
             self.totals_of(direction, origin).dropped[why as usize] += 1;
-            if origin == Origin::Host && why.cause() == Cause::Radio {
+            if origin == Origin::Host && why.cause() == Some(Cause::Radio) {
                 self.radio_carried(stage, direction, RadioFate::Damaged);
             }
         }

@@ -14,6 +14,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use airwire::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::mount::{MsFlags, mount};
@@ -26,7 +27,6 @@ use nix::unistd::Pid;
 
 use crate::netns::{Anonymous, NamespaceError};
 use crate::reactor::{Clock, Event, Interest, Reactor, Token};
-use crate::time::Duration;
 
 /// What a person or another program may send, and the program behind the link shall get.
 pub const PASSED_ON: [Signal; 6] =

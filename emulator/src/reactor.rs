@@ -8,14 +8,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::SystemTime;
 
+use airwire::time::{Duration, Instant};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_gettime};
-
-use crate::time::{Duration, Instant};
 
 /// CLOCK_MONOTONIC as the machines know it, with the wall time of its zero for captures.
 #[derive(Clone, Copy, Debug)]

@@ -9,17 +9,16 @@ mod tree;
 
 use std::fmt::Write;
 
-use serde_json::{Value as Json, json};
-
+use draft::Draft;
+use error::{Location, Source, suggest};
 pub use error::{Place, Problem, ScenarioError};
+use serde_json::{Value as Json, json};
+use tree::{Node, Table, Value};
 
 use crate::path::{Named, Path};
 use crate::prefix::Prefix;
 use crate::stage::Recording;
 use crate::stages::StageConfig;
-use draft::Draft;
-use error::{Location, Source, suggest};
-use tree::{Node, Table, Value};
 
 /// The version of the format.
 pub const SCHEMA: i64 = 1;

@@ -2,6 +2,9 @@
 
 use std::str::FromStr;
 
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::Rate;
 use serde::Serialize;
 use smoltcp::wire::{
     IpAddress, IpProtocol, Ipv4Address, Ipv4Packet, Ipv6Address, Ipv6Packet, TcpPacket, TcpSeqNumber,
@@ -12,9 +15,6 @@ use crate::machine::{Machine, Port, drain};
 use crate::maths;
 use crate::packet::{Direction, PerDirection};
 use crate::path::{FIXED, MOBILE, Path};
-use crate::rng::Stream;
-use crate::time::{Duration, Instant};
-use crate::units::Rate;
 
 /// What one side sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -399,7 +399,7 @@ pub enum LoadError {
     )]
     Unknown(String),
     #[error("{0}")]
-    Rate(#[from] crate::units::UnitError),
+    Rate(#[from] airwire::units::UnitError),
     #[error("`{0}` is not a number of packets: write one from 1 to 1000000, such as saturate:64")]
     Packets(String),
     #[error("`{0}` is not a size: write mix, or octets from 20 to 65535, such as 1500")]

@@ -1,12 +1,13 @@
 //! What every stage of a path looks like: a sans-I/O machine that hands packets on, and reports what it did to
 //! each of them.
 
+use airwire::Cause;
+use airwire::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::packet::{Direction, Origin, Packet, PacketId};
 use crate::stages::{Directions, StageConfig};
-use crate::time::{Duration, Instant};
 
 /// One stage. Calls come in the order that `machine::Machine` lays down; what leaves is put into `out` during the
 /// call, at the time of the call.
@@ -145,15 +146,6 @@ pub enum Why {
     Malformed,
 }
 
-/// What kind of loss that was: what an algorithm that attributes losses ought to have said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    Congestion,
-    Radio,
-    Refused,
-}
-
 impl Why {
     pub const ALL: [Self; 9] = [
         Self::QueueFull,
@@ -181,26 +173,23 @@ impl Why {
         }
     }
 
-    pub const fn cause(self) -> Cause {
+    /// As views write it.
+    pub fn cause_name(self) -> &'static str {
+        self.cause().map_or("refused", Cause::name)
+    }
+
+    /// What an algorithm that attributes losses ought to have said. `None`: a stage refused the packet as it was, and
+    /// neither a queue nor the radio had to do with it.
+    pub const fn cause(self) -> Option<Cause> {
         match self {
-            Self::QueueFull => Cause::Congestion,
+            Self::QueueFull => Some(Cause::Congestion),
             Self::Loss
             | Self::Listed
             | Self::Outage
             | Self::RetryLimit
             | Self::RlcDiscard
-            | Self::RlcReset => Cause::Radio,
-            Self::TooLong | Self::Malformed => Cause::Refused,
-        }
-    }
-}
-
-impl Cause {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Congestion => "congestion",
-            Self::Radio => "radio",
-            Self::Refused => "refused",
+            | Self::RlcReset => Some(Cause::Radio),
+            Self::TooLong | Self::Malformed => None,
         }
     }
 }

@@ -9,13 +9,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 
+use interface::Interface;
+pub use interface::new_devices_have_ipv6;
+pub(crate) use interface::{enable_ipv6, has_ipv6, loopback_up};
 use tun_tap::{Iface, Mode};
 
 use crate::netns::{self, NamespaceError};
 use crate::prefix::Prefix;
-use interface::Interface;
-
-pub(crate) use interface::{enable_ipv6, has_ipv6, loopback_up, new_devices_have_ipv6};
 
 #[derive(Clone, Debug)]
 pub struct TunConfig {
@@ -291,7 +291,7 @@ mod tests {
         let namespace = namespace();
         let tun = Tun::open(&config(&namespace)).unwrap();
         let mut reactor = crate::reactor::Reactor::new(crate::reactor::Clock::start()).unwrap();
-        let second = crate::time::Instant::from_secs(1);
+        let second = airwire::time::Instant::from_secs(1);
         while reactor.wait(Some(second)).unwrap().is_empty() {}
         let mut buffer = [0; 2000];
         let chatter = std::iter::from_fn(|| tun.recv(&mut buffer).unwrap().map(|len| buffer[..len].to_vec()));

@@ -8,7 +8,7 @@ use std::fs;
 
 use airlink::lateness::Lateness;
 use airlink::reactor::{Clock, Event, Reactor};
-use airlink::time::Duration;
+use airwire::time::Duration;
 use lab::{Scratch, airlink, summary, text};
 
 /// 384 kbit/s and 150 ms: the downlink of a W-CDMA bearer, without its errors.

@@ -13,8 +13,8 @@ use airlink::rlc::config::{
 use airlink::stage::{Event, RadioPdu, Recording, Why};
 use airlink::stages::StageConfig;
 use airlink::stages::queue::QueueConfig;
-use airlink::time::{Duration, Instant};
-use airlink::units::{Probability, Size};
+use airwire::time::{Duration, Instant};
+use airwire::units::{Probability, Size};
 use proptest::prelude::*;
 
 /// A path of one bearer, and what has come out of it.

@@ -7,7 +7,7 @@ use airlink::machine::{Machine, catch_up};
 use airlink::path::{FIXED, MOBILE, Path};
 use airlink::scenario::{Place, Problem, Scenario, presets};
 use airlink::stage::Recording;
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 use proptest::prelude::*;
 
 fn build(scenario: &Scenario, seed: Option<u64>) -> Path {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use airlink::machine::{Machine, Port, catch_up, drain};
 use airlink::packet::{Direction, Kind, Origin, Packet, PacketId, PerDirection};
 use airlink::path::{FIXED, MOBILE, Named, Path};
-use airlink::rng::Stream;
 use airlink::stage::{Event, Outbox, Recording, Stage, Why};
 use airlink::stages::arq::{Arq, ArqConfig};
 use airlink::stages::duplex::Duplex;
@@ -16,8 +15,9 @@ use airlink::stages::queue::QueueConfig;
 use airlink::stages::trace::Trace;
 use airlink::stages::traffic::{Source, Traffic, TrafficConfig};
 use airlink::stages::{Directions, StageConfig};
-use airlink::time::{Duration, Instant};
-use airlink::units::{Probability, Rate, Size};
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::{Probability, Rate, Size};
 use proptest::prelude::*;
 
 // ---- how the scenarios are told

@@ -15,8 +15,8 @@ use airlink::reactor::{Clock, Reactor};
 use airlink::stage::{NotLive, Outbox, Recording, Stage, Why};
 use airlink::stages::StageConfig;
 use airlink::stages::station::{Station, StationConfig};
-use airlink::time::{Duration, Instant};
 use airlink::tun::{Tun, TunConfig};
+use airwire::time::{Duration, Instant};
 use serde_json::Value;
 
 /// A radio link that loses every `n`th long packet that goes down.

@@ -4,7 +4,7 @@
 
 mod draw;
 
-use airtcp::sim::calls;
+use airtcp_testkit::calls;
 use arbitrary::Unstructured;
 use libfuzzer_sys::fuzz_target;
 

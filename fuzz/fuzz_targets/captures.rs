@@ -8,9 +8,9 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use airtcp::analyze::capture::Capture;
-use airtcp::analyze::connections::Traces;
-use airtcp::analyze::survey;
+use airtcp_analyze::capture::Capture;
+use airtcp_analyze::connections::Traces;
+use airtcp_analyze::survey;
 use libfuzzer_sys::fuzz_target;
 
 /// libpcap wants a file; each process has its own.

@@ -1,6 +1,6 @@
 //! Choices from a fuzzer's input, in the shape that the simulated world wants.
 
-use airtcp::sim::hostile::Draw;
+use airtcp_testkit::hostile::Draw;
 use arbitrary::Unstructured;
 
 pub struct Input<'a>(pub Unstructured<'a>);

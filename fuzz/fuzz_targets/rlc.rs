@@ -13,7 +13,7 @@ use airlink::rlc::entity::{Entity, EntityConfig, Incoming, OneLess, SduId, Timer
 use airlink::rlc::pdu::{Pdu, Rest, Sn, Status};
 use airlink::rlc::reassembly::{Delivery, Reassembler};
 use airlink::rlc::report::{Received, acknowledge, interpret};
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 
 const SIZES: [usize; 6] = [42, 8, 20, 126, 127, 200];

@@ -7,12 +7,13 @@
 
 mod draw;
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 use airtcp::recovery::Recipe;
-use airtcp::sim::exchange::{Exchange, Faults, Opening, Plan};
-use airtcp::sim::hostile::{Draw, Malice, siege};
-use airtcp::sim::pair::{Impairments, Pair};
-use airtcp::tcp::{Profile, SocketOptions};
+use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
+use airtcp_testkit::hostile::{Draw, Malice, siege};
+use airtcp_testkit::pair::{Impairments, Pair};
+use airtcp::profile::Profile;
+use airtcp::tcp::SocketOptions;
 use arbitrary::Unstructured;
 use libfuzzer_sys::fuzz_target;
 

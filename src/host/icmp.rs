@@ -3,24 +3,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use airlink::time::Instant;
+use airwire::checksum;
+use airwire::segment::{self, BadPacket, Ip};
+use airwire::seq::Seq;
+use airwire::time::Instant;
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet};
 
 use super::Host;
-use crate::tcp::checksum;
-use crate::tcp::seq::Seq;
-use crate::tcp::wire::{self, BadPacket, Ip};
-
-/// What an ICMP error means to a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum IcmpError {
-    /// The packet was too big for a link with this MTU (0: not said).
-    TooBig { mtu: u32 },
-    /// The protocol or port does not exist there: hard, for a connection being opened.
-    NoService(&'static str),
-    /// The path is broken just now.
-    Unreachable(&'static str),
-}
+use crate::tcp::icmp::IcmpError;
 
 impl Host {
     pub(super) fn take_icmp(&mut self, now: Instant, ip: &Ip<'_>) -> Result<(), BadPacket> {
@@ -38,7 +28,7 @@ impl Host {
         }
         let rest = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
         let error = match (v4, message[0], message[1]) {
-            (true, 8, 0) | (false, 128, 0) if wire::is_unicast(ip.src) => {
+            (true, 8, 0) | (false, 128, 0) if segment::is_unicast(ip.src) => {
                 self.echo(ip);
                 return Ok(());
             }

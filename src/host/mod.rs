@@ -13,21 +13,19 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use airlink::time::Instant;
+use airwire::segment::{self, BadPacket, Ecn, Flags, Header, Segment};
+use airwire::seq::Seq;
+use airwire::time::Instant;
 use siphasher::sip::SipHasher13;
+pub use slots::ConnId;
+use slots::Slots;
 use smoltcp::wire::IpProtocol;
 
+use crate::profile::Profile;
 use crate::recovery::Recipe;
 use crate::tcp::connection::Opening;
 use crate::tcp::input::Outcome;
-use crate::tcp::profile::Profile;
-use crate::tcp::seq::Seq;
-use crate::tcp::wire::{self, BadPacket, Ecn, Flags, Header, Segment};
 use crate::tcp::{Connection, Ended, SocketOptions, State};
-
-pub(crate) use icmp::IcmpError;
-pub use slots::ConnId;
-use slots::Slots;
 
 pub struct HostConfig {
     pub addrs: Vec<IpAddr>,
@@ -157,14 +155,14 @@ impl Host {
     }
 
     fn take_packet(&mut self, now: Instant, packet: &[u8]) -> Result<(), BadPacket> {
-        let ip = wire::parse_ip(packet)?;
+        let ip = segment::parse_ip(packet)?;
         if !self.addrs.contains(&ip.dst) {
             self.counters.not_ours += 1;
             return Ok(());
         }
         match ip.protocol {
             IpProtocol::Tcp => {
-                let segment = wire::parse_tcp(&ip)?;
+                let segment = segment::parse_tcp(&ip)?;
                 self.take_segment(now, &segment);
                 Ok(())
             }
@@ -257,7 +255,7 @@ impl Host {
         remote: SocketAddr,
         options: SocketOptions,
     ) -> Result<ConnId, ConnectError> {
-        if remote.port() == 0 || !wire::is_unicast(remote.ip()) {
+        if remote.port() == 0 || !segment::is_unicast(remote.ip()) {
             return Err(ConnectError::BadRemote(remote));
         }
         let family = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
@@ -642,7 +640,7 @@ impl Host {
             ident: 0,
         };
         let mut packet = Vec::new();
-        wire::emit(&mut packet, &header, &[], (&[], &[]));
+        segment::emit(&mut packet, &header, &[], (&[], &[]));
         self.counters.resets_sent += 1;
         self.reply(packet);
     }

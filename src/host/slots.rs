@@ -1,6 +1,6 @@
 //! Where connections live: a slab with generations, so that an id never means another connection.
 
-use airlink::time::Instant;
+use airwire::time::Instant;
 
 use super::ListenId;
 use crate::tcp::Connection;

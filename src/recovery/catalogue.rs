@@ -3,20 +3,20 @@
 //! Parsing, `airtcp algorithms`, shell completion, the README's table and the test matrix come from here. A
 //! row is data and a constructor: adding an algorithm means one file, one row, its tests.
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 
 use super::attribute::{self, AlwaysCongestion, Attribute, Ncpld, Ndg, Ntg, TransitMarks, Vegas};
 use super::detect::{
     BlantonAllman, Dcr, Detect, EarlyMarks, LossRetransmission, Pr, Rack, Rr, Sifest, ThreeDupacks,
 };
-use super::knobs::{DupThreshStep, InitialWindow, SackDialect};
 use super::repair::{NewReno, Reno, Repair, Sack, Sack1, Tahoe};
 use super::timeout::{FastTimeout, Frto, Restart, Timeout};
 use super::undo::{Dsack, Eifel, Never, Undo};
 use super::window::{
     Aimd, Cubic, InRecovery, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit, VegasWindow, Veno, Westwood, Window,
 };
-use crate::tcp::profile::{AckPolicy, Profile, SackOffer, Timer};
+use crate::profile::knobs::{DupThreshStep, InitialWindow, SackDialect};
+use crate::profile::{AckPolicy, Profile, SackOffer, Timer};
 
 /// The six questions, and the plain options.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,6 +1,6 @@
 //! The decision trace: who decided what, when, and why.
 
-use airlink::time::Instant;
+use airwire::time::Instant;
 
 use super::catalogue::Question;
 
@@ -23,9 +23,9 @@ pub enum What {
         segments: u64,
     },
     /// The loss was put down to this.
-    Cause(super::attribute::Cause),
+    Cause(airwire::Cause),
     /// A judge that only watches would have put it down to this.
-    Judged(super::attribute::Cause),
+    Judged(airwire::Cause),
     /// A loss event begins; it ends when `recover` is acknowledged.
     Enter {
         phase: super::Phase,

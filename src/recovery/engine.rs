@@ -11,23 +11,23 @@ mod room;
 
 use std::sync::Arc;
 
-use airlink::time::{Duration, Instant};
-use serde::Serialize;
+use airwire::Cause;
+use airwire::time::{Duration, Instant};
 
-use super::attribute::{Attribute, Cause};
+use super::attribute::Attribute;
 use super::catalogue::Question;
 use super::decision::{Decision, What};
 use super::detect::{Detect, LossEvent, ThreeDupacks, Verdict};
-use super::knobs::{Accounting, InitialSsthresh, PartialAckDeflation, RepeatedTimeout};
 use super::repair::{Entry, NewReno, Repair, Step};
 use super::spurious::EifelDetection;
 use super::timeout::{Afterwards, Plan, Timeout};
 use super::undo::{Never, Restore, Undo};
 use super::window::{InRecovery, Loss, LossKind, Progress, Reduction, Window};
 use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
-use crate::tcp::flight::{Amount, Fate, Flight};
-use crate::tcp::profile::Profile;
-use crate::tcp::rtt::RttEstimator;
+use crate::flight::{Amount, Fate, Flight};
+use crate::profile::Profile;
+use crate::profile::knobs::{Accounting, InitialSsthresh, PartialAckDeflation, RepeatedTimeout};
+use crate::rtt::RttEstimator;
 
 /// The parts of a connection that a decision may change.
 pub struct Path<'a> {
@@ -89,7 +89,8 @@ impl Answers {
 }
 
 /// What a run adds up to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
     /// Loss events found without a timeout (succeeded-dupack).
     pub fast_retransmits: u64,

@@ -18,10 +18,10 @@
 
 pub mod attribute;
 pub mod catalogue;
+pub mod confusion;
 pub mod decision;
 pub mod detect;
 pub mod engine;
-pub mod knobs;
 pub mod recipe;
 pub mod repair;
 pub mod spurious;
@@ -31,16 +31,16 @@ pub mod timeout;
 pub mod undo;
 pub mod window;
 
-use airlink::time::{Duration, Instant};
-
+use airwire::segment::Flags;
+use airwire::time::{Duration, Instant};
 pub use decision::{Decision, What};
 pub use engine::{Counters, Path, Recovery};
-pub use knobs::Knobs;
 pub use recipe::{Recipe, RecipeError};
 
-use crate::tcp::flight::{Amount, Flight};
-use crate::tcp::rtt::RttEstimator;
-use crate::tcp::wire::Flags;
+use crate::flight::{Amount, Delivery, Flight, Originals};
+use crate::profile::Knobs;
+use crate::profile::knobs::Accounting;
+use crate::rtt::RttEstimator;
 
 /// Where the sender stands between two losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -113,8 +113,8 @@ impl View<'_> {
     /// An amount in segments, as this host counts them.
     pub fn segments(&self, amount: Amount) -> f64 {
         match self.knobs.accounting {
-            knobs::Accounting::Bytes => amount.bytes as f64 / self.smss as f64,
-            knobs::Accounting::Segments => amount.segments as f64,
+            Accounting::Bytes => amount.bytes as f64 / self.smss as f64,
+            Accounting::Segments => amount.segments as f64,
         }
     }
 
@@ -145,52 +145,6 @@ pub struct Handshake {
     pub peer_flags: Flags,
     /// Our SYN had to be sent again.
     pub syn_was_lost: bool,
-}
-
-/// The segment among those newly delivered that had left last (RFC 8985 §5.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery {
-    pub sent_at: Instant,
-    pub end: u64,
-    pub tsval: u32,
-    pub resent: bool,
-}
-
-impl Delivery {
-    fn order(self) -> (Instant, u64) {
-        (self.sent_at, self.end)
-    }
-
-    /// RACK_sent_after() of RFC 8985 §5.2: of two sent at the same moment the one that ends later.
-    pub fn later(a: Option<Self>, b: Option<Self>) -> Option<Self> {
-        match (a, b) {
-            (Some(first), Some(second)) if first.order() > second.order() => a,
-            (_, Some(_)) => b,
-            (_, None) => a,
-        }
-    }
-}
-
-/// Segments newly delivered that were sent only once: there is no doubt which copy arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Originals {
-    /// End of the lowest of them.
-    pub lowest: Option<u64>,
-    /// The one that had left last.
-    pub newest: Option<Delivery>,
-}
-
-impl Originals {
-    pub fn add(&mut self, delivery: Delivery) {
-        let end = delivery.end;
-        self.lowest = Some(self.lowest.map_or(end, |lowest| lowest.min(end)));
-        self.newest = Delivery::later(self.newest, Some(delivery));
-    }
-
-    pub fn merge(&mut self, other: Self) {
-        self.lowest = self.lowest.into_iter().chain(other.lowest).min();
-        self.newest = Delivery::later(self.newest, other.newest);
-    }
 }
 
 /// An incoming ACK as the recovery machinery sees it, after the scoreboard has taken it in.

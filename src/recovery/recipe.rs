@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::catalogue::{self, Build, CATALOGUE, Need, Question, Row};
 use super::engine::{Answers, Recovery};
-use crate::tcp::profile::Profile;
+use crate::profile::Profile;
 
 #[derive(Clone)]
 pub struct Recipe {

@@ -5,13 +5,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 
 use super::{Ack, Congestion, Decision, Departure, Handshake, Path, Recipe, Recovery, Transmission};
+use crate::flight::{Flight, Sacked};
+use crate::profile::Profile;
 use crate::recovery::engine::TimerRule;
-use crate::tcp::flight::{Flight, Sacked};
-use crate::tcp::profile::Profile;
-use crate::tcp::rtt::{RttEstimator, Sample};
+use crate::rtt::{RttEstimator, Sample};
 
 pub const SMSS: u64 = 1000;
 
@@ -26,7 +26,7 @@ pub struct Sender {
     /// Segments that the application has written.
     pub written: u64,
     pub rto: Option<Instant>,
-    style_limits: (crate::tcp::rtt::TimerStyle, crate::tcp::rtt::RtoLimits),
+    style_limits: (crate::rtt::TimerStyle, crate::rtt::RtoLimits),
 }
 
 impl Sender {
@@ -237,7 +237,7 @@ impl Sender {
         self.decide(|recovery, path| recovery.next_resend_without_new_data(path)).map(old)
     }
 
-    fn segment(&self, segment: u64) -> Option<&crate::tcp::flight::Sent> {
+    fn segment(&self, segment: u64) -> Option<&crate::flight::Sent> {
         self.flight.segment_at((segment.checked_sub(1)?) * SMSS)
     }
 

@@ -2,15 +2,15 @@
 //!
 //! Everything is put into one [`Ack`] for the recovery machinery, which decides what follows from it.
 
-use airlink::stages::station::report::LossRate;
-use airlink::time::{Duration, Instant};
+use airwire::experiment::LossRate;
+use airwire::segment::{Flags, Segment};
+use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::flight::{Fate, Sacked};
-use super::rtt::Sample;
-use super::wire::{Flags, Segment};
+use crate::flight::{Delivery, Fate, Sacked};
+use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
-use crate::recovery::{Ack, Delivery};
+use crate::rtt::Sample;
 
 impl Connection {
     /// Returns false if the segment is to be dropped.
@@ -134,7 +134,7 @@ impl Connection {
         if !self.sack_enabled {
             return ack;
         }
-        let offset = |seq: super::seq::Seq| seq.offset(self.snd.iss, acked_to);
+        let offset = |seq: airwire::seq::Seq| seq.offset(self.snd.iss, acked_to);
         let mut blocks = segment.options.sack.as_slice().iter();
         let Some((left, right)) = blocks.next() else { return ack };
         let (Some(left), Some(right)) = (offset(*left), offset(*right)) else { return ack };

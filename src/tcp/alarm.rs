@@ -19,10 +19,6 @@
 //! Choice: the three are those furthest ahead, whose number a peer cannot make large. A retransmission that is itself
 //! overtaken by three newer segments therefore counts: it was reordered, too.
 
-/// Tells this experiment from others of the same kind, beside [`airlink::stages::station::report::EXID`].
-pub const EXID: u16 = 0x7178;
-pub(super) const LENGTH: usize = 6;
-
 #[derive(Debug, Default)]
 pub(super) struct ReorderingAlarm {
     count: u16,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::ranges::RangeSet;
+use crate::ranges::RangeSet;
 
 /// What the application wrote and the peer has not acknowledged yet.
 #[derive(Clone, Debug)]

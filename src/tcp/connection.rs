@@ -3,19 +3,19 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use airlink::time::{Duration, Instant};
+use airwire::options::SackBlocks;
+use airwire::segment::Flags;
+use airwire::seq::Seq;
+use airwire::time::{Duration, Instant};
 
 use super::alarm::ReorderingAlarm;
 use super::buffer::{RecvBuffer, SendBuffer};
-use super::flight::Flight;
 use super::info::Statistics;
-use super::options::SackBlocks;
-use super::profile::Profile;
-use super::rtt::RttEstimator;
-use super::seq::Seq;
 use super::timers::Timers;
-use super::wire::Flags;
+use crate::flight::Flight;
+use crate::profile::Profile;
 use crate::recovery::{Path, Recovery};
+use crate::rtt::RttEstimator;
 
 /// RFC 9293 §3.3.2. LISTEN is the host's: it has no connection yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,10 +1,20 @@
 //! What an ICMP error does to a connection.
 
-use airlink::time::Instant;
+use airwire::seq::Seq;
+use airwire::time::Instant;
 
 use super::connection::{Connection, Ended, State};
-use super::seq::Seq;
-use crate::host::IcmpError;
+
+/// What an ICMP error means to a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IcmpError {
+    /// The packet was too big for a link with this MTU (0: not said).
+    TooBig { mtu: u32 },
+    /// The protocol or port does not exist there: hard, for a connection being opened.
+    NoService(&'static str),
+    /// The path is broken just now.
+    Unreachable(&'static str),
+}
 
 /// RFC 1191 §3: no link may have less; below RFC 879's default we do not believe it.
 const MIN_MTU_V4: usize = 296;

@@ -1,6 +1,6 @@
 //! What a connection can tell about itself: TCP_INFO's fields under its names, and the statistics of a run.
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 
 use super::connection::{Connection, State};
 use crate::recovery::Phase;

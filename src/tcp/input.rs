@@ -1,10 +1,10 @@
 //! SEGMENT ARRIVES (RFC 9293 §3.10.7), one function per step, in the order of the text.
 
-use airlink::time::{Duration, Instant};
+use airwire::segment::{Ecn, Flags, Segment};
+use airwire::time::{Duration, Instant};
 
 use super::connection::{AckDue, Connection, Ended, Opening, State};
-use super::profile::Challenge;
-use super::wire::{Ecn, Flags, Segment};
+use crate::profile::Challenge;
 use crate::recovery::Handshake;
 
 /// What the host has to do after a segment was handled.

@@ -6,26 +6,16 @@
 //! window does about it are not decided here: that is [`crate::recovery`].
 
 pub mod buffer;
-pub mod checksum;
-pub mod flight;
 pub mod info;
-pub mod options;
-pub mod profile;
-pub mod ranges;
-pub mod rtt;
-pub mod seq;
-pub mod wire;
 
 mod ack;
 mod alarm;
 pub(crate) mod connection;
-mod icmp;
+pub(crate) mod icmp;
 pub(crate) mod input;
 mod output;
 mod receive;
 mod timers;
 
-pub use alarm::EXID as REORDERING_ALARM;
 pub use connection::{Connection, Ended, KeepAlive, Linger, SocketOptions, State};
 pub use info::{CaState, Info, Statistics};
-pub use profile::Profile;

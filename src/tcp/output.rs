@@ -1,11 +1,11 @@
 //! What leaves next. One function decides, one builds; nothing else emits a segment.
 
-use airlink::time::{Duration, Instant};
+use airwire::options::{Options, Timestamps};
+use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::time::{Duration, Instant};
 
 use super::connection::{AckDue, Connection, State};
-use super::options::{Options, Timestamps};
-use super::profile::{Nagle, WindowProbe};
-use super::wire::{self, Ecn, Flags, Header};
+use crate::profile::{Nagle, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 
 /// How long a corked partial segment is held (as documented for TCP_CORK).
@@ -303,7 +303,7 @@ impl Connection {
             ..self.header(Flags::NONE, Ecn::NotEct)
         };
         self.statistics.segments_out += 1;
-        wire::emit(packet, &header, &[], (&[], &[]));
+        segment::emit(packet, &header, &[], (&[], &[]));
     }
 
     /// Builds a segment at offset `at` with the octets of `text`, and notes what it acknowledges.
@@ -327,7 +327,7 @@ impl Connection {
             ack: if flags.contains(Flags::ACK) {
                 self.rcv.irs.at(self.rcv_nxt())
             } else {
-                super::seq::Seq(0)
+                airwire::seq::Seq(0)
             },
             flags,
             window: window.field,
@@ -337,7 +337,7 @@ impl Connection {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         options.write(self.profile.layout, &mut scratch);
-        wire::emit(packet, &header, &scratch, self.snd.buffer.slices(text.0..text.1));
+        segment::emit(packet, &header, &scratch, self.snd.buffer.slices(text.0..text.1));
         self.scratch = scratch;
         self.ip_ident = self.ip_ident.wrapping_add(1);
         self.statistics.segments_out += 1;
@@ -355,8 +355,8 @@ impl Connection {
         Header {
             src: self.local,
             dst: self.remote,
-            seq: super::seq::Seq(0),
-            ack: super::seq::Seq(0),
+            seq: airwire::seq::Seq(0),
+            ack: airwire::seq::Seq(0),
             flags,
             window: 0,
             ecn,

@@ -1,10 +1,10 @@
 //! The receiving side: data in, ACK policy, SACK blocks, the window we advertise.
 
-use airlink::time::{Duration, Instant};
+use airwire::options::SackBlocks;
+use airwire::segment::{Flags, Segment};
+use airwire::time::{Duration, Instant};
 
 use super::connection::{AckDue, Connection};
-use super::options::SackBlocks;
-use super::wire::{Flags, Segment};
 
 /// A window as it is put into a header.
 #[derive(Clone, Copy, Debug)]

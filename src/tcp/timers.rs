@@ -1,6 +1,6 @@
 //! What happens when nothing happens: the timers of a connection.
 
-use airlink::time::Instant;
+use airwire::time::Instant;
 
 use super::connection::{AckDue, Connection, Ended, State};
 use crate::recovery::engine::TimerRule;

@@ -5,9 +5,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use airlink::time::Instant;
 use airtcp::host::{ConnId, Host, HostConfig, IoError};
-use airtcp::tcp::{Profile, SocketOptions};
+use airtcp::profile::Profile;
+use airtcp::tcp::SocketOptions;
+use airwire::time::Instant;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     IpAddress, IpProtocol, Ipv4Packet, Ipv4Repr, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,

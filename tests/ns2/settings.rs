@@ -1,12 +1,13 @@
 //! A scenario's settings as a profile and a recipe of ours.
 
-use airlink::time::Duration;
-use airtcp::recovery::Recipe;
-use airtcp::recovery::knobs::{
+use airtcp::profile::Profile;
+use airtcp::profile::knobs::{
     self, ExitWindow, InitialWindow, PartialAckDeflation, PartialAckTimer, Rounding,
 };
-use airtcp::tcp::rtt::{RtoLimits, TimerStyle};
-use airtcp::tcp::{Connection, Profile};
+use airtcp::recovery::Recipe;
+use airtcp::rtt::{RtoLimits, TimerStyle};
+use airtcp::tcp::Connection;
+use airwire::time::Duration;
 
 use crate::vector::{Careful, Flow, SenderKind};
 

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use airlink::capture::Capture;
+use airlink::driver::{self, Endpoint, Traffic};
+use airlink::machine::Crossover;
+use airlink::netns;
+use airlink::prefix::Prefix;
+use airlink::reactor::{Clock, Reactor};
+use airlink::tun::{Tun, TunConfig};
+use airwire::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
 use super::say;
-use crate::capture::Capture;
-use crate::driver::{self, Endpoint, Traffic};
-use crate::machine::Crossover;
-use crate::netns;
-use crate::prefix::Prefix;
-use crate::reactor::{Clock, Reactor};
-use crate::time::Duration;
-use crate::tun::{Tun, TunConfig};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +33,7 @@ Examples:
 /// Join two TUN devices by a perfect wire, until SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Bridge {
+pub(crate) struct Bridge {
     /// Namespace of the fixed side's device: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Fixed side")]
     fixed_netns: Option<PathBuf>,

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use airlink::scenario::{Scenario, ScenarioError};
+use airlink::stage::Recording;
 use clap::Args;
 
 use super::failure::USAGE;
 use super::say;
-use crate::scenario::{Scenario, ScenarioError};
-use crate::stage::Recording;
 
 /// Read scenarios and say what is wrong with them. Exits with 2 if anything is.
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ use crate::stage::Recording;
 Examples:
   airlink check my.toml
   airlink check scenarios/*.toml")]
-pub struct Check {
+pub(crate) struct Check {
     /// Files, or names of presets
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,

@@ -2,17 +2,17 @@
 
 use std::process::ExitCode;
 
+use airlink::control::{Address, Answer, Caller, Request};
+use airwire::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::say::{self, Reader};
-use crate::control::{Address, Answer, Caller, Request};
-use crate::time::Duration;
 
 /// Look at a running link, and change it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Ctl {
+pub(crate) struct Ctl {
     /// The link's name, as `airlink status` lists it, or the path of its control socket
     #[arg(value_name = "NAME|PATH")]
     name: Address,

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use airlink::addresses::BlockError;
+use airlink::netns::NamespaceError;
+use airlink::program::ProgramError;
+use airlink::scenario::ScenarioError;
+use airlink::tun::DeviceError;
+
 use super::say;
-use crate::addresses::BlockError;
-use crate::netns::NamespaceError;
-use crate::program::ProgramError;
-use crate::scenario::ScenarioError;
-use crate::tun::DeviceError;
 
 pub(super) const USAGE: u8 = 2;
 const ENVIRONMENT: u8 = 3;
@@ -31,7 +32,7 @@ fn told(error: &anyhow::Error) -> String {
 }
 
 /// Says on stderr what went wrong.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     say::complain(format_args!("airlink: {}\n", told(error)));
     if error.is::<Usage>() || error.is::<ScenarioError>() {
         ExitCode::from(USAGE)

@@ -3,12 +3,11 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use airlink::program;
 use clap::Args;
 
-use crate::program;
-
 #[derive(Debug, Args)]
-pub struct Inside {
+pub(crate) struct Inside {
     #[arg(long)]
     alive: i32,
     #[arg(long)]

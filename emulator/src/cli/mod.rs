@@ -1,11 +1,12 @@
 //! The command line of `airlink`: one file per subcommand, which holds its definition and what it does.
-//! Completions and man pages are generated from `command()`.
 
 mod bridge;
 mod check;
+mod completions;
 mod ctl;
 mod failure;
 mod inside;
+mod man;
 mod run;
 mod say;
 mod session;
@@ -16,19 +17,18 @@ mod standing;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-
-pub use failure::report;
+pub(crate) use failure::report;
 
 /// The network below IP, between two TUN devices.
 #[derive(Debug, Parser)]
 #[command(name = "airlink", version, max_term_width = 110, after_help = EXIT_CODES)]
-pub struct Cli<C: Subcommand = Any> {
+pub(crate) struct Cli<C: Subcommand = Any> {
     #[command(subcommand)]
     command: C,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Any {
+pub(crate) enum Any {
     #[command(flatten)]
     Command(Box<Command>),
     #[command(hide = true)]
@@ -37,7 +37,7 @@ pub enum Any {
 
 /// Those for people: generators would name a hidden one too.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     Run(run::Run),
     Sim(sim::Sim),
     Up(standing::Up),
@@ -47,6 +47,8 @@ pub enum Command {
     Show(show::Show),
     Check(check::Check),
     Bridge(bridge::Bridge),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 const EXIT_CODES: &str = "\
@@ -58,7 +60,7 @@ Logs go to stderr; RUST_LOG chooses them (default: info).";
 const TIMING: u8 = 4;
 
 impl Cli {
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let command = match self.command {
             Any::Inside(inside) => return inside.run(),
             Any::Command(command) => command,
@@ -73,12 +75,14 @@ impl Cli {
             Command::Show(command) => command.run(),
             Command::Check(command) => command.run(),
             Command::Bridge(command) => command.run(),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
         }
     }
 }
 
 /// The definition itself, for generators.
-pub fn command() -> clap::Command {
+pub(crate) fn command() -> clap::Command {
     Cli::<Command>::command()
 }
 

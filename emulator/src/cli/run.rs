@@ -7,22 +7,22 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 
+use airlink::addresses::Block;
+use airlink::control::Address;
+use airlink::driver::OBSERVERS_OWN;
+use airlink::netns::{self, Anonymous};
+use airlink::prefix::Prefix;
+use airlink::program::{PASSED_ON, Plan, Program, from_a_process};
+use airlink::reactor::{Clock, Interest, Token, is_ignored};
+use airlink::scenario::Scenario;
+use airlink::tun::{self, IPV6_MTU, TunConfig};
+use airwire::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::failure;
 use super::session::{self, Link, Session, Watch};
-use crate::addresses::Block;
-use crate::control::Address;
-use crate::driver::OBSERVERS_OWN;
-use crate::netns::{self, Anonymous};
-use crate::prefix::Prefix;
-use crate::program::{PASSED_ON, Plan, Program, from_a_process};
-use crate::reactor::{Clock, Interest, Token, is_ignored};
-use crate::scenario::Scenario;
-use crate::time::{Duration, Instant};
-use crate::tun::{self, IPV6_MTU, TunConfig};
 
 /// Run a program behind a link: on its mobile side, in a network namespace of its own.
 ///
@@ -32,7 +32,7 @@ use crate::tun::{self, IPV6_MTU, TunConfig};
 /// started ends too, and nothing is left behind.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Run {
+pub(crate) struct Run {
     #[command(flatten)]
     link: Link,
     /// Give the fixed side a namespace of its own too, and run this there by `sh -c` until the command ends

@@ -6,22 +6,22 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use airlink::capture::Capture;
+use airlink::control::{Address, Control, Request, Subject};
+use airlink::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round, Traffic};
+use airlink::lateness::{Lateness, Limit};
+use airlink::path::Path;
+use airlink::reactor::{Clock, Reactor, Token};
+use airlink::scenario::Scenario;
+use airlink::tun::{Tun, TunConfig};
+use airlink::views::{self, Views, summary};
+use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::say;
-use crate::capture::Capture;
-use crate::control::{Address, Control, Request, Subject};
-use crate::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round, Traffic};
-use crate::lateness::{Lateness, Limit};
-use crate::path::Path;
-use crate::reactor::{Clock, Reactor, Token};
-use crate::scenario::Scenario;
-use crate::time::{Duration, Instant};
-use crate::tun::{Tun, TunConfig};
-use crate::views::{self, Views, summary};
 
 /// Options of a link in real time.
 #[derive(Debug, Args)]

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
+use airlink::scenario::{Scenario, presets};
 use clap::Args;
 use serde_json::json;
 
 use super::say;
-use crate::scenario::{Scenario, presets};
 
 /// List the presets, or print a scenario with every setting that it has, defaults included.
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ Examples:
     airlink show wcdma-384 > my.toml
   Where the numbers of a preset are from:
     airlink show --source wcdma-384")]
-pub struct Show {
+pub(crate) struct Show {
     /// A preset, or a file [default: list the presets]
     #[arg(value_name = "PRESET|FILE")]
     scenario: Option<String>,

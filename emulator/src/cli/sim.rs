@@ -4,6 +4,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use airlink::capture::{Capture, Tap};
+use airlink::machine::Port;
+use airlink::output::OutputError;
+use airlink::packet::PerDirection;
+use airlink::path::{FIXED, Path};
+use airlink::scenario::Scenario;
+use airlink::simulate::{self, Arrived, Family, Load, Observer, Plan, Sizes};
+use airlink::views::summary::Summary;
+use airlink::views::{self, Views};
+use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
@@ -11,21 +21,11 @@ use serde::Serialize;
 use super::failure;
 use super::say;
 use super::session::assignment;
-use crate::capture::{Capture, Tap};
-use crate::machine::Port;
-use crate::output::OutputError;
-use crate::packet::PerDirection;
-use crate::path::{FIXED, Path};
-use crate::scenario::Scenario;
-use crate::simulate::{self, Arrived, Family, Load, Observer, Plan, Sizes};
-use crate::time::{Duration, Instant};
-use crate::views::summary::Summary;
-use crate::views::{self, Views};
 
 /// Run a link in virtual time, between simple sources of packets: no privilege, no waiting, the same every time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Sim {
+pub(crate) struct Sim {
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
     scenario: String,

@@ -5,15 +5,15 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
+use airlink::control::{self, Address, Caller, Request};
+use airlink::prefix::Prefix;
+use airlink::tun::TunConfig;
 use anyhow::Context;
 use clap::Args;
 use nix::unistd::{dup2_stderr, setsid};
 
 use super::say;
 use super::session::{self, Link, Session};
-use crate::control::{self, Address, Caller, Request};
-use crate::prefix::Prefix;
-use crate::tun::TunConfig;
 
 /// Put up a link between two network namespaces, which stays until `airlink down`.
 ///
@@ -21,7 +21,7 @@ use crate::tun::TunConfig;
 /// `status` and `ctl` must be started in the same one. There is no file that a killed link could leave.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Up {
+pub(crate) struct Up {
     /// What the link is called from now on
     #[arg(long, value_name = "NAME")]
     name: Address,
@@ -70,14 +70,14 @@ Example:
 
 /// Take a link down that `up` has put up, or end an `airlink run`.
 #[derive(Debug, Args)]
-pub struct Down {
+pub(crate) struct Down {
     #[arg(value_name = "NAME|PATH")]
     name: Address,
 }
 
 /// List the links that run here, or print the counters of one.
 #[derive(Debug, Args)]
-pub struct Status {
+pub(crate) struct Status {
     #[arg(value_name = "NAME|PATH")]
     name: Option<Address>,
     /// One JSON array, or object, instead of lines

@@ -13,6 +13,7 @@
 mod air;
 mod ledger;
 
+use airwire::time::Instant;
 use serde_json::{Value, json};
 
 use self::air::Air;
@@ -24,7 +25,6 @@ use crate::rlc::entity::{
 };
 use crate::stage::{Event, NotLive, Outbox, RadioPdu, Stage, Why};
 use crate::stages::{Invalid, StageConfig};
-use crate::time::Instant;
 
 /// An SDU is an IP packet: longer ones do not exist.
 const LONGEST: usize = 65_535;

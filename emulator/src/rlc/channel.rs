@@ -3,8 +3,9 @@
 //! One draw per block, always: what becomes of the n-th block depends on n, and on nothing that the protocol does
 //! otherwise. The state of a Gilbert–Elliott channel has a stream of its own.
 
+use airwire::rng::Stream;
+
 use crate::rlc::config::BlockErrors;
-use crate::rng::Stream;
 
 /// One direction's block errors.
 #[derive(Clone, Debug)]
@@ -104,8 +105,9 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use airwire::units::Probability;
+
     use super::*;
-    use crate::units::Probability;
 
     fn decisions(model: BlockErrors, ttis: impl Iterator<Item = (u64, usize)>) -> Vec<Vec<bool>> {
         let mut channel = Channel::new(model, 7, "radio/down");

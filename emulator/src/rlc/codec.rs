@@ -6,11 +6,11 @@ mod sufi;
 #[cfg(test)]
 mod tests;
 
-use super::config::FormatConfig;
-use super::pdu::{Pdu, Reset};
-
 pub use amd::encode_amd;
 pub use rlist::{Errors, RlistError, expand_rlist, push_burst, push_distance};
+
+use super::config::FormatConfig;
+use super::pdu::{Pdu, Reset};
 
 /// How PDUs of one direction are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

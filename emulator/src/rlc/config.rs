@@ -3,12 +3,12 @@
 //! Whatever is absent from a scenario has its default. What can be switched off (most timers and polls) is
 //! switched off by the text `"off"`.
 
+use airwire::time::Duration;
+use airwire::units::{Probability, Size};
 use serde::{Deserialize, Serialize};
 
 use crate::stages::Invalid;
 use crate::stages::queue::QueueConfig;
-use crate::time::Duration;
-use crate::units::{Probability, Size};
 
 /// One bearer: what each direction's sender does, and what it is carried in.
 ///

@@ -23,21 +23,20 @@ mod status;
 mod tests;
 mod transmitter;
 
+use airwire::time::{Duration, Instant};
+use discard::wire;
+use receiver::{Arrival, Receiver};
+pub use reset::ResetCause;
+use reset::{Expiry, Received, Resetting};
+pub use stats::Stats;
+pub use status::Incoming;
+use transmitter::{Transmission, Transmitter};
+
 use super::codec::{Format, decode, encode};
 use super::config::{ReceiverConfig, SenderConfig};
 use super::pdu::{Pdu, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
 use super::report;
-use crate::time::{Duration, Instant};
-
-use discard::wire;
-use receiver::{Arrival, Receiver};
-use reset::{Expiry, Received, Resetting};
-use transmitter::{Transmission, Transmitter};
-
-pub use reset::ResetCause;
-pub use stats::Stats;
-pub use status::Incoming;
 
 #[derive(Clone, Debug)]
 pub struct EntityConfig {

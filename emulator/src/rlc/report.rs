@@ -5,10 +5,10 @@ mod coding;
 #[cfg(test)]
 mod tests;
 
+use coding::{Coding, Cursor};
+
 use super::codec::expand_rlist;
 use super::pdu::{Sn, Status, Sufi};
-
-use coding::{Coding, Cursor};
 
 /// PDUs that are missing one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

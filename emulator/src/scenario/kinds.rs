@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use airwire::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::de;
@@ -9,7 +10,6 @@ use super::error::{Location, Problem, Source, suggest};
 use super::tree::{self, Entry, Node, Table, Value};
 use crate::packet::Direction;
 use crate::rlc::bearer::Bearer;
-use crate::rng::Stream;
 use crate::stage::Stage;
 use crate::stages::arq::{Arq, ArqConfig};
 use crate::stages::duplex::Duplex;

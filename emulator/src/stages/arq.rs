@@ -7,6 +7,9 @@
 
 use std::collections::VecDeque;
 
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::{Probability, Rate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,10 +17,7 @@ use super::pace::Pace;
 use super::queue::{Queue, QueueConfig};
 use super::{Directions, Invalid, StageConfig};
 use crate::packet::Packet;
-use crate::rng::Stream;
 use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
-use crate::time::{Duration, Instant};
-use crate::units::{Probability, Rate};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,11 +1,11 @@
 //! Two one-way stages, back to back.
 
+use airwire::time::Instant;
 use serde_json::{Map, Value};
 
 use super::{Directions, StageConfig};
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::stage::{NotLive, OneWay, Outbox, Stage};
-use crate::time::Instant;
 
 /// A direction without a side lets everything pass untouched.
 pub struct Duplex<S> {

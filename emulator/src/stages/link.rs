@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::Rate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -11,10 +14,7 @@ use super::queue::{Queue, QueueConfig};
 use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER, Trace};
 use super::{Directions, Invalid, StageConfig};
 use crate::packet::Packet;
-use crate::rng::Stream;
 use crate::stage::{Event, NotLive, OneWay, Outbox};
-use crate::time::{Duration, Instant};
-use crate::units::Rate;
 
 /// `rate`, `trace` or neither (then nothing is ever serialised).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,15 +6,15 @@
 
 use std::collections::BTreeMap;
 
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::Probability;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Directions, Invalid, StageConfig};
 use crate::packet::{Kind, Packet};
-use crate::rng::Stream;
 use crate::stage::{NotLive, OneWay, Outbox, Why};
-use crate::time::{Duration, Instant};
-use crate::units::Probability;
 
 pub mod list;
 mod markov;
@@ -132,7 +132,7 @@ impl From<Step> for String {
     fn from(step: Step) -> Self {
         match step {
             Step::Packet => "packet".to_owned(),
-            Step::Every(time) => crate::units::exact_time(time),
+            Step::Every(time) => airwire::units::exact_time(time),
         }
     }
 }

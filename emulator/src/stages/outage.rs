@@ -1,5 +1,6 @@
 //! Times at which nothing gets through: coverage holes and handovers.
 
+use airwire::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -7,7 +8,6 @@ use super::queue::{Queue, QueueConfig};
 use super::{Directions, Invalid, StageConfig};
 use crate::packet::Packet;
 use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
-use crate::time::{Duration, Instant};
 
 /// An outage holds for packets that arrive here from its beginning until before its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

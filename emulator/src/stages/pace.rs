@@ -1,7 +1,7 @@
 //! Serialisation times that do not drift.
 
-use crate::time::Duration;
-use crate::units::Rate;
+use airwire::time::Duration;
+use airwire::units::Rate;
 
 /// Hands out the times that octets take at a rate, so that the sum of any number of them is right to the
 /// nanosecond: what rounding took from one is given to the next.

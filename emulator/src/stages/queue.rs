@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
+use airwire::time::{Duration, Instant};
+use airwire::units::Size;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Invalid;
 use crate::packet::Packet;
 use crate::stage::{Event, Outbox, Why};
-use crate::time::{Duration, Instant};
-use crate::units::Size;
 
 /// `{ packets = 50 }`, `{ bytes = "64kB" }`, both, or `{}` for a queue without an end.
 ///

@@ -18,16 +18,16 @@ mod tests;
 
 use std::num::NonZeroU32;
 
+use agent::Agent;
+use airwire::time::Instant;
+use header::{ACK, Parsed, RST, SYN, Segment};
+use report::{Meter, Unfit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::stage::{Event, Mark, NotLive, Outbox, RadioFate, Stage};
 use crate::stages::StageConfig;
-use crate::time::Instant;
-use agent::Agent;
-use header::{ACK, Parsed, RST, SYN, Segment};
-use report::{Meter, Unfit};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

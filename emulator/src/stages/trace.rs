@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::time::Instant;
+use airwire::time::Instant;
 
 /// Octets that one opportunity delivers.
 pub const OPPORTUNITY: usize = 1504;

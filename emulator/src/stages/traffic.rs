@@ -3,6 +3,9 @@
 //! The packets are UDP over IPv4 to the discard port, between two addresses that are nobody's (RFC 5737). No host
 //! ever sees them: each leaves the path after the stage that `leaves_after` names.
 
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use airwire::units::{Rate, Size};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use smoltcp::phy::ChecksumCapabilities;
@@ -12,10 +15,7 @@ use super::pace::Pace;
 use super::{Directions, Invalid, StageConfig};
 use crate::maths;
 use crate::packet::{Direction, Origin, Packet};
-use crate::rng::Stream;
 use crate::stage::{NotLive, OneWay, Outbox};
-use crate::time::{Duration, Instant};
-use crate::units::{Rate, Size};
 
 /// `source` says which of the other settings belong to it:
 ///

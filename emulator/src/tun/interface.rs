@@ -73,7 +73,7 @@ pub(crate) fn has_ipv6() -> bool {
 }
 
 /// Whether a device that is made in the calling thread's namespace may have IPv6 addresses.
-pub(crate) fn new_devices_have_ipv6() -> bool {
+pub fn new_devices_have_ipv6() -> bool {
     ipv6_is_on("default")
 }
 

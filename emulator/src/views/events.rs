@@ -3,6 +3,7 @@
 use std::path::Path as FilePath;
 use std::time::SystemTime;
 
+use airwire::time::Instant;
 use serde::Serialize;
 
 use super::Run;
@@ -10,8 +11,7 @@ use super::summary::DirectionTotals;
 use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::path::Path;
-use crate::stage::{Cause, Event, Mark, Record, Why};
-use crate::time::Instant;
+use crate::stage::{Event, Mark, Record, Why};
 
 /// Grows when a field changes its meaning or goes away; not when one is added.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -66,7 +66,7 @@ enum Detail {
     Transit { mark: &'static str, ob: bool, db: bool },
     Announced { mark: &'static str },
     LossRate { mark: &'static str, rate: u16 },
-    Dropped { why: Why, cause: Cause },
+    Dropped { why: Why, cause: &'static str },
 }
 
 impl EventLog {
@@ -133,7 +133,7 @@ fn describe(event: &Event) -> (&'static str, Detail) {
         Event::Marked { what: Mark::LossRate { rate } } => {
             ("marked", Detail::LossRate { mark: "loss-rate", rate })
         }
-        Event::Dropped { why } => ("dropped", Detail::Dropped { why, cause: why.cause() }),
+        Event::Dropped { why } => ("dropped", Detail::Dropped { why, cause: why.cause_name() }),
         Event::Left => ("left", Detail::Nothing {}),
     }
 }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
+use airwire::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::packet::{Direction, PerDirection};
 use crate::path::Path;
-use crate::time::{Duration, Instant};
 
 const INTERVAL: Duration = Duration::from_millis(200);
 
@@ -114,8 +114,9 @@ fn line(before: &Sample, now: &Sample, lateness_p99: Option<Duration>) -> String
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn the_line_shows_what_happened_since_the_last_one() {

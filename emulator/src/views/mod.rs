@@ -13,26 +13,28 @@ pub mod summary;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::output::OutputError;
-use crate::path::Path;
-use crate::stage::{Record, Recording};
-use crate::time::Instant;
+use airwire::time::Instant;
 use events::EventLog;
 use live::Live;
 use notes::Notes;
 use radio::RadioCapture;
 
+use crate::output::OutputError;
+use crate::path::Path;
+use crate::stage::{Record, Recording};
+
 /// The files that somebody asked for, as options of a command.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "program", derive(clap::Args))]
 pub struct Files {
     /// Write what happened to every packet as JSON lines
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub events: Option<PathBuf>,
     /// Write all points to one pcapng file, with a comment on each packet that tells its fate
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub pcapng: Option<PathBuf>,
     /// Write every radio PDU in transmit order; read it with `tshark --enable-heuristic rlc_udp`
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub radio_pcap: Option<PathBuf>,
 }
 

@@ -8,12 +8,13 @@ use std::fmt::Write as _;
 use std::path::Path as FilePath;
 use std::time::SystemTime;
 
+use airwire::time::{Duration, Instant};
+
 use super::Run;
 use super::pcapng::{Packet, Way, Writer, wall};
 use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::stage::{Event, RadioPdu, Record};
-use crate::time::{Duration, Instant};
 
 /// Octets held back at most. Beyond it the oldest packets are written as `fate=inside`.
 const HELD_BACK: usize = 64 << 20;
@@ -157,7 +158,7 @@ impl Notes {
                     "fate=dropped at={} why={} cause={}",
                     self.stages[stage],
                     why.name(),
-                    why.cause().name()
+                    why.cause_name()
                 );
                 self.end(&record, Point::Stage(stage), &fate);
             }

@@ -4,7 +4,7 @@
 //! interfaces differ, and of LINKTYPE_RAW not even two that are equal. Its four octets in front of each packet tell
 //! IPv4 from IPv6. Frames of other captures keep the link type that they have.
 
-use crate::time::Instant;
+use airwire::time::Instant;
 
 const LINKTYPE_NULL: u16 = 0;
 /// A v6 header and its 16-bit length, and the octets that tell the family.

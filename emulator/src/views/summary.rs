@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use airwire::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +11,6 @@ use serde_json::Value;
 use crate::packet::Direction;
 use crate::path::{Path, Totals};
 use crate::stage::Why;
-use crate::time::{Duration, Instant};
 
 pub const SCHEMA_VERSION: u32 = 1;
 

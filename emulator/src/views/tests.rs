@@ -2,11 +2,12 @@
 
 use std::process::Command;
 
+use airwire::time::Duration;
+
 use super::*;
 use crate::packet::{Direction, PacketId};
 use crate::simulate::{Family, sequenced};
 use crate::stage::{Event, RadioPdu, Why};
-use crate::time::Duration;
 
 fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("airlink-views-{}-{name}", std::process::id()))

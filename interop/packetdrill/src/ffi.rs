@@ -9,11 +9,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use airlink::time::Duration;
-use airtcp::script::errno::Errno;
-use airtcp::script::kernel::{Blocking, Events, Fd, How, OptionValue, Take};
-use airtcp::script::sockopt::SockOpt;
-use airtcp::script::syscall::{Reply, Request};
+use airtcp_script::errno::Errno;
+use airtcp_script::kernel::{Blocking, Events, Fd, How, OptionValue, Take};
+use airtcp_script::sockopt::SockOpt;
+use airtcp_script::syscall::{Reply, Request};
+use airwire::time::Duration;
 use libc::{iovec, msghdr, pollfd, sockaddr, sockaddr_in, sockaddr_in6, socklen_t, ssize_t, timeval};
 
 use crate::stack::Stack;

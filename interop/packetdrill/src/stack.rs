@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use airlink::time::{Duration, Instant};
-use airtcp::script::Push;
-use airtcp::script::errno::Errno;
-use airtcp::script::kernel::{Blocking, Fd, How, Kernel, OptionValue, Stuck};
-use airtcp::script::sockopt::SockOpt;
-use airtcp::script::syscall::{Reply, Request, Submitted};
-use airtcp::script::tuning::Tuning;
-use airtcp::script::{tcp_info, wire};
+use airtcp_script::Push;
+use airtcp_script::errno::Errno;
+use airtcp_script::kernel::{Blocking, Fd, How, Kernel, OptionValue, Stuck};
+use airtcp_script::sockopt::SockOpt;
+use airtcp_script::syscall::{Reply, Request, Submitted};
+use airtcp_script::tuning::Tuning;
+use airtcp_script::{tcp_info, wire};
+use airwire::time::{Duration, Instant};
 
 /// Where the clock stands when packetdrill loads the library.
 const ORIGIN: Instant = Instant::from_secs(1_000_000);
@@ -356,7 +356,7 @@ mod tests {
         stack.listen(fd, 1).unwrap();
         let began = stack.gettimeofday();
         let until = stack.poll_until(50);
-        let set = vec![(fd, airtcp::script::kernel::Events::IN)];
+        let set = vec![(fd, airtcp_script::kernel::Events::IN)];
         thread::scope(|scope| {
             let sleeper = scope.spawn(|| {
                 let polled = stack.call(Request::Poll { set, until });

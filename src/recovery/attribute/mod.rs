@@ -9,6 +9,7 @@ mod tests;
 mod transit_marks;
 mod vegas;
 
+use airwire::Cause;
 pub use ncpld::Ncpld;
 pub use ndg::Ndg;
 pub use ntg::Ntg;
@@ -16,14 +17,6 @@ pub use transit_marks::TransitMarks;
 pub use vegas::Vegas;
 
 use super::{Ack, Departure, Handshake, View};
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
-    /// Slow down.
-    Congestion,
-    /// The radio lost it: send it again at the same speed.
-    Wireless,
-}
 
 pub trait Attribute: std::fmt::Debug + Send {
     fn name(&self) -> &'static str;

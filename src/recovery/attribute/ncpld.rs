@@ -11,9 +11,11 @@
 //!
 //! "At the loss" is the last sample before it.
 
-use super::super::{Ack, Departure, View};
+use airwire::Cause;
+
+use super::Attribute;
 use super::sample::Monitor;
-use super::{Attribute, Cause};
+use crate::recovery::{Ack, Departure, View};
 
 /// Larger windows share the last mean.
 const LARGEST: usize = 4096;
@@ -61,23 +63,23 @@ impl Attribute for Ncpld {
         if latest > knee {
             (Cause::Congestion, "the delay is above that at the knee")
         } else {
-            (Cause::Wireless, "the delay is not above that at the knee")
+            (Cause::Radio, "the delay is not above that at the knee")
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{judged, ms, window_of_four_becomes_two};
     use super::*;
+    use crate::recovery::attribute::tests::{judged, ms, window_of_four_becomes_two};
     use crate::recovery::testing::Sender;
 
     #[test]
     fn the_knee_is_where_the_power_is_greatest() {
         // Power: 4/0.2² = 100 for the window of four, then 2/0.15² = 89, 2/0.1² = 200 or 2/0.201² = 50.
         let after = |rtt| judged(&mut window_of_four_becomes_two("ncpld", rtt));
-        assert_eq!(after(150), Cause::Wireless, "the knee is still at 200 ms");
-        assert_eq!(after(100), Cause::Wireless, "this is the knee");
+        assert_eq!(after(150), Cause::Radio, "the knee is still at 200 ms");
+        assert_eq!(after(100), Cause::Radio, "this is the knee");
         assert_eq!(after(201), Cause::Congestion, "above the first");
     }
 
@@ -93,7 +95,7 @@ mod tests {
         // Segment 7 left when 5 arrived, at 100 ms: it takes 101 ms, and the mean has been 101 ms since.
         let mut sender = after(108);
         sender.wait(ms(93)).ack(7);
-        assert_eq!(judged(&mut sender), Cause::Wireless);
+        assert_eq!(judged(&mut sender), Cause::Radio);
     }
 
     #[test]

@@ -10,9 +10,11 @@
 //! A queue that is full cannot delay more than before: where the window goes on growing, the radio gets the
 //! blame at the very moment of the overflow.
 
-use super::super::{Ack, Departure, View};
+use airwire::Cause;
+
+use super::Attribute;
 use super::sample::{Change, Monitor};
-use super::{Attribute, Cause};
+use crate::recovery::{Ack, Departure, View};
 
 #[derive(Debug)]
 pub struct Ndg {
@@ -45,7 +47,7 @@ impl Attribute for Ndg {
         self.judgement = if positive {
             (Cause::Congestion, "NDG > 0: the delay goes with the window")
         } else {
-            (Cause::Wireless, "NDG <= 0: the delay does not go with the window")
+            (Cause::Radio, "NDG <= 0: the delay does not go with the window")
         };
     }
 
@@ -56,20 +58,20 @@ impl Attribute for Ndg {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{judged, ms, slow_start_of_one, window_of_four_becomes_two};
     use super::*;
+    use crate::recovery::attribute::tests::{judged, ms, slow_start_of_one, window_of_four_becomes_two};
     use crate::recovery::testing::Sender;
 
     #[test]
     fn the_sign_of_both_changes() {
         let larger = |rtt| judged(&mut slow_start_of_one("ndg", rtt));
         assert_eq!(larger(101), Cause::Congestion, "W rises, RTT rises");
-        assert_eq!(larger(100), Cause::Wireless, "W rises, RTT stays");
-        assert_eq!(larger(99), Cause::Wireless, "W rises, RTT falls");
+        assert_eq!(larger(100), Cause::Radio, "W rises, RTT stays");
+        assert_eq!(larger(99), Cause::Radio, "W rises, RTT falls");
         let smaller = |rtt| judged(&mut window_of_four_becomes_two("ndg", rtt));
         assert_eq!(smaller(199), Cause::Congestion, "W falls, RTT falls");
-        assert_eq!(smaller(200), Cause::Wireless, "W falls, RTT stays");
-        assert_eq!(smaller(201), Cause::Wireless, "W falls, RTT rises");
+        assert_eq!(smaller(200), Cause::Radio, "W falls, RTT stays");
+        assert_eq!(smaller(201), Cause::Radio, "W falls, RTT rises");
     }
 
     #[test]

@@ -11,9 +11,11 @@
 //! Choice: evaluated at every sample, between the newest and the last one that was measured under another
 //! window. While the window does not change, W_j stays. Before the first change, congestion.
 
-use super::super::{Ack, Departure, View};
+use airwire::Cause;
+
+use super::Attribute;
 use super::sample::{Change, Monitor};
-use super::{Attribute, Cause};
+use crate::recovery::{Ack, Departure, View};
 
 #[derive(Debug)]
 pub struct Ntg {
@@ -49,7 +51,7 @@ impl Attribute for Ntg {
         self.judgement = if ntg < 0.5 {
             (Cause::Congestion, "NTG < 1/2: the window no longer makes the throughput")
         } else {
-            (Cause::Wireless, "NTG >= 1/2: the throughput goes with the window")
+            (Cause::Radio, "NTG >= 1/2: the throughput goes with the window")
         };
     }
 
@@ -60,16 +62,16 @@ impl Attribute for Ntg {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{judged, ms, slow_start_of_one, window_of_four_becomes_two};
     use super::*;
+    use crate::recovery::attribute::tests::{judged, ms, slow_start_of_one, window_of_four_becomes_two};
     use crate::recovery::testing::Sender;
 
     #[test]
     fn a_second_segment_that_brings_less_than_half_of_the_first_waits_in_a_queue() {
         // RTT_1 = 100 ms, T = 10/s. A second segment, in RTT: T = 2/RTT, NTG = (2/RTT − 10)·0.1.
         let after = |rtt| judged(&mut slow_start_of_one("ntg", rtt));
-        assert_eq!(after(100), Cause::Wireless, "NTG = 1");
-        assert_eq!(after(133), Cause::Wireless, "NTG = 0.504");
+        assert_eq!(after(100), Cause::Radio, "NTG = 1");
+        assert_eq!(after(133), Cause::Radio, "NTG = 0.504");
         assert_eq!(after(134), Cause::Congestion, "NTG = 0.493");
         assert_eq!(after(300), Cause::Congestion, "NTG = −0.33: the throughput has fallen");
     }
@@ -79,7 +81,7 @@ mod tests {
         // W 4 → 2, RTT_1 = 200 ms, T_j = 20/s; NTG = (2/RTT − 20)/(−2)·0.2.
         let after = |rtt| judged(&mut window_of_four_becomes_two("ntg", rtt));
         assert_eq!(after(100), Cause::Congestion, "NTG = 0");
-        assert_eq!(after(200), Cause::Wireless, "NTG = 1");
+        assert_eq!(after(200), Cause::Radio, "NTG = 1");
     }
 
     #[test]

@@ -9,9 +9,9 @@
 
 use std::collections::VecDeque;
 
-use airlink::time::Instant;
+use airwire::time::Instant;
 
-use super::super::{Ack, View};
+use crate::recovery::{Ack, View};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Sample {

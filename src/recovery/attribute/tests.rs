@@ -1,6 +1,6 @@
 //! Senders for the tests of the judges, and what all of them have to do.
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 
 use super::Cause;
 use crate::recovery::catalogue::Question;
@@ -67,7 +67,7 @@ fn a_loss_judged_wireless_costs_nothing_and_a_timeout_always_does() {
         // RTT falls while W rises: nobody can take that for a queue.
         let mut sender = slow_start_of_one(judge, 95);
         let before = sender.cc().clone();
-        assert_eq!(judged(&mut sender), Cause::Wireless, "{judge}");
+        assert_eq!(judged(&mut sender), Cause::Radio, "{judge}");
         let after = sender.cc();
         assert_eq!((after.cwnd, after.ssthresh), (before.cwnd, before.ssthresh), "{judge}");
         sender.timeout();

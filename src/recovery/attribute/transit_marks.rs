@@ -2,7 +2,7 @@
 //!
 //! Every ACK carries two bits, Ob and Db, about the octet of its acknowledgment number: has it gone past the
 //! station? How they are read depends on which way the data travel (P4 Table 1, §III D.2 to D.4), and that the
-//! stations announce on the peer's SYN: [`Scenario`]. docs/wire-extensions.md has the tables.
+//! stations announce on the peer's SYN: [`RadioPath`]. docs/wire-extensions.md has the tables.
 //!
 //! **The receiver** is any: it ignores the reserved bits, and never sets them.
 //!
@@ -17,7 +17,7 @@
 //! **A timeout** is congestion, whatever was marked: P4 does not mention timeouts, marks are as old as the last
 //! ACK, and a sender that hears nothing has to slow down.
 //!
-//! **Judged wireless:** the segment is sent again, cwnd and ssthresh stay (D.4, cases 1 and 3). When the next
+//! **Judged radio:** the segment is sent again, cwnd and ssthresh stay (D.4, cases 1 and 3). When the next
 //! hole of the same recovery turns out to be congestion, the window is reduced after all.
 //!
 //! Choice: as in the paper, the record is of octets and not of transmissions. What is lost on the way to the
@@ -25,16 +25,16 @@
 //! holes of a window again at once: when the mark about the second arrives, it is about the copy, and is not
 //! asked for.
 
-use airlink::stage::Cause as Place;
-use airlink::stages::station::agent::Scenario;
+use airwire::Cause;
+use airwire::marks::RadioPath;
+use airwire::segment::Flags;
 
-use super::super::{Ack, Handshake, Phase, View};
-use super::{Attribute, Cause};
-use crate::tcp::wire::Flags;
+use super::Attribute;
+use crate::recovery::{Ack, Handshake, Phase, View};
 
 #[derive(Debug, Default)]
 pub struct TransitMarks {
-    scenario: Option<Scenario>,
+    path: Option<RadioPath>,
     /// SND.UNA and the flags of the last ACK that says where it was lost.
     marked: Option<(u64, Flags)>,
 }
@@ -45,7 +45,7 @@ impl Attribute for TransitMarks {
     }
 
     fn on_established(&mut self, handshake: &Handshake) {
-        self.scenario = Scenario::announced(handshake.peer_flags.0);
+        self.path = RadioPath::announced(handshake.peer_flags.0);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
@@ -57,23 +57,20 @@ impl Attribute for TransitMarks {
     }
 
     fn cause(&mut self, view: &View<'_>) -> (Cause, &'static str) {
-        let Some(scenario) = self.scenario else {
+        let Some(path) = self.path else {
             return (Cause::Congestion, "no base station has announced itself");
         };
         let una = view.flight.una();
         let Some((_, flags)) = self.marked.filter(|(number, _)| *number == una) else {
             return (Cause::Congestion, "no ACK says how far it got");
         };
-        match (scenario.cause(flags.0), scenario) {
-            (Place::Radio, Scenario::FixedToMobile) => (Cause::Wireless, "it had gone past the base station"),
-            (Place::Radio, Scenario::MobileToFixed) => (Cause::Wireless, "it never reached the base station"),
-            (Place::Radio, Scenario::MobileToMobile) => {
-                (Cause::Wireless, "it was lost on one of the radio links")
-            }
-            (Place::Congestion | Place::Refused, _) => {
-                (Cause::Congestion, "it was lost in the fixed network")
-            }
-        }
+        let why = match (path.cause(flags.0), path) {
+            (Cause::Congestion, _) => return (Cause::Congestion, "it was lost in the fixed network"),
+            (Cause::Radio, RadioPath::FixedToMobile) => "it had gone past the base station",
+            (Cause::Radio, RadioPath::MobileToFixed) => "it never reached the base station",
+            (Cause::Radio, RadioPath::MobileToMobile) => "it was lost on one of the radio links",
+        };
+        (Cause::Radio, why)
     }
 }
 

@@ -13,9 +13,11 @@
 //! others fill and drain the queue, it errs (P1 §4.2.2). What a receiver delays its ACKs by is part of the RTT;
 //! P1 §3.1 leaves that out. The window algorithm of the same name is `vegas-window`.
 
-use super::super::{Ack, Departure, View};
+use airwire::Cause;
+
+use super::Attribute;
 use super::sample::Monitor;
-use super::{Attribute, Cause};
+use crate::recovery::{Ack, Departure, View};
 
 /// In segments.
 const ALPHA: f64 = 1.0;
@@ -51,7 +53,7 @@ impl Attribute for Vegas {
         if f > BETA {
             self.judgement = (Cause::Congestion, "f > beta: the window queues up");
         } else if f < ALPHA {
-            self.judgement = (Cause::Wireless, "f < alpha: nothing queues up");
+            self.judgement = (Cause::Radio, "f < alpha: nothing queues up");
         }
     }
 
@@ -62,10 +64,10 @@ impl Attribute for Vegas {
 
 #[cfg(test)]
 mod tests {
-    use airlink::time::Duration;
+    use airwire::time::Duration;
 
-    use super::super::tests::{judged, ms};
     use super::*;
+    use crate::recovery::attribute::tests::{judged, ms};
     use crate::recovery::testing::Sender;
 
     /// BaseRTT is 100 ms: segment 1 has taken that long under a window of ten segments.
@@ -83,9 +85,9 @@ mod tests {
             sender.wait(ms(rtt - 100)).ack(2);
             judged(&mut sender)
         };
-        assert_eq!(after(100), Cause::Wireless, "f = 0");
-        assert_eq!(after(111), Cause::Wireless, "f = 0.99");
-        assert_eq!(after(142), Cause::Wireless, "f = 2.96: as judged at segment 1");
+        assert_eq!(after(100), Cause::Radio, "f = 0");
+        assert_eq!(after(111), Cause::Radio, "f = 0.99");
+        assert_eq!(after(142), Cause::Radio, "f = 2.96: as judged at segment 1");
         assert_eq!(after(143), Cause::Congestion, "f = 3.007");
     }
 
@@ -105,7 +107,7 @@ mod tests {
         sender.wait(ms(50)).ack(10);
         // 105 ms, f = 0.48.
         sender.wait(ms(55)).ack(11);
-        assert_eq!(judged(&mut sender), Cause::Wireless);
+        assert_eq!(judged(&mut sender), Cause::Radio);
     }
 
     #[test]
@@ -124,13 +126,13 @@ mod tests {
         sender.wait(ms(100)).ack(1);
         // W = 6: f = 6·(1 − 100/180) = 2.7. With W = 10 it would be 4.4.
         sender.wait(ms(80)).ack(2);
-        assert_eq!(judged(&mut sender), Cause::Wireless);
+        assert_eq!(judged(&mut sender), Cause::Radio);
     }
 
     #[test]
     fn no_time_at_all_is_no_division_by_zero() {
         let mut sender = Sender::new("reno+vegas").under_way(10.0, 8.0, Duration::from_nanos(1));
         sender.ack(3);
-        assert_eq!(judged(&mut sender), Cause::Wireless);
+        assert_eq!(judged(&mut sender), Cause::Radio);
     }
 }

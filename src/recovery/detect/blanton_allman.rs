@@ -12,11 +12,11 @@
 //!
 //! Choice: the gain of the moving average is 1/4, which the paper leaves as a parameter.
 
-use super::super::knobs::DupThreshStep;
-use super::super::{Ack, Departure, View};
 use super::reordering::{Reordering, within_window};
 use super::three_dupacks::judge;
 use super::{Detect, Verdict};
+use crate::profile::knobs::DupThreshStep;
+use crate::recovery::{Ack, Departure, View};
 
 const GAIN: f64 = 0.25;
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Ack, Departure, Phase, Transmission, View};
+use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 #[derive(Debug, Default)]
 pub(super) struct Copies {

@@ -15,11 +15,11 @@
 //! not this sender's.
 //! Choice: the retransmission timer is left as it is. Where it is shorter than the wait, it has waited long enough.
 
-use airlink::time::Instant;
+use airwire::time::Instant;
 
-use super::super::{Ack, Phase, View};
 use super::three_dupacks::judge;
 use super::{Detect, Verdict};
+use crate::recovery::{Ack, Phase, View};
 
 #[derive(Debug, Default)]
 pub struct Dcr {

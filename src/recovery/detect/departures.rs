@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use airlink::time::Instant;
+use airwire::time::Instant;
 
-use crate::tcp::flight::{Fate, Flight, Sent};
+use crate::flight::{Fate, Flight, Sent};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Departed {

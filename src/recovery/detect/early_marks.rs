@@ -17,11 +17,11 @@
 //! ACKs. Three duplicates forgive that, one does not; since the window stays as it is, the price is a segment
 //! sent twice.
 
-use airlink::stages::station::agent::{DB, OB, Scenario};
+use airwire::marks::{DB, OB, RadioPath};
+use airwire::segment::Flags;
 
-use super::super::{Ack, Handshake, View};
 use super::{Detect, Verdict};
-use crate::tcp::wire::Flags;
+use crate::recovery::{Ack, Handshake, View};
 
 #[derive(Debug, Default)]
 pub struct EarlyMarks {
@@ -35,10 +35,10 @@ impl Detect for EarlyMarks {
     }
 
     fn on_established(&mut self, handshake: &Handshake) {
-        self.past_the_last = match Scenario::announced(handshake.peer_flags.0) {
-            Some(Scenario::FixedToMobile) => Some(Flags(OB)),
-            Some(Scenario::MobileToMobile) => Some(Flags(OB | DB)),
-            Some(Scenario::MobileToFixed) | None => None,
+        self.past_the_last = match RadioPath::announced(handshake.peer_flags.0) {
+            Some(RadioPath::FixedToMobile) => Some(Flags(OB)),
+            Some(RadioPath::MobileToMobile) => Some(Flags(OB | DB)),
+            Some(RadioPath::MobileToFixed) | None => None,
         };
     }
 

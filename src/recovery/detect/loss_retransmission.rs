@@ -18,9 +18,9 @@
 //! has a limit of its own: what had left in this event before it did. ACKs heard since the event began, partial ones
 //! included, count against it, as each of them stands for one segment that is no longer in the path.
 
-use super::super::{Ack, Departure, Entered, Handshake, Phase, View};
 use super::copies::{Copies, Copy, all_but_the_head, right_edge};
 use super::{Detect, Verdict};
+use crate::recovery::{Ack, Departure, Entered, Handshake, Phase, View};
 
 #[derive(Debug, Default)]
 pub struct LossRetransmission {

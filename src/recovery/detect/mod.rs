@@ -13,6 +13,7 @@ mod rr;
 mod sifest;
 mod three_dupacks;
 
+use airwire::time::{Duration, Instant};
 pub use blanton_allman::BlantonAllman;
 pub use dcr::Dcr;
 pub use early_marks::EarlyMarks;
@@ -22,8 +23,6 @@ pub use rack::Rack;
 pub use rr::Rr;
 pub use sifest::Sifest;
 pub use three_dupacks::ThreeDupacks;
-
-use airlink::time::{Duration, Instant};
 
 use super::{Ack, Departure, Handshake, View};
 

@@ -31,12 +31,12 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 
-use super::super::{Ack, Departure, Handshake, Transmission, View};
 use super::departures::{Departed, Departures, is_on_its_way};
 use super::{Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Verdict};
-use crate::tcp::flight::Sent;
+use crate::flight::Sent;
+use crate::recovery::{Ack, Departure, Handshake, Transmission, View};
 
 /// By how much ewrtt forgets in a round trip.
 const ALPHA: f64 = 0.995;

@@ -24,13 +24,13 @@ mod tlp;
 #[cfg(test)]
 mod tests;
 
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
+use tlp::Tlp;
 
-use super::super::{Ack, Delivery, Departure, Phase, Transmission, View};
 use super::departures::{Departed, Departures, is_on_its_way};
 use super::{Detect, LossEvent, Verdict};
-use crate::tcp::flight::Sent;
-use tlp::Tlp;
+use crate::flight::{Delivery, Sent};
+use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 /// Recoveries after which the reordering window is narrow again (RACK.reo_wnd_persist).
 const REO_WND_PERSIST: u32 = 16;

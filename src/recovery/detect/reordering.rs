@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::{Ack, Departure, Transmission, View};
+use crate::recovery::{Ack, Departure, Transmission, View};
 
 /// Copies that a report may still be about, at most.
 const COPIES: usize = 256;

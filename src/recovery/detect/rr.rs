@@ -18,10 +18,10 @@
 
 use std::collections::VecDeque;
 
-use super::super::{Ack, Departure, View};
 use super::reordering::{Reordering, within_window};
 use super::three_dupacks::judge;
 use super::{Detect, Verdict};
+use crate::recovery::{Ack, Departure, View};
 
 const LENGTHS: usize = 256;
 /// Points of FA.

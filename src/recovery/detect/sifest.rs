@@ -36,11 +36,11 @@
 //! In profile `ns2`, SACK's dialect counts no duplicate ACKs between a timeout and the next new ACK, so the estimate
 //! hears none there.
 
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 
-use super::super::{Ack, Departure, Phase, Transmission, View};
 use super::copies::{Copies, Copy, all_but_the_head, right_edge};
 use super::{Detect, ThreeDupacks, Verdict};
+use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 #[derive(Debug, Default)]
 pub struct Sifest {

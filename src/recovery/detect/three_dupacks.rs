@@ -1,8 +1,8 @@
 //! Three duplicate ACKs (RFC 5681 §3.2), and with SACK what RFC 6675 §4 makes of the same threshold: IsLost().
 
-use super::super::knobs::SackDialect;
-use super::super::{Ack, View};
 use super::{Detect, Verdict};
+use crate::profile::knobs::SackDialect;
+use crate::recovery::{Ack, View};
 
 #[derive(Debug, Default)]
 pub struct ThreeDupacks;

@@ -122,7 +122,7 @@ impl Recovery {
     }
 
     fn reduce_for_repaired(&mut self, path: &mut Path<'_>, window_when_sent: f64, why: &'static str) {
-        if self.cc.phase != Phase::Open || self.ask_why(path) == Cause::Wireless {
+        if self.cc.phase != Phase::Open || self.ask_why(path) == Cause::Radio {
             return;
         }
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent: Some(window_when_sent) };
@@ -173,7 +173,7 @@ impl Recovery {
                 self.send_cwr = true;
                 Some(self.answers.window.on_loss(&view, &loss))
             }
-            Cause::Wireless => {
+            Cause::Radio => {
                 self.counters.put_down_to_radio += 1;
                 None
             }
@@ -280,7 +280,7 @@ impl Recovery {
     pub(super) fn ask_why_again(&mut self, path: &mut Path<'_>) {
         // One of which a copy is under way was part of what was asked about.
         let is_new = path.flight.head().is_some_and(|head| head.transmissions == 1);
-        if self.cc.kept_window.is_none() || !is_new || self.ask_why(path) == Cause::Wireless {
+        if self.cc.kept_window.is_none() || !is_new || self.ask_why(path) == Cause::Radio {
             return;
         }
         let window_when_sent = self.window_of_kept_event(path);

@@ -12,9 +12,9 @@ pub use sack::Sack;
 pub use sack1::Sack1;
 pub use tahoe::Tahoe;
 
-use super::knobs::{Careful, PartialAckDeflation};
 use super::{Ack, View};
-use crate::tcp::flight::Amount;
+use crate::flight::Amount;
+use crate::profile::knobs::{Careful, PartialAckDeflation};
 
 /// How a loss event begins.
 #[derive(Clone, Copy, PartialEq, Debug)]

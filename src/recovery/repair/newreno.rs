@@ -1,8 +1,8 @@
 //! NewReno (RFC 6582): a partial ACK names the next hole, and recovery lasts until `recover` is acknowledged.
 
-use super::super::knobs::PartialAckTimer;
-use super::super::{Ack, Phase, View};
 use super::{Entry, Repair, Step};
+use crate::profile::knobs::PartialAckTimer;
+use crate::recovery::{Ack, Phase, View};
 
 #[derive(Debug, Default)]
 pub struct NewReno {

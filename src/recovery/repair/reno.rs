@@ -3,8 +3,8 @@
 //! A second loss in the same window is a second event and halves again: leaving recovery at the first new
 //! ACK, whatever it covers, is what makes Reno wait for timeouts where NewReno does not (P0 Fig. 7).
 
-use super::super::{Ack, Entered, View};
 use super::{Entry, Repair, Step, beyond_recover};
+use crate::recovery::{Ack, Entered, View};
 
 #[derive(Debug, Default)]
 pub struct Reno;

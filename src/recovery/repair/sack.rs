@@ -1,9 +1,9 @@
 //! SACK-based recovery (RFC 6675): the scoreboard says what is lost, `pipe` how much may be sent.
 
-use super::super::knobs::{PartialAckDeflation, PartialAckTimer};
-use super::super::{Ack, Departure, Phase, Transmission, View};
 use super::{Entry, Repair, Step};
-use crate::tcp::flight::Amount;
+use crate::flight::Amount;
+use crate::profile::knobs::{PartialAckDeflation, PartialAckTimer};
+use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 #[derive(Debug, Default)]
 pub struct Sack {
@@ -101,7 +101,7 @@ impl Repair for Sack {
         }
         // Rule 4: once per recovery, the highest un-SACKed segment below RecoveryPoint.
         if !self.rescued && una < recover {
-            let last = view.flight.iter().rev().find(|s| s.fate == crate::tcp::flight::Fate::InFlight)?;
+            let last = view.flight.iter().rev().find(|s| s.fate == crate::flight::Fate::InFlight)?;
             if last.end <= recover {
                 self.rescue = Some(last.start);
                 return self.rescue;

@@ -4,10 +4,10 @@
 //! hole below a SACKed block is sent again once, lowest first, without asking whether it is lost; only
 //! duplicate ACKs with new SACK information count.
 
-use super::super::knobs::PartialAckDeflation;
-use super::super::{Ack, Departure, Phase, Transmission, View};
 use super::{Entry, Repair, Step};
-use crate::tcp::flight::Amount;
+use crate::flight::Amount;
+use crate::profile::knobs::PartialAckDeflation;
+use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 #[derive(Debug, Default)]
 pub struct Sack1 {

@@ -3,8 +3,8 @@
 //!
 //! Nothing that a later cumulative ACK covers is sent again: the pass jumps ahead with SND.UNA.
 
-use super::super::{Ack, View};
 use super::{Entry, Repair, Step};
+use crate::recovery::{Ack, View};
 
 #[derive(Debug, Default)]
 pub struct Tahoe;

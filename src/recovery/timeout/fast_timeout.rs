@@ -11,8 +11,8 @@
 //! the window is no longer one segment, so it is half of half in profile `ns2`, and with RFC 5681 §3.1, which holds
 //! ssthresh while the same segment times out again, half.
 
-use super::super::{Ack, View};
 use super::{Afterwards, Plan, Timeout};
+use crate::recovery::{Ack, View};
 
 #[derive(Debug, Default)]
 pub struct FastTimeout {

@@ -12,10 +12,10 @@
 //!
 //! Any receiver will do.
 
-use super::super::undo::Restore;
-use super::super::window::Reduction;
-use super::super::{Ack, Entered, Handshake, Phase, View};
 use super::{Afterwards, Plan, Timeout};
+use crate::recovery::undo::Restore;
+use crate::recovery::window::Reduction;
+use crate::recovery::{Ack, Entered, Handshake, Phase, View};
 
 #[derive(Debug, Default)]
 pub struct Frto {

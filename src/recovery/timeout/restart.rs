@@ -1,7 +1,7 @@
 //! The ordinary answer (RFC 5681 §3.1, RFC 6298 §5): restart from the loss window, go back N, back off.
 
-use super::super::View;
 use super::{Plan, Timeout};
+use crate::recovery::View;
 
 #[derive(Debug, Default)]
 pub struct Restart;

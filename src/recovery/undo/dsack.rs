@@ -21,10 +21,10 @@
 
 use std::collections::VecDeque;
 
-use super::super::window::{LossKind, Reduction};
-use super::super::{Ack, Congestion, Departure, Phase, Transmission, View};
 use super::response::{Adaptation, Before};
 use super::{Restore, Undo};
+use crate::recovery::window::{LossKind, Reduction};
+use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 
 /// What a receiver that stays silent makes us remember, at most.
 const COPIES: usize = 1 << 16;

@@ -13,11 +13,11 @@
 //!
 //! Deviation: step (10) of RFC 4015 is about RFC 2861, which this sender does not implement.
 
-use super::super::spurious::EifelDetection;
-use super::super::window::LossKind;
-use super::super::{Ack, Congestion, Departure, Entered, Phase, View};
 use super::response::{Adaptation, Before};
 use super::{Restore, Undo};
+use crate::recovery::spurious::EifelDetection;
+use crate::recovery::window::LossKind;
+use crate::recovery::{Ack, Congestion, Departure, Entered, Phase, View};
 
 #[derive(Debug, Default)]
 pub struct Eifel {

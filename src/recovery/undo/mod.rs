@@ -4,10 +4,9 @@ mod dsack;
 mod eifel;
 mod response;
 
+use airwire::time::Duration;
 pub use dsack::Dsack;
 pub use eifel::Eifel;
-
-use airlink::time::Duration;
 
 use super::window::{LossKind, Reduction};
 use super::{Ack, Congestion, Departure, Handshake, View};

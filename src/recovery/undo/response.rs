@@ -6,10 +6,10 @@
 //! contains: cwnd becomes no more than it was, and pipe_prev counts none that Limited Transmit sent. The timer is
 //! adapted after a timeout only, because a fast retransmit says nothing about it.
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 
-use super::super::window::{LossKind, Reduction};
-use super::super::{Ack, Congestion, View};
+use crate::recovery::window::{LossKind, Reduction};
+use crate::recovery::{Ack, Congestion, View};
 
 /// Step (0): what is noted when loss recovery is initiated, before cwnd and ssthresh change.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Additive increase, multiplicative decrease (RFC 5681), with the knobs in which real stacks differ.
 
-use super::super::knobs::{DecreaseFrom, ExitWindow, Growth, GrowthLimit, Rounding};
-use super::super::{Ack, View};
 use super::{Loss, LossKind, Reduction, Window};
+use crate::profile::knobs::{DecreaseFrom, ExitWindow, Growth, GrowthLimit, Rounding};
+use crate::recovery::{Ack, View};
 
 #[derive(Debug, Default)]
 pub struct Aimd {

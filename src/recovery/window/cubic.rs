@@ -10,11 +10,11 @@
 //! ends the epoch, and the next one returns to the same W_max. HyStart++ (RFC 9406) is not part of it. Needs
 //! nothing from the receiver.
 
-use airlink::time::Instant;
+use airwire::time::Instant;
 
-use super::super::{Ack, View};
 use super::aimd::{counted, window_was_used};
 use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::recovery::{Ack, View};
 
 const C: f64 = 0.4;
 const BETA_CUBIC: f64 = 0.7;
@@ -125,14 +125,14 @@ impl Window for Cubic {
 
 #[cfg(test)]
 mod tests {
-    use airlink::time::Duration;
+    use airwire::time::Duration;
 
-    use super::super::super::knobs::ExitWindow;
-    use super::super::super::testing::Sender;
-    use super::super::super::{Congestion, Handshake, Knobs};
     use super::*;
-    use crate::tcp::flight::Amount;
-    use crate::tcp::profile::Profile;
+    use crate::flight::Amount;
+    use crate::profile::Profile;
+    use crate::profile::knobs::ExitWindow;
+    use crate::recovery::testing::Sender;
+    use crate::recovery::{Congestion, Handshake, Knobs};
 
     const RTT: Duration = Duration::from_millis(100);
 
@@ -202,8 +202,7 @@ mod tests {
         fn new() -> Self {
             let sender = Sender::new("cubic");
             let cc = Congestion { cwnd: 100.0, ssthresh: 50.0, ..sender.cc().clone() };
-            let knobs =
-                Knobs { decrease_from: super::super::super::knobs::DecreaseFrom::Cwnd, ..Knobs::rfc() };
+            let knobs = Knobs { decrease_from: crate::profile::knobs::DecreaseFrom::Cwnd, ..Knobs::rfc() };
             Self { sender, cc, knobs }
         }
 

@@ -20,11 +20,11 @@
 
 use std::collections::VecDeque;
 
-use airlink::time::Instant;
+use airwire::time::Instant;
 
-use super::super::{Ack, View};
 use super::aimd::exit_window;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::recovery::{Ack, View};
 
 /// k: so many segments of a window in the queue, and a loss is put down to that.
 const K: f64 = 1.0;
@@ -128,12 +128,12 @@ impl Window for Jtcp {
 
 #[cfg(test)]
 mod tests {
-    use airlink::time::Duration;
+    use airwire::time::Duration;
 
-    use super::super::super::knobs::DecreaseFrom;
-    use super::super::super::testing::Sender;
-    use super::super::super::{Congestion, Delivery, Knobs};
     use super::*;
+    use crate::profile::knobs::DecreaseFrom;
+    use crate::recovery::testing::Sender;
+    use crate::recovery::{Congestion, Delivery, Knobs};
 
     /// What the path does with the segment more that each round trip brings.
     #[derive(Clone, Copy)]

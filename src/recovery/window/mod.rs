@@ -24,7 +24,7 @@ pub use westwood::Westwood;
 
 use super::detect::Detect;
 use super::{Ack, Departure, Entered, Handshake, View};
-use crate::tcp::flight::Amount;
+use crate::flight::Amount;
 
 /// What the window is reduced for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

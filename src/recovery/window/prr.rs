@@ -13,9 +13,9 @@
 //! Choice: sndcnt is whole segments, as in the RFC's examples.
 //! Choice: the fast retransmit leaves in any case (the engine sees to it) and is in prr_out.
 
-use super::super::{Departure, View};
 use super::{InRecovery, Progress, Reduction};
-use crate::tcp::flight::Amount;
+use crate::flight::Amount;
+use crate::recovery::{Departure, View};
 
 #[derive(Debug, Default)]
 pub struct Prr {

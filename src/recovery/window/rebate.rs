@@ -25,9 +25,9 @@
 //! - With another factor than 1/2 (option `beta`) that factor is multiplied by 1 + ε.
 //! - A reduction that is undone leaves γ and the averages as they were before it.
 
-use super::super::knobs::Knobs;
-use super::super::{Ack, Departure, Entered, Handshake, Transmission, View};
 use super::{Aimd, Detect, Loss, LossKind, Reduction, Window};
+use crate::profile::knobs::Knobs;
+use crate::recovery::{Ack, Departure, Entered, Handshake, Transmission, View};
 
 /// α of (9) and (14).
 const ALPHA: f64 = 0.25;

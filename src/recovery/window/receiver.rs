@@ -2,8 +2,8 @@
 //!
 //! For paths whose capacity is known, and for measuring everything else.
 
-use super::super::{Ack, View};
 use super::{Loss, Reduction, Window};
+use crate::recovery::{Ack, View};
 
 /// More than any receiver can advertise (RFC 7323: 2^30 octets).
 const NO_LIMIT: f64 = (1_u64 << 30) as f64;

@@ -13,11 +13,11 @@
 //! (option `beta`) a loss takes 1 − β where N = 1, and less as N grows, in the same proportion. A timeout is a
 //! loss like another to ssthresh. Needs nothing from the receiver.
 
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 
-use super::super::{Ack, View};
 use super::aimd::window_was_used;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::recovery::{Ack, View};
 
 const ALPHA: f64 = 0.5;
 const PERIOD: Duration = Duration::from_millis(500);
@@ -97,8 +97,8 @@ impl Window for TcpFit {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::Sender;
     use super::*;
+    use crate::recovery::testing::Sender;
 
     /// Half a second with a window of 20 in which the round trips take `average`.
     fn renewed(sessions: f64, average: f64) -> f64 {
@@ -185,7 +185,7 @@ mod tests {
         let knobs = crate::recovery::Knobs::rfc();
         let (flight, cc, rtt) = (&sender.flight, sender.cc(), &sender.rtt);
         let view = View { now: sender.now, flight, cc, rtt, knobs: &knobs, smss: 1000, rwnd: 1_000_000 };
-        let one = crate::tcp::flight::Amount { bytes: 1000, segments: 1 };
+        let one = crate::flight::Amount { bytes: 1000, segments: 1 };
         let ack = Ack { acked: one, delivered: one, flight_before: flight.outstanding(), ..Ack::default() };
         assert_eq!(fit.on_ack(&view, &ack), Some(5.0));
     }

@@ -1,11 +1,11 @@
 //! What holds for every window, whatever the peer does.
 
-use airlink::rng::Stream;
-use airlink::time::Duration;
+use airwire::rng::Stream;
+use airwire::time::Duration;
 
-use super::super::testing::Sender;
-use super::super::{Ack, Handshake, What};
-use crate::tcp::profile::Profile;
+use crate::profile::Profile;
+use crate::recovery::testing::Sender;
+use crate::recovery::{Ack, Handshake, What};
 
 const WINDOWS: [&str; 11] = [
     "aimd",

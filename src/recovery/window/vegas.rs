@@ -12,11 +12,11 @@
 //! ends early the window goes back by an eighth, as in ns-2: the paper says only that the mode changes.
 //! Needs nothing from the receiver.
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 
-use super::super::{Ack, View};
 use super::aimd::window_was_used;
 use super::{Aimd, Loss, Reduction, Window};
+use crate::recovery::{Ack, View};
 
 const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
@@ -110,8 +110,8 @@ impl Window for VegasWindow {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::Sender;
     use super::*;
+    use crate::recovery::testing::Sender;
 
     /// Round trips of so many milliseconds, each of a whole window; cwnd after each of them.
     fn rounds(sender: &mut Sender, times: &[u64]) -> Vec<f64> {

@@ -12,10 +12,10 @@
 //! Choice: without a BaseRTT nothing is known, and the window is Reno's. An ECN echo is congestion. A factor
 //! (option `beta`) above 4/5 replaces both. Needs nothing from the receiver.
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 
-use super::super::{Ack, View};
 use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::recovery::{Ack, View};
 
 /// Backlog from which on the path is congested, in segments.
 const BETA: f64 = 3.0;
@@ -77,8 +77,8 @@ impl Window for Veno {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::Sender;
     use super::*;
+    use crate::recovery::testing::Sender;
 
     /// A window of 20 segments, of which 20 are acknowledged after `rtt`, when the shortest round trip was 100 ms.
     fn sender(rtt: u64) -> Sender {

@@ -11,11 +11,11 @@
 //! round-trip time, the reduction is AIMD's; so it is for an ECN echo, which a router sends when its queue
 //! grows. Needs nothing from the receiver.
 
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 
-use super::super::{Ack, View};
 use super::aimd::exit_window;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::recovery::{Ack, View};
 
 #[derive(Debug)]
 pub struct Westwood {
@@ -126,8 +126,8 @@ impl Window for Westwood {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::Sender;
     use super::*;
+    use crate::recovery::testing::Sender;
 
     const RTT: Duration = Duration::from_millis(100);
 

@@ -7,10 +7,11 @@ mod books;
 
 use std::collections::VecDeque;
 
+use books::*;
+
 use crate::report::{Counts, Invariant, Report};
 use crate::settings::{Direction, Discard, Time};
 use crate::trace::{Kind, Pdu, Status};
-use books::*;
 
 const MODULUS: u64 = 4096;
 

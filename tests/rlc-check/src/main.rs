@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-
 use rlc_check::settings::{self, Direction, Time};
 
 /// Checks the behaviour of both ends of an RLC AM bearer in a capture of its PDUs.

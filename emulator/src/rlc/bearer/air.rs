@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use airwire::time::Instant;
+
 use crate::rlc::channel::Channel;
 use crate::rlc::config::{ChannelConfig, Counts};
 use crate::rlc::entity::OneLess;
-use crate::time::Instant;
 
 pub(super) struct Air {
     config: ChannelConfig,
@@ -132,8 +133,9 @@ impl Air {
 
 #[cfg(test)]
 mod tests {
+    use airwire::time::Duration;
+
     use super::*;
-    use crate::time::Duration;
 
     fn air(config: ChannelConfig) -> Air {
         Air::new(&config, 1, "radio/down")

@@ -6,9 +6,10 @@
 
 use std::collections::VecDeque;
 
+use airwire::time::Instant;
+
 use crate::packet::Packet;
 use crate::stages::queue::QueueConfig;
-use crate::time::Instant;
 
 #[derive(Default)]
 pub(super) struct Ledger {
@@ -111,9 +112,10 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use airwire::units::Size;
+
     use super::*;
     use crate::packet::{Direction, Origin, PacketId};
-    use crate::units::Size;
 
     fn packet(id: u64, bytes: &[u8]) -> Packet {
         let (direction, origin) = (Direction::Down, Origin::Host);

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use airwire::time::{Duration, Instant};
+
 use crate::rlc::codec::Format;
 use crate::rlc::config::{Discard, SenderConfig};
 use crate::rlc::pdu::{Sn, Sufi};
-use crate::time::{Duration, Instant};
 
 /// Where a discarded SDU ends, as an MRW says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! When the sender asks for a status report, and what holds the question back (§9.7.1, §9.5 a–c).
 
+use airwire::time::Instant;
+
 use crate::rlc::config::PollConfig;
-use crate::time::Instant;
 
 pub(super) struct Polling {
     config: PollConfig,

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
+use airwire::time::Instant;
+
 use super::discard::wire;
 use super::status::{Incoming, Reporting};
 use crate::rlc::config::ReceiverConfig;
 use crate::rlc::pdu::{Amd, Sn, Sufi};
 use crate::rlc::reassembly::{Delivery, Faults, Reassembler, Receipt};
 use crate::rlc::report::{self, Mrw, Received};
-use crate::time::Instant;
 
 pub(super) struct Receiver {
     reassembler: Reassembler,

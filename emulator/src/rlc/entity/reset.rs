@@ -1,8 +1,9 @@
 //! The RESET procedure (§11.4), both sides.
 
+use airwire::time::{Duration, Instant};
+
 use crate::rlc::config::SenderConfig;
 use crate::rlc::pdu::Reset;
-use crate::time::{Duration, Instant};
 
 /// Why an entity starts the RESET procedure (§11.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

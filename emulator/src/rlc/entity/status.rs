@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use airwire::time::{Duration, Instant};
+
 use crate::rlc::config::ReceiverConfig;
 use crate::rlc::pdu::Status;
-use crate::time::{Duration, Instant};
 
 /// How many PDUs the peer can send per TTI: what VR(EP) is counted down by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

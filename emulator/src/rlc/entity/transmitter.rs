@@ -4,6 +4,8 @@ mod giving_up;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use airwire::time::{Duration, Instant};
+
 use super::discard::{Discarding, End, Target, wire};
 use super::poll::Polling;
 use super::reset::ResetCause;
@@ -14,7 +16,6 @@ use crate::rlc::config::{Discard, SenderConfig};
 use crate::rlc::pdu::{Amd, Rest, Status};
 use crate::rlc::report::Interpretation;
 use crate::rlc::segmentation::Segmenter;
-use crate::time::{Duration, Instant};
 
 pub(super) struct Transmitter {
     config: SenderConfig,

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+
 use super::{State, Step};
 use crate::maths;
-use crate::rng::Stream;
 use crate::stages::Invalid;
-use crate::time::{Duration, Instant};
 
 /// How a state damages packets.
 #[derive(Clone, Debug)]

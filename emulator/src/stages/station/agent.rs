@@ -17,7 +17,7 @@
 //! **On a SYN, with or without an ACK,** nothing has been asked for yet, and the bits say which agents there are,
 //! from where its reader stands: `Ob` is the base station that serves the reader (the origin of what the reader
 //! sends), `Db` the one that serves the sender of the SYN. This is the paper's Table 1, and tells the reader how
-//! its own data travel (§III D: "after the handshake process, the sender will be able to choose"): [`Scenario`].
+//! its own data travel (§III D: "after the handshake process, the sender will be able to choose"): [`RadioPath`](airwire::marks::RadioPath).
 //!
 //! **On any other ACK,** the agent of a sole station writes `Ob` (D.2, D.3). Of two, the one that serves the data
 //! sender writes `Ob` and the one that serves the receiver `Db` (D.4). An agent knows that there is another from
@@ -35,6 +35,7 @@
 
 use std::num::NonZeroU32;
 
+use airwire::marks::{DB, OB};
 use serde::Serialize;
 
 use super::Side;
@@ -42,48 +43,7 @@ use super::flow::{Flows, Key, Syn};
 use super::header::{ACK, RST, SYN, Segment};
 use super::ranges::Transit;
 use crate::packet::Direction;
-use crate::stage::{Cause, Mark};
-
-/// The octet asked for has gone past the base station that serves the data sender, or the only one.
-pub const OB: u16 = 0x800;
-/// The octet asked for has gone past the base station that serves the data receiver, the second of two.
-pub const DB: u16 = 0x400;
-
-/// Where a sender's data travel over radio: the paper's Table 1, without its first case (no agent: plain TCP).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scenario {
-    /// §III D.2.
-    FixedToMobile,
-    /// §III D.3.
-    MobileToFixed,
-    /// §III D.4.
-    MobileToMobile,
-}
-
-impl Scenario {
-    /// From the flags of the peer's SYN. `None`: there is no agent, and no bit means anything.
-    pub const fn announced(flags: u16) -> Option<Self> {
-        match (flags & OB != 0, flags & DB != 0) {
-            (false, false) => None,
-            (false, true) => Some(Self::FixedToMobile),
-            (true, false) => Some(Self::MobileToFixed),
-            (true, true) => Some(Self::MobileToMobile),
-        }
-    }
-
-    /// Where the octet that an ACK with these flags asks for was lost, if it was lost.
-    pub const fn cause(self, flags: u16) -> Cause {
-        match (self, flags & OB != 0, flags & DB != 0) {
-            (Self::FixedToMobile, true, _)
-            | (Self::MobileToFixed, false, _)
-            // Cases 1 and 3.
-            | (Self::MobileToMobile, false, false)
-            | (Self::MobileToMobile, true, true) => Cause::Radio,
-            // The paper has no case of Db without Ob: the first station does not know.
-            _ => Cause::Congestion,
-        }
-    }
-}
+use crate::stage::Mark;
 
 #[derive(Debug)]
 pub(super) struct Agent {

@@ -222,8 +222,9 @@ impl Flows {
 mod tests {
     use std::num::NonZeroU32;
 
-    use super::*;
     use Direction::{Down, Up};
+
+    use super::*;
 
     fn key(port: u16) -> Key {
         Key([(Ipv6Addr::LOCALHOST, port), (Ipv6Addr::LOCALHOST, 80)])

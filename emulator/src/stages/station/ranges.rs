@@ -161,10 +161,10 @@ pub(super) struct Beyond;
 
 #[cfg(test)]
 mod tests {
+    use Transit::{NotSeen, Seen, Unknown};
     use proptest::prelude::*;
 
     use super::*;
-    use Transit::{NotSeen, Seen, Unknown};
 
     #[test]
     fn a_gap_has_not_gone_past_until_a_retransmission_fills_it() {

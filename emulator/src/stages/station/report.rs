@@ -19,47 +19,15 @@
 
 use std::num::NonZeroU32;
 
-use serde::{Serialize, Serializer};
+use airwire::experiment::{KIND, LENGTH, LOSS_RATE as EXID, LossRate};
 
 use super::header::MAX_OPTIONS;
-
-/// An experimental kind that anybody may use (RFC 4727 §3.1).
-pub const KIND: u8 = 254;
-/// Tells this experiment from others of the same kind: "qw". Not registered with IANA; for laboratories.
-pub const EXID: u16 = 0x7177;
-pub const LENGTH: usize = 6;
 
 const END: u8 = 0;
 const NOP: u8 = 1;
 /// RFC 2385 and RFC 5925: the segment is signed, and nobody may touch it.
 const MD5: u8 = 19;
 const AO: u8 = 29;
-
-/// A probability in units of 2^-16.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LossRate(pub u16);
-
-impl LossRate {
-    pub fn from_ratio(ratio: f64) -> Self {
-        // A conversion from float saturates.
-        Self((ratio * 65_536.0).round() as u16)
-    }
-
-    pub fn ratio(self) -> f64 {
-        f64::from(self.0) / 65_536.0
-    }
-
-    #[must_use]
-    pub const fn saturating_add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl Serialize for LossRate {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.ratio())
-    }
-}
 
 /// The rate that the options of a TCP header carry: for the sender that reads it.
 pub fn find(options: &[u8]) -> Option<LossRate> {

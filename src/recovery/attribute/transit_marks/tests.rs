@@ -1,11 +1,11 @@
-use airlink::stages::station::agent::{DB, OB};
-use airlink::time::Duration;
+use airwire::marks::{DB, OB};
+use airwire::time::Duration;
 
 use super::*;
-use crate::recovery::knobs::Knobs;
+use crate::profile::Profile;
+use crate::profile::knobs::Knobs;
 use crate::recovery::testing::{SMSS, Sender};
 use crate::recovery::{Decision, What};
-use crate::tcp::profile::Profile;
 
 const RTT: Duration = Duration::from_millis(100);
 /// What the stations announce on the peer's SYN (docs/wire-extensions.md).
@@ -55,14 +55,14 @@ fn causes(sender: &mut Sender) -> Vec<Cause> {
 
 #[test]
 fn the_three_tables_of_the_paper() {
-    use Cause::{Congestion, Wireless};
+    use Cause::{Congestion, Radio};
     let tables: [(u16, &[(u16, Cause)]); 3] = [
         // §III D.2; Db is not in use.
-        (FIXED_TO_MOBILE, &[(0, Congestion), (OB, Wireless)]),
+        (FIXED_TO_MOBILE, &[(0, Congestion), (OB, Radio)]),
         // §III D.3.
-        (MOBILE_TO_FIXED, &[(0, Wireless), (OB, Congestion)]),
+        (MOBILE_TO_FIXED, &[(0, Radio), (OB, Congestion)]),
         // §III D.4, cases 1 to 3, and the one that it does not have.
-        (MOBILE_TO_MOBILE, &[(0, Wireless), (OB, Congestion), (OB | DB, Wireless), (DB, Congestion)]),
+        (MOBILE_TO_MOBILE, &[(0, Radio), (OB, Congestion), (OB | DB, Radio), (DB, Congestion)]),
     ];
     for (announced, table) in tables {
         for &(marks, cause) in table {
@@ -74,7 +74,7 @@ fn the_three_tables_of_the_paper() {
                     assert_eq!((sent.as_str(), window(&sender)), ("1r", (5.0, 5.0)));
                     assert_eq!(sender.recovery.counters().window_reductions, 1);
                 }
-                Wireless => {
+                Radio => {
                     // What the three have said to have left is replaced at once.
                     assert_eq!((sent.as_str(), window(&sender)), ("1r 11 12 13", (10.0, 8.0)));
                     assert_eq!(sender.recovery.counters().window_reductions, 0);
@@ -167,7 +167,7 @@ fn a_mark_about_a_copy_that_sack_has_sent_is_not_asked_for() {
     sack(&mut sender, 2..4, 0);
     assert!(sack(&mut sender, 5..11, 0).starts_with("1r 4r"));
     ack(sender.wait(RTT), 3, OB);
-    assert_eq!((causes(&mut sender), window(&sender)), (vec![Cause::Wireless], (10.0, 8.0)));
+    assert_eq!((causes(&mut sender), window(&sender)), (vec![Cause::Radio], (10.0, 8.0)));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_radio_after_recovery_is_an_event_of_its_own() {
     dupacks(&mut sender, 9, OB);
     ack(sender.wait(RTT), 11, 0);
     dupacks(sender.wait(RTT), 9, OB);
-    assert_eq!(causes(&mut sender), [Cause::Wireless, Cause::Wireless]);
+    assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio]);
     assert_eq!(sender.recovery.counters().put_down_to_radio, 2);
 }
 
@@ -262,7 +262,7 @@ fn only_a_mark_that_a_later_segment_has_caused_counts() {
     };
     let una = sender.flight.una();
     let cause_after = |ack: Ack| {
-        let mut marks = TransitMarks { scenario: Some(Scenario::MobileToFixed), marked: None };
+        let mut marks = TransitMarks { path: Some(RadioPath::MobileToFixed), marked: None };
         marks.on_ack(&view, &ack);
         marks.cause(&view).0
     };
@@ -271,7 +271,7 @@ fn only_a_mark_that_a_later_segment_has_caused_counts() {
     news.acked.bytes = SMSS;
     assert_eq!(cause_after(news), Cause::Congestion, "a new ACK: so may it be here");
     let duplicate = Ack { number: una, flags: Flags::ACK, duplicate: true, ..Ack::default() };
-    assert_eq!(cause_after(duplicate), Cause::Wireless, "not seen by the station, and something later was");
+    assert_eq!(cause_after(duplicate), Cause::Radio, "not seen by the station, and something later was");
     let mut old = Ack { number: una.wrapping_sub(SMSS), ..duplicate };
     old.newly_sacked.segments = 1;
     assert_eq!(cause_after(old), Cause::Congestion, "an old ACK speaks of another octet");

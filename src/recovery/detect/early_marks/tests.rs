@@ -1,9 +1,9 @@
-use airlink::time::Duration;
+use airwire::time::Duration;
 
 use super::*;
+use crate::profile::Profile;
 use crate::recovery::testing::{SMSS, Sender};
 use crate::recovery::{Phase, Recipe};
-use crate::tcp::profile::Profile;
 
 const RTT: Duration = Duration::from_millis(100);
 

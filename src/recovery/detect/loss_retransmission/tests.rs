@@ -1,4 +1,4 @@
-use airlink::time::Duration;
+use airwire::time::Duration;
 
 use crate::recovery::testing::Sender;
 use crate::recovery::{Phase, What};

@@ -1,10 +1,10 @@
 //! TCP-PR, rule by rule. A round trip is 100 ms and beta is 3: mxrtt is 300 ms until something takes longer.
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 
-use super::super::super::testing::{SMSS, Sender};
-use super::super::super::{Ack, Handshake, Phase, What};
-use crate::tcp::profile::Profile;
+use crate::profile::Profile;
+use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::{Ack, Handshake, Phase, What};
 
 const RTT: Duration = Duration::from_millis(100);
 

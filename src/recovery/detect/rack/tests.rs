@@ -1,11 +1,11 @@
 //! RFC 8985, rule by rule. A round trip is 100 ms unless a test says otherwise; segments that leave together have
 //! one sending time, and then the later one is the one that ends later (§5.2).
 
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 
-use super::super::super::testing::{SMSS, Sender};
-use super::super::super::{Ack, Handshake, Phase, What};
-use crate::tcp::profile::Profile;
+use crate::profile::Profile;
+use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::{Ack, Handshake, Phase, What};
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -175,8 +175,8 @@ fn without_sack_three_duplicate_acks_take_its_place() {
     let recipe: crate::recovery::Recipe = "sack+rack+prr".parse().unwrap();
     let profile = std::sync::Arc::new(recipe.tune(&Profile::default()));
     let mut recovery = recipe.build(&profile);
-    let (mut flight, limits) = (crate::tcp::flight::Flight::default(), profile.timer.limits);
-    let mut rtt = crate::tcp::rtt::RttEstimator::new(profile.timer.style, limits);
+    let (mut flight, limits) = (crate::flight::Flight::default(), profile.timer.limits);
+    let mut rtt = crate::rtt::RttEstimator::new(profile.timer.style, limits);
     let now = Instant::from_secs(1);
     let mut path =
         crate::recovery::Path { now, flight: &mut flight, rtt: &mut rtt, smss: SMSS, rwnd: 100_000 };

@@ -3,10 +3,10 @@
 //! Choice: a probe is sent at the earliest after 10 ms, as in the draft that described it first.
 //! Choice: if the probe makes good a loss (§7.4.2, case 2) the window is reduced from FlightSize when it left.
 
-use airlink::time::{Duration, Instant};
+use airwire::time::{Duration, Instant};
 
-use super::super::super::{Ack, Phase, View};
-use super::super::{MAX_ACK_DELAY, MIN_PATIENCE};
+use crate::recovery::detect::{MAX_ACK_DELAY, MIN_PATIENCE};
+use crate::recovery::{Ack, Phase, View};
 
 /// Before there is a round-trip time.
 const FIRST_PTO: Duration = Duration::from_secs(1);

@@ -1,9 +1,9 @@
-use airlink::time::Duration;
+use airwire::time::Duration;
 
+use crate::profile::Profile;
 use crate::recovery::decision::What;
 use crate::recovery::testing::{SMSS, Sender};
 use crate::recovery::{Ack, Handshake, Phase};
-use crate::tcp::profile::Profile;
 
 const RTT: Duration = Duration::from_millis(100);
 

@@ -1,8 +1,8 @@
-use airlink::time::Duration;
+use airwire::time::Duration;
 
+use crate::profile::Profile;
 use crate::recovery::testing::Sender;
 use crate::recovery::{Ack, Decision, Handshake, Phase, What};
-use crate::tcp::profile::Profile;
 
 const RTT: Duration = Duration::from_millis(100);
 const LATER: Duration = Duration::from_millis(110);

@@ -1,9 +1,9 @@
 //! The examples of RFC 6937 §4, and what the window must not do.
 
-use airlink::time::Duration;
+use airwire::time::Duration;
 
-use super::super::super::testing::{SMSS, Sender};
-use super::super::super::{Ack, Phase};
+use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::{Ack, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 

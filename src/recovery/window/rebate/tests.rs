@@ -1,9 +1,9 @@
-use airlink::time::Duration;
+use airwire::time::Duration;
 
-use super::super::super::knobs::DecreaseFrom;
-use super::super::super::testing::Sender;
-use super::super::super::{Congestion, Knobs};
 use super::*;
+use crate::profile::knobs::DecreaseFrom;
+use crate::recovery::testing::Sender;
+use crate::recovery::{Congestion, Knobs};
 
 const RTT: Duration = Duration::from_millis(100);
 

@@ -1,7 +1,8 @@
 //! Random losses of data and control, both ways, for long.
 
+use airwire::rng::Stream;
+
 use super::*;
-use crate::rng::Stream;
 
 /// Sends SDUs of random lengths both ways with blocks lost at random, then lets it come to rest without losses.
 fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<Vec<u8>>; 2]) {

@@ -106,7 +106,7 @@ fn with_much_to_report() -> (Pair, Vec<u16>) {
     let mut pair = Pair::new(config).with_a_deaf_sender();
     pair.blocks = 1;
     // Without a pattern, so that no coding is short.
-    let mut rng = crate::rng::Stream::new(1, "gaps");
+    let mut rng = airwire::rng::Stream::new(1, "gaps");
     let mut missing = Vec::new();
     for sn in 0..700 {
         if rng.chance(0.5) || sn == 0 {

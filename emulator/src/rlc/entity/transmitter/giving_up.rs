@@ -1,10 +1,11 @@
 //! When the sender gives up on SDUs: MaxDAT, Timer_Discard and RESET (§9.7.3, §11.4.3, §11.6.2).
 
+use airwire::time::Instant;
+
 use super::{Activity, End, Fate, Sdu, Sent, State, Stats, Target, Transmitter, widest};
 use crate::rlc::config::Discard;
 use crate::rlc::entity::reset::ResetCause;
 use crate::rlc::entity::{Outcome, discard};
-use crate::time::Instant;
 
 impl Transmitter {
     /// VT(DAT) has become MaxDAT.

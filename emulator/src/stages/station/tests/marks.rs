@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn from_fixed_to_mobile_ob_says_that_the_radio_lost_it() {
     for ip in [Ip::V4, Ip::V6] {
-        let scenario = Some(Scenario::FixedToMobile);
+        let scenario = Some(RadioPath::FixedToMobile);
         assert_eq!(duplicates(one_station(FIXED, &[seq(1)], &[]), ip, FIXED), (scenario, 0));
         assert_eq!(duplicates(one_station(FIXED, &[], &[seq(1)]), ip, FIXED), (scenario, OB));
     }
@@ -14,7 +14,7 @@ fn from_fixed_to_mobile_ob_says_that_the_radio_lost_it() {
 #[test]
 fn from_mobile_to_fixed_ob_says_that_the_wire_lost_it() {
     for ip in [Ip::V4, Ip::V6] {
-        let scenario = Some(Scenario::MobileToFixed);
+        let scenario = Some(RadioPath::MobileToFixed);
         assert_eq!(duplicates(one_station(MOBILE, &[seq(1)], &[]), ip, MOBILE), (scenario, OB));
         assert_eq!(duplicates(one_station(MOBILE, &[], &[seq(1)]), ip, MOBILE), (scenario, 0));
     }
@@ -25,7 +25,7 @@ fn from_mobile_to_mobile_two_bits_tell_three_cases() {
     let lost: [&[u32]; 3] = [&[seq(1)], &[], &[]];
     for ip in [Ip::V4, Ip::V6] {
         for (case, bits) in [(0, 0), (1, OB), (2, OB | DB)] {
-            let scenario = Some(Scenario::MobileToMobile);
+            let scenario = Some(RadioPath::MobileToMobile);
             // The lost segment, in the order in which the data cross the links.
             let mut lose = lost;
             lose.rotate_right(case);
@@ -51,14 +51,14 @@ fn the_senders_reading_is_the_papers() {
     use Cause::{Congestion, Radio};
     let both = OB | DB;
     for (scenario, flags, cause) in [
-        (Scenario::FixedToMobile, OB, Radio),
-        (Scenario::FixedToMobile, 0, Congestion),
-        (Scenario::MobileToFixed, OB, Congestion),
-        (Scenario::MobileToFixed, 0, Radio),
-        (Scenario::MobileToMobile, 0, Radio),
-        (Scenario::MobileToMobile, OB, Congestion),
-        (Scenario::MobileToMobile, both, Radio),
-        (Scenario::MobileToMobile, DB, Congestion),
+        (RadioPath::FixedToMobile, OB, Radio),
+        (RadioPath::FixedToMobile, 0, Congestion),
+        (RadioPath::MobileToFixed, OB, Congestion),
+        (RadioPath::MobileToFixed, 0, Radio),
+        (RadioPath::MobileToMobile, 0, Radio),
+        (RadioPath::MobileToMobile, OB, Congestion),
+        (RadioPath::MobileToMobile, both, Radio),
+        (RadioPath::MobileToMobile, DB, Congestion),
     ] {
         assert_eq!(scenario.cause(flags | ACK), cause, "{scenario:?} {flags:x}");
     }
@@ -185,13 +185,13 @@ fn an_old_syn_does_not_make_a_connection_forgotten() {
 
 #[test]
 fn of_a_connection_that_it_does_not_know_a_station_says_congestion() {
-    let cause = |radio, sender: Port, scenario: Scenario| {
+    let cause = |radio, sender: Port, scenario: RadioPath| {
         let mut net = Net::station(&marks(radio));
         net.pass(&Tcp::new(Ip::V4, sender, PSH_ACK, 500, 1).payload(&[0; 100]));
         scenario.cause(net.flags(&Tcp::new(Ip::V4, other(sender), ACK | OB | DB, 1, 400)))
     };
-    assert_eq!(cause(Side::Mobile, FIXED, Scenario::FixedToMobile), Cause::Congestion);
-    assert_eq!(cause(Side::Mobile, MOBILE, Scenario::MobileToFixed), Cause::Congestion);
+    assert_eq!(cause(Side::Mobile, FIXED, RadioPath::FixedToMobile), Cause::Congestion);
+    assert_eq!(cause(Side::Mobile, MOBILE, RadioPath::MobileToFixed), Cause::Congestion);
 }
 
 #[test]

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket};
 
-use super::agent::{DB, OB, Scenario};
+use airwire::marks::{DB, OB, RadioPath};
 use super::header::FIN;
-use super::report::LossRate;
+use airwire::experiment::LossRate;
 use super::*;
 use crate::capture::{Capture, Tap};
 use crate::machine::{Machine, Port, drain};
 use crate::packet::PacketId;
 use crate::path::{FIXED, MOBILE, Named, Path};
-use crate::stage::{Cause, Record, Recording, Why};
+use airwire::Cause;
+use crate::stage::{Record, Recording, Why};
 
 mod beside;
 mod marks;
@@ -236,7 +237,7 @@ struct Connection {
     port: u16,
     isn: u32,
     /// From the SYN of the receiver.
-    scenario: Option<Scenario>,
+    scenario: Option<RadioPath>,
     arrived: BTreeMap<u64, u64>,
     rcv_nxt: u64,
 }
@@ -259,7 +260,7 @@ impl Connection {
         let syn_ack = tcp(other(self.sender), SYN | ACK, PEER, first);
         let ack = tcp(self.sender, ACK, first, PEER + 1);
         self.net.flags(&syn);
-        self.scenario = Scenario::announced(self.net.flags(&syn_ack));
+        self.scenario = RadioPath::announced(self.net.flags(&syn_ack));
         self.net.flags(&ack);
     }
 
@@ -334,7 +335,7 @@ fn seq(index: u32) -> u32 {
 }
 
 /// Segment 1 is lost, and segments 2 to 4 bring three duplicate ACKs.
-fn duplicates(net: Net, ip: Ip, sender: Port) -> (Option<Scenario>, u16) {
+fn duplicates(net: Net, ip: Ip, sender: Port) -> (Option<RadioPath>, u16) {
     let mut connection = Connection::open(net, ip, sender, ISN);
     assert!(connection.data(0).is_some());
     assert_eq!(connection.data(1), None, "lost");

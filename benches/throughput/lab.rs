@@ -1,0 +1,154 @@
+//! One run's surroundings: a namespace, a TUN device into it, and a receiver on the kernel's own TCP.
+
+#![expect(clippy::disallowed_methods, reason = "the receiver rests between its reads")]
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use airlink::netns::Namespace;
+use airlink::reactor::{Clock, Event, Interest, Reactor, Token};
+use airlink::tun::{Tun, TunConfig};
+use airwire::time::Instant;
+use anyhow::Context;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, accept4, bind, listen, recv,
+    setsockopt, socket, sockopt,
+};
+use nix::sys::time::{TimeVal, TimeValLike};
+
+/// The kernel's end, and ours, of the device.
+pub(crate) const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+pub(crate) const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+/// Behind the kernel, which does not forward: what is sent there is dropped.
+pub(crate) const NOWHERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+pub(crate) const PORT: u16 = 5001;
+pub(crate) const MTU: u16 = 1500;
+
+/// Asked for as SO_RCVBUFFORCE; the kernel doubles it. Far above the path's bandwidth-delay product.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+pub(crate) struct Lab {
+    // Dropped first: the device goes before its namespace.
+    pub(crate) tun: Tun,
+    pub(crate) namespace: Namespace,
+    pub(crate) clock: Clock,
+    reactor: Reactor,
+}
+
+impl Lab {
+    pub(crate) fn new(clock: Clock) -> anyhow::Result<Self> {
+        let namespace = Namespace::create()?;
+        let prefix = format!("{KERNEL}/24").parse().context("the address of the device")?;
+        let tun = Tun::open(&TunConfig {
+            namespace: Some(namespace.path().to_path_buf()),
+            addrs: vec![prefix],
+            mtu: MTU,
+            ..TunConfig::default()
+        })?;
+        let mut reactor = Reactor::new(clock)?;
+        reactor.register(&tun, Token(0), Interest::Read)?;
+        Ok(Self { tun, namespace, clock, reactor })
+    }
+
+    /// Waits for a packet from the kernel, but not beyond `until`. False if the time is up.
+    pub(crate) fn wait(&mut self, until: Instant) -> anyhow::Result<bool> {
+        loop {
+            match self.reactor.wait(Some(until))? {
+                [] => {}
+                events => return Ok(events.contains(&Event::Readable(Token(0)))),
+            }
+        }
+    }
+
+    /// From now on `wait` also waits for packets from this device, in place of the lab's own.
+    pub(crate) fn watch(&mut self, tun: &Tun) -> anyhow::Result<()> {
+        self.reactor.deregister(&self.tun, Token(0))?;
+        self.reactor.register(tun, Token(0), Interest::Read)?;
+        Ok(())
+    }
+
+    pub(crate) fn receiver(&self) -> anyhow::Result<Receiver> {
+        let listener = self.namespace.enter(listener)??;
+        let bytes = Arc::new(AtomicU64::new(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = thread::Builder::new().name("receiver".to_owned()).spawn({
+            let (bytes, stop) = (Arc::clone(&bytes), Arc::clone(&stop));
+            move || receive(&listener, &bytes, &stop)
+        })?;
+        Ok(Receiver { bytes, stop, thread: Some(thread) })
+    }
+}
+
+/// How long the receiver rests when it has read everything: at 10 Gbit/s a sixteenth of its buffer comes in.
+/// A receiver asleep in `recv` would be woken by every other segment, in the middle of the sender's `write`.
+const REST: std::time::Duration = std::time::Duration::from_micros(200);
+
+/// A thread that accepts one connection, reads and discards. Dropping it ends it.
+pub(crate) struct Receiver {
+    bytes: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Receiver {
+    /// Payload that the application has read.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A receiver that panicked has been reported on stderr.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listener() -> nix::Result<OwnedFd> {
+    let listener = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    // Before listen: accepted sockets inherit it, and the window scale is chosen by it.
+    setsockopt(&listener, sockopt::RcvBufForce, &RECEIVE_BUFFER)?;
+    // Only so that the thread looks at `stop` now and then.
+    setsockopt(&listener, sockopt::ReceiveTimeout, &TimeVal::milliseconds(100))?;
+    bind(listener.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(KERNEL, PORT)))?;
+    listen(&listener, Backlog::new(1)?)?;
+    Ok(listener)
+}
+
+fn receive(listener: &OwnedFd, bytes: &AtomicU64, stop: &AtomicBool) {
+    let connection = loop {
+        match accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC) {
+            Ok(connection) => break Connection(connection),
+            Err(_) if stop.load(Ordering::Relaxed) => return,
+            Err(_) => {}
+        }
+    };
+    let mut buffer = vec![0; 1 << 20];
+    // MSG_TRUNC: TCP discards instead of copying. The receiver shall not be what is measured.
+    loop {
+        match recv(connection.0, &mut buffer, MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT) {
+            Ok(0) => return,
+            Ok(len) => {
+                bytes.fetch_add(len as u64, Ordering::Relaxed);
+            }
+            Err(Errno::EAGAIN | Errno::EINTR) if !stop.load(Ordering::Relaxed) => thread::sleep(REST),
+            Err(_) => return,
+        }
+    }
+}
+
+/// `accept4` hands out a bare number.
+struct Connection(std::os::fd::RawFd);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let _ = nix::unistd::close(self.0);
+    }
+}

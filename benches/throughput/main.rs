@@ -1,0 +1,223 @@
+//! How fast the userspace TCP is: beside the ceiling of its path, another userspace stack, and bare devices.
+//!
+//! Every yardstick runs once per round, in turn, so that what else the machine does hits all of them; each in a
+//! namespace of its own, which is removed after it.
+
+mod bare;
+mod lab;
+mod meter;
+mod null_sender;
+mod packet;
+mod smol;
+mod userspace;
+
+use std::process::ExitCode;
+
+use airlink::netns::{self, NamespaceError};
+use airlink::reactor::Clock;
+use airlink::tun::DeviceError;
+use airwire::time::Duration;
+use clap::{Parser, ValueEnum};
+use serde::Serialize;
+
+use crate::meter::{Plan, Sample};
+
+/// Measure the throughput of TCP senders over a TUN device into the kernel's own TCP.
+///
+/// Needs root (network namespaces) and two cores: one for the sender, one for the receiver.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "\
+Gbit/s is TCP payload that the receiving program has read (for the bare ones: what the packets would carry).
+Examples:
+  cargo run --release --bin airtcp-throughput
+  cargo run --release --bin airtcp-throughput -- --rounds 3 --seconds 1 --only null-sender --only smoltcp --json"
+)]
+struct Cli {
+    /// How often every yardstick runs
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Length of one run, after its warm-up of a quarter of a second
+    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
+    seconds: f64,
+    /// Run only this yardstick (repeatable) [default: all]
+    #[arg(long, value_name = "YARDSTICK")]
+    only: Vec<Yardstick>,
+    /// Print one JSON object with every sample instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.01..=600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0.01 to 600 is wanted".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Yardstick {
+    /// Full packets written into a TUN device whose kernel drops them
+    BareWrite,
+    /// Prebuilt segments into the kernel's receiver, no TCP: the ceiling of the path
+    NullSender,
+    /// This project's sender: a Host under its real-time driver
+    Airtcp,
+    /// smoltcp's own TCP sender
+    Smoltcp,
+    /// One thread copying from one TUN device to another, fed by UDP
+    BareCopy,
+}
+
+impl Yardstick {
+    fn run(self, clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+        match self {
+            Self::BareWrite => bare::write(clock, plan),
+            Self::NullSender => null_sender::run(clock, plan),
+            Self::Airtcp => userspace::run(clock, plan),
+            Self::Smoltcp => smol::run(clock, plan),
+            Self::BareCopy => bare::copy(clock, plan),
+        }
+    }
+
+    fn name(self) -> String {
+        // No variant is skipped.
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match measure(&cli) {
+        Ok(results) => {
+            print(&results, cli.json);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("airtcp-throughput: {error:#}");
+            let environment = error.is::<DeviceError>() || error.is::<NamespaceError>();
+            ExitCode::from(if environment { 3 } else { 1 })
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Results {
+    schema_version: u32,
+    rounds: u32,
+    seconds: f64,
+    yardsticks: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    yardstick: Yardstick,
+    samples: Vec<Sample>,
+    /// To the null sender of the same round.
+    ratios: Vec<f64>,
+}
+
+fn measure(cli: &Cli) -> anyhow::Result<Results> {
+    netns::sweep();
+    let clock = Clock::start();
+    let plan = Plan { warm_up: Duration::from_millis(250), measure: Duration::from_secs_f64(cli.seconds) };
+    let wanted = |yardstick: &Yardstick| cli.only.is_empty() || cli.only.contains(yardstick);
+    let yardsticks = Yardstick::value_variants().iter().copied().filter(wanted);
+    let mut rows: Vec<Row> =
+        yardsticks.map(|yardstick| Row { yardstick, samples: Vec::new(), ratios: Vec::new() }).collect();
+    for round in 1..=cli.rounds {
+        for row in &mut rows {
+            let sample = row.yardstick.run(clock, plan)?;
+            eprintln!("round {round}: {:<12} {:.2} Gbit/s", row.yardstick.name(), sample.gbit_per_s);
+            row.samples.push(sample);
+        }
+    }
+    let ceiling = rows.iter().find(|row| row.yardstick == Yardstick::NullSender);
+    if let Some(ceiling) = ceiling.map(|row| row.samples.clone()) {
+        for row in &mut rows {
+            let pairs = row.samples.iter().zip(&ceiling);
+            row.ratios = pairs.map(|(sample, ceiling)| sample.gbit_per_s / ceiling.gbit_per_s).collect();
+        }
+    }
+    Ok(Results { schema_version: 1, rounds: cli.rounds, seconds: cli.seconds, yardsticks: rows })
+}
+
+fn print(results: &Results, json: bool) {
+    if json {
+        // Plain data: numbers, strings and lists.
+        println!("{}", serde_json::to_string(results).expect("plain data becomes JSON"));
+        return;
+    }
+    println!(
+        "{:<12} {:>21}   {:>17}   {:>9} {:>12} {:>10}",
+        "", "Gbit/s", "of null-sender", "kpacket/s", "CPU/packet", "sent again"
+    );
+    println!(
+        "{:<12} {:>6} {:>7} {:>6}   {:>5} {:>5} {:>5}",
+        "", "min", "median", "max", "min", "med.", "max"
+    );
+    for row in &results.yardsticks {
+        let of = |value: fn(&Sample) -> f64| Spread::of(row.samples.iter().map(value));
+        let (rate, packets) = (of(|sample| sample.gbit_per_s), of(|sample| sample.packets_per_s / 1e3));
+        let cpu = of(|sample| sample.cpu_ns_per_packet);
+        let sent_again: Option<u64> = row.samples.iter().map(|sample| sample.sent_again).sum();
+        let sent_again = sent_again.map_or_else(|| "-".to_owned(), |packets| packets.to_string());
+        let ratio = match &row.ratios[..] {
+            [] => format!("{:>17}", "-"),
+            ratios => {
+                let Spread { min, median, max } = Spread::of(ratios.iter().copied());
+                format!("{min:>5.2} {median:>5.2} {max:>5.2}")
+            }
+        };
+        println!(
+            "{:<12} {:>6.2} {:>7.2} {:>6.2}   {ratio}   {:>9.0} {:>9.0} ns {sent_again:>10}",
+            row.yardstick.name(),
+            rate.min,
+            rate.median,
+            rate.max,
+            packets.median,
+            cpu.median,
+        );
+    }
+}
+
+struct Spread {
+    min: f64,
+    median: f64,
+    max: f64,
+}
+
+impl Spread {
+    /// At least one value is wanted.
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Self { min: values[0], median: (low + high) / 2.0, max: values[values.len() - 1] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_its_middle_two() {
+        let spread = Spread::of([4.0, 1.0, 3.0, 2.0].into_iter());
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.5, 4.0));
+    }
+
+    #[test]
+    fn every_yardstick_moves_packets_and_leaves_nothing() {
+        let plan = Plan { warm_up: Duration::from_millis(50), measure: Duration::from_millis(100) };
+        for yardstick in Yardstick::value_variants() {
+            let sample = yardstick.run(Clock::start(), plan).unwrap();
+            assert!(sample.gbit_per_s > 0.01, "{yardstick:?}: {sample:?}");
+        }
+        let prefix = format!("airtcp-{}-", std::process::id());
+        let left = std::fs::read_dir("/run/netns").unwrap().flatten();
+        assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)).count(), 0);
+    }
+}

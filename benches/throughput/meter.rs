@@ -1,0 +1,91 @@
+//! What one run has moved, and what it cost.
+
+use airlink::reactor::Clock;
+use airwire::time::{Duration, Instant};
+use nix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+
+/// How long a run lasts. What happens during the warm-up (handshake, slow start) does not count.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) warm_up: Duration,
+    pub(crate) measure: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Sample {
+    /// TCP payload.
+    pub(crate) gbit_per_s: f64,
+    pub(crate) packets_per_s: f64,
+    /// CPU time of the measured thread, the kernel's part included.
+    pub(crate) cpu_ns_per_packet: f64,
+    /// Packets that the program had to send again, if it tells.
+    pub(crate) sent_again: Option<u64>,
+}
+
+/// What has been moved so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Count {
+    pub(crate) packets: u64,
+    pub(crate) payload: u64,
+    pub(crate) sent_again: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Reading {
+    at: Instant,
+    cpu: Duration,
+    count: Count,
+}
+
+pub(crate) struct Meter {
+    clock: Clock,
+    from: Instant,
+    until: Instant,
+    first: Option<Reading>,
+    last: Option<Reading>,
+}
+
+impl Meter {
+    /// Starts the plan. Call it in the thread whose CPU time is meant.
+    pub(crate) fn start(clock: Clock, plan: Plan) -> Self {
+        let from = clock.now() + plan.warm_up;
+        Self { clock, from, until: from + plan.measure, first: None, last: None }
+    }
+
+    /// False when the time is up. Call it at least every few milliseconds.
+    pub(crate) fn tick(&mut self, count: impl FnOnce() -> Count) -> bool {
+        let at = self.clock.now();
+        if self.first.is_none() && at >= self.from {
+            self.first = Some(Reading { at, cpu: thread_cpu(), count: count() });
+        } else if at >= self.until {
+            self.last = Some(Reading { at, cpu: thread_cpu(), count: count() });
+        }
+        self.last.is_none()
+    }
+
+    /// When the next tick matters.
+    pub(crate) fn deadline(&self) -> Instant {
+        if self.first.is_none() { self.from } else { self.until }
+    }
+
+    /// `None` before the time is up.
+    pub(crate) fn sample(&self) -> Option<Sample> {
+        let (first, last) = (self.first?, self.last?);
+        let seconds = (last.at - first.at).as_secs_f64();
+        let packets = last.count.packets - first.count.packets;
+        let payload = last.count.payload - first.count.payload;
+        Some(Sample {
+            gbit_per_s: payload as f64 * 8.0 / 1e9 / seconds,
+            packets_per_s: packets as f64 / seconds,
+            cpu_ns_per_packet: (last.cpu - first.cpu).as_nanos() as f64 / packets.max(1) as f64,
+            sent_again: last.count.sent_again.zip(first.count.sent_again).map(|(last, first)| last - first),
+        })
+    }
+}
+
+fn thread_cpu() -> Duration {
+    // The clock exists on every Linux.
+    let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the thread's CPU clock can be read");
+    Duration::from_secs(cpu.tv_sec() as u64) + Duration::from_nanos(cpu.tv_nsec() as u64)
+}

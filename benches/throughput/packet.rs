@@ -1,0 +1,165 @@
+//! Prebuilt TCP/IPv4 packets: only what changes from segment to segment is written, the checksum included.
+
+use std::net::Ipv4Addr;
+
+use smoltcp::wire::{IpProtocol, checksum};
+
+use crate::lab::{OURS, PORT};
+
+pub(crate) const SYN: u8 = 0x02;
+pub(crate) const RST: u8 = 0x04;
+pub(crate) const ACK: u8 = 0x10;
+
+const OUR_PORT: u16 = 40_000;
+const IP: usize = 20;
+const SEQ: usize = IP + 4;
+const CHECKSUM: usize = IP + 16;
+/// TSval, after the two NOPs, kind and length of the timestamps option.
+const TS_VAL: usize = IP + 24;
+
+/// A segment whose sequence number and TSval can be set.
+pub(crate) struct Segment {
+    bytes: Vec<u8>,
+    /// Sum over pseudo-header and segment with a sequence number and TSval of zero.
+    fixed_sum: u32,
+}
+
+impl Segment {
+    /// The options must begin with NOP, NOP and the timestamps, as those of `timestamps` do.
+    pub(crate) fn new(to: Ipv4Addr, ack: u32, flags: u8, options: &[u8], payload: &[u8]) -> Self {
+        let tcp_len = 20 + options.len() + payload.len();
+        let total = (IP + tcp_len) as u16;
+        let mut bytes = vec![0x45, 0];
+        bytes.extend(total.to_be_bytes());
+        // No identification, DF, TTL 64.
+        bytes.extend([0, 0, 0x40, 0, 64, u8::from(IpProtocol::Tcp), 0, 0]);
+        bytes.extend(OURS.octets());
+        bytes.extend(to.octets());
+        let ip_sum = !checksum::data(&bytes);
+        bytes[10..12].copy_from_slice(&ip_sum.to_be_bytes());
+
+        bytes.extend(OUR_PORT.to_be_bytes());
+        bytes.extend(PORT.to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(ack.to_be_bytes());
+        bytes.extend([((20 + options.len()) / 4 * 16) as u8, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        bytes.extend(options);
+        bytes.extend(payload);
+        let mut segment = Self { bytes, fixed_sum: 0 };
+        segment.bytes[TS_VAL..TS_VAL + 4].fill(0);
+        let pseudo = checksum::pseudo_header_v4(&OURS, &to, IpProtocol::Tcp, tcp_len as u32);
+        segment.fixed_sum = u32::from(pseudo) + u32::from(checksum::data(&segment.bytes[IP..]));
+        segment
+    }
+
+    /// The whole packet with this sequence number and TSval.
+    pub(crate) fn stamped(&mut self, seq: u32, ts_val: u32) -> &[u8] {
+        self.bytes[SEQ..SEQ + 4].copy_from_slice(&seq.to_be_bytes());
+        self.bytes[TS_VAL..TS_VAL + 4].copy_from_slice(&ts_val.to_be_bytes());
+        let halves = |word: u32| (word >> 16) + (word & 0xffff);
+        let sum = self.fixed_sum + halves(seq) + halves(ts_val);
+        // The first fold leaves at most one carry.
+        let folded = halves(halves(sum)) as u16;
+        self.bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&(!folded).to_be_bytes());
+        &self.bytes
+    }
+}
+
+/// NOP, NOP, timestamps: aligned as Linux sends them and as its fast path wants them.
+pub(crate) fn timestamps(ts_ecr: u32) -> Vec<u8> {
+    let mut options = vec![1, 1, 8, 10, 0, 0, 0, 0];
+    options.extend(ts_ecr.to_be_bytes());
+    options
+}
+
+/// What the null sender reads of a packet from the kernel.
+pub(crate) struct Received {
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) flags: u8,
+    pub(crate) window: u16,
+    options: Vec<u8>,
+}
+
+impl Received {
+    /// `None` if it is not a TCP packet to our port.
+    pub(crate) fn parse(packet: &[u8]) -> Option<Self> {
+        let header = packet.get(..IP + 20)?;
+        let word =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        if header[0] != 0x45 || header[9] != u8::from(IpProtocol::Tcp) || half(IP + 2) != OUR_PORT {
+            return None;
+        }
+        let data = IP + usize::from(header[IP + 12] >> 4) * 4;
+        Some(Self {
+            seq: word(IP + 4),
+            ack: word(IP + 8),
+            flags: header[IP + 13],
+            window: half(IP + 14),
+            options: packet.get(IP + 20..data)?.to_vec(),
+        })
+    }
+
+    pub(crate) fn window_scale(&self) -> Option<u8> {
+        self.option(3)?.first().copied()
+    }
+
+    pub(crate) fn ts_val(&self) -> Option<u32> {
+        Some(u32::from_be_bytes(self.option(8)?.get(..4)?.try_into().ok()?))
+    }
+
+    fn option(&self, wanted: u8) -> Option<&[u8]> {
+        let mut rest = &self.options[..];
+        loop {
+            match *rest {
+                [] | [0, ..] => return None,
+                [1, ..] => rest = &rest[1..],
+                [kind, len, ..] if kind == wanted => return rest.get(2..usize::from(len)),
+                [_, len, ..] => rest = rest.get(usize::from(len).max(2)..)?,
+                [_] => return None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smoltcp::wire::{IpAddress, Ipv4Packet, TcpPacket};
+
+    use super::*;
+    use crate::lab::KERNEL;
+
+    #[test]
+    fn checksums_are_right_for_every_carry() {
+        let mut segment = Segment::new(KERNEL, 0x8000_ffff, ACK, &timestamps(7), &[0xa5; 1448]);
+        for (seq, ts_val) in
+            [(0, 0), (1, 2), (u32::MAX, u32::MAX), (0xffff_0000, 0x0001_ffff), (0x1234_5678, 9)]
+        {
+            let packet = Ipv4Packet::new_checked(segment.stamped(seq, ts_val)).unwrap();
+            assert!(packet.verify_checksum());
+            assert_eq!(packet.total_len(), 1500);
+            let tcp = TcpPacket::new_checked(packet.payload()).unwrap();
+            assert!(
+                tcp.verify_checksum(&IpAddress::Ipv4(OURS), &IpAddress::Ipv4(KERNEL)),
+                "{seq:#x} {ts_val:#x}"
+            );
+            assert_eq!(tcp.seq_number().0 as u32, seq);
+        }
+    }
+
+    #[test]
+    fn options_are_found_behind_others_and_truncated_ones_are_not() {
+        let received =
+            |options: &[u8]| Received { seq: 0, ack: 0, flags: 0, window: 0, options: options.to_vec() };
+        let syn_ack = received(&[2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 10]);
+        assert_eq!((syn_ack.window_scale(), syn_ack.ts_val()), (Some(10), Some(9)));
+        for options in [&[][..], &[8], &[8, 10, 0], &[3, 3], &[5, 0], &[0, 3, 3, 1]] {
+            assert_eq!(
+                (received(options).window_scale(), received(options).ts_val()),
+                (None, None),
+                "{options:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! This project's own sender: a `Host` under its real-time driver, as `airtcp send` runs it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
+
+use airlink::reactor::{Clock, Reactor};
+use airtcp::host::{ConnId, Host, HostConfig, IoError};
+use airtcp::profile::Profile;
+use airtcp::tcp::SocketOptions;
+use airtcp_tun::{Application, Driver};
+use airwire::time::Instant;
+use anyhow::{Context, anyhow};
+
+use crate::lab::{KERNEL, Lab, MTU, OURS, PORT, Receiver};
+use crate::meter::{Count, Meter, Plan, Sample};
+
+/// Enough for two batches of segments, and small enough to stay in the cache.
+const UNSENT: usize = 64 * 1024;
+
+pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+    let lab = Lab::new(clock)?;
+    let receiver = lab.receiver()?;
+    // The null sender keeps the receiver's window full; so does this one once slow start is over.
+    let recipe = "sack".parse()?;
+    let host = Host::new(HostConfig {
+        addrs: vec![IpAddr::V4(OURS)],
+        mtu: usize::from(MTU),
+        profile: Profile::default(),
+        recipe,
+        seed: 1,
+    });
+    let mut driver = Driver::new(host, lab.tun, Reactor::new(clock)?, None)?;
+    let remote = SocketAddr::new(IpAddr::V4(KERNEL), PORT);
+    let options = SocketOptions::of(driver.host.profile());
+    let id = driver.host.connect(clock.now(), None, remote, options)?;
+    let meter = Meter::start(clock, plan);
+    let mut sender = Sender { id, receiver, meter, chunk: vec![0x5a; UNSENT], failed: None };
+    driver.run(&mut sender)?;
+    if let Some(error) = sender.failed {
+        return Err(anyhow!("the connection ended: {error}"));
+    }
+    driver.host.abort(clock.now(), id);
+    driver.finish()?;
+    // Only now: the device had to outlive its namespace's last use.
+    drop(lab.namespace);
+    sender.meter.sample().context("stopped before the run was over")
+}
+
+struct Sender {
+    id: ConnId,
+    receiver: Receiver,
+    meter: Meter,
+    chunk: Vec<u8>,
+    failed: Option<IoError>,
+}
+
+impl Application for Sender {
+    fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
+        while host.connection(self.id).is_some_and(|c| c.unsent() < UNSENT) {
+            match host.write(now, self.id, &self.chunk) {
+                Ok(_) => {}
+                Err(IoError::WouldBlock) => break,
+                Err(error) => {
+                    self.failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        let count = || {
+            let connection = host.connection(self.id);
+            let resent = connection.map_or(0, |c| c.recovery().counters().resent());
+            let packets = connection.map_or(0, |c| c.statistics().segments_out);
+            Count { packets, payload: self.receiver.bytes(), sent_again: Some(resent) }
+        };
+        if self.meter.tick(count) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        Some(self.meter.deadline())
+    }
+}

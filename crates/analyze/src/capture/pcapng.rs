@@ -1,0 +1,252 @@
+//! pcapng (draft-ietf-opsawg-pcapng): any interfaces in one file, and what comes behind a damaged block.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use super::buffer::{Buffer, Order};
+use super::{Frame, Next};
+use crate::link::LinkType;
+use crate::packet::Timestamp;
+use crate::problem::Problem;
+
+/// The type of a section header reads the same in both byte orders.
+pub(super) const MAGIC: [u8; 4] = SECTION.to_be_bytes();
+
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+
+/// What is said to be longer is taken for garbage. The longest frames that libpcap writes have 256 KiB, name tables
+/// and TLS keys may be longer.
+const MAX_BLOCK: usize = 16 << 20;
+/// Interfaces of a section; each takes memory.
+const MAX_INTERFACES: usize = 1 << 16;
+
+pub(super) struct Reader<R> {
+    buffer: Buffer<R>,
+    order: Order,
+    interfaces: Vec<Interface>,
+    /// A simple packet block has no time of its own.
+    last: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interface {
+    link: LinkType,
+    snap_length: Option<u32>,
+    resolution: Resolution,
+    /// Seconds.
+    offset: i64,
+}
+
+/// `if_tsresol`.
+#[derive(Clone, Copy, Debug)]
+enum Resolution {
+    Decimal(u8),
+    Binary(u8),
+}
+
+impl Interface {
+    fn time(&self, units: u64) -> Timestamp {
+        let units = u128::from(units);
+        let nanos = match self.resolution {
+            Resolution::Decimal(digits @ 0..=9) => units * 10_u128.pow(u32::from(9 - digits)),
+            Resolution::Decimal(digits) => {
+                10_u128.checked_pow(u32::from(digits - 9)).map_or(0, |per| units / per)
+            }
+            Resolution::Binary(bits) => (units * 1_000_000_000) >> bits,
+        };
+        let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
+        Timestamp(nanos.saturating_add(self.offset.saturating_mul(1_000_000_000)))
+    }
+}
+
+/// A frame's place in the buffer.
+struct Place {
+    interface: usize,
+    units: Option<u64>,
+    from: usize,
+    kept: u32,
+    length: u32,
+}
+
+/// What a block was.
+enum Block {
+    Frame(Place),
+    Nothing,
+    /// It looked like one, but what it says cannot be.
+    Garbage(&'static str),
+}
+
+impl<R: Read> Reader<R> {
+    pub(super) fn new(input: R) -> Self {
+        let order = Order::Little;
+        let interfaces = Vec::new();
+        Self { buffer: Buffer::new(input), order, interfaces, last: Timestamp::default() }
+    }
+
+    pub(super) fn read(&mut self, number: &mut u64) -> Next<'_> {
+        loop {
+            let (length, skipped) = match self.find_block() {
+                Ok(Some(found)) => found,
+                Ok(None) => return Next::End,
+                Err(detail) => return Next::Damaged { frame: *number + 1, detail },
+            };
+            if skipped > 0 {
+                let detail = format!("{skipped} octets");
+                return Next::Flaw { problem: Problem::Garbage, frame: *number + 1, detail };
+            }
+            let place = self.buffer.take(length);
+            match self.take_block(place) {
+                Block::Nothing => {}
+                Block::Garbage(detail) => {
+                    let (problem, frame) = (Problem::Garbage, *number + 1);
+                    return Next::Flaw { problem, frame, detail: detail.to_owned() };
+                }
+                Block::Frame(place) => {
+                    *number += 1;
+                    let interface = self.interfaces[place.interface];
+                    self.last = place.units.map_or(self.last, |units| interface.time(units));
+                    return Next::Frame(Frame {
+                        number: *number,
+                        at: self.last,
+                        link: interface.link,
+                        data: &self.buffer.octets()[place.from..place.from + place.kept as usize],
+                        length: place.length.max(place.kept),
+                        snap_length: interface.snap_length,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The length of the next block, which is whole in the buffer then, and how much had to be stepped over to
+    /// get there.
+    fn find_block(&mut self) -> Result<Option<(usize, u64)>, String> {
+        let mut skipped = 0;
+        let failed = |error: io::Error| error.to_string();
+        if !self.buffer.fill(1).map_err(failed)? {
+            return Ok(None);
+        }
+        loop {
+            if let Some(length) = self.block_here(skipped > 0).map_err(failed)? {
+                return Ok(Some((length, skipped)));
+            }
+            self.buffer.take(1);
+            skipped += 1;
+            if !self.buffer.fill(12).map_err(failed)? {
+                return Err("the file ends in the middle of a block".to_owned());
+            }
+        }
+    }
+
+    /// A block has its length at both ends. When one is `lost`, anything may look like the next, and only what is
+    /// known counts.
+    fn block_here(&mut self, lost: bool) -> io::Result<Option<usize>> {
+        if !self.buffer.fill(12)? {
+            return Ok(None);
+        }
+        let here = self.buffer.rest();
+        let is_section = here.starts_with(&MAGIC);
+        let order = match is_section {
+            false => self.order,
+            true if Order::Big.long(here, 8) == Some(BYTE_ORDER) => Order::Big,
+            true if Order::Little.long(here, 8) == Some(BYTE_ORDER) => Order::Little,
+            true => return Ok(None),
+        };
+        let (Some(kind), Some(length)) = (order.long(here, 0), order.long(here, 4)) else { return Ok(None) };
+        let length = length as usize;
+        let is_known = is_section || (INTERFACE..=ENHANCED_PACKET).contains(&kind);
+        if length < 12
+            || !length.is_multiple_of(4)
+            || length > MAX_BLOCK
+            || (lost && !is_known)
+            || !self.buffer.fill(length)?
+        {
+            return Ok(None);
+        }
+        let end = order.long(self.buffer.rest(), length - 4);
+        Ok((end == Some(length as u32)).then_some(length))
+    }
+
+    fn take_block(&mut self, place: Range<usize>) -> Block {
+        let begin = place.start;
+        let block = &self.buffer.octets()[place];
+        let body = &block[8..block.len() - 4];
+        let order = self.order;
+        let kind = order.long(block, 0).unwrap_or_default();
+        match kind {
+            _ if block.starts_with(&MAGIC) => {
+                let little = Order::Little.long(body, 0) == Some(BYTE_ORDER);
+                self.order = if little { Order::Little } else { Order::Big };
+                self.interfaces.clear();
+                Block::Nothing
+            }
+            INTERFACE => match interface(order, body).filter(|_| self.interfaces.len() < MAX_INTERFACES) {
+                Some(interface) => {
+                    self.interfaces.push(interface);
+                    Block::Nothing
+                }
+                None => Block::Garbage("an interface block without sense"),
+            },
+            ENHANCED_PACKET | PACKET | SIMPLE_PACKET => self
+                .frame(kind, body)
+                .map(|place| Block::Frame(Place { from: begin + 8 + place.from, ..place }))
+                .unwrap_or(Block::Garbage("a packet block without sense")),
+            // Names, statistics, keys, other programs' own.
+            _ => Block::Nothing,
+        }
+    }
+
+    /// `from` counts from the body's beginning.
+    fn frame(&self, kind: u32, body: &[u8]) -> Option<Place> {
+        let long = |at| self.order.long(body, at);
+        let place = if kind == SIMPLE_PACKET {
+            let length = long(0)?;
+            let room = body.len() as u32 - 4;
+            let kept = length.min(room).min(self.interfaces.first()?.snap_length.unwrap_or(u32::MAX));
+            Place { interface: 0, units: None, from: 4, kept, length }
+        } else {
+            // The old block has a count of drops in the upper half.
+            let interface =
+                if kind == PACKET { u32::from(self.order.word(body, 0)?) } else { long(0)? } as usize;
+            let units = u64::from(long(4)?) << 32 | u64::from(long(8)?);
+            Place { interface, units: Some(units), from: 20, kept: long(12)?, length: long(16)? }
+        };
+        let fits = place.from + place.kept as usize <= body.len();
+        (fits && place.interface < self.interfaces.len()).then_some(place)
+    }
+}
+
+fn interface(order: Order, body: &[u8]) -> Option<Interface> {
+    let link = LinkType(i32::from(order.word(body, 0)?));
+    let snap_length = order.long(body, 4).filter(|length| *length > 0);
+    let mut interface = Interface { link, snap_length, resolution: Resolution::Decimal(6), offset: 0 };
+    let mut options = &body[8.min(body.len())..];
+    while let (Some(code @ 1..), Some(length)) = (order.word(options, 0), order.word(options, 2)) {
+        let length = usize::from(length);
+        let value = options.get(4..4 + length)?;
+        match (code, value) {
+            (9, [resolution]) if resolution & 0x80 != 0 => {
+                interface.resolution = Resolution::Binary(resolution & 0x7f);
+            }
+            (9, [resolution]) => interface.resolution = Resolution::Decimal(*resolution),
+            (14, value) => {
+                let offset = <[u8; 8]>::try_from(value).ok()?;
+                interface.offset = match order {
+                    Order::Big => i64::from_be_bytes(offset),
+                    Order::Little => i64::from_le_bytes(offset),
+                };
+            }
+            _ => {}
+        }
+        options = options.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Some(interface)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! One packet seen twice: a copy that the network made, or a capture that looked in two places.
+
+use crate::packet::Packet;
+
+const REMEMBERED: usize = 4;
+/// Copies follow each other closely, and without an IP identification to tell them by, very closely.
+const MOMENT: i64 = 100_000_000;
+const INSTANT: i64 = 50_000;
+
+/// The last packets of one end.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    recent: [(u64, i64); REMEMBERED],
+    next: u8,
+}
+
+impl Copies {
+    pub(super) fn is_copy(&mut self, at: i64, packet: &Packet) -> bool {
+        let identified = packet.ip_id.is_some_and(|id| id != 0);
+        // Two duplicate ACKs without identification look the same, and are two.
+        let comparable = identified || packet.len > 0;
+        let moment = if identified { MOMENT } else { INSTANT };
+        let fingerprint = fingerprint(packet);
+        let known = |(other, then): &(u64, i64)| *other == fingerprint && at - then <= moment;
+        if comparable && self.recent.iter().any(known) {
+            return true;
+        }
+        self.recent[usize::from(self.next)] = (fingerprint, at);
+        self.next = (self.next + 1) % REMEMBERED as u8;
+        false
+    }
+}
+
+/// Of everything that a retransmission, or another ACK, would have different. Never 0.
+fn fingerprint(packet: &Packet) -> u64 {
+    let timestamps = packet.options.timestamps.unwrap_or_default();
+    let words = [
+        u64::from(packet.seq.0) << 32 | u64::from(packet.ack.map_or(0, |ack| ack.0)),
+        u64::from(packet.len) << 32 | u64::from(packet.window) << 16 | u64::from(packet.flags.0),
+        u64::from(timestamps.val) << 32 | u64::from(timestamps.ecr),
+        u64::from(packet.ip_id.unwrap_or(0)),
+    ];
+    let blocks = packet.options.sack.as_slice().iter();
+    let blocks = blocks.map(|(left, right)| u64::from(left.0) << 32 | u64::from(right.0));
+    // FNV-1a over words, stirred.
+    let hash = words.into_iter().chain(blocks).fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| {
+        let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        mixed ^ mixed >> 29
+    });
+    hash | 1
+}

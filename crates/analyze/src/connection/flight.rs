@@ -1,0 +1,294 @@
+//! What one end has sent and the other not acknowledged, as the capture shows it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use airtcp::ranges::RangeSet;
+
+use super::seldom::{ALLOCATION, Maybe, vector};
+
+/// Nobody has more in flight; without ACKs in the capture a connection must not grow memory.
+const MOST: usize = 1 << 16;
+/// While no ACK has been seen at all, there is nothing that many segments are kept for.
+const MOST_UNACKNOWLEDGED: usize = 1 << 10;
+
+/// Room for so many is made at first: most of many connections have no more in flight.
+const FIRST: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) first_at: i64,
+    pub(super) last_at: i64,
+    pub(super) first_tsval: u32,
+    pub(super) last_tsval: u32,
+    /// How often it was seen leaving.
+    pub(super) times: u32,
+    /// In which pass it left last: every timeout begins one.
+    pub(super) pass: u32,
+    /// IP identification of the last transmission.
+    pub(super) ip_id: Option<u16>,
+    pub(super) sacked: bool,
+    /// Sent into a closed window: nothing that the receiver had to take.
+    pub(super) probe: bool,
+}
+
+/// Disjoint and in the order of sequence space. A hole is what the capture has not seen.
+#[derive(Debug, Default)]
+pub(super) struct Flight {
+    segments: VecDeque<Sent>,
+    /// Unless there is nothing.
+    sacked: Option<Box<Sacked>>,
+    /// Behind what has left in the present pass: below `max` after a timeout.
+    pub(super) pass_next: u64,
+    pub(super) pass: u32,
+    una: Maybe,
+    /// Behind the highest octet that was seen, or acknowledged.
+    pub(super) max: u64,
+}
+
+#[derive(Debug, Default)]
+struct Sacked {
+    ranges: RangeSet,
+    bytes: u64,
+}
+
+impl Flight {
+    pub(super) fn begin(&mut self, at: u64) {
+        (self.max, self.pass_next) = (at, at);
+    }
+
+    pub(super) fn is_outstanding(&self) -> bool {
+        self.una().is_none_or(|una| una < self.max) && !self.segments.is_empty()
+    }
+
+    /// SND.UNA; before the first ACK of the capture, which is `ack`, as far back as the capture reaches.
+    pub(super) fn first_una(&mut self, ack: u64) -> u64 {
+        let first = self.segments.front().map_or(self.max, |sent| sent.start);
+        let una = self.una().unwrap_or_else(|| first.min(ack));
+        self.una = Maybe::offset(una);
+        una
+    }
+
+    /// Unless nothing has been acknowledged yet.
+    pub(super) fn una(&self) -> Option<u64> {
+        self.una.as_offset()
+    }
+
+    /// The segments that `range` touches.
+    pub(super) fn overlapping(&mut self, range: &Range<u64>) -> impl Iterator<Item = &mut Sent> {
+        let end = range.end;
+        let first = self.segments.partition_point(|sent| sent.end <= range.start);
+        self.segments.range_mut(first..).take_while(move |sent| sent.start < end)
+    }
+
+    pub(super) fn first_overlapping(&self, range: &Range<u64>) -> Option<Sent> {
+        let first = self.segments.partition_point(|sent| sent.end <= range.start);
+        self.segments.get(first).filter(|sent| sent.start < range.end).copied()
+    }
+
+    pub(super) fn newest(&self) -> Option<&Sent> {
+        self.segments.back()
+    }
+
+    /// Puts down the parts of `sent` that are not there.
+    pub(super) fn insert(&mut self, sent: Sent) {
+        self.max = self.max.max(sent.end);
+        self.pass_next = self.pass_next.max(sent.end);
+        if self.segments.capacity() == 0 {
+            self.segments.reserve_exact(FIRST);
+        }
+        if self.segments.back().is_none_or(|last| last.end <= sent.start) {
+            self.segments.push_back(sent);
+        } else {
+            let mut start = sent.start;
+            while start < sent.end {
+                let at = self.segments.partition_point(|other| other.end <= start);
+                let next = self.segments.get(at).map_or(u64::MAX, |other| other.start);
+                if start < next {
+                    self.segments.insert(at, Sent { start, end: sent.end.min(next), ..sent });
+                }
+                start = self.segments.get(at).map_or(u64::MAX, |other| other.end).max(start + 1);
+            }
+        }
+        let most = if self.una().is_some() { MOST } else { MOST_UNACKNOWLEDGED };
+        while self.segments.len() > most {
+            self.segments.pop_front();
+        }
+    }
+
+    /// The timer has fired: what leaves from here on is a new pass.
+    pub(super) fn rewind(&mut self, to: u64) {
+        self.pass += 1;
+        self.pass_next = to;
+    }
+
+    /// Everything below `ack` is there. Hands over each segment that lies below as a whole.
+    pub(super) fn acknowledge(&mut self, ack: u64, mut gone: impl FnMut(&Sent)) {
+        self.una = Maybe::offset(ack);
+        self.max = self.max.max(ack);
+        self.pass_next = self.pass_next.max(ack);
+        while let Some(front) = self.segments.front_mut() {
+            if front.end <= ack {
+                gone(front);
+                self.segments.pop_front();
+            } else {
+                front.start = front.start.max(ack);
+                break;
+            }
+        }
+        if let Some(Sacked { ranges, bytes }) = self.sacked.as_deref_mut() {
+            while let Some(first) = ranges.first().filter(|range| range.start < ack).cloned() {
+                *bytes -= first.end.min(ack) - first.start;
+                ranges.remove_below(first.end.min(ack));
+            }
+        }
+        self.sacked.take_if(|sacked| sacked.ranges.is_empty());
+        // An idle connection keeps nothing.
+        if self.segments.is_empty() && self.segments.capacity() > 0 {
+            self.segments = VecDeque::new();
+        }
+    }
+
+    /// Whether `block` says anything new. Hands over each segment of which it is the first to say that it is there.
+    pub(super) fn sack(&mut self, block: Range<u64>, mut arrived: impl FnMut(&Sent)) -> bool {
+        let (segments, mut fresh_bytes) = (&mut self.segments, 0);
+        let whole = block.clone();
+        let sacked = self.sacked.get_or_insert_default();
+        sacked.ranges.insert_with(block, |fresh| {
+            fresh_bytes += fresh.end - fresh.start;
+            let first = segments.partition_point(|sent| sent.end <= fresh.start);
+            for sent in segments.range_mut(first..).take_while(|sent| sent.start < fresh.end) {
+                if !sent.sacked && whole.start <= sent.start && sent.end <= whole.end {
+                    sent.sacked = true;
+                    arrived(sent);
+                }
+            }
+        });
+        sacked.bytes += fresh_bytes;
+        fresh_bytes > 0
+    }
+
+    /// The receiver has something above `offset`.
+    pub(super) fn sacked_above(&self, offset: u64) -> bool {
+        let last = self.sacked.as_ref().and_then(|sacked| sacked.ranges.last());
+        last.is_some_and(|range| range.end > offset)
+    }
+
+    pub(super) fn has_sacked(&self, range: &Range<u64>) -> bool {
+        self.sacked.as_ref().is_some_and(|sacked| sacked.ranges.contains_range(range))
+    }
+
+    pub(super) fn is_any_sacked(&self) -> bool {
+        self.sacked.is_some()
+    }
+
+    /// Segments outstanding in the present pass, whether or not SACK or duplicate ACKs speak of them.
+    pub(super) fn passed_segments(&self) -> u32 {
+        if self.pass_next >= self.max {
+            return self.segments.len() as u32;
+        }
+        self.segments.partition_point(|sent| sent.start < self.pass_next) as u32
+    }
+
+    /// Octets that may still be under way: outstanding in this pass, without what SACK reports or, where there is
+    /// none, a segment for each duplicate ACK.
+    pub(super) fn bytes(&self, dupacks: u32, segment: u32) -> u64 {
+        let Some(una) = self.una().or_else(|| Some(self.segments.front()?.start)) else { return 0 };
+        let outstanding = self.pass_next.saturating_sub(una);
+        let arrived = match &self.sacked {
+            None => u64::from(dupacks) * u64::from(segment),
+            Some(sacked) if self.pass_next >= self.max => sacked.bytes,
+            Some(sacked) => {
+                let below = sacked.ranges.iter().take_while(|range| range.start < self.pass_next);
+                below.map(|range| range.end.min(self.pass_next) - range.start).sum()
+            }
+        };
+        outstanding.saturating_sub(arrived)
+    }
+
+    /// Octets of heap.
+    pub(super) fn heap(&self) -> usize {
+        let sacked = self
+            .sacked
+            .as_ref()
+            .map_or(0, |sacked| size_of::<Sacked>() + ALLOCATION + vector::<Range<u64>>(sacked.ranges.len()));
+        vector::<Sent>(self.segments.capacity()) + sacked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(start: u64, end: u64) -> Sent {
+        Sent {
+            start,
+            end,
+            first_at: 0,
+            last_at: 0,
+            first_tsval: 0,
+            last_tsval: 0,
+            times: 1,
+            pass: 0,
+            ip_id: None,
+            sacked: false,
+            probe: false,
+        }
+    }
+
+    fn flight(segments: &[(u64, u64)]) -> Flight {
+        let mut flight = Flight::default();
+        for (start, end) in segments {
+            flight.insert(sent(*start, *end));
+        }
+        flight
+    }
+
+    fn ranges(flight: &Flight) -> Vec<(u64, u64)> {
+        flight.segments.iter().map(|sent| (sent.start, sent.end)).collect()
+    }
+
+    #[test]
+    fn what_comes_late_fills_holes_only() {
+        let mut flight = flight(&[(1, 11), (21, 31), (41, 51)]);
+        flight.insert(sent(5, 60));
+        assert_eq!(ranges(&flight), [(1, 11), (11, 21), (21, 31), (31, 41), (41, 51), (51, 60)]);
+        assert_eq!(flight.max, 60);
+    }
+
+    #[test]
+    fn sacked_octets_are_not_under_way_and_are_forgotten_when_acknowledged() {
+        let mut flight = flight(&[(1, 11), (11, 21), (21, 31), (31, 41)]);
+        flight.una = Maybe::offset(1);
+        assert!(flight.sack(21..31, |_| {}) && !flight.sack(21..31, |_| {}) && flight.sack(21..36, |_| {}));
+        assert_eq!((flight.bytes(9, 10), flight.passed_segments()), (25, 4));
+        assert_eq!(flight.segments.iter().filter(|sent| sent.sacked).count(), 1, "as a whole");
+        flight.acknowledge(33, |_| ());
+        assert_eq!((flight.bytes(0, 10), ranges(&flight)), (5, vec![(33, 41)]));
+        flight.acknowledge(41, |_| ());
+        assert_eq!((flight.bytes(0, 10), flight.is_outstanding()), (0, false));
+    }
+
+    #[test]
+    fn a_new_pass_counts_what_it_has_sent() {
+        let mut flight = flight(&[(1, 11), (11, 21), (21, 31)]);
+        flight.una = Maybe::offset(1);
+        flight.rewind(1);
+        assert_eq!((flight.bytes(0, 10), flight.passed_segments()), (0, 0));
+        flight.pass_next = 11;
+        assert_eq!((flight.bytes(0, 10), flight.passed_segments()), (10, 1));
+        flight.acknowledge(31, |_| ());
+        assert_eq!((flight.pass_next, flight.bytes(0, 10)), (31, 0));
+    }
+
+    #[test]
+    fn without_acks_memory_stays_bounded() {
+        let mut flight = Flight::default();
+        for at in 0..100_000 {
+            flight.insert(sent(at * 10, at * 10 + 10));
+        }
+        assert_eq!(flight.segments.len(), MOST_UNACKNOWLEDGED);
+    }
+}

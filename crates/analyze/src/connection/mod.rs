@@ -1,0 +1,320 @@
+//! Everything about one connection, from the packets of one capture.
+//!
+//! The capture may have been made at either end or between, may have begun in the middle, may lack a direction,
+//! and may have packets twice. Memory is bounded by what is in flight, never by the length of the connection.
+//!
+//! Each direction is looked at on its own: the data that one end sends, and what the other acknowledges.
+
+mod ack;
+mod clocks;
+mod copies;
+mod direction;
+pub mod findings;
+mod flight;
+mod guess;
+mod place;
+pub(super) mod rtt;
+mod seldom;
+mod send;
+pub mod series;
+#[cfg(test)]
+mod tests;
+pub(super) mod text;
+mod trouble;
+mod why;
+
+use airwire::segment::Flags;
+use airwire::seq::Seq;
+pub use findings::ConnectionFindings;
+
+use self::copies::Copies;
+use self::direction::{Direction, Moment, Scale};
+use self::findings::{Close, Handshake, HandshakeSeen};
+use self::place::Answers;
+use self::seldom::Maybe;
+use super::ends::Ends;
+use super::packet::{Packet, Timestamp};
+use super::trace::Trace;
+
+/// What is wanted of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    Findings,
+    /// And all that happened, for pictures: memory grows with the connection.
+    Trace,
+}
+
+/// What has become of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    pub findings: ConnectionFindings,
+    /// As in `findings.directions`.
+    pub traces: Option<[Trace; 2]>,
+}
+
+#[derive(Debug)]
+pub struct Connection {
+    ends: Ends,
+    first_packet: u64,
+    begin: Timestamp,
+    /// Nanoseconds since `begin`; never goes back.
+    now: i64,
+    packets: u64,
+    copied: u64,
+    clock_went_back: u64,
+    copies: [Copies; 2],
+    answers: [Answers; 2],
+    directions: [Direction; 2],
+    syns: [Option<Syn>; 2],
+    /// Of the handshake: from SYN to SYN-ACK, and from that to its ACK.
+    opening: [Maybe; 2],
+    close: Close,
+    timestamps: bool,
+    sacks: bool,
+    ecn: bool,
+}
+
+/// What the SYN of one end said. Sent again, it says the same.
+#[derive(Clone, Copy, Debug)]
+struct Syn {
+    at: i64,
+    times: u8,
+    scale: Option<u8>,
+    sack: bool,
+    timestamps: bool,
+    /// It may have said more than the capture has kept.
+    cut: bool,
+}
+
+impl Syn {
+    /// Whether both ends said what this option stands for, if the capture tells.
+    fn agreed(syns: [Option<Self>; 2], option: fn(&Self) -> bool) -> Option<bool> {
+        let [first, second] = [syns[0]?, syns[1]?];
+        let is_told = |syn: &Self| option(syn) || !syn.cut;
+        (is_told(&first) && is_told(&second)).then(|| option(&first) && option(&second))
+    }
+}
+
+/// Nine years, in nanoseconds. A clock that jumps further must not make sums of times overflow.
+const LONGEST: i64 = 1 << 58;
+
+impl Connection {
+    /// Of which `first` is the first packet seen; it has still to be taken in.
+    pub fn new(first: &Packet, keep: Keep) -> Self {
+        let syn_ack = first.flags.contains(Flags::SYN.with(Flags::ACK));
+        let ends = if syn_ack { [first.dst, first.src] } else { [first.src, first.dst] };
+        let direction = |from: usize| {
+            let trace = || Trace {
+                name: format!("{} → {}", ends[from], ends[1 - from]),
+                origin: first.at.0,
+                ..Trace::default()
+            };
+            Direction::new((keep == Keep::Trace).then(trace))
+        };
+        Self {
+            ends: Ends::new(ends[0], ends[1]),
+            first_packet: first.number,
+            begin: first.at,
+            now: 0,
+            packets: 0,
+            copied: 0,
+            clock_went_back: 0,
+            copies: Default::default(),
+            answers: Default::default(),
+            directions: [direction(0), direction(1)],
+            syns: [None; 2],
+            opening: [Maybe::default(); 2],
+            close: Close::Open,
+            timestamps: false,
+            sacks: false,
+            ecn: false,
+        }
+    }
+
+    /// Packets come in the order of the capture.
+    pub fn take(&mut self, packet: &Packet) {
+        let at = packet.at.0.saturating_sub(self.begin.0).min(LONGEST);
+        self.clock_went_back += u64::from(at < self.now);
+        let silence = at.max(self.now) - self.now;
+        self.now = at.max(self.now);
+        self.packets += 1;
+        let from = usize::from(packet.src != self.ends.first());
+        if self.copies[from].is_copy(self.now, packet) {
+            self.copied += 1;
+            return;
+        }
+        self.take_handshake(packet, from);
+        self.take_answers(packet, from);
+
+        let sender = self.moment(from, silence);
+        let waited = self.directions[from].sent(&sender, packet);
+        self.directions[from].tick(&sender, waited, false);
+        if let Some(ack) = packet.ack {
+            let acked = self.moment(1 - from, silence);
+            let progress = self.directions[1 - from].acknowledged(&acked, packet, ack);
+            self.directions[1 - from].tick(&acked, false, progress);
+        }
+        self.take_close(packet, from);
+    }
+
+    pub(super) fn ends(&self) -> &Ends {
+        &self.ends
+    }
+
+    /// Reset, or closed by both ends: what comes later on the same ports may be another connection.
+    pub fn is_over(&self) -> bool {
+        self.close != Close::Open
+    }
+
+    /// A SYN that cannot be of this connection.
+    pub fn begins_anew(&self, packet: &Packet) -> bool {
+        if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::RST) {
+            return false;
+        }
+        let from = usize::from(packet.src != self.ends.first());
+        !self.directions[from].may_begin_with(packet.seq)
+    }
+
+    /// Octets of memory, pictures not counted.
+    pub(super) fn octets(&self) -> usize {
+        let heap: usize = self.directions.iter().map(Direction::heap).sum();
+        size_of::<Self>() + self.ends.heap() + heap
+    }
+
+    pub(super) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    pub fn last_packet(&self) -> Timestamp {
+        Timestamp(self.begin.0.saturating_add(self.now))
+    }
+
+    pub fn finish(self) -> Ended {
+        let capture_at = place::capture_at([self.answers[0].least(), self.answers[1].least()]);
+        let handshake = self.handshake();
+        let timestamps = Syn::agreed(self.syns, |syn| syn.timestamps).unwrap_or(self.timestamps);
+        let sack = Syn::agreed(self.syns, |syn| syn.sack).unwrap_or(self.sacks);
+        let mss = [self.directions[1].syn_mss, self.directions[0].syn_mss];
+        let ends = self.ends.both();
+        let [first, second] = self.directions;
+        let (first, first_trace) = first.findings(ends, 0, capture_at, mss[0]);
+        let (second, second_trace) = second.findings(ends, 1, capture_at, mss[1]);
+        let findings = ConnectionFindings {
+            ends,
+            first_packet: self.first_packet,
+            begin_unix_ns: self.begin.0,
+            seconds: self.now as f64 / 1e9,
+            packets: self.packets,
+            copies: self.copied,
+            clock_went_back: self.clock_went_back,
+            handshake,
+            capture_at,
+            close: self.close,
+            timestamps,
+            sack,
+            ecn: self.ecn,
+            directions: [first, second],
+        };
+        Ended { findings, traces: first_trace.zip(second_trace).map(<[Trace; 2]>::from) }
+    }
+
+    // ----- inside -----
+
+    fn moment(&self, sender: usize, silence: i64) -> Moment {
+        let [a, b] = [self.answers[0].least(), self.answers[1].least()];
+        Moment {
+            at: self.now,
+            silence,
+            sender_answers: self.answers[sender].least().unwrap_or(0),
+            round_trip: a.zip(b).map(|(a, b)| a.saturating_add(b)),
+        }
+    }
+
+    fn take_handshake(&mut self, packet: &Packet, from: usize) {
+        if !packet.flags.contains(Flags::SYN) {
+            let answered = self.syns[1].filter(|syn| self.opening[1].as_time().is_none() && syn.times == 1);
+            if let (0, Some(syn), Some(_)) = (from, answered, packet.ack) {
+                self.opening[1] = Maybe::time(self.now - syn.at);
+                self.answers[0].took(self.now - syn.at);
+            }
+            return;
+        }
+        let options = &packet.options;
+        let times = self.syns[from].map_or(0, |syn| syn.times).saturating_add(1);
+        self.syns[from] = Some(Syn {
+            at: self.now,
+            times,
+            scale: options.window_scale,
+            sack: options.sack_permitted,
+            timestamps: options.timestamps.is_some(),
+            cut: packet.options_cut,
+        });
+        if let (1, 1, Some(syn)) = (from, times, self.syns[0])
+            && syn.times == 1
+            && packet.ack.is_some()
+        {
+            self.opening[0] = Maybe::time(self.now - syn.at);
+            self.answers[1].took(self.now - syn.at);
+        }
+        let scaled = Syn::agreed(self.syns, |syn| syn.scale.is_some());
+        if let (Some(_), [Some(first), Some(second)]) = (scaled, self.syns) {
+            let scales = match (first.scale, second.scale) {
+                (Some(first), Some(second)) => [first, second],
+                // RFC 7323 §2.2: if one end does not offer it, nobody scales.
+                _ => [0; 2],
+            };
+            // The data of one end meet the window of the other.
+            self.directions[0].scale = Scale::Shift(scales[1]);
+            self.directions[1].scale = Scale::Shift(scales[0]);
+        }
+    }
+
+    fn take_answers(&mut self, packet: &Packet, from: usize) {
+        self.timestamps |= packet.options.timestamps.is_some();
+        self.sacks |= !packet.options.sack.is_empty();
+        self.ecn |= packet.ecn != airwire::segment::Ecn::NotEct;
+        self.answers[from].answered(self.now, packet);
+        self.answers[1 - from].asked(self.now, packet);
+        if let Some(least) = self.directions[1 - from].rtt.min() {
+            self.answers[from].took(least);
+        }
+    }
+
+    fn take_close(&mut self, packet: &Packet, from: usize) {
+        if self.is_over() {
+            return;
+        }
+        if packet.flags.contains(Flags::RST) {
+            if self.may_reset(packet.seq, from) {
+                self.close = Close::Reset { by: from };
+            }
+        } else if self.directions.iter().all(|direction| direction.fin_acked) {
+            self.close = Close::Closed;
+        }
+    }
+
+    /// RFC 5961 §3.2: a blind attacker's RST, far outside the window, is nobody's.
+    fn may_reset(&self, seq: Seq, from: usize) -> bool {
+        let direction = &self.directions[from];
+        let Some(offset) = direction.offset(seq) else { return true };
+        let edge = direction.edge.as_offset().unwrap_or(u64::MAX).max(direction.flight.max);
+        !direction.syn_seen || (direction.una().saturating_sub(1)..=edge).contains(&offset)
+    }
+
+    fn handshake(&self) -> Handshake {
+        let seconds = |ns: Option<i64>| ns.map(|ns| ns as f64 / 1e9);
+        let seen = match self.syns {
+            [Some(_), Some(_)] => HandshakeSeen::Whole,
+            [None, None] => HandshakeSeen::None,
+            _ => HandshakeSeen::Part,
+        };
+        let [to, back] = self.opening.map(Maybe::as_time);
+        let whole = to.zip(back).map(|(to, back)| to + back);
+        Handshake {
+            seen,
+            syn_to_syn_ack_seconds: seconds(to),
+            syn_ack_to_ack_seconds: seconds(back),
+            rtt_seconds: seconds(whole),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Where a capture was made: the end that answers without delay is near.
+
+use super::findings::CaptureAt;
+use super::seldom::Maybe;
+use crate::packet::Packet;
+
+/// One end's answers: how soon after what it has to answer they come past.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// The least so far.
+    least: Maybe,
+    /// A timestamp of the *other* end that this one has not echoed, and when it came past.
+    waiting: Option<u32>,
+    since: i64,
+    /// The newest timestamp of the other end.
+    newest: Option<u32>,
+}
+
+impl Answers {
+    pub(super) fn least(&self) -> Option<i64> {
+        self.least.as_time()
+    }
+
+    pub(super) fn took(&mut self, ns: i64) {
+        self.least = Maybe::time(self.least().map_or(ns, |least| least.min(ns)));
+    }
+
+    /// A packet of the other end.
+    pub(super) fn asked(&mut self, at: i64, packet: &Packet) {
+        let Some(timestamps) = packet.options.timestamps else { return };
+        let newer = self.newest.is_none_or(|newest| (timestamps.val.wrapping_sub(newest) as i32) > 0);
+        if newer {
+            self.newest = Some(timestamps.val);
+            if self.waiting.is_none() {
+                (self.waiting, self.since) = (Some(timestamps.val), at);
+            }
+        }
+    }
+
+    /// A packet of this end.
+    pub(super) fn answered(&mut self, at: i64, packet: &Packet) {
+        let (Some(timestamps), Some(val)) = (packet.options.timestamps, self.waiting) else { return };
+        let distance = timestamps.ecr.wrapping_sub(val) as i32;
+        if distance == 0 {
+            self.took(at - self.since);
+        }
+        if distance >= 0 {
+            self.waiting = None;
+        }
+    }
+}
+
+/// Answers within a tenth of the round trip come from here.
+const NEAR: f64 = 0.1;
+/// Of a round trip within one machine nothing can be said.
+const TOO_SHORT: i64 = 300_000;
+
+pub(super) fn capture_at(answers: [Option<i64>; 2]) -> CaptureAt {
+    let [Some(first), Some(second)] = answers else { return CaptureAt::Unknown };
+    let whole = first + second;
+    if whole < TOO_SHORT {
+        return CaptureAt::Unknown;
+    }
+    let share = first as f64 / whole as f64;
+    if share <= NEAR {
+        CaptureAt::End { end: 0 }
+    } else if share >= 1.0 - NEAR {
+        CaptureAt::End { end: 1 }
+    } else {
+        CaptureAt::Between { share }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_that_answers_at_once_is_near() {
+        let ms = |a: i64, b: i64| capture_at([Some(a * 1_000_000), Some(b * 1_000_000)]);
+        assert_eq!(ms(0, 100), CaptureAt::End { end: 0 });
+        assert_eq!(ms(100, 5), CaptureAt::End { end: 1 });
+        assert_eq!(ms(25, 75), CaptureAt::Between { share: 0.25 });
+        assert_eq!(ms(0, 0), CaptureAt::Unknown, "nobody is far away");
+        assert_eq!(capture_at([None, Some(1_000_000)]), CaptureAt::Unknown);
+    }
+}

@@ -1,0 +1,216 @@
+//! Round-trip times: every sample counts, few octets are kept.
+
+use hdrhistogram::Histogram;
+
+use super::findings::RttFindings;
+use super::seldom::{ALLOCATION, vector};
+
+/// So many samples are kept as they are; a histogram of more takes some kilobytes.
+const EXACT: usize = 64;
+
+/// What is asked of a few samples is worked out from them: most of many connections have no more.
+const FEW: usize = 3;
+
+#[derive(Debug)]
+pub(crate) enum Rtt {
+    Few { samples: [i64; FEW], count: u8, by_timestamps: u8 },
+    Many(Box<Many>),
+}
+
+impl Default for Rtt {
+    fn default() -> Self {
+        Self::Few { samples: [0; FEW], count: 0, by_timestamps: 0 }
+    }
+}
+
+impl Rtt {
+    pub(crate) fn add(&mut self, ns: i64, by_timestamps: bool) {
+        let ns = ns.max(0);
+        match self {
+            Self::Few { samples, count, by_timestamps: stamped } if usize::from(*count) < FEW => {
+                samples[usize::from(*count)] = ns;
+                *count += 1;
+                *stamped += u8::from(by_timestamps);
+            }
+            Self::Few { .. } => {
+                let mut many = self.worked_out();
+                many.add(ns, by_timestamps);
+                *self = Self::Many(Box::new(many));
+            }
+            Self::Many(many) => many.add(ns, by_timestamps),
+        }
+    }
+
+    pub(super) fn min(&self) -> Option<i64> {
+        match self {
+            Self::Few { samples, count, .. } => samples[..usize::from(*count)].iter().min().copied(),
+            Self::Many(many) => Some(many.min),
+        }
+    }
+
+    /// What a timer would wait for at least.
+    pub(super) fn timeout(&self) -> i64 {
+        match self {
+            Self::Few { .. } => self.worked_out().timeout(),
+            Self::Many(many) => many.timeout(),
+        }
+    }
+
+    pub(crate) fn findings(&self) -> RttFindings {
+        match self {
+            Self::Few { .. } => self.worked_out().findings(),
+            Self::Many(many) => many.findings(),
+        }
+    }
+
+    /// Octets of heap.
+    pub(super) fn heap(&self) -> usize {
+        match self {
+            Self::Few { .. } => 0,
+            Self::Many(many) => many.heap(),
+        }
+    }
+
+    fn worked_out(&self) -> Many {
+        let mut many = Many::default();
+        if let Self::Few { samples, count, by_timestamps } = self {
+            samples[..usize::from(*count)].iter().for_each(|ns| many.add(*ns, false));
+            many.by_timestamps = u64::from(*by_timestamps);
+        }
+        many
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Many {
+    samples: u64,
+    by_timestamps: u64,
+    min: i64,
+    max: i64,
+    sum: f64,
+    /// As RFC 6298 §2 has it, in nanoseconds: what the sender's timer may be like.
+    srtt: f64,
+    rttvar: f64,
+    first: Vec<i64>,
+    /// In microseconds, to two digits.
+    rest: Option<Box<Histogram<u32>>>,
+}
+
+impl Many {
+    fn add(&mut self, ns: i64, by_timestamps: bool) {
+        let sample = ns as f64;
+        if self.samples == 0 {
+            (self.min, self.max, self.srtt, self.rttvar) = (ns, ns, sample, sample / 2.0);
+        } else {
+            (self.min, self.max) = (self.min.min(ns), self.max.max(ns));
+            self.rttvar += ((self.srtt - sample).abs() - self.rttvar) / 4.0;
+            self.srtt += (sample - self.srtt) / 8.0;
+        }
+        self.samples += 1;
+        self.by_timestamps += u64::from(by_timestamps);
+        self.sum += sample;
+        if self.rest.is_none() && self.first.len() < EXACT {
+            self.first.push(ns);
+            return;
+        }
+        let histogram = self.rest.get_or_insert_with(|| {
+            let mut histogram = Histogram::new(2).expect("two digits are allowed");
+            std::mem::take(&mut self.first).into_iter().for_each(|ns| record(&mut histogram, ns));
+            Box::new(histogram)
+        });
+        record(histogram, ns);
+    }
+
+    fn timeout(&self) -> i64 {
+        const LEAST: f64 = 200e6;
+        (self.srtt + (4.0 * self.rttvar).max(LEAST)) as i64
+    }
+
+    fn heap(&self) -> usize {
+        let counts = self
+            .rest
+            .as_deref()
+            .map_or(0, |histogram| size_of::<Histogram<u32>>() + vector::<u32>(histogram.distinct_values()));
+        size_of::<Self>() + ALLOCATION + vector::<i64>(self.first.capacity()) + counts
+    }
+
+    fn findings(&self) -> RttFindings {
+        if self.samples == 0 {
+            return RttFindings::default();
+        }
+        let seconds = |ns: i64| Some(ns as f64 / 1e9);
+        let mean = self.sum / self.samples as f64;
+        let (quantiles, deviation) = match &self.rest {
+            None => {
+                let mut sorted = self.first.clone();
+                sorted.sort_unstable();
+                // The nearest rank.
+                let rank = |q: f64| (q * sorted.len() as f64).ceil().max(1.0) as usize - 1;
+                let sum: f64 = sorted.iter().map(|ns| (*ns as f64 - mean).abs()).sum();
+                ([0.5, 0.9, 0.99].map(|q| sorted[rank(q)]), sum / sorted.len() as f64)
+            }
+            Some(histogram) => {
+                let of = |value: u64| (value as i64 * 1000).clamp(self.min, self.max);
+                let sum: f64 = histogram
+                    .iter_recorded()
+                    .map(|step| {
+                        let value = histogram.median_equivalent(step.value_iterated_to());
+                        step.count_at_value() as f64 * (value as f64 * 1000.0 - mean).abs()
+                    })
+                    .sum();
+                let quantile = |q: f64| of(histogram.median_equivalent(histogram.value_at_quantile(q)));
+                ([0.5, 0.9, 0.99].map(quantile), sum / histogram.len() as f64)
+            }
+        };
+        RttFindings {
+            samples: self.samples,
+            by_timestamps: self.by_timestamps,
+            min_seconds: seconds(self.min),
+            mean_seconds: Some(mean / 1e9),
+            median_seconds: seconds(quantiles[0]),
+            p90_seconds: seconds(quantiles[1]),
+            p99_seconds: seconds(quantiles[2]),
+            max_seconds: seconds(self.max),
+            mean_deviation_seconds: Some(deviation / 1e9),
+        }
+    }
+}
+
+/// A histogram grows as far as its values do; an hour is more than any round trip takes.
+fn record(histogram: &mut Histogram<u32>, ns: i64) {
+    const HOUR: u64 = 3_600_000_000;
+    histogram.record((ns.unsigned_abs() / 1000).min(HOUR)).expect("it grows by itself");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_samples_are_exact_and_many_within_a_hundredth() {
+        for count in [50_i64, 1000] {
+            let mut rtt = Rtt::default();
+            for i in 1..=count {
+                rtt.add(i * 1_000_000, false);
+            }
+            let findings = rtt.findings();
+            let near = |found: Option<f64>, expected: f64| {
+                let found = found.unwrap();
+                assert!((found / expected - 1.0).abs() < 0.01, "{count}: {found} for {expected}");
+            };
+            let n = count as f64 / 1000.0;
+            near(findings.min_seconds, 0.001);
+            near(findings.mean_seconds, n / 2.0 + 0.0005);
+            near(findings.median_seconds, n / 2.0);
+            near(findings.p90_seconds, n * 0.9);
+            near(findings.p99_seconds, (n * 0.99 * 1000.0).ceil() / 1000.0);
+            near(findings.max_seconds, n);
+            near(findings.mean_deviation_seconds, n / 4.0);
+        }
+    }
+
+    #[test]
+    fn nothing_measured_is_nothing_said() {
+        assert_eq!(Rtt::default().findings(), RttFindings::default());
+    }
+}

@@ -1,0 +1,157 @@
+//! Time-sequence diagrams, written down packet by packet, and what is to be found in them.
+
+mod classes;
+mod hard;
+mod measures;
+mod truth;
+
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use airwire::options::{Options, Timestamps};
+use airwire::segment::{Ecn, Flags};
+use airwire::seq::Seq;
+
+use super::findings::*;
+use super::{Connection, Ended, Keep};
+use crate::packet::{Packet, Timestamp};
+use crate::trace::{Fate, Proof, Sending};
+
+/// Both streams wrap soon.
+const ISNS: [u32; 2] = [u32::MAX - 5000, u32::MAX - 1];
+
+/// A connection between a sender, `A`, and a receiver, `B`, in seconds and stream offsets.
+struct Diagram {
+    packets: Vec<Packet>,
+    timestamps: bool,
+    window: u16,
+    ids: [u16; 2],
+}
+
+impl Diagram {
+    /// Captured at `A`; `B` is 100 ms away and back. The data begin at 0 s.
+    fn new() -> Self {
+        Self::cut().begun()
+    }
+
+    fn with_timestamps() -> Self {
+        Self { timestamps: true, ..Self::cut() }.begun()
+    }
+
+    fn with_window(window: u16) -> Self {
+        Self { window, ..Self::cut() }.begun()
+    }
+
+    fn begun(mut self) -> Self {
+        self.syn(-0.2, Some(1460));
+        self.syn_ack(-0.1, Some(1460));
+        self.ack_of_a(-0.1, 1);
+        self
+    }
+
+    /// Without a handshake.
+    fn cut() -> Self {
+        Self { packets: Vec::new(), timestamps: false, window: 60_000, ids: [100, 500] }
+    }
+
+    fn packet(&mut self, at: f64, from: usize, seq: u64, ack: u64, len: u32) -> &mut Packet {
+        let ends: [SocketAddr; 2] = ["10.0.0.1:1000".parse().unwrap(), "10.0.0.2:80".parse().unwrap()];
+        self.ids[from] += 1;
+        let mut options = Options::default();
+        if self.timestamps {
+            let now = (at * 1000.0) as i64 + 10_000;
+            // What was echoed is what the last packet of the other side had.
+            let last = self.packets.iter().rev().find(|packet| packet.src != ends[from]);
+            let ecr = last.and_then(|packet| Some(packet.options.timestamps?.val)).unwrap_or(0);
+            options.timestamps = Some(Timestamps { val: now as u32, ecr });
+        }
+        self.packets.push(Packet {
+            number: self.packets.len() as u64 + 1,
+            at: Timestamp((at * 1e9).round() as i64 + 1_700_000_000_000_000_000),
+            src: ends[from],
+            dst: ends[1 - from],
+            seq: Seq(ISNS[from]).at(seq),
+            ack: Some(Seq(ISNS[1 - from]).at(ack)),
+            flags: Flags::ACK,
+            window: self.window,
+            ecn: Ecn::NotEct,
+            len,
+            ip_id: Some(self.ids[from]),
+            options,
+            options_cut: false,
+        });
+        self.packets.last_mut().unwrap()
+    }
+
+    fn syn(&mut self, at: f64, mss: Option<u16>) {
+        let packet = self.packet(at, 0, 0, 0, 0);
+        (packet.flags, packet.ack, packet.options.mss) = (Flags::SYN, None, mss);
+        (packet.options.sack_permitted, packet.options.window_scale) = (true, Some(0));
+    }
+
+    fn syn_ack(&mut self, at: f64, mss: Option<u16>) {
+        let packet = self.packet(at, 1, 0, 1, 0);
+        (packet.flags, packet.options.mss) = (Flags::SYN.with(Flags::ACK), mss);
+        (packet.options.sack_permitted, packet.options.window_scale) = (true, Some(0));
+    }
+
+    fn ack_of_a(&mut self, at: f64, ack: u64) {
+        self.packet(at, 0, 1, ack, 0);
+    }
+
+    fn data(&mut self, at: f64, range: Range<u64>) -> &mut Packet {
+        self.packet(at, 0, range.start, 1, (range.end - range.start) as u32)
+    }
+
+    /// Segments of 1000 octets, one after the other.
+    fn burst(&mut self, at: f64, range: Range<u64>) {
+        for start in range.clone().step_by(1000) {
+            self.data(at, start..(start + 1000).min(range.end));
+        }
+    }
+
+    fn fin(&mut self, at: f64, seq: u64) {
+        let packet = self.packet(at, 0, seq, 1, 0);
+        packet.flags = Flags::FIN.with(Flags::ACK);
+    }
+
+    fn ack(&mut self, at: f64, ack: u64) -> &mut Packet {
+        self.packet(at, 1, 1, ack, 0)
+    }
+
+    fn dupacks(&mut self, at: f64, ack: u64, count: u32) {
+        for i in 0..count {
+            self.ack(at + f64::from(i) * 0.001, ack);
+        }
+    }
+
+    fn sack(&mut self, at: f64, ack: u64, blocks: &[Range<u64>]) -> &mut Packet {
+        let packet = self.ack(at, ack);
+        for block in blocks {
+            let number = |offset| Seq(ISNS[0]).at(offset);
+            packet.options.sack.push(number(block.start), number(block.end));
+        }
+        packet
+    }
+
+    fn ended(&self) -> Ended {
+        let mut connection = Connection::new(&self.packets[0], Keep::Trace);
+        for packet in &self.packets {
+            connection.take(packet);
+        }
+        connection.finish()
+    }
+
+    /// Of A's data.
+    fn findings(&self) -> DirectionFindings {
+        let [a, _] = self.ended().findings.directions;
+        a
+    }
+
+    /// How A's packets from `number` on were sent, by the frame number that they have.
+    fn sendings(&self) -> Vec<(u64, u64, Sending)> {
+        let [a, _] = self.ended().traces.unwrap();
+        let again = a.segments.iter().filter(|segment| segment.sending != Sending::New);
+        again.map(|segment| (segment.start, segment.end, segment.sending)).collect()
+    }
+}

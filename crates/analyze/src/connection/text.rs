@@ -1,0 +1,257 @@
+//! The same for a person: what is nothing is not mentioned.
+
+use std::fmt;
+
+use airtcp_numbers::units::show_rate;
+
+use super::findings::{
+    AfterTimeout, CaptureAt, Close, ConnectionFindings, DirectionFindings, Evidence, HandshakeSeen,
+    PartialAcks, RttOf,
+};
+
+impl fmt::Display for ConnectionFindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, second] = self.ends;
+        write!(f, "{first} ↔ {second}: {} packets in {}", self.packets, Seconds(self.seconds))?;
+        match self.close {
+            Close::Open => writeln!(f, ", not closed")?,
+            Close::Closed => writeln!(f, ", closed")?,
+            Close::Reset { by } => writeln!(f, ", reset by {}", self.ends[by])?,
+        }
+        match (self.capture_at, self.handshake.seen) {
+            (CaptureAt::End { end }, _) => write!(f, "  captured at {}", self.ends[end])?,
+            (CaptureAt::Between { share }, _) => {
+                write!(f, "  captured on the way, {:.0} % of the round trip from {first}", share * 100.0)?;
+            }
+            (CaptureAt::Unknown, _) => write!(f, "  where it was captured cannot be told")?,
+        }
+        match (self.handshake.seen, self.handshake.rtt_seconds) {
+            (HandshakeSeen::None, _) => writeln!(f, "; it began before the capture")?,
+            (_, Some(rtt)) => writeln!(f, "; handshake {}", Seconds(rtt))?,
+            _ => writeln!(f)?,
+        }
+        for (count, what) in [
+            (self.copies, "packets were captured twice"),
+            (self.clock_went_back, "times the clock went back"),
+        ] {
+            if count > 0 {
+                writeln!(f, "  {count} {what}")?;
+            }
+        }
+        for direction in self.directions.iter().filter(|direction| direction.data_packets > 0) {
+            write!(f, "{direction}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for DirectionFindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  {} → {}", self.from, self.to)?;
+        let mut row = |name: &str, text: String| writeln!(f, "    {name:<16}{text}");
+        let acked = match self.acks.packets {
+            0 => "the capture has no ACKs".to_owned(),
+            _ => format!(
+                "{} octets acknowledged in {}: {}",
+                self.acked_bytes,
+                Seconds(self.transfer_seconds),
+                show_rate(self.goodput_bit_per_s)
+            ),
+        };
+        row(
+            "data",
+            format!(
+                "{acked}; {} packets, {} octets sent: {}",
+                self.data_packets,
+                self.sent_bytes,
+                show_rate(self.throughput_bit_per_s)
+            ),
+        )?;
+        if self.acked_unseen_bytes > 0 {
+            row("", format!("{} octets of these are not in the capture", self.acked_unseen_bytes))?;
+        }
+        self.write_again(&mut row)?;
+        self.write_rtt(&mut row)?;
+        self.write_window(&mut row)?;
+        let (acks, arrivals, marks) = (&self.acks, &self.arrivals, &self.marks);
+        if acks.packets > 0 {
+            let acks = list(&[
+                (acks.packets, "in all"),
+                (acks.duplicate, "duplicate"),
+                (acks.old, "old"),
+                (acks.with_sack, "with SACK"),
+                (acks.dsacks, "D-SACK"),
+                (acks.ece, "ECE"),
+            ]);
+            row("acks", acks)?;
+        }
+        let seen = list(&[
+            (arrivals.out_of_order, "out of order"),
+            (arrivals.duplicate, "twice"),
+            (marks.ecn_ce, "CE"),
+            (marks.resets, "RST"),
+            (marks.ob, "Ob"),
+            (marks.db, "Db"),
+            (marks.loss_reports, "loss reports"),
+        ]);
+        if !seen.is_empty() {
+            row("seen", seen)?;
+        }
+        self.write_sender(&mut row)
+    }
+}
+
+type Row<'a> = dyn FnMut(&str, String) -> fmt::Result + 'a;
+
+impl DirectionFindings {
+    fn write_again(&self, row: &mut Row<'_>) -> fmt::Result {
+        let again = &self.retransmissions;
+        let kinds = list(&[
+            (again.fast, "fast"),
+            (again.timeout, "by timeout"),
+            (again.tail, "tail"),
+            (again.unexplained, "unexplained"),
+            (again.lost_before_capture, "of these lost before the capture"),
+        ]);
+        let kinds = if kinds.is_empty() { kinds } else { format!(": {kinds}") };
+        row("sent again", format!("{} packets{kinds}", again.packets))?;
+        let beside = list(&[
+            (again.syns, "SYNs"),
+            (again.window_probes, "window probes"),
+            (again.keep_alives, "keep-alives"),
+        ]);
+        if !beside.is_empty() {
+            row("", format!("and {beside}"))?;
+        }
+        let found = list(&[(again.fast_retransmits, "without a timeout"), (again.timeouts, "by timeout")]);
+        if !found.is_empty() {
+            let [none, one, two, more] = again.timeouts_by_dupacks;
+            let after = list(&[
+                (none, "after no duplicate ACK"),
+                (one, "after one"),
+                (two, "after two"),
+                (more, "after more"),
+                (again.failed_dupack, "of these after as many as could come"),
+            ]);
+            row("losses found", if after.is_empty() { found } else { format!("{found}: {after}") })?;
+        }
+        let spurious = &again.spurious;
+        if spurious.packets > 0 {
+            let proofs = list(&[(spurious.by_timestamp, "by timestamp"), (spurious.by_dsack, "by D-SACK")]);
+            let begun = list(&[
+                (spurious.timeouts, "of the timeouts"),
+                (spurious.fast_retransmits, "of the losses found without one"),
+            ]);
+            let begun = if begun.is_empty() { begun } else { format!("; {begun}") };
+            row("mistakes", format!("{} sent again without need ({proofs}){begun}", spurious.packets))?;
+        }
+        Ok(())
+    }
+
+    fn write_rtt(&self, row: &mut Row<'_>) -> fmt::Result {
+        let rtt = &self.rtt;
+        let (Some(min), Some(mean), Some(max)) = (rtt.min_seconds, rtt.mean_seconds, rtt.max_seconds) else {
+            return Ok(());
+        };
+        let percentiles = [rtt.median_seconds, rtt.p90_seconds, rtt.p99_seconds];
+        let [median, p90, p99] = percentiles.map(|seconds| Seconds(seconds.unwrap_or(mean)));
+        let name = match self.rtt_of {
+            RttOf::RoundTrip => "round trip",
+            RttOf::PartOfRoundTrip => "part of the way",
+            RttOf::ReceiverDelay => "answered after",
+            RttOf::Unknown => "rtt",
+        };
+        row(
+            name,
+            format!(
+                "min {}, mean {} ± {}, median {median}, 90 % {p90}, 99 % {p99}, max {}; {} samples",
+                Seconds(min),
+                Seconds(mean),
+                Seconds(rtt.mean_deviation_seconds.unwrap_or(0.0)),
+                Seconds(max),
+                rtt.samples
+            ),
+        )
+    }
+
+    fn write_window(&self, row: &mut Row<'_>) -> fmt::Result {
+        let window = &self.window;
+        let unscaled = if window.unscaled { " (scale unknown)" } else { "" };
+        let offered = format!("at most {}{unscaled}", window.max_receiver_window_bytes);
+        match (window.max_flight_bytes, window.mean_flight_bytes) {
+            (Some(max), Some(mean)) => {
+                row("in flight", format!("max {max}, mean {mean:.0} octets; receiver's window {offered}"))?;
+            }
+            _ if self.acks.packets > 0 => row("window", format!("the receiver's {offered}"))?,
+            _ => {}
+        }
+        let time = &self.time;
+        if time.total_seconds <= 0.0 {
+            return Ok(());
+        }
+        let parts = [
+            (time.network_limited_seconds, "network"),
+            (time.application_limited_seconds, "nothing to send"),
+            (time.window_limited_seconds, "receiver's window"),
+            (time.zero_window_seconds, "window closed"),
+            (time.waiting_for_timeout_seconds, "waiting for timeouts"),
+        ];
+        let parts: Vec<_> = parts
+            .iter()
+            .filter(|(seconds, _)| *seconds > 0.0)
+            .map(|(seconds, what)| {
+                format!("{what} {} ({:.0} %)", Seconds(*seconds), 100.0 * seconds / time.total_seconds)
+            })
+            .collect();
+        row("time", parts.join(", "))
+    }
+
+    fn write_sender(&self, row: &mut Row<'_>) -> fmt::Result {
+        let sender = &self.sender;
+        let mut says = vec![format!("segments of {}", sender.longest_segment_bytes)];
+        if let Some(segments) = sender.initial_window_segments {
+            says.push(format!("initial window {segments}"));
+        }
+        if let Some(growth) = sender.growth_per_round_trip {
+            says.push(format!("grows {growth:.2} times per round trip"));
+        }
+        let partial = match sender.partial_acks {
+            PartialAcks::Tahoe => Some("no fast recovery (Tahoe)"),
+            PartialAcks::Reno => Some("a partial ACK ends recovery (Reno)"),
+            PartialAcks::NewReno => Some("a partial ACK brings the next segment (NewReno)"),
+            PartialAcks::Sack => Some("repairs what SACK shows"),
+            PartialAcks::CannotBeTold => None,
+        };
+        let after = match sender.after_timeout {
+            AfterTimeout::GoBackN => Some("goes back at a timeout"),
+            AfterTimeout::HolesOnly => Some("repairs only holes after a timeout"),
+            AfterTimeout::CannotBeTold => None,
+        };
+        let limited = match sender.limited_transmit {
+            Evidence::Yes => Some("limited transmit"),
+            Evidence::No => Some("no limited transmit"),
+            Evidence::CannotBeTold => None,
+        };
+        says.extend([partial, after, limited].into_iter().flatten().map(str::to_owned));
+        row("sender", says.join(", "))
+    }
+}
+
+/// `3 fast, 2 tail`: what is not nothing.
+pub(crate) fn list(counts: &[(u64, &str)]) -> String {
+    let some: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    some.join(", ")
+}
+
+/// In a unit that suits it.
+pub(crate) struct Seconds(pub(crate) f64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            seconds if seconds >= 1.0 => write!(f, "{seconds:.2} s"),
+            seconds if seconds >= 1e-3 => write!(f, "{:.1} ms", seconds * 1e3),
+            seconds => write!(f, "{:.0} µs", seconds * 1e6),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+use std::net::SocketAddr;
+
+use airwire::options::Options;
+use airwire::segment::{Ecn, Flags};
+use airwire::seq::Seq;
+
+use super::*;
+
+const SYN: Flags = Flags::SYN;
+const ACK: Flags = Flags::ACK;
+const FIN: Flags = Flags::FIN.with(Flags::ACK);
+const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
+
+#[derive(Default)]
+struct World {
+    connections: Option<Connections>,
+    problems: Problems,
+    finished: Vec<Finished>,
+    number: u64,
+}
+
+fn client(port: u16) -> SocketAddr {
+    ([10, 0, 0, 1], port).into()
+}
+
+fn server() -> SocketAddr {
+    ([10, 0, 0, 2], 80).into()
+}
+
+impl World {
+    fn new(limits: Limits) -> Self {
+        Self { connections: Some(Connections::new(Traces::None, limits)), ..Self::default() }
+    }
+
+    fn packet(&mut self, seconds: i64, ends: (SocketAddr, SocketAddr), flags: Flags, seq: u32, ack: u32) {
+        self.data(seconds, ends, flags, (seq, ack), 0);
+    }
+
+    fn data(
+        &mut self,
+        seconds: i64,
+        ends: (SocketAddr, SocketAddr),
+        flags: Flags,
+        (seq, ack): (u32, u32),
+        len: u32,
+    ) {
+        self.number += 1;
+        let packet = Packet {
+            number: self.number,
+            at: Timestamp(seconds * 1_000_000_000),
+            src: ends.0,
+            dst: ends.1,
+            seq: Seq(seq),
+            ack: flags.contains(ACK).then_some(Seq(ack)),
+            flags,
+            window: 1000,
+            ecn: Ecn::NotEct,
+            len,
+            ip_id: None,
+            options: Options::default(),
+            options_cut: false,
+        };
+        let finished = &mut self.finished;
+        self.connections.as_mut().unwrap().take(&packet, &mut self.problems, &mut |one| finished.push(one));
+    }
+
+    fn open(&mut self, at: i64, port: u16, iss: u32) {
+        let forth = (client(port), server());
+        self.packet(at, forth, SYN, iss, 0);
+        self.packet(at, (server(), client(port)), SYN_ACK, 900, iss + 1);
+        self.packet(at, forth, ACK, iss + 1, 901);
+    }
+
+    fn close(&mut self, at: i64, port: u16, iss: u32) {
+        let forth = (client(port), server());
+        self.packet(at, forth, FIN, iss + 1, 901);
+        self.packet(at, (server(), client(port)), FIN, 901, iss + 2);
+        self.packet(at, forth, ACK, iss + 2, 902);
+    }
+
+    /// Numbers and packets of those that were handed out.
+    fn told(&self) -> Vec<(u64, u64)> {
+        self.finished.iter().map(|one| (one.number, one.ended.findings.packets)).collect()
+    }
+
+    fn end(mut self) -> Vec<(u64, u64)> {
+        let finished = &mut self.finished;
+        self.connections.take().unwrap().finish(&mut |one| finished.push(one));
+        self.told()
+    }
+}
+
+#[test]
+fn both_directions_are_one_connection_and_other_ports_another() {
+    let mut world = World::new(Limits::default());
+    world.open(0, 1000, 5);
+    world.open(0, 1001, 5);
+    world.close(1, 1000, 5);
+    assert_eq!(world.end(), [(0, 6), (1, 3)]);
+}
+
+#[test]
+fn a_port_that_is_used_again_is_another_connection() {
+    let mut world = World::new(Limits::default());
+    world.open(0, 1000, 5);
+    world.close(1, 1000, 5);
+    world.open(2, 1000, 70_000);
+    assert_eq!(world.told(), [(0, 6)]);
+    // The SYN again is not a third one.
+    world.packet(3, (client(1000), server()), SYN, 70_000, 0);
+    assert_eq!(world.end(), [(0, 6), (1, 4)]);
+}
+
+#[test]
+fn what_is_over_waits_for_late_packets_and_then_goes() {
+    let mut world = World::new(Limits { linger: 10_000_000_000, ..Limits::default() });
+    world.open(0, 1000, 5);
+    world.close(1, 1000, 5);
+    world.open(1, 1001, 5);
+    let noise = |world: &mut World, at: i64| {
+        for _ in 0..=SWEEP {
+            world.packet(at, (client(1001), server()), ACK, 6, 901);
+        }
+    };
+    noise(&mut world, 11);
+    assert_eq!(world.told(), []);
+    noise(&mut world, 12);
+    assert_eq!(world.told(), [(0, 6)], "silence alone is no end");
+    assert_eq!(world.connections.as_ref().unwrap().open(), 1);
+}
+
+#[test]
+fn above_the_limit_go_those_that_are_over_and_then_the_silent_ones() {
+    let mut world = World::new(Limits { open: 16, ..Limits::default() });
+    for port in 0..16 {
+        world.open(i64::from(port), port, 5);
+    }
+    world.close(20, 7, 5);
+    world.open(21, 100, 5);
+    // An eighth of 17 is 2: what is over, and the one silent for longest.
+    assert_eq!(world.told(), [(7, 6), (0, 3)]);
+    assert_eq!(world.problems.count(Problem::Crowded), 1);
+    assert_eq!(world.connections.as_ref().unwrap().open(), 15);
+    assert_eq!(world.end().len(), 17);
+}
+
+#[test]
+fn a_connection_of_few_packets_is_small() {
+    let mut world = World::new(Limits::default());
+    for port in 0..100 {
+        let (forth, back) = ((client(port), server()), (server(), client(port)));
+        world.open(0, port, 5);
+        world.data(1, forth, ACK, (6, 901), 200);
+        world.packet(1, back, ACK, 901, 206);
+        for segment in 0..4 {
+            world.data(2, back, ACK, (901 + segment * 1000, 206), 1000);
+        }
+        for segments in [2, 4, 4, 4] {
+            world.packet(3, forth, ACK, 206, 901 + segments * 1000);
+        }
+        world.packet(4, forth, FIN, 206, 4901);
+        world.packet(5, back, FIN, 4901, 207);
+        world.packet(5, forth, ACK, 207, 4902);
+    }
+    let each = world.connections.as_ref().unwrap().octets() / 100;
+    assert!(each < 1536, "{each} octets");
+}
+
+#[test]
+fn what_outgrows_its_memory_is_ended_by_and_by() {
+    let limits = Limits { octets: 100_000, ..Limits::default() };
+    let mut world = World::new(limits);
+    for port in 0..20 {
+        world.open(0, port, 5);
+    }
+    let mut most = 0;
+    for segment in 0..200 {
+        for port in 0..20 {
+            world.data(1, (server(), client(port)), ACK, (901 + segment * 1000, 6), 1000);
+            most = most.max(world.connections.as_ref().unwrap().octets());
+        }
+    }
+    assert!((limits.octets / 2..limits.octets * 9 / 8).contains(&most), "{most}");
+    assert!(world.problems.count(Problem::Crowded) > 0);
+    let not_followed = world.problems.count(Problem::NotFollowed);
+    let told = world.end();
+    assert_eq!(told.iter().map(|(_, packets)| packets).sum::<u64>() + not_followed, 20 * 203);
+}
+
+#[test]
+fn when_all_are_busy_a_further_one_is_not_followed() {
+    let mut world = World::new(Limits { open: 16, ..Limits::default() });
+    for port in 0..16 {
+        world.open(0, port, 5);
+    }
+    world.open(1, 100, 5);
+    assert_eq!(world.told(), []);
+    assert_eq!((world.problems.count(Problem::NotFollowed), world.problems.count(Problem::Crowded)), (3, 0));
+    // Each of them still is what it was.
+    for port in 0..16 {
+        world.close(2, port, 5);
+    }
+    world.open(3, 100, 5);
+    assert_eq!(world.told(), [(0, 6), (1, 6)]);
+    assert_eq!(world.end().last(), Some(&(16, 3)));
+}

@@ -1,0 +1,197 @@
+use airwire::options::{Layout, Timestamps};
+use airwire::segment::{self, Header};
+
+use super::*;
+
+const PAYLOAD: usize = 100;
+
+fn addresses(v6: bool) -> (SocketAddr, SocketAddr) {
+    match v6 {
+        false => (([10, 0, 0, 1], 4000).into(), ([10, 0, 0, 2], 80).into()),
+        true => (([0xfd83, 0, 0, 0, 0, 0, 0, 1], 4000).into(), ([0xfd83, 0, 0, 0, 0, 0, 0, 2], 80).into()),
+    }
+}
+
+/// A data packet with timestamps: 20 or 40 octets of IP, 32 of TCP.
+fn packet(v6: bool) -> Vec<u8> {
+    let (src, dst) = addresses(v6);
+    let header = Header {
+        src,
+        dst,
+        seq: Seq(0xffff_fff0),
+        ack: Seq(7),
+        flags: Flags::ACK.with(Flags::PSH),
+        window: 512,
+        ecn: Ecn::Ce,
+        tos: 0,
+        ttl: 64,
+        dont_fragment: true,
+        ident: 0x1234,
+    };
+    let options = Options { timestamps: Some(Timestamps { val: 1, ecr: 2 }), ..Options::default() };
+    let (mut octets, mut packet) = (Vec::new(), Vec::new());
+    options.write(Layout::Linux, &mut octets);
+    segment::emit(&mut packet, &header, &octets, (&[0; PAYLOAD], &[]));
+    packet
+}
+
+fn parse_as(on_wire: usize, packet: &[u8]) -> Found {
+    parse(Context { number: 3, at: Timestamp(5), on_wire }, packet)
+}
+
+fn whole(packet: &[u8]) -> Found {
+    parse_as(packet.len(), packet)
+}
+
+fn tcp(found: Found) -> Packet {
+    let Found::Tcp(packet) = found else { panic!("{found:?}") };
+    packet
+}
+
+fn set(mut packet: Vec<u8>, at: usize, octets: &[u8]) -> Vec<u8> {
+    packet[at..at + octets.len()].copy_from_slice(octets);
+    packet
+}
+
+#[test]
+fn a_packet_says_what_was_written_into_it() {
+    for v6 in [false, true] {
+        let found = tcp(whole(&packet(v6)));
+        let (src, dst) = addresses(v6);
+        assert_eq!((found.number, found.at, found.src, found.dst), (3, Timestamp(5), src, dst));
+        assert_eq!((found.seq, found.ack, found.window), (Seq(0xffff_fff0), Some(Seq(7)), 512));
+        assert_eq!((found.flags, found.ecn), (Flags::ACK.with(Flags::PSH), Ecn::Ce));
+        assert_eq!((found.len as usize, found.ip_id), (PAYLOAD, (!v6).then_some(0x1234)));
+        assert_eq!(found.options.timestamps, Some(Timestamps { val: 1, ecr: 2 }));
+    }
+}
+
+#[test]
+fn an_acknowledgment_without_its_flag_is_none() {
+    let found = tcp(whole(&set(packet(false), 33, &[0x04])));
+    assert_eq!((found.flags, found.ack), (Flags::RST, None));
+}
+
+#[test]
+fn the_padding_of_a_frame_is_no_payload() {
+    for v6 in [false, true] {
+        let mut padded = packet(v6);
+        padded.extend([0xaa; 9]);
+        assert_eq!(tcp(whole(&padded)).len as usize, PAYLOAD);
+    }
+}
+
+#[test]
+fn lengths_are_the_headers_however_little_was_kept() {
+    for (v6, headers) in [(false, 52), (true, 72)] {
+        let packet = packet(v6);
+        for kept in 0..packet.len() {
+            let found = parse_as(packet.len(), &packet[..kept]);
+            match kept {
+                _ if kept < headers - 16 => assert_eq!(found, Found::Nothing(Problem::HeadersCut), "{kept}"),
+                _ if kept < headers => {
+                    let Found::Flawed(packet, Problem::OptionsCut) = found else {
+                        panic!("{kept}: {found:?}")
+                    };
+                    assert_eq!((packet.len as usize, packet.options), (PAYLOAD, Options::default()));
+                }
+                _ => {
+                    let Found::Flawed(packet, Problem::PayloadCut) = found else {
+                        panic!("{kept}: {found:?}")
+                    };
+                    assert_eq!(packet.len as usize, PAYLOAD);
+                    assert!(packet.options.timestamps.is_some());
+                }
+            }
+        }
+    }
+}
+
+/// 68 octets of an Ethernet frame: the rest of a SYN of Linux is window scale, and half of its timestamps.
+#[test]
+fn options_before_the_cut_count() {
+    let mut syn = packet(false);
+    let options = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 10];
+    syn.truncate(40);
+    syn.extend(options);
+    syn = set(set(syn, 2, &[0, 60]), 32, &[0xa0, 2]);
+    let Found::Flawed(packet, Problem::OptionsCut) = parse_as(60, &syn[..54]) else { panic!("not cut") };
+    let Options { mss, sack_permitted, timestamps, window_scale, .. } = packet.options;
+    assert_eq!((mss, sack_permitted, timestamps, window_scale), (Some(1460), true, None, None));
+    assert!(packet.options_cut);
+    let whole = tcp(whole(&syn));
+    assert!(!whole.options_cut && whole.options.window_scale == Some(10));
+}
+
+#[test]
+fn a_packet_that_the_device_will_split_is_as_long_as_its_frame() {
+    let v4 = set(packet(false), 2, &[0, 0]);
+    assert_eq!(tcp(whole(&v4)).len as usize, PAYLOAD);
+    let Found::Flawed(cut, Problem::PayloadCut) = parse_as(100_052, &v4) else { panic!("not cut") };
+    assert_eq!(cut.len, 100_000);
+    let v6 = set(packet(true), 4, &[0, 0]);
+    assert_eq!(tcp(whole(&v6)).len as usize, PAYLOAD);
+}
+
+#[test]
+fn ip_options_and_extension_headers_are_stepped_over() {
+    let plain = packet(false);
+    let mut v4 = set(plain[..20].to_vec(), 0, &[0x46]);
+    v4[3] += 4;
+    v4.extend([1, 1, 1, 0]);
+    v4.extend(&plain[20..]);
+    assert_eq!(tcp(whole(&v4)).len as usize, PAYLOAD);
+
+    let plain = packet(true);
+    let mut v6 = set(plain[..40].to_vec(), 6, &[0]);
+    // Hop-by-hop with 8 octets, authentication with 16, destination options with 16.
+    let headers = [&[51, 0, 1, 4, 0, 0, 0, 0][..], &[60, 2], &[0; 14], &[6, 1], &[0; 14]].concat();
+    v6[5] += headers.len() as u8;
+    v6.extend(headers);
+    v6.extend(&plain[40..]);
+    assert_eq!(tcp(whole(&v6)).len as usize, PAYLOAD);
+}
+
+#[test]
+fn of_fragments_the_first_counts() {
+    let first = set(packet(false), 6, &[0x20, 0]);
+    assert!(
+        matches!(whole(&first), Found::Flawed(packet, Problem::Fragment) if packet.len as usize == PAYLOAD)
+    );
+    let second = set(packet(false), 6, &[0, 10]);
+    assert_eq!(whole(&second), Found::Nothing(Problem::Fragment));
+    // Of UDP.
+    assert_eq!(whole(&set(second, 9, &[17])), Found::Other);
+
+    let plain = packet(true);
+    for (offset, is_first) in [(1, true), (8, false)] {
+        let mut v6 = set(plain[..40].to_vec(), 6, &[44]);
+        v6[5] += 8;
+        v6.extend([6, 0, 0, offset, 0, 0, 0, 9]);
+        v6.extend(&plain[40..]);
+        match whole(&v6) {
+            Found::Flawed(packet, Problem::Fragment) => assert!(is_first && packet.len as usize == PAYLOAD),
+            found => assert!(!is_first && found == Found::Nothing(Problem::Fragment), "{found:?}"),
+        }
+    }
+}
+
+#[test]
+fn headers_that_cannot_be_are_malformed() {
+    for (what, octets) in [
+        ("neither 4 nor 6", set(packet(false), 0, &[0x55])),
+        ("an IP header of 16 octets", set(packet(false), 0, &[0x44])),
+        ("a total length inside the header", set(packet(false), 2, &[0, 19])),
+        ("no room for TCP", set(packet(false), 2, &[0, 30])),
+        ("a TCP header of 16 octets", set(packet(false), 32, &[0x40])),
+        ("a TCP header beyond the packet", set(set(packet(false), 2, &[0, 60]), 32, &[0xf0])),
+        ("a v6 packet of 10 octets", set(packet(true), 4, &[0, 10])),
+        ("an extension header beyond its end", set(set(packet(true), 6, &[60]), 40, &[6, 255])),
+    ] {
+        let found = whole(&octets);
+        assert_eq!(found, Found::Nothing(Problem::Malformed), "{what}");
+    }
+    let odd = set(packet(false), 40, &[8, 99]);
+    assert!(matches!(whole(&odd), Found::Flawed(packet, Problem::MalformedOptions)
+        if packet.options == Options::default() && packet.len as usize == PAYLOAD));
+}

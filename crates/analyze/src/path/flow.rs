@@ -1,0 +1,402 @@
+//! The packets of one sender, from where they enter to where they leave.
+//!
+//! What one packet is, is told by its numbers, its timestamps and its IP identification. Retransmissions that have all
+//! of these equal are told apart by their order: of several that may have come past, it is the first that nothing
+//! sent later has overtaken.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use airtcp::ranges::RangeSet;
+use airwire::segment::Flags;
+use airwire::seq::Seq;
+
+use super::findings::{FlowFindings, Transit};
+use super::truth::{Said, Truth, Why};
+use super::{Fates, Way};
+use crate::connection::findings::RttFindings;
+use crate::connection::rtt::Rtt;
+use crate::packet::Packet;
+use crate::trace::{Fate, Place, Proof};
+
+/// What has not come by then is lost: no queue of a link worth looking at takes longer.
+const PATIENCE: i64 = 60_000_000_000;
+/// A packet that is behind its sender's end before it was there: capturing programs' clocks differ a little.
+const EARLY: i64 = 1_000_000_000;
+/// Nobody has more under way.
+const MOST: usize = 1 << 16;
+/// Copies that the path makes follow closely.
+const RECENT: usize = 64;
+/// Holes in what has arrived; a sender repairs them, and where it does not, they are forgotten.
+const HOLES: usize = 1 << 12;
+/// Room below the first number seen, for what is sent again of the time before.
+const BASE: u64 = 1 << 24;
+
+/// Everything in a packet that no router changes and a retransmission has different.
+pub(super) fn key(packet: &Packet) -> u64 {
+    let timestamps = packet.options.timestamps.unwrap_or_default();
+    // Base stations write into the reserved bits, and routers into ECN's.
+    let flags = packet.flags.without(Flags::RESERVED);
+    let words = [
+        u64::from(packet.seq.0) << 32 | u64::from(packet.ack.map_or(0, |ack| ack.0)),
+        u64::from(packet.len) << 32 | u64::from(packet.window) << 16 | u64::from(flags.0),
+        u64::from(timestamps.val) << 32 | u64::from(timestamps.ecr),
+        u64::from(packet.ip_id.unwrap_or(0)),
+    ];
+    let blocks = packet.options.sack.as_slice().iter();
+    let blocks = blocks.map(|(left, right)| u64::from(left.0) << 32 | u64::from(right.0));
+    // FNV-1a over words, stirred.
+    words.into_iter().chain(blocks).fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
+        let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        mixed ^ mixed >> 29
+    })
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    /// In the first capture's clock.
+    pub(super) at: i64,
+    pub(super) all_began: i64,
+}
+
+/// A packet under way.
+#[derive(Debug)]
+struct Sent {
+    key: u64,
+    frame: u64,
+    at: i64,
+    /// When it was at each capture on its way, its sender's end being 0.
+    seen: Vec<Option<i64>>,
+    range: Range<u64>,
+    /// All of it had entered before.
+    again: bool,
+    told: bool,
+    /// Its number in airlink's events.
+    event: Option<u64>,
+}
+
+/// Behind its sender's end, but not seen there yet.
+#[derive(Clone, Copy, Debug)]
+struct Early {
+    key: u64,
+    position: usize,
+    at: i64,
+    is_data: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Flow {
+    way: Way,
+    captures: usize,
+    base: Option<Seq>,
+    max: u64,
+    sent: RangeSet,
+    arrived: RangeSet,
+    /// Of the next packet that enters.
+    next: u64,
+    open: BTreeMap<u64, Sent>,
+    by_key: BTreeSet<(u64, u64)>,
+    early: VecDeque<Early>,
+    recent: VecDeque<(u64, usize)>,
+    /// The newest that was found, by position.
+    newest: Vec<Option<u64>>,
+    longest: Vec<i64>,
+    delay: Vec<Rtt>,
+    whole: Rtt,
+    found: u64,
+    bytes: u64,
+    data: Transit,
+    acks: Transit,
+    sent_again: u64,
+    unneeded: u64,
+    /// By position: arrived before it left.
+    backwards: Vec<u64>,
+}
+
+impl Flow {
+    pub(super) fn new(way: Way, captures: usize) -> Self {
+        let transit = || Transit { lost_between: vec![0; captures - 1], ..Transit::default() };
+        Self {
+            way,
+            captures,
+            base: None,
+            max: BASE,
+            sent: RangeSet::default(),
+            arrived: RangeSet::default(),
+            next: 0,
+            open: BTreeMap::new(),
+            by_key: BTreeSet::new(),
+            early: VecDeque::new(),
+            recent: VecDeque::new(),
+            newest: vec![None; captures],
+            longest: vec![0; captures],
+            delay: std::iter::repeat_with(Rtt::default).take(captures).collect(),
+            whole: Rtt::default(),
+            found: 0,
+            bytes: 0,
+            data: transit(),
+            acks: transit(),
+            sent_again: 0,
+            unneeded: 0,
+            backwards: vec![0; captures],
+        }
+    }
+
+    /// Packets of all captures come in the order of time.
+    pub(super) fn take(
+        &mut self,
+        now: Now,
+        capture: usize,
+        packet: &Packet,
+        mut truth: Option<&mut Truth>,
+        fates: &mut Fates,
+    ) {
+        let position = self.way.position(capture, self.captures);
+        if position == 0 {
+            self.enter(now, packet, truth.as_deref_mut());
+        } else {
+            self.come_by(now.at, position, packet, truth.as_deref_mut(), fates);
+        }
+        self.forget(now.at, truth, fates);
+    }
+
+    fn enter(&mut self, now: Now, packet: &Packet, truth: Option<&mut Truth>) {
+        let key = key(packet);
+        let range = self.range(packet);
+        let is_data = !range.is_empty();
+        // One octet asks for an ACK (of a keep-alive, or into a closed window) and repairs nothing.
+        let repairs = range.end - range.start > 1 || packet.flags.intersects(Flags::SYN.with(Flags::FIN));
+        let again = is_data && repairs && self.sent.contains_range(&range);
+        if is_data {
+            self.sent.insert(range.clone());
+            self.thin_out();
+        }
+        let transit = if is_data { &mut self.data } else { &mut self.acks };
+        transit.entered += 1;
+        self.bytes += u64::from(packet.len);
+        self.sent_again += u64::from(again);
+        let event = truth.and_then(|truth| truth.entered(self.way, now.at, packet));
+        let mut seen = vec![None; self.captures];
+        seen[0] = Some(now.at);
+        let told = now.at >= now.all_began;
+        let sent = Sent { key, frame: packet.number, at: now.at, seen, range, again, told, event };
+        let index = self.next;
+        self.next += 1;
+        self.open.insert(index, sent);
+        self.by_key.insert((key, index));
+        for position in 1..self.captures {
+            let known = self.early.iter().position(|early| (early.key, early.position) == (key, position));
+            if let Some(early) = known.and_then(|place| self.early.remove(place)) {
+                self.backwards[position] += 1;
+                self.see(index, position, early.at);
+            }
+        }
+    }
+
+    fn range(&mut self, packet: &Packet) -> Range<u64> {
+        let syn = packet.flags.contains(Flags::SYN);
+        let first = Seq(packet.seq.0.wrapping_sub(BASE as u32));
+        let base = *self.base.get_or_insert(first);
+        let mut start = packet.seq.offset(base, self.max);
+        // Another connection on the same ports.
+        if syn && start.is_none_or(|start| start.abs_diff(self.max) > 1 << 20) {
+            (self.base, self.max, start) = (Some(first), BASE, Some(BASE));
+            self.sent.clear();
+            self.arrived.clear();
+        }
+        let start = start.unwrap_or(self.max);
+        let end = start + packet.seq_len();
+        self.max = self.max.max(end);
+        start..end
+    }
+
+    fn come_by(
+        &mut self,
+        at: i64,
+        position: usize,
+        packet: &Packet,
+        truth: Option<&mut Truth>,
+        fates: &mut Fates,
+    ) {
+        let key = key(packet);
+        let unseen =
+            |index: &u64| self.open.get(index).is_some_and(|sent: &Sent| sent.seen[position].is_none());
+        let same = |from: u64, to: u64| self.by_key.range((key, from)..=(key, to)).map(|(_, index)| *index);
+        let newest = self.newest[position];
+        let ahead = same(newest.map_or(0, |newest| newest + 1), u64::MAX).find(unseen);
+        let index = ahead.or_else(|| same(0, newest?).rfind(unseen));
+        let is_data = packet.seq_len() > 0;
+        match index {
+            Some(index) => {
+                self.see(index, position, at);
+                if position + 1 == self.captures {
+                    self.leave(index, truth, fates);
+                }
+            }
+            None if self.recent.contains(&(key, position)) => {
+                let transit = if is_data { &mut self.data } else { &mut self.acks };
+                transit.duplicated += u64::from(position + 1 == self.captures);
+            }
+            None => self.early.push_back(Early { key, position, at, is_data }),
+        }
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((key, position));
+    }
+
+    fn see(&mut self, index: u64, position: usize, at: i64) {
+        let Some(sent) = self.open.get_mut(&index) else { return };
+        let is_first = sent.seen[1..].iter().all(Option::is_none);
+        self.found += u64::from(is_first);
+        sent.seen[position] = Some(at);
+        self.longest[position] = self.longest[position].max(at - sent.at);
+        if let Some(before) = sent.seen[position - 1] {
+            self.delay[position].add(at - before, false);
+        }
+        let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
+        if position + 1 == self.captures {
+            self.whole.add(at - sent.at, false);
+            transit.reordered += u64::from(self.newest[position].is_some_and(|newest| newest > index));
+        }
+        self.newest[position] = self.newest[position].max(Some(index));
+    }
+
+    /// Is at the other end.
+    fn leave(&mut self, index: u64, truth: Option<&mut Truth>, fates: &mut Fates) {
+        let Some(sent) = self.open.remove(&index) else { return };
+        self.by_key.remove(&(sent.key, index));
+        let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
+        transit.arrived += 1;
+        transit.missed += sent.seen.iter().filter(|seen| seen.is_none()).count() as u64;
+        let unneeded = sent.again && self.arrived.contains_range(&sent.range);
+        self.unneeded += u64::from(unneeded);
+        if !sent.range.is_empty() {
+            self.arrived.insert(sent.range.clone());
+        }
+        if self.way == Way::Forth {
+            let at = sent.seen[self.captures - 1].unwrap_or(sent.at);
+            let proof = Proof::Arrival;
+            fates.put(sent.frame, if unneeded { Fate::Unneeded { proof } } else { Fate::Arrived { at } });
+        }
+        if let (Some(truth), Some(event)) = (truth, sent.event) {
+            truth.compare(event, Said::Arrived);
+        }
+    }
+
+    fn thin_out(&mut self) {
+        for ranges in [&mut self.sent, &mut self.arrived] {
+            if ranges.len() > HOLES
+                && let Some(first) = ranges.first().cloned()
+            {
+                ranges.remove_below(first.end);
+            }
+        }
+    }
+
+    fn forget(&mut self, now: i64, mut truth: Option<&mut Truth>, fates: &mut Fates) {
+        while let Some(early) = self.early.front().filter(|early| now - early.at > EARLY).copied() {
+            self.early.pop_front();
+            self.came_from_nowhere(early);
+        }
+        while let Some((index, sent)) = self.open.first_key_value() {
+            if now - sent.at <= PATIENCE && self.open.len() <= MOST {
+                break;
+            }
+            let index = *index;
+            self.give_up(index, None, truth.as_deref_mut(), fates);
+        }
+    }
+
+    fn came_from_nowhere(&mut self, early: Early) {
+        // What was under way when its sender's capture began is in all that follow.
+        let transit = if early.is_data { &mut self.data } else { &mut self.acks };
+        transit.came_from_nowhere += u64::from(early.position + 1 == self.captures);
+    }
+
+    /// It is lost; with `ends`, if the captures reach far enough to say so.
+    fn give_up(&mut self, index: u64, ends: Option<&[i64]>, truth: Option<&mut Truth>, fates: &mut Fates) {
+        let Some(sent) = self.open.remove(&index) else { return };
+        self.by_key.remove(&(sent.key, index));
+        let reached = sent.seen.iter().rposition(Option::is_some).unwrap_or(0);
+        // All at whose captures it could still have turned up say that it did not.
+        let known = (reached + 1..self.captures).all(|position| {
+            let overtaken = self.newest[position].is_some_and(|newest| newest > index);
+            let capture = self.way.position(position, self.captures);
+            overtaken || ends.is_none_or(|ends| ends[capture] >= sent.at + self.longest[position])
+        });
+        let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
+        transit.missed += sent.seen[..reached].iter().filter(|seen| seen.is_none()).count() as u64;
+        // A translator of addresses, or a host that is on this side: nothing of the flow comes by.
+        if !sent.told || !known || self.found == 0 {
+            transit.not_told += 1;
+            if let (Some(truth), Some(event)) = (truth, sent.event) {
+                truth.compare(event, Said::Nothing);
+            }
+            return;
+        }
+        let gap = self.way.gap(reached + 1, self.captures);
+        transit.lost += 1;
+        transit.lost_between[gap] += 1;
+        let why = truth.zip(sent.event).and_then(|(truth, event)| truth.compare(event, Said::Lost { gap }));
+        let place = match why {
+            Some(Why::Congestion) => {
+                transit.lost_by_congestion += 1;
+                Place::Congestion
+            }
+            Some(Why::Radio) => {
+                transit.lost_by_radio += 1;
+                Place::Radio
+            }
+            Some(Why::Refused) => {
+                transit.refused += 1;
+                Place::Between { before: gap + 1 }
+            }
+            None => Place::Between { before: gap + 1 },
+        };
+        if self.way == Way::Forth {
+            fates.put(sent.frame, Fate::Lost(place));
+        }
+    }
+
+    /// `ends`: when the last packet of each capture came by; `early` counts what was there before it left.
+    pub(super) fn finish(
+        mut self,
+        from: SocketAddr,
+        to: SocketAddr,
+        ends: &[i64],
+        mut truth: Option<&mut Truth>,
+        fates: &mut Fates,
+        early: &mut [u64],
+    ) -> FlowFindings {
+        while let Some((index, _)) = self.open.first_key_value() {
+            let index = *index;
+            self.give_up(index, Some(ends), truth.as_deref_mut(), fates);
+        }
+        while let Some(early) = self.early.pop_front() {
+            self.came_from_nowhere(early);
+        }
+        let of = |position: usize| self.way.position(position, self.captures);
+        for (position, count) in self.backwards.iter().enumerate() {
+            early[of(position)] += count;
+        }
+        let mut delay_between = vec![RttFindings::default(); self.captures - 1];
+        for (position, delay) in self.delay.iter().enumerate().skip(1) {
+            delay_between[self.way.gap(position, self.captures)] = delay.findings();
+        }
+        FlowFindings {
+            from,
+            to,
+            enters_at: of(0),
+            found: self.found,
+            bytes: self.bytes,
+            data: self.data,
+            acks: self.acks,
+            sent_again: self.sent_again,
+            unneeded: self.unneeded,
+            delay: self.whole.findings(),
+            delay_between,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What the RTT-based judges of P1 (§3.2) would have said about each loss, from a capture at the sender.
+//!
+//! They are the judges that senders have (`recovery::attribute`). What they look at is made from the trace, and
+//! differs from a sender's own in two things. Its window is not on the wire: it is taken to be what is in flight,
+//! less a segment for each duplicate ACK, which is what Reno's arithmetic comes to. And a round trip that only a
+//! timestamp can tell is measured from the capture, not in ticks of the sender's clock.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use airtcp::flight::{Flight, Sacked};
+use airtcp::profile::Profile;
+use airtcp::recovery::attribute::{self, Attribute};
+use airtcp::recovery::confusion::{Confusion, Truth};
+use airtcp::recovery::{Ack, Congestion, Departure, Recipe, Transmission, View};
+use airtcp::rtt::RttEstimator;
+use airwire::Cause;
+use airwire::time::Instant;
+use serde::Serialize;
+
+use crate::trace::{AckSeen, Fate, Place, Sending, SentSegment, Trace};
+
+/// Of each judge by its name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Scores(BTreeMap<&'static str, Confusion>);
+
+/// One loss, as one of them sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    pub judge: &'static str,
+    /// When the loss was found, since the trace's origin.
+    pub at: i64,
+    /// What was lost begins there; the SYN is at 0.
+    pub offset: u64,
+    pub cause: Cause,
+    /// As far as the trace tells.
+    pub truth: Option<Truth>,
+}
+
+/// Adds the verdicts on one direction. With `captures` of a path, what was lost in front of the last one was lost on
+/// the radio, unless airlink says so itself.
+pub fn judge(trace: &Trace, segment: u64, captures: usize, scores: &mut Scores) {
+    for verdict in verdicts(trace, segment, captures) {
+        if let Some(truth) = verdict.truth {
+            scores.0.entry(verdict.judge).or_default().add(verdict.cause, truth);
+        }
+    }
+}
+
+/// All of them, in time.
+pub fn verdicts(trace: &Trace, segment: u64, captures: usize) -> Vec<Verdict> {
+    let mut replay = Replay::new(segment, captures);
+    let mut acks = trace.acks.iter().peekable();
+    let mut rtt = trace.rtt.iter().peekable();
+    let mut idle = trace.idle.iter().peekable();
+    for sent in &trace.segments {
+        while let Some(ack) = acks.next_if(|ack| (ack.at, ack.number) < (sent.at, sent.number)) {
+            while rtt.next_if(|sample| sample.at < ack.at).is_some() {}
+            let seconds = rtt.peek().filter(|sample| sample.at == ack.at && sample.timestamps);
+            replay.acknowledged(ack, seconds.map(|sample| sample.seconds));
+        }
+        while idle.next_if(|idle| idle.to < sent.at).is_some() {}
+        let waited = idle.next_if(|idle| idle.to == sent.at).is_some();
+        replay.sent(sent, waited);
+    }
+    replay.verdicts
+}
+
+struct Replay {
+    judges: Vec<Box<dyn Attribute>>,
+    captures: usize,
+    profile: Profile,
+    cc: Congestion,
+    flight: Flight,
+    rtt: RttEstimator,
+    smss: u64,
+    /// Offset of the first octet of data in the trace.
+    base: Option<u64>,
+    /// What became of the last copy of what begins there.
+    fates: BTreeMap<u64, Fate>,
+    /// A loss is being repaired until this is acknowledged.
+    recover: Option<u64>,
+    verdicts: Vec<Verdict>,
+}
+
+impl Replay {
+    fn new(segment: u64, captures: usize) -> Self {
+        let recipe: Recipe = "newreno".parse().expect("it is in the catalogue");
+        let profile = recipe.tune(&Profile::default());
+        let recovery = recipe.build(&Arc::new(profile.clone()));
+        Self {
+            judges: attribute::judges(),
+            captures,
+            cc: recovery.congestion().clone(),
+            flight: Flight::default(),
+            rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
+            profile,
+            smss: segment.max(1),
+            base: None,
+            fates: BTreeMap::new(),
+            recover: None,
+            verdicts: Vec::new(),
+        }
+    }
+
+    fn tell(&mut self, at: i64, mut tell: impl FnMut(&mut dyn Attribute, &View<'_>)) {
+        let Self { judges, profile, cc, flight, rtt, smss, .. } = self;
+        let now = Instant::from_nanos(at.max(0) as u64);
+        let knobs = &profile.recovery;
+        let view = View { now, flight, cc, rtt, knobs, smss: *smss, rwnd: u64::MAX };
+        judges.iter_mut().for_each(|judge| tell(&mut **judge, &view));
+    }
+
+    /// `waited`: a timer has run out.
+    fn sent(&mut self, sent: &SentSegment, waited: bool) {
+        // The SYN is not data, and may be missing.
+        if sent.start == 0 && sent.end == 1 || sent.sending == Sending::Probe {
+            return;
+        }
+        let base = *self.base.get_or_insert(sent.start);
+        let (Some(start), Some(end)) = (sent.start.checked_sub(base), sent.end.checked_sub(base)) else {
+            return;
+        };
+        let now = Instant::from_nanos(sent.at.max(0) as u64);
+        let in_flight = sent.in_flight + 1 - sent.dupacks.min(sent.in_flight);
+        self.cc.cwnd = f64::from(in_flight);
+        if self.begins_a_loss(sent, start, waited) {
+            self.ask(sent, start);
+        }
+        let kind = match sent.sending {
+            _ if end > self.flight.max() => Transmission::New,
+            Sending::Timeout => Transmission::Timeout,
+            _ => Transmission::FastRetransmit,
+        };
+        match kind {
+            Transmission::New => self.flight.on_new(end, now, 0),
+            _ => self.flight.on_resent(start, now, 0),
+        }
+        self.fates.insert(start, sent.fate);
+        let departure = Departure { start, end, kind, tsval: 0 };
+        self.tell(sent.at, |judge, view| judge.on_sent(view, &departure));
+    }
+
+    /// A sender asks once for what it repairs without a timeout, and at every timeout.
+    fn begins_a_loss(&mut self, sent: &SentSegment, start: u64, waited: bool) -> bool {
+        // After a timeout, or after a partial ACK that has ended Reno's recovery, three more duplicates are another.
+        let anew = start <= self.flight.una() && sent.dupacks >= 3 && self.flight.sacked().segments == 0;
+        let begins = match sent.sending {
+            Sending::Fast | Sending::Unexplained => self.recover.is_none() || anew,
+            Sending::Timeout => waited,
+            _ => false,
+        };
+        if begins {
+            self.recover = Some(self.flight.max());
+        }
+        begins
+    }
+
+    fn ask(&mut self, sent: &SentSegment, start: u64) {
+        let truth = self.fates.get(&start).and_then(|fate| match fate {
+            Fate::Unknown => None,
+            Fate::Arrived { .. } | Fate::Unneeded { .. } => Some(Truth::NotLost),
+            Fate::Lost(Place::Congestion) => Some(Truth::Lost(Cause::Congestion)),
+            Fate::Lost(Place::Radio) => Some(Truth::Lost(Cause::Radio)),
+            Fate::Lost(Place::Between { .. }) if self.captures < 3 => None,
+            Fate::Lost(Place::Between { before }) if before + 1 == self.captures => {
+                Some(Truth::Lost(Cause::Radio))
+            }
+            Fate::Lost(Place::Between { .. }) => Some(Truth::Lost(Cause::Congestion)),
+        });
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        self.tell(sent.at, |judge, view| {
+            let (cause, _) = judge.cause(view);
+            verdicts.push(Verdict { judge: judge.name(), at: sent.at, offset: sent.start, cause, truth });
+        });
+        self.verdicts = verdicts;
+    }
+
+    fn acknowledged(&mut self, seen: &AckSeen, by_timestamp: Option<f64>) {
+        let Some(base) = self.base else { return };
+        let now = Instant::from_nanos(seen.at.max(0) as u64);
+        let Some(to) = seen.ack.checked_sub(base) else { return };
+        let mut ack = Ack { number: to, duplicate: seen.duplicate, ..Ack::default() };
+        ack.flight_before = self.flight.outstanding();
+        let to = to.min(self.flight.max());
+        if to > self.flight.una() {
+            let acked = self.flight.on_ack(to);
+            ack.acked = acked.amount;
+            ack.any_resent = acked.any_resent;
+            let measured = acked.oldest_unambiguous.map(|sent| now - sent);
+            let echoed = by_timestamp.map(airwire::time::Duration::from_secs_f64);
+            ack.rtt = if acked.any_resent { echoed } else { measured };
+            self.fates = self.fates.split_off(&to);
+            if self.recover.is_some_and(|recover| to >= recover) {
+                self.recover = None;
+            }
+        }
+        let mut news = Sacked::default();
+        for (left, right) in &seen.sack {
+            if let (Some(left), Some(right)) = (left.checked_sub(base), right.checked_sub(base)) {
+                self.flight.on_sack(left..right, &mut news);
+            }
+        }
+        self.tell(seen.at, |judge, view| judge.on_ack(view, &ack));
+    }
+}
+
+impl fmt::Display for Scores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return writeln!(f, "judges: no loss of which the cause is known");
+        }
+        writeln!(
+            f,
+            "judges: of losses that truly were congestion, radio or none, judged congestion (c), radio (r)"
+        )?;
+        for (judge, confusion) in &self.0 {
+            writeln!(f, "  {judge:<8}{confusion}")?;
+        }
+        Ok(())
+    }
+}

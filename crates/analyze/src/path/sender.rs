@@ -1,0 +1,87 @@
+//! What a capture says about retransmissions against what the sender counted: the log of `airtcp send --json`, which
+//! the lab keeps as `sender.jsonl`.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::connection::findings::ConnectionFindings;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SenderError {
+    #[error("cannot read {}: {error}", .path.display())]
+    Read { path: PathBuf, error: io::Error },
+    #[error(
+        "{} has no end of a transfer in it: name what `airtcp send --json` has printed, or the sender.jsonl of a \
+         transfer of the lab with a recipe", .0.display()
+    )]
+    NoEnd(PathBuf),
+}
+
+/// Of one transfer.
+#[derive(Clone, Debug)]
+pub struct SenderLog {
+    ends: [SocketAddr; 2],
+    counters: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SenderComparison {
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+    pub counts: Vec<Compared>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    pub what: &'static str,
+    pub sender: u64,
+    pub capture: u64,
+}
+
+impl SenderLog {
+    pub fn read(path: &Path) -> Result<Self, SenderError> {
+        let text = fs::read_to_string(path);
+        let text = text.map_err(|error| SenderError::Read { path: path.to_owned(), error })?;
+        let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut ends = lines.filter(|line| line["event"] == "end");
+        let end = ends.find_map(|line| Self::of(&line["data"]));
+        end.ok_or_else(|| SenderError::NoEnd(path.to_owned()))
+    }
+
+    fn of(data: &Value) -> Option<Self> {
+        let end = |name: &str| data[name].as_str()?.parse().ok();
+        data["retransmissions"]["segments"].as_u64()?;
+        Some(Self { ends: [end("local")?, end("remote")?], counters: data.clone() })
+    }
+
+    /// If it is the connection that the log is of.
+    pub fn compare(&self, connection: &ConnectionFindings) -> Option<SenderComparison> {
+        let [from, to] = self.ends;
+        let direction = connection.directions.iter().find(|it| (it.from, it.to) == (from, to))?;
+        let again = &direction.retransmissions;
+        let count = |pointer: &str| self.counters.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let resent = |kind: &str| count(&format!("/retransmissions/{kind}"));
+        let [none, one, two, more] = again.timeouts_by_dupacks;
+        let by_dupacks = |at: usize| count(&format!("/timeouts/timeouts_by_dupacks/{at}"));
+        let counts = [
+            ("packets sent again", resent("segments").saturating_sub(resent("handshake")), again.packets),
+            ("of these fast", resent("fast") + resent("recovery"), again.fast),
+            ("of these by timeout", resent("timeout"), again.timeout),
+            ("of these probes of the tail", resent("probe"), again.tail),
+            ("losses found without a timeout", count("/timeouts/fast_retransmits"), again.fast_retransmits),
+            ("timeouts", count("/timeouts/timeouts"), again.timeouts),
+            ("timeouts after no duplicate ACK", by_dupacks(0), none),
+            ("timeouts after one", by_dupacks(1), one),
+            ("timeouts after two", by_dupacks(2), two),
+            ("timeouts after more", by_dupacks(3), more),
+            ("timeouts after all that could come", count("/timeouts/failed_dupack"), again.failed_dupack),
+        ];
+        let counts = counts.map(|(what, sender, capture)| Compared { what, sender, capture });
+        Some(SenderComparison { from, to, counts: counts.into() })
+    }
+}

@@ -1,0 +1,186 @@
+//! The same for a person: what is nothing is not mentioned.
+
+use std::fmt;
+
+use super::Clock;
+use super::findings::{FlowFindings, Report, Transit, TruthFindings};
+use super::sender::SenderComparison;
+use crate::connection::findings::RttFindings;
+use crate::connection::text::{Seconds, list};
+
+/// Connections that are told, those with most data.
+const TOLD: usize = 20;
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the path")?;
+        for (at, capture) in self.captures.iter().enumerate() {
+            write!(f, "  {}  {}: {} TCP packets", at + 1, capture.name, capture.tcp_packets)?;
+            match capture.clock {
+                Clock::Same => {}
+                Clock::Given { ahead_ns } => write!(f, "; its clock is {}", Ahead(ahead_ns))?,
+                Clock::Estimated { ahead_ns } => write!(
+                    f,
+                    "; its clock seems to be {} (else packets would arrive before they leave): the least delay \
+                     is taken to be the same both ways, --clock-offset says better",
+                    Ahead(ahead_ns)
+                )?,
+            }
+            writeln!(f)?;
+            if capture.arrived_before_they_left > 0 {
+                let early = capture.arrived_before_they_left;
+                writeln!(f, "     {early} packets are in it earlier than they left: the clocks differ")?;
+            }
+            for (problem, found) in capture.problems.iter() {
+                writeln!(f, "     {} × {problem} (at frame {})", found.count, found.first_frame)?;
+            }
+        }
+        if self.found_again == 0 {
+            return writeln!(
+                f,
+                "  no packet was found again: the captures are of other packets or other times, or something between \
+                 them translates addresses or makes the connections anew"
+            );
+        }
+        let flows = self.connections.iter().flat_map(|connection| &connection.directions);
+        let mut flows: Vec<_> = flows.filter(|flow| flow.data.entered + flow.acks.entered > 0).collect();
+        let left_out = flows.len().saturating_sub(2 * TOLD);
+        if left_out > 0 {
+            flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
+            flows.truncate(2 * TOLD);
+        }
+        for flow in flows {
+            write!(f, "{flow}")?;
+        }
+        if left_out > 0 {
+            writeln!(f, "  and {left_out} more directions with less data: --json has all")?;
+        }
+        match &self.truth {
+            Some(truth) => write!(f, "{truth}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A clock, of another.
+struct Ahead(i64);
+
+impl fmt::Display for Ahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = Seconds(self.0.unsigned_abs() as f64 / 1e9);
+        write!(f, "{seconds} {}", if self.0 < 0 { "behind" } else { "ahead" })
+    }
+}
+
+impl fmt::Display for FlowFindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  {} → {}, from capture {}", self.from, self.to, self.enters_at + 1)?;
+        let mut row = |name: &str, text: String| writeln!(f, "    {name:<16}{text}");
+        if self.found == 0 {
+            return row("", "no packet was found again".to_owned());
+        }
+        for (name, transit) in [("data", &self.data), ("ACKs alone", &self.acks)] {
+            if transit.entered > 0 {
+                row(name, transit.to_string())?;
+            }
+        }
+        if self.sent_again > 0 {
+            row("sent again", format!("{}, {} had arrived before", self.sent_again, self.unneeded))?;
+        }
+        row("delay", delay(&self.delay))?;
+        if self.delay_between.len() > 1 {
+            for (gap, part) in self.delay_between.iter().enumerate() {
+                row(&format!("  {} to {}", gap + 1, gap + 2), delay(part))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn delay(delay: &RttFindings) -> String {
+    let figures = [
+        ("min", delay.min_seconds),
+        ("median", delay.median_seconds),
+        ("90 %", delay.p90_seconds),
+        ("99 %", delay.p99_seconds),
+        ("max", delay.max_seconds),
+    ];
+    let figures: Vec<_> = figures
+        .iter()
+        .filter_map(|(name, seconds)| Some(format!("{name} {}", Seconds((*seconds)?))))
+        .collect();
+    if figures.is_empty() { "not measured".to_owned() } else { figures.join(", ") }
+}
+
+impl fmt::Display for Transit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} packets, {} arrived, {} lost", self.entered, self.arrived, self.lost)?;
+        let mut lost = Vec::new();
+        if self.lost_between.len() > 1 {
+            let between = self.lost_between.iter().enumerate().filter(|(_, lost)| **lost > 0);
+            lost.extend(between.map(|(gap, lost)| format!("{lost} between {} and {}", gap + 1, gap + 2)));
+        }
+        let causes = [
+            (self.lost_by_congestion, "by congestion"),
+            (self.lost_by_radio, "by the radio"),
+            (self.refused, "refused"),
+        ];
+        let causes = list(&causes);
+        lost.extend((!causes.is_empty()).then_some(causes));
+        if !lost.is_empty() {
+            write!(f, " ({})", lost.join("; "))?;
+        }
+        let more = list(&[
+            (self.not_told, "cannot be told"),
+            (self.reordered, "overtaken"),
+            (self.duplicated, "duplicated"),
+            (self.came_from_nowhere, "not seen where they enter"),
+            (self.missed, "missed by a capture"),
+        ]);
+        if more.is_empty() { Ok(()) } else { write!(f, "; {more}") }
+    }
+}
+
+impl fmt::Display for TruthFindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "what airlink says")?;
+        if self.known == 0 {
+            return writeln!(
+                f,
+                "  none of the packets is in the events: they are of another run, or the first capture is not of the \
+                 fixed end"
+            );
+        }
+        let unknown = match self.unknown {
+            0 => String::new(),
+            unknown => format!("; {unknown} are not in the events"),
+        };
+        writeln!(f, "  {} packets compared{unknown}", self.known)?;
+        writeln!(f, "  {:<10}{:>8}{:>8}{:>10}", "", "right", "wrong", "not told")?;
+        for (name, right, wrong, not_told) in [
+            ("losses", self.losses_found, self.losses_missed, self.losses_not_told),
+            ("arrivals", self.arrivals_found, self.losses_invented, self.arrivals_not_told),
+        ] {
+            writeln!(f, "  {name:<10}{right:>8}{wrong:>8}{not_told:>10}")?;
+        }
+        if self.congestion_between.len() > 1 {
+            let between = self.congestion_between.iter().zip(&self.radio_between).enumerate();
+            for (gap, (congestion, radio)) in between.filter(|(_, (a, b))| *a + *b > 0) {
+                let causes = list(&[(*congestion, "by congestion"), (*radio, "by the radio")]);
+                writeln!(f, "  lost between {} and {}: {causes}", gap + 1, gap + 2)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SenderComparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "what the sender says, {} → {}", self.from, self.to)?;
+        writeln!(f, "  {:<36}{:>8}{:>9}", "", "sender", "capture")?;
+        for compared in self.counts.iter().filter(|compared| compared.sender + compared.capture > 0) {
+            writeln!(f, "  {:<36}{:>8}{:>9}", compared.what, compared.sender, compared.capture)?;
+        }
+        Ok(())
+    }
+}

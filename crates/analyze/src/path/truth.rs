@@ -1,0 +1,193 @@
+//! What airlink says about each packet (docs/views.md), read beside the captures.
+//!
+//! A packet that enters does so in the events as well, at the same moment and as long: the n-th of the captures is
+//! the n-th of the events, but for those that are no TCP.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+
+use super::Way;
+use super::findings::TruthFindings;
+use crate::events::{Event, EventReader, EventsError};
+use crate::packet::Packet;
+
+/// A capture that airlink did not make itself sees a packet a little earlier or later.
+const NEAR: i64 = 20_000_000;
+
+/// Why airlink has dropped a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Congestion,
+    Radio,
+    Refused,
+}
+
+/// What the captures say of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Arrived,
+    Lost {
+        gap: usize,
+    },
+    /// They do not reach far enough.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Left,
+    Dropped(Why),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    end: Option<End>,
+    said: Option<Said>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    event: u64,
+    at: i64,
+    bytes: u64,
+}
+
+pub(super) struct Truth {
+    events: EventReader,
+    /// Of the last event that was read.
+    read_to: i64,
+    has_ended: bool,
+    told: Told,
+}
+
+/// What has been read.
+#[derive(Default)]
+struct Told {
+    /// Not yet seen in a capture: those that go forth, and back.
+    entered: [VecDeque<Entered>; 2],
+    inside: BTreeMap<u64, State>,
+    findings: TruthFindings,
+}
+
+impl Truth {
+    pub(super) fn open(path: &Path, captures: usize) -> Result<Self, EventsError> {
+        let findings = TruthFindings {
+            congestion_between: vec![0; captures - 1],
+            radio_between: vec![0; captures - 1],
+            ..TruthFindings::default()
+        };
+        Ok(Self {
+            events: EventReader::open(path)?,
+            read_to: i64::MIN,
+            has_ended: false,
+            told: Told { findings, ..Told::default() },
+        })
+    }
+
+    /// Everything that had happened a moment after `at`.
+    pub(super) fn read_until(&mut self, at: i64) -> Result<(), EventsError> {
+        let zero = self.events.wall_zero();
+        while !self.has_ended && self.read_to <= at.saturating_add(NEAR) {
+            match self.events.read()? {
+                Some(event) => {
+                    self.read_to = zero.saturating_add(event.t);
+                    self.told.take(&event, self.read_to);
+                }
+                None => self.has_ended = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// The number that a packet has in the events.
+    pub(super) fn entered(&mut self, way: Way, at: i64, packet: &Packet) -> Option<u64> {
+        self.told.entered(way, at, packet)
+    }
+
+    /// Returns why it was dropped, if it was.
+    pub(super) fn compare(&mut self, event: u64, said: Said) -> Option<Why> {
+        self.told.compare(event, said)
+    }
+
+    pub(super) fn finish(self) -> TruthFindings {
+        self.told.findings
+    }
+}
+
+impl Told {
+    fn take(&mut self, event: &Event<'_>, at: i64) {
+        let end = match &*event.what {
+            // A traffic source's packet enters at a stage, and comes past no capture.
+            "entered" if event.stage.is_none() => {
+                let way = usize::from(event.direction != "down");
+                self.entered[way].push_back(Entered { event: event.packet, at, bytes: event.bytes });
+                self.inside.insert(event.packet, State::default());
+                return;
+            }
+            "left" => End::Left,
+            "dropped" => End::Dropped(match event.cause.as_deref() {
+                Some("congestion") => Why::Congestion,
+                Some("radio") => Why::Radio,
+                _ => Why::Refused,
+            }),
+            _ => return,
+        };
+        let Some(state) = self.inside.get_mut(&event.packet) else { return };
+        state.end = Some(end);
+        if let Some(said) = state.said {
+            self.inside.remove(&event.packet);
+            self.count(end, said);
+        }
+    }
+
+    fn entered(&mut self, way: Way, at: i64, packet: &Packet) -> Option<u64> {
+        let waiting = &mut self.entered[usize::from(way == Way::Back)];
+        while let Some(old) = waiting.front().filter(|entered| entered.at < at - NEAR) {
+            self.inside.remove(&old.event);
+            waiting.pop_front();
+        }
+        // Headers with and without options, of either version of IP.
+        let lengths = u64::from(packet.len) + 40..=u64::from(packet.len) + 120;
+        let fits = |entered: &Entered| lengths.contains(&entered.bytes) && entered.at <= at + NEAR;
+        let exact = waiting.iter().position(|entered| entered.at == at && fits(entered));
+        let found = exact.or_else(|| waiting.iter().position(fits)).and_then(|place| waiting.remove(place));
+        match found {
+            Some(_) => self.findings.known += 1,
+            None => self.findings.unknown += 1,
+        }
+        found.map(|entered| entered.event)
+    }
+
+    fn compare(&mut self, event: u64, said: Said) -> Option<Why> {
+        let state = self.inside.get_mut(&event)?;
+        let Some(end) = state.end else {
+            state.said = Some(said);
+            return None;
+        };
+        self.inside.remove(&event);
+        self.count(end, said);
+        match end {
+            End::Left => None,
+            End::Dropped(why) => Some(why),
+        }
+    }
+
+    fn count(&mut self, end: End, said: Said) {
+        let findings = &mut self.findings;
+        match (end, said) {
+            (End::Left, Said::Arrived) => findings.arrivals_found += 1,
+            (End::Left, Said::Lost { .. }) => findings.losses_invented += 1,
+            (End::Left, Said::Nothing) => findings.arrivals_not_told += 1,
+            (End::Dropped(_), Said::Arrived) => findings.losses_missed += 1,
+            (End::Dropped(_), Said::Nothing) => findings.losses_not_told += 1,
+            (End::Dropped(why), Said::Lost { gap }) => {
+                findings.losses_found += 1;
+                match why {
+                    Why::Congestion => findings.congestion_between[gap] += 1,
+                    Why::Radio => findings.radio_between[gap] += 1,
+                    Why::Refused => {}
+                }
+            }
+        }
+    }
+}

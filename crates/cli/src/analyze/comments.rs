@@ -1,0 +1,87 @@
+//! `--comments`: the capture again, with what is known of its packets written beside them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use airtcp_analyze::capture::{Capture, STANDARD_INPUT};
+use airtcp_analyze::comments::Comments;
+use airtcp_analyze::connections::Finished;
+use airtcp_analyze::decisions::Log;
+use anyhow::Context;
+use clap::Args;
+
+use super::super::failure;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Comments")]
+pub(super) struct CommentOptions {
+    /// Write the capture as pcapng, with comments on its packets: why they were sent
+    #[arg(long, value_name = "FILE", conflicts_with = "interface")]
+    comments: Option<PathBuf>,
+    /// In the comments too, what the sender decided: the log of `airtcp send --decisions`
+    #[arg(long, value_name = "FILE", requires = "comments")]
+    decisions: Option<PathBuf>,
+}
+
+pub(super) struct Commenting {
+    from: PathBuf,
+    to: PathBuf,
+    filter: Option<String>,
+    decisions: Option<PathBuf>,
+    comments: Comments,
+}
+
+impl Commenting {
+    /// If it is asked for.
+    pub(super) fn new(
+        options: &CommentOptions,
+        files: &[PathBuf],
+        filter: Option<&str>,
+    ) -> anyhow::Result<Option<Self>> {
+        let CommentOptions { comments: Some(to), decisions } = options else { return Ok(None) };
+        let [from] = files else {
+            return Err(failure::usage("--comments is of one capture: give one file"));
+        };
+        // It is read twice.
+        if from == Path::new(STANDARD_INPUT) {
+            return Err(failure::usage("--comments needs a file to read: standard input comes only once"));
+        }
+        if let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize())
+            && from == to
+        {
+            return Err(failure::usage("--comments would overwrite the capture: name another file"));
+        }
+        let log = decisions.as_deref().map(log).transpose()?;
+        Ok(Some(Self {
+            from: from.clone(),
+            to: to.clone(),
+            filter: filter.map(str::to_owned),
+            decisions: decisions.clone(),
+            comments: Comments::new(log),
+        }))
+    }
+
+    pub(super) fn take(&mut self, finished: &Finished) {
+        self.comments.take(&finished.ended);
+    }
+
+    pub(super) fn finish(mut self) -> anyhow::Result<()> {
+        let elsewhere = self.comments.add_decisions();
+        if let (Some(path), 1..) = (&self.decisions, elsewhere) {
+            eprintln!(
+                "airtcp: {elsewhere} decisions of {} are of another time than the connection; is it the same run?",
+                path.display()
+            );
+        }
+        let mut capture = Capture::open(&self.from, self.filter.as_deref())?;
+        self.comments
+            .save(&mut capture, &self.to)
+            .with_context(|| format!("cannot write {}", self.to.display()))
+    }
+}
+
+fn log(path: &Path) -> anyhow::Result<Log> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
+    Log::read(&text).map_err(|error| failure::usage(format!("{}: {error}", path.display())))
+}

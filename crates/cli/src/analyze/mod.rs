@@ -1,0 +1,194 @@
+//! `airtcp analyze`: what captures say about the TCP connections in them.
+
+mod comments;
+mod output;
+mod path;
+mod pictures;
+mod resent;
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use airlink::reactor::{Clock, Event, Interest, Reactor, Token};
+use airtcp_analyze::capture::{Capture, CaptureError};
+use airtcp_analyze::connections::{Limits, Traces};
+use airtcp_analyze::packet::Timestamp;
+use airtcp_analyze::problem::Problem;
+use airtcp_analyze::survey::{Progress, Survey, Totals};
+use airwire::time::{Duration, Instant};
+use clap::Args;
+use comments::{CommentOptions, Commenting};
+use output::{Output, Told};
+use path::{OnPath, PathOptions};
+use pictures::{PictureOptions, Pictures};
+
+use super::failure::{self, Failure};
+use super::units;
+
+/// What captures say about the TCP connections in them, whoever made them.
+///
+/// Reads pcap and pcapng files, or listens to an interface.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub(crate) struct Analyze {
+    /// Captures, each for itself; `-` is standard input
+    #[arg(value_name = "FILE", required_unless_present = "interface", conflicts_with = "interface")]
+    files: Vec<PathBuf>,
+    /// Listen to this interface until Ctrl-C, not in promiscuous mode
+    #[arg(long, short, value_name = "NAME")]
+    interface: Option<String>,
+    /// How long to listen
+    #[arg(long = "for", value_name = "TIME", value_parser = units::duration, requires = "interface")]
+    time: Option<Duration>,
+    /// Only these packets, in tcpdump's language, e.g. 'port 80 and host 10.0.0.1'
+    #[arg(long, short, value_name = "FILTER")]
+    filter: Option<String>,
+
+    /// Only this connection, in detail; its number is Wireshark's tcp.stream
+    #[arg(long, value_name = "NUMBER", help_heading = "Output")]
+    connection: Option<u64>,
+    /// No more than so many connections, those with most data [default: 50, with --json all]
+    #[arg(long, value_name = "N", conflicts_with = "connection", help_heading = "Output")]
+    limit: Option<usize>,
+    /// List each packet that was sent again: why, after how many duplicate ACKs, with how much in flight
+    #[arg(long, help_heading = "Output")]
+    resent: bool,
+    /// Print one JSON document instead of the tables
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    #[command(flatten)]
+    pictures: PictureOptions,
+    #[command(flatten)]
+    comments: CommentOptions,
+    #[command(flatten)]
+    path: PathOptions,
+}
+
+const USAGE: &str = "airtcp analyze [OPTIONS] FILE...\n       airtcp analyze [OPTIONS] -i NAME";
+
+const EXAMPLES: &str = "\
+Examples:
+  airtcp analyze run.pcap
+  airtcp analyze --connection 3 big.pcapng --resent --plot pictures
+  airtcp analyze -f 'tcp port 9000' --json fixed.pcap mobile.pcap | jq '.captures[].totals'
+  tcpdump -w - -s 128 -i eth0 tcp | airtcp analyze -
+  airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng && wireshark send.pcapng
+  airtcp analyze --path fixed.pcap station.pcap mobile.pcap
+  airtcp analyze -i eth0 -f 'port 443' --for 30s
+
+A line per connection and direction that carried data, then the details if there are few, then what
+is wrong with the capture itself. Frame numbers are Wireshark's.";
+
+/// Frames between two looks at the clock and the signals while an interface has always more.
+const BUSY: u32 = 1000;
+/// Late packets of a connection that is over are waited for so long before it is told; a person is waiting, too.
+const LINGER: i64 = 5_000_000_000;
+/// After Ctrl-C: what the kernel holds back has to come yet.
+const GRACE: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_secs(1);
+const CAPTURE: Token = Token(0);
+
+impl Analyze {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let filter = self.filter.as_deref();
+        let open = |path: &PathBuf| Capture::open(path, filter).map_err(failed);
+        let files = self.path.told_of(&self.files)?;
+        let comments = Commenting::new(&self.comments, files, filter)?;
+        // All of them first: a name that is wrong is told before anything is read.
+        let captures = match &self.interface {
+            Some(name) => vec![Capture::listen(name, filter).map_err(failed)?],
+            None => files.iter().map(open).collect::<Result<_, _>>()?,
+        };
+        if captures.len() > 1 && self.connection.is_some() {
+            return Err(failure::usage("--connection is a number of one capture: give one file"));
+        }
+        let pictures = Pictures::new(&self.pictures, self.connection)?;
+        let traces = self.resent || comments.is_some() || pictures.traces() != Traces::None;
+        let path = OnPath::new(&self.path, &self.files, filter, traces)?;
+        let told = Told { json: self.json, only: self.connection, limit: self.limit, resent: self.resent };
+        let mut output = Output::new(told, pictures, comments, path)?;
+        for mut capture in captures {
+            output.begin(capture.name(), self.interface.is_some())?;
+            let totals = match self.interface {
+                Some(_) => self.listen(&mut capture, &mut output)?,
+                None => read(&mut capture, &mut output),
+            };
+            output.end(&totals)?;
+        }
+        output.finish()
+    }
+
+    fn listen(&self, capture: &mut Capture, output: &mut Output) -> anyhow::Result<Totals> {
+        let mut reactor = Reactor::new(Clock::start())?;
+        reactor.catch_stop_signals()?;
+        let clock = reactor.clock();
+        if let Some(descriptor) = capture.descriptor() {
+            reactor.register(descriptor, CAPTURE, Interest::Read)?;
+        }
+        eprintln!("listening on {}; Ctrl-C ends it", capture.name());
+        let mut end = self.time.map(|time| clock.now() + time);
+        let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });
+        let mut look = clock.now() + LOOK;
+        let mut busy = 0;
+        loop {
+            let progress = survey.feed(capture.read(), &mut |finished| output.take(finished));
+            if progress == Progress::End || output.has_failed() {
+                break;
+            }
+            busy = if progress == Progress::Nothing { BUSY } else { busy + 1 };
+            if busy < BUSY {
+                continue;
+            }
+            busy = 0;
+            let until = if progress == Progress::Nothing { look } else { Instant::ZERO };
+            let deadline = end.map_or(until, |end| end.min(until));
+            let stop = reactor.wait(Some(deadline))?.contains(&Event::Stop);
+            let now = clock.now();
+            if stop {
+                end = Some(end.map_or(now + GRACE, |end| end.min(now + GRACE)));
+            }
+            if end.is_some_and(|end| end <= now) {
+                break;
+            }
+            if look <= now {
+                look = now + LOOK;
+                survey.let_go(wall(&clock, now), &mut |finished| output.take(finished));
+            }
+        }
+        if let Some(descriptor) = capture.descriptor() {
+            reactor.deregister(descriptor, CAPTURE)?;
+        }
+        survey.lost(capture.lost());
+        let mut totals = survey.finish(&mut |finished| output.take(finished));
+        // It was not asked for.
+        totals.problems.forget(Problem::PayloadCut);
+        Ok(totals)
+    }
+}
+
+fn read(capture: &mut Capture, output: &mut Output) -> Totals {
+    let mut survey = Survey::new(output.traces(), Limits::default());
+    while !output.has_failed() {
+        if survey.feed(capture.read(), &mut |finished| output.take(finished)) == Progress::End {
+            break;
+        }
+    }
+    survey.finish(&mut |finished| output.take(finished))
+}
+
+fn wall(clock: &Clock, now: Instant) -> Timestamp {
+    let zero = clock.wall_zero().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(zero.as_nanos() as i64 + now.as_nanos() as i64)
+}
+
+fn failed(error: CaptureError) -> anyhow::Error {
+    let text = error.to_string();
+    match error {
+        CaptureError::File { .. } | CaptureError::Filter { .. } | CaptureError::NoInterface { .. } => {
+            failure::usage(text)
+        }
+        CaptureError::Permission { .. } | CaptureError::Interface { .. } => Failure::Environment(text).into(),
+        CaptureError::NotACapture { .. } | CaptureError::LinkType { .. } => failure::run(text),
+    }
+}

@@ -1,0 +1,167 @@
+//! `--path`: the captures are of one path, and each packet is found again in them.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use airtcp_analyze::capture::STANDARD_INPUT;
+use airtcp_analyze::connections::Finished;
+use airtcp_analyze::path::judges::{self, Scores};
+use airtcp_analyze::path::sender::{SenderComparison, SenderError, SenderLog};
+use airtcp_analyze::path::{self, Fates, Files, Keep, PathError, Report};
+use airwire::time::Duration;
+use clap::Args;
+use serde::Serialize;
+
+use super::super::{failure, units};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Path")]
+pub(super) struct PathOptions {
+    /// The captures are of one path, in its order, from end to end: where packets were lost, and how long they took.
+    /// Everything else is told of the first one
+    #[arg(long, conflicts_with = "interface")]
+    path: bool,
+    /// How much the clock of each capture is ahead of the first one's, from the second on: 3ms,-20us
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        value_parser = offset,
+        requires = "path"
+    )]
+    clock_offset: Vec<i64>,
+    /// What truly became of each packet: the file of `airlink --events` of the same run, whose fixed end is captured
+    /// first
+    #[arg(long, value_name = "FILE", requires = "path")]
+    truth: Option<PathBuf>,
+    /// Compare with what the sender counted: what `airtcp send --json` printed, or the lab's sender.jsonl
+    #[arg(long, value_name = "FILE", requires = "path")]
+    sender: Option<PathBuf>,
+    /// What the judges of loss causes (vegas, ntg, ndg, ncpld) would have said of each loss, and whether it is true:
+    /// by --truth, or by whether it was lost before the last capture but one or behind it
+    #[arg(long, requires = "path")]
+    judges: bool,
+}
+
+impl PathOptions {
+    /// Of which captures everything else is told.
+    pub(super) fn told_of<'a>(&self, files: &'a [PathBuf]) -> anyhow::Result<&'a [PathBuf]> {
+        if self.path && files.iter().any(|file| file == Path::new(STANDARD_INPUT)) {
+            return Err(failure::usage(PathError::Pipe.to_string()));
+        }
+        Ok(if self.path { &files[..files.len().min(1)] } else { files })
+    }
+}
+
+fn offset(text: &str) -> Result<i64, String> {
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(text) => (-1, text),
+        None => (1, text),
+    };
+    let duration: Duration = units::duration(text).map_err(|error| error.to_string())?;
+    Ok(sign * duration.as_nanos() as i64)
+}
+
+/// What was found on it.
+pub(super) struct OnPath {
+    report: Report,
+    fates: Fates,
+    captures: usize,
+    log: Option<SenderLog>,
+    comparison: Option<SenderComparison>,
+    scores: Option<Scores>,
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    sender: &'a Option<SenderComparison>,
+    judges: &'a Option<Scores>,
+}
+
+impl OnPath {
+    /// If it is asked for. With `traces`, what became of each packet is wanted.
+    pub(super) fn new(
+        options: &PathOptions,
+        files: &[PathBuf],
+        filter: Option<&str>,
+        traces: bool,
+    ) -> anyhow::Result<Option<Self>> {
+        if !options.path {
+            return Ok(None);
+        }
+        let log = options.sender.as_deref().map(SenderLog::read).transpose();
+        let log = log.map_err(|error @ (SenderError::Read { .. } | SenderError::NoEnd(_))| {
+            failure::usage(error.to_string())
+        })?;
+        if options.judges && options.truth.is_none() && files.len() < 3 {
+            return Err(failure::usage(
+                "--judges needs to know why packets were lost: give --truth, or a capture of the base station between \
+                 the two",
+            ));
+        }
+        let wanted = Files {
+            captures: files.to_vec(),
+            filter: filter.map(str::to_owned),
+            ahead: (!options.clock_offset.is_empty()).then(|| options.clock_offset.clone()),
+            truth: options.truth.clone(),
+        };
+        let keep = if options.judges || traces { Keep::Fates } else { Keep::Findings };
+        let (report, fates) = path::read(&wanted, keep).map_err(failed)?;
+        let scores = options.judges.then(Scores::default);
+        Ok(Some(Self { report, fates, captures: files.len(), log, comparison: None, scores }))
+    }
+
+    pub(super) fn wants_traces(&self) -> bool {
+        self.scores.is_some()
+    }
+
+    /// A connection of the first capture.
+    pub(super) fn take(&mut self, finished: &mut Finished) {
+        if let Some(log) = &self.log {
+            self.comparison = self.comparison.take().or_else(|| log.compare(&finished.ended.findings));
+        }
+        let directions = finished.ended.findings.directions.iter();
+        for (trace, direction) in finished.ended.traces.iter_mut().flatten().zip(directions) {
+            self.fates.lay_over(trace);
+            if let Some(scores) = &mut self.scores {
+                judges::judge(
+                    trace,
+                    u64::from(direction.sender.longest_segment_bytes),
+                    self.captures,
+                    scores,
+                );
+            }
+        }
+    }
+
+    pub(super) fn write(&self, json: bool) -> io::Result<()> {
+        let Self { report, comparison, scores, .. } = self;
+        let mut out = io::stdout();
+        if json {
+            let json = serde_json::to_string(&Json { report, sender: comparison, judges: scores })?;
+            return write!(out, ",\"path\":{json}");
+        }
+        write!(out, "\n{report}")?;
+        match (comparison, &self.log) {
+            (Some(comparison), _) => write!(out, "{comparison}")?,
+            (None, Some(_)) => {
+                writeln!(out, "the connection that the sender's log is of is not in the first capture")?
+            }
+            (None, None) => {}
+        }
+        match scores {
+            Some(scores) => write!(out, "{scores}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn failed(error: PathError) -> anyhow::Error {
+    match error {
+        PathError::Capture(error) => super::failed(error),
+        error => failure::usage(error.to_string()),
+    }
+}

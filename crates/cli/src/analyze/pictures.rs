@@ -1,0 +1,125 @@
+//! `--plot` and `--xplot`: a picture of each direction that carried data.
+
+use std::path::PathBuf;
+
+use airtcp_analyze::connections::{Finished, Traces};
+use airtcp_analyze::events::EventsError;
+use airtcp_report::link::{Events, Link, LinkError, Radio};
+use airtcp_report::panels::Range;
+use airtcp_report::plot::Format;
+use airtcp_report::{Gallery, WriteError};
+use airwire::time::Duration;
+use clap::Args;
+
+use super::super::{failure, units};
+
+/// Connections of a capture; nobody looks at more, and each has a dozen files.
+const MOST: usize = 20;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pictures")]
+pub(super) struct PictureOptions {
+    /// Draw each direction that carried data, as SVG and PNG files in this directory
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
+    /// Write files for xplot into this directory
+    #[arg(long, value_name = "DIR")]
+    xplot: Option<PathBuf>,
+    /// Draw from here on; times count from the capture's first packet
+    #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
+    from: Option<Duration>,
+    /// Draw up to here
+    #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
+    to: Option<Duration>,
+    /// Draw queues and drops too: the file of `airlink --events` of the same run
+    #[arg(long, value_name = "FILE", requires = "plot")]
+    events: Option<PathBuf>,
+    /// Draw transmissions of the radio link too: the file of `airlink --radio-pcap` of the same run
+    #[arg(long, value_name = "FILE", requires = "plot")]
+    radio_pcap: Option<PathBuf>,
+}
+
+pub(super) struct Pictures {
+    plot: Option<Gallery>,
+    xplot: Option<Gallery>,
+    link: Link,
+    range: Range,
+    traces: Traces,
+    drawn: usize,
+    left_out: usize,
+    error: Option<WriteError>,
+}
+
+impl Pictures {
+    /// `only`: of this connection alone.
+    pub(super) fn new(options: &PictureOptions, only: Option<u64>) -> anyhow::Result<Self> {
+        let PictureOptions { plot, xplot, from, to, events, radio_pcap } = options;
+        let range = Range { from: from.map(Duration::as_secs_f64), to: to.map(Duration::as_secs_f64) };
+        if let (Some(from), Some(to)) = (range.from, range.to)
+            && from >= to
+        {
+            return Err(failure::usage("--from must be before --to"));
+        }
+        let link = Link {
+            events: events.as_deref().map(Events::read).transpose().map_err(told)?,
+            radio: radio_pcap.as_deref().map(Radio::read).transpose().map_err(told)?,
+        };
+        let traces = match (plot.is_some() || xplot.is_some(), only) {
+            (false, _) => Traces::None,
+            (true, Some(number)) => Traces::Of(number),
+            (true, None) => Traces::All,
+        };
+        let gallery = |directory: &Option<PathBuf>| directory.as_deref().map(Gallery::create).transpose();
+        let (plot, xplot) = (gallery(plot)?, gallery(xplot)?);
+        Ok(Self { plot, xplot, link, range, traces, drawn: 0, left_out: 0, error: None })
+    }
+
+    /// Of which connections they need all that happened.
+    pub(super) fn traces(&self) -> Traces {
+        self.traces
+    }
+
+    pub(super) fn take(&mut self, finished: &Finished) {
+        let Some(traces) = &finished.ended.traces else { return };
+        let carried = traces.iter().zip(&finished.ended.findings.directions);
+        let carried: Vec<_> =
+            carried.filter(|(_, findings)| findings.sent_bytes > 0).map(|(trace, _)| trace).collect();
+        if carried.is_empty() || self.error.is_some() {
+            return;
+        }
+        if self.drawn == MOST {
+            self.left_out += 1;
+            return;
+        }
+        self.drawn += 1;
+        for trace in carried {
+            let Self { plot, xplot, link, range, .. } = self;
+            let plotted = plot.as_mut().map(|gallery| gallery.pictures(trace, &Format::ALL, link, *range));
+            let written = xplot.as_mut().map(|gallery| gallery.xplot(trace));
+            self.error = [plotted, written].into_iter().flatten().find_map(Result::err);
+            if self.error.is_some() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        if let Some(error) = self.error {
+            return Err(error.into());
+        }
+        if self.left_out > 0 {
+            eprintln!(
+                "airtcp: pictures of the first {MOST} connections; {} more: --connection or --filter chooses",
+                self.left_out
+            );
+        }
+        Ok(())
+    }
+}
+
+fn told(error: LinkError) -> anyhow::Error {
+    match error {
+        LinkError::Events(EventsError::Read { .. }) | LinkError::Read { .. } => error.into(),
+        LinkError::Events(_) | LinkError::NoRadio(_) => failure::usage(error.to_string()),
+    }
+}

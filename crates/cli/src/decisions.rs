@@ -1,0 +1,159 @@
+//! The decision trace as JSON lines: when, which question, who decided, what, and why.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+use airtcp::recovery::catalogue::Question;
+use airtcp::recovery::{Decision, Phase, What};
+use anyhow::Context;
+use serde::Serialize;
+
+pub(super) struct DecisionLog {
+    file: BufWriter<File>,
+    /// Seconds since 1970 of the senders' `Instant::ZERO`.
+    zero: f64,
+}
+
+impl DecisionLog {
+    pub(super) fn create(path: &Path, zero: SystemTime) -> anyhow::Result<Self> {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        Ok(Self { file: BufWriter::new(file), zero })
+    }
+
+    pub(super) fn write(&mut self, decisions: &[Decision]) -> io::Result<()> {
+        let zero = self.zero;
+        decisions.iter().try_for_each(|decision| self.line(&line(decision, zero)))
+    }
+
+    /// Where several connections share the log: its number leads each line.
+    pub(super) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
+        let zero = self.zero;
+        let line = |decision| LineOf { connection, line: line(decision, zero) };
+        decisions.iter().try_for_each(|decision| self.line(&line(decision)))
+    }
+
+    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.file, line)?;
+        self.file.write_all(b"\n")
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Offsets count the octets of the stream from the SYN, which is 0; windows are in segments. Times are those of the
+/// events: `time` starts with the program, `wall` counts from 1970 and is the one of captures.
+#[derive(Serialize)]
+struct Line {
+    time: f64,
+    wall: f64,
+    question: &'static str,
+    by: &'static str,
+    #[serde(flatten)]
+    what: Details,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+struct LineOf {
+    connection: u64,
+    #[serde(flatten)]
+    line: Line,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "what", rename_all = "lowercase")]
+enum Details {
+    Lost { offset: u64, segments: u64 },
+    Cause { cause: &'static str },
+    Judged { cause: &'static str },
+    Enter { phase: &'static str, recover: u64 },
+    Leave { phase: &'static str },
+    // JSON has no infinity: an arbitrarily high threshold becomes null.
+    Window { cwnd: f64, ssthresh: f64, was_cwnd: f64, was_ssthresh: f64 },
+    Resend { offset: u64 },
+    Probe { offset: u64 },
+    Timeout { offset: u64 },
+    Resume { offset: u64 },
+    Fallback { to: &'static str },
+}
+
+fn line(decision: &Decision, zero: f64) -> Line {
+    let Decision { at, question, by, what, why } = decision;
+    let details = match *what {
+        What::Lost { offset, segments } => Details::Lost { offset, segments },
+        What::Cause(cause) => Details::Cause { cause: cause.name() },
+        What::Judged(cause) => Details::Judged { cause: cause.name() },
+        What::Enter { phase, recover } => Details::Enter { phase: phase_name(phase), recover },
+        What::Leave { phase } => Details::Leave { phase: phase_name(phase) },
+        What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
+            Details::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
+        }
+        What::Resend { offset } => Details::Resend { offset },
+        What::Probe { offset } => Details::Probe { offset },
+        What::Timeout { offset } => Details::Timeout { offset },
+        What::Resume { at } => Details::Resume { offset: at },
+        What::Fallback { to } => Details::Fallback { to },
+    };
+    let time = at.as_secs_f64();
+    Line { time, wall: zero + time, question: name(*question), by, what: details, why }
+}
+
+pub(super) fn name(question: Question) -> &'static str {
+    match question {
+        Question::Detect => "detect",
+        Question::Attribute => "attribute",
+        Question::Repair => "repair",
+        Question::Window => "window",
+        Question::Timeout => "timeout",
+        Question::Undo => "undo",
+        Question::Option => "option",
+    }
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Open => "open",
+        Phase::Reduced => "reduced",
+        Phase::Recovery => "recovery",
+        Phase::Restarted => "restarted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwire::Cause;
+    use airwire::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_who_did_what_and_why() {
+        let decision = Decision {
+            at: Instant::from_millis(1500),
+            question: Question::Window,
+            by: "aimd",
+            what: What::Window { cwnd: 5.0, ssthresh: 5.0, was_cwnd: 10.0, was_ssthresh: f64::INFINITY },
+            why: "loss",
+        };
+        let expected = r#"{"time":1.5,"wall":1000.5,"question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
+        assert_eq!(serde_json::to_string(&line(&decision, 999.0)).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_judge_that_watches_has_lines_of_its_own() {
+        let decision = Decision {
+            at: Instant::from_millis(250),
+            question: Question::Attribute,
+            by: "vegas",
+            what: What::Judged(Cause::Radio),
+            why: "f < alpha: nothing queues up",
+        };
+        let expected = r#"{"time":0.25,"wall":999.25,"question":"attribute","by":"vegas","what":"judged","cause":"radio","why":"f < alpha: nothing queues up"}"#;
+        assert_eq!(serde_json::to_string(&line(&decision, 999.0)).unwrap(), expected);
+    }
+}

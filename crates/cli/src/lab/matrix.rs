@@ -1,0 +1,176 @@
+//! `airtcp lab matrix`: every receiver, every recipe, every kind of path.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use airtcp_lab::matrix::{
+    self, Cell, Expected, KINDS, Matrix as Plan, Progress, RECIPES, STACKS, Verdict, Wanted, quick,
+};
+use airtcp_lab::receiver::{KERNEL_PROFILES, Receiver};
+use airtcp_lab::sender::Sender;
+use airtcp_lab::testbed::{Tools, quoted};
+use clap::Args;
+
+use super::super::{failure, units};
+use super::run::{next_free, show_time};
+use super::{Stacks, failed};
+
+/// Transfer to every receiver with every recipe over every kind of path, and compare the octets (SHA-256).
+///
+/// A receiver that cannot be had is skipped, and the matrix says why. What is known not to work stands, with its
+/// reason, in interop/expected.toml; if it works all the same, that is reported like a failure.
+#[derive(Debug, Args)]
+pub(super) struct Matrix {
+    /// Only these receivers (repeatable) [default: this kernel's profiles and all stacks]
+    #[arg(long, value_name = "NAME")]
+    receiver: Vec<String>,
+    /// Only these recipes, or linux:cubic and the like (repeatable) [default: the base recipes and each paper's]
+    #[arg(long, value_name = "RECIPE")]
+    recipe: Vec<Sender>,
+    /// Only these kinds of path (repeatable) [default: all]
+    #[arg(long, value_name = "KIND", value_parser = KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())]
+    scenario: Vec<String>,
+    /// The quick selection that runs on every change; a missing receiver is an error
+    #[arg(long, conflicts_with_all = ["receiver", "recipe"])]
+    quick: bool,
+    /// Bytes of a transfer
+    #[arg(long, value_name = "SIZE", default_value = "200k", value_parser = units::bytes)]
+    bytes: u64,
+    /// Seed of every path
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Transfers at a time, each on a path of its own
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: u16,
+    /// A transfer that takes longer has failed
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = units::duration)]
+    limit: airwire::time::Duration,
+    /// What is known not to work [default: as it was when this program was built]
+    #[arg(long, value_name = "FILE")]
+    expected: Option<PathBuf>,
+    #[command(flatten)]
+    stacks: Stacks,
+    /// Directory for matrix.json and what went wrong; must be empty [default: the next free lab/NNN-matrix]
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Print one JSON object in place of the tables
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// No progress lines
+    #[arg(long, help_heading = "Output")]
+    quiet: bool,
+}
+
+const EXPECTED: &str = include_str!("../../../../interop/expected.toml");
+
+impl Matrix {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let expected = match &self.expected {
+            None => Expected::parse(EXPECTED, "interop/expected.toml"),
+            Some(path) => {
+                let text = fs::read_to_string(path)
+                    .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
+                Expected::parse(&text, &path.display().to_string())
+            }
+        }
+        .map_err(failed)?;
+        let tools = Tools::find().map_err(failed)?;
+        let directory = match &self.output {
+            Some(directory) => directory.clone(),
+            None => next_free(Path::new("lab"), "matrix")?,
+        };
+        let plan = Plan {
+            receivers: self.receivers()?,
+            senders: self.senders()?,
+            kinds: KINDS
+                .iter()
+                .filter(|kind| self.scenario.is_empty() || self.scenario.iter().any(|name| name == kind.name))
+                .collect(),
+            bytes: self.bytes,
+            seed: self.seed,
+            limit: Duration::from_nanos(self.limit.as_nanos()),
+            jobs: usize::from(self.jobs),
+            directory: std::path::absolute(&directory)?,
+            expected,
+            command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
+        };
+        for Wanted { name, found } in &plan.receivers {
+            if let Err(why) = found {
+                eprintln!("skipped: {name}: {why}");
+            }
+        }
+        let report = matrix::run(&tools, &plan, |progress| {
+            if !self.quiet {
+                say(progress);
+            }
+        })
+        .map_err(failed)?;
+        let wrong: Vec<_> = report.cells.iter().filter(|cell| cell.verdict.is_wrong()).collect();
+        if self.json {
+            writeln!(io::stdout(), "{}", serde_json::to_string(&report)?)?;
+        } else {
+            write!(io::stdout(), "{}", report.tables())?;
+            for cell in &wrong {
+                writeln!(io::stdout(), "{}", explained(cell))?;
+            }
+            writeln!(io::stdout(), "\nkept in {}: matrix.json, and what went wrong", directory.display())?;
+        }
+        match wrong.len() {
+            0 => Ok(()),
+            wrong => {
+                Err(failure::run(format!("{wrong} of {} transfers are not as expected", report.cells.len())))
+            }
+        }
+    }
+
+    fn receivers(&self) -> anyhow::Result<Vec<Wanted>> {
+        let kernels = KERNEL_PROFILES.iter().map(|profile| profile.name);
+        let names: Vec<String> = match (self.quick, self.receiver.is_empty()) {
+            (true, _) => quick::RECEIVERS.iter().map(|&name| name.to_owned()).collect(),
+            (false, false) => self.receiver.clone(),
+            (false, true) => kernels.chain(STACKS.iter().copied()).map(str::to_owned).collect(),
+        };
+        let wanted = names.into_iter().map(|name| {
+            let found = Receiver::find(&name, &self.stacks.stacks);
+            match found {
+                Err(error) if self.quick => Err(failed(error)),
+                found => Ok(Wanted { name, found: found.map_err(|error| error.to_string()) }),
+            }
+        });
+        wanted.collect()
+    }
+
+    fn senders(&self) -> anyhow::Result<Vec<Sender>> {
+        if !self.recipe.is_empty() {
+            return Ok(self.recipe.clone());
+        }
+        let names = if self.quick { quick::RECIPES } else { RECIPES };
+        names.iter().map(|name| name.parse().map_err(failure::usage)).collect()
+    }
+}
+
+fn say(progress: &Progress<'_>) {
+    let Progress { done, all, cell, left } = progress;
+    if matches!(cell.verdict, Verdict::Skipped(_)) {
+        return;
+    }
+    let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
+    // Where nobody reads it, nobody misses it.
+    let _ = writeln!(io::stderr(), "[{done}/{all}] {}{left}", explained(cell));
+}
+
+fn explained(cell: &Cell) -> String {
+    let Cell { receiver, recipe, scenario, verdict, .. } = cell;
+    let verdict = match verdict {
+        Verdict::Passed => "passed".to_owned(),
+        Verdict::Failed(why) => format!("failed: {why}"),
+        Verdict::FailedAsExpected(reason) => format!("failed as expected: {reason}"),
+        Verdict::PassedUnexpectedly(reason) => {
+            format!("passes, although interop/expected.toml says that it cannot: {reason}")
+        }
+        Verdict::Skipped(why) => format!("skipped: {why}"),
+    };
+    format!("{scenario}, {receiver}, {recipe}: {verdict}")
+}

@@ -1,0 +1,205 @@
+//! `airtcp lab run`: the same transfer for several senders, and a table.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use airlink::scenario::Scenario;
+use airtcp_lab::compare;
+use airtcp_lab::experiment::{self, Experiment, Progress};
+use airtcp_lab::receiver::Receiver;
+use airtcp_lab::sender::Sender;
+use airtcp_lab::testbed::{Keep, Tools, quoted};
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use super::super::{failure, units};
+use super::{Stacks, failed};
+
+/// Transfer the same bytes with every sender over the same path, several times, and compare.
+///
+/// Builds the namespaces, starts `airlink` between them and a receiver that nobody here wrote, runs the sender,
+/// compares what arrived octet for octet (SHA-256), keeps captures and decisions, and cleans up whatever happens.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Run {
+    /// A recipe of ours that sends (repeatable; see `airtcp algorithms`)
+    #[arg(long, value_name = "RECIPE")]
+    recipe: Vec<Sender>,
+    /// Another sender: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
+    #[arg(long, value_name = "SENDER")]
+    sender: Vec<Sender>,
+    /// The path: a preset's name, or a file; `airlink show` lists the presets
+    #[arg(long, short, value_name = "SCENARIO")]
+    scenario: String,
+    /// Another value for one of the scenario's settings, e.g. radio.down.channel.errors.bler=10% (repeatable)
+    #[arg(long, value_name = "STAGE.KEY=VALUE")]
+    set: Vec<String>,
+    /// Who receives; `airtcp lab receivers` lists them
+    #[arg(long, value_name = "NAME", default_value = "linux")]
+    receiver: String,
+    /// Rounds: each sender once a round, all of a round with the same seed
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Bytes of a transfer
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = units::bytes)]
+    bytes: u64,
+    /// Seed of the first round
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Transfers at a time, each on a path of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: u16,
+    /// A transfer that takes longer has failed
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = units::duration)]
+    limit: airwire::time::Duration,
+    #[command(flatten)]
+    stacks: Stacks,
+    /// Directory for everything that is kept; must be empty [default: the next free lab/NNN-SCENARIO]
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Also keep what the path did to every packet (events.jsonl)
+    #[arg(long, help_heading = "Output")]
+    events: bool,
+    /// Also keep every radio PDU, for Wireshark (radio.pcap)
+    #[arg(long, help_heading = "Output")]
+    radio: bool,
+    /// Also make the recipes' runs in virtual time, with the same seeds, and say whether the means agree
+    #[arg(long = "virtual")]
+    in_virtual_time: bool,
+    /// Print one JSON object in place of the table
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// No progress lines
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
+  Which recovers best on W-CDMA with 10 % of its blocks in error?
+    airtcp lab run --scenario wcdma-384-jitter --recipe newreno --recipe newreno+eifel --sender linux:cubic
+  Against another stack:
+    interop/receivers/setup.sh gvisor
+    airtcp lab run --scenario tax-rebate --recipe sack --recipe newreno+rebate --receiver gvisor
+
+The directory has lab.json (everything, with the command that repeats it), scenario.toml, and for every transfer
+fixed.pcap and mobile.pcap (what crossed the path's devices), decisions.jsonl, annotated.pcapng (for Wireshark: the
+packets with the decisions beside them), airlink.json, and both programs' logs.
+
+Exit codes: 0 every transfer was exact, 1 some were not, 2 usage, 3 environment (privilege, device, missing program).";
+
+impl Run {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let senders: Vec<_> = self.recipe.iter().chain(&self.sender).cloned().collect();
+        if senders.is_empty() {
+            return Err(failure::usage("name who sends: --recipe newreno, --sender linux:cubic"));
+        }
+        if let Some((_, twice)) =
+            senders.iter().enumerate().find(|(at, sender)| senders[..*at].contains(sender))
+        {
+            return Err(failure::usage(format!(
+                "{twice} is named twice: --runs says how often each of them sends"
+            )));
+        }
+        let mut scenario =
+            Scenario::load(&self.scenario).map_err(|error| failure::usage(error.to_string()))?;
+        for setting in &self.set {
+            let (key, value) = setting
+                .split_once('=')
+                .ok_or_else(|| failure::usage(format!("`{setting}` is no setting: write STAGE.KEY=VALUE")))?;
+            scenario.set(key, value).map_err(|error| failure::usage(error.to_string()))?;
+        }
+        let tools = Tools::find().map_err(failed)?;
+        let receiver = Receiver::find(&self.receiver, &self.stacks.stacks).map_err(failed)?;
+        let directory = match &self.output {
+            Some(directory) => directory.clone(),
+            None => next_free(Path::new("lab"), &scenario.name)?,
+        };
+        let experiment = Experiment {
+            scenario,
+            senders,
+            receiver,
+            rounds: self.runs,
+            bytes: self.bytes,
+            seed: self.seed,
+            limit: Duration::from_nanos(self.limit.as_nanos()),
+            jobs: usize::from(self.jobs),
+            keep: Keep { events: self.events, radio: self.radio },
+            directory: std::path::absolute(&directory)?,
+            command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
+        };
+        let report = experiment::run(&tools, &experiment, |progress| {
+            if !self.quiet {
+                say(progress);
+            }
+        })
+        .map_err(failed)?;
+        let compared = if self.in_virtual_time {
+            compare::compare(&experiment, &report).map_err(failed)?
+        } else {
+            Vec::new()
+        };
+        if self.json {
+            let object = json!({ "report": report, "virtual": compared });
+            writeln!(io::stdout(), "{object}")?;
+        } else {
+            write!(io::stdout(), "{}", report.table())?;
+            if !compared.is_empty() {
+                write!(io::stdout(), "\n{}", compare::table(&compared))?;
+            }
+            writeln!(io::stdout(), "\nkept in {}: captures, decisions, lab.json", directory.display())?;
+        }
+        match report.failures().count() {
+            0 => Ok(()),
+            failures => {
+                Err(failure::run(format!("{failures} of {} transfers failed", report.transfers.len())))
+            }
+        }
+    }
+}
+
+fn say(progress: &Progress<'_>) {
+    let Progress { done, all, outcome, left } = progress;
+    let result = match &outcome.failure {
+        None => format!("{} in {:.1} s", units::show_rate(outcome.kbit_per_s * 1e3), outcome.capture.seconds),
+        Some(why) => format!("failed: {why}"),
+    };
+    let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
+    // Where nobody reads it, nobody misses it.
+    let _ = writeln!(
+        io::stderr(),
+        "[{done}/{all}] {} to {}, seed {}: {result}{left}",
+        outcome.sender,
+        outcome.receiver,
+        outcome.seed
+    );
+}
+
+pub(super) fn show_time(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..90 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
+/// `parent/NNN-name`, made by us and nobody else.
+pub(super) fn next_free(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let taken = fs::read_dir(parent)
+        .with_context(|| format!("cannot read {}", parent.display()))?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.split('-').next()?.parse::<u32>().ok());
+    let mut number = taken.max().unwrap_or(0);
+    loop {
+        number += 1;
+        let directory = parent.join(format!("{number:03}-{plain}"));
+        match fs::create_dir(&directory) {
+            Ok(()) => return Ok(directory),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot make {}", directory.display())),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `airtcp lab shell`: a look around on either side of a path.
+
+#![expect(clippy::disallowed_methods, reason = "the other side of a path is waited for")]
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use airtcp_lab::testbed::{Tools, quoted};
+use clap::{Args, ValueEnum};
+
+use super::super::failure::{self, Failure};
+use super::failed;
+
+/// Open a shell on one side of a path, with tcpdump, ss and ip as anywhere else.
+///
+/// Inside of a lab that runs (the latest, or --lab), or on a path of its own if --scenario names one. There the
+/// other side is a namespace of its own too: `airtcp lab shell` in a second terminal enters it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Shell {
+    /// Which side
+    #[arg(value_enum)]
+    side: Side,
+    /// Make a path: a preset's name, or a file
+    #[arg(long, short, value_name = "SCENARIO")]
+    scenario: Option<String>,
+    /// Process of the lab, or of the `airtcp lab shell --scenario`, whose path is to be entered [default: the latest]
+    #[arg(long, value_name = "PID", conflicts_with = "scenario")]
+    lab: Option<i32>,
+    /// What to run in place of a shell
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Side {
+    Fixed,
+    Mobile,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Watch what leaves towards the radio while a lab runs:
+    airtcp lab shell fixed -- tcpdump -ni any 'tcp port 9000'
+  Sockets of the receiving kernel:
+    airtcp lab shell mobile -- ss -tin
+  A path to play with, in two terminals:
+    airtcp lab shell mobile --scenario wcdma-384
+    airtcp lab shell fixed";
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Mobile => "mobile",
+        }
+    }
+}
+
+impl Shell {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let command = if self.command.is_empty() {
+            vec![std::env::var_os("SHELL").unwrap_or_else(|| "sh".into())]
+        } else {
+            self.command
+        };
+        match &self.scenario {
+            Some(scenario) => make(scenario, self.side, &command),
+            None => enter(self.side, self.lab, &command),
+        }
+    }
+}
+
+/// The command is on the mobile side of `airlink run`, where it has the terminal, and enters the other if wanted.
+fn make(scenario: &str, side: Side, command: &[OsString]) -> anyhow::Result<()> {
+    let tools = Tools::find().map_err(failed)?;
+    let airtcp = quoted(&tools.airtcp.to_string_lossy());
+    let mut airlink = Command::new(&tools.airlink);
+    // The agent on the fixed side only marks the place: it waits for orders that never come.
+    let agent = format!("{airtcp} lab agent <&0 >/dev/null");
+    airlink.args(["run", "--scenario", scenario, "--server", &format!("sleep infinity | {agent}"), "--"]);
+    match side {
+        Side::Mobile => {
+            let agent = format!("sleep infinity | {agent} & exec \"$@\"");
+            airlink.args(["sh", "-c", &agent, "sh"]).args(command);
+        }
+        Side::Fixed => {
+            let agent = format!("sleep infinity | {agent} & exec {airtcp} lab shell fixed -- \"$@\"");
+            airlink.args(["sh", "-c", &agent, "sh"]).args(command);
+        }
+    }
+    Err(failure::run(format!("cannot start {}: {}", tools.airlink.display(), airlink.exec())))
+}
+
+/// Becomes the command, in the namespace of an agent.
+fn enter(side: Side, lab: Option<i32>, command: &[OsString]) -> anyhow::Result<()> {
+    let agents = agents_in_time(side);
+    let inside = |agent: &&i32| lab.is_none_or(|lab| **agent == lab || ancestors(**agent).contains(&lab));
+    let Some(agent) = agents.iter().filter(inside).max() else {
+        return Err(failure::run(match lab {
+            Some(lab) => format!("process {lab} has no {} side: is it a lab that runs?", side.name()),
+            None => {
+                "no lab runs here: start one, or make a path with --scenario (see `airlink show`)".to_owned()
+            }
+        }));
+    };
+    let mut nsenter = Command::new("nsenter");
+    nsenter.args(["--target", &agent.to_string(), "--net"]);
+    // A lab without privilege has a user namespace, in which alone it may do anything.
+    let user = |process: &str| fs::read_link(Path::new("/proc").join(process).join("ns/user")).ok();
+    if user("self") != user(&agent.to_string()) {
+        nsenter.args(["--user", "--preserve-credentials"]);
+    }
+    let error = nsenter.arg("--").args(command).exec();
+    Err(Failure::Environment(format!("cannot start nsenter: {error}: install util-linux")).into())
+}
+
+/// On a path that has just been made, the other side may not have got so far.
+fn agents_in_time(side: Side) -> Vec<i32> {
+    let behind_a_link = std::env::var_os("AIRLINK_CONTROL").is_some();
+    for _ in 0..if behind_a_link { 200 } else { 0 } {
+        let agents = agents(side);
+        if !agents.is_empty() {
+            return agents;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    agents(side)
+}
+
+/// Processes that are agents of a lab on this side: `airlink run` has told them so.
+fn agents(side: Side) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_agent = |pid: &i32| {
+        let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let arguments = read("cmdline");
+        let words: Vec<_> = arguments.split(|byte| *byte == 0).collect();
+        let named = words.windows(2).any(|pair| pair == [b"lab", b"agent".as_slice()]);
+        let variable = format!("AIRLINK_SIDE={}", side.name());
+        named && read("environ").split(|byte| *byte == 0).any(|word| word == variable.as_bytes())
+    };
+    pids.filter(is_agent).collect()
+}
+
+fn ancestors(pid: i32) -> Vec<i32> {
+    let parent = |pid: i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in parentheses may have anything in it.
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<i32>().ok()
+    };
+    std::iter::successors(parent(pid), |pid| parent(*pid)).take_while(|pid| *pid > 0).collect()
+}

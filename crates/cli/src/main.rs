@@ -1,0 +1,121 @@
+//! The program `airtcp`: one file per subcommand, which holds its definition and what it does.
+
+mod algorithms;
+mod analyze;
+mod completions;
+mod decisions;
+mod digest;
+mod explain;
+mod failure;
+mod input;
+mod lab;
+mod man;
+mod monitor;
+mod recv;
+mod report;
+mod reporter;
+mod reproduce;
+mod script;
+mod send;
+mod serve;
+mod sim;
+mod sink;
+mod source;
+mod station;
+mod store;
+mod summary;
+mod sweep;
+
+use std::process::ExitCode;
+
+use airtcp_numbers::units;
+use clap::{CommandFactory, Parser, Subcommand};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
+
+/// A TCP in user space whose loss recovery is put together from named parts.
+///
+/// It talks over a TUN device to the kernel's own TCP, and to any program on top of that.
+#[derive(Debug, Parser)]
+#[command(name = "airtcp", version, max_term_width = 110, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Send(send::Send),
+    Recv(recv::Recv),
+    Serve(serve::Serve),
+    Sink(sink::Sink),
+    Source(source::Source),
+    Lab(lab::Lab),
+    Sim(sim::Sim),
+    Sweep(sweep::Sweep),
+    Reproduce(reproduce::Reproduce),
+    Analyze(analyze::Analyze),
+    Report(report::Report),
+    Algorithms(algorithms::Algorithms),
+    Explain(explain::Explain),
+    Script(script::Script),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+const AFTER_HELP: &str = "\
+Example (as root): a receiver on the kernel's TCP in a namespace, and a NewReno sender to it
+  ip netns add mobile; ip -n mobile link set lo up
+  airtcp sink 9000 --netns mobile --echo-digest &
+  airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --recipe newreno --verify
+
+Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege, device).
+Results go to stdout; progress, errors and logs to stderr. RUST_LOG chooses the logs.";
+
+impl Cli {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Send(command) => command.run(),
+            Command::Recv(command) => command.run(),
+            Command::Serve(command) => command.run(),
+            Command::Sink(command) => command.run(),
+            Command::Source(command) => command.run(),
+            Command::Lab(command) => command.run(),
+            Command::Sim(command) => command.run(),
+            Command::Sweep(command) => command.run(),
+            Command::Reproduce(command) => command.run(),
+            Command::Analyze(command) => command.run(),
+            Command::Report(command) => command.run(),
+            Command::Algorithms(command) => command.run(),
+            Command::Explain(command) => command.run(),
+            Command::Script(command) => command.run(),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let chosen = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let filter = chosen.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(log).with(filter).init();
+    match cli.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
+
+/// The definition itself, for generators.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_is_consistent() {
+        super::command().debug_assert();
+    }
+}

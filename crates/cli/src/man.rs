@@ -1,0 +1,24 @@
+//! `airtcp man`: manual pages from the definition of the command line.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+/// Write manual pages one per subcommand, into a directory.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airtcp man /usr/local/share/man/man1")]
+pub(crate) struct Man {
+    /// The directory; it is made if it does not exist
+    dir: PathBuf,
+}
+
+impl Man {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let failed = || format!("cannot write manual pages into {}", self.dir.display());
+        fs::create_dir_all(&self.dir).with_context(failed)?;
+        clap_mangen::generate_to(super::command(), &self.dir).with_context(failed)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,263 @@
+//! Follows one connection: round-trip times, window, progress, intervals and the decision trace.
+
+use std::path::Path;
+
+use airtcp::tcp::Connection;
+use airwire::time::{Duration, Instant};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::decisions::DecisionLog;
+use super::reporter::{Interval, Reporter};
+
+/// A window is a step function of time: mean over time, and peak.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    since: Instant,
+    now: f64,
+    /// Segments × seconds.
+    area: f64,
+    seconds: f64,
+    max: f64,
+}
+
+impl Window {
+    fn at(&mut self, now: Instant, cwnd: f64) {
+        if self.max > 0.0 {
+            let seconds = (now - self.since).as_secs_f64();
+            self.area += self.now * seconds;
+            self.seconds += seconds;
+        }
+        (self.since, self.now, self.max) = (now, cwnd, self.max.max(cwnd));
+    }
+
+    fn mean(&self) -> f64 {
+        if self.seconds > 0.0 { self.area / self.seconds } else { self.now }
+    }
+}
+
+pub(super) struct Monitor {
+    pub(super) reporter: Reporter,
+    decisions: Option<DecisionLog>,
+    timeout: Option<Duration>,
+    /// Microseconds.
+    rtts: Histogram<u64>,
+    samples: u64,
+    window: Window,
+    established: Option<Instant>,
+    progress: Progress,
+    last_progress: Instant,
+    tick: Option<Tick>,
+    interval: Duration,
+}
+
+/// What must change now and then for a transfer not to be stuck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Progress {
+    acked: u64,
+    received: u64,
+    synchronized: bool,
+}
+
+/// The interval that is running.
+#[derive(Clone, Copy, Debug)]
+struct Tick {
+    from: Instant,
+    to: Instant,
+    bytes: u64,
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub(super) struct RttSummary {
+    pub(super) samples: u64,
+    pub(super) min_ms: f64,
+    pub(super) p50_ms: f64,
+    pub(super) p90_ms: f64,
+    pub(super) p99_ms: f64,
+    pub(super) max_ms: f64,
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub(super) struct WindowSummary {
+    #[serde(rename = "final")]
+    pub(super) last: f64,
+    pub(super) mean: f64,
+    pub(super) max: f64,
+}
+
+/// Nothing moved for as long as the command line allows.
+pub(super) struct Stalled;
+
+impl Monitor {
+    pub(super) fn new(
+        reporter: Reporter,
+        decisions: Option<&Path>,
+        timeout: Option<Duration>,
+        interval: Duration,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            decisions: decisions.map(|path| DecisionLog::create(path, reporter.wall_zero())).transpose()?,
+            timeout,
+            // From a microsecond to an hour, three digits: constants that the constructor takes.
+            rtts: Histogram::new_with_bounds(1, 3_600_000_000, 3)?,
+            samples: 0,
+            window: Window::default(),
+            established: None,
+            progress: Progress::default(),
+            last_progress: reporter.now(),
+            reporter,
+            tick: None,
+            interval,
+        })
+    }
+
+    /// After every packet: must be cheap.
+    pub(super) fn observe(&mut self, now: Instant, connection: &Connection) {
+        let rtt = connection.rtt();
+        if rtt.samples() != self.samples
+            && let Some(latest) = rtt.latest()
+        {
+            self.samples = rtt.samples();
+            self.rtts.saturating_record((latest.as_nanos() + 500) / 1000);
+        }
+        if self.established.is_some() {
+            self.window.at(now, connection.recovery().congestion().cwnd);
+        }
+        let statistics = connection.statistics();
+        let progress = Progress {
+            acked: statistics.bytes_acked,
+            received: statistics.bytes_received,
+            synchronized: connection.state().is_synchronized(),
+        };
+        if progress != self.progress {
+            self.progress = progress;
+            self.last_progress = now;
+            if progress.synchronized && self.established.is_none() {
+                self.established = Some(now);
+                self.tick = Some(Tick { from: now, to: now + self.interval, bytes: 0 });
+            }
+        }
+    }
+
+    /// Writes out what is due.
+    pub(super) fn run(&mut self, now: Instant, connection: &mut Connection) -> anyhow::Result<()> {
+        self.observe(now, connection);
+        if let Some(log) = &mut self.decisions {
+            log.write(&connection.recovery_mut().take_trace())?;
+        }
+        if let Some(tick) = self.tick
+            && tick.to <= now
+        {
+            let bytes = self.moved();
+            self.reporter.interval(&interval(connection, tick, now, bytes, self.established))?;
+            // A late tick does not make the next one come early.
+            let mut to = tick.to;
+            while to <= now {
+                to += self.interval;
+            }
+            self.tick = Some(Tick { from: now, to, bytes });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_progress(&self, now: Instant) -> Result<(), Stalled> {
+        match self.timeout {
+            Some(timeout) if self.last_progress + timeout <= now => Err(Stalled),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn finish(&mut self, connection: Option<&mut Connection>) -> anyhow::Result<()> {
+        if let Some(log) = &mut self.decisions {
+            if let Some(connection) = connection {
+                log.write(&connection.recovery_mut().take_trace())?;
+            }
+            log.flush()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let stalled = self.timeout.map(|timeout| self.last_progress + timeout);
+        self.tick.map(|tick| tick.to).into_iter().chain(stalled).min()
+    }
+
+    pub(super) fn traces(&self) -> bool {
+        self.decisions.is_some()
+    }
+
+    pub(super) fn established(&self) -> Option<Instant> {
+        self.established
+    }
+
+    /// When a byte was last acknowledged or received.
+    pub(super) fn last_progress(&self) -> Instant {
+        self.last_progress
+    }
+
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    pub(super) fn rtt(&self) -> Option<RttSummary> {
+        let ms = |us: u64| us as f64 / 1e3;
+        let at = |percentile| ms(self.rtts.value_at_percentile(percentile));
+        (self.samples > 0).then(|| RttSummary {
+            samples: self.samples,
+            min_ms: ms(self.rtts.min()),
+            p50_ms: at(50.0),
+            p90_ms: at(90.0),
+            p99_ms: at(99.0),
+            max_ms: ms(self.rtts.max()),
+        })
+    }
+
+    pub(super) fn window(&self) -> WindowSummary {
+        WindowSummary { last: self.window.now, mean: self.window.mean(), max: self.window.max }
+    }
+
+    fn moved(&self) -> u64 {
+        self.progress.acked.max(self.progress.received)
+    }
+}
+
+fn interval(
+    connection: &Connection,
+    tick: Tick,
+    now: Instant,
+    total_bytes: u64,
+    established: Option<Instant>,
+) -> Interval {
+    let info = connection.info();
+    let zero = established.unwrap_or_default();
+    let bytes = total_bytes - tick.bytes;
+    Interval {
+        from: (tick.from - zero).as_secs_f64(),
+        to: (now - zero).as_secs_f64(),
+        bytes,
+        bit_per_s: bytes as f64 * 8.0 / (now - tick.from).as_secs_f64(),
+        total_bytes,
+        cwnd: info.cwnd,
+        ssthresh: info.ssthresh,
+        in_flight: info.unacked,
+        srtt_ms: info.rtt.as_secs_f64() * 1e3,
+        rto_ms: info.rto.as_secs_f64() * 1e3,
+        retransmissions: info.total_retrans,
+        timeouts: connection.recovery().counters().timeouts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_window_is_over_time() {
+        let mut window = Window::default();
+        window.at(Instant::from_secs(10), 2.0);
+        window.at(Instant::from_secs(13), 10.0);
+        window.at(Instant::from_secs(14), 1.0);
+        assert_eq!((window.now, window.max), (1.0, 10.0));
+        assert_eq!(window.mean(), (3.0 * 2.0 + 10.0) / 4.0);
+    }
+}

@@ -1,0 +1,280 @@
+//! `airtcp recv`: bytes from a program on the kernel's TCP through ours.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use airtcp::host::{ConnId, Host, IoError, ListenId};
+use airtcp::tcp::State;
+use airtcp_tun::{Application, Driver, Finished};
+use airwire::time::{Duration, Instant};
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use super::failure;
+use super::monitor::Monitor;
+use super::reporter::{Channel, Reporter, Reporting};
+use super::station::{Families, Station};
+use super::store::{Output, Store};
+use super::summary::{Direction, Outcome, Summary};
+use super::units;
+
+/// Receive from a program on the kernel's TCP, one connection.
+///
+/// A TUN device is made, the kernel gets an address on it, and this host listens at another one in the same
+/// network.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Recv {
+    /// Port to listen on
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// Write what is received to this file (- is standard output)
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Answer with the SHA-256 of what was received, after the sender's FIN
+    #[arg(long, conflicts_with = "no_digest")]
+    echo_digest: bool,
+    /// Do not compute the SHA-256 of what is received
+    #[arg(long)]
+    no_digest: bool,
+    /// Give up when nothing has arrived for this time [default: wait for ever]
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    station: Station,
+    #[command(flatten)]
+    reporting: Reporting,
+}
+
+const EXAMPLES: &str = "\
+Examples (as root):
+  ip netns add mobile; ip -n mobile link set lo up
+  airtcp recv 9000 --netns mobile --output copy.iso &
+  ip netns exec mobile socat -u OPEN:file.iso TCP:10.83.0.2:9000
+
+  airtcp recv 9000 --netns mobile --recipe newreno+no-delack --echo-digest &
+  ip netns exec mobile sh -c 'socat -t9 - TCP:[fd83::2]:9000 < file.iso'";
+
+impl Recv {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let output = match &self.output {
+            None => Output::Nowhere,
+            Some(path) if path.as_os_str() == "-" => Output::Stdout,
+            Some(path) => Output::File(path.clone()),
+        };
+        if output == Output::Stdout && self.reporting.json {
+            return Err(failure::usage("--json and --output - both want standard output: choose one"));
+        }
+        let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
+        let writer = output.create()?;
+        let mut driver = self.station.open(Families::Both)?;
+        let reporter = Reporter::new(&self.reporting, channel, driver.clock());
+        let result = self.transfer(&mut driver, reporter, writer);
+        if let Err(error) = &result {
+            Reporter::new(&self.reporting, channel, driver.clock()).error(error);
+        }
+        result
+    }
+
+    fn transfer(
+        &self,
+        driver: &mut Driver,
+        reporter: Reporter,
+        writer: Box<dyn Write + Send>,
+    ) -> anyhow::Result<()> {
+        let store = Store::start(writer, !self.no_digest, driver.waker())?;
+        let monitor = Monitor::new(reporter, None, self.timeout, self.reporting.every())?;
+        let mut listeners = Vec::new();
+        for family in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
+            let addr = SocketAddr::new(family, self.port);
+            listeners.push(driver.host.listen(addr, 1, self.station.options())?);
+        }
+        let addrs: Vec<String> =
+            driver.host.addrs().iter().map(|ip| SocketAddr::new(*ip, self.port).to_string()).collect();
+        let recipe = driver.host.recipe().to_string();
+        let start = json!({
+            "recipe": recipe,
+            "profile": self.station.profile,
+            "device": driver.device(),
+            "listening": addrs,
+            "interval": self.reporting.every().as_secs_f64(),
+        });
+        let text = format!("listening on {} through {}: {recipe}", addrs.join(" and "), driver.device());
+        monitor.reporter.start(&start, &text)?;
+        let mut receiver = Receiver {
+            listeners,
+            id: None,
+            store,
+            echo: self.echo_digest,
+            stream: Stream::Open,
+            digest: None,
+            monitor,
+            error: None,
+        };
+        let finished = driver.run(&mut receiver)?;
+        receiver.conclude(driver, finished)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum Stream {
+    Open,
+    /// The sender's FIN has come; what it sent is being written.
+    Ended,
+    /// This is still to be answered, then FIN.
+    Answering(Vec<u8>),
+    Closed,
+}
+
+struct Receiver {
+    listeners: Vec<ListenId>,
+    id: Option<ConnId>,
+    store: Store,
+    echo: bool,
+    stream: Stream,
+    digest: Option<String>,
+    monitor: Monitor,
+    error: Option<anyhow::Error>,
+}
+
+impl Application for Receiver {
+    fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
+        match self.step(now, host) {
+            Ok(flow) => flow,
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn observe(&mut self, now: Instant, host: &Host) {
+        if let Some(connection) = self.id.and_then(|id| host.connection(id)) {
+            self.monitor.observe(now, connection);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.monitor.next_deadline()
+    }
+}
+
+impl Receiver {
+    fn step(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<ControlFlow<()>> {
+        let Some(id) = self.accept(host) else {
+            if self.monitor.check_progress(now).is_err() {
+                let waited = self.monitor.timeout().unwrap_or_default();
+                return Err(failure::run(format!(
+                    "nobody connected in {waited}: the sender must run in the namespace of the device"
+                )));
+            }
+            return Ok(ControlFlow::Continue(()));
+        };
+        if let Some(connection) = host.connection_mut(id) {
+            self.monitor.run(now, connection)?;
+        }
+        self.read(now, host, id)?;
+        self.answer(now, host, id)?;
+        self.check(now, host, id)
+    }
+
+    /// The first connection; after it nobody else is let in.
+    fn accept(&mut self, host: &mut Host) -> Option<ConnId> {
+        if self.id.is_none() {
+            self.id = self.listeners.iter().find_map(|listener| host.accept(*listener));
+            if self.id.is_some() {
+                self.listeners.drain(..).for_each(|listener| host.unlisten(listener));
+            }
+        }
+        self.id
+    }
+
+    fn read(&mut self, now: Instant, host: &mut Host, id: ConnId) -> anyhow::Result<()> {
+        while self.stream == Stream::Open && self.store.has_room() {
+            let mut buffer = self.store.buffer();
+            match host.read(now, id, &mut buffer) {
+                Ok(0) => self.stream = Stream::Ended,
+                Ok(len) => {
+                    buffer.truncate(len);
+                    self.store.put(buffer);
+                }
+                // A connection that has ended is looked at in `check`.
+                Err(_) => break,
+            }
+        }
+        if self.stream == Stream::Ended {
+            self.store.end();
+        }
+        let finished = if self.digest.is_none() { self.store.finished() } else { Ok(None) };
+        if let Some(digest) = finished.context("cannot write what was received")? {
+            let line = digest.as_ref().filter(|_| self.echo).map(|digest| format!("{digest}\n"));
+            self.stream = Stream::Answering(line.unwrap_or_default().into_bytes());
+            self.digest = digest;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, now: Instant, host: &mut Host, id: ConnId) -> anyhow::Result<()> {
+        let Stream::Answering(line) = &mut self.stream else { return Ok(()) };
+        if !line.is_empty() {
+            match host.write(now, id, line) {
+                Ok(taken) => drop(line.drain(..taken)),
+                Err(_) => return Ok(()),
+            }
+        }
+        if line.is_empty() {
+            host.shutdown_write(now, id)?;
+            self.stream = Stream::Closed;
+        }
+        Ok(())
+    }
+
+    fn check(&self, now: Instant, host: &Host, id: ConnId) -> anyhow::Result<ControlFlow<()>> {
+        let connection = host.connection(id).ok_or(IoError::NotConnected)?;
+        let (remote, received) = (connection.remote(), connection.statistics().bytes_received);
+        if let Some(why) = connection.ended() {
+            return Err(failure::run(format!("{remote}: {why} after {received} bytes were received")));
+        }
+        if self.stream == Stream::Closed && matches!(connection.state(), State::TimeWait | State::Closed) {
+            return Ok(ControlFlow::Break(()));
+        }
+        if self.monitor.check_progress(now).is_err() {
+            let waited = self.monitor.timeout().unwrap_or_default();
+            return Err(failure::run(format!(
+                "{remote}: nothing arrived for {waited}, after {received} bytes: is the sender still running?"
+            )));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn conclude(mut self, driver: &mut Driver, finished: Finished) -> anyhow::Result<()> {
+        let verdict = match self.error.take() {
+            Some(error) => Err(error),
+            None if finished == Finished::BySignal => {
+                Err(failure::run("stopped by a signal before the sender's end of the stream"))
+            }
+            None => Ok(()),
+        };
+        let outcome = match (&verdict, finished) {
+            (Ok(()), _) => Outcome::Done,
+            (Err(_), Finished::BySignal) => Outcome::Stopped,
+            (Err(_), Finished::ByApplication) => Outcome::Failed,
+        };
+        let Some(id) = self.id else { return verdict };
+        if let Some(connection) = driver.host.connection(id) {
+            let mut summary = Summary::new(outcome, Direction::Received, driver, connection, &self.monitor)?;
+            summary.sha256 = self.digest.take();
+            self.monitor.reporter.end(&summary, &summary.text())?;
+        }
+        let now = driver.clock().now();
+        match outcome {
+            Outcome::Done => driver.host.close(now, id),
+            Outcome::Failed | Outcome::Stopped => driver.host.abort(now, id),
+        }
+        driver.finish()?;
+        verdict
+    }
+}

@@ -1,0 +1,167 @@
+//! What a run says: lines for people, or JSON lines for programs.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::SystemTime;
+
+use airlink::reactor::Clock;
+use airwire::time::{Duration, Instant};
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::failure;
+use super::units::{self, show_bytes, show_rate};
+
+const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct Reporting {
+    /// Print JSON lines (events start, interval, end, error) instead of text
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+    /// Time between progress lines [default: 1s, if stderr is a terminal or with --json]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Output")]
+    pub(super) interval: Option<Duration>,
+    /// No progress lines
+    #[arg(long, short, conflicts_with = "interval", help_heading = "Output")]
+    pub(super) quiet: bool,
+}
+
+impl Reporting {
+    pub(super) fn every(&self) -> Duration {
+        self.interval.unwrap_or(Duration::from_secs(1))
+    }
+}
+
+#[derive(Serialize)]
+struct Event<'a, T> {
+    schema_version: u32,
+    event: &'a str,
+    time: f64,
+    wall: f64,
+    data: &'a T,
+}
+
+/// Where the summary for people goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Channel {
+    Stdout,
+    /// Stdout is taken by the received bytes.
+    Stderr,
+}
+
+#[derive(Serialize)]
+pub(super) struct Interval {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) bytes: u64,
+    pub(super) bit_per_s: f64,
+    pub(super) total_bytes: u64,
+    pub(super) cwnd: u32,
+    pub(super) ssthresh: Option<u32>,
+    pub(super) in_flight: u32,
+    pub(super) srtt_ms: f64,
+    pub(super) rto_ms: f64,
+    pub(super) retransmissions: u32,
+    pub(super) timeouts: u64,
+}
+
+pub(super) struct Reporter {
+    json: bool,
+    progress: bool,
+    channel: Channel,
+    clock: Clock,
+    intervals: u64,
+}
+
+impl Reporter {
+    pub(super) fn new(options: &Reporting, channel: Channel, clock: Clock) -> Self {
+        let wanted = options.json || options.interval.is_some() || io::stderr().is_terminal();
+        Self { json: options.json, progress: wanted && !options.quiet, channel, clock, intervals: 0 }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// What the wall clock had at `Instant::ZERO`.
+    pub(super) fn wall_zero(&self) -> SystemTime {
+        self.clock.wall_zero()
+    }
+
+    /// One JSON line. `time` is monotonic and starts with the program, `wall` counts from 1970; both in seconds.
+    fn event(&self, name: &str, data: &impl Serialize) -> io::Result<()> {
+        let now = self.clock.now();
+        let zero = self.clock.wall_zero().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let wall = zero.as_secs_f64() + now.as_secs_f64();
+        let event =
+            Event { schema_version: SCHEMA_VERSION, event: name, time: now.as_secs_f64(), wall, data };
+        let line = serde_json::to_string(&event)?;
+        writeln!(io::stdout(), "{line}")
+    }
+
+    pub(super) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+        if self.json {
+            self.event("start", data)
+        } else {
+            if self.progress {
+                eprintln!("{text}");
+            }
+            Ok(())
+        }
+    }
+
+    /// Something that has happened to one of several connections; the text goes to stdout.
+    pub(super) fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
+        if self.json { self.event(name, data) } else { writeln!(io::stdout(), "{text}") }
+    }
+
+    /// How it goes; the text goes to stderr, for whoever watches.
+    pub(super) fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
+        match (self.progress, self.json) {
+            (false, _) => Ok(()),
+            (true, true) => self.event(name, data),
+            (true, false) => writeln!(io::stderr(), "{text}"),
+        }
+    }
+
+    pub(super) fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+        if !self.progress {
+            return Ok(());
+        }
+        if self.json {
+            return self.event("interval", interval);
+        }
+        if self.intervals.is_multiple_of(20) {
+            eprintln!(
+                "{:>9} {:>10} {:>13} {:>7} {:>10} {:>8} {:>8}",
+                "time", "bytes", "rate", "cwnd", "srtt", "resent", "timeouts"
+            );
+        }
+        self.intervals += 1;
+        let Interval { to, bytes, bit_per_s, cwnd, srtt_ms, retransmissions, timeouts, .. } = interval;
+        eprintln!(
+            "{to:>7.1} s {:>10} {:>13} {cwnd:>7} {srtt_ms:>7.2} ms {retransmissions:>8} {timeouts:>8}",
+            show_bytes(*bytes),
+            show_rate(*bit_per_s)
+        );
+        Ok(())
+    }
+
+    pub(super) fn end(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+        match (self.json, self.channel) {
+            (true, _) => self.event("end", data),
+            (false, Channel::Stdout) => write!(io::stdout(), "{text}"),
+            (false, Channel::Stderr) => write!(io::stderr(), "{text}"),
+        }
+    }
+
+    /// The line on stderr is written by `main`; this is for those who read stdout.
+    pub(super) fn error(&self, error: &anyhow::Error) {
+        if self.json {
+            let data = json!({ "message": format!("{error:#}"), "exit_code": failure::exit_code(error) });
+            // A reader that is gone will not miss it.
+            let _ = self.event("error", &data);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! `airtcp send`: bytes through our TCP to a program on the kernel's.
+
+use std::io::Read;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use airtcp::host::{ConnId, Host, IoError};
+use airtcp::tcp::State;
+use airtcp_tun::{Application, Driver, Finished};
+use airwire::time::{Duration, Instant};
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use super::digest;
+use super::failure;
+use super::input::{Input, Next, Source};
+use super::monitor::Monitor;
+use super::reporter::{Channel, Reporter, Reporting};
+use super::station::{Families, Station};
+use super::summary::{Direction, Outcome, Summary};
+use super::units;
+
+/// Send a file, standard input or a test pattern to a program on the kernel's TCP.
+///
+/// A TUN device is made, the kernel gets an address on it, and this host has another one in the same network.
+/// The program must listen before; any will do.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "airtcp send [OPTIONS] [FILE|-] ADDR:PORT\n       airtcp send [OPTIONS] --bytes SIZE ADDR:PORT",
+    after_help = EXAMPLES
+)]
+pub(crate) struct Send {
+    /// What to send (- or nothing: standard input) and where to
+    #[arg(required = true, num_args = 1..=2, value_name = "FILE|- ADDR:PORT")]
+    what_and_where: Vec<String>,
+    /// Send so many bytes of a pattern in place of a file
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    bytes: Option<u64>,
+    /// Wait for the receiver's SHA-256 after our FIN, and fail if it is another
+    #[arg(long, conflicts_with = "no_digest")]
+    verify: bool,
+    /// Do not compute the SHA-256 of what is sent
+    #[arg(long)]
+    no_digest: bool,
+    /// Give up when nothing was acknowledged for this time [default: as the profile's retransmissions do]
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    station: Station,
+    /// Write who decided what and why about every loss and window to this file (JSON lines)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    decisions: Option<PathBuf>,
+    #[command(flatten)]
+    reporting: Reporting,
+}
+
+const EXAMPLES: &str = "\
+Sizes are written 1500, 64Ki, 20M, 1G, and times 150ms, 1s, 2m.
+
+--verify expects a line that begins with 64 hexadecimal digits. `airtcp sink --echo-digest` answers
+so, and so does sha256sum behind any program that keeps the connection open after our FIN.
+
+Examples (as root):
+  ip netns add mobile; ip -n mobile link set lo up
+  ip netns exec mobile socat TCP-LISTEN:9000,reuseaddr SYSTEM:sha256sum &
+  airtcp send --bytes 20M 10.83.0.1:9000 --netns mobile --recipe sack+limited-transmit --verify
+
+  airtcp send file.iso 10.83.0.1:9000 --netns mobile --pcap send.pcap --decisions send.jsonl
+  airtcp analyze send.pcap --decisions send.jsonl --comments send.pcapng    (for Wireshark: both in one)
+  tar c . | airtcp send - [fd83::1]:9000 --netns mobile --json";
+
+/// How long the peer may take to close after everything was acknowledged, when no answer is awaited.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+/// An answer longer than this is no digest line.
+const ANSWER_LIMIT: usize = 1024;
+
+impl Send {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let (input, remote) = self.what()?;
+        let families = if remote.is_ipv4() { Families::V4 } else { Families::V6 };
+        self.station.check_target(families, remote)?;
+        // Before the device is made: what is wrong with the command line shall not need privileges to be told.
+        let input = input.open()?;
+        let mut driver = self.station.open(families)?;
+        let reporter = Reporter::new(&self.reporting, Channel::Stdout, driver.clock());
+        let result = self.transfer(&mut driver, reporter, input, remote);
+        if let Err(error) = &result {
+            Reporter::new(&self.reporting, Channel::Stdout, driver.clock()).error(error);
+        }
+        result
+    }
+
+    fn what(&self) -> anyhow::Result<(Input, SocketAddr)> {
+        let (input, target) = match (self.what_and_where.as_slice(), self.bytes) {
+            ([target], Some(bytes)) => (Input::Pattern(bytes), target),
+            ([target], None) => (Input::Stdin, target),
+            ([_, _], Some(_)) => {
+                return Err(failure::usage("a file and --bytes exclude each other: choose what to send"));
+            }
+            ([file, target], None) if file == "-" => (Input::Stdin, target),
+            ([file, target], None) => (Input::File(file.into()), target),
+            // clap lets one or two through.
+            _ => return Err(failure::usage("name what to send and where to: `airtcp send FILE ADDR:PORT`")),
+        };
+        let remote = target.parse().map_err(|_| {
+            failure::usage(format!(
+                "`{target}` is not an address and port: write for example 10.83.0.1:9000 or [fd83::1]:9000"
+            ))
+        })?;
+        Ok((input, remote))
+    }
+
+    fn transfer(
+        &self,
+        driver: &mut Driver,
+        reporter: Reporter,
+        input: Box<dyn Read + std::marker::Send>,
+        remote: SocketAddr,
+    ) -> anyhow::Result<()> {
+        let source = Source::start(input, !self.no_digest, driver.waker())?;
+        let monitor =
+            Monitor::new(reporter, self.decisions.as_deref(), self.timeout, self.reporting.every())?;
+        if monitor.traces() {
+            driver.host.trace_decisions();
+        }
+        let now = driver.clock().now();
+        let id = driver.host.connect(now, None, remote, self.station.options())?;
+        let recipe = driver.host.recipe().to_string();
+        let start = json!({
+            "recipe": recipe,
+            "profile": self.station.profile,
+            "device": driver.device(),
+            "remote": remote.to_string(),
+            "interval": self.reporting.every().as_secs_f64(),
+        });
+        let text = format!("sending to {remote} through {}: {recipe}", driver.device());
+        monitor.reporter.start(&start, &text)?;
+        let mut sender = Sender {
+            id,
+            remote,
+            source,
+            chunk: None,
+            written: Written::Partly,
+            digest: None,
+            answer: Answer::new(self.verify),
+            acknowledged_at: None,
+            monitor,
+            error: None,
+        };
+        let finished = driver.run(&mut sender)?;
+        sender.conclude(driver, finished)
+    }
+}
+
+/// How much of the input the host has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Partly,
+    /// All of it; FIN waits for the handshake.
+    Wholly,
+    Closed,
+}
+
+/// What the peer sends back.
+enum Answer {
+    Discarded,
+    Awaited { text: Vec<u8>, ended: bool },
+}
+
+impl Answer {
+    fn new(verify: bool) -> Self {
+        if verify { Self::Awaited { text: Vec::new(), ended: false } } else { Self::Discarded }
+    }
+}
+
+struct Sender {
+    id: ConnId,
+    remote: SocketAddr,
+    source: Source,
+    /// Bytes that did not fit into the send buffer, from this index on.
+    chunk: Option<(Vec<u8>, usize)>,
+    written: Written,
+    digest: Option<String>,
+    answer: Answer,
+    /// Our FIN, and so everything, is acknowledged.
+    acknowledged_at: Option<Instant>,
+    monitor: Monitor,
+    error: Option<anyhow::Error>,
+}
+
+impl Application for Sender {
+    fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
+        match self.step(now, host) {
+            Ok(flow) => flow,
+            Err(error) => {
+                self.error = Some(error);
+                host.abort(now, self.id);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn observe(&mut self, now: Instant, host: &Host) {
+        if let Some(connection) = host.connection(self.id) {
+            self.monitor.observe(now, connection);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let closing = self.acknowledged_at.map(|at| at + CLOSE_PATIENCE);
+        let closing = closing.filter(|_| matches!(self.answer, Answer::Discarded));
+        self.monitor.next_deadline().into_iter().chain(closing).min()
+    }
+}
+
+impl Sender {
+    fn step(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<ControlFlow<()>> {
+        if let Some(connection) = host.connection_mut(self.id) {
+            self.monitor.run(now, connection)?;
+        }
+        self.write(now, host)?;
+        self.read(now, host)?;
+        self.check(now, host)
+    }
+
+    fn write(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {
+        while self.written == Written::Partly {
+            let (chunk, from) = match self.chunk.take() {
+                Some(chunk) => chunk,
+                None => match self.source.next().context("cannot read the input")? {
+                    Next::Chunk(chunk) => (chunk, 0),
+                    Next::Later => return Ok(()),
+                    Next::End { digest } => {
+                        self.digest = digest;
+                        self.written = Written::Wholly;
+                        break;
+                    }
+                },
+            };
+            match host.write(now, self.id, &chunk[from..]) {
+                Ok(taken) if from + taken == chunk.len() => self.source.recycle(chunk),
+                Ok(taken) => self.chunk = Some((chunk, from + taken)),
+                // A connection that has ended is looked at in `check`.
+                Err(_) => {
+                    self.chunk = Some((chunk, from));
+                    return Ok(());
+                }
+            }
+        }
+        let established = host.connection(self.id).is_some_and(|c| c.state().is_synchronized());
+        if self.written == Written::Wholly && established {
+            host.shutdown_write(now, self.id)?;
+            self.written = Written::Closed;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {
+        let mut buffer = [0; 4096];
+        loop {
+            match (host.read(now, self.id, &mut buffer), &mut self.answer) {
+                (Ok(0), Answer::Awaited { ended, .. }) => {
+                    *ended = true;
+                    return Ok(());
+                }
+                (Ok(0) | Err(_), _) => return Ok(()),
+                (Ok(_), Answer::Discarded) => {}
+                (Ok(len), Answer::Awaited { text, .. }) => {
+                    let room = ANSWER_LIMIT.saturating_sub(text.len());
+                    text.extend(&buffer[..len.min(room)]);
+                }
+            }
+        }
+    }
+
+    fn check(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<ControlFlow<()>> {
+        let connection = host.connection(self.id).ok_or(IoError::NotConnected)?;
+        if let Some(why) = connection.ended() {
+            let acked = connection.statistics().bytes_acked;
+            return Err(failure::ended(why, self.remote, self.monitor.established().is_some(), acked));
+        }
+        let state = connection.state();
+        if matches!(state, State::FinWait2 | State::TimeWait | State::Closed)
+            && self.acknowledged_at.is_none()
+        {
+            self.acknowledged_at = Some(now);
+        }
+        if let Some(at) = self.acknowledged_at {
+            let answered = match self.answer {
+                Answer::Awaited { ended, .. } => ended,
+                Answer::Discarded => at + CLOSE_PATIENCE <= now,
+            };
+            if answered || matches!(state, State::TimeWait | State::Closed) {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        if self.monitor.check_progress(now).is_err() {
+            return Err(self.stalled(state));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn stalled(&self, state: State) -> anyhow::Error {
+        let Self { remote, .. } = self;
+        let waited = self.monitor.timeout().unwrap_or_default();
+        let established = self.monitor.established().is_some();
+        failure::run(match self.acknowledged_at {
+            _ if !established => format!("{remote}: no answer in {waited}{}", failure::no_answer_hint()),
+            Some(_) => format!(
+                "{remote} has everything but sent no digest in {waited}: does the receiver answer after the end of \
+                 its input, as `airtcp sink --echo-digest` does?"
+            ),
+            None => format!(
+                "{remote}: nothing was acknowledged for {waited} ({state:?}): is the receiver still reading?"
+            ),
+        })
+    }
+
+    /// After the run: tells how it went.
+    fn conclude(mut self, driver: &mut Driver, finished: Finished) -> anyhow::Result<()> {
+        self.monitor.finish(driver.host.connection_mut(self.id))?;
+        let verdict = self.verdict(finished);
+        let outcome = match (&verdict, finished) {
+            (Ok(()), _) => Outcome::Done,
+            (Err(_), Finished::BySignal) => Outcome::Stopped,
+            (Err(_), Finished::ByApplication) => Outcome::Failed,
+        };
+        if let Some(connection) = driver.host.connection(self.id)
+            && self.monitor.established().is_some()
+        {
+            let mut summary = Summary::new(outcome, Direction::Sent, driver, connection, &self.monitor)?;
+            summary.sha256 = self.digest.take();
+            summary.peer_sha256 = self.peer_digest();
+            self.monitor.reporter.end(&summary, &summary.text())?;
+        }
+        let now = driver.clock().now();
+        match outcome {
+            Outcome::Done => driver.host.close(now, self.id),
+            Outcome::Failed | Outcome::Stopped => driver.host.abort(now, self.id),
+        }
+        driver.finish()?;
+        verdict
+    }
+
+    fn verdict(&mut self, finished: Finished) -> anyhow::Result<()> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        if finished == Finished::BySignal {
+            return Err(failure::run("stopped by a signal before the transfer was complete"));
+        }
+        let Answer::Awaited { text, .. } = &self.answer else { return Ok(()) };
+        match (self.peer_digest(), &self.digest) {
+            (Some(theirs), Some(ours)) if theirs == *ours => Ok(()),
+            (Some(theirs), _) => {
+                Err(failure::run(format!("the receiver's SHA-256 is {theirs}: it did not get what was sent")))
+            }
+            (None, _) => Err(failure::run(format!(
+                "the receiver answered `{}`, not a SHA-256: see --verify in `airtcp send --help`",
+                String::from_utf8_lossy(text).trim_end().escape_debug()
+            ))),
+        }
+    }
+
+    fn peer_digest(&self) -> Option<String> {
+        match &self.answer {
+            Answer::Awaited { text, .. } => digest::in_answer(text),
+            Answer::Discarded => None,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! `airtcp serve`: our TCP in front of an ordinary server.
+
+mod endpoints;
+mod log;
+mod server;
+mod session;
+mod targets;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use airtcp::host::ListenId;
+use airtcp::tcp::SocketOptions;
+use airtcp_tun::Driver;
+use airwire::time::Duration;
+use clap::Args;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use serde_json::json;
+
+use self::log::Log;
+use self::server::{Limits, Server};
+use self::targets::Targets;
+use super::failure::{self, Failure};
+use super::reporter::{Channel, Reporter, Reporting};
+use super::station::{Families, Station};
+use super::units;
+
+/// Put our TCP in front of an ordinary server, as the sender towards the radio side.
+///
+/// A TUN device is made, and this host listens behind it. For each connection that arrives, one of the kernel's TCP
+/// is opened to the server, from the namespace that this command was started in, and both streams are carried over:
+/// data, its end in each direction, and resets.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Serve {
+    /// Where to listen: an address for this host and a port, or a port at all its addresses (repeatable)
+    #[arg(long, required = true, value_name = "ADDR:PORT|PORT")]
+    listen: Vec<Listen>,
+    /// The server (repeatable: connections go to them in turn, and to the next one if one does not answer)
+    #[arg(long, required = true, value_name = "HOST:PORT")]
+    forward: Vec<String>,
+    /// Connections at once; others wait in the backlog, and when it is full their SYNs are not answered
+    #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_connections: u32,
+    /// Connections that may wait for their turn, for each --listen
+    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    backlog: u32,
+    /// How long the server may take to accept a connection
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
+    connect_timeout: Duration,
+    /// Reset a connection over which nothing has moved for this time
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = units::duration)]
+    idle_timeout: Duration,
+    /// How long connections may go on after SIGINT or SIGTERM, before they are reset
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
+    grace: Duration,
+    #[command(flatten)]
+    station: Station,
+    /// Write who decided what and why about every loss and window to this file (JSON lines)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    decisions: Option<PathBuf>,
+    #[command(flatten)]
+    reporting: Reporting,
+}
+
+const EXAMPLES: &str = "\
+What is read from one side waits here, at most 64 KiB in each direction, until the other side takes it; so a slow
+reader slows down its own server connection and no other. Memory in use grows to --send-buffer and --recv-buffer
+for each connection at most, and to no more than the peer's window asks for.
+
+The first SIGINT or SIGTERM ends the listening, the second one the grace.
+
+JSON events: start, opened, closed (with bytes, goodput and what recovery did), interval, stopping, end, error.
+
+Example (as root): nginx and our TCP in a network of their own, and curl behind a W-CDMA bearer
+  unshare --net sh
+    ip link set lo up; sysctl -w net.ipv4.ip_forward=1; nginx
+    airtcp serve --listen 10.83.0.2:80 --forward 127.0.0.1:80 --recipe sack+sifest+liw &
+    airlink run --scenario wcdma-384 --linger 1s -- curl -o /dev/null http://10.83.0.2/";
+
+/// A command-line address of `--listen`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Listen {
+    At(SocketAddr),
+    Everywhere(u16),
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("`{text}` is not an address and port: write for example 10.83.0.2:80, [fd83::2]:80 or 80")
+        };
+        let listen = match text.parse::<SocketAddr>() {
+            Ok(addr) if addr.ip().is_unspecified() => Self::Everywhere(addr.port()),
+            Ok(addr) => Self::At(addr),
+            Err(_) => Self::Everywhere(text.parse().map_err(|_| wrong())?),
+        };
+        if listen.port() == 0 { Err(wrong()) } else { Ok(listen) }
+    }
+}
+
+impl Listen {
+    fn port(self) -> u16 {
+        match self {
+            Self::At(addr) => addr.port(),
+            Self::Everywhere(port) => port,
+        }
+    }
+
+    /// At which of this host's addresses.
+    fn addrs(self, own: &[IpAddr]) -> Vec<SocketAddr> {
+        match self {
+            Self::At(addr) => vec![addr],
+            Self::Everywhere(port) => own.iter().map(|ip| SocketAddr::new(*ip, port)).collect(),
+        }
+    }
+
+    /// What the host listens at.
+    fn listeners(self) -> Vec<SocketAddr> {
+        match self {
+            Self::At(addr) => vec![addr],
+            Self::Everywhere(port) => {
+                let any = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+                any.map(|ip| SocketAddr::new(ip, port)).to_vec()
+            }
+        }
+    }
+}
+
+/// Descriptors for other things than connections: the device, captures, logs, epoll, timers, standard streams.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+impl Serve {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let station = self.listen.iter().fold(self.station.clone(), |station, listen| match listen {
+            Listen::At(addr) => station.with_addr(addr.ip()),
+            Listen::Everywhere(_) => station,
+        });
+        // Before the device is made: what is wrong with the command line shall not need privileges to be told.
+        let targets = Targets::resolve(&self.forward)?;
+        for target in targets.iter() {
+            station.check_target(Families::Both, target)?;
+        }
+        reserve_descriptors(u64::from(self.max_connections))?;
+        let mut driver = station.open(Families::Both)?;
+        let result = self.serve(&station, &mut driver, targets);
+        if let Err(error) = &result {
+            Reporter::new(&self.reporting, Channel::Stdout, driver.clock()).error(error);
+        }
+        result
+    }
+
+    fn serve(&self, station: &Station, driver: &mut Driver, targets: Targets) -> anyhow::Result<()> {
+        let reporter = Reporter::new(&self.reporting, Channel::Stdout, driver.clock());
+        let log = Log::new(reporter, self.decisions.as_deref(), self.reporting.every())?;
+        if log.traces() {
+            driver.host.trace_decisions();
+        }
+        driver.host.note_changes();
+        // Small segments are the server's choice, which it has made already.
+        let options = SocketOptions { nodelay: true, ..station.options() };
+        let mut listeners: Vec<ListenId> = Vec::new();
+        for addr in self.listen.iter().flat_map(|listen| listen.listeners()) {
+            listeners.push(driver.host.listen(addr, self.backlog as usize, options.clone())?);
+        }
+        let own = driver.host.addrs();
+        let addrs: Vec<String> =
+            self.listen.iter().flat_map(|listen| listen.addrs(own)).map(|addr| addr.to_string()).collect();
+        let recipe = driver.host.recipe().to_string();
+        let start = json!({
+            "recipe": recipe,
+            "profile": station.profile,
+            "device": driver.device(),
+            "listening": addrs,
+            "forward": self.forward,
+            "max_connections": self.max_connections,
+            "interval": self.reporting.every().as_secs_f64(),
+        });
+        let text = format!(
+            "listening on {} through {} for {}: {recipe}",
+            addrs.join(" and "),
+            driver.device(),
+            self.forward.join(" and ")
+        );
+        log.start(&start, &text)?;
+        let limits = Limits {
+            connections: self.max_connections as usize,
+            connect: self.connect_timeout,
+            idle: self.idle_timeout,
+            grace: self.grace,
+        };
+        let mut server = Server::new(listeners, targets, limits, driver.descriptors()?, log);
+        driver.run(&mut server)?;
+        // The resets of whatever was still open.
+        driver.finish()?;
+        server.conclude(driver)
+    }
+}
+
+/// Raises the soft limit as far as needed, if the hard one lets it.
+fn reserve_descriptors(connections: u64) -> anyhow::Result<()> {
+    let needed = connections + SPARE_DESCRIPTORS;
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft >= needed {
+        return Ok(());
+    }
+    if hard < needed {
+        let fit = hard.saturating_sub(SPARE_DESCRIPTORS);
+        return Err(Failure::Environment(format!(
+            "{connections} connections need {needed} open files, and the limit is {hard}: raise it (ulimit -Hn), or \
+             choose --max-connections {fit} or less"
+        ))
+        .into());
+    }
+    setrlimit(Resource::RLIMIT_NOFILE, needed, hard)
+        .map_err(|error| failure::run(format!("cannot raise the limit of open files to {needed}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_is_an_address_and_port_or_a_port() {
+        let own: [IpAddr; 2] = ["10.83.0.2".parse().unwrap(), "fd83::2".parse().unwrap()];
+        let addrs = |text: &str| {
+            let listen = text.parse::<Listen>()?;
+            Ok::<_, String>(
+                listen.addrs(&own).iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(" "),
+            )
+        };
+        assert_eq!(addrs("10.83.0.9:80").unwrap(), "10.83.0.9:80");
+        assert_eq!(addrs("[fd83::9]:80").unwrap(), "[fd83::9]:80");
+        assert_eq!(addrs("80").unwrap(), "10.83.0.2:80 [fd83::2]:80");
+        assert_eq!(addrs("0.0.0.0:80").unwrap(), addrs("80").unwrap());
+        for wrong in ["", "0", "10.83.0.2", "10.83.0.2:0", "localhost:80", "70000"] {
+            assert!(addrs(wrong).unwrap_err().contains("write for example"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The two ends of a relay: a connection of the kernel's, and one of our host's.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
+
+use airtcp::host::{ConnId, Host, IoError};
+use airtcp::relay::{Endpoint, Stop};
+use airtcp_tun::{Descriptors, Readiness, Watched};
+use airwire::time::Instant;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, connect, setsockopt, socket, sockopt,
+};
+
+/// Towards the server, on the kernel's TCP.
+pub(super) struct Kernel {
+    stream: Watched<TcpStream>,
+    /// As far as known: until a read, or a write, would block.
+    readable: bool,
+    writable: bool,
+    /// The last event may have been a reset.
+    suspect: bool,
+}
+
+pub(super) enum Connecting {
+    Pending,
+    Done,
+    Failed(io::Error),
+}
+
+impl Kernel {
+    /// Begins to connect.
+    pub(super) fn connect(target: SocketAddr, descriptors: &Descriptors, name: u64) -> io::Result<Self> {
+        let family = if target.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let descriptor = socket(family, SockType::Stream, flags, SockProtocol::Tcp)?;
+        match connect(descriptor.as_raw_fd(), &SockaddrStorage::from(target)) {
+            Ok(()) | Err(Errno::EINPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let stream = TcpStream::from(descriptor);
+        stream.set_nodelay(true)?;
+        let stream = descriptors.watch(stream, name)?;
+        Ok(Self { stream, readable: true, writable: true, suspect: false })
+    }
+
+    pub(super) fn connecting(&self) -> Connecting {
+        match self.stream.get().take_error() {
+            Ok(Some(error)) | Err(error) => return Connecting::Failed(error),
+            Ok(None) => {}
+        }
+        match self.stream.get().peer_addr() {
+            Ok(_) => Connecting::Done,
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Connecting::Pending,
+            Err(error) => Connecting::Failed(error),
+        }
+    }
+
+    pub(super) fn ready(&mut self, readiness: Readiness) {
+        self.readable |= readiness.includes_read();
+        self.writable |= readiness.includes_write();
+        self.suspect = true;
+    }
+}
+
+impl Endpoint for Kernel {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop> {
+        attempt(&mut self.readable, || self.stream.get().read(buffer))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
+        attempt(&mut self.writable, || self.stream.get().write(bytes))
+    }
+
+    fn shutdown(&mut self) {
+        // A connection that is gone is found by the next read.
+        let _ = self.stream.get().shutdown(Shutdown::Write);
+    }
+
+    fn reset(&mut self) {
+        // With this, close(2) resets.
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        let _ = setsockopt(self.stream.get(), sockopt::Linger, &linger);
+    }
+
+    fn has_failed(&mut self) -> bool {
+        std::mem::take(&mut self.suspect) && !matches!(self.stream.get().take_error(), Ok(None))
+    }
+}
+
+fn attempt(ready: &mut bool, mut call: impl FnMut() -> io::Result<usize>) -> Result<usize, Stop> {
+    while *ready {
+        match call() {
+            Ok(count) => return Ok(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => *ready = false,
+            Err(_) => return Err(Stop::Failed),
+        }
+    }
+    Err(Stop::Later)
+}
+
+/// More unsent bytes than this are not given to our host: they would wait there, in a buffer that is much larger
+/// than a slow path needs.
+const AHEAD: usize = 64 << 10;
+
+/// Towards the radio side, on our host, for one turn.
+pub(super) struct Radio<'a> {
+    now: Instant,
+    host: &'a mut Host,
+    conn: ConnId,
+    /// Less than a segment is left of what was to be written. It waits for the next turn, which comes when the
+    /// whole segments before it have left: more may have been read until then.
+    tail_waits: bool,
+}
+
+impl<'a> Radio<'a> {
+    pub(super) fn new(now: Instant, host: &'a mut Host, conn: ConnId) -> Self {
+        Self { now, host, conn, tail_waits: false }
+    }
+}
+
+impl Endpoint for Radio<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop> {
+        self.host.read(self.now, self.conn, buffer).map_err(stop)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
+        if self.has_failed() {
+            return Err(Stop::Failed);
+        }
+        let Some(connection) = self.host.connection(self.conn) else { return Err(Stop::Failed) };
+        let (unsent, segment) = (connection.unsent(), connection.info().snd_mss as usize);
+        let room = AHEAD.saturating_sub(unsent).min(bytes.len());
+        let count = match room.saturating_sub((unsent + room) % segment) {
+            0 if room == 0 || room < bytes.len() || self.tail_waits => return Err(Stop::Later),
+            0 => room,
+            whole => whole,
+        };
+        self.tail_waits = count < bytes.len();
+        self.host.write(self.now, self.conn, &bytes[..count]).map_err(stop)
+    }
+
+    fn shutdown(&mut self) {
+        // A connection that is gone is found by the next read.
+        let _ = self.host.shutdown_write(self.now, self.conn);
+    }
+
+    fn reset(&mut self) {
+        self.host.abort(self.now, self.conn);
+    }
+
+    fn has_failed(&mut self) -> bool {
+        self.host.connection(self.conn).is_none_or(|connection| connection.ended().is_some())
+    }
+}
+
+fn stop(error: IoError) -> Stop {
+    match error {
+        IoError::WouldBlock => Stop::Later,
+        IoError::NotConnected | IoError::Closed | IoError::Ended(_) => Stop::Failed,
+    }
+}

@@ -1,0 +1,295 @@
+//! What a server says: about each connection when it opens and closes, and about all of them now and then.
+
+use std::fmt::{self, Display};
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use airtcp::host::Host;
+use airtcp::tcp::Connection;
+use airtcp_tun::Driver;
+use airwire::time::{Duration, Instant};
+use serde::Serialize;
+use serde_json::json;
+
+use super::super::decisions::DecisionLog;
+use super::super::reporter::Reporter;
+use super::super::summary::{Arrivals, Device, Handshake, Retransmissions, Timeouts};
+use super::super::units::{show_bytes, show_rate};
+
+/// How a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Outcome {
+    /// Both streams came to their ends.
+    Done,
+    /// No server took it.
+    Refused,
+    /// The radio side has reset it, or is gone.
+    RadioFailed,
+    TargetFailed,
+    /// Nothing moved for too long.
+    Idle,
+    /// It had not ended when the server had to.
+    Stopped,
+}
+
+impl Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Done => "done",
+            Self::Refused => "refused",
+            Self::RadioFailed => "radio side failed",
+            Self::TargetFailed => "server failed",
+            Self::Idle => "idle",
+            Self::Stopped => "stopped",
+        })
+    }
+}
+
+/// What all connections add up to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Totals {
+    connections: u64,
+    most_at_once: usize,
+    done: u64,
+    refused: u64,
+    radio_failed: u64,
+    target_failed: u64,
+    idle: u64,
+    stopped: u64,
+    down_bytes: u64,
+    up_bytes: u64,
+    retransmissions: u64,
+    timeouts: u64,
+}
+
+impl Totals {
+    fn of(&mut self, outcome: Outcome) -> &mut u64 {
+        match outcome {
+            Outcome::Done => &mut self.done,
+            Outcome::Refused => &mut self.refused,
+            Outcome::RadioFailed => &mut self.radio_failed,
+            Outcome::TargetFailed => &mut self.target_failed,
+            Outcome::Idle => &mut self.idle,
+            Outcome::Stopped => &mut self.stopped,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Closed<'a> {
+    pub(super) connection: u64,
+    pub(super) outcome: Outcome,
+    /// What is known beyond the outcome.
+    pub(super) reason: Option<&'a str>,
+    pub(super) radio: SocketAddr,
+    pub(super) local: SocketAddr,
+    pub(super) target: Option<SocketAddr>,
+    /// Acknowledged by the radio side.
+    down_bytes: u64,
+    /// Taken by the server.
+    up_bytes: u64,
+    /// From its being accepted to the last byte.
+    seconds: f64,
+    down_bit_per_s: f64,
+    up_bit_per_s: f64,
+    srtt_ms: f64,
+    handshake: Handshake,
+    retransmissions: Retransmissions,
+    timeouts: Timeouts,
+    arrivals: Arrivals,
+}
+
+/// What the session knows about its end.
+pub(super) struct End<'a> {
+    pub(super) connection: u64,
+    pub(super) outcome: Outcome,
+    pub(super) reason: Option<&'a str>,
+    pub(super) target: Option<SocketAddr>,
+    pub(super) up_bytes: u64,
+    pub(super) lasted: Duration,
+}
+
+impl<'a> Closed<'a> {
+    fn new(end: &End<'a>, connection: &Connection) -> Self {
+        let (down_bytes, seconds) = (connection.statistics().bytes_acked, end.lasted.as_secs_f64());
+        let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+        Self {
+            connection: end.connection,
+            outcome: end.outcome,
+            reason: end.reason,
+            radio: connection.remote(),
+            local: connection.local(),
+            target: end.target,
+            down_bytes,
+            up_bytes: end.up_bytes,
+            seconds,
+            down_bit_per_s: rate(down_bytes),
+            up_bit_per_s: rate(end.up_bytes),
+            srtt_ms: connection.info().rtt.as_secs_f64() * 1e3,
+            handshake: Handshake::of(connection),
+            retransmissions: Retransmissions::of(connection),
+            timeouts: Timeouts::of(connection),
+            arrivals: Arrivals::of(connection),
+        }
+    }
+
+    fn text(&self) -> String {
+        let target = self.target.map_or_else(|| "nowhere".to_owned(), |target| target.to_string());
+        let reason = self.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        format!(
+            "#{} {} -> {target}: {}{reason}, {} down, {} up in {:.3} s, {}; {} segments sent again, {} timeouts",
+            self.connection,
+            self.radio,
+            self.outcome,
+            show_bytes(self.down_bytes),
+            show_bytes(self.up_bytes),
+            self.seconds,
+            show_rate(self.down_bit_per_s.max(self.up_bit_per_s)),
+            self.retransmissions.segments,
+            self.timeouts.timeouts
+        )
+    }
+}
+
+pub(super) struct Log {
+    reporter: Reporter,
+    decisions: Option<DecisionLog>,
+    every: Duration,
+    /// When the running interval began and ends, and the totals at its beginning.
+    from: Instant,
+    to: Instant,
+    before: (u64, u64),
+    totals: Totals,
+}
+
+impl Log {
+    pub(super) fn new(reporter: Reporter, decisions: Option<&Path>, every: Duration) -> anyhow::Result<Self> {
+        let from = reporter.now();
+        Ok(Self {
+            decisions: decisions.map(|path| DecisionLog::create(path, reporter.wall_zero())).transpose()?,
+            reporter,
+            every,
+            from,
+            to: from + every,
+            before: (0, 0),
+            totals: Totals::default(),
+        })
+    }
+
+    pub(super) fn traces(&self) -> bool {
+        self.decisions.is_some()
+    }
+
+    pub(super) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+        self.reporter.start(data, text)
+    }
+
+    /// Takes what the connection's recovery has decided since it was last asked.
+    pub(super) fn decided(&mut self, number: u64, connection: &mut Connection) -> io::Result<()> {
+        match &mut self.decisions {
+            Some(log) => log.write_of(number, &connection.recovery_mut().take_trace()),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes that have moved.
+    pub(super) fn moved(&mut self, down: u64, up: u64) {
+        self.totals.down_bytes += down;
+        self.totals.up_bytes += up;
+    }
+
+    pub(super) fn accepted(&mut self, open: usize) {
+        self.totals.connections += 1;
+        self.totals.most_at_once = self.totals.most_at_once.max(open);
+    }
+
+    pub(super) fn opened(&self, number: u64, connection: &Connection, target: SocketAddr) -> io::Result<()> {
+        let (radio, local) = (connection.remote(), connection.local());
+        let data = json!({ "connection": number, "radio": radio, "local": local, "target": target });
+        self.reporter.progress("opened", &data, &format!("#{number} {radio} -> {target}"))
+    }
+
+    pub(super) fn closed(&mut self, end: &End<'_>, connection: &mut Connection) -> io::Result<()> {
+        self.decided(end.connection, connection)?;
+        let closed = Closed::new(end, connection);
+        *self.totals.of(end.outcome) += 1;
+        self.totals.retransmissions += closed.retransmissions.segments;
+        self.totals.timeouts += closed.timeouts.timeouts;
+        self.reporter.happened("closed", &closed, &closed.text())
+    }
+
+    pub(super) fn stopping(&self, open: usize, grace: Duration) -> io::Result<()> {
+        let data = json!({ "open": open, "grace": grace.as_secs_f64() });
+        self.reporter.progress(
+            "stopping",
+            &data,
+            &format!("stopping: {open} connections have {grace} to end"),
+        )
+    }
+
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.to
+    }
+
+    /// Says how it goes, if an interval is over.
+    pub(super) fn run(&mut self, now: Instant, open: usize, host: &Host) -> io::Result<()> {
+        if now < self.to {
+            return Ok(());
+        }
+        let (down, up) = (self.totals.down_bytes - self.before.0, self.totals.up_bytes - self.before.1);
+        let seconds = (now - self.from).as_secs_f64();
+        let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
+        let Totals { connections, .. } = self.totals;
+        let data = json!({
+            "from": self.from.as_secs_f64(),
+            "to": now.as_secs_f64(),
+            "open": open,
+            "connections": connections,
+            "down_bytes": down,
+            "up_bytes": up,
+            "down_bit_per_s": rate(down),
+            "up_bit_per_s": rate(up),
+            "host_connections": host.connections(),
+            "time_wait": host.in_time_wait(),
+        });
+        let text = format!(
+            "{open:>5} open of {connections:>6}, {:>13} down, {:>13} up",
+            show_rate(rate(down)),
+            show_rate(rate(up))
+        );
+        self.reporter.progress("interval", &data, &text)?;
+        self.before = (self.totals.down_bytes, self.totals.up_bytes);
+        self.from = now;
+        // A late interval does not make the next one come early.
+        while self.to <= now {
+            self.to += self.every;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, driver: &Driver) -> anyhow::Result<()> {
+        if let Some(decisions) = &mut self.decisions {
+            decisions.flush()?;
+        }
+        let counters = driver.host.counters();
+        let data = json!({
+            "totals": self.totals,
+            "host_connections": driver.host.connections(),
+            "time_wait": driver.host.in_time_wait(),
+            "syns_dropped": counters.syns_dropped,
+            "resets_sent": counters.resets_sent,
+            "device": Device::of(driver)?,
+        });
+        let Totals { connections, done, down_bytes, up_bytes, retransmissions, timeouts, .. } = &self.totals;
+        let text = format!(
+            "served        {connections} connections, {done} of them to their ends: {} down, {} up\n\
+             sent again    {retransmissions} segments, {timeouts} timeouts\n",
+            show_bytes(*down_bytes),
+            show_bytes(*up_bytes)
+        );
+        self.reporter.end(&data, &text)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! All connections of a server, in the driver's thread.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::ops::ControlFlow;
+
+use airtcp::host::{ConnId, Host, ListenId};
+use airtcp_tun::{Application, Descriptors, Driver, Readiness};
+use airwire::time::{Duration, Instant};
+
+use super::log::{Log, Outcome};
+use super::session::{Around, Next, Session, Tools};
+use super::targets::Targets;
+
+pub(super) struct Limits {
+    pub(super) connections: usize,
+    pub(super) connect: Duration,
+    pub(super) idle: Duration,
+    pub(super) grace: Duration,
+}
+
+pub(super) struct Server {
+    listeners: Vec<ListenId>,
+    targets: Targets,
+    most: usize,
+    grace: Duration,
+    service: Service,
+    /// By the number that each has in the log.
+    sessions: BTreeMap<u64, Entry>,
+    numbers: BTreeMap<ConnId, u64>,
+    next_number: u64,
+    /// Sessions to which something may have happened.
+    queue: VecDeque<u64>,
+    /// One entry per session. It may be early: then the session is asked again.
+    deadlines: BTreeSet<(Instant, u64)>,
+    tools: Tools,
+    error: Option<io::Error>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Service {
+    Open,
+    /// Nobody is let in any more; who is still here then is reset.
+    Stopping {
+        until: Instant,
+    },
+}
+
+struct Entry {
+    session: Session,
+    /// In the server's queue.
+    queued: bool,
+    /// What `deadlines` holds for it.
+    due: Instant,
+}
+
+/// What one turn carries in each direction, and with that, what may wait between the two sides.
+const CHUNK: usize = 64 << 10;
+/// Turns between two looks at the device.
+const TURNS: usize = 16;
+
+impl Server {
+    pub(super) fn new(
+        listeners: Vec<ListenId>,
+        targets: Targets,
+        limits: Limits,
+        descriptors: Descriptors,
+        log: Log,
+    ) -> Self {
+        Self {
+            listeners,
+            targets,
+            most: limits.connections,
+            grace: limits.grace,
+            service: Service::Open,
+            sessions: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            next_number: 1,
+            queue: VecDeque::new(),
+            deadlines: BTreeSet::new(),
+            tools: Tools {
+                descriptors,
+                log,
+                chunk: vec![0; CHUNK].into(),
+                connect_timeout: limits.connect,
+                idle_timeout: limits.idle,
+            },
+            error: None,
+        }
+    }
+
+    pub(super) fn conclude(mut self, driver: &Driver) -> anyhow::Result<()> {
+        if let Some(error) = self.error.take() {
+            return Err(error.into());
+        }
+        self.tools.log.end(driver)
+    }
+
+    fn step(&mut self, now: Instant, host: &mut Host) -> io::Result<ControlFlow<()>> {
+        while let Some(conn) = host.poll_changed() {
+            if let Some(&number) = self.numbers.get(&conn) {
+                self.enqueue(number);
+            }
+        }
+        self.give_up_what_is_due(now, host);
+        for _ in 0..self.queue.len().min(TURNS) {
+            if let Some(number) = self.queue.pop_front() {
+                self.turn(now, host, number)?;
+            }
+        }
+        self.accept(now, host);
+        self.tools.log.run(now, self.sessions.len(), host)?;
+        match self.service {
+            Service::Stopping { until } if until <= now || self.sessions.is_empty() => {
+                self.cut_all(now, host)?;
+                Ok(ControlFlow::Break(()))
+            }
+            Service::Stopping { .. } | Service::Open => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    fn turn(&mut self, now: Instant, host: &mut Host, number: u64) -> io::Result<()> {
+        let Some(entry) = self.sessions.get_mut(&number) else { return Ok(()) };
+        entry.queued = false;
+        let mut around = Around { now, host, tools: &mut self.tools };
+        match entry.session.turn(&mut around)? {
+            Next::Again => self.enqueue(number),
+            Next::Wait => {}
+            Next::Over => return self.close(now, host, number),
+        }
+        self.note_deadline(number);
+        Ok(())
+    }
+
+    /// As many as the limit allows; the others wait in the backlog.
+    fn accept(&mut self, now: Instant, host: &mut Host) {
+        while self.sessions.len() < self.most {
+            let Some(conn) = self.listeners.iter().find_map(|listener| host.accept(*listener)) else {
+                return;
+            };
+            let number = self.next_number;
+            self.next_number += 1;
+            self.tools.log.accepted(self.sessions.len() + 1);
+            let candidates = self.targets.candidates();
+            let mut around = Around { now, host, tools: &mut self.tools };
+            let session = Session::open(number, conn, candidates, &mut around);
+            let due = session.deadline(&self.tools);
+            self.deadlines.insert((due, number));
+            self.numbers.insert(conn, number);
+            self.sessions.insert(number, Entry { session, queued: false, due });
+            // It may have sent something already.
+            self.enqueue(number);
+        }
+    }
+
+    fn give_up_what_is_due(&mut self, now: Instant, host: &mut Host) {
+        while let Some((at, number)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now) {
+            self.deadlines.remove(&(at, number));
+            let Some(entry) = self.sessions.get_mut(&number) else { continue };
+            if entry.session.deadline(&self.tools) <= now {
+                entry.session.give_up(&mut Around { now, host, tools: &mut self.tools });
+            }
+            entry.due = entry.session.deadline(&self.tools);
+            self.deadlines.insert((entry.due, number));
+            self.enqueue(number);
+        }
+    }
+
+    fn note_deadline(&mut self, number: u64) {
+        let Some(entry) = self.sessions.get_mut(&number) else { return };
+        let due = entry.session.deadline(&self.tools);
+        if due < entry.due {
+            self.deadlines.remove(&(entry.due, number));
+            self.deadlines.insert((due, number));
+            entry.due = due;
+        }
+    }
+
+    fn enqueue(&mut self, number: u64) {
+        if let Some(entry) = self.sessions.get_mut(&number)
+            && !std::mem::replace(&mut entry.queued, true)
+        {
+            self.queue.push_back(number);
+        }
+    }
+
+    fn close(&mut self, now: Instant, host: &mut Host, number: u64) -> io::Result<()> {
+        let Some(entry) = self.sessions.remove(&number) else { return Ok(()) };
+        self.numbers.remove(&entry.session.conn());
+        self.deadlines.remove(&(entry.due, number));
+        entry.session.close(&mut Around { now, host, tools: &mut self.tools })
+    }
+
+    /// The resets leave when the driver finishes.
+    fn cut_all(&mut self, now: Instant, host: &mut Host) -> io::Result<()> {
+        for mut entry in std::mem::take(&mut self.sessions).into_values() {
+            let mut around = Around { now, host, tools: &mut self.tools };
+            entry.session.cut(&mut around, Outcome::Stopped, None);
+            entry.session.close(&mut around)?;
+        }
+        Ok(())
+    }
+
+    fn begin_to_stop(&mut self, now: Instant, host: &mut Host) -> io::Result<()> {
+        self.listeners.drain(..).for_each(|listener| host.unlisten(listener));
+        self.service = Service::Stopping { until: now + self.grace };
+        self.tools.log.stopping(self.sessions.len(), self.grace)
+    }
+
+    fn or_break(&mut self, result: io::Result<ControlFlow<()>>) -> ControlFlow<()> {
+        result.unwrap_or_else(|error| {
+            self.error = Some(error);
+            ControlFlow::Break(())
+        })
+    }
+}
+
+impl Application for Server {
+    fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
+        let result = self.step(now, host);
+        self.or_break(result)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        if !self.queue.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        let session = self.deadlines.first().map(|(at, _)| *at);
+        let stop = match self.service {
+            Service::Open => None,
+            Service::Stopping { until } => Some(until),
+        };
+        [session, stop, Some(self.tools.log.next_deadline())].into_iter().flatten().min()
+    }
+
+    fn ready(&mut self, name: u64, readiness: Readiness) {
+        if let Some(entry) = self.sessions.get_mut(&name) {
+            entry.session.ready(readiness);
+            self.enqueue(name);
+        }
+    }
+
+    fn stop(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
+        let result = match self.service {
+            Service::Open => self.begin_to_stop(now, host).map(|()| ControlFlow::Continue(())),
+            Service::Stopping { .. } => self.cut_all(now, host).map(|()| ControlFlow::Break(())),
+        };
+        self.or_break(result)
+    }
+}

@@ -1,0 +1,257 @@
+//! One connection from the radio side, and the one to the server that it is carried over to.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+
+use airtcp::host::{ConnId, Host};
+use airtcp::relay::{Endpoint, Relay, Side, Turn};
+use airtcp::tcp::State;
+use airtcp_tun::{Descriptors, Readiness};
+use airwire::time::{Duration, Instant};
+
+use super::endpoints::{Connecting, Kernel, Radio};
+use super::log::{End, Log, Outcome};
+
+/// What all sessions share.
+pub(super) struct Tools {
+    pub(super) descriptors: Descriptors,
+    pub(super) log: Log,
+    /// Scratch space; its length is what one turn carries in each direction at most.
+    pub(super) chunk: Box<[u8]>,
+    pub(super) connect_timeout: Duration,
+    pub(super) idle_timeout: Duration,
+}
+
+/// What a session meets in a turn.
+pub(super) struct Around<'a> {
+    pub(super) now: Instant,
+    pub(super) host: &'a mut Host,
+    pub(super) tools: &'a mut Tools,
+}
+
+/// What comes after a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// Another one, when the others had theirs.
+    Again,
+    /// Nothing until something happens.
+    Wait,
+    /// The connection is over.
+    Over,
+}
+
+pub(super) struct Session {
+    number: u64,
+    conn: ConnId,
+    phase: Phase,
+    /// Servers that have not been tried yet.
+    candidates: VecDeque<SocketAddr>,
+    target: Option<SocketAddr>,
+    opened: Instant,
+    /// Bytes taken by the server.
+    up: u64,
+    moved: Moved,
+    moved_at: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Moved {
+    /// Acknowledged by the radio side, and received from it.
+    acked: u64,
+    received: u64,
+    /// Taken by the server.
+    up: u64,
+}
+
+enum Phase {
+    Connecting {
+        kernel: Kernel,
+        since: Instant,
+    },
+    Carrying {
+        kernel: Kernel,
+        relay: Relay,
+    },
+    /// Nothing is left to carry; the radio side has yet to acknowledge it, or the reset has yet to leave.
+    Leaving {
+        outcome: Outcome,
+        reason: Option<String>,
+    },
+}
+
+impl Session {
+    pub(super) fn open(
+        number: u64,
+        conn: ConnId,
+        candidates: VecDeque<SocketAddr>,
+        around: &mut Around<'_>,
+    ) -> Self {
+        let now = around.now;
+        let mut session = Self {
+            number,
+            conn,
+            phase: Phase::Leaving { outcome: Outcome::Refused, reason: None },
+            candidates,
+            target: None,
+            opened: now,
+            up: 0,
+            moved: Moved::default(),
+            moved_at: now,
+        };
+        session.try_next_target(around, None);
+        session
+    }
+
+    pub(super) fn conn(&self) -> ConnId {
+        self.conn
+    }
+
+    pub(super) fn ready(&mut self, readiness: Readiness) {
+        if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
+            kernel.ready(readiness);
+        }
+    }
+
+    pub(super) fn turn(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
+        let Some(connection) = around.host.connection_mut(self.conn) else { return Ok(Next::Over) };
+        around.tools.log.decided(self.number, connection)?;
+        let (state, ended) = (connection.state(), connection.ended().map(|why| why.to_string()));
+        self.note_progress(around);
+        match &mut self.phase {
+            // The server may have accepted it already.
+            Phase::Connecting { .. } if ended.is_some() => {
+                self.cut(around, Outcome::RadioFailed, ended);
+                Ok(Next::Again)
+            }
+            Phase::Connecting { kernel, .. } => match kernel.connecting() {
+                Connecting::Pending => Ok(Next::Wait),
+                Connecting::Failed(error) => {
+                    self.try_next_target(around, Some(error.to_string()));
+                    Ok(Next::Again)
+                }
+                Connecting::Done => self.carry(around),
+            },
+            Phase::Carrying { kernel, relay } => {
+                let Around { now, host, tools } = around;
+                let mut radio = Radio::new(*now, host, self.conn);
+                let turn = relay.turn(&mut radio, kernel, &mut tools.chunk);
+                self.up = relay.carried_up();
+                self.note_progress(around);
+                Ok(match turn {
+                    Turn::Again => Next::Again,
+                    Turn::Waiting => Next::Wait,
+                    Turn::Finished => self.leave(Outcome::Done, None),
+                    Turn::Failed(Side::Radio) => self.leave(Outcome::RadioFailed, ended),
+                    Turn::Failed(Side::Target) => self.leave(Outcome::TargetFailed, None),
+                })
+            }
+            Phase::Leaving { .. } if !matches!(state, State::Closed | State::TimeWait) => Ok(Next::Wait),
+            Phase::Leaving { outcome, reason } => {
+                if *outcome == Outcome::Done && ended.is_some() {
+                    (*outcome, *reason) = (Outcome::RadioFailed, ended);
+                }
+                Ok(Next::Over)
+            }
+        }
+    }
+
+    /// When something is to be given up, if nothing happens before.
+    pub(super) fn deadline(&self, tools: &Tools) -> Instant {
+        match self.phase {
+            Phase::Connecting { since, .. } => since + tools.connect_timeout,
+            Phase::Carrying { .. } | Phase::Leaving { .. } => self.moved_at + tools.idle_timeout,
+        }
+    }
+
+    /// Its deadline has passed.
+    pub(super) fn give_up(&mut self, around: &mut Around<'_>) {
+        match &self.phase {
+            Phase::Connecting { .. } => {
+                let why = format!("no answer in {}", around.tools.connect_timeout);
+                self.try_next_target(around, Some(why));
+            }
+            Phase::Carrying { .. } | Phase::Leaving { .. } => {
+                let why = format!("nothing moved for {}", around.tools.idle_timeout);
+                self.cut(around, Outcome::Idle, Some(why));
+            }
+        }
+    }
+
+    /// Resets both sides.
+    pub(super) fn cut(&mut self, around: &mut Around<'_>, outcome: Outcome, reason: Option<String>) {
+        if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
+            kernel.reset();
+        }
+        around.host.abort(around.now, self.conn);
+        self.phase = Phase::Leaving { outcome, reason };
+        // It has as long to leave.
+        self.moved_at = around.now;
+    }
+
+    /// The last word about it.
+    pub(super) fn close(self, around: &mut Around<'_>) -> io::Result<()> {
+        let (outcome, reason) = match &self.phase {
+            Phase::Leaving { outcome, reason } => (*outcome, reason.as_deref()),
+            Phase::Connecting { .. } | Phase::Carrying { .. } => (Outcome::Stopped, None),
+        };
+        let end = End {
+            connection: self.number,
+            outcome,
+            reason,
+            target: self.target,
+            up_bytes: self.up,
+            lasted: self.moved_at - self.opened,
+        };
+        let said = match around.host.connection_mut(self.conn) {
+            Some(connection) => around.tools.log.closed(&end, connection),
+            None => Ok(()),
+        };
+        around.host.close(around.now, self.conn);
+        said
+    }
+
+    /// `why` is what the last one that was tried failed of.
+    fn try_next_target(&mut self, around: &mut Around<'_>, mut why: Option<String>) {
+        while let Some(target) = self.candidates.pop_front() {
+            self.target = Some(target);
+            match Kernel::connect(target, &around.tools.descriptors, self.number) {
+                Ok(kernel) => {
+                    self.phase = Phase::Connecting { kernel, since: around.now };
+                    return;
+                }
+                Err(error) => why = Some(error.to_string()),
+            }
+        }
+        self.cut(around, Outcome::Refused, why);
+    }
+
+    fn carry(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
+        let between = Phase::Leaving { outcome: Outcome::Stopped, reason: None };
+        if let Phase::Connecting { kernel, .. } = std::mem::replace(&mut self.phase, between) {
+            self.phase = Phase::Carrying { kernel, relay: Relay::default() };
+        }
+        // Waiting for the server was no idling.
+        self.moved_at = around.now;
+        if let (Some(connection), Some(target)) = (around.host.connection(self.conn), self.target) {
+            around.tools.log.opened(self.number, connection, target)?;
+        }
+        Ok(Next::Again)
+    }
+
+    /// Lets go of the connection to the server.
+    fn leave(&mut self, outcome: Outcome, reason: Option<String>) -> Next {
+        self.phase = Phase::Leaving { outcome, reason };
+        Next::Again
+    }
+
+    fn note_progress(&mut self, around: &mut Around<'_>) {
+        let Some(connection) = around.host.connection(self.conn) else { return };
+        let statistics = connection.statistics();
+        let moved = Moved { acked: statistics.bytes_acked, received: statistics.bytes_received, up: self.up };
+        if moved != self.moved {
+            around.tools.log.moved(moved.acked - self.moved.acked, moved.up - self.moved.up);
+            (self.moved, self.moved_at) = (moved, around.now);
+        }
+    }
+}

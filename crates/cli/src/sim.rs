@@ -1,0 +1,397 @@
+//! `airtcp sim`: one run in virtual time.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use airlink::capture::{Capture, Tap};
+use airlink::packet::Direction;
+use airlink::path::{FIXED, MOBILE};
+use airlink::views::summary::Summary;
+use airtcp::recovery::Recipe;
+use airtcp::tcp::Connection;
+use airtcp_sim::run::{self, FlowReport, Judge, Report};
+use airtcp_sim::sweep::setup::{self, Setup};
+use airtcp_sim::world::{Watch, World};
+use airwire::time::{Duration, Instant};
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::decisions::DecisionLog;
+use super::failure;
+use super::station::RecipeParser;
+use super::units::{self, show_bytes, show_rate};
+
+/// Run flows over a scenario in virtual time: no privilege, no waiting, the same to the bit every time.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sim {
+    /// A preset's name, or a file; `airlink show` lists the presets
+    #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
+    scenario: String,
+    /// Another value for one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Path")]
+    set: Vec<(String, String)>,
+    /// Where all randomness comes from [default: the scenario's]
+    #[arg(long, value_name = "NUMBER", help_heading = "Path")]
+    seed: Option<u64>,
+
+    /// One flow of each, see `airtcp algorithms` (repeatable) [default: newreno]
+    #[arg(long, value_name = "RECIPE", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Flows")]
+    recipe: Vec<Recipe>,
+    /// So many times all of them
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Flows")]
+    flows: usize,
+    /// Which way the data goes: down is to the mobile
+    #[arg(long, value_name = "down|up", default_value = "down", value_parser = setup::direction, help_heading = "Flows")]
+    direction: Direction,
+    /// Of each flow; the run ends when all are complete [default: no end]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = "Flows")]
+    bytes: Option<u64>,
+    /// How long the run is, or with --bytes may be [default: 60s, with --bytes 1h]
+    #[arg(long = "for", value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
+    time: Option<Duration>,
+    /// Measure goodput from here on
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
+    from: Option<Duration>,
+    /// Between the beginnings of two flows
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
+    stagger: Option<Duration>,
+
+    /// Whose TCP the senders look like in everything but the recipe
+    #[arg(long, default_value = "default", value_parser = setup::profile, value_name = NAMES, help_heading = "Hosts")]
+    profile: &'static str,
+    /// Whose TCP the receivers look like; SACK is permitted to whoever asks
+    #[arg(long, default_value = "default", value_parser = setup::profile, value_name = NAMES, help_heading = "Hosts")]
+    receiver: &'static str,
+    /// Options of a recipe that receivers know, e.g. no-delack
+    #[arg(long, value_name = "OPTIONS", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Hosts")]
+    receiver_options: Option<Recipe>,
+    /// The receivers' buffers [default: the profile's]
+    #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Hosts")]
+    receive_buffer: Option<usize>,
+
+    /// Hold every judge of causes against the truth, see the recipe part `judges`
+    #[arg(long, help_heading = "Output")]
+    score: bool,
+    /// Write who decided what and why about every loss and window to this file (JSON lines)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    decisions: Option<PathBuf>,
+    /// Write the packets on the senders' side to this file (pcap)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pcap: Option<PathBuf>,
+    /// Write window, timer and flight at every ACK and timeout to this file (JSON lines)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    trace: Option<PathBuf>,
+    /// Print one JSON object instead of the tables
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+const NAMES: &str = "default|linux|freebsd|ns2";
+
+const EXAMPLES: &str = "\
+Examples:
+  airtcp sim -s wcdma-384 --set radio.down.channel.errors.bler=10% --recipe newreno+eifel --bytes 2M
+  Two that share a path:
+    airtcp sim -s sifest-fairness --recipe newreno --recipe newreno+sifest --for 100s --from 10s
+  Were the judges right?
+    airtcp sim -s rtt-last-hop-congestion --recipe newreno+judges --for 400s --score
+  Why each packet was sent, beside it in Wireshark:
+    airtcp sim -s leo --recipe sack --bytes 2M --pcap run.pcap --decisions run.jsonl
+    airtcp analyze run.pcap --decisions run.jsonl --comments run.pcapng && wireshark run.pcapng
+  The window over time:
+    airtcp sim -s leo --recipe sack --for 60s --trace trace.jsonl
+    jq -r '[.time, .cwnd] | @tsv' trace.jsonl";
+
+/// More flows than this are not listed one by one.
+const LISTED: usize = 50;
+
+impl Sim {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let setup = self.setup();
+        setup.check().map_err(failure::usage)?;
+        let scenario = setup.scenario(Path::new("")).map_err(|error| failure::usage(error.to_string()))?;
+        let seed = self.seed.unwrap_or(scenario.seed);
+        let name = scenario.name.clone();
+        let mut run = setup.run(scenario, seed);
+        // As captures in virtual time, which are equal to the octet.
+        let log = |path| DecisionLog::create(path, SystemTime::UNIX_EPOCH);
+        let mut decisions = self.decisions.as_deref().map(log).transpose()?;
+        if decisions.is_some() {
+            for flow in &mut run.flows {
+                flow.watch = Watch::Decisions;
+            }
+        }
+        let mut trace = self.trace.as_deref().map(|path| Trace::create(path, run.flows.len())).transpose()?;
+        let create =
+            |path| Capture::create(path, SystemTime::UNIX_EPOCH).map(|it| Shared(Arc::new(Mutex::new(it))));
+        let capture = self.pcap.as_deref().map(create).transpose()?;
+        let prepare = |world: &mut World| {
+            if let Some(capture) = capture.clone() {
+                world.tap(if self.direction == Direction::Down { FIXED } else { MOBILE }, capture);
+            }
+        };
+        let (report, mut world) = run::run_prepared(&run, prepare, |world| {
+            if let Some(trace) = &mut trace {
+                trace.look(world);
+            }
+        })?;
+        if let Some(Shared(capture)) = &capture {
+            capture.lock().unwrap_or_else(PoisonError::into_inner).flush()?;
+        }
+        if let Some(trace) = trace {
+            trace.finish()?;
+        }
+        if let (Some(log), Some(path)) = (&mut decisions, &self.decisions) {
+            write_decisions(log, &mut world).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let mut out = io::stdout().lock();
+        if self.json {
+            let command = setup.command(seed);
+            let line = json!({ "schema_version": 1, "scenario": name, "seed": seed, "command": command, "report": report });
+            writeln!(out, "{line}")?;
+        } else {
+            let summary = Summary::new(&name, seed, world.path(), Instant::ZERO + seconds(&report), None);
+            write!(out, "{}\n{summary}", tables(&report))?;
+        }
+        Ok(())
+    }
+
+    fn setup(&self) -> Setup {
+        Setup {
+            scenario: self.scenario.clone(),
+            settings: self.set.clone(),
+            recipes: self.recipe.clone(),
+            flows: self.flows,
+            direction: self.direction,
+            bytes: self.bytes,
+            time: self.time,
+            from: self.from.unwrap_or_default(),
+            stagger: self.stagger.unwrap_or_default(),
+            profile: self.profile,
+            receiver: self.receiver,
+            receiver_options: self.receiver_options.clone(),
+            receive_buffer: self.receive_buffer,
+            score: self.score,
+        }
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| "write STAGE.KEY=VALUE, for example wire.down.rate=64kbit".to_owned())?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn seconds(report: &Report) -> Duration {
+    Duration::from_secs_f64(report.seconds)
+}
+
+fn write_decisions(log: &mut DecisionLog, world: &mut World) -> io::Result<()> {
+    match world.flows() {
+        1 => log.write(world.decisions(0))?,
+        flows => {
+            for flow in 0..flows {
+                log.write_of(flow as u64 + 1, world.decisions(flow))?;
+            }
+        }
+    }
+    log.flush()
+}
+
+/// The world has it, and it is asked afterwards whether all could be written.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Capture>>);
+
+impl Tap for Shared {
+    fn packet(&mut self, at: Instant, packet: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).packet(at, packet);
+    }
+}
+
+/// A line whenever an ACK or a timeout has changed something.
+struct Trace {
+    path: PathBuf,
+    file: BufWriter<File>,
+    /// Of each flow: segments that had arrived, and timeouts, when it was last looked at.
+    seen: Vec<(u64, u64)>,
+    error: Option<io::Error>,
+}
+
+/// Windows are in segments, times in seconds, the rest in octets.
+#[derive(Serialize)]
+struct Point {
+    time: f64,
+    flow: usize,
+    acked: u64,
+    cwnd: f64,
+    // JSON has no infinity: an arbitrarily high threshold becomes null.
+    ssthresh: f64,
+    srtt: Option<f64>,
+    rto: f64,
+    flight: usize,
+}
+
+impl Trace {
+    fn create(path: &Path, flows: usize) -> anyhow::Result<Self> {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), seen: vec![(0, 0); flows], error: None })
+    }
+
+    fn look(&mut self, world: &World) {
+        for flow in 0..world.flows() {
+            let Some(connection) = world.sender(flow) else { continue };
+            let now = (connection.statistics().segments_in, connection.recovery().counters().timeouts);
+            if std::mem::replace(&mut self.seen[flow], now) != now && self.error.is_none() {
+                self.error = self.write(world.now(), flow, connection).err();
+            }
+        }
+    }
+
+    fn write(&mut self, now: Instant, flow: usize, connection: &Connection) -> io::Result<()> {
+        let congestion = connection.recovery().congestion();
+        let point = Point {
+            time: now.as_secs_f64(),
+            flow: flow + 1,
+            acked: connection.statistics().bytes_acked,
+            cwnd: congestion.cwnd + congestion.inflation,
+            ssthresh: congestion.ssthresh,
+            srtt: connection.rtt().srtt().map(|srtt| srtt.as_secs_f64()),
+            rto: connection.rtt().rto().get().as_secs_f64(),
+            flight: connection.unacknowledged().saturating_sub(connection.unsent()),
+        };
+        serde_json::to_writer(&mut self.file, &point)?;
+        self.file.write_all(b"\n")
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        let written = match self.error.take() {
+            Some(error) => Err(error),
+            None => self.file.flush(),
+        };
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+fn tables(report: &Report) -> String {
+    let mut text = String::new();
+    let listed = &report.flows[..report.flows.len().min(LISTED)];
+    let width = listed.iter().map(|flow| flow.recipe.len()).max().unwrap_or_default().max("recipe".len());
+    let mut line = |line: String| text.push_str(&(line.trim_end().to_owned() + "\n"));
+    line(format!(
+        "{:>4}  {:<width$}  {:>10}  {:>13}  {:>9}  {:>8}  {:>8}",
+        "flow", "recipe", "delivered", "goodput", "took", "segments", "resent"
+    ));
+    for (number, flow) in listed.iter().enumerate() {
+        let took = match (flow.took_seconds, &flow.ended) {
+            (Some(seconds), _) => format!("{seconds:.3} s"),
+            (None, Some(why)) => why.clone(),
+            (None, None) => String::new(),
+        };
+        line(format!(
+            "{:>4}  {:<width$}  {:>10}  {:>13}  {took:>9}  {:>8}  {:>8}",
+            number + 1,
+            flow.recipe,
+            show_bytes(flow.delivered),
+            show_rate(flow.goodput_bit_per_s),
+            flow.data_segments,
+            flow.counters.resent(),
+        ));
+    }
+    if report.flows.len() > LISTED {
+        line(format!("      … and {} more: --json has them all", report.flows.len() - LISTED));
+    }
+    line(String::new());
+    line(format!(
+        "{:>4}  {:<19} {:>6} {:>15}  {:<30} {:<18} {:>7} {:>6}",
+        "flow",
+        "timeouts (0/1/2/3+)",
+        "failed",
+        "fast retransmit",
+        "resent fast/rec./timeout/probe",
+        "spurious t.o./f.r.",
+        "reduced",
+        "undone"
+    ));
+    for (number, flow) in listed.iter().enumerate() {
+        line(events(number + 1, flow));
+    }
+    for (number, flow) in listed.iter().enumerate() {
+        for Judge { name, confusion } in &flow.judges {
+            line(format!("{:>4}  {name}: {confusion}", number + 1));
+        }
+    }
+    let all: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s).sum();
+    if report.flows.len() > 1 {
+        line(format!("together {}, Jain's index {:.4}", show_rate(all), report.jain));
+    }
+    line(format!(
+        "dropped by queues {}, by the radio {}{}",
+        report.dropped_by_queues,
+        report.dropped_by_radio,
+        if report.complete { "" } else { "; not every flow is complete" }
+    ));
+    text
+}
+
+fn events(number: usize, flow: &FlowReport) -> String {
+    let counters = &flow.counters;
+    let [zero, one, two, more] = counters.timeouts_by_dupacks;
+    let timeouts = format!("{} ({zero}/{one}/{two}/{more})", counters.timeouts);
+    let resent = format!(
+        "{}/{}/{}/{}",
+        counters.resent_fast, counters.resent_recovery, counters.resent_timeout, counters.resent_probe
+    );
+    let spurious = format!("{}/{}", counters.spurious_timeouts, counters.spurious_fast_retransmits);
+    format!(
+        "{number:>4}  {timeouts:<19} {:>6} {:>15}  {resent:<30} {spurious:<18} {:>7} {:>6}",
+        counters.failed_dupack, counters.fast_retransmits, counters.window_reductions, counters.undone
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        sim: Sim,
+    }
+
+    fn read(arguments: &[String]) -> Setup {
+        let line = Line::try_parse_from([vec!["sim".to_owned()], arguments.to_vec()].concat());
+        line.map(|line| line.sim.setup()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn a_setup_written_as_a_command_line_is_read_as_the_same() {
+        let mut setup = Setup::new("wcdma-384");
+        assert_eq!(read(&setup.arguments(3)), setup);
+        setup = Setup {
+            settings: vec![("radio.down.rate".to_owned(), "64kbit".to_owned())],
+            recipes: ["sack+iw=4", "newreno+min-rto=200"].map(|text| text.parse().unwrap()).into(),
+            flows: 3,
+            direction: Direction::Up,
+            bytes: Some(1 << 20),
+            time: Some(Duration::from_millis(12_500)),
+            from: Duration::from_secs(2),
+            stagger: Duration::from_nanos(1_500),
+            profile: "ns2",
+            receiver: "linux",
+            receiver_options: Some("no-delack".parse().unwrap()),
+            receive_buffer: Some(8192),
+            score: true,
+            ..setup
+        };
+        assert_eq!(read(&setup.arguments(3)), setup);
+    }
+}

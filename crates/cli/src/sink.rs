@@ -1,0 +1,237 @@
+//! `airtcp sink`: a receiver on the kernel's own TCP.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::linux::net::TcpStreamExt;
+use std::path::PathBuf;
+
+use airlink::netns;
+use airlink::reactor::{Clock, Event, Interest, Reactor, Token};
+use airwire::time::{Duration, Instant};
+use anyhow::Context;
+use clap::Args;
+use nix::sys::socket::{setsockopt, sockopt};
+use serde::Serialize;
+use serde_json::json;
+
+use super::digest::Hasher;
+use super::failure::{self, Failure};
+use super::reporter::{Channel, Reporter, Reporting};
+use super::units::{self, show_rate};
+
+/// Receive on the kernel's own TCP: count, digest, and print.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sink {
+    /// Port to listen on
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// Namespace to listen in: a name of `ip netns`, or a path [default: the current one]
+    #[arg(long, value_name = "NETNS")]
+    netns: Option<PathBuf>,
+    /// Address to listen on [default: all, IPv4 and IPv6]
+    #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V6(Ipv6Addr::UNSPECIFIED), hide_default_value = true)]
+    addr: IpAddr,
+    /// Connections to serve, one after the other, before ending
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    count: u32,
+    /// Receive buffer (SO_RCVBUF; the kernel doubles it) [default: the kernel's, which grows by itself]
+    #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
+    rcvbuf: Option<usize>,
+    /// Set the receive buffer to this after the first 64 KiB: the kernel takes back what its window has promised
+    #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
+    shrink_to: Option<usize>,
+    /// Delay ACKs from the first segment on (TCP_QUICKACK off; the kernel would be quick at first)
+    #[arg(long)]
+    delayed_ack: bool,
+    /// Write what is received to this file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Answer with the SHA-256 of what was received, after the sender's FIN
+    #[arg(long, conflicts_with = "no_digest")]
+    echo_digest: bool,
+    /// Do not compute the SHA-256 of what is received
+    #[arg(long)]
+    no_digest: bool,
+    /// Print JSON lines (events start, end, error) instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+It says on stderr when it listens, and prints a line for every connection.
+
+Example (as root):
+  ip netns add mobile; ip -n mobile link set lo up
+  airtcp sink 9000 --netns mobile --echo-digest &
+  airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --verify";
+
+const LISTENER: Token = Token(0);
+const STREAM: Token = Token(1);
+const BUFFER: usize = 256 << 10;
+/// How much a receiver takes before its window shrinks.
+const BEFORE_SHRINKING: u64 = 64 << 10;
+/// While data flows, the reader rests between its reads: woken by every segment it would cost the sender, in
+/// whose `write` the kernel wakes it.
+const REST: Duration = Duration::from_micros(200);
+/// After so many rests without data it sleeps until there is some.
+const RESTS: u32 = 10;
+
+#[derive(Serialize)]
+struct Received {
+    peer: String,
+    bytes: u64,
+    seconds: f64,
+    bit_per_s: f64,
+    sha256: Option<String>,
+}
+
+impl Sink {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let clock = Clock::start();
+        let options = Reporting { json: self.json, interval: None, quiet: true };
+        let reporter = Reporter::new(&options, Channel::Stdout, clock);
+        let result = self.serve(clock, &reporter);
+        if let Err(error) = &result {
+            reporter.error(error);
+        }
+        result
+    }
+
+    fn serve(&self, clock: Clock, reporter: &Reporter) -> anyhow::Result<()> {
+        let mut reactor = Reactor::new(clock)?;
+        reactor.catch_stop_signals()?;
+        let mut output = match &self.output {
+            Some(path) => Some(BufWriter::new(
+                File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
+            )),
+            None => None,
+        };
+        let listener = self.listen()?;
+        let local = listener.local_addr()?;
+        reporter.start(&json!({ "listening": local.to_string() }), "")?;
+        if !self.json {
+            eprintln!("listening on {local}");
+        }
+        for _ in 0..self.count {
+            reactor.register(&listener, LISTENER, Interest::Read)?;
+            let (stream, peer) = loop {
+                match listener.accept() {
+                    Ok(accepted) => break accepted,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(&mut reactor, None)?,
+                    Err(error) => return Err(error).context("cannot accept a connection"),
+                }
+            };
+            // The next one waits in the kernel's queue.
+            reactor.deregister(&listener, LISTENER)?;
+            let received = self
+                .receive(stream, peer, &mut reactor, &mut output)
+                .with_context(|| format!("{peer}: the connection broke before its end"))?;
+            let Received { bytes, seconds, bit_per_s, sha256, .. } = &received;
+            let text = format!(
+                "received      {bytes} bytes from {peer} in {seconds:.3} s: {}\n{}",
+                show_rate(*bit_per_s),
+                sha256.as_ref().map(|digest| format!("sha256        {digest}\n")).unwrap_or_default()
+            );
+            reporter.end(&received, &text)?;
+        }
+        Ok(())
+    }
+
+    fn listen(&self) -> anyhow::Result<TcpListener> {
+        let addr = SocketAddr::new(self.addr, self.port);
+        let bind = || TcpListener::bind(addr);
+        let listener = match &self.netns {
+            Some(namespace) => netns::enter(namespace, bind)?,
+            None => bind(),
+        };
+        let listener = listener.map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                failure::run(format!("port {} is in use: end that program or choose another", self.port))
+            }
+            io::ErrorKind::PermissionDenied => anyhow::Error::from(Failure::Environment(format!(
+                "not allowed to listen on port {}: run as root, or choose a port from 1024 on",
+                self.port
+            ))),
+            _ => anyhow::Error::from(error).context(format!("cannot listen on {addr}")),
+        })?;
+        if let Some(size) = self.rcvbuf {
+            // Before a SYN comes: accepted sockets inherit it, and the window scale is chosen by it.
+            setsockopt(&listener, sockopt::RcvBuf, &size).context("cannot set the receive buffer")?;
+        }
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    }
+
+    fn receive(
+        &self,
+        mut stream: TcpStream,
+        peer: SocketAddr,
+        reactor: &mut Reactor,
+        output: &mut Option<BufWriter<File>>,
+    ) -> anyhow::Result<Received> {
+        stream.set_nonblocking(true)?;
+        if self.delayed_ack {
+            stream.set_quickack(false)?;
+        }
+        let mut shrink_to = self.shrink_to;
+        let clock = reactor.clock();
+        let mut hasher = Hasher::new(!self.no_digest);
+        let mut buffer = vec![0; BUFFER];
+        let start = clock.now();
+        let (mut bytes, mut last, mut rests) = (0, start, 0);
+        loop {
+            match stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(len) => {
+                    (bytes, last, rests) = (bytes + len as u64, clock.now(), 0);
+                    hasher.update(&buffer[..len]);
+                    if let Some(size) = shrink_to.take_if(|_| bytes >= BEFORE_SHRINKING) {
+                        setsockopt(&stream, sockopt::RcvBuf, &size)
+                            .context("cannot set the receive buffer")?;
+                    }
+                    if let Some(output) = output {
+                        output.write_all(&buffer[..len]).context("cannot write what was received")?;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    rests += 1;
+                    rest(reactor, &stream, (rests <= RESTS).then(|| clock.now() + REST))?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(output) = output {
+            output.flush().context("cannot write what was received")?;
+        }
+        let sha256 = hasher.finish();
+        if let (true, Some(digest)) = (self.echo_digest, &sha256) {
+            stream.set_nonblocking(false)?;
+            stream.write_all(format!("{digest}\n").as_bytes())?;
+        }
+        let seconds = (last - start).as_secs_f64();
+        let bit_per_s = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+        Ok(Received { peer: peer.to_string(), bytes, seconds, bit_per_s, sha256 })
+    }
+}
+
+/// Until the time has passed, or without one until there is data.
+fn rest(reactor: &mut Reactor, stream: impl AsFd, until: Option<Instant>) -> anyhow::Result<()> {
+    if until.is_some() {
+        return wait(reactor, until);
+    }
+    reactor.register(&stream, STREAM, Interest::Read)?;
+    let result = wait(reactor, None);
+    reactor.deregister(&stream, STREAM)?;
+    result
+}
+
+fn wait(reactor: &mut Reactor, until: Option<Instant>) -> anyhow::Result<()> {
+    if reactor.wait(until)?.contains(&Event::Stop) {
+        return Err(failure::run("stopped by a signal"));
+    }
+    Ok(())
+}

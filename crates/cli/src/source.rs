@@ -1,0 +1,221 @@
+//! `airtcp source`: the counterpart of `sink`, a sender on the kernel's own TCP, for comparison.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+
+use airlink::reactor::Clock;
+use airwire::time::Duration;
+use anyhow::Context;
+use clap::Args;
+use nix::sys::socket::{setsockopt, sockopt};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::digest::Hasher;
+use super::failure::{self, Failure};
+use super::input::Input;
+use super::reporter::{Channel, Reporter, Reporting};
+use super::units::{self, show_rate};
+
+/// Send a test pattern on the kernel's own TCP, with one of its congestion controls.
+///
+/// It runs in the namespace it is started in, and says afterwards what that namespace's counters say of
+/// retransmissions, so it should be alone there; `airtcp lab` sees to that.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Source {
+    /// Where to
+    #[arg(value_name = "ADDR:PORT")]
+    remote: SocketAddr,
+    /// Bytes to send
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    bytes: u64,
+    /// One of net.ipv4.tcp_available_congestion_control [default: the namespace's]
+    #[arg(long, value_name = "NAME")]
+    congestion_control: Option<String>,
+    /// Print JSON lines (events start, end, error) instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Example: this kernel's CUBIC through a W-CDMA link to a sink on its other side
+  airlink run -s wcdma-384 --server 'sleep 1; airtcp source --bytes 1M --congestion-control cubic $AIRLINK_MOBILE:9000' \\
+    -- airtcp sink 9000";
+
+const CHUNK: usize = 64 << 10;
+/// How long the peer may be silent when all is written: it closes when it has read everything.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+#[derive(Serialize)]
+struct Summary {
+    congestion_control: String,
+    remote: String,
+    bytes: u64,
+    /// From the end of the handshake to the peer's FIN.
+    seconds: f64,
+    bit_per_s: f64,
+    sha256: Option<String>,
+    /// What the namespace's counters (`nstat`) went up by.
+    kernel: Map<String, Value>,
+    /// TCP_INFO after the last byte was written, as `ss -ti` shows it.
+    tcp_info: Option<String>,
+}
+
+impl Source {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let clock = Clock::start();
+        let options = Reporting { json: self.json, interval: None, quiet: true };
+        let reporter = Reporter::new(&options, Channel::Stdout, clock);
+        let result = self.send(clock, &reporter);
+        if let Err(error) = &result {
+            reporter.error(error);
+        }
+        result
+    }
+
+    fn send(&self, clock: Clock, reporter: &Reporter) -> anyhow::Result<()> {
+        let remote = self.remote;
+        reporter.start(&json!({ "remote": remote.to_string() }), "")?;
+        let before = counters()?;
+        let mut stream = self.connect()?;
+        let congestion_control =
+            nix::sys::socket::getsockopt(&stream, sockopt::TcpCongestion)?.to_string_lossy().into_owned();
+        let start = clock.now();
+        let (mut input, mut hasher) = (Input::Pattern(self.bytes).open()?, Hasher::new(true));
+        let mut chunk = vec![0; CHUNK];
+        let broke = || format!("{remote}: the connection broke before its end");
+        loop {
+            let len = input.read(&mut chunk)?;
+            if len == 0 {
+                break;
+            }
+            hasher.update(&chunk[..len]);
+            stream.write_all(&chunk[..len]).with_context(broke)?;
+        }
+        let tcp_info = tcp_info(&stream);
+        stream.shutdown(std::net::Shutdown::Write).with_context(broke)?;
+        stream.set_read_timeout(Some(std::time::Duration::from_nanos(PATIENCE.as_nanos())))?;
+        loop {
+            match stream.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Err(failure::run(format!(
+                        "{remote}: it has not closed {} s after everything was written: is the path still up?",
+                        PATIENCE.as_secs_f64()
+                    )));
+                }
+                Err(error) => return Err(error).with_context(broke),
+            }
+        }
+        let seconds = (clock.now() - start).as_secs_f64();
+        let after = counters()?;
+        let kernel = after
+            .into_iter()
+            .map(|(name, value)| {
+                let was = before.iter().find(|(other, _)| *other == name).map_or(0, |(_, value)| *value);
+                (name, Value::from(value - was))
+            })
+            .filter(|(_, value)| value.as_i64() != Some(0))
+            .collect();
+        let bit_per_s = if seconds > 0.0 { self.bytes as f64 * 8.0 / seconds } else { 0.0 };
+        let summary = Summary {
+            congestion_control,
+            remote: remote.to_string(),
+            bytes: self.bytes,
+            seconds,
+            bit_per_s,
+            sha256: hasher.finish(),
+            kernel,
+            tcp_info,
+        };
+        let text = format!(
+            "sent          {} bytes to {remote} in {seconds:.3} s: {} ({})\nsha256        {}\n",
+            self.bytes,
+            show_rate(bit_per_s),
+            summary.congestion_control,
+            summary.sha256.as_deref().unwrap_or_default()
+        );
+        reporter.end(&summary, &text)?;
+        Ok(())
+    }
+
+    fn connect(&self) -> anyhow::Result<TcpStream> {
+        let remote = self.remote;
+        if let Some(name) = &self.congestion_control {
+            let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+            if !available.split_whitespace().any(|other| other == name) {
+                return Err(Failure::Environment(format!(
+                    "this kernel has no congestion control `{name}`: it has {} (modprobe tcp_{name} may help)",
+                    available.trim()
+                ))
+                .into());
+            }
+        }
+        // The option is set before the first data leaves; the handshake is the same for all.
+        let stream = TcpStream::connect(remote).map_err(|error| match error.kind() {
+            ErrorKind::ConnectionRefused => failure::run(format!(
+                "{remote}: refused: start a receiver there first, for example `airtcp sink {}`",
+                remote.port()
+            )),
+            _ => failure::run(format!("{remote}: {error}")),
+        })?;
+        stream.set_nodelay(true)?;
+        if let Some(name) = &self.congestion_control {
+            setsockopt(&stream, sockopt::TcpCongestion, &name.into())
+                .with_context(|| format!("cannot use the congestion control `{name}`"))?;
+        }
+        Ok(stream)
+    }
+}
+
+/// The namespace's TCP counters, as `nstat -a` lists them.
+fn counters() -> anyhow::Result<Vec<(String, i64)>> {
+    let mut counters = Vec::new();
+    for path in ["/proc/self/net/snmp", "/proc/self/net/netstat"] {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+        counters.extend(parse_counters(&text));
+    }
+    Ok(counters)
+}
+
+/// Pairs of lines, names above values, of the protocols `Tcp` and `TcpExt`.
+fn parse_counters(text: &str) -> Vec<(String, i64)> {
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("Tcp")).collect();
+    lines
+        .chunks_exact(2)
+        .flat_map(|pair| pair[0].split_whitespace().zip(pair[1].split_whitespace()).skip(1))
+        .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+        .collect()
+}
+
+fn tcp_info(stream: &TcpStream) -> Option<String> {
+    let port = stream.local_addr().ok()?.port();
+    let output = Command::new("ss").args(["-HtinO", "sport", "=", &format!(":{port}")]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_stand_below_their_names() {
+        let text =
+            "Ip: Forwarding\nIp: 1\nTcp: RtoMin RetransSegs\nTcp: 200 17\nTcpExt: TCPTimeouts\nTcpExt: 3\n";
+        let expected = [("RtoMin", 200), ("RetransSegs", 17), ("TCPTimeouts", 3)];
+        assert_eq!(parse_counters(text), expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    #[test]
+    fn this_kernel_has_the_counters_that_the_lab_reads() {
+        let counters = counters().unwrap();
+        for name in ["RetransSegs", "TCPFastRetrans", "TCPLossProbes", "TCPTimeouts", "TCPSpuriousRTOs"] {
+            assert!(counters.iter().any(|(other, _)| other == name), "{name} is not in {counters:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Where received bytes go: a thread digests them and writes them to a file.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
+use std::thread;
+
+use airtcp_tun::Waker;
+use anyhow::Context;
+
+use super::digest::Hasher;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    Nowhere,
+    Stdout,
+    File(PathBuf),
+}
+
+impl Output {
+    pub(super) fn create(&self) -> anyhow::Result<Box<dyn Write + Send>> {
+        Ok(match self {
+            Self::Nowhere => Box::new(io::sink()),
+            // Not `io::stdout()`, which writes line by line.
+            Self::Stdout => Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+            Self::File(path) => {
+                Box::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
+            }
+        })
+    }
+}
+
+const CHUNKS: usize = 16;
+const CHUNK: usize = 128 << 10;
+
+pub(super) struct Store {
+    /// `None` once the stream has ended.
+    chunks: Option<SyncSender<Vec<u8>>>,
+    spent: Receiver<Vec<u8>>,
+    end: Receiver<io::Result<Option<String>>>,
+    /// The thread was busy when this came.
+    pending: Option<Vec<u8>>,
+}
+
+impl Store {
+    pub(super) fn start(mut writer: Box<dyn Write + Send>, digest: bool, waker: Waker) -> io::Result<Self> {
+        let (chunks, chunk_receiver) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
+        let (spent_sender, spent) = mpsc::sync_channel(CHUNKS);
+        let (end_sender, end) = mpsc::sync_channel(1);
+        thread::Builder::new().name("store".to_owned()).spawn(move || {
+            let mut hasher = Hasher::new(digest);
+            let mut result = Ok(());
+            for chunk in &chunk_receiver {
+                hasher.update(&chunk);
+                result = writer.write_all(&chunk);
+                if result.is_err() {
+                    break;
+                }
+                // If there are enough of them, this one is freed.
+                let _ = spent_sender.try_send(chunk);
+                waker.wake();
+            }
+            let result = result.and_then(|()| writer.flush()).map(|()| hasher.finish());
+            // Nobody listens any more if the connection has failed meanwhile.
+            let _ = end_sender.send(result);
+            drop(chunk_receiver);
+            waker.wake();
+        })?;
+        Ok(Self { chunks: Some(chunks), spent, end, pending: None })
+    }
+
+    /// An empty buffer for the next bytes.
+    pub(super) fn buffer(&self) -> Vec<u8> {
+        let mut chunk = self.spent.try_recv().unwrap_or_default();
+        chunk.resize(CHUNK, 0);
+        chunk
+    }
+
+    /// False while the thread is behind: it will wake the driver. A thread that has failed takes nothing more.
+    pub(super) fn has_room(&mut self) -> bool {
+        if let Some(chunk) = self.pending.take() {
+            self.put(chunk);
+        }
+        self.pending.is_none()
+    }
+
+    pub(super) fn put(&mut self, chunk: Vec<u8>) {
+        let Some(chunks) = &self.chunks else { return };
+        match chunks.try_send(chunk) {
+            // What a failed thread cannot take is told by `finished`.
+            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+            Err(TrySendError::Full(chunk)) => self.pending = Some(chunk),
+        }
+    }
+
+    /// Nothing more will come.
+    pub(super) fn end(&mut self) {
+        if self.has_room() {
+            self.chunks = None;
+        }
+    }
+
+    /// The digest, once everything has been written; an error as soon as writing has failed.
+    pub(super) fn finished(&self) -> io::Result<Option<Option<String>>> {
+        match self.end.try_recv() {
+            Ok(result) => result.map(Some),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(io::Error::other("the writer of the output has died")),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! What a run of `send`, `recv` or `serve` adds up to.
+
+use airlink::tun::DeviceError;
+use airtcp::tcp::Connection;
+use airtcp_tun::{Driver, Traffic};
+use serde::Serialize;
+
+use super::monitor::{Monitor, RttSummary, WindowSummary};
+use super::units::show_rate;
+
+/// Everything a run of `send` or `recv` adds up to.
+#[derive(Serialize)]
+pub(super) struct Summary {
+    pub(super) outcome: Outcome,
+    pub(super) direction: Direction,
+    pub(super) recipe: String,
+    pub(super) profile: &'static str,
+    pub(super) local: String,
+    pub(super) remote: String,
+    /// Acknowledged by the peer, or received.
+    pub(super) bytes: u64,
+    /// From the end of the handshake to the last byte.
+    pub(super) seconds: f64,
+    pub(super) bit_per_s: f64,
+    handshake: Handshake,
+    retransmissions: Retransmissions,
+    timeouts: Timeouts,
+    arrivals: Arrivals,
+    rtt: Option<RttSummary>,
+    cwnd: WindowSummary,
+    device: Device,
+    pub(super) sha256: Option<String>,
+    pub(super) peer_sha256: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Outcome {
+    Done,
+    Failed,
+    Stopped,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Direction {
+    Sent,
+    Received,
+}
+
+#[derive(Serialize)]
+pub(super) struct Handshake {
+    /// Data in a full-sized segment.
+    mss: u32,
+    /// What our SYN said.
+    advertised_mss: u32,
+    sack: bool,
+    timestamps: bool,
+    ecn: bool,
+    our_window_scale: u8,
+    peer_window_scale: u8,
+}
+
+#[derive(Serialize)]
+pub(super) struct Retransmissions {
+    pub(super) segments: u64,
+    bytes: u64,
+    fast: u64,
+    recovery: u64,
+    timeout: u64,
+    probe: u64,
+    handshake: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Timeouts {
+    pub(super) timeouts: u64,
+    /// When 0, 1, 2, 3 or more duplicate ACKs had arrived (P0 §4.1: x-dupack).
+    timeouts_by_dupacks: [u64; 4],
+    failed_dupack: u64,
+    spurious_timeouts: u64,
+    fast_retransmits: u64,
+    spurious_fast_retransmits: u64,
+    undone: u64,
+    dsacks: u64,
+    duplicate_acks: u64,
+    window_reductions: u64,
+    /// Losses that did not reduce the window.
+    put_down_to_radio: u64,
+    resent_again: u64,
+    window_probes: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Arrivals {
+    segments_out: u64,
+    segments_in: u64,
+    duplicate_segments: u64,
+    out_of_order_segments: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Device {
+    name: String,
+    packets_in: u64,
+    bytes_in: u64,
+    packets_out: u64,
+    bytes_out: u64,
+    refused: u64,
+    waits: u64,
+    dropped_by_kernel: u64,
+}
+
+impl Handshake {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let info = connection.info();
+        Self {
+            mss: info.snd_mss,
+            advertised_mss: info.advmss + if info.timestamps { 12 } else { 0 },
+            sack: info.sack,
+            timestamps: info.timestamps,
+            ecn: info.ecn,
+            our_window_scale: info.rcv_wscale,
+            peer_window_scale: info.snd_wscale,
+        }
+    }
+}
+
+impl Retransmissions {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let counters = connection.recovery().counters();
+        let segments = u64::from(connection.info().total_retrans);
+        Self {
+            segments,
+            bytes: connection.statistics().bytes_resent,
+            fast: counters.resent_fast,
+            recovery: counters.resent_recovery,
+            timeout: counters.resent_timeout,
+            probe: counters.resent_probe,
+            handshake: segments - counters.resent(),
+        }
+    }
+}
+
+impl Timeouts {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let counters = connection.recovery().counters();
+        Self {
+            timeouts: counters.timeouts,
+            timeouts_by_dupacks: counters.timeouts_by_dupacks,
+            failed_dupack: counters.failed_dupack,
+            spurious_timeouts: counters.spurious_timeouts,
+            fast_retransmits: counters.fast_retransmits,
+            spurious_fast_retransmits: counters.spurious_fast_retransmits,
+            undone: counters.undone,
+            dsacks: counters.dsacks,
+            duplicate_acks: counters.dupacks,
+            window_reductions: counters.window_reductions,
+            put_down_to_radio: counters.put_down_to_radio,
+            resent_again: counters.resent_again,
+            window_probes: connection.statistics().window_probes,
+        }
+    }
+}
+
+impl Arrivals {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let statistics = connection.statistics();
+        Self {
+            segments_out: statistics.segments_out,
+            segments_in: statistics.segments_in,
+            duplicate_segments: statistics.duplicate_segments_in,
+            out_of_order_segments: statistics.out_of_order_segments_in,
+        }
+    }
+}
+
+impl Device {
+    pub(super) fn of(driver: &Driver) -> Result<Self, DeviceError> {
+        let Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits } = driver.traffic();
+        Ok(Self {
+            name: driver.device().to_owned(),
+            packets_in,
+            bytes_in,
+            packets_out,
+            bytes_out,
+            refused,
+            waits,
+            dropped_by_kernel: driver.kernel_drops()?,
+        })
+    }
+}
+
+impl Summary {
+    pub(super) fn new(
+        outcome: Outcome,
+        direction: Direction,
+        driver: &Driver,
+        connection: &Connection,
+        monitor: &Monitor,
+    ) -> Result<Self, DeviceError> {
+        let statistics = connection.statistics();
+        let bytes = match direction {
+            Direction::Sent => statistics.bytes_acked,
+            Direction::Received => statistics.bytes_received,
+        };
+        let seconds =
+            monitor.established().map_or(0.0, |from| (monitor.last_progress() - from).as_secs_f64());
+        Ok(Self {
+            outcome,
+            direction,
+            recipe: driver.host.recipe().to_string(),
+            profile: connection.profile().name,
+            local: connection.local().to_string(),
+            remote: connection.remote().to_string(),
+            bytes,
+            seconds,
+            bit_per_s: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            handshake: Handshake::of(connection),
+            retransmissions: Retransmissions::of(connection),
+            timeouts: Timeouts::of(connection),
+            arrivals: Arrivals::of(connection),
+            rtt: monitor.rtt(),
+            cwnd: monitor.window(),
+            device: Device::of(driver)?,
+            sha256: None,
+            peer_sha256: None,
+        })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Self { local, remote, recipe, profile, .. } = self;
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| text.push_str(&format!("{name:<13} {value}\n"));
+        let (verb, from, to) = match self.direction {
+            Direction::Sent => ("sent", local, remote),
+            Direction::Received => ("received", remote, local),
+        };
+        line(
+            verb,
+            format!(
+                "{} bytes from {from} to {to} in {:.3} s: {}",
+                self.bytes,
+                self.seconds,
+                show_rate(self.bit_per_s)
+            ),
+        );
+        line("host", format!("{recipe}, profile {profile}"));
+        let h = &self.handshake;
+        let yes = |on: bool| if on { "yes" } else { "no" };
+        line(
+            "handshake",
+            format!(
+                "{} bytes in a full segment, SACK {}, timestamps {}, ECN {}, window scale {} (peer's {})",
+                h.mss,
+                yes(h.sack),
+                yes(h.timestamps),
+                yes(h.ecn),
+                h.our_window_scale,
+                h.peer_window_scale
+            ),
+        );
+        let a = &self.arrivals;
+        match self.direction {
+            Direction::Sent => self.sender_lines(line),
+            Direction::Received => line(
+                "segments",
+                format!(
+                    "{} in ({} duplicate, {} out of order), {} out",
+                    a.segments_in, a.duplicate_segments, a.out_of_order_segments, a.segments_out
+                ),
+            ),
+        }
+        if self.device.dropped_by_kernel + self.device.refused > 0 {
+            let Device { dropped_by_kernel, refused, .. } = self.device;
+            text.push_str(&format!(
+                "{:<13} {dropped_by_kernel} packets for us dropped by the kernel, {refused} of ours refused\n",
+                "device"
+            ));
+        }
+        if let Some(sha256) = &self.sha256 {
+            let note = match &self.peer_sha256 {
+                Some(peer) if peer == sha256 => " (the receiver has the same)",
+                Some(_) => " (the receiver has another)",
+                None => "",
+            };
+            text.push_str(&format!("{:<13} {sha256}{note}\n", "sha256"));
+        }
+        text
+    }
+
+    fn sender_lines(&self, mut line: impl FnMut(&str, String)) {
+        let r = &self.retransmissions;
+        line(
+            "sent again",
+            format!(
+                "{} segments, {} bytes: {} fast, {} recovery, {} timeout, {} probe, {} handshake",
+                r.segments, r.bytes, r.fast, r.recovery, r.timeout, r.probe, r.handshake
+            ),
+        );
+        let t = &self.timeouts;
+        let [x0, x1, x2, x3] = t.timeouts_by_dupacks;
+        line(
+            "timeouts",
+            format!(
+                "{} ({} spurious), after 0/1/2/3+ duplicate ACKs: {x0}/{x1}/{x2}/{x3} ({} failed-dupack)",
+                t.timeouts, t.spurious_timeouts, t.failed_dupack
+            ),
+        );
+        line(
+            "duplicates",
+            format!(
+                "{} duplicate ACKs, {} fast retransmits ({} spurious), {} D-SACKs",
+                t.duplicate_acks, t.fast_retransmits, t.spurious_fast_retransmits, t.dsacks
+            ),
+        );
+        line(
+            "window",
+            format!(
+                "{} reductions, {} losses put down to the radio, {} undone",
+                t.window_reductions, t.put_down_to_radio, t.undone
+            ),
+        );
+        if let Some(rtt) = &self.rtt {
+            let RttSummary { samples, min_ms, p50_ms, p90_ms, p99_ms, max_ms } = rtt;
+            line(
+                "RTT in ms",
+                format!(
+                    "min {min_ms:.3}, p50 {p50_ms:.3}, p90 {p90_ms:.3}, p99 {p99_ms:.3}, max {max_ms:.3} \
+                     ({samples} samples)"
+                ),
+            );
+        }
+        let WindowSummary { last, mean, max } = &self.cwnd;
+        line("cwnd", format!("final {last:.1}, mean {mean:.1}, max {max:.1} segments"));
+    }
+}

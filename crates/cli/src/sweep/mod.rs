@@ -1,0 +1,199 @@
+//! `airtcp sweep`: many runs in virtual time, on all cores or many machines.
+
+mod picture;
+mod plot;
+mod run;
+mod slurm;
+mod summary;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use airtcp_sim::sweep::metric::Metric;
+use airtcp_sim::sweep::plan::{Plan, PlanError};
+use airtcp_sim::sweep::store::{Results, StoreError};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::failure;
+
+/// Run every combination of what is varied, with every seed, and keep the results.
+///
+/// A sweep that is stopped, however, goes on where it was when it is started again.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sweep {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Plan(PlanCommand),
+    Run(run::Run),
+    Merge(Merge),
+    Summary(summary::Summary),
+    Plot(plot::Plot),
+    Slurm(slurm::Slurm),
+    /// List the metrics that have a name
+    Metrics,
+}
+
+const EXAMPLES: &str = "\
+Examples (the files are in docs/examples):
+  airtcp sweep plan loss.toml                    what would be run
+  airtcp sweep run loss.toml                     on all cores, into loss.results
+  airtcp sweep summary loss.results              means and 95 % intervals
+  airtcp sweep merge loss.results -o loss.jsonl  a row for each run
+  airtcp sweep plot loss.results --x radio.down.channel.errors.bler --y goodput --by recipe -o loss.svg
+
+In eight parts with GNU parallel, or on a cluster:
+  parallel airtcp sweep run loss.toml --jobs 1 --shard {}/8 ::: $(seq 8)
+  airtcp sweep slurm loss.toml --tasks 8 > loss.sh && sbatch loss.sh
+
+docs/sweeps.md says how a sweep's file is written.";
+
+/// List the runs of a sweep without running any.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airtcp sweep plan loss.toml | tail -n 1")]
+struct PlanCommand {
+    /// The sweep
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Draw stores together into one file, which is the same however the runs were distributed.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airtcp sweep merge here.results there.results --output all.jsonl")]
+struct Merge {
+    /// Directories of results
+    #[arg(value_name = "STORE", required = true)]
+    stores: Vec<PathBuf>,
+    /// Where the rows go, in the order of the plan; - is standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// Numbers separated by commas in place of JSON lines
+    #[arg(long)]
+    csv: bool,
+    /// Even if runs are missing
+    #[arg(long)]
+    partial: bool,
+}
+
+impl Sweep {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Plan(command) => command.run(),
+            Command::Run(command) => command.run(),
+            Command::Merge(command) => command.run(),
+            Command::Summary(command) => command.run(),
+            Command::Plot(command) => command.run(),
+            Command::Slurm(command) => command.run(),
+            Command::Metrics => {
+                let mut out = io::stdout().lock();
+                for (metric, meaning) in Metric::known() {
+                    writeln!(out, "{}", format!("{:<26} {meaning}", metric.to_string()).trim_end())?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn read(file: &Path) -> anyhow::Result<Plan> {
+    Plan::read(file).map_err(|error| match error {
+        PlanError::File(error) => failure::usage(error.to_string()),
+        error => error.into(),
+    })
+}
+
+/// Where results go that nobody gave a place.
+fn store_of(file: &Path) -> PathBuf {
+    file.with_extension("results")
+}
+
+/// A store that is of something else was named by mistake.
+fn told(error: StoreError) -> anyhow::Error {
+    match error {
+        StoreError::NoStore(_) | StoreError::Version { .. } | StoreError::Plan { .. } => {
+            failure::usage(error.to_string())
+        }
+        error => error.into(),
+    }
+}
+
+impl PlanCommand {
+    fn run(self) -> anyhow::Result<()> {
+        let plan = read(&self.file)?;
+        let mut out = io::stdout().lock();
+        for planned in (0..plan.runs()).map(|index| plan.run(index)) {
+            if self.json {
+                let point: serde_json::Map<_, _> = planned
+                    .point
+                    .labels
+                    .iter()
+                    .map(|(name, label)| (name.clone(), label.as_str().into()))
+                    .collect();
+                let line = json!({
+                    "run": planned.index, "seed": planned.seed, "point": point, "command": planned.command(),
+                });
+                writeln!(out, "{line}")?;
+            } else {
+                writeln!(out, "{:>6}  {}", planned.index, planned.command())?;
+            }
+        }
+        if !self.json {
+            let (points, seeds) = (plan.points.len(), plan.seeds.len());
+            writeln!(out, "{} runs: {points} points, {seeds} seeds each; plan {}", plan.runs(), plan.hash)?;
+        }
+        Ok(())
+    }
+}
+
+impl Merge {
+    fn run(self) -> anyhow::Result<()> {
+        let results = Results::read(&self.stores).map_err(told)?;
+        let mut missing = results.missing();
+        if let Some(first) = missing.next().filter(|_| !self.partial) {
+            let (missing, runs) = (missing.count() + 1, results.len());
+            return Err(failure::run(format!(
+                "{missing} of {} runs are missing, {first} is the first: `airtcp sweep run` does them, --partial goes without",
+                missing + runs
+            )));
+        }
+        drop(missing);
+        let to_stdout = self.output.as_os_str() == "-";
+        if to_stdout {
+            return self.write(&results, &mut io::stdout().lock());
+        }
+        // The old file stays until the new one is whole.
+        let mut beside = self.output.clone().into_os_string();
+        beside.push(format!(".{}", std::process::id()));
+        let beside = PathBuf::from(beside);
+        let written = || -> anyhow::Result<()> {
+            let mut file = io::BufWriter::new(std::fs::File::create(&beside)?);
+            self.write(&results, &mut file)?;
+            file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
+            Ok(std::fs::rename(&beside, &self.output)?)
+        };
+        written().map_err(|error| {
+            // It is of no use to anybody.
+            let _ = std::fs::remove_file(&beside);
+            error.context(format!("cannot write {}", self.output.display()))
+        })
+    }
+
+    fn write(&self, results: &Results, out: &mut impl Write) -> anyhow::Result<()> {
+        if self.csv {
+            return summary::rows_as_csv(results, out);
+        }
+        for line in results.lines() {
+            out.write_all(&line?)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! Points of a sweep compared: a metric over an axis, a line for each value of another axis.
+
+use airtcp_report::plot::axis::{Axis, Scale, Unit};
+use airtcp_report::plot::draw::Dash;
+use airtcp_report::plot::figure::{Figure, Panel};
+use airtcp_report::plot::palette::{LINES, Mark};
+use airtcp_report::plot::{Data, Series};
+use airtcp_sim::sweep::metric::Metric;
+use airtcp_sim::sweep::summary::Line;
+
+/// What is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Comparison {
+    pub(super) title: String,
+    pub(super) x: String,
+    pub(super) y: Metric,
+    /// A line for each of its values.
+    pub(super) by: Option<String>,
+    /// Only points of these values.
+    pub(super) only: Vec<(String, String)>,
+    pub(super) log_x: bool,
+    pub(super) log_y: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ComparisonError {
+    #[error("the sweep has no axis `{name}`: it has {}", .known.join(", "))]
+    NoAxis { name: String, known: Vec<String> },
+    #[error("axis `{axis}` has no value `{value}`: it has {}", .known.join(", "))]
+    NoValue { axis: String, value: String, known: Vec<String> },
+    #[error("{} varies too: choose one value of it (`--only {}={}`), or make it a line each with --by", .axis, .axis, .value)]
+    Varies { axis: String, value: String },
+    #[error("no run has a number `{metric}`: {}", .known.join(", "))]
+    NoNumber { metric: String, known: Vec<String> },
+    #[error("{0} lines are too many to be told apart: --only AXIS=VALUE chooses")]
+    TooMany(usize),
+    #[error("axis `{0}` has no numbers above zero, which a logarithmic scale needs")]
+    NotLogarithmic(String),
+}
+
+/// Lines that can be told apart in grey print: by mark, with each dash twice at most.
+const MOST: usize = LINES.len() * 2;
+
+/// `lines` have the means of one metric, [`Comparison::y`].
+pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, ComparisonError> {
+    let chosen = choose(lines, comparison)?;
+    let x_values = values(&chosen, &comparison.x);
+    let x_axis = Abscissa::of(&comparison.x, &x_values, comparison.log_x)?;
+    let groups = match &comparison.by {
+        Some(by) => values(&chosen, by),
+        None => vec![String::new()],
+    };
+    if groups.len() > MOST {
+        return Err(ComparisonError::TooMany(groups.len()));
+    }
+    let mut series = Vec::new();
+    let mut extent = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let mine = |line: &&&Line| comparison.by.as_ref().is_none_or(|by| label(line, by) == Some(group));
+        let mut points: Vec<(f64, f64, f64)> = chosen
+            .iter()
+            .filter(mine)
+            .filter_map(|line| {
+                let mean = line.means.first().copied().flatten()?;
+                let x = x_axis.place(label(line, &comparison.x)?, index, groups.len())?;
+                Some((x, mean.mean, mean.half_width.unwrap_or_default()))
+            })
+            .collect();
+        points.sort_by(|first, second| first.0.total_cmp(&second.0));
+        extent.extend(points.iter().flat_map(|(_, mean, half)| [mean - half, *mean, mean + half]));
+        series.extend(curve(group, index, &points, &x_axis));
+    }
+    if extent.is_empty() {
+        let known = Metric::known().filter(|(metric, _)| *metric != comparison.y);
+        let known = known.map(|(metric, _)| metric.to_string()).collect();
+        return Err(ComparisonError::NoNumber { metric: comparison.y.to_string(), known });
+    }
+    let caption = comparison.y.to_string();
+    let unit = unit(&comparison.y);
+    let y = if comparison.log_y {
+        // An interval may reach below zero where no mean does.
+        let above = extent.iter().copied().filter(|value| *value > 0.0);
+        Axis::logarithmic(&caption, unit, above)
+            .ok_or_else(|| ComparisonError::NotLogarithmic(caption.clone()))?
+    } else {
+        Axis::around(&caption, unit, extent)
+    };
+    let mut subtitle = "means with 95 % confidence intervals".to_owned();
+    for (axis, value) in &comparison.only {
+        subtitle += &format!(", {axis} = {value}");
+    }
+    if let Some(by) = &comparison.by {
+        subtitle += &format!("; by {by}");
+    }
+    // Bands below everything else.
+    series.sort_by_key(|series| !matches!(series.data, Data::Band { .. }));
+    let panel = Panel { y, height: 280.0, series, notes: Vec::new() };
+    Ok(Figure { title: comparison.title.clone(), subtitle, x: x_axis.axis, panels: vec![panel] })
+}
+
+fn label<'a>(line: &'a Line, axis: &str) -> Option<&'a String> {
+    line.point.0.iter().find(|(name, _)| name == axis).map(|(_, label)| label)
+}
+
+/// In the order of the plan.
+fn values(lines: &[&Line], axis: &str) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    for value in lines.iter().filter_map(|line| label(line, axis)) {
+        if !values.contains(value) {
+            values.push(value.clone());
+        }
+    }
+    values
+}
+
+/// The points that belong into the picture, of which each place and line has one.
+fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line>, ComparisonError> {
+    let all: Vec<&Line> = lines.iter().collect();
+    let axes: Vec<String> =
+        lines.first().iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.clone())).collect();
+    let named = [&comparison.x].into_iter().chain(&comparison.by);
+    for name in named.chain(comparison.only.iter().map(|(name, _)| name)) {
+        if !axes.contains(name) {
+            return Err(ComparisonError::NoAxis { name: name.clone(), known: axes });
+        }
+    }
+    for (axis, value) in &comparison.only {
+        let known = values(&all, axis);
+        if !known.contains(value) {
+            let (axis, value) = (axis.clone(), value.clone());
+            return Err(ComparisonError::NoValue { axis, value, known });
+        }
+    }
+    let wanted = |line: &&Line| comparison.only.iter().all(|(axis, value)| label(line, axis) == Some(value));
+    let chosen: Vec<&Line> = all.into_iter().filter(wanted).collect();
+    for axis in axes.iter().filter(|axis| **axis != comparison.x && Some(*axis) != comparison.by.as_ref()) {
+        if let [first, _, ..] = &values(&chosen, axis)[..] {
+            return Err(ComparisonError::Varies { axis: axis.clone(), value: first.clone() });
+        }
+    }
+    Ok(chosen)
+}
+
+fn curve(group: &str, index: usize, points: &[(f64, f64, f64)], x: &Abscissa) -> Vec<Series> {
+    let colour = LINES[index % LINES.len()];
+    let mark = Mark::LINES[index % Mark::LINES.len()];
+    let dash = Dash::ALL[(index + index / LINES.len()) % Dash::ALL.len()];
+    let name = (!group.is_empty()).then(|| group.to_owned());
+    let means: Vec<(f64, f64)> = points.iter().map(|(x, mean, _)| (*x, *mean)).collect();
+    let marks = Data::Marks { points: means.clone(), mark, below: 0.0 };
+    let of = |name, class, data| Series { name, class, colour, data };
+    if x.named() {
+        let bars = points.iter().map(|(x, mean, half)| (*x, mean - half, mean + half)).collect();
+        return vec![of(None, "interval", Data::Bars { bars, width: 1.4 }), of(name, "mean", marks)];
+    }
+    let edges = points.iter().map(|(x, mean, half)| (*x, mean - half, mean + half)).collect();
+    vec![
+        of(None, "interval", Data::Band { edges, opacity: 0.18 }),
+        of(name, "mean", Data::Line { points: means, width: 1.4, dash }),
+        of(None, "mean", marks),
+    ]
+}
+
+fn unit(metric: &Metric) -> Unit {
+    match metric.to_string().split('@').next() {
+        Some("goodput" | "goodput-least") => Unit::BitPerSecond,
+        Some("took") => Unit::Seconds,
+        Some("delivered" | "acked") => Unit::Octets,
+        _ => Unit::None,
+    }
+}
+
+/// The horizontal axis: of numbers with one unit, or of names.
+struct Abscissa {
+    axis: Axis,
+    names: Vec<String>,
+}
+
+impl Abscissa {
+    fn of(name: &str, values: &[String], log: bool) -> Result<Self, ComparisonError> {
+        let numbers: Option<Vec<Number>> = values.iter().map(|value| Number::parse(value)).collect();
+        // Nothing is nothing in every unit.
+        let kind = numbers
+            .iter()
+            .flatten()
+            .find(|number| number.value != 0.0)
+            .map_or(Kind::Plain, |number| number.kind);
+        let alike = |number: &Number| number.kind == kind || number.value == 0.0;
+        let Some(numbers) = numbers.filter(|numbers| !numbers.is_empty() && numbers.iter().all(alike)) else {
+            if log {
+                return Err(ComparisonError::NotLogarithmic(name.to_owned()));
+            }
+            return Ok(Self { axis: Axis::names(name, values.to_vec()), names: values.to_vec() });
+        };
+        let (caption, unit) = match kind {
+            Kind::Plain => (name.to_owned(), Unit::None),
+            Kind::Percent => (format!("{name} (%)"), Unit::None),
+            Kind::Seconds => (name.to_owned(), Unit::Seconds),
+            Kind::BitPerSecond => (name.to_owned(), Unit::BitPerSecond),
+            Kind::Octets => (name.to_owned(), Unit::Octets),
+        };
+        let all = numbers.iter().map(|number| number.value);
+        let axis = if log {
+            Axis::logarithmic(&caption, unit, all)
+                .ok_or_else(|| ComparisonError::NotLogarithmic(name.to_owned()))?
+        } else {
+            Axis::around(&caption, unit, all)
+        };
+        Ok(Self { axis, names: Vec::new() })
+    }
+
+    fn named(&self) -> bool {
+        matches!(self.axis.scale, Scale::Names(_))
+    }
+
+    /// Lines stand beside each other where there are names.
+    fn place(&self, label: &str, index: usize, lines: usize) -> Option<f64> {
+        if !self.named() {
+            return Number::parse(label).map(|number| number.value);
+        }
+        let name = self.names.iter().position(|name| name == label)? as f64;
+        let aside = (index as f64 + 0.5) / lines as f64 - 0.5;
+        Some(name + aside * 0.7)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Number {
+    value: f64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Percent,
+    Seconds,
+    BitPerSecond,
+    Octets,
+}
+
+impl Number {
+    /// As values are written in sweeps and scenarios.
+    fn parse(text: &str) -> Option<Self> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && !".-+".contains(c)).unwrap_or(text.len());
+        // Powers of ten: 1e-5.
+        if let Ok(value) = text.parse::<f64>() {
+            return value.is_finite().then_some(Self { value, kind: Kind::Plain });
+        }
+        let (number, unit) = text.split_at(end);
+        let (factor, kind) = match unit.trim() {
+            "%" => (1.0, Kind::Percent),
+            "ns" => (1e-9, Kind::Seconds),
+            "us" | "µs" => (1e-6, Kind::Seconds),
+            "ms" => (1e-3, Kind::Seconds),
+            "s" => (1.0, Kind::Seconds),
+            "m" | "min" => (60.0, Kind::Seconds),
+            "h" => (3600.0, Kind::Seconds),
+            "bit" => (1.0, Kind::BitPerSecond),
+            "kbit" => (1e3, Kind::BitPerSecond),
+            "Mbit" => (1e6, Kind::BitPerSecond),
+            "Gbit" => (1e9, Kind::BitPerSecond),
+            "B" => (1.0, Kind::Octets),
+            "k" | "K" | "kB" => (1e3, Kind::Octets),
+            "M" | "MB" => (1e6, Kind::Octets),
+            "G" | "GB" => (1e9, Kind::Octets),
+            "Ki" | "KiB" => (1024.0, Kind::Octets),
+            "Mi" | "MiB" => (1024.0 * 1024.0, Kind::Octets),
+            "Gi" | "GiB" => (1024.0 * 1024.0 * 1024.0, Kind::Octets),
+            _ => return None,
+        };
+        Some(Self { value: number.parse::<f64>().ok()? * factor, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use airtcp_numbers::statistics::Mean;
+use airtcp_report::plot::Format;
+use airtcp_sim::sweep::summary::Labels;
+use airtcp_testkit::markup::well_formed;
+
+use super::*;
+
+fn svg(figure: &Figure) -> String {
+    String::from_utf8(Format::Svg.render(&figure.draw()).unwrap()).unwrap()
+}
+
+/// Two recipes over three loss rates, with as many samples as were not lost.
+fn lines() -> Vec<Line> {
+    let line = |recipe: &str, loss: &str, mean: f64| Line {
+        point: Labels(vec![
+            ("recipe".to_owned(), recipe.to_owned()),
+            ("air.down.per".to_owned(), loss.to_owned()),
+        ]),
+        runs: 3,
+        means: vec![Mean::of(&[mean * 0.9, mean, mean * 1.1])],
+    };
+    let rates = [("0.1%", 3e5), ("1%", 2e5), ("10%", 1e5)];
+    let of = |recipe: &'static str, factor: f64| rates.map(|(rate, mean)| line(recipe, rate, mean * factor));
+    [of("reno", 1.0), of("newreno", 1.2)].concat()
+}
+
+fn comparison() -> Comparison {
+    Comparison {
+        title: "what losses cost".to_owned(),
+        x: "air.down.per".to_owned(),
+        y: "goodput".parse().unwrap(),
+        by: Some("recipe".to_owned()),
+        only: Vec::new(),
+        log_x: true,
+        log_y: false,
+    }
+}
+
+fn refused(change: impl FnOnce(&mut Comparison)) -> String {
+    let mut comparison = comparison();
+    change(&mut comparison);
+    figure(&lines(), &comparison).unwrap_err().to_string()
+}
+
+#[test]
+fn each_value_has_its_line_band_and_mark() {
+    let figure = figure(&lines(), &comparison()).unwrap();
+    let text = svg(&figure);
+    well_formed(&text);
+    assert_eq!(text.matches("<g class=\"interval\">").count(), 2);
+    assert_eq!(text.matches("<g class=\"mean\">").count(), 4);
+    for words in [">reno<", ">newreno<", "goodput (kbit/s)", "air.down.per (%)", ">0.1<", ">10<", "by recipe"]
+    {
+        assert!(text.contains(words), "{words}");
+    }
+    // Bands do not cover lines.
+    let last_band = text.rfind("class=\"interval\"").unwrap();
+    assert!(last_band < text.find("class=\"mean\"").unwrap());
+}
+
+#[test]
+fn the_interval_is_students() {
+    let figure = figure(&lines(), &comparison()).unwrap();
+    let Data::Band { edges, .. } = &figure.panels[0].series[0].data else { panic!("bands come first") };
+    let (x, low, high) = edges[0];
+    let half = Mean::of(&[2.7e5, 3e5, 3.3e5]).unwrap().half_width.unwrap();
+    assert!(
+        (x - 0.1).abs() < 1e-12 && (low - (3e5 - half)).abs() < 1e-3 && (high - (3e5 + half)).abs() < 1e-3
+    );
+}
+
+#[test]
+fn names_have_bars_beside_each_other() {
+    let by_name = Comparison {
+        x: "recipe".to_owned(),
+        by: Some("air.down.per".to_owned()),
+        log_x: false,
+        ..comparison()
+    };
+    let figure = figure(&lines(), &by_name).unwrap();
+    let places: Vec<f64> = figure.panels[0]
+        .series
+        .iter()
+        .filter_map(|series| match &series.data {
+            Data::Bars { bars, .. } => Some(bars[0].0),
+            _ => None,
+        })
+        .collect();
+    assert!(places.len() == 3 && places.windows(2).all(|pair| pair[0] < pair[1]), "{places:?}");
+}
+
+#[test]
+fn what_cannot_be_drawn_is_told_with_what_can() {
+    let text = refused(|it| it.x = "per".to_owned());
+    assert!(text.contains("no axis `per`") && text.contains("recipe, air.down.per"), "{text}");
+    let text = refused(|it| it.by = None);
+    assert!(text.contains("--only recipe=reno") && text.contains("--by"), "{text}");
+    let text = refused(|it| it.only = vec![("recipe".to_owned(), "sack".to_owned())]);
+    assert!(text.contains("no value `sack`") && text.contains("reno, newreno"), "{text}");
+    let text = refused(|it| (it.x, it.by) = ("recipe".to_owned(), Some("air.down.per".to_owned())));
+    assert!(text.contains("above zero"), "{text}");
+    let mut nothing = lines();
+    nothing.iter_mut().for_each(|line| line.means = vec![None]);
+    let text = figure(&nothing, &comparison()).unwrap_err().to_string();
+    assert!(text.contains("`goodput`") && text.contains("took, "), "{text}");
+}
+
+#[test]
+fn one_value_can_be_chosen() {
+    let only = vec![("recipe".to_owned(), "newreno".to_owned())];
+    let figure = figure(&lines(), &Comparison { by: None, only, ..comparison() }).unwrap();
+    assert_eq!(figure.panels[0].series.len(), 3);
+    assert!(figure.subtitle.contains("recipe = newreno"));
+}
+
+#[test]
+fn a_point_without_numbers_leaves_the_line_its_others() {
+    let mut lines = lines();
+    lines[1].means = vec![None];
+    let figure = figure(&lines, &comparison()).unwrap();
+    let longest = figure.panels[0].series.iter().filter_map(|series| match &series.data {
+        Data::Line { points, .. } => Some(points.len()),
+        _ => None,
+    });
+    assert_eq!(longest.collect::<Vec<_>>(), [2, 3]);
+}
+
+#[test]
+fn values_are_read_as_sweeps_write_them() {
+    for (text, value, kind) in [
+        ("1%", 1.0, Kind::Percent),
+        ("150ms", 0.15, Kind::Seconds),
+        ("384kbit", 384e3, Kind::BitPerSecond),
+        ("1.5 Mbit", 1.5e6, Kind::BitPerSecond),
+        ("64Ki", 65_536.0, Kind::Octets),
+        ("-3", -3.0, Kind::Plain),
+        ("1e-5", 1e-5, Kind::Plain),
+    ] {
+        let number = Number::parse(text).unwrap();
+        assert!(
+            (number.value - value).abs() <= value.abs() * 1e-12 && number.kind == kind,
+            "{text}: {number:?}"
+        );
+    }
+    for text in ["", "reno", "12 parrots", "nan", "inf", "1.2.3ms"] {
+        assert_eq!(Number::parse(text), None, "{text}");
+    }
+}

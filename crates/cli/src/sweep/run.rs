@@ -1,0 +1,191 @@
+//! `airtcp sweep run`: all runs that have no result yet.
+
+use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use airlink::reactor::Clock;
+use airtcp_sim::sweep::plan::Shard;
+use airtcp_sim::sweep::store::{Store, Writer};
+use airwire::time::{Duration, Instant};
+use anyhow::Context;
+use clap::Args;
+use rayon::prelude::*;
+
+use super::super::failure;
+
+/// Run everything that has no result yet, on all cores.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Run {
+    /// The sweep
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Directory of the results [default: FILE.results]
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Runs at once [default: one for each core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Only the I-th of N parts
+    #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true)]
+    shard: String,
+    /// No progress on stderr
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Whatever stops it, the results so far are kept: the same command goes on. Several may fill one store at once.
+
+Examples:
+  airtcp sweep run loss.toml
+  parallel airtcp sweep run loss.toml --jobs 1 --shard {}/8 ::: $(seq 8)";
+
+impl Run {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let shard: Shard = self.shard.parse().map_err(|error| failure::usage(format!("--shard: {error}")))?;
+        let plan = super::read(&self.file)?;
+        let directory = self.store.unwrap_or_else(|| super::store_of(&self.file));
+        let store = Store::open(&directory, &plan).map_err(super::told)?;
+        let results = store.results().map_err(super::told)?;
+        let mine: Vec<usize> = (0..plan.runs()).filter(|run| shard.has(*run)).collect();
+        let missing: Vec<usize> = mine.iter().copied().filter(|run| !results.has(*run)).collect();
+        drop(results);
+        let progress = Progress::new(mine.len() - missing.len(), mine.len(), self.quiet);
+        let state = Mutex::new((store.writer(shard), progress));
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.jobs.map_or(0, NonZeroUsize::get))
+            .build()
+            .context("cannot start threads")?;
+        let done = pool.install(|| {
+            // One at a time: runs differ in length.
+            missing.into_par_iter().with_max_len(1).try_for_each(|index| {
+                let planned = plan.run(index);
+                let report =
+                    planned.execute().with_context(|| format!("run {index} ({})", planned.command()))?;
+                // Who panicked with it has told so.
+                let mut state = state.lock().map_err(|_| failure::run("another run has failed"))?;
+                let (writer, progress): &mut (Writer<'_>, Progress) = &mut state;
+                writer.append(&planned, &report)?;
+                progress.advance();
+                anyhow::Ok(())
+            })
+        });
+        let (writer, progress) = state.into_inner().map_err(|_| failure::run("a run has failed"))?;
+        let kept = progress.done;
+        done.and_then(|()| Ok(writer.finish()?)).with_context(|| {
+            format!("{kept} of {} results are kept, the same command goes on with the others", progress.all)
+        })?;
+        progress.finish(&directory);
+        Ok(())
+    }
+}
+
+/// How far it is, and how long the rest will take.
+struct Progress {
+    done: usize,
+    all: usize,
+    /// Done before this process began: they say nothing about its speed.
+    before: usize,
+    begin: Instant,
+    shown: Instant,
+    clock: Clock,
+    how: How,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Quiet,
+    /// One line that is written over.
+    Terminal,
+    /// A line now and then, for a log.
+    Lines,
+}
+
+impl How {
+    const fn every(self) -> Duration {
+        match self {
+            Self::Terminal => Duration::from_millis(200),
+            Self::Lines | Self::Quiet => Duration::from_secs(30),
+        }
+    }
+}
+
+impl Progress {
+    fn new(before: usize, all: usize, quiet: bool) -> Self {
+        let how = match (quiet, io::stderr().is_terminal()) {
+            (true, _) => How::Quiet,
+            (false, true) => How::Terminal,
+            (false, false) => How::Lines,
+        };
+        let clock = Clock::start();
+        let begin = clock.now();
+        let progress = Self { done: before, all, before, begin, shown: begin, clock, how };
+        if how != How::Quiet && before > 0 {
+            eprintln!("{before} of {all} runs have results already");
+        }
+        progress
+    }
+
+    fn advance(&mut self) {
+        self.done += 1;
+        let now = self.clock.now();
+        if self.how == How::Quiet || now.saturating_since(self.shown) < self.how.every() {
+            return;
+        }
+        self.shown = now;
+        let each = now.saturating_since(self.begin).as_secs_f64() / (self.done - self.before) as f64;
+        let left = each * (self.all - self.done) as f64;
+        let text =
+            format!("{}/{} runs, {} left", self.done, self.all, in_words(Duration::from_secs_f64(left)));
+        match self.how {
+            // Nobody needs to be told that stderr is gone.
+            How::Terminal => {
+                let _ = write!(io::stderr(), "\r{text:<60}");
+            }
+            How::Lines => eprintln!("{text}"),
+            How::Quiet => {}
+        }
+    }
+
+    fn finish(&self, store: &std::path::Path) {
+        if self.how == How::Terminal {
+            let _ = write!(io::stderr(), "\r{:<60}\r", "");
+        }
+        if self.how != How::Quiet {
+            let took = self.clock.now().saturating_since(self.begin);
+            let new = self.done - self.before;
+            eprintln!(
+                "{new} runs in {}: {} of {} in {}",
+                in_words(took),
+                self.done,
+                self.all,
+                store.display()
+            );
+        }
+    }
+}
+
+/// `1 h 05 min`, `3 min 07 s`, `12 s`.
+fn in_words(time: Duration) -> String {
+    match time.as_millis().div_ceil(1000) {
+        s if s >= 3600 => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
+        s if s >= 60 => format!("{} min {:02} s", s / 60, s % 60),
+        s => format!("{s} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_words() {
+        let words = |seconds| in_words(Duration::from_secs(seconds));
+        assert_eq!(words(12), "12 s");
+        assert_eq!(words(187), "3 min 07 s");
+        assert_eq!(words(3_900), "1 h 05 min");
+    }
+}

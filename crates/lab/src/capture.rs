@@ -1,0 +1,233 @@
+//! What the sender's side of a path shows of a transfer, whoever sends: read from the capture of its device.
+
+use std::path::Path;
+
+use airtcp_analyze::capture::{Capture, Next};
+use airtcp_analyze::ip::Found;
+use airtcp_analyze::packet::{Packet, Timestamp};
+use airwire::segment::Flags;
+use airwire::seq::Seq;
+use serde::{Deserialize, Serialize};
+
+use super::LabError;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// From the first SYN to the first ACK for all of the data.
+    pub seconds: f64,
+    /// Sequence space that was acknowledged, without SYN and FIN.
+    pub acked_bytes: u64,
+    pub data_packets: u64,
+    /// Those that bring nothing which was not sent before.
+    pub resent_packets: u64,
+    pub resent_bytes: u64,
+    /// Silence on the link, in both directions, that a retransmission ended: what waiting for timers has cost.
+    pub idle_seconds: f64,
+    /// The longest of these silences.
+    pub longest_idle_seconds: f64,
+}
+
+/// Of a connection to this port.
+pub fn read(path: &Path, port: u16) -> Result<Findings, LabError> {
+    let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
+    let mut reader = Reader::default();
+    loop {
+        match capture.read() {
+            Next::Frame(frame) => {
+                if let Found::Tcp(packet) | Found::Flawed(packet, _) = frame.packet() {
+                    reader.take(&packet, port);
+                }
+            }
+            Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
+            Next::Damaged { detail, .. } => {
+                return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
+            }
+            Next::End => return Ok(reader.findings()),
+        }
+    }
+}
+
+/// Offsets count from the SYN, which has 0.
+#[derive(Debug, Default)]
+struct Reader {
+    isn: Option<Seq>,
+    started: Timestamp,
+    last: Timestamp,
+    /// Behind the highest octet that was sent, and acknowledged.
+    max: u64,
+    acked: u64,
+    fin: Option<u64>,
+    finished: Timestamp,
+    findings: Findings,
+}
+
+impl Reader {
+    fn take(&mut self, packet: &Packet, port: u16) {
+        let forth = packet.dst.port() == port;
+        if !forth && packet.src.port() != port {
+            return;
+        }
+        if self.isn.is_none() {
+            if !forth || !packet.flags.contains(Flags::SYN) {
+                return;
+            }
+            self.isn = Some(packet.seq);
+            (self.started, self.last) = (packet.at, packet.at);
+        }
+        let silence = packet.at.since(std::mem::replace(&mut self.last, packet.at));
+        if forth {
+            self.sent(packet, silence);
+        } else if let Some(ack) = packet.ack {
+            self.acked(packet.at, ack);
+        }
+    }
+
+    fn offset(&self, number: Seq) -> Option<u64> {
+        number.offset(self.isn?, self.acked)
+    }
+
+    fn sent(&mut self, packet: &Packet, silence: f64) {
+        let Some(start) = self.offset(packet.seq) else { return };
+        let end = start + packet.seq_len();
+        if end == start {
+            return;
+        }
+        if packet.flags.contains(Flags::FIN) {
+            self.fin = Some(end - 1);
+        }
+        self.findings.data_packets += u64::from(packet.len > 0);
+        if end > self.max {
+            self.max = end;
+            return;
+        }
+        self.findings.idle_seconds += silence;
+        self.findings.longest_idle_seconds = self.findings.longest_idle_seconds.max(silence);
+        if packet.len > 0 {
+            self.findings.resent_packets += 1;
+            self.findings.resent_bytes += u64::from(packet.len);
+        }
+    }
+
+    fn acked(&mut self, at: Timestamp, ack: Seq) {
+        let Some(ack) = self.offset(ack) else { return };
+        if ack <= self.acked || ack > self.max {
+            return;
+        }
+        // What acknowledges the FIN alone acknowledges no data.
+        if self.fin.is_none_or(|fin| self.acked < fin) {
+            self.finished = at;
+        }
+        self.acked = ack;
+    }
+
+    fn findings(mut self) -> Findings {
+        let fin = u64::from(self.fin.is_some_and(|fin| self.acked > fin));
+        self.findings.acked_bytes = self.acked.saturating_sub(1 + fin);
+        self.findings.seconds = self.finished.since(self.started).max(0.0);
+        self.findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwire::options::Options;
+    use airwire::segment::Ecn;
+
+    use super::*;
+
+    const PORT: u16 = 9000;
+    /// The sequence number wraps soon.
+    const ISN: Seq = Seq(u32::MAX - 500);
+
+    fn packet(at: f64, ports: [u16; 2], seq: Seq, ack: Option<Seq>, len: u32) -> Packet {
+        let [src, dst] = ports.map(|port| ([127, 0, 0, 1], port).into());
+        let (flags, options) = (Flags::NONE, Options::default());
+        let at = Timestamp((at * 1e9) as i64);
+        Packet {
+            number: 0,
+            at,
+            src,
+            dst,
+            seq,
+            ack,
+            flags,
+            window: 0,
+            ecn: Ecn::NotEct,
+            len,
+            ip_id: None,
+            options,
+            options_cut: false,
+        }
+    }
+
+    fn syn(at: f64) -> Packet {
+        Packet { flags: Flags::SYN, ..packet(at, [1000, PORT], ISN, None, 0) }
+    }
+
+    fn data(at: f64, seq: u64, len: u32) -> Packet {
+        packet(at, [1000, PORT], ISN.at(seq), Some(Seq(1)), len)
+    }
+
+    fn fin(at: f64, seq: u64, len: u32) -> Packet {
+        Packet { flags: Flags::FIN, ..data(at, seq, len) }
+    }
+
+    fn ack(at: f64, ack: u64) -> Packet {
+        packet(at, [PORT, 1000], Seq(1), Some(ISN.at(ack)), 0)
+    }
+
+    fn findings(packets: &[Packet]) -> Findings {
+        let mut reader = Reader::default();
+        packets.iter().for_each(|packet| reader.take(packet, PORT));
+        reader.findings()
+    }
+
+    #[test]
+    fn a_transfer_without_loss_waits_for_nothing() {
+        let found =
+            findings(&[syn(10.0), ack(10.1, 1), data(10.1, 1, 1000), fin(10.2, 1001, 500), ack(10.5, 1502)]);
+        assert_eq!((found.acked_bytes, found.data_packets, found.resent_packets), (1500, 2, 0));
+        assert_eq!(found.idle_seconds, 0.0);
+        assert!((found.seconds - 0.5).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn the_silence_before_a_retransmission_is_idle_time_and_no_other_is() {
+        let found = findings(&[
+            syn(10.0),
+            ack(10.1, 1),
+            data(10.1, 1, 1000),
+            data(10.2, 1001, 1000),
+            // The application had nothing to say.
+            data(12.2, 2001, 1000),
+            data(13.2, 1, 1000),
+            ack(13.3, 3001),
+        ]);
+        assert_eq!((found.resent_packets, found.resent_bytes), (1, 1000));
+        assert!((found.idle_seconds - 1.0).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.acked_bytes, 3000);
+    }
+
+    #[test]
+    fn a_lost_syn_and_an_ack_for_the_fin_alone_are_no_data() {
+        let found = findings(&[
+            syn(10.0),
+            syn(11.0),
+            ack(11.1, 1),
+            data(11.1, 1, 100),
+            fin(11.2, 101, 0),
+            ack(11.3, 101),
+            ack(12.0, 102),
+        ]);
+        assert_eq!((found.acked_bytes, found.data_packets, found.resent_packets), (100, 1, 0));
+        assert!((found.idle_seconds - 1.0).abs() < 1e-9, "{found:?}");
+        assert!((found.seconds - 1.3).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn other_connections_are_none_of_its_business() {
+        let other = packet(10.05, [1001, 9001], Seq(7), None, 500);
+        let found = findings(&[syn(10.0), ack(10.1, 1), data(10.1, 1, 100), other, ack(10.2, 101)]);
+        assert_eq!((found.acked_bytes, found.data_packets), (100, 1));
+    }
+}

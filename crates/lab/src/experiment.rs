@@ -1,0 +1,346 @@
+//! The same transfer for every sender, several times, interleaved so that what the machine does meanwhile hits all
+//! of them alike. Runs of one round have the same seed: they meet the same path.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use airlink::scenario::Scenario;
+use airtcp_numbers::statistics::Mean;
+use serde::{Deserialize, Serialize};
+
+use super::LabError;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::testbed::{Keep, Tools};
+use super::transfer::{self, Outcome, Plan};
+
+const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    pub scenario: Scenario,
+    pub senders: Vec<Sender>,
+    pub receiver: Receiver,
+    pub rounds: u32,
+    pub bytes: u64,
+    pub seed: u64,
+    /// Of one transfer.
+    pub limit: Duration,
+    /// So many transfers at a time.
+    pub jobs: usize,
+    pub keep: Keep,
+    /// It is made, and must not have anything in it.
+    pub directory: PathBuf,
+    /// The command line that repeats it.
+    pub command: String,
+}
+
+/// Everything that is known afterwards: `lab.json` in the directory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    pub schema_version: u32,
+    pub command: String,
+    pub versions: Versions,
+    pub scenario: String,
+    pub receiver: String,
+    pub bytes: u64,
+    pub rounds: u32,
+    pub summary: Vec<Row>,
+    pub transfers: Vec<Outcome>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Versions {
+    pub airtcp: String,
+    pub airlink: String,
+    pub kernel: String,
+    pub receiver: String,
+}
+
+impl Versions {
+    pub fn of(tools: &Tools, receiver: &str) -> Self {
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let airlink = Command::new(&tools.airlink).arg("--version").output();
+        let airlink = airlink.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        Self {
+            airtcp: concat!("airtcp ", env!("CARGO_PKG_VERSION")).to_owned(),
+            airlink: airlink.unwrap_or_default(),
+            kernel: format!("Linux {}", kernel.trim()),
+            receiver: receiver.to_owned(),
+        }
+    }
+}
+
+/// What a sender's runs add up to. Means are of the runs that succeeded.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    pub sender: String,
+    pub succeeded: usize,
+    pub failed: usize,
+    pub kbit_per_s: Option<Mean>,
+    /// Goodput over that of the first sender in the same round.
+    pub over_first: Option<Mean>,
+    pub fast: f64,
+    pub timeout: f64,
+    pub probe: f64,
+    pub timeouts: f64,
+    pub spurious: f64,
+    pub resent_packets: f64,
+    pub idle_seconds: Option<Mean>,
+}
+
+/// One more transfer is done.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    pub done: usize,
+    pub all: usize,
+    pub outcome: &'a Outcome,
+    pub left: Duration,
+}
+
+pub fn run(
+    tools: &Tools,
+    experiment: &Experiment,
+    mut observe: impl FnMut(&Progress<'_>),
+) -> Result<Report, LabError> {
+    let directory = &experiment.directory;
+    make_empty(directory)?;
+    let scenario = directory.join("scenario.toml");
+    fs::write(&scenario, experiment.scenario.to_toml()).map_err(LabError::file(&scenario))?;
+    let scenario = scenario.to_string_lossy().into_owned();
+
+    let rounds = 0..experiment.rounds;
+    let plans: Vec<_> =
+        rounds.flat_map(|round| experiment.senders.iter().map(move |sender| (round, sender))).collect();
+    let start = Instant::now();
+    let mut transfers = Vec::new();
+    in_parallel(
+        experiment.jobs,
+        plans.len(),
+        |index| {
+            let (round, sender) = plans[index];
+            let directory = directory.join(directory_name(round, &sender.to_string()));
+            fs::create_dir(&directory).map_err(LabError::file(&directory))?;
+            let plan = Plan {
+                scenario: &scenario,
+                seed: experiment.seed + u64::from(round),
+                sender,
+                receiver: &experiment.receiver,
+                bytes: experiment.bytes,
+                limit: experiment.limit,
+                directory: &directory,
+                keep: experiment.keep,
+            };
+            transfer::run(tools, &plan)
+        },
+        |index, outcome: Outcome| {
+            let (done, all) = (transfers.len() + 1, plans.len());
+            let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
+            observe(&Progress { done, all, outcome: &outcome, left });
+            transfers.push((index, outcome));
+        },
+    )?;
+    transfers.sort_by_key(|(index, _)| *index);
+    let transfers: Vec<_> = transfers.into_iter().map(|(_, outcome)| outcome).collect();
+
+    let report = Report {
+        schema_version: SCHEMA_VERSION,
+        command: experiment.command.clone(),
+        versions: Versions::of(tools, &experiment.receiver.version()),
+        scenario: experiment.scenario.name.clone(),
+        receiver: experiment.receiver.name().to_owned(),
+        bytes: experiment.bytes,
+        rounds: experiment.rounds,
+        summary: summary(&experiment.senders, &transfers),
+        transfers,
+    };
+    write_json(&directory.join("lab.json"), &report)?;
+    Ok(report)
+}
+
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
+    let mut text =
+        serde_json::to_string_pretty(value).map_err(|error| LabError::Transfer(error.to_string()))?;
+    text.push('\n');
+    fs::write(path, text).map_err(LabError::file(path))
+}
+
+pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(directory).map_err(LabError::file(directory))?;
+    let mut entries = fs::read_dir(directory).map_err(LabError::file(directory))?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(LabError::File {
+            path: directory.to_owned(),
+            source: io::Error::other("it is not empty: choose another directory with --output"),
+        }),
+    }
+}
+
+/// Of a sender's transfer in a round, which counts from 0.
+pub fn directory_name(round: u32, sender: &str) -> String {
+    file_name(&format!("{:02}-{sender}", round + 1))
+}
+
+/// A part of a path that needs no quotes.
+pub(super) fn file_name(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+-_.=".contains(c);
+    text.chars().map(|c| if plain(c) { c } else { '-' }).collect()
+}
+
+/// Does `work` for every index below `all`, so many at a time; `done` hears of each as it comes. The first error
+/// is the last thing that happens.
+pub(super) fn in_parallel<T: Send>(
+    jobs: usize,
+    all: usize,
+    work: impl Fn(usize) -> Result<T, LabError> + Sync,
+    mut done: impl FnMut(usize, T),
+) -> Result<(), LabError> {
+    let (next, stop, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, all.max(1)) {
+            let (sender, next, stop, error, work) = (sender.clone(), &next, &stop, &error, &work);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= all {
+                        return;
+                    }
+                    match work(index) {
+                        // It is listened to until the last of us is gone.
+                        Ok(result) => drop(sender.send((index, result))),
+                        Err(failure) => {
+                            stop.store(true, Ordering::Relaxed);
+                            error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+                        }
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (index, result) in receiver {
+            done(index, result);
+        }
+    });
+    match error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn summary(senders: &[Sender], transfers: &[Outcome]) -> Vec<Row> {
+    let of = |sender: &Sender| {
+        let name = sender.to_string();
+        transfers.iter().filter(move |outcome| outcome.sender == name)
+    };
+    let goodput = |outcome: &Outcome| outcome.failure.is_none().then_some(outcome.kbit_per_s);
+    let first: Vec<_> = senders.first().map(|first| of(first).map(goodput).collect()).unwrap_or_default();
+    senders
+        .iter()
+        .map(|sender| {
+            let all: Vec<_> = of(sender).collect();
+            let good: Vec<_> = all.iter().filter(|outcome| outcome.failure.is_none()).collect();
+            let mean = |value: &dyn Fn(&Outcome) -> f64| {
+                Mean::of(&good.iter().map(|outcome| value(outcome)).collect::<Vec<_>>())
+            };
+            let count = |value: &dyn Fn(&Outcome) -> u64| {
+                mean(&|outcome| value(outcome) as f64).map(|mean| mean.mean).unwrap_or_default()
+            };
+            let ratios = all.iter().zip(&first).filter_map(|(outcome, first)| {
+                let (own, first) = (goodput(outcome)?, (*first)?);
+                (first > 0.0).then(|| own / first)
+            });
+            Row {
+                sender: sender.to_string(),
+                succeeded: good.len(),
+                failed: all.len() - good.len(),
+                kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
+                over_first: Mean::of(&ratios.collect::<Vec<_>>()),
+                fast: count(&|outcome| outcome.repair.fast),
+                timeout: count(&|outcome| outcome.repair.timeout),
+                probe: count(&|outcome| outcome.repair.probe),
+                timeouts: count(&|outcome| outcome.repair.timeouts),
+                spurious: count(&|outcome| outcome.repair.spurious),
+                resent_packets: count(&|outcome| outcome.capture.resent_packets),
+                idle_seconds: mean(&|outcome| outcome.capture.idle_seconds),
+            }
+        })
+        .collect()
+}
+
+impl Report {
+    /// For a terminal.
+    pub fn table(&self) -> String {
+        let mut table = vec![
+            [
+                "sender",
+                "kbit/s",
+                "",
+                "/ first",
+                "resent: fast",
+                "timeout",
+                "probe",
+                "timeouts",
+                "spurious",
+                "idle",
+                "exact",
+            ]
+            .map(str::to_owned),
+        ];
+        for row in &self.summary {
+            let shown = |mean: &Option<Mean>, digits: usize| {
+                mean.as_ref().map_or_else(|| "-".to_owned(), |mean| format!("{:.digits$}", mean.mean))
+            };
+            let width = row.kbit_per_s.and_then(|mean| mean.half_width);
+            table.push([
+                row.sender.clone(),
+                shown(&row.kbit_per_s, 1),
+                width.map_or_else(String::new, |width| format!("± {width:.1}")),
+                shown(&row.over_first, 2),
+                format!("{:.1}", row.fast),
+                format!("{:.1}", row.timeout),
+                format!("{:.1}", row.probe),
+                format!("{:.1}", row.timeouts),
+                format!("{:.1}", row.spurious),
+                row.idle_seconds.map_or_else(|| "-".to_owned(), |idle| format!("{:.2} s", idle.mean)),
+                format!("{}/{}", row.succeeded, row.succeeded + row.failed),
+            ]);
+        }
+        aligned(&table)
+    }
+
+    pub fn failures(&self) -> impl Iterator<Item = (&Outcome, &str)> {
+        self.transfers.iter().filter_map(|outcome| Some((outcome, outcome.failure.as_deref()?)))
+    }
+}
+
+/// The first column to the left, the others to the right.
+pub(super) fn aligned(rows: &[impl AsRef<[String]>]) -> String {
+    let mut width: Vec<usize> = Vec::new();
+    for row in rows {
+        for (column, cell) in row.as_ref().iter().enumerate() {
+            width.resize(width.len().max(column + 1), 0);
+            width[column] = width[column].max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        for (column, (cell, width)) in row.as_ref().iter().zip(&width).enumerate() {
+            let gap = " ".repeat(width - cell.chars().count());
+            let (before, after) = if column == 0 { ("", gap.as_str()) } else { (gap.as_str(), "") };
+            text.push_str(&format!("{before}{cell}{after}  "));
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}

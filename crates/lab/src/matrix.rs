@@ -1,0 +1,383 @@
+//! Every receiver, every recipe, every kind of path: does each octet arrive?
+//!
+//! What is known not to work stands in a data file with its reason. What fails and does not stand there is wrong,
+//! and so is what stands there and works.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use airlink::scenario::Scenario;
+use serde::{Deserialize, Serialize};
+
+use super::LabError;
+use super::experiment::{Versions, aligned, file_name, in_parallel, make_empty, write_json};
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::testbed::{Keep, Tools};
+use super::transfer::{self, Outcome, Plan};
+
+const SCHEMA_VERSION: u32 = 1;
+
+/// A kind of path.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kind {
+    pub name: &'static str,
+    text: &'static str,
+}
+
+pub const KINDS: &[Kind] = &[
+    Kind { name: "lossless", text: include_str!("scenarios/lossless.toml") },
+    Kind { name: "loss", text: include_str!("scenarios/loss.toml") },
+    Kind { name: "burst", text: include_str!("scenarios/burst.toml") },
+    Kind { name: "reordering", text: include_str!("scenarios/reordering.toml") },
+    Kind { name: "wcdma", text: include_str!("scenarios/wcdma.toml") },
+];
+
+/// The base recipes, and one or more of each family of the papers.
+pub const RECIPES: &[&str] = &[
+    "tahoe",
+    "reno",
+    "newreno",
+    "sack",
+    "newreno+sifest+liw",
+    "sack+sifest+liw",
+    "newreno+vegas",
+    "newreno+vegas-window",
+    "newreno+eifel",
+    "sack+frto+dsack",
+    "newreno+fast-timeout+loss-retransmission",
+    "newreno+rebate",
+    "newreno+pr+rebate",
+    "sack+blanton-allman",
+    "newreno+westwood",
+    "etcp",
+    "sack+cubic+rack+prr",
+];
+
+/// The stacks that `interop/receivers/setup.sh` can build.
+pub const STACKS: &[&str] = &[
+    "uml",
+    "uml-5.10",
+    "uml-6.12",
+    "uml-7",
+    "qemu",
+    "gvisor",
+    "lwip",
+    "lwip-sack",
+    "smoltcp",
+    "slirp",
+    "passt",
+];
+
+/// What is run in a few minutes on every change. A receiver that is missing there is an error.
+pub mod quick {
+    pub const RECEIVERS: &[&str] = &["linux", "uml", "gvisor", "lwip", "lwip-sack", "smoltcp"];
+    pub const RECIPES: &[&str] = &[
+        "newreno",
+        "sack+sifest+liw",
+        "newreno+fast-timeout+loss-retransmission",
+        "newreno+pr+rebate",
+        "etcp",
+    ];
+}
+
+/// What is known not to work.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    #[serde(default)]
+    deviation: Vec<Deviation>,
+}
+
+/// Without a receiver, recipe or kind it is about all of them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Deviation {
+    receiver: Option<String>,
+    recipe: Option<String>,
+    scenario: Option<String>,
+    /// It depends on the packets that are lost: that it works is no news.
+    #[serde(default)]
+    sometimes: bool,
+    reason: String,
+}
+
+impl Expected {
+    pub fn parse(text: &str, file: &str) -> Result<Self, LabError> {
+        toml::from_str(text).map_err(|error| LabError::Environment(format!("{file}: {error}")))
+    }
+
+    fn of(&self, receiver: &str, recipe: &str, scenario: &str) -> Option<&Deviation> {
+        let fits = |name: &Option<String>, value: &str| name.as_ref().is_none_or(|name| name == value);
+        let mut about = self.deviation.iter().filter(|deviation| {
+            fits(&deviation.receiver, receiver)
+                && fits(&deviation.recipe, recipe)
+                && fits(&deviation.scenario, scenario)
+        });
+        about.next()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    pub receivers: Vec<Wanted>,
+    pub senders: Vec<Sender>,
+    pub kinds: Vec<&'static Kind>,
+    pub bytes: u64,
+    pub seed: u64,
+    pub limit: Duration,
+    pub jobs: usize,
+    pub directory: PathBuf,
+    pub expected: Expected,
+    pub command: String,
+}
+
+/// A receiver that was asked for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub name: String,
+    /// Or why it cannot be had.
+    pub found: Result<Receiver, String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "verdict", content = "why")]
+pub enum Verdict {
+    Passed,
+    Failed(String),
+    /// As the data file says, with the reason from there.
+    FailedAsExpected(String),
+    /// Although the data file says that it does not work.
+    PassedUnexpectedly(String),
+    Skipped(String),
+}
+
+impl Verdict {
+    fn of(outcome: &Outcome, expected: Option<&Deviation>) -> Self {
+        match (&outcome.failure, expected) {
+            (None, None | Some(Deviation { sometimes: true, .. })) => Self::Passed,
+            (None, Some(deviation)) => Self::PassedUnexpectedly(deviation.reason.clone()),
+            (Some(why), None) => Self::Failed(why.clone()),
+            (Some(_), Some(deviation)) => Self::FailedAsExpected(deviation.reason.clone()),
+        }
+    }
+
+    pub fn is_wrong(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::PassedUnexpectedly(_))
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    pub receiver: String,
+    pub recipe: String,
+    pub scenario: String,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    pub outcome: Option<Outcome>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub schema_version: u32,
+    pub command: String,
+    pub versions: Versions,
+    pub receivers: Vec<(String, String)>,
+    pub cells: Vec<Cell>,
+}
+
+/// One more cell is known.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    pub done: usize,
+    pub all: usize,
+    pub cell: &'a Cell,
+    pub left: Duration,
+}
+
+pub fn run(
+    tools: &Tools,
+    matrix: &Matrix,
+    mut observe: impl FnMut(&Progress<'_>),
+) -> Result<Report, LabError> {
+    make_empty(&matrix.directory)?;
+    let mut files = Vec::new();
+    for kind in &matrix.kinds {
+        let path = matrix.directory.join(format!("{}.toml", kind.name));
+        let scenario = Scenario::parse(kind.text, kind.name)
+            .map_err(|error| LabError::Environment(error.to_string()))?;
+        fs::write(&path, scenario.to_toml()).map_err(LabError::file(&path))?;
+        files.push(path.to_string_lossy().into_owned());
+    }
+    let mut places = Vec::new();
+    for kind in 0..matrix.kinds.len() {
+        for receiver in &matrix.receivers {
+            places.extend(matrix.senders.iter().map(|sender| (kind, receiver, sender)));
+        }
+    }
+    let (start, mut cells) = (Instant::now(), Vec::new());
+    in_parallel(
+        matrix.jobs,
+        places.len(),
+        |index| {
+            let (kind, wanted, sender) = places[index];
+            let (scenario, recipe) = (matrix.kinds[kind].name.to_owned(), sender.to_string());
+            let receiver = wanted.name.clone();
+            let found = match &wanted.found {
+                Ok(found) => found,
+                Err(why) => {
+                    let verdict = Verdict::Skipped(why.clone());
+                    return Ok(Cell { receiver, recipe, scenario, verdict, outcome: None });
+                }
+            };
+            let directory = matrix.directory.join(file_name(&format!("{scenario}-{receiver}-{sender}")));
+            fs::create_dir(&directory).map_err(LabError::file(&directory))?;
+            let plan = Plan {
+                scenario: &files[kind],
+                seed: matrix.seed,
+                sender,
+                receiver: found,
+                bytes: matrix.bytes,
+                limit: matrix.limit,
+                directory: &directory,
+                keep: Keep::default(),
+            };
+            let outcome = transfer::run(tools, &plan)?;
+            let verdict = Verdict::of(&outcome, matrix.expected.of(&receiver, &recipe, &scenario));
+            if !verdict.is_wrong() {
+                // A matrix is large; what went wrong is kept.
+                fs::remove_dir_all(&directory).map_err(LabError::file(&directory))?;
+            }
+            Ok(Cell { receiver, recipe, scenario, verdict, outcome: Some(outcome) })
+        },
+        |index, cell: Cell| {
+            let (done, all) = (cells.len() + 1, places.len());
+            let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
+            observe(&Progress { done, all, cell: &cell, left });
+            cells.push((index, cell));
+        },
+    )?;
+    cells.sort_by_key(|(index, _)| *index);
+    let versions = |wanted: &Wanted| match &wanted.found {
+        Ok(receiver) => (wanted.name.clone(), receiver.version()),
+        Err(why) => (wanted.name.clone(), format!("skipped: {why}")),
+    };
+    let report = Report {
+        schema_version: SCHEMA_VERSION,
+        command: matrix.command.clone(),
+        versions: Versions::of(tools, "see `receivers`"),
+        receivers: matrix.receivers.iter().map(versions).collect(),
+        cells: cells.into_iter().map(|(_, cell)| cell).collect(),
+    };
+    write_json(&matrix.directory.join("matrix.json"), &report)?;
+    Ok(report)
+}
+
+impl Report {
+    /// One table for every kind of path: a line for every recipe and receiver would not fit on a screen.
+    pub fn tables(&self) -> String {
+        let mut text = String::new();
+        let scenarios = once_each(self.cells.iter().map(|cell| cell.scenario.as_str()));
+        let recipes = once_each(self.cells.iter().map(|cell| cell.recipe.as_str()));
+        for scenario in scenarios {
+            let mut rows = vec![vec![format!("{scenario}, kbit/s")]];
+            rows[0].extend(self.receivers.iter().map(|(name, _)| name.clone()));
+            for recipe in &recipes {
+                let mut row = vec![(*recipe).to_owned()];
+                row.extend(self.receivers.iter().map(|(receiver, _)| {
+                    let cell = self.cells.iter().find(|cell| {
+                        cell.scenario == scenario && cell.recipe == *recipe && cell.receiver == *receiver
+                    });
+                    cell.map_or_else(String::new, Cell::shown)
+                }));
+                rows.push(row);
+            }
+            text.push_str(&aligned(&rows));
+            text.push('\n');
+        }
+        for (name, version) in &self.receivers {
+            text.push_str(&format!("{name}: {version}\n"));
+        }
+        text
+    }
+}
+
+impl Cell {
+    fn shown(&self) -> String {
+        match &self.verdict {
+            Verdict::Passed => {
+                self.outcome.as_ref().map_or_else(String::new, |outcome| format!("{:.0}", outcome.kbit_per_s))
+            }
+            Verdict::Failed(_) => "FAILED".to_owned(),
+            Verdict::FailedAsExpected(_) => "(fails)".to_owned(),
+            Verdict::PassedUnexpectedly(_) => "PASSES".to_owned(),
+            Verdict::Skipped(_) => "skipped".to_owned(),
+        }
+    }
+}
+
+fn once_each<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    names.fold(Vec::new(), |mut seen, name| {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+        seen
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use airtcp::recovery::Recipe;
+
+    use super::*;
+
+    #[test]
+    fn the_built_in_scenarios_and_recipes_are_good() {
+        for kind in KINDS {
+            Scenario::parse(kind.text, kind.name).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
+        }
+        for recipe in RECIPES.iter().chain(quick::RECIPES) {
+            recipe.parse::<Recipe>().unwrap_or_else(|error| panic!("{recipe}: {error}"));
+        }
+    }
+
+    #[test]
+    fn a_deviation_is_about_what_it_names() {
+        let text = "[[deviation]]\nreceiver = \"passt\"\nscenario = \"burst\"\nreason = \"because\"";
+        let expected = Expected::parse(text, "test").unwrap();
+        let reason = |receiver, scenario| Some(expected.of(receiver, "sack", scenario)?.reason.as_str());
+        assert_eq!(reason("passt", "burst"), Some("because"));
+        assert_eq!(reason("passt", "loss"), None);
+        assert_eq!(reason("lwip", "burst"), None);
+        assert!(Expected::parse("[[deviation]]\nreciever = \"x\"\nreason = \"\"", "test").is_err());
+    }
+
+    #[test]
+    fn what_works_although_it_should_not_is_as_wrong_as_the_opposite() {
+        let outcome = |failure: Option<&str>| Outcome {
+            sender: String::new(),
+            receiver: String::new(),
+            seed: 1,
+            failure: failure.map(str::to_owned),
+            bytes: 0,
+            kbit_per_s: 0.0,
+            repair: Default::default(),
+            capture: Default::default(),
+            sent: None,
+            received: None,
+        };
+        let deviation = |sometimes| {
+            let text = format!("[[deviation]]\nsometimes = {sometimes}\nreason = \"known\"");
+            Expected::parse(&text, "test").unwrap()
+        };
+        let [always, sometimes] = [false, true].map(deviation);
+        let is_wrong = |failure, expected: Option<&Expected>| {
+            Verdict::of(&outcome(failure), expected.and_then(|expected| expected.of("a", "b", "c")))
+                .is_wrong()
+        };
+        assert!(!is_wrong(None, None) && is_wrong(Some("broken"), None));
+        assert!(is_wrong(None, Some(&always)) && !is_wrong(Some("broken"), Some(&always)));
+        assert!(!is_wrong(None, Some(&sometimes)) && !is_wrong(Some("broken"), Some(&sometimes)));
+    }
+}

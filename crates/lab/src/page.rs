@@ -1,0 +1,337 @@
+//! What `airtcp lab run` has left, as a page: directories of an experiment, or of single transfers.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use airtcp_analyze::capture::{Capture, CaptureError};
+use airtcp_analyze::connections::Traces;
+use airtcp_analyze::path::{self, PathError};
+use airtcp_analyze::survey;
+use airtcp_analyze::trace::Trace;
+use airtcp_numbers::statistics::Mean;
+use airtcp_report::html::table::{Cell, Shows, Table};
+use airtcp_report::html::{Experiment, Page, Run, decisions};
+use serde_json::Value;
+
+use crate::experiment::{Report, directory_name};
+use crate::transfer::Outcome;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    #[error(
+        "{} is no run directory: it has neither lab.json nor fixed.pcap. Give the directory that `airtcp lab run \
+         --output` has made, or one of the transfers in it", .0.display()
+    )]
+    NotARun(PathBuf),
+    #[error("cannot read {}: {source}", .path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: {source}; was it written by another version? Make the runs again", .path.display())]
+    Json { path: PathBuf, source: serde_json::Error },
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    #[error(transparent)]
+    OnPath(#[from] PathError),
+}
+
+/// All of them on one page.
+pub fn page(directories: &[PathBuf]) -> Result<Page, RunDirError> {
+    let mut page = Page::default();
+    let mut single = Vec::new();
+    for directory in directories {
+        if directory.join("lab.json").is_file() {
+            experiment(&mut page, directory)?;
+        } else if directory.join("fixed.pcap").is_file() {
+            single.push(directory.as_path());
+        } else {
+            return Err(RunDirError::NotARun(directory.clone()));
+        }
+    }
+    if !single.is_empty() {
+        transfers(&mut page, &single)?;
+    }
+    page.title = match page.runs.len() {
+        1 => "airtcp: one transfer".to_owned(),
+        runs => format!("airtcp: {runs} transfers"),
+    };
+    Ok(page)
+}
+
+fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
+    let path = directory.join("lab.json");
+    let text = read(&path)?;
+    let report: Report =
+        serde_json::from_str(&text).map_err(|source| RunDirError::Json { path: path.clone(), source })?;
+    let senders = report.summary.len().max(1);
+    let mut table = run_table("every transfer: click on a row to see it, tick several to compare them");
+    let mut runs_of = vec![Vec::new(); senders];
+    for (at, outcome) in report.transfers.iter().enumerate() {
+        let round = at / senders;
+        let transfer = directory.join(directory_name(round as u32, &outcome.sender));
+        let mut shows = Shows::default();
+        // The lab makes the directory before it starts anything: what failed early has no capture.
+        if transfer.join("fixed.pcap").is_file() {
+            let run = run(&transfer, &format!("{}, round {}", outcome.sender, round + 1), Some(outcome))?;
+            shows.runs.push(page.runs.len());
+            runs_of[at % senders].push(page.runs.len());
+            page.runs.push(run);
+        }
+        table.rows.push((shows, outcome_row(round + 1, outcome)));
+    }
+    let Report { command, versions, scenario, receiver, bytes, rounds, .. } = &report;
+    let toml = fs::read_to_string(directory.join("scenario.toml")).ok();
+    let description = toml.as_deref().and_then(description);
+    let mut facts = vec![
+        ("command".to_owned(), command.clone()),
+        ("scenario".to_owned(), scenario.clone()),
+        ("transfers".to_owned(), format!("{bytes} bytes to {receiver}, {rounds} for each sender")),
+    ];
+    for (name, version) in [
+        ("airtcp", &versions.airtcp),
+        ("airlink", &versions.airlink),
+        ("kernel", &versions.kernel),
+        ("receiver", &versions.receiver),
+    ] {
+        facts.push((name.to_owned(), version.clone()));
+    }
+    let seeds: Vec<_> = report.transfers.iter().map(|outcome| outcome.seed).collect();
+    if let (Some(first), Some(last)) = (seeds.iter().min(), seeds.iter().max()) {
+        facts.push((
+            "seeds".to_owned(),
+            if first == last { first.to_string() } else { format!("{first} to {last}") },
+        ));
+    }
+    page.experiments.push(Experiment {
+        name: description
+            .map_or_else(|| scenario.clone(), |description| format!("{scenario}: {description}")),
+        facts,
+        scenario: toml,
+        summary: Some(summary(&report, runs_of)),
+        runs: table,
+    });
+    Ok(())
+}
+
+/// As `lab run` prints it.
+fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
+    let Report { receiver, bytes, rounds, summary, .. } = report;
+    let mean =
+        |mean: Option<Mean>, digits| mean.map_or_else(Cell::nothing, |mean| Cell::number(mean.mean, digits));
+    Table {
+        caption: format!("means of {rounds} transfers of {bytes} bytes to {receiver}"),
+        columns: vec![
+            ("sender", "a recipe, or the kernel's own"),
+            ("kbit/s", "goodput from the first SYN to the last ACK"),
+            ("±", "half the width of its 95 % interval"),
+            ("/ first", "over the first sender's in the same round"),
+            ("resent: fast", "segments sent again after duplicate ACKs or SACK, as the sender counts them"),
+            ("timeout", "segments sent again after a timeout"),
+            ("probe", "segments sent again to provoke an ACK"),
+            ("timeouts", "of the retransmission timer"),
+            ("spurious", "timeouts that the sender has noticed to be a mistake"),
+            ("idle s", "silence that ended with a retransmission"),
+            ("exact", "transfers in which every octet arrived and nothing else"),
+        ],
+        rows: summary
+            .iter()
+            .zip(runs)
+            .map(|(row, runs)| {
+                let half_width = row.kbit_per_s.and_then(|mean| mean.half_width);
+                let exact = format!("{}/{}", row.succeeded, row.succeeded + row.failed);
+                let cells = vec![
+                    Cell::text(&row.sender),
+                    mean(row.kbit_per_s, 1),
+                    half_width.map_or_else(Cell::nothing, |width| Cell::number(width, 1)),
+                    mean(row.over_first, 2),
+                    Cell::number(row.fast, 1),
+                    Cell::number(row.timeout, 1),
+                    Cell::number(row.probe, 1),
+                    Cell::number(row.timeouts, 1),
+                    Cell::number(row.spurious, 1),
+                    mean(row.idle_seconds, 2),
+                    Cell { text: exact, value: Some(row.succeeded as f64) },
+                ];
+                (Shows { runs }, cells)
+            })
+            .collect(),
+    }
+}
+
+fn run_table(caption: &str) -> Table {
+    Table {
+        caption: caption.to_owned(),
+        columns: vec![
+            ("sender", "a recipe, or the kernel's own"),
+            ("round", "transfers of one round have the same seed: they meet the same path"),
+            ("seed", "of the path"),
+            ("kbit/s", "goodput from the first SYN to the last ACK"),
+            ("seconds", "from the first SYN to the last ACK"),
+            ("packets", "with data, on the sender's side"),
+            ("resent", "of these, sent again"),
+            ("timeouts", "of the retransmission timer"),
+            ("spurious", "timeouts that the sender has noticed to be a mistake"),
+            ("idle s", "silence that ended with a retransmission"),
+            ("outcome", "whether every octet arrived and nothing else"),
+        ],
+        rows: Vec::new(),
+    }
+}
+
+fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
+    vec![
+        Cell::text(&outcome.sender),
+        Cell::count(round as u64),
+        Cell::count(outcome.seed),
+        Cell::number(outcome.kbit_per_s, 1),
+        Cell::number(outcome.capture.seconds, 2),
+        Cell::count(outcome.capture.data_packets),
+        Cell::count(outcome.capture.resent_packets),
+        Cell::count(outcome.repair.timeouts),
+        Cell::count(outcome.repair.spurious),
+        Cell::number(outcome.capture.idle_seconds, 2),
+        Cell::text(outcome.failure.as_deref().unwrap_or("exact")),
+    ]
+}
+
+/// Directories of single transfers: what the table would say stands in the lab.json beside them, if that is there.
+fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> {
+    let mut table = run_table("click on a row to see the transfer, tick several to compare them");
+    for directory in directories {
+        // `.` has a name, too.
+        let directory = directory
+            .canonicalize()
+            .map_err(|source| RunDirError::File { path: directory.to_path_buf(), source })?;
+        let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let report = directory.parent().and_then(|parent| fs::read_to_string(parent.join("lab.json")).ok());
+        let report = report.and_then(|text| serde_json::from_str::<Report>(&text).ok());
+        let known = report.as_ref().and_then(|report| {
+            let senders = report.summary.len().max(1);
+            let mut transfers = report.transfers.iter().enumerate();
+            transfers
+                .find(|(at, it)| directory_name((at / senders) as u32, &it.sender) == name)
+                .map(|(at, it)| (at / senders + 1, it))
+        });
+        let run = run(&directory, &name, known.map(|(_, outcome)| outcome))?;
+        let row = match known {
+            Some((round, outcome)) => outcome_row(round, outcome),
+            None => {
+                let mut row = vec![Cell::nothing(); table.columns.len()];
+                row[0] = Cell::text(&run.name);
+                row
+            }
+        };
+        table.rows.push((Shows { runs: vec![page.runs.len()] }, row));
+        page.runs.push(run);
+    }
+    let name = if directories.len() == 1 {
+        "one transfer".to_owned()
+    } else {
+        format!("{} transfers", directories.len())
+    };
+    page.experiments.push(Experiment { name, runs: table, ..Experiment::default() });
+    Ok(())
+}
+
+fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, RunDirError> {
+    let mut trace = longest_trace(&directory.join("fixed.pcap"))?;
+    let mut facts = Vec::new();
+    facts.extend(fates(directory, &mut trace)?);
+    let events = events(&directory.join("sender.jsonl"));
+    if let (Ok(log), Some(start)) = (fs::read_to_string(directory.join("decisions.jsonl")), start(&events)) {
+        let mss = events.iter().find_map(|event| event.pointer("/data/handshake/mss")?.as_f64());
+        let mss = mss.unwrap_or_else(|| longest_segment(&trace));
+        let unreadable = decisions::lay_over(&mut trace, &log, start, mss);
+        if unreadable > 0 {
+            facts.push(("log".to_owned(), format!("{unreadable} lines of decisions.jsonl cannot be read")));
+        }
+    }
+    if let Some(outcome) = outcome {
+        let Outcome { seed, kbit_per_s, capture, failure, .. } = outcome;
+        facts.push(("seed".to_owned(), seed.to_string()));
+        facts.push(("goodput".to_owned(), format!("{kbit_per_s:.1} kbit/s over {:.2} s", capture.seconds)));
+        if let Some(failure) = failure {
+            facts.push(("failed".to_owned(), failure.clone()));
+        }
+    }
+    facts.extend(path_facts(&directory.join("airlink.json")));
+    facts.push(("files".to_owned(), directory.display().to_string()));
+    Ok(Run { name: name.to_owned(), facts, trace })
+}
+
+/// Of all connections in the capture, both ways, the one with most to see.
+fn longest_trace(path: &Path) -> Result<Trace, RunDirError> {
+    let mut longest = Trace::default();
+    let sent = |trace: &Trace| trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();
+    survey::read(&mut Capture::open(path, None)?, Traces::All, &mut |finished| {
+        for trace in finished.ended.traces.into_iter().flatten() {
+            if sent(&trace) > sent(&longest) {
+                longest = trace;
+            }
+        }
+    });
+    Ok(longest)
+}
+
+/// What became of each packet, by the capture at the other end and, if the lab kept them, airlink's events.
+fn fates(directory: &Path, trace: &mut Trace) -> Result<Option<(String, String)>, RunDirError> {
+    let [mobile, truth] = ["mobile.pcap", "events.jsonl"].map(|name| directory.join(name));
+    if !mobile.is_file() {
+        return Ok(None);
+    }
+    let files = path::Files {
+        captures: vec![directory.join("fixed.pcap"), mobile],
+        truth: truth.is_file().then_some(truth),
+        ..path::Files::default()
+    };
+    let (report, fates) = path::read(&files, path::Keep::Fates)?;
+    fates.lay_over(trace);
+    let flows = report.connections.iter().flat_map(|connection| &connection.directions);
+    let flow = flows.filter(|flow| flow.enters_at == 0).max_by_key(|flow| flow.bytes);
+    Ok(flow.map(|flow| ("on the path".to_owned(), flow.data.to_string())))
+}
+
+fn longest_segment(trace: &Trace) -> f64 {
+    trace.segments.iter().map(|segment| segment.end - segment.start).max().unwrap_or(1) as f64
+}
+
+/// What the path did to packets, in words.
+fn path_facts(path: &Path) -> Vec<(String, String)> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let totals: Value = serde_json::from_str(&text).unwrap_or_default();
+    let mut facts = Vec::new();
+    for (direction, name) in [("down", "path to the receiver"), ("up", "path back")] {
+        let (Some(entered), Some(left)) =
+            (totals[direction]["entered"].as_u64(), totals[direction]["left"].as_u64())
+        else {
+            continue;
+        };
+        let mut fact = format!("{entered} packets in, {left} out");
+        for (why, packets) in totals[direction]["dropped"].as_object().into_iter().flatten() {
+            fact.push_str(&format!(", {packets} dropped: {why}"));
+        }
+        facts.push((name.to_owned(), fact));
+    }
+    facts
+}
+
+fn events(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The wall time, in nanoseconds since 1970, from which the sender's clock counts.
+fn start(events: &[Value]) -> Option<i64> {
+    events.iter().find_map(|event| {
+        let (time, wall) = (event["time"].as_f64()?, event["wall"].as_f64()?);
+        Some(((wall - time) * 1e9).round() as i64)
+    })
+}
+
+fn description(scenario: &str) -> Option<String> {
+    let table: toml::Table = scenario.parse().ok()?;
+    Some(table.get("description")?.as_str()?.to_owned())
+}
+
+fn read(path: &Path) -> Result<String, RunDirError> {
+    fs::read_to_string(path).map_err(|source| RunDirError::File { path: path.to_owned(), source })
+}

@@ -1,0 +1,183 @@
+//! One transfer: a path, a receiver, a sender, and what each of them says of it afterwards.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use airtcp_analyze::capture::Capture;
+use airtcp_analyze::comments::Comments;
+use airtcp_analyze::connections::Traces;
+use airtcp_analyze::decisions::Log;
+use airtcp_analyze::survey;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::LabError;
+use super::agent::Received;
+use super::capture::{self, Findings};
+use super::receiver::{PORT, Receiver};
+use super::sender::{Repair, Sender};
+use super::testbed::{Keep, Link, Running, Testbed, Tools};
+
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    /// A file, or a preset's name.
+    pub scenario: &'a str,
+    pub seed: u64,
+    pub sender: &'a Sender,
+    pub receiver: &'a Receiver,
+    pub bytes: u64,
+    /// It is killed after that.
+    pub limit: Duration,
+    /// For everything that is written down; it exists.
+    pub directory: &'a Path,
+    pub keep: Keep,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    pub sender: String,
+    pub receiver: String,
+    pub seed: u64,
+    /// Why it is no success; without one, every octet arrived and nothing else.
+    pub failure: Option<String>,
+    pub bytes: u64,
+    pub kbit_per_s: f64,
+    pub repair: Repair,
+    pub capture: Findings,
+    /// SHA-256 of what was sent, and of what the receiver got.
+    pub sent: Option<String>,
+    pub received: Option<Received>,
+}
+
+/// How long the receiver may take to notice the end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What ails one transfer is part of its outcome; an error is what would ail the next one too.
+pub fn run(tools: &Tools, plan: &Plan<'_>) -> Result<Outcome, LabError> {
+    let mut outcome = Outcome {
+        sender: plan.sender.to_string(),
+        receiver: plan.receiver.name().to_owned(),
+        seed: plan.seed,
+        failure: None,
+        bytes: 0,
+        kbit_per_s: 0.0,
+        repair: Repair::default(),
+        capture: Findings::default(),
+        sent: None,
+        received: None,
+    };
+    match watch(tools, plan, &mut outcome) {
+        Ok(()) => {}
+        Err(LabError::Transfer(why)) => outcome.failure = Some(why),
+        Err(error) => return Err(error),
+    }
+    Ok(outcome)
+}
+
+fn watch(tools: &Tools, plan: &Plan<'_>, outcome: &mut Outcome) -> Result<(), LabError> {
+    let &Plan { scenario, seed, directory, keep, .. } = plan;
+    let mut testbed = Testbed::start(tools, &Link { scenario, seed, directory, keep })?;
+    plan.sender.prepare(&mut testbed.fixed)?;
+    let (receiver, addr) = plan.receiver.start(tools, &mut testbed, directory)?;
+    let sender = plan.sender.start(tools, &mut testbed.fixed, addr, plan.bytes, directory)?;
+    let ended = until_both_have_ended(plan, &mut testbed, sender, receiver);
+    // Whatever came of it: the capture is complete only when the link has ended.
+    let finished = testbed.finish();
+    let annotated = if finished.is_ok() { annotate(directory) } else { Ok(()) };
+    let received = ended?;
+    finished?;
+    annotated?;
+
+    let end = end_of(&directory.join("sender.jsonl"))?;
+    outcome.repair = plan.sender.repair(&end);
+    outcome.sent = text(&end, "/sha256");
+    outcome.received = received.or_else(|| received_by_the_sink(directory));
+    outcome.capture = capture::read(&directory.join("fixed.pcap"), PORT)?;
+    outcome.bytes = outcome.capture.acked_bytes;
+    if outcome.capture.seconds > 0.0 {
+        outcome.kbit_per_s = outcome.bytes as f64 * 8.0 / outcome.capture.seconds / 1e3;
+    }
+    let Some(received) = &outcome.received else {
+        return Err(LabError::Transfer("the receiver does not say what it received".to_owned()));
+    };
+    if received.bytes != plan.bytes || Some(&received.sha256) != outcome.sent.as_ref() {
+        return Err(LabError::Transfer(format!(
+            "the octets are not the same: {} of {} arrived, SHA-256 {} instead of {}",
+            received.bytes,
+            plan.bytes,
+            received.sha256,
+            outcome.sent.as_deref().unwrap_or("(unknown)"),
+        )));
+    }
+    Ok(())
+}
+
+/// What the sender decided, beside the packets in its capture: for Wireshark. The kernel's own senders have no log.
+fn annotate(directory: &Path) -> Result<(), LabError> {
+    let [from, log, to] =
+        ["fixed.pcap", "decisions.jsonl", "annotated.pcapng"].map(|name| directory.join(name));
+    let Ok(text) = fs::read_to_string(log) else { return Ok(()) };
+    let Ok(log) = Log::read(&text) else { return Ok(()) };
+    let open = || Capture::open(&from, None).map_err(|error| LabError::Transfer(error.to_string()));
+    let mut comments = Comments::new(Some(log));
+    survey::read(&mut open()?, Traces::All, &mut |finished| comments.take(&finished.ended));
+    comments.add_decisions();
+    comments.save(&mut open()?, &to).map_err(LabError::file(&to))
+}
+
+/// What the receiver got, if it is one that the agent reads.
+fn until_both_have_ended(
+    plan: &Plan<'_>,
+    testbed: &mut Testbed,
+    sender: Running,
+    receiver: Running,
+) -> Result<Option<Received>, LabError> {
+    let until = Instant::now() + plan.limit;
+    let mut received = None;
+    let mut running = vec![sender, receiver];
+    let mut until_now = until;
+    while !running.is_empty() {
+        let Some(program) = testbed.wait_for_any(&running, until_now)? else {
+            return Err(LabError::Transfer(match running.as_slice() {
+                [_] if running[0] == receiver => "the receiver does not notice the end".to_owned(),
+                [_] => "the sender does not notice that the receiver has ended".to_owned(),
+                _ => format!("not done after {} s", plan.limit.as_secs()),
+            }));
+        };
+        running.retain(|other| *other != program);
+        until_now = until.min(Instant::now() + GRACE);
+        let (name, log) =
+            if program == sender { ("sender", "sender.log") } else { ("receiver", "receiver.log") };
+        let ended = testbed.side(program.side).ended(program);
+        match ended {
+            Some(ended) if ended.code == 0 => received = received.or(ended.received),
+            Some(ended) => {
+                let text = fs::read_to_string(plan.directory.join(log)).unwrap_or_default();
+                let why =
+                    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+                return Err(LabError::Transfer(format!("the {name} ended with code {}: {why}", ended.code)));
+            }
+            None => return Err(LabError::Transfer(format!("nothing is known of the {name}'s end"))),
+        }
+    }
+    Ok(received)
+}
+
+/// The data of the last event `end` in a file of JSON lines.
+fn end_of(path: &Path) -> Result<Value, LabError> {
+    let text = fs::read_to_string(path).map_err(LabError::file(path))?;
+    let events = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut ends = events.filter(|event| event["event"] == "end");
+    let end = ends.next().map(|event| event["data"].clone());
+    end.ok_or_else(|| LabError::Transfer(format!("{} says nothing of an end", path.display())))
+}
+
+fn text(value: &Value, pointer: &str) -> Option<String> {
+    value.pointer(pointer)?.as_str().map(str::to_owned)
+}
+
+fn received_by_the_sink(directory: &Path) -> Option<Received> {
+    let end = end_of(&directory.join("receiver.jsonl")).ok()?;
+    Some(Received { bytes: end["bytes"].as_u64()?, sha256: text(&end, "/sha256")? })
+}

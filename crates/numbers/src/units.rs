@@ -1,0 +1,125 @@
+//! Numbers with units, as a person types and reads them.
+
+use airwire::time::Duration;
+
+/// `1500`, `10k`, `20M`, `1.5G`, `64Ki`, `4Mi`: an optional B may follow.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a size: write for example 1500, 64Ki, 20M or 1G");
+    let (number, unit) = split(text);
+    let factor: u64 = match unit.strip_suffix('B').unwrap_or(unit) {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"));
+    }
+    let value = number.parse::<f64>().map_err(|_| wrong())? * factor as f64;
+    // 2^63: beyond it the conversion would saturate.
+    if value < 9.2e18 { Ok(value.round() as u64) } else { Err(format!("`{text}` is too large")) }
+}
+
+pub fn buffer_size(text: &str) -> Result<usize, String> {
+    match bytes(text)? {
+        size @ 1..=0x4000_0000 => Ok(size as usize),
+        _ => Err("a buffer has from 1 byte to 1Gi".to_owned()),
+    }
+}
+
+/// `1s`, `150ms`, `2.5s`, `1m`; a bare number is seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a time: write for example 150ms, 1s or 2m");
+    let (number, unit) = split(text);
+    let seconds = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let value = number.parse::<f64>().map_err(|_| wrong())? * seconds;
+    match Duration::from_secs_f64(value) {
+        Duration::ZERO => Err(format!("`{text}` is too short: a time above zero is needed")),
+        _ if value > 1e9 => Err(format!("`{text}` is too long")),
+        time => Ok(time),
+    }
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let at = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    (number, unit.trim_start())
+}
+
+/// `12.3 MB`.
+pub fn show_bytes(bytes: u64) -> String {
+    scaled(bytes as f64, "B")
+}
+
+/// `1.52 Gbit/s`.
+pub fn show_rate(bit_per_s: f64) -> String {
+    scaled(bit_per_s, "bit/s")
+}
+
+fn scaled(value: f64, unit: &str) -> String {
+    let steps = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match steps.into_iter().find(|(factor, _)| value >= *factor) {
+        Some((factor, prefix)) => {
+            let value = value / factor;
+            let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+            format!("{value:.digits$} {prefix}{unit}")
+        }
+        None => format!("{value:.0} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_decimal_unless_an_i_says_otherwise() {
+        for (text, size) in [
+            ("0", 0),
+            ("1500", 1500),
+            ("10k", 10_000),
+            ("20M", 20_000_000),
+            ("1.5G", 1_500_000_000),
+            ("64Ki", 65_536),
+            ("4MiB", 4 << 20),
+            ("3 MB", 3_000_000),
+        ] {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for text in ["", "M", "ten", "10X", "-1", "1e3", "99999999999G", "1.5.5M"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+        assert!(buffer_size("0").is_err());
+    }
+
+    #[test]
+    fn times_have_units_and_are_not_zero() {
+        assert_eq!(duration("150ms"), Ok(Duration::from_millis(150)));
+        assert_eq!(duration("2.5s"), Ok(Duration::from_millis(2500)));
+        assert_eq!(duration("3"), Ok(Duration::from_secs(3)));
+        assert_eq!(duration("1m"), Ok(Duration::from_secs(60)));
+        for text in ["", "0s", "-1s", "1 week", "s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_with_three_digits() {
+        assert_eq!(show_bytes(999), "999 B");
+        assert_eq!(show_bytes(1_230_000), "1.23 MB");
+        assert_eq!(show_rate(1.524e9), "1.52 Gbit/s");
+        assert_eq!(show_rate(98_765_432.0), "98.8 Mbit/s");
+        assert_eq!(show_rate(384_000.0), "384 kbit/s");
+    }
+}

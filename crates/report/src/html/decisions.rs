@@ -1,0 +1,132 @@
+//! A sender's own log (`decisions.jsonl`) laid over what the capture of its packets shows.
+//!
+//! The log counts seconds from the sender's start; the sender's first event says what the wall clock had then, and
+//! the capture has the wall clock of the same machine.
+
+use airtcp_analyze::decisions::{self, Line};
+use airtcp_analyze::trace::{DecisionSeen, Offset, Trace, WindowPoint};
+
+/// A change of the window, in octets; without a threshold it is arbitrarily high.
+struct Change {
+    at: Offset,
+    cwnd: f64,
+    ssthresh: Option<f64>,
+}
+
+/// Adds the log's decisions and windows to the trace. `start` is the wall time, in nanoseconds since 1970, from which the
+/// log counts, `mss` the octets of the segments in which it counts windows. Lines that nobody can read (the last
+/// one of a sender that was killed) are left out; their number is returned.
+pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> usize {
+    let (lines, unreadable) = decisions::read(log);
+    let mut changes = Vec::new();
+    for line in &lines {
+        let at = start - trace.origin + (line.time * 1e9).round() as i64;
+        if let (true, Some(cwnd)) = (line.what == "window", line.number("cwnd")) {
+            let ssthresh = line.number("ssthresh").map(|it| it * mss);
+            changes.push(Change { at, cwnd: cwnd * mss, ssthresh });
+        }
+        if !is_ordinary_growth(line) {
+            trace.decisions.push(decision(at, line, mss));
+        }
+    }
+    trace.windows = with_changes(&trace.windows, &changes);
+    unreadable
+}
+
+/// The window grows with every ACK: the curve shows it, and nobody wants a mark for each.
+fn is_ordinary_growth(line: &Line) -> bool {
+    line.question == "window" && line.what == "window" && line.why == "ACK"
+}
+
+fn decision(at: Offset, line: &Line, mss: f64) -> DecisionSeen {
+    let grows = line.number("cwnd") > line.number("was_cwnd");
+    let what = match (line.what.as_str(), line.question.as_str()) {
+        ("window", "undo") => "undo",
+        ("window", _) if grows => "opened",
+        (what, _) => what,
+    };
+    DecisionSeen {
+        at,
+        by: line.by.clone(),
+        what: what.to_owned(),
+        text: format!("{}: {} ({})", line.question, line.detail(), line.why),
+        about: line.offset().map(|offset| (offset, offset + (line.segments().max(1.0) * mss) as u64)),
+    }
+}
+
+/// Every point with the window that the sender had then, and one more for each of its changes.
+fn with_changes(points: &[WindowPoint], changes: &[Change]) -> Vec<WindowPoint> {
+    if changes.is_empty() {
+        return points.to_vec();
+    }
+    let mut merged = Vec::with_capacity(points.len() + changes.len());
+    let mut last = WindowPoint { at: 0, in_flight: 0, estimated: 0, cwnd: None, ssthresh: None };
+    let mut changes = changes.iter().peekable();
+    let mut take = |until: Offset, last: &mut WindowPoint, merged: &mut Vec<WindowPoint>| {
+        while let Some(change) = changes.next_if(|change| change.at <= until) {
+            *last =
+                WindowPoint { at: change.at, cwnd: Some(change.cwnd), ssthresh: change.ssthresh, ..*last };
+            merged.push(*last);
+        }
+    };
+    for point in points {
+        take(point.at, &mut last, &mut merged);
+        last = WindowPoint { cwnd: last.cwnd, ssthresh: last.ssthresh, ..*point };
+        merged.push(last);
+    }
+    take(Offset::MAX, &mut last, &mut merged);
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = r#"{"time":0.5,"question":"window","by":"aimd","what":"window","cwnd":2.0,"ssthresh":null,"was_cwnd":1.0,"was_ssthresh":null,"why":"ACK"}
+{"time":1.5,"question":"timeout","by":"rto","what":"timeout","offset":1001,"why":"RTO"}
+{"time":1.5,"question":"window","by":"aimd","what":"window","cwnd":1.0,"ssthresh":2.0,"was_cwnd":2.0,"was_ssthresh":null,"why":"retransmission timeout"}
+{"time":1.6,"question":"repair","by":"sack","what":"lost","offs"#;
+
+    fn trace() -> Trace {
+        let point = |at, in_flight| WindowPoint { at, in_flight, estimated: 9, cwnd: None, ssthresh: None };
+        Trace {
+            origin: 1_000_000_000,
+            windows: vec![point(0, 1000), point(600_000_000, 2000), point(2_000_000_000, 500)],
+            ..Trace::default()
+        }
+    }
+
+    #[test]
+    fn both_clocks_meet_in_the_trace() {
+        let mut trace = trace();
+        // The sender started 100 ms after the capture.
+        assert_eq!(lay_over(&mut trace, LOG, 1_100_000_000, 1000.0), 1, "the last line is cut");
+        let decisions: Vec<_> =
+            trace.decisions.iter().map(|it| (it.at, it.what.as_str(), it.about)).collect();
+        let at = 1_600_000_000;
+        assert_eq!(decisions, [(at, "timeout", Some((1001, 2001))), (at, "window", None)]);
+        assert_eq!(trace.decisions[0].text, "timeout: the timer fires for 1001 (RTO)");
+        assert_eq!(
+            trace.decisions[1].text,
+            "window: cwnd 2.0 → 1.0, ssthresh ∞ → 2.0 (retransmission timeout)"
+        );
+    }
+
+    #[test]
+    fn the_window_is_known_from_its_first_change_and_the_flight_is_carried_along() {
+        let mut trace = trace();
+        lay_over(&mut trace, LOG, 1_000_000_000, 1000.0);
+        let points: Vec<_> =
+            trace.windows.iter().map(|it| (it.at / 1_000_000, it.in_flight, it.cwnd, it.ssthresh)).collect();
+        assert_eq!(
+            points,
+            [
+                (0, 1000, None, None),
+                (500, 1000, Some(2000.0), None),
+                (600, 2000, Some(2000.0), None),
+                (1500, 2000, Some(1000.0), Some(2000.0)),
+                (2000, 500, Some(1000.0), Some(2000.0)),
+            ]
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! One HTML file that needs nothing else: the tables of runs, and for each run graphs to zoom into.
+//!
+//! [`Page::html`] writes the file. The graphs are drawn in the browser by
+//! `page/*.js` from columns of numbers (`columns`); the page fetches nothing, and its own policy says so.
+
+mod columns;
+pub mod decisions;
+pub mod table;
+
+use std::fmt::Write;
+
+use airtcp_analyze::trace::{Fate, Offset, Place, Proof, Sending, Trace};
+use serde::Serialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use self::columns::column;
+use self::table::{Table, escape};
+
+const STYLE: &str = include_str!("page/page.css");
+const BODY: &str = include_str!("page/body.html");
+/// In this order they are one script.
+const SCRIPT: [&str; 5] = [
+    include_str!("page/data.js"),
+    include_str!("page/marks.js"),
+    include_str!("page/plots.js"),
+    include_str!("page/panel.js"),
+    include_str!("page/view.js"),
+];
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    pub title: String,
+    pub experiments: Vec<Experiment>,
+    /// The numbers in the tables are places in this list.
+    pub runs: Vec<Run>,
+}
+
+/// What was run together, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Experiment {
+    pub name: String,
+    /// Command, versions and the like.
+    pub facts: Vec<(String, String)>,
+    pub scenario: Option<String>,
+    /// A row for each sender.
+    pub summary: Option<Table>,
+    /// A row for each run.
+    pub runs: Table,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    pub name: String,
+    pub facts: Vec<(String, String)>,
+    pub trace: Trace,
+}
+
+impl Page {
+    pub fn html(&self) -> String {
+        let script = SCRIPT.concat();
+        let hash = columns::base64(&Sha256::digest(script.as_bytes()));
+        let title = escape(&self.title);
+        let mut html = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{hash}'; \
+             style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <link rel=\"icon\" href=\"data:,\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header><h1>{title}</h1></header>\n<main>\n"
+        );
+        for experiment in &self.experiments {
+            experiment.write(&mut html);
+        }
+        html.push_str(BODY);
+        html.push_str("</main>\n");
+        for (number, run) in self.runs.iter().enumerate() {
+            let _ = writeln!(
+                html,
+                "<script type=\"application/json\" class=\"run\" id=\"run-{number}\">{}</script>",
+                in_script(&run.data())
+            );
+        }
+        let _ = writeln!(html, "<script>{script}</script>\n</body>\n</html>");
+        html
+    }
+}
+
+impl Experiment {
+    fn write(&self, html: &mut String) {
+        let _ = writeln!(html, "<section class=\"experiment\"><h2>{}</h2>", escape(&self.name));
+        if let Some(summary) = &self.summary {
+            html.push_str(&summary.html(false));
+        }
+        html.push_str(&self.runs.html(true));
+        if !self.facts.is_empty() {
+            html.push_str(
+                "<details class=\"facts\"><summary>What was run, and how to repeat it</summary>\n<dl>",
+            );
+            for (name, value) in &self.facts {
+                let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
+            }
+            html.push_str("</dl>\n");
+            if let Some(scenario) = &self.scenario {
+                let _ = writeln!(
+                    html,
+                    "<details class=\"scenario\"><summary>The scenario, every setting</summary><pre>{}</pre></details>",
+                    escape(scenario)
+                );
+            }
+            html.push_str("</details>\n");
+        }
+        html.push_str("</section>\n");
+    }
+}
+
+/// JSON that no HTML parser takes for the end of the script.
+fn in_script(value: &impl Serialize) -> String {
+    // `<` occurs in strings alone.
+    serde_json::to_string(value).map_or_else(|_| "null".to_owned(), |text| text.replace('<', "\\u003c"))
+}
+
+/// Microseconds: finer than anybody looks, and an octet shorter.
+fn micros(nanos: i64) -> i64 {
+    nanos.div_euclid(1000)
+}
+
+fn in_time<T>(points: &[T], at: impl Fn(&T) -> Offset) -> Vec<&T> {
+    let mut points: Vec<_> = points.iter().collect();
+    points.sort_by_key(|point| at(point));
+    points
+}
+
+/// 0 is "none".
+fn octets_or_none(octets: Option<f64>) -> i64 {
+    octets.map_or(0, |octets| octets.round().max(0.0) as i64 + 1)
+}
+
+impl Run {
+    /// What `page/data.js` decodes; its comments say what the codes mean.
+    fn data(&self) -> serde_json::Value {
+        let Self { name, facts, trace } = self;
+        let Trace { name: connection, origin, segments, acks, rtt, windows, idle, decisions } = trace;
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        // The page looks things up by their time; a capture's clock may have gone backwards.
+        let (segments, acks) = (in_time(segments, |it| it.at), in_time(acks, |it| it.at));
+        let (rtt, windows) = (in_time(rtt, |it| it.at), in_time(windows, |it| it.at));
+        let (idle, decisions) = (in_time(idle, |it| it.from), in_time(decisions, |it| it.at));
+        let sacked: Vec<_> = acks
+            .iter()
+            .enumerate()
+            .flat_map(|(at, ack)| ack.sack.iter().map(move |(left, right)| (at as u64, *left, *right)))
+            .collect();
+        json!({
+            "name": name,
+            "facts": facts,
+            "connection": connection,
+            "origin": origin,
+            "segments": {
+                "at": column(segments.iter().map(|it| micros(it.at))),
+                "number": column(segments.iter().map(|it| number(it.number))),
+                "start": column(segments.iter().map(|it| number(it.start))),
+                "length": column(segments.iter().map(|it| number(it.end.saturating_sub(it.start)))),
+                "sending": column(segments.iter().map(|it| sending_code(it.sending))),
+                "dupacks": column(segments.iter().map(|it| i64::from(it.dupacks))),
+                "flight": column(segments.iter().map(|it| i64::from(it.in_flight))),
+                "fate": column(segments.iter().map(|it| fate_code(it.fate))),
+                "detail": column(segments.iter().map(|it| match it.fate {
+                    Fate::Arrived { at } => micros(at - it.at),
+                    Fate::Lost(Place::Between { before }) => before as i64,
+                    _ => 0,
+                })),
+            },
+            "acks": {
+                "at": column(acks.iter().map(|it| micros(it.at))),
+                "number": column(acks.iter().map(|it| number(it.number))),
+                "ack": column(acks.iter().map(|it| number(it.ack))),
+                "window": column(acks.iter().map(|it| number(it.edge.saturating_sub(it.ack)))),
+                "duplicate": column(acks.iter().map(|it| i64::from(it.duplicate))),
+            },
+            "sack": {
+                "of": column(sacked.iter().map(|(at, ..)| number(*at))),
+                "left": column(sacked.iter().map(|(_, left, _)| number(*left))),
+                "right": column(sacked.iter().map(|(.., right)| number(*right))),
+            },
+            "rtt": {
+                "at": column(rtt.iter().map(|it| micros(it.at))),
+                "micros": column(rtt.iter().map(|it| (it.seconds * 1e6).round() as i64)),
+                "timestamps": column(rtt.iter().map(|it| i64::from(it.timestamps))),
+            },
+            "windows": {
+                "at": column(windows.iter().map(|it| micros(it.at))),
+                "flight": column(windows.iter().map(|it| number(it.in_flight))),
+                "estimated": column(windows.iter().map(|it| number(it.estimated))),
+                "cwnd": column(windows.iter().map(|it| octets_or_none(it.cwnd))),
+                "ssthresh": column(windows.iter().map(|it| octets_or_none(it.ssthresh))),
+            },
+            "idle": {
+                "from": column(idle.iter().map(|it| micros(it.from))),
+                "to": column(idle.iter().map(|it| micros(it.to))),
+            },
+            "decisions": {
+                "at": column(decisions.iter().map(|it| micros(it.at))),
+                "start": column(decisions.iter().map(|it| it.about.map_or(0, |(start, _)| number(start)))),
+                "end": column(decisions.iter().map(|it| it.about.map_or(0, |(_, end)| number(end)))),
+            },
+            "texts": decisions.iter().map(|it| (&it.by, &it.what, &it.text)).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn sending_code(sending: Sending) -> i64 {
+    match sending {
+        Sending::New => 0,
+        Sending::Fast => 1,
+        Sending::Timeout => 2,
+        Sending::Tail => 3,
+        Sending::Probe => 4,
+        Sending::Unexplained => 5,
+    }
+}
+
+fn fate_code(fate: Fate) -> i64 {
+    match fate {
+        Fate::Unknown => 0,
+        Fate::Arrived { .. } => 1,
+        Fate::Lost(Place::Between { .. }) => 2,
+        Fate::Lost(Place::Congestion) => 3,
+        Fate::Lost(Place::Radio) => 4,
+        Fate::Unneeded { proof: Proof::Timestamp } => 5,
+        Fate::Unneeded { proof: Proof::Dsack } => 6,
+        Fate::Unneeded { proof: Proof::Arrival } => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests;

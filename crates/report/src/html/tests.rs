@@ -1,0 +1,74 @@
+use airtcp_analyze::trace::{DecisionSeen, SentSegment};
+
+use super::table::{Cell, Shows};
+use super::*;
+
+const NASTY: &str = "</script><img src=x onerror=alert(1)><!--";
+
+fn page(name: &str) -> Page {
+    let segment = SentSegment {
+        at: 1_500_000,
+        number: 7,
+        start: 1,
+        end: 1449,
+        sending: Sending::Fast,
+        dupacks: 3,
+        in_flight: 4,
+        fate: Fate::Lost(Place::Radio),
+    };
+    let decision = DecisionSeen {
+        at: 1_499_000,
+        by: name.to_owned(),
+        what: name.to_owned(),
+        text: name.to_owned(),
+        about: Some((1, 1449)),
+    };
+    let trace = Trace {
+        name: name.to_owned(),
+        segments: vec![segment],
+        decisions: vec![decision],
+        ..Trace::default()
+    };
+    let row = (Shows { runs: vec![0] }, vec![Cell::text(name)]);
+    let table = Table { caption: name.to_owned(), columns: vec![("sender", "who sends")], rows: vec![row] };
+    let fact = (name.to_owned(), name.to_owned());
+    Page {
+        title: name.to_owned(),
+        experiments: vec![Experiment {
+            name: name.to_owned(),
+            facts: vec![fact.clone()],
+            scenario: Some(name.to_owned()),
+            summary: Some(table.clone()),
+            runs: table,
+        }],
+        runs: vec![Run { name: name.to_owned(), facts: vec![fact], trace }],
+    }
+}
+
+#[test]
+fn names_are_data_wherever_they_stand() {
+    let (plain, nasty) = (page("plain").html(), page(NASTY).html());
+    for markup in ["<img", "<!--", "</script", "<script"] {
+        assert_eq!(nasty.matches(markup).count(), plain.matches(markup).count(), "{markup}");
+    }
+    assert!(nasty.contains("&lt;img src=x onerror"), "it can be read all the same");
+    assert!(nasty.contains(r#""name":"\u003c/script>"#));
+}
+
+#[test]
+fn nothing_is_fetched_from_anywhere() {
+    let html = page("plain").html();
+    for reference in ["http:", "https:", "src=", "@import", "url(", "//cdn"] {
+        assert!(!html.contains(reference), "{reference}");
+    }
+    assert!(html.contains("default-src 'none'; script-src 'sha256-"));
+}
+
+#[test]
+fn a_number_in_a_column_is_what_the_trace_has() {
+    let html = page("plain").html();
+    assert!(html.contains(&format!(r#""number":"{}""#, column([7]))));
+    assert!(html.contains(&format!(r#""sending":"{}""#, column([1]))), "fast");
+    assert!(html.contains(&format!(r#""fate":"{}""#, column([4]))), "lost on the radio");
+    assert!(html.contains(&format!(r#""at":"{}""#, column([1500]))), "microseconds");
+}

@@ -1,0 +1,110 @@
+//! airlink's event stream (docs/views.md): how full its queues were, and when packets were dropped.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use airtcp_analyze::events::{Event, EventReader};
+
+use super::{Bins, Count, LinkError};
+
+/// Packets whose length is remembered, and queues that are told apart: a path has far fewer.
+const INSIDE: usize = 1 << 20;
+const QUEUES: usize = 256;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Events {
+    /// The run's begin, in nanoseconds since 1970.
+    pub wall_zero: i64,
+    pub queues: Vec<Queue>,
+    /// By cause.
+    pub drops: Vec<Count>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    pub stage: String,
+    pub direction: String,
+    /// Octets.
+    bins: Bins,
+    now: f64,
+}
+
+impl Queue {
+    /// When, in seconds since the run's begin, and how many octets.
+    pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.bins.levels()
+    }
+}
+
+impl Events {
+    pub fn read(path: &Path) -> Result<Self, LinkError> {
+        let mut stream = EventReader::open(path)?;
+        let mut reader = Reader::default();
+        reader.events.wall_zero = stream.wall_zero();
+        while let Some(event) = stream.read()? {
+            reader.take(&event);
+        }
+        Ok(reader.events)
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    events: Events,
+    /// The lengths of packets inside the path.
+    inside: BTreeMap<u64, f64>,
+}
+
+impl Reader {
+    fn take(&mut self, event: &Event<'_>) {
+        let bytes = event.bytes as f64;
+        match (&*event.what, &event.stage) {
+            ("entered", _) => {
+                self.inside.insert(event.packet, bytes);
+                if self.inside.len() > INSIDE {
+                    self.inside.pop_first();
+                }
+            }
+            ("queued", Some(stage)) => {
+                let own = self.inside.get(&event.packet).copied().unwrap_or_default();
+                if let Some(queue) = self.queue(stage, &event.direction) {
+                    queue.now = bytes + own;
+                    queue.bins.add(event.t, queue.now);
+                }
+            }
+            ("sent", Some(stage)) => {
+                let own = self.inside.get(&event.packet).copied().unwrap_or_default();
+                if let Some(queue) = self.queue(stage, &event.direction).filter(|queue| queue.now > 0.0) {
+                    queue.now = (queue.now - own).max(0.0);
+                    queue.bins.add(event.t, queue.now);
+                }
+            }
+            ("dropped", _) => {
+                self.inside.remove(&event.packet);
+                let cause = event.cause.as_deref().unwrap_or("unknown");
+                let drops = &mut self.events.drops;
+                let index = drops.iter().position(|count| count.what == cause);
+                let index = index.unwrap_or_else(|| {
+                    drops.push(Count { what: cause.to_owned(), bins: Bins::default() });
+                    drops.len() - 1
+                });
+                drops[index].bins.add(event.t, 1.0);
+            }
+            ("left", _) => {
+                self.inside.remove(&event.packet);
+            }
+            _ => {}
+        }
+    }
+
+    fn queue(&mut self, stage: &str, direction: &str) -> Option<&mut Queue> {
+        let queues = &mut self.events.queues;
+        let known = queues.iter().position(|queue| queue.stage == stage && queue.direction == direction);
+        if known.is_none() && queues.len() < QUEUES {
+            let (stage, direction) = (stage.to_owned(), direction.to_owned());
+            queues.push(Queue { stage, direction, bins: Bins::default(), now: 0.0 });
+            return queues.last_mut();
+        }
+        queues.get_mut(known?)
+    }
+}

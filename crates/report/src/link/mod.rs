@@ -1,0 +1,41 @@
+//! What airlink wrote about the path below a connection, read in bounded memory however long the run was.
+
+mod bins;
+mod events;
+mod radio;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::PathBuf;
+
+use airtcp_analyze::events::EventsError;
+pub use bins::Bins;
+pub use events::{Events, Queue};
+pub use radio::{Radio, RadioSide};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Link {
+    /// Of `--events`.
+    pub events: Option<Events>,
+    /// Of `--radio-pcap`.
+    pub radio: Option<Radio>,
+}
+
+/// How often something happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Count {
+    pub what: String,
+    pub bins: Bins,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("cannot read {path}: {error}")]
+    Read { path: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Events(#[from] EventsError),
+    #[error("{0} is no capture of radio PDUs: name the file that `airlink --radio-pcap` wrote")]
+    NoRadio(PathBuf),
+}

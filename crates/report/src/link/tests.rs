@@ -1,0 +1,134 @@
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use airtcp_analyze::events::EventsError;
+
+use super::*;
+
+struct File(PathBuf);
+
+impl File {
+    fn new(content: &[u8]) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("airtcp-link-{}-{number}", std::process::id()));
+        fs::write(&path, content).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Two packets over a wire, of which the second one waits and is lost: docs/views.md.
+const EVENTS: &str = r#"{"schema_version":1,"event":"start","scenario":"example.toml","seed":1,"wall_zero":7,"stages":["wire","air"]}
+{"t":0,"event":"entered","packet":0,"direction":"down","bytes":1500}
+{"t":0,"event":"sent","packet":0,"direction":"down","stage":"wire","waited":0}
+{"t":0,"event":"entered","packet":1,"direction":"down","bytes":1000}
+{"t":0,"event":"queued","packet":1,"direction":"down","stage":"wire","packets":1,"bytes":1500}
+{"t":12000000,"event":"sent","packet":1,"direction":"down","stage":"wire","waited":12000000}
+{"t":22000000,"event":"left","packet":0,"direction":"down"}
+{"t":34000000,"event":"dropped","packet":1,"direction":"down","stage":"air","why":"listed","cause":"radio"}
+"#;
+
+fn read(text: &str) -> Result<Events, LinkError> {
+    Events::read(&File::new(text.as_bytes()).0)
+}
+
+#[test]
+fn a_queue_fills_and_drains_and_a_drop_has_its_cause() {
+    let events = read(EVENTS).unwrap();
+    assert_eq!(events.wall_zero, 7);
+    let [queue] = &events.queues[..] else { panic!("{:?}", events.queues) };
+    assert_eq!((queue.stage.as_str(), queue.direction.as_str()), ("wire", "down"));
+    assert_eq!(queue.points().collect::<Vec<_>>(), [(0.0, 2500.0), (0.012, 1500.0)]);
+    let [drops] = &events.drops[..] else { panic!("{:?}", events.drops) };
+    assert_eq!((drops.what.as_str(), drops.bins.points().collect::<Vec<_>>()), ("radio", vec![(0.034, 1.0)]));
+}
+
+#[test]
+fn a_run_that_goes_on_has_a_last_line_without_end() {
+    let cut = &EVENTS[..EVENTS.len() - 20];
+    assert!(read(cut).unwrap().drops.is_empty());
+}
+
+#[test]
+fn what_is_no_event_stream_is_refused() {
+    assert!(matches!(read("{\"time\":1}\n"), Err(LinkError::Events(EventsError::NoEvents(_)))));
+    assert!(matches!(read("\u{0}\u{1}\n"), Err(LinkError::Events(EventsError::NoEvents(_)))));
+    let later = EVENTS.replacen("\"schema_version\":1", "\"schema_version\":2", 1);
+    assert!(matches!(read(&later), Err(LinkError::Events(EventsError::NoEvents(_)))));
+    let damaged = EVENTS.replacen("{\"t\":22000000", "{\"t\":2200 00", 1);
+    assert!(matches!(read(&damaged), Err(LinkError::Events(EventsError::Damaged { line: 7, .. }))));
+}
+
+/// A nanosecond pcap of LINKTYPE_RAW.
+fn capture(packets: &[(u32, [u8; 28])]) -> File {
+    let word = |value: u32| value.to_le_bytes();
+    let mut bytes = [word(0xa1b2_3c4d), [2, 0, 4, 0], word(0), word(0), word(65_535), word(101)].concat();
+    for (nanos, packet) in packets {
+        bytes.extend([word(1), word(*nanos), word(28), word(28)].concat());
+        bytes.extend(packet);
+    }
+    File::new(&bytes)
+}
+
+fn pdu(from: u8, port: u16, transmission: u8) -> [u8; 28] {
+    let mut header = [0; 28];
+    (header[0], header[3], header[5], header[8], header[9]) = (0x45, 28, transmission, 64, 17);
+    header[12..20].copy_from_slice(&[192, 0, 2, from, 192, 0, 2, 3 - from]);
+    header[20..22].copy_from_slice(&port.to_be_bytes());
+    header
+}
+
+#[test]
+fn radio_pdus_are_counted_by_what_their_headers_say() {
+    let file = capture(&[
+        (0, pdu(1, 50_000, 1)),
+        (10_000_000, pdu(1, 50_002, 1)),
+        (20_000_000, pdu(1, 50_000, 2)),
+        (30_000_000, pdu(2, 50_000, 1)),
+    ]);
+    let radio = Radio::read(&file.0).unwrap();
+    let sum = |count: &Count| count.bins.points().map(|(_, count)| count).sum::<f64>();
+    let RadioSide { all, again, damaged } = &radio.down;
+    assert_eq!([sum(all), sum(again), sum(damaged), sum(&radio.up.all)], [3.0, 1.0, 1.0, 1.0]);
+    assert_eq!(again.bins.points().next(), Some((1.02, 1.0)));
+}
+
+#[test]
+fn another_capture_is_no_radio_capture() {
+    let stranger = capture(&[(0, pdu(1, 443, 1))]);
+    assert!(matches!(Radio::read(&stranger.0), Err(LinkError::NoRadio(_))));
+    assert!(matches!(Radio::read("/nonexistent/radio.pcap".as_ref()), Err(LinkError::Read { .. })));
+}
+
+#[test]
+fn what_happened_below_is_drawn_at_the_time_of_the_capture() {
+    use airtcp_analyze::trace::{AckSeen, Trace};
+    use airtcp_testkit::markup::well_formed;
+
+    use crate::panels::{Picture, Range, figure};
+    use crate::plot::tests::svg;
+
+    let file = capture(&[(0, pdu(1, 50_000, 1)), (500_000_000, pdu(1, 50_000, 2))]);
+    // The run's clock began 7 ns after 1970, the capture of PDUs says one second.
+    let link = Link { events: Some(read(EVENTS).unwrap()), radio: Some(Radio::read(&file.0).unwrap()) };
+    let ack = |at| AckSeen { at, number: 1, ack: at as u64, edge: 0, duplicate: false, sack: Vec::new() };
+    let trace = Trace { acks: vec![ack(0), ack(2_000_000_000)], ..Trace::default() };
+    let drawn = |origin| {
+        let trace = Trace { origin, ..trace.clone() };
+        let figure = figure(&trace, &[Picture::Link], &link, Range::default());
+        figure.map(|figure| svg(&figure)).unwrap_or_default()
+    };
+    let text = drawn(0);
+    well_formed(&text);
+    assert_eq!(text.matches("<g class=\"panel\">").count(), 2);
+    for words in ["wire down", "dropped: radio", "PDUs/s, down", "of these again"] {
+        assert!(text.contains(words), "{words}");
+    }
+    assert_eq!(drawn(3_600_000_000_000), "", "an hour later there was nothing");
+}

@@ -1,0 +1,86 @@
+//! What was acknowledged and what was sent, per second.
+
+use airtcp_analyze::trace::Trace;
+
+use super::{View, seconds};
+use crate::plot::axis::{Axis, Unit};
+use crate::plot::draw::Dash;
+use crate::plot::figure::Panel;
+use crate::plot::palette::{BLACK, BLUE, ORANGE};
+use crate::plot::{Data, Series};
+
+const MOST: f64 = 80.0;
+const FEWEST: f64 = 20.0;
+
+pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
+    let mut acked = 0;
+    let mut progress = Vec::new();
+    for ack in &trace.acks {
+        if ack.ack > acked {
+            progress.push((seconds(ack.at), (ack.ack - acked) as f64));
+            acked = ack.ack;
+        }
+    }
+    let sent: Vec<(f64, f64)> = trace
+        .segments
+        .iter()
+        .map(|segment| (seconds(segment.at), segment.end.saturating_sub(segment.start) as f64))
+        .collect();
+    let inside = |points: &[(f64, f64)]| -> f64 {
+        points.iter().filter(|(at, _)| view.contains(*at)).map(|(_, octets)| octets).sum()
+    };
+    let (from, to) = (view.from.max(0.0), view.to);
+    let span = to - from;
+    if inside(&progress) <= 0.0 || span <= 0.0 {
+        return None;
+    }
+    // Bins shorter than some round trips would show how ACKs come in bursts.
+    let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
+    rtts.sort_by(f64::total_cmp);
+    let rtt = rtts.get(rtts.len() / 2).copied().unwrap_or_default();
+    let bins = (span / (2.0 * rtt).max(span / MOST)).clamp(FEWEST, MOST).round();
+    let width = span / bins;
+    let rates = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+        let mut octets = vec![0.0; bins as usize];
+        let last = octets.len() - 1;
+        for (at, count) in points.iter().filter(|(at, _)| (from..=to).contains(at)) {
+            octets[(((at - from) / width) as usize).min(last)] += count;
+        }
+        let begin = |bin: usize| from + bin as f64 * width;
+        let steps = octets.iter().enumerate().map(|(bin, octets)| (begin(bin), octets * 8.0 / width));
+        steps.chain([(to, octets[last] * 8.0 / width)]).collect()
+    };
+    let (good, all) = (rates(&progress), rates(&sent));
+    let mean = inside(&progress) * 8.0 / span;
+    let y = Axis::from_zero("rate", Unit::BitPerSecond, good.iter().chain(&all).map(|(_, rate)| *rate));
+    let name = |what: &str| Some(what.to_owned());
+    let series = vec![
+        Series {
+            name: Some(format!("sent, with retransmissions (means of {})", in_words(width))),
+            class: "sent-rate",
+            colour: ORANGE,
+            data: Data::Steps { points: all, width: 1.1, dash: Dash::Short },
+        },
+        Series {
+            name: name("acknowledged"),
+            class: "goodput",
+            colour: BLUE,
+            data: Data::Steps { points: good, width: 1.5, dash: Dash::Solid },
+        },
+        Series {
+            name: name("mean"),
+            class: "mean-goodput",
+            colour: BLACK,
+            data: Data::Line { points: vec![(from, mean), (to, mean)], width: 0.9, dash: Dash::Long },
+        },
+    ];
+    Some(Panel { y, height, series, notes: Vec::new() })
+}
+
+fn in_words(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds >= 1.0 => format!("{seconds:.2} s"),
+        seconds if seconds >= 0.01 => format!("{:.0} ms", seconds * 1e3),
+        seconds => format!("{:.2} ms", seconds * 1e3),
+    }
+}

@@ -1,0 +1,117 @@
+//! Below IP: queues of the path, and transmissions of the radio link.
+
+use std::collections::BTreeMap;
+
+use super::View;
+use crate::link::{Count, Link, Queue, RadioSide};
+use crate::plot::axis::{Axis, Unit};
+use crate::plot::draw::Dash;
+use crate::plot::figure::Panel;
+use crate::plot::palette::{BLACK, BLUE, LINES, Mark, ORANGE, VERMILION};
+use crate::plot::{Data, Series};
+
+/// More lines than this nobody tells apart.
+const MOST: usize = LINES.len();
+
+pub(super) fn panels(origin: i64, link: &Link, view: View, height: f64) -> Vec<Panel> {
+    let events = link.events.as_ref();
+    let queues = events.and_then(|events| {
+        // Their clock, seen from the trace's.
+        let ahead = (events.wall_zero as i128 - i128::from(origin)) as f64 / 1e9;
+        occupancy(&events.queues, &events.drops, ahead, view, height)
+    });
+    let radio = link.radio.iter().flat_map(|radio| radio.sides()).filter_map(|(name, side)| {
+        let ahead = -(origin as f64) / 1e9;
+        transmissions(name, side, ahead, view, height)
+    });
+    queues.into_iter().chain(radio).collect()
+}
+
+/// Of one queue.
+struct Line {
+    name: String,
+    most: f64,
+    points: Vec<(f64, f64)>,
+}
+
+impl Line {
+    /// Of another time there may be a last value, which says nothing.
+    fn overlaps(&self, view: View) -> bool {
+        let [first, last] = [self.points.first(), self.points.last()];
+        first.is_some_and(|(at, _)| *at <= view.to) && last.is_some_and(|(at, _)| *at >= view.from)
+    }
+}
+
+fn occupancy(queues: &[Queue], drops: &[Count], ahead: f64, view: View, height: f64) -> Option<Panel> {
+    let mut lines: Vec<Line> = queues
+        .iter()
+        .map(|queue| {
+            let points: Vec<(f64, f64)> = queue.points().map(|(at, octets)| (at + ahead, octets)).collect();
+            let most = view.values(&points).fold(0.0, f64::max);
+            Line { name: format!("{} {}", queue.stage, queue.direction), most, points }
+        })
+        .filter(|line| line.most > 0.0 && line.overlaps(view))
+        .collect();
+    lines.sort_by(|one, other| other.most.total_cmp(&one.most).then_with(|| one.name.cmp(&other.name)));
+    lines.truncate(MOST);
+    let y = Axis::from_zero("queued", Unit::Octets, lines.iter().map(|line| line.most));
+    let queues = lines.into_iter().enumerate().map(|(index, line)| Series {
+        name: Some(line.name),
+        class: "queue",
+        colour: LINES[index],
+        data: Data::Steps { points: line.points, width: 1.2, dash: Dash::ALL[index % Dash::ALL.len()] },
+    });
+    let drops = drops.iter().map(|count| Series {
+        name: Some(format!("dropped: {}", count.what)),
+        class: "dropped",
+        colour: if count.what == "radio" { BLACK } else { ORANGE },
+        data: Data::Marks {
+            points: count
+                .bins
+                .points()
+                .map(|(at, _)| (at + ahead, 0.0))
+                .filter(|(at, _)| view.contains(*at))
+                .collect(),
+            mark: if count.what == "radio" { Mark::Cross } else { Mark::Plus },
+            below: 0.0,
+        },
+    });
+    let series: Vec<Series> = queues.chain(drops).filter(|series| !series.data.is_empty()).collect();
+    (!series.is_empty()).then_some(Panel { y, height, series, notes: Vec::new() })
+}
+
+fn transmissions(name: &str, side: &RadioSide, ahead: f64, view: View, height: f64) -> Option<Panel> {
+    let width = side.all.bins.width().max((view.to - view.from) / 160.0);
+    let bin = |at: f64| ((at + ahead - view.from) / width).floor() as i64;
+    let within = |bin: &i64| (0..(view.to - view.from).div_euclid(width) as i64).contains(bin);
+    // From the first to the last PDU, with zeros where nothing was sent.
+    let rates = |count: &Count| -> Vec<(f64, f64)> {
+        let mut sums: BTreeMap<i64, f64> = BTreeMap::new();
+        for (at, sum) in count.bins.points().map(|(at, sum)| (bin(at), sum)).filter(|(bin, _)| within(bin)) {
+            *sums.entry(at).or_default() += sum;
+        }
+        let (Some((first, _)), Some((last, _))) = (sums.first_key_value(), sums.last_key_value()) else {
+            return Vec::new();
+        };
+        let rate =
+            |bin: i64| (view.from + bin as f64 * width, sums.get(&bin).copied().unwrap_or_default() / width);
+        (*first..=last + 1).map(rate).collect()
+    };
+    let [all, again, damaged] = [&side.all, &side.again, &side.damaged].map(rates);
+    let y = Axis::from_zero(&format!("PDUs/s, {name}"), Unit::None, all.iter().map(|(_, rate)| *rate));
+    let series: Vec<Series> = [
+        ("sent over the radio link", "pdus", BLUE, all, Dash::Solid),
+        ("of these again", "pdus-again", VERMILION, again, Dash::Long),
+        ("damaged", "pdus-damaged", BLACK, damaged, Dash::Dotted),
+    ]
+    .into_iter()
+    .map(|(name, class, colour, points, dash)| Series {
+        name: Some(name.to_owned()),
+        class,
+        colour,
+        data: Data::Steps { points, width: 1.2, dash },
+    })
+    .filter(|series| !series.data.is_empty())
+    .collect();
+    (!series.is_empty()).then_some(Panel { y, height, series, notes: Vec::new() })
+}

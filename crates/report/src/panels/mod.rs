@@ -1,0 +1,126 @@
+//! What of a trace is shown: each file makes one panel.
+
+mod goodput;
+mod link;
+mod rtt;
+mod time_sequence;
+mod window;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod traced;
+
+use airtcp_analyze::trace::{Offset, Trace};
+
+use super::link::Link;
+use super::plot::axis::{Axis, Scale, Unit};
+use super::plot::figure::{Figure, Panel};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picture {
+    TimeSequence,
+    /// cwnd, ssthresh and what is in flight.
+    Window,
+    Rtt,
+    Goodput,
+    /// Queues of the path and retransmissions of the radio link, if they are known.
+    Link,
+}
+
+impl Picture {
+    pub const ALL: [Self; 5] = [Self::TimeSequence, Self::Window, Self::Rtt, Self::Goodput, Self::Link];
+
+    /// In a file's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TimeSequence => "time-sequence",
+            Self::Window => "window",
+            Self::Rtt => "rtt",
+            Self::Goodput => "goodput",
+            Self::Link => "link",
+        }
+    }
+}
+
+/// Of what is shown: times in seconds, as the trace counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Range {
+    pub from: Option<f64>,
+    pub to: Option<f64>,
+}
+
+/// Some panels of one trace above each other. `None`: there is nothing to be seen.
+pub fn figure(trace: &Trace, pictures: &[Picture], link: &Link, range: Range) -> Option<Figure> {
+    let view = View::of(trace, range)?;
+    let alone = pictures.len() == 1;
+    let panels: Vec<Panel> = pictures
+        .iter()
+        .flat_map(|picture| match picture {
+            Picture::TimeSequence => {
+                time_sequence::panel(trace, view, if alone { 330.0 } else { 260.0 }).into_iter().collect()
+            }
+            Picture::Window => window::panel(trace, view, height(alone)).into_iter().collect(),
+            Picture::Rtt => rtt::panel(trace, view, height(alone)).into_iter().collect(),
+            Picture::Goodput => goodput::panel(trace, view, height(alone)).into_iter().collect(),
+            Picture::Link => link::panels(trace.origin, link, view, height(alone)),
+        })
+        .collect();
+    let x = Axis {
+        caption: "time".to_owned(),
+        unit: Unit::Seconds,
+        scale: Scale::Linear,
+        min: view.from,
+        max: view.to,
+    };
+    (!panels.is_empty()).then(|| Figure { title: trace.name.clone(), subtitle: String::new(), x, panels })
+}
+
+fn height(alone: bool) -> f64 {
+    if alone { 220.0 } else { 120.0 }
+}
+
+/// The times that are shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct View {
+    from: f64,
+    to: f64,
+}
+
+impl View {
+    fn of(trace: &Trace, range: Range) -> Option<Self> {
+        let Trace { segments, acks, idle, .. } = trace;
+        // What comes when everything is acknowledged, such as a FIN after minutes, would press the rest flat.
+        let mut highest = None;
+        let new = acks.iter().filter(|ack| {
+            highest.replace(highest.map_or(ack.ack, |highest: u64| highest.max(ack.ack))) < Some(ack.ack)
+        });
+        let times = segments.iter().map(|segment| segment.at).chain(new.map(|ack| ack.at));
+        let times = times.chain(idle.iter().map(|idle| idle.to));
+        let (first, last) = times.fold(None, |ends: Option<(Offset, Offset)>, at| {
+            let (first, last) = ends.unwrap_or((at, at));
+            Some((first.min(at), last.max(at)))
+        })?;
+        let (first, last) = (seconds(first), seconds(last));
+        let room = ((last - first) * 0.01).max(1e-6);
+        // A connection that begins soon after the capture is shown from there.
+        let first = if (0.0..(last - first) * 0.05).contains(&first) { 0.0 } else { first };
+        let (from, to) = (range.from.unwrap_or(first - room), range.to.unwrap_or(last + room));
+        (from < to).then_some(Self { from, to })
+    }
+
+    fn contains(&self, at: f64) -> bool {
+        (self.from..=self.to).contains(&at)
+    }
+
+    /// Values of the points that are shown, and of the last one before, which may reach into view.
+    fn values(self, points: &[(f64, f64)]) -> impl Iterator<Item = f64> {
+        let before = points.iter().take_while(move |(at, _)| *at < self.from).last();
+        let inside = points.iter().filter(move |(at, _)| self.contains(*at));
+        inside.chain(before).map(|(_, value)| *value)
+    }
+}
+
+fn seconds(at: Offset) -> f64 {
+    at as f64 / 1e9
+}

@@ -1,0 +1,127 @@
+use airlink::scenario::Scenario;
+use airtcp_analyze::trace::{AckSeen, Fate, Place, Proof, Sending, SentSegment};
+use airtcp_sim::world::World;
+use airtcp_testkit::markup::well_formed;
+use airwire::time::Duration;
+
+use super::traced;
+use super::*;
+use crate::plot::tests::svg;
+
+const SECOND: Offset = 1_000_000_000;
+
+fn segment(at: Offset, start: u64, sending: Sending, fate: Fate) -> SentSegment {
+    SentSegment { at, number: 1, start, end: start + 1000, sending, dupacks: 0, in_flight: 1, fate }
+}
+
+/// One segment a second; the numbers 3, 5, 7 and 9 again, each for another reason.
+fn scene() -> Trace {
+    let mut trace = Trace { name: "a → b".to_owned(), ..Trace::default() };
+    for index in 0..10 {
+        let (at, start) = (index * SECOND, index as u64 * 1000);
+        let fate = match index {
+            3 => Fate::Lost(Place::Congestion),
+            5 => Fate::Lost(Place::Radio),
+            _ => Fate::Unknown,
+        };
+        trace.segments.push(segment(at, start, Sending::New, fate));
+        let again = match index {
+            3 => Some((Sending::Fast, Fate::Unknown)),
+            5 => Some((Sending::Timeout, Fate::Lost(Place::Between { before: 1 }))),
+            7 => Some((Sending::Tail, Fate::Unneeded { proof: Proof::Dsack })),
+            9 => Some((Sending::Probe, Fate::Unknown)),
+            _ => None,
+        };
+        trace.segments.extend(again.map(|(sending, fate)| segment(at + SECOND / 2, start, sending, fate)));
+        let (ack, sack) = (start + 1000, Vec::new());
+        let duplicate = index == 4;
+        trace.acks.push(AckSeen { at: at + SECOND / 4, number: 2, ack, edge: ack + 3000, duplicate, sack });
+    }
+    trace
+}
+
+fn drawn(trace: &Trace, pictures: &[Picture], range: Range) -> String {
+    let text = svg(&figure(trace, pictures, &Link::default(), range).expect("there is something to be seen"));
+    well_formed(&text);
+    text
+}
+
+/// Strokes of all groups of the class.
+fn strokes(text: &str, class: &str) -> usize {
+    let opening = format!("<g class=\"{class}\">");
+    text.split(&opening).skip(1).map(|group| group.split("</g>").next().unwrap().matches('M').count()).sum()
+}
+
+#[test]
+fn each_cause_has_its_class_and_each_loss_its_place() {
+    let text = drawn(&scene(), &[Picture::TimeSequence], Range::default());
+    assert_eq!(strokes(&text, "new"), 10);
+    // A stroke for its extent and a mark; a plus has two strokes itself.
+    for (class, expected) in [("fast", 2), ("timeout", 2), ("tail", 2), ("probe", 3), ("spurious", 1)] {
+        assert_eq!(strokes(&text, class), expected, "{class}");
+    }
+    for class in ["lost-congestion", "lost-radio", "lost-between"] {
+        assert_eq!(strokes(&text, class), 2, "{class}");
+    }
+    assert_eq!(strokes(&text, "duplicate-ack"), 1);
+    for words in ["fast retransmission", "lost before capture 2", "was not needed"] {
+        assert!(text.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn the_legend_has_only_what_is_shown() {
+    let early = Range { from: None, to: Some(3.2) };
+    let text = drawn(&scene(), &[Picture::TimeSequence], early);
+    assert_eq!((strokes(&text, "new"), strokes(&text, "fast")), (4, 0));
+    assert!(!text.contains("fast retransmission") && !text.contains("SACK"));
+    assert!(
+        figure(&scene(), &Picture::ALL, &Link::default(), Range { from: Some(9.0), to: Some(8.0) }).is_none()
+    );
+    assert!(figure(&Trace::default(), &Picture::ALL, &Link::default(), Range::default()).is_none());
+}
+
+#[test]
+fn the_time_ends_with_the_transfer_not_with_the_last_packet() {
+    let mut trace = scene();
+    let end = View::of(&trace, Range::default()).unwrap().to;
+    let last = trace.acks.last().unwrap().clone();
+    trace.acks.push(AckSeen { at: 600 * SECOND, ..last });
+    assert_eq!(View::of(&trace, Range::default()).unwrap().to, end);
+}
+
+#[test]
+fn a_window_far_above_does_not_press_the_data_flat() {
+    let mut trace = scene();
+    assert!(drawn(&trace, &[Picture::TimeSequence], Range::default()).contains("window</text>"));
+    trace.acks.iter_mut().for_each(|ack| ack.edge += 10_000_000);
+    assert!(drawn(&trace, &[Picture::TimeSequence], Range::default()).contains("window (further up)"));
+}
+
+#[test]
+fn goodput_adds_up_to_what_was_acknowledged() {
+    let trace = scene();
+    let view = View::of(&trace, Range { from: Some(0.0), to: Some(10.0) }).unwrap();
+    let panel = goodput::panel(&trace, view, 100.0).unwrap();
+    let Some(crate::plot::Data::Steps { points, .. }) =
+        panel.series.iter().find(|series| series.class == "goodput").map(|series| &series.data)
+    else {
+        panic!("goodput is drawn in steps");
+    };
+    let octets: f64 = points.windows(2).map(|pair| pair[0].1 * (pair[1].0 - pair[0].0) / 8.0).sum();
+    assert!((octets - 10_000.0).abs() < 1e-6, "{octets}");
+}
+
+#[test]
+fn a_flow_of_the_world_fills_every_panel() {
+    let scenario = Scenario::source("sifest-heavy").unwrap();
+    let mut world = World::one_flow(&scenario, "newreno", 150_000, 3).unwrap();
+    assert!(world.run_to_end(Duration::from_secs(3600)).unwrap());
+    let trace = traced::trace(&mut world);
+    let text = drawn(&trace, &Picture::ALL, Range::default());
+    assert_eq!(text.matches("<g class=\"panel\">").count(), 4);
+    for class in ["new", "fast", "timeout", "lost-radio", "ack", "cwnd", "in-flight", "rtt-karn", "goodput"] {
+        assert!(strokes(&text, class) > 0, "{class}");
+    }
+    assert!(text.contains(": timeout</text>"));
+}

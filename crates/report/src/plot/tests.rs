@@ -1,0 +1,133 @@
+use airtcp_testkit::markup::well_formed;
+
+use super::axis::{Axis, Unit};
+use super::draw::Dash;
+use super::figure::{Figure, Note, Panel};
+use super::palette::{BLUE, Mark};
+use super::*;
+
+fn figure(series: Vec<Series>, x: Axis, notes: Vec<Note>) -> Figure {
+    let y = Axis::around("octets", Unit::Octets, [0.0, 3e5]);
+    let panel = || Panel { y: y.clone(), height: 150.0, series: series.clone(), notes: notes.clone() };
+    Figure { title: "a < b & \"c\"".to_owned(), subtitle: String::new(), x, panels: vec![panel(), panel()] }
+}
+
+fn series(name: &str, data: Data) -> Series {
+    Series { name: Some(name.to_owned()), class: "test", colour: BLUE, data }
+}
+
+fn time(to: f64) -> Axis {
+    Axis::around("time", Unit::Seconds, [0.0, to])
+}
+
+pub(crate) fn svg(figure: &Figure) -> String {
+    String::from_utf8(Format::Svg.render(&figure.draw()).unwrap()).unwrap()
+}
+
+/// A sawtooth with something of everything.
+fn busy(points: u32) -> Vec<Series> {
+    let at = |index: u32| f64::from(index) * 1e-3;
+    let value = |index: u32| f64::from(index.wrapping_mul(2_654_435_761) >> 8) / 56.0;
+    let all = || (0..points).map(move |index| (at(index), value(index)));
+    let wide = || all().map(|(x, y)| (x, y, y + 1500.0)).collect();
+    vec![
+        series("spans", Data::Spans { spans: vec![(1.0, 2.0)], opacity: 0.2 }),
+        series("band", Data::Band { edges: wide(), opacity: 0.2 }),
+        series("bars", Data::Bars { bars: wide(), width: 1.0 }),
+        series("line", Data::Line { points: all().collect(), width: 1.0, dash: Dash::Long }),
+        series("steps", Data::Steps { points: all().collect(), width: 1.0, dash: Dash::Solid }),
+        series("dots", Data::Marks { points: all().collect(), mark: Mark::Dot, below: 0.0 }),
+    ]
+}
+
+#[test]
+fn equal_data_give_equal_files() {
+    let make = |format: Format| format.render(&figure(busy(2000), time(2.0), Vec::new()).draw()).unwrap();
+    for format in Format::ALL {
+        assert_eq!(make(format), make(format));
+    }
+}
+
+#[test]
+fn the_svg_is_well_formed_whatever_texts_say() {
+    let notes = vec![Note { at: 1_000_000_000, text: "<lost> & \"found\"".to_owned() }];
+    let text = svg(&figure(busy(100), time(2.0), notes));
+    well_formed(&text);
+    assert!(text.contains("<title>a &lt; b &amp; &quot;c&quot;</title>") && text.contains("&lt;lost&gt;"));
+    assert!(text.contains("width=\"170mm\""), "{}", &text[..300]);
+}
+
+#[test]
+fn the_png_has_the_resolution_of_print() {
+    let drawing = figure(busy(100), time(2.0), Vec::new()).draw();
+    let file = Format::Png.render(&drawing).unwrap();
+    let reader = ::png::Decoder::new(io::Cursor::new(&file)).read_info().unwrap();
+    let info = reader.info();
+    assert_eq!((info.width, info.height), (1928, (drawing.height * 3.0) as u32));
+    assert_eq!(info.pixel_dims.unwrap().xppu, 11_339);
+}
+
+#[test]
+fn something_is_drawn_in_the_colour_of_the_series() {
+    let line =
+        series("line", Data::Line { points: vec![(0.0, 0.0), (2.0, 3e5)], width: 2.0, dash: Dash::Solid });
+    let coloured = |series: Vec<Series>| {
+        let file = Format::Png.render(&figure(series, time(2.0), Vec::new()).draw()).unwrap();
+        let mut reader = ::png::Decoder::new(io::Cursor::new(&file)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        pixels.chunks(3).filter(|pixel| *pixel == [BLUE.0, BLUE.1, BLUE.2]).count()
+    };
+    assert_eq!(coloured(Vec::new()), 0);
+    assert!(coloured(vec![line]) > 5000);
+}
+
+/// Random values are the worst case: they cover everything.
+#[test]
+fn a_hundred_times_the_points_are_not_a_hundred_times_the_file() {
+    let size = |points: u32| svg(&figure(busy(points), time(f64::from(points) * 1e-3), Vec::new())).len();
+    let (small, large) = (size(2000), size(200_000));
+    assert!(large < 2_500_000 && large < 20 * small, "{small} {large}");
+}
+
+#[test]
+fn a_line_through_a_column_keeps_its_extremes() {
+    let points = (0..1000).map(|index| (1.0 + f64::from(index) * 1e-9, if index == 500 { 3e5 } else { 1e5 }));
+    let line = Data::Line { points: points.collect(), width: 1.0, dash: Dash::Solid };
+    let text = svg(&figure(vec![series("line", line)], time(2.0), Vec::new()));
+    let path = text.lines().find(|line| line.contains("stroke=\"#0072b2\"") && line.contains("M"));
+    let data = text.split("<g class=\"test\">").nth(1).unwrap().lines().nth(1).unwrap();
+    assert!(path.is_some() && data.contains('V') && data.len() < 200, "{data}");
+}
+
+#[test]
+fn what_is_out_of_view_leaves_no_marks_but_lines_come_from_there() {
+    let far = || vec![(-100.0, 1e5), (-50.0, 1e5), (1.0, 2e5), (50.0, 1e5), (100.0, 1e5)];
+    let marks = Data::Marks { points: far(), mark: Mark::Disc, below: 0.0 };
+    let line = Data::Line { points: far(), width: 1.0, dash: Dash::Solid };
+    let text = svg(&figure(vec![series("marks", marks), series("line", line)], time(2.0), Vec::new()));
+    let groups: Vec<&str> =
+        text.split("<g class=\"test\">").skip(1).map(|group| group.lines().nth(1).unwrap()).collect();
+    assert_eq!(groups[0].matches('M').count(), 1);
+    assert_eq!(groups[1].matches('L').count(), 2, "{}", groups[1]);
+}
+
+#[test]
+fn words_are_left_out_where_there_is_no_room_and_marks_stay() {
+    let note = |at: i64, text: &str| Note { at: at * 1_000_000, text: text.to_owned() };
+    let mut notes: Vec<Note> = (0..200).map(|index| note(index * 10, "window: grows")).collect();
+    notes.push(note(1001, "restart: timeout"));
+    let text = svg(&figure(Vec::new(), time(2.0), notes));
+    let strip = text.split("<g class=\"decisions\">").nth(1).unwrap();
+    let words = strip.split("</g>").next().unwrap();
+    // The rarest is always said.
+    assert!(words.contains("restart: timeout"));
+    assert!((4..40).contains(&words.matches("window: grows").count()));
+    assert_eq!(words.matches("zM").count(), 200);
+}
+
+#[test]
+fn the_end_of_a_name_says_the_format() {
+    assert_eq!(Format::of("a/b.PNG".as_ref()), Some(Format::Png));
+    assert_eq!((Format::of("svg".as_ref()), Format::of("a.pdf".as_ref())), (None, None));
+}

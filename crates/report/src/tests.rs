@@ -1,0 +1,131 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use airtcp_analyze::trace::{
+    AckSeen, DecisionSeen, Fate, Offset, Place, RttSample, Sending, SentSegment, WindowPoint,
+};
+
+use super::*;
+
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("airtcp-pictures-{}-{number}", std::process::id())))
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn trace() -> Trace {
+    let segment = |at: Offset, start: u64, sending, fate| SentSegment {
+        at,
+        number: 1,
+        start,
+        end: start + 1000,
+        sending,
+        dupacks: 0,
+        in_flight: 1,
+        fate,
+    };
+    let ack = |at, ack, sack| AckSeen { at, number: 2, ack, edge: ack + 5000, duplicate: ack == 0, sack };
+    Trace {
+        name: "[fd00::1]:80 → 10.0.0.2:9000".to_owned(),
+        origin: 1_700_000_000_000_000_001,
+        segments: vec![
+            segment(0, 0, Sending::New, Fate::Lost(Place::Radio)),
+            segment(5_000_000, 1000, Sending::New, Fate::Unknown),
+            segment(1_200_000_000, 0, Sending::Timeout, Fate::Unknown),
+        ],
+        acks: vec![ack(50_000_000, 0, vec![(1000, 2000)]), ack(1_250_000_000, 2000, Vec::new())],
+        rtt: vec![RttSample { at: 50_000_000, seconds: 0.045, timestamps: true }],
+        windows: vec![WindowPoint { at: 0, in_flight: 1000, estimated: 1000, cwnd: None, ssthresh: None }],
+        idle: Vec::new(),
+        decisions: vec![DecisionSeen {
+            at: 1_200_000_000,
+            by: "restart".to_owned(),
+            what: "timeout".to_owned(),
+            text: "timeout at 0".to_owned(),
+            about: Some((0, 1000)),
+        }],
+    }
+}
+
+#[test]
+fn each_connection_has_its_files_even_if_two_have_one_name() {
+    let dir = Dir::new();
+    let mut gallery = Gallery::create(&dir.0).unwrap();
+    let write = |gallery: &mut Gallery| {
+        let files = gallery.pictures(&trace(), &Format::ALL, &Link::default(), Range::default()).unwrap();
+        files.iter().map(|file| file.file_name().unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (first, second) = (write(&mut gallery), write(&mut gallery));
+    assert_eq!(first[0], "_fd00..1_.80-10.0.0.2.9000.all.svg");
+    assert_eq!(second[0], "_fd00..1_.80-10.0.0.2.9000_2.all.svg");
+    // All, and four alone; nothing is known of the link.
+    assert_eq!((first.len(), fs::read_dir(&dir.0).unwrap().count()), (10, 20));
+}
+
+#[test]
+fn what_cannot_be_written_is_named() {
+    let dir = Dir::new();
+    fs::write(&dir.0, "a file").unwrap();
+    let error = Gallery::create(&dir.0).unwrap_err();
+    fs::remove_file(&dir.0).unwrap();
+    assert!(error.to_string().contains("airtcp-pictures"), "{error}");
+}
+
+/// As xplot's own reader takes a file apart (its README and demo.0).
+fn check(file: &str) {
+    const COLOURS: [&str; 9] =
+        ["white", "green", "red", "blue", "yellow", "purple", "orange", "magenta", "pink"];
+    let mut lines = file.lines();
+    assert_eq!(lines.next(), Some("timeval double"));
+    for header in ["title", "xlabel", "ylabel"] {
+        assert_eq!(lines.next(), Some(header));
+        assert!(!lines.next().unwrap().is_empty());
+    }
+    let number = |word: &str| assert!(word.parse::<f64>().unwrap().is_finite(), "{word}");
+    while let Some(line) = lines.next() {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["go"] => return assert_eq!(lines.next(), None),
+            [colour] => assert!(COLOURS.contains(&colour), "{line}"),
+            ["line", x1, y1, x2, y2] => [x1, y1, x2, y2].into_iter().for_each(number),
+            ["atext" | "btext" | "ctext" | "rtext", x, y] => {
+                [x, y].into_iter().for_each(number);
+                assert!(!lines.next().unwrap().is_empty());
+            }
+            ["darrow" | "uarrow" | "dtick" | "dot" | "x" | "box", x, y] => {
+                [x, y].into_iter().for_each(number)
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    panic!("the file has no end");
+}
+
+#[test]
+fn xplot_files_are_in_its_language_and_colours() {
+    let trace = trace();
+    for graph in Graph::ALL {
+        check(&xplot::xplot(&trace, graph));
+    }
+    let text = xplot::xplot(&trace, Graph::TimeSequence);
+    assert!(text.contains("title\n[fd00::1]:80_==>_10.0.0.2:9000 (time sequence graph)\n"));
+    // Not a nanosecond is lost of the wall clock.
+    assert!(text.contains("white\ndarrow 1700000000.000000001 1000\n"), "{text}");
+    assert!(text.contains("red\ndarrow 1700000001.200000001 1000\n") && text.contains("\nTR\n"));
+    assert!(text.contains("purple\nline 1700000000.050000001 1000 1700000000.050000001 2000\n"));
+    assert!(text.contains("\nx 1700000000.000000001 0\nbtext 1700000000.000000001 0\nradio\n"));
+}
+
+#[test]
+fn a_line_break_in_a_name_does_not_break_an_xplot_file() {
+    let trace = Trace { name: "a\nline 0 0 1 1".to_owned(), ..trace() };
+    check(&xplot::xplot(&trace, Graph::TimeSequence));
+}

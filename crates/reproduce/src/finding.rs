@@ -1,0 +1,202 @@
+//! What came out of a figure, for people and for programs.
+
+use std::fmt::Write;
+
+use airtcp_numbers::statistics::Mean;
+use serde::Serialize;
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Finding {
+    pub tables: Vec<Table>,
+    pub claims: Vec<Claim>,
+    /// What the paper does not state, and what was taken; a sentence each.
+    pub choices: Vec<String>,
+    /// What else a reader should know: why something does not hold, what an independent simulator says.
+    pub remarks: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    pub title: String,
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(title: impl Into<String>, columns: &[&str]) -> Self {
+        Self {
+            title: title.into(),
+            columns: columns.iter().map(|&name| name.to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+}
+
+/// A statement of the paper, and whether it holds here.
+#[derive(Clone, Debug, Serialize)]
+pub struct Claim {
+    pub kind: Kind,
+    /// In the paper's words, or close to them, with its number if it has one.
+    pub paper: String,
+    /// The same here.
+    pub ours: String,
+    pub judged: Judged,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Which of two is better.
+    Direction,
+    /// By how much.
+    Ratio,
+    /// How a curve runs: an optimum inside, a crossing, a step.
+    Shape,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judged {
+    Holds,
+    /// The direction does, the extent does not.
+    HoldsInPart,
+    DoesNotHold,
+    /// The intervals are too wide to tell.
+    Undecided,
+}
+
+impl Judged {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::HoldsInPart => "holds in part",
+            Self::DoesNotHold => "does not hold",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// Is `pairs`' mean above zero? By its 95 % interval.
+    pub fn above_zero(mean: &Mean) -> Self {
+        match mean.half_width {
+            Some(width) if mean.mean - width > 0.0 => Self::Holds,
+            Some(width) if mean.mean + width < 0.0 => Self::DoesNotHold,
+            _ => Self::Undecided,
+        }
+    }
+}
+
+/// So many times as large as the paper's, or as small, is still about the same.
+const ABOUT: f64 = 1.5;
+
+impl Judged {
+    /// Is there such an effect, by the interval, and is it about as large as the paper's? It does not hold either if the
+    /// interval contains zero, but nothing as large as that.
+    pub fn extent(ours: &Mean, paper: f64) -> Self {
+        match (Self::above_zero(ours), ours.half_width) {
+            (Self::Holds, _) if !(paper / ABOUT..=paper * ABOUT).contains(&ours.mean) => Self::HoldsInPart,
+            (Self::Undecided, Some(width)) if ours.mean + width < paper / ABOUT => Self::DoesNotHold,
+            (judged, _) => judged,
+        }
+    }
+
+    /// Of statements that are to hold together.
+    pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
+        let parts: Vec<_> = parts.into_iter().collect();
+        let any = |judged| parts.contains(&judged);
+        match () {
+            () if any(Self::DoesNotHold) && (any(Self::Holds) || any(Self::HoldsInPart)) => Self::HoldsInPart,
+            () if any(Self::DoesNotHold) => Self::DoesNotHold,
+            () if any(Self::Undecided) || parts.is_empty() => Self::Undecided,
+            () if any(Self::HoldsInPart) => Self::HoldsInPart,
+            () => Self::Holds,
+        }
+    }
+}
+
+/// A mean with its interval, as it stands in tables.
+pub fn shown(mean: &Mean, digits: usize) -> String {
+    match mean.half_width {
+        Some(width) => format!("{:.digits$} ± {width:.digits$}", mean.mean),
+        None => format!("{:.digits$}", mean.mean),
+    }
+}
+
+impl Finding {
+    /// As Markdown below a heading of the caller's.
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        for table in &self.tables {
+            // Writing into a string does not fail.
+            let _ = writeln!(text, "{}\n", table.title);
+            let _ = writeln!(text, "| {} |", table.columns.join(" | "));
+            let _ = writeln!(text, "|{}", "---|".repeat(table.columns.len()));
+            for row in &table.rows {
+                let _ = writeln!(text, "| {} |", row.join(" | "));
+            }
+            text.push('\n');
+        }
+        if !self.claims.is_empty() {
+            text.push_str("| the paper | here | |\n|---|---|---|\n");
+            for Claim { paper, ours, judged, .. } in &self.claims {
+                let _ = writeln!(text, "| {paper} | {ours} | **{}** |", judged.name());
+            }
+            text.push('\n');
+        }
+        for remark in &self.remarks {
+            let _ = writeln!(text, "{remark}\n");
+        }
+        for choice in &self.choices {
+            let _ = writeln!(text, "- Chosen: {choice}");
+        }
+        if !self.choices.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_holds_zero_decides_nothing() {
+        let judged = |samples: &[f64]| Judged::above_zero(&Mean::of(samples).unwrap());
+        assert_eq!(judged(&[5.0, 6.0, 7.0]), Judged::Holds);
+        assert_eq!(judged(&[-5.0, -6.0, -7.0]), Judged::DoesNotHold);
+        assert_eq!(judged(&[-5.0, 6.0, 1.0]), Judged::Undecided);
+        assert_eq!(judged(&[5.0]), Judged::Undecided, "of one sample nothing is known");
+    }
+
+    #[test]
+    fn an_extent_is_the_papers_within_a_factor() {
+        let judged = |mean, width| Judged::extent(&Mean { mean, half_width: Some(width), samples: 30 }, 24.0);
+        assert_eq!(judged(17.0, 3.0), Judged::Holds);
+        assert_eq!(judged(35.0, 3.0), Judged::Holds);
+        assert_eq!(judged(15.0, 3.0), Judged::HoldsInPart);
+        assert_eq!(judged(37.0, 3.0), Judged::HoldsInPart);
+        assert_eq!(judged(10.0, 11.0), Judged::Undecided);
+        assert_eq!(judged(2.0, 3.0), Judged::DoesNotHold, "whatever there is, it is not that much");
+        assert_eq!(judged(-24.0, 3.0), Judged::DoesNotHold);
+    }
+
+    #[test]
+    fn several_statements_are_as_good_as_they_are() {
+        use Judged::{DoesNotHold, Holds, HoldsInPart, Undecided};
+        for (parts, whole) in [
+            (&[Holds, Holds][..], Holds),
+            (&[Holds, HoldsInPart], HoldsInPart),
+            (&[Holds, DoesNotHold, Undecided], HoldsInPart),
+            (&[Holds, Undecided], Undecided),
+            (&[Undecided, DoesNotHold], DoesNotHold),
+            (&[DoesNotHold, DoesNotHold], DoesNotHold),
+            (&[], Undecided),
+        ] {
+            assert_eq!(Judged::all(parts.iter().copied()), whole, "{parts:?}");
+        }
+    }
+}

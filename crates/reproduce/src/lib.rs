@@ -1,0 +1,111 @@
+//! The papers again: every figure and table that has numbers or a curve, run in virtual time, ours beside theirs.
+//!
+//! A figure is a function that runs what the paper ran, with paired seeds, and says what came out: tables, the claims
+//! of the paper and whether they hold here, and which details it had to choose because the paper does not state
+//! them. Nothing is fitted: a claim that does not hold is reported, with the reason as far as it was found.
+
+mod finding;
+pub mod p0;
+pub mod p1;
+pub mod p2;
+pub mod p3;
+pub mod p4;
+mod ranking;
+
+use std::collections::BTreeMap;
+
+use airtcp_sim::run::{self, Report, Run};
+use airtcp_sim::world::WorldError;
+pub use finding::{Claim, Finding, Judged, Kind, Table, shown};
+use rayon::prelude::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paper {
+    P0,
+    P1,
+    P2,
+    P3,
+    P4,
+    /// What is about all of them.
+    Every,
+}
+
+impl Paper {
+    pub const ALL: [Self; 5] = [Self::P0, Self::P1, Self::P2, Self::P3, Self::P4];
+
+    pub const fn reference(self) -> &'static str {
+        match self {
+            Self::P0 => {
+                "P0: J. Pan, J. W. Mark, X. Shen, TCP performance with segment-in-flight estimation algorithm over wireless links"
+            }
+            Self::P1 => {
+                "P1: Q. Ni, T. Turletti, W. Fu, Simulation-based analysis of TCP behavior over hybrid wireless & wired networks"
+            }
+            Self::P2 => {
+                "P2: H. Inamura, M. Miyake, K. Okada, Mitigations in TCP performance for jitter and loss in W-CDMA networks"
+            }
+            Self::P3 => {
+                "P3: C. Lai, K.-C. Leung, V. O. K. Li, Design and analysis of TCP AIMD in wireless networks"
+            }
+            Self::P4 => {
+                "P4: D. Chandra, R. J. Harris, N. Shenoy, TCP performance for future IP-based wireless networks"
+            }
+            Self::Every => "What wins",
+        }
+    }
+}
+
+/// One figure, table or passage with numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// As it is typed: `p0-fig11a`.
+    pub id: &'static str,
+    pub paper: Paper,
+    pub title: &'static str,
+    pub run: fn(&Effort) -> Result<Finding, WorldError>,
+}
+
+pub fn figures() -> Vec<Figure> {
+    [p0::FIGURES, p1::FIGURES, p2::FIGURES, p3::FIGURES, p4::FIGURES, ranking::FIGURES].concat()
+}
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Of every point; the same for all that are compared. The papers ran one.
+    pub seeds: u32,
+}
+
+impl Effort {
+    /// What a statement is based on.
+    pub const FULL: Self = Self { seeds: 30 };
+
+    pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        1..=u64::from(self.seeds)
+    }
+
+    /// Makes a run for every point and seed, does all of them on all cores, and returns what `measure` finds in
+    /// each, by point in the order of the seeds: samples of two points with the same index are a pair.
+    pub fn sample<P: Sync, T: Send>(
+        &self,
+        points: &[P],
+        plan: impl Fn(&P, u64) -> Run + Sync,
+        measure: impl Fn(&P, &Report) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>, WorldError> {
+        let seeds: Vec<_> = self.seeds().collect();
+        let jobs: Vec<_> =
+            (0..points.len()).flat_map(|point| seeds.iter().map(move |seed| (point, *seed))).collect();
+        let found: Vec<(usize, T)> = jobs
+            .into_par_iter()
+            .map(|(point, seed)| {
+                let report = run::run(&plan(&points[point], seed))?;
+                Ok((point, measure(&points[point], &report)))
+            })
+            .collect::<Result<_, WorldError>>()?;
+        let mut by_point: BTreeMap<usize, Vec<T>> = BTreeMap::new();
+        for (point, value) in found {
+            by_point.entry(point).or_default().push(value);
+        }
+        Ok((0..points.len()).map(|point| by_point.remove(&point).unwrap_or_default()).collect())
+    }
+}

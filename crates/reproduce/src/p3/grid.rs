@@ -1,0 +1,122 @@
+//! Goodput of several senders at several error rates, and how it compares.
+
+use airtcp_numbers::statistics::Mean;
+use airtcp_sim::run::Run;
+use airtcp_sim::world::WorldError;
+
+use super::super::{Effort, Judged, Table, shown};
+use super::setting::{Extent, Radio, Sender, plan};
+
+pub(super) struct Grid {
+    error_rates: &'static [u32],
+    senders: Vec<Sender>,
+    /// In Mbit/s, by sender, then by error rate, then by seed.
+    samples: Vec<Vec<f64>>,
+}
+
+/// What ns-2.35 makes of the same path: Mbit/s of NewReno and of Sack1.
+const ORACLE: [(u32, f64, f64); 7] = [
+    (0, 1.923, 1.923),
+    (2, 0.474, 0.466),
+    (4, 0.308, 0.299),
+    (6, 0.236, 0.227),
+    (8, 0.193, 0.183),
+    (10, 0.161, 0.154),
+    (12, 0.135, 0.129),
+];
+
+impl Grid {
+    pub(super) fn run(
+        effort: &Effort,
+        radio: Radio,
+        senders: &[Sender],
+        extent: &Extent,
+    ) -> Result<Self, WorldError> {
+        let mut points = Vec::new();
+        for sender in senders {
+            for percent in extent.error_rates {
+                points.push(plan(radio, *percent, &[*sender], extent)?);
+            }
+        }
+        let samples = effort.sample(
+            &points,
+            |point, seed| Run { seed, ..point.clone() },
+            |_, report| report.flows[0].goodput_bit_per_s / 1e6,
+        )?;
+        Ok(Self { error_rates: extent.error_rates, senders: senders.to_vec(), samples })
+    }
+
+    pub(super) fn of(&self, sender: Sender, percent: u32) -> &[f64] {
+        let row = self.senders.iter().position(|known| *known == sender);
+        let column = self.error_rates.iter().position(|known| *known == percent);
+        match (row, column) {
+            (Some(row), Some(column)) => &self.samples[row * self.error_rates.len() + column],
+            _ => &[],
+        }
+    }
+
+    /// Error rates that are none.
+    pub(super) fn lossy(&self) -> Vec<u32> {
+        self.error_rates.iter().copied().filter(|percent| *percent > 0).collect()
+    }
+
+    /// By how much, of its goodput, one is above the other; of pairs.
+    pub(super) fn gain(&self, sender: Sender, over: Sender, percent: u32) -> Option<Mean> {
+        let pairs = self.of(sender, percent).iter().zip(self.of(over, percent));
+        Mean::of(&pairs.map(|(one, other)| one / other - 1.0).collect::<Vec<_>>())
+    }
+
+    /// Is one above the other at all of these error rates? One where it is not settles it.
+    pub(super) fn is_above(&self, sender: Sender, over: Sender, rates: &[u32]) -> Judged {
+        let judged = rates.iter().filter_map(|percent| self.gain(sender, over, *percent));
+        Judged::all(judged.map(|gain| Judged::above_zero(&gain)))
+    }
+
+    /// "Up to so much": the largest gain.
+    pub(super) fn largest_gain(&self, sender: Sender, over: Sender) -> Option<(u32, Mean)> {
+        let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
+        gains.max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean))
+    }
+
+    pub(super) fn table(&self, title: &str) -> Table {
+        let names = self.senders.iter().map(|sender| sender.name());
+        let columns: Vec<_> =
+            ["error rate", "NewReno in ns-2", "Sack1 in ns-2"].into_iter().chain(names).collect();
+        let mut table = Table::new(title, &columns);
+        for percent in self.error_rates {
+            let oracle = ORACLE.iter().find(|(known, ..)| known == percent);
+            let known = oracle.map(|(_, newreno, sack)| [newreno, sack].map(|rate| format!("{rate:.3}")));
+            let known = known.unwrap_or_else(|| ["–", "–"].map(str::to_owned));
+            let ours = self.senders.iter().map(|sender| cell(self.of(*sender, *percent)));
+            table.row([format!("{percent} %")].into_iter().chain(known).chain(ours));
+        }
+        table
+    }
+
+    /// The same where ns-2 has nothing to say.
+    pub(super) fn table_alone(&self, title: &str) -> Table {
+        let mut table = self.table(title);
+        table.columns.drain(1..3);
+        for row in &mut table.rows {
+            row.drain(1..3);
+        }
+        table
+    }
+
+    /// Gains at every error rate, in a row of text.
+    pub(super) fn gains_shown(&self, sender: Sender, over: Sender) -> String {
+        let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
+        gains.map(|(at, gain)| format!("{} at {at} %", percent_shown(&gain))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn cell(samples: &[f64]) -> String {
+    Mean::of(samples).map_or_else(String::new, |mean| shown(&mean, 3))
+}
+
+/// A share as it stands in a sentence.
+pub(super) fn percent_shown(share: &Mean) -> String {
+    let sign = if share.mean < 0.0 { "−" } else { "+" };
+    let width = share.half_width.map_or_else(String::new, |width| format!(" ± {:.0}", width * 100.0));
+    format!("{sign}{:.0}{width} %", (share.mean * 100.0).abs())
+}

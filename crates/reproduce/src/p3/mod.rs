@@ -1,0 +1,44 @@
+//! The figures of P3: AIMD that gets its tax back.
+
+mod fairness;
+mod goodput;
+mod grid;
+pub mod setting;
+mod theorem;
+
+pub use fairness::{beside, jain_index};
+pub use goodput::{against_newreno, against_pr, out_of_order, underestimated};
+use setting::Extent;
+pub use theorem::overlay;
+
+use super::{Figure, Paper};
+
+const fn figure(
+    id: &'static str,
+    title: &'static str,
+    run: fn(&super::Effort) -> Result<super::Finding, airtcp_sim::world::WorldError>,
+) -> Figure {
+    Figure { id, paper: Paper::P3, title, run }
+}
+
+pub const FIGURES: &[Figure] = &[
+    figure("p3-fig2a", "NewReno, Westwood and NewReno+ under random loss", |effort| {
+        against_newreno(effort, &Extent::FULL)
+    }),
+    figure("p3-fig2b", "TCP-PR, Westwood and TCP-PR+ under random loss", |effort| {
+        against_pr(effort, &Extent::FULL)
+    }),
+    figure("p3-fig2c", "all of them where the radio link repairs its losses and reorders", |effort| {
+        out_of_order(effort, &Extent::FULL)
+    }),
+    figure("p3-fig4", "Jain's index of 12 equal flows through one radio link", |effort| {
+        jain_index(effort, &Extent::FULL)
+    }),
+    figure("p3-underestimation", "half of the tax is not known", |effort| {
+        underestimated(effort, &Extent::UNDERESTIMATION)
+    }),
+    figure("p3-theorem1", "equation (16) over the throughput of NewReno+", |effort| {
+        overlay(effort, &Extent::FULL)
+    }),
+    figure("p3-fairness", "six NewReno+ beside six NewReno", |effort| beside(effort, &Extent::FULL)),
+];

@@ -1,0 +1,114 @@
+//! What may win: the whole catalogue, one part at a time, and whatever goes together.
+
+use std::collections::BTreeSet;
+
+use airtcp::recovery::Recipe;
+use airtcp::recovery::catalogue::{Build, CATALOGUE, Row};
+
+use super::super::Paper;
+
+/// What the papers propose themselves. P1 proposes nothing; these are the judges that it tried.
+pub(super) const PROPOSALS: [(Paper, &[&str]); 5] = [
+    (Paper::P0, &["tahoe+sifest+liw", "reno+sifest", "newreno+sifest"]),
+    (Paper::P1, &["newreno+vegas", "newreno+ntg", "newreno+ndg", "newreno+ncpld"]),
+    (Paper::P2, &["newreno+eifel", "newreno+fast-timeout+loss-retransmission"]),
+    (Paper::P3, &["newreno+rebate", "sack+pr+rebate"]),
+    (Paper::P4, &["etcp", "etcp+early-marks"]),
+];
+
+/// What is on its way to everybody's machine.
+pub(super) const KNOWN: [&str; 6] = [
+    "tahoe",
+    "reno",
+    "newreno",
+    "sack",
+    "sack+limited-transmit",
+    "sack+rack+cubic+prr+frto+iw10+timer-linux24",
+];
+
+pub(super) fn proposals() -> Vec<&'static str> {
+    PROPOSALS.iter().flat_map(|(_, recipes)| recipes.iter().copied()).collect()
+}
+
+/// What a sender can be given to become better: every answer, and the options that are a sender's own.
+pub(super) fn parts() -> impl Iterator<Item = &'static str> {
+    /// They tell receivers what to do, switch off what others need, or fit one scenario.
+    const NOT: [&str; 9] = [
+        "reordering-alarm",
+        "ba-average",
+        "ba-ewma",
+        "delack",
+        "no-delack",
+        "no-sack",
+        "offer-sack",
+        "no-timestamps",
+        "ecn",
+    ];
+    let fits = |row: &&Row| {
+        !matches!(row.build, Build::Number { .. } | Build::Repair(_) | Build::Judges(_) | Build::Alias(_))
+            && !row.ordinary
+            && !NOT.contains(&row.name)
+    };
+    CATALOGUE.iter().filter(fits).map(|row| row.name)
+}
+
+pub(super) fn repairs() -> impl Iterator<Item = &'static str> {
+    CATALOGUE.iter().filter(|row| matches!(row.build, Build::Repair(_))).map(|row| row.name)
+}
+
+/// Every way to repair, alone and with each other part: all that goes together.
+pub(super) fn singles() -> BTreeSet<String> {
+    let with = |repair: &'static str| parts().map(move |part| format!("{repair}+{part}"));
+    let all = repairs().flat_map(|repair| with(repair).chain([repair.to_owned()]));
+    all.filter_map(|name| canonical(&name)).collect()
+}
+
+/// `recipe` with one of `parts` more, with one less, or with one in place of another.
+pub(super) fn neighbours(recipe: &str, parts: &[&str]) -> BTreeSet<String> {
+    let named: Vec<&str> = recipe.split('+').collect();
+    let more = parts.iter().map(|part| format!("{recipe}+{part}"));
+    let less = (1..named.len()).map(|left_out| {
+        let rest = named.iter().enumerate().filter(|(index, _)| *index != left_out);
+        rest.map(|(_, name)| *name).collect::<Vec<_>>().join("+")
+    });
+    let less: Vec<_> = less.collect();
+    let other = less.iter().flat_map(|rest| parts.iter().map(move |part| format!("{rest}+{part}")));
+    let all: BTreeSet<_> =
+        more.chain(other).filter_map(|name| canonical(&name)).chain(less.clone()).collect();
+    all.into_iter().filter(|other| other != recipe).collect()
+}
+
+/// The recipe as it names itself, if its parts go together.
+pub(super) fn canonical(name: &str) -> Option<String> {
+    name.parse::<Recipe>().ok().map(|recipe| recipe.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_are_named_are_recipes() {
+        for name in proposals().into_iter().chain(KNOWN) {
+            assert!(name.parse::<Recipe>().is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_answer_of_the_catalogue_has_its_turn() {
+        let singles = singles();
+        let answers = CATALOGUE.iter().filter(|row| row.is_the_answer() && !row.ordinary);
+        for answer in answers {
+            let named = |recipe: &&String| recipe.split('+').any(|part| part == answer.name);
+            assert!(singles.iter().any(|recipe| named(&recipe)), "{}", answer.name);
+        }
+    }
+
+    #[test]
+    fn a_neighbour_has_a_part_more_or_less_or_another() {
+        let near = neighbours("sack+sifest", &["rack", "eifel"]);
+        assert!(near.contains("sack") && near.contains("sack+sifest+eifel") && near.contains("sack+rack"));
+        assert!(!near.contains("sack+sifest"));
+        assert!(near.iter().all(|name| name.parse::<Recipe>().is_ok()));
+    }
+}

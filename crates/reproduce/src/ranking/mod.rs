@@ -1,0 +1,215 @@
+//! What wins: the whole catalogue, and what of it goes together, on paths of all five papers.
+//!
+//! A part at a time first; then, from the best of these, step by step whatever makes them better (a beam search); at
+//! last those that came farthest beside the papers' own proposals, with seeds that the search has not seen.
+
+mod candidates;
+mod places;
+mod scores;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use airtcp_sim::world::WorldError;
+
+use self::candidates::{KNOWN, canonical, neighbours, parts, proposals, repairs, singles};
+use self::places::PLACES;
+use self::scores::{Scores, evaluate};
+use super::{Effort, Figure, Finding, Paper, Table, shown};
+
+pub(super) const FIGURES: &[Figure] = &[Figure {
+    id: "ranking",
+    paper: Paper::Every,
+    title: "the whole catalogue on all papers' paths",
+    run: ranking,
+}];
+
+/// Recipes that a step of the search goes on from.
+const BEAM: usize = 2;
+const STEPS: usize = 6;
+/// Of those that the search found, so many are looked at again.
+const FINALISTS: usize = 8;
+/// The search tries thousands of recipes; this share of the seeds is enough to see what is worth a second look.
+const SEARCH: u32 = 10;
+/// In per cent; less may be chance.
+const USEFUL: f64 = 3.0;
+/// The last look is at other random numbers than the search's.
+const FRESH: u64 = 1000;
+/// A competing flow may lose so much, in per cent.
+const HARMLESS: f64 = 5.0;
+/// Of the five settings.
+const ENOUGH: usize = 4;
+
+fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
+    let search = Effort { seeds: (effort.seeds / SEARCH).max(2) };
+    let mut seen = BTreeMap::new();
+    let first = singles().into_iter().chain(proposals().into_iter().map(str::to_owned));
+    look(&search, first.collect(), &mut seen)?;
+    let catalogue = table_of_singles(&seen);
+    let useful = useful(&seen);
+    let mut steps =
+        Table::new("The search, step by step:", &["step", "recipes tried", "the best so far", "its margin"]);
+    let mut beam = best(&seen, BEAM);
+    steps.row(step(0, &seen, &beam));
+    for number in 1..=STEPS {
+        let next = beam.iter().flat_map(|recipe| neighbours(recipe, &useful)).collect();
+        look(&search, next, &mut seen)?;
+        let better = best(&seen, BEAM);
+        if better == beam {
+            break;
+        }
+        beam = better;
+        steps.row(step(number, &seen, &beam));
+    }
+
+    let mut last = best(&seen, FINALISTS);
+    let named = KNOWN.into_iter().chain(proposals()).map(str::to_owned);
+    last.extend(named.filter(|name| !last.contains(name)).collect::<Vec<_>>());
+    let finalists: BTreeMap<_, _> = last.iter().cloned().zip(evaluate(effort, FRESH, &last)?).collect();
+    Ok(finding(&finalists, &last, catalogue, steps, search))
+}
+
+/// Evaluates what is not there yet.
+fn look(
+    effort: &Effort,
+    recipes: BTreeSet<String>,
+    seen: &mut BTreeMap<String, Scores>,
+) -> Result<(), WorldError> {
+    let new: Vec<String> = recipes.into_iter().filter(|name| !seen.contains_key(name)).collect();
+    let scores = evaluate(effort, 0, &new)?;
+    seen.extend(new.into_iter().zip(scores));
+    Ok(())
+}
+
+/// Parts that make a repair better in one setting at least: the search needs no others.
+fn useful(seen: &BTreeMap<String, Scores>) -> Vec<&'static str> {
+    let helps = |part: &&'static str| {
+        repairs().any(|repair| {
+            let with = canonical(&format!("{repair}+{part}")).and_then(|name| seen.get(&name));
+            with.zip(seen.get(repair)).is_some_and(|(with, without)| {
+                Paper::ALL.into_iter().any(|paper| with.gain_over(without, paper).mean > USEFUL)
+            })
+        })
+    };
+    parts().filter(helps).collect()
+}
+
+/// Those that are harmless on average (of few seeds the worst place says nothing), by how they do in the fourth best of
+/// the five settings: that is what it takes. Of several that do the same, the shortest name.
+fn best(seen: &BTreeMap<String, Scores>, count: usize) -> Vec<String> {
+    let against = proposed(seen);
+    let mut all: Vec<_> = seen
+        .iter()
+        .filter(|(_, scores)| scores.mean_harm(&seen["newreno"]) <= HARMLESS)
+        .map(|(name, scores)| (scores.margin(&against), name.clone()))
+        .collect();
+    all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut chosen: Vec<String> = Vec::new();
+    for (_, name) in all {
+        let same = chosen.iter().position(|other| seen[other].does_the_same(&seen[&name]));
+        match same {
+            Some(index) if name.len() < chosen[index].len() => chosen[index] = name,
+            Some(_) => {}
+            None if chosen.len() < count => chosen.push(name),
+            None => break,
+        }
+    }
+    chosen
+}
+
+fn proposed(seen: &BTreeMap<String, Scores>) -> Vec<&Scores> {
+    proposals().into_iter().filter_map(|name| seen.get(name)).collect()
+}
+
+fn step(number: usize, seen: &BTreeMap<String, Scores>, beam: &[String]) -> [String; 4] {
+    let name = beam.first().cloned().unwrap_or_default();
+    let margin = seen.get(&name).map_or(f64::NAN, |scores| scores.margin(&proposed(seen)));
+    [number.to_string(), seen.len().to_string(), format!("`{name}`"), format!("{margin:+.1} %")]
+}
+
+const COLUMNS: [&str; 9] = [
+    "recipe",
+    "P0",
+    "P1",
+    "P2",
+    "P3",
+    "P4",
+    "timeouts / NewReno's",
+    "what it costs a NewReno beside it, on average",
+    "at most",
+];
+
+fn row(name: &str, scores: &Scores, newreno: &Scores) -> Vec<String> {
+    let gains = Paper::ALL.map(|paper| shown(&scores.gain_over(newreno, paper), 1));
+    let (place, harm) = scores.worst_harm(newreno);
+    let cost = format!("{} % ({})", shown(&harm, 1), PLACES[place].name);
+    let mut cells = vec![format!("`{name}`")];
+    cells.extend(gains);
+    let average = format!("{:.1} %", scores.mean_harm(newreno));
+    cells.extend([format!("{:.2}", scores.timeouts() / newreno.timeouts().max(1.0)), average, cost]);
+    cells
+}
+
+fn table_of_singles(seen: &BTreeMap<String, Scores>) -> Table {
+    let newreno = &seen["newreno"];
+    let mut table = Table::new(
+        "The catalogue, a part at a time, gain over NewReno in per cent (few seeds: a first look):",
+        &COLUMNS,
+    );
+    let mut all: Vec<_> =
+        seen.iter().map(|(name, scores)| (scores.mean_gain(newreno), name, scores)).collect();
+    all.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+    for (_, name, scores) in all {
+        table.row(row(name, scores, newreno));
+    }
+    table
+}
+
+fn finding(
+    finalists: &BTreeMap<String, Scores>,
+    order: &[String],
+    catalogue: Table,
+    steps: Table,
+    search: Effort,
+) -> Finding {
+    let newreno = &finalists["newreno"];
+    let against = proposed(finalists);
+    let mut order: Vec<_> = order.iter().map(|name| (finalists[name].mean_gain(newreno), name)).collect();
+    order.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut table = Table::new(
+        "The finalists, the papers' own proposals, and what is in use, gain over NewReno in per cent:",
+        &[&COLUMNS[..], &["beats every proposal in"]].concat(),
+    );
+    let mut winners = Vec::new();
+    for (_, name) in order {
+        let scores = &finalists[name];
+        let beaten: Vec<_> = Paper::ALL.into_iter().filter(|paper| scores.beats(&against, *paper)).collect();
+        let harm = scores.worst_harm(newreno).1.mean;
+        if beaten.len() >= ENOUGH && harm <= HARMLESS {
+            winners.push((scores.margin(&against), name.clone()));
+        }
+        let mut cells = row(name, scores, newreno);
+        cells.push(beaten.iter().map(|paper| format!("{paper:?}")).collect::<Vec<_>>().join(", "));
+        table.row(cells);
+    }
+    winners.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let verdict = match winners.first() {
+        Some((_, name)) => format!(
+            "`{name}` beats every paper's own proposal in at least {ENOUGH} of the five settings without costing a competing NewReno more than {HARMLESS} %."
+        ),
+        None => format!(
+            "No recipe beats every paper's own proposal in {ENOUGH} of the five settings without costing a competing NewReno more than {HARMLESS} %: none is called `best`."
+        ),
+    };
+    let mut choices = vec![
+        format!("Each run is one endless transfer of 60 s (P2: 25 s, a megabyte), and for the last column but one a NewReno beside it; two paths stand for each paper and count alike: {}.", names_of_places()),
+        "All paths have a base station that marks ACKs and reports its loss rate, so that every proposal has what it asks for. All senders are profile `default` (a least timeout of 1 s), on P2's paths with the timer of Linux 2.2, whose timeouts the paper found spurious; the receiver is a Linux one, with the paper's window.".to_owned(),
+        format!("The search goes by {} seeds, at each step from the {BEAM} best harmless recipes to all that have a part more, less or another; of parts that gain 3 % somewhere by themselves; better means: the fourth best of the five margins over the best of the papers' proposals. The last table is by other seeds.", search.seeds),
+        "To beat means that the 95 % interval of the paired gain is above zero. The cost is of the goodput that a NewReno has beside another NewReno, at the path where it is highest.".to_owned(),
+    ];
+    choices.push("`rebate` learns the loss rate from the station; P1 proposes nothing, the judges that it examined stand in.".to_owned());
+    Finding { tables: vec![table, steps, catalogue], claims: Vec::new(), choices, remarks: vec![verdict] }
+}
+
+fn names_of_places() -> String {
+    PLACES.iter().map(|place| format!("{:?}: {}", place.paper, place.name)).collect::<Vec<_>>().join("; ")
+}

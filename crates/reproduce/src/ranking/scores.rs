@@ -1,0 +1,158 @@
+//! How a recipe does at each place, alone and beside a NewReno.
+
+use airtcp::recovery::Recipe;
+use airtcp_numbers::statistics::Mean;
+use airtcp_sim::run::Run;
+use airtcp_sim::world::WorldError;
+
+use super::super::{Effort, Judged, Paper};
+use super::places::PLACES;
+
+/// By place and seed.
+#[derive(Clone, Debug)]
+pub(super) struct Scores {
+    goodput: Vec<Vec<f64>>,
+    timeouts: Vec<Vec<f64>>,
+    /// Of a NewReno beside it.
+    neighbour: Vec<Vec<f64>>,
+}
+
+/// Seeds begin behind `after`.
+pub(super) fn evaluate(effort: &Effort, after: u64, recipes: &[String]) -> Result<Vec<Scores>, WorldError> {
+    let newreno: Recipe = "newreno".parse()?;
+    let mut plans = Vec::new();
+    for name in recipes {
+        let recipe = name.parse()?;
+        for place in &PLACES {
+            plans.push(place.plan(&[&recipe])?);
+            plans.push(place.plan(&[&recipe, &newreno])?);
+        }
+    }
+    let seeded = |plan: &Run, seed: u64| Run { seed: seed + after, ..plan.clone() };
+    let found = effort.sample(&plans, seeded, |_, report| {
+        let flow = &report.flows[0];
+        let last = report.flows.last().map_or(0.0, |flow| flow.goodput_bit_per_s);
+        (flow.goodput_bit_per_s, flow.counters.timeouts as f64, last)
+    })?;
+    let by_place = |runs: &[Vec<(f64, f64, f64)>], of: fn(&(f64, f64, f64)) -> f64, beside: usize| {
+        runs.chunks(2).map(|pair| pair[beside].iter().map(of).collect()).collect()
+    };
+    let scores = found.chunks(2 * PLACES.len()).map(|runs| Scores {
+        goodput: by_place(runs, |run| run.0, 0),
+        timeouts: by_place(runs, |run| run.1, 0),
+        neighbour: by_place(runs, |run| run.2, 1),
+    });
+    Ok(scores.collect())
+}
+
+fn average(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// What `ours` has over `theirs` in per cent of their mean, seed by seed.
+fn gains(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
+    let base = average(theirs).max(1.0);
+    ours.iter().zip(theirs).map(|(ours, theirs)| 100.0 * (ours - theirs) / base).collect()
+}
+
+fn mean(values: &[f64]) -> Mean {
+    Mean::of(values).unwrap_or(Mean { mean: f64::NAN, half_width: None, samples: 0 })
+}
+
+impl Scores {
+    /// In per cent, over both places of the paper.
+    pub(super) fn gain_over(&self, other: &Self, paper: Paper) -> Mean {
+        let places = (0..PLACES.len()).filter(|place| PLACES[*place].paper == paper);
+        let gains: Vec<_> = places.map(|place| gains(&self.goodput[place], &other.goodput[place])).collect();
+        let seeds = gains.iter().map(Vec::len).min().unwrap_or(0);
+        let over_places = |seed: usize| average(&gains.iter().map(|place| place[seed]).collect::<Vec<_>>());
+        mean(&(0..seeds).map(over_places).collect::<Vec<_>>())
+    }
+
+    pub(super) fn mean_gain(&self, other: &Self) -> f64 {
+        average(&Paper::ALL.map(|paper| self.gain_over(other, paper).mean))
+    }
+
+    /// By the intervals, in one paper's setting.
+    pub(super) fn beats(&self, others: &[&Self], paper: Paper) -> bool {
+        others.iter().all(|other| Judged::above_zero(&self.gain_over(other, paper)) == Judged::Holds)
+    }
+
+    /// Over the best of the others, in the fourth best of the five settings; in per cent.
+    pub(super) fn margin(&self, others: &[&Self]) -> f64 {
+        let least = |paper| {
+            let gains = others.iter().map(|other| self.gain_over(other, paper).mean);
+            gains.fold(f64::INFINITY, f64::min)
+        };
+        let mut margins = Paper::ALL.map(least);
+        margins.sort_by(f64::total_cmp);
+        margins[1]
+    }
+
+    /// What a NewReno beside it loses, over all places, in per cent.
+    pub(super) fn mean_harm(&self, newreno: &Self) -> f64 {
+        let places = self.neighbour.iter().zip(&newreno.neighbour);
+        -average(&places.map(|(beside, among)| average(&gains(beside, among))).collect::<Vec<_>>())
+    }
+
+    /// Packet for packet, as if it were the same recipe.
+    pub(super) fn does_the_same(&self, other: &Self) -> bool {
+        self.goodput == other.goodput && self.neighbour == other.neighbour
+    }
+
+    /// At which place a NewReno loses most beside it, and how much of what it has beside another NewReno.
+    pub(super) fn worst_harm(&self, newreno: &Self) -> (usize, Mean) {
+        let harm = |place: usize| {
+            let more = mean(&gains(&self.neighbour[place], &newreno.neighbour[place]));
+            (place, Mean { mean: -more.mean, ..more })
+        };
+        let all = (0..PLACES.len()).map(harm);
+        all.max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean)).expect("there are places")
+    }
+
+    /// In all its runs alone.
+    pub(super) fn timeouts(&self) -> f64 {
+        self.timeouts.iter().map(|place| place.iter().sum::<f64>()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scores(goodput: [f64; 5], neighbour: f64) -> Scores {
+        let by_place = |of: &dyn Fn(Paper) -> f64| {
+            PLACES.iter().map(|place| vec![of(place.paper), of(place.paper) + 2.0]).collect()
+        };
+        let at = |paper: Paper| goodput[Paper::ALL.iter().position(|one| *one == paper).unwrap()];
+        Scores { goodput: by_place(&at), timeouts: by_place(&|_| 1.0), neighbour: by_place(&|_| neighbour) }
+    }
+
+    #[test]
+    fn four_of_five_are_enough() {
+        let proposal = scores([99.0; 5], 99.0);
+        let good = scores([119.0, 119.0, 109.0, 104.0, 49.0], 99.0);
+        assert!((good.margin(&[&proposal]) - 5.0).abs() < 1e-9, "{}", good.margin(&[&proposal]));
+        let beaten = Paper::ALL.map(|paper| good.beats(&[&proposal, &proposal], paper));
+        assert_eq!(beaten, [true, true, true, true, false]);
+    }
+
+    #[test]
+    fn harm_is_what_a_newreno_loses() {
+        let newreno = scores([99.0; 5], 99.0);
+        let greedy = scores([199.0; 5], 79.0);
+        assert!((greedy.worst_harm(&newreno).1.mean - 20.0).abs() < 1e-9);
+        assert!(newreno.worst_harm(&newreno).1.mean.abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_recipe_is_measured_alone_and_beside() {
+        let found = evaluate(&Effort { seeds: 1 }, 0, &["newreno".to_owned()]).unwrap();
+        let newreno = &found[0];
+        assert_eq!(newreno.goodput.len(), PLACES.len());
+        // Alone a run may have bad luck, but not at most of the places.
+        let both = newreno.goodput.iter().zip(&newreno.neighbour);
+        let less = both.filter(|(alone, beside)| alone[0] > beside[0]).count();
+        assert!(less > PLACES.len() / 2, "two share what one has alone: {newreno:?}");
+    }
+}

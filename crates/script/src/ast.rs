@@ -1,0 +1,283 @@
+//! What a script says, before anything runs.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use airwire::time::Duration;
+
+use super::expr::Check;
+
+/// Where a line stands, for messages: `scripts/x.pkt:12`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Place {
+    pub file: Rc<PathBuf>,
+    pub line: usize,
+}
+
+/// A whole script with its includes expanded.
+#[derive(Debug)]
+pub struct Script {
+    pub settings: Settings,
+    pub events: Vec<Event>,
+}
+
+/// What the lines above the first event say.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// `recipe NAME`.
+    pub recipe: Option<Named>,
+    /// `profile NAME`.
+    pub profile: Option<Named>,
+    /// `--name=value`, in order; of two with the same name the later counts, a script's own before an include's.
+    pub flags: Vec<(Place, String, String)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Named {
+    pub place: Place,
+    pub name: String,
+    /// How many includes deep it was said; the outermost counts.
+    pub depth: usize,
+}
+
+#[derive(Debug)]
+pub struct Event {
+    pub place: Place,
+    pub when: When,
+    pub action: Action,
+    /// The line as written, for the transcript.
+    pub text: String,
+}
+
+/// When an event happens, since the start of the script or (`+`) since the previous event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// The init command, and `%{ }%` or a shell line without a time: right after what precedes it.
+    Here,
+    /// `*`: whenever it comes.
+    Any,
+    At(Base, Duration),
+    /// `.1~.2` for a packet: not before, not after.
+    Window(Base, Duration, Duration),
+    /// `.1...0.2` for a call: it starts at the first and returns at the second.
+    Blocking(Base, Duration, Duration),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base {
+    Start,
+    Previous,
+}
+
+#[derive(Debug)]
+pub enum Action {
+    /// `<`: the script's side sends.
+    Inbound(Addressing, Inbound),
+    /// `>`: the host is expected to send.
+    Outbound(Addressing, Segment),
+    Call(Call),
+    Shell(String),
+    Code(Vec<Check>),
+}
+
+#[derive(Debug)]
+pub enum Inbound {
+    Tcp(Segment),
+    Icmp(Icmp),
+}
+
+/// The bracketed prefixes of a packet line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Addressing {
+    pub flow: FlowName,
+    pub ip: IpFields,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FlowName {
+    /// The connection that the script spoke of last.
+    #[default]
+    Current,
+    /// `[new]`: a SYN from another port.
+    New,
+    /// `[fd N]`: the connection of that descriptor.
+    Fd(i64),
+}
+
+/// What a line says about the IP header; compared only where written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IpFields {
+    pub tos: Option<Tos>,
+    pub ttl: Option<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tos {
+    /// `[tos 0x10]`: the whole octet.
+    Octet(u8),
+    /// `[ect0]` and its kind: the two ECN bits.
+    Ecn(u8),
+}
+
+/// A TCP segment in the script's numbers. The same type holds what the host really sent, mapped back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment {
+    pub flags: Flags,
+    pub seq: u32,
+    pub len: u32,
+    pub ack: Option<u32>,
+    pub win: Option<u16>,
+    pub urg: Option<u16>,
+    pub options: Options,
+}
+
+/// The flag octet of the TCP header, and AE from the octet before.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u16);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Options {
+    /// `<...>`.
+    Any,
+    Exactly(Vec<TcpOption>),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TcpOption {
+    Eol,
+    Nop,
+    Mss(u16),
+    WindowScale(u8),
+    SackPermitted,
+    Sack(Vec<(u32, u32)>),
+    /// `None`: the script left that half open.
+    Timestamps {
+        val: Option<u32>,
+        ecr: Option<u32>,
+    },
+    /// Only ever seen on the wire: a kind that the language has no word for.
+    Unknown {
+        kind: u8,
+        data: Vec<u8>,
+    },
+}
+
+/// `icmp unreachable frag_needed mtu 1000 [1:1461(1460)]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Icmp {
+    pub kind: IcmpKind,
+    pub mtu: Option<u32>,
+    /// The sequence number that the quoted header carries.
+    pub quoted_seq: u32,
+    pub quoted_len: u32,
+}
+
+/// Type and code of either version; the parser checks that the word exists in one of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IcmpKind {
+    pub kind: String,
+    pub code: Option<String>,
+}
+
+/// `accept(3, ..., ...) = 4`.
+#[derive(Debug)]
+pub struct Call {
+    pub form: Form,
+    pub name: String,
+    pub args: Vec<Value>,
+    pub expect: Expect,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// `write(4, ..., 1000) = 1000`.
+    Full,
+    /// `write 1000`: on the connection that was accepted or connected last; it must do all of it.
+    Short,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Expect {
+    /// Nothing written (only in the short form): it must succeed.
+    Success,
+    Value(Value),
+    /// `-1 EAGAIN`.
+    Error(String),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    Int(i64),
+    Text(String),
+    /// `A|B|0x4`.
+    Symbols(Vec<String>),
+    Ellipsis,
+    List(Vec<Self>),
+    /// `{onoff=1, linger=0}`; an unnamed member has no key.
+    Struct(Vec<(Option<String>, Self)>),
+    /// `htons(8080)`, `inet_addr("192.0.2.1")`.
+    Apply(String, Vec<Self>),
+}
+
+impl Flags {
+    pub const FIN: Self = Self(0x001);
+    pub const SYN: Self = Self(0x002);
+    pub const RST: Self = Self(0x004);
+    pub const PSH: Self = Self(0x008);
+    pub const ACK: Self = Self(0x010);
+    pub const URG: Self = Self(0x020);
+    pub const ECE: Self = Self(0x040);
+    pub const CWR: Self = Self(0x080);
+    pub const AE: Self = Self(0x100);
+
+    /// In the order in which they print.
+    pub const LETTERS: [(char, Self); 9] = [
+        ('F', Self::FIN),
+        ('S', Self::SYN),
+        ('R', Self::RST),
+        ('P', Self::PSH),
+        ('U', Self::URG),
+        ('E', Self::ECE),
+        ('W', Self::CWR),
+        ('A', Self::AE),
+        ('.', Self::ACK),
+    ];
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl Segment {
+    /// The sequence number after everything that this segment occupies.
+    pub fn end(&self) -> u32 {
+        self.seq.wrapping_add(self.len)
+    }
+
+    pub fn has(&self, flag: Flags) -> bool {
+        self.flags.contains(flag)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.line)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

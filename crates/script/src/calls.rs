@@ -1,0 +1,405 @@
+//! The calls of a script: from their arguments to the socket layer and back to the result they must have.
+
+use airwire::time::Instant;
+
+use super::args::{
+    O_NONBLOCK, O_RDWR, address, fd, flags, how, int_option, linger, number, option, poll_set, size, symbol,
+    value, vector_len, wait,
+};
+use super::ast::{Call, Expect, Form, Value};
+use super::errno::Errno;
+use super::flow::octets;
+use super::kernel::{Blocking, Events, Fd, How, OptionValue, Take};
+use super::report::{Problem, Step};
+use super::run::{Blocked, Runner};
+use super::syscall::{Finished, Reply, Request, Submitted};
+
+/// A call under way, and what it must come to.
+pub(super) struct Checked {
+    name: String,
+    fd: Fd,
+    expect: Expected,
+    /// `revents` of each entry of poll(2).
+    revents: Vec<Option<Events>>,
+    /// What MSG_PEEK leaves is read again.
+    take: Take,
+}
+
+enum Expected {
+    Number(i64),
+    Anything,
+    Errno(Errno),
+    /// The short form: this much, or an orderly end.
+    Success,
+}
+
+impl Runner {
+    /// `until`: when a call that waits must return.
+    pub(super) fn run_call(
+        &mut self,
+        call: &Call,
+        until: Option<Instant>,
+        step: Step,
+    ) -> Result<(), Problem> {
+        let name = call.name.as_str();
+        if call.form == Form::Short {
+            return self.short(call, until, step);
+        }
+        let expect = expected(&call.expect)?;
+        match name {
+            "socket" => {
+                let fd = new_fd(&expect);
+                let result = self.kernel()?.socket(fd).map(|()| i64::from(fd.0));
+                self.files.insert(fd, Default::default());
+                verify(name, &expect, result)
+            }
+            "bind" => {
+                let addr = address(call.args.get(1), self.setup.local)?;
+                let fd = fd(call)?;
+                let result = self.kernel()?.bind(fd, addr);
+                verify(name, &expect, result.map(|()| 0))
+            }
+            "listen" => {
+                let (fd, backlog) = (fd(call)?, number(call, 1)?);
+                let result = self.kernel()?.listen(fd, usize::try_from(backlog).unwrap_or(0));
+                verify(name, &expect, result.map(|()| 0))
+            }
+            "close" => {
+                let fd = fd(call)?;
+                let result = self.kernel()?.close(fd);
+                verify(name, &expect, result.map(|()| 0))
+            }
+            "shutdown" => {
+                let (fd, how) = (fd(call)?, how(call)?);
+                let result = self.kernel()?.shutdown(fd, how);
+                verify(name, &expect, result.map(|()| 0))
+            }
+            "fcntl" => self.fcntl(call, &expect),
+            "ioctl" => self.ioctl(call, &expect),
+            "setsockopt" => self.setsockopt(call, &expect),
+            "getsockopt" => self.getsockopt(call, &expect),
+            _ => {
+                let (request, checked) = self.request(call, expect)?;
+                self.submit(request, checked, until, step)
+            }
+        }
+    }
+
+    /// `write 4000`: all of it, on the connection at hand.
+    fn short(&mut self, call: &Call, until: Option<Instant>, step: Step) -> Result<(), Problem> {
+        let Some(fd) = self.latest else {
+            return Err(Problem::new(format!(
+                "`{}` needs a connection that was accepted or connected",
+                call.name
+            )));
+        };
+        let len = match call.args.first() {
+            Some(Value::Int(len)) => *len,
+            _ => 0,
+        };
+        let checked = |expect| Checked {
+            name: call.name.clone(),
+            fd,
+            expect,
+            revents: Vec::new(),
+            take: Take::Consume,
+        };
+        match call.name.as_str() {
+            "write" => {
+                let request = self.write_request(fd, len, Blocking::Wait)?;
+                self.submit(request, checked(Expected::Number(len)), until, step)
+            }
+            "read" => {
+                let request =
+                    Request::Receive { fd, len: size(len)?, take: Take::Consume, wait: Blocking::Wait };
+                self.submit(request, checked(Expected::Number(len)), until, step)
+            }
+            "close" => {
+                let result = self.kernel()?.close(fd);
+                verify("close", &Expected::Success, result.map(|()| 0))
+            }
+            _ => {
+                let result = self.kernel()?.shutdown(fd, How::Write);
+                verify("shutdown", &Expected::Success, result.map(|()| 0))
+            }
+        }
+    }
+
+    fn submit(
+        &mut self,
+        request: Request,
+        checked: Checked,
+        until: Option<Instant>,
+        step: Step,
+    ) -> Result<(), Problem> {
+        let tolerance = self.setup.rules.tolerance;
+        let now = self.kernel()?.now();
+        match (self.kernel()?.submit(request), until) {
+            (Submitted::Done(result), None) => self.conclude(checked, result),
+            (Submitted::Done(result), Some(until)) if now + tolerance >= until => {
+                self.conclude(checked, result)
+            }
+            (Submitted::Done(result), Some(until)) => Err(Problem::new(format!(
+                "the call returned at once ({}), expected it to wait for {}",
+                outcome(&result),
+                until - now
+            ))),
+            (Submitted::Asleep(ticket), Some(until)) => {
+                self.blocked = Some(Blocked { ticket, call: checked, until, step });
+                // The packets that it sent before it waited may matter to what follows.
+                self.collect()
+            }
+            // The caller may have come a moment too early for what happens at this very instant.
+            (Submitted::Asleep(_), None) => Err(Problem::new(format!(
+                "`{}` has to wait, but its line has no end time such as +0...0.2",
+                checked.name
+            ))),
+        }
+    }
+
+    /// A call that waited has returned.
+    pub(super) fn returned(&mut self, blocked: Blocked, finished: Finished) -> Result<(), Problem> {
+        let tolerance = self.setup.rules.tolerance;
+        let off =
+            finished.at.saturating_since(blocked.until).max(blocked.until.saturating_since(finished.at));
+        let line = blocked.step.place.line;
+        if off > tolerance {
+            let direction = if finished.at < blocked.until { "early" } else { "late" };
+            return Err(Problem::new(format!(
+                "the call of line {line} returned {off} too {direction} ({})",
+                outcome(&finished.result)
+            )));
+        }
+        self.conclude(blocked.call, finished.result).map_err(|problem| Problem {
+            message: format!("the call of line {line}: {}", problem.message),
+            ..problem
+        })
+    }
+
+    /// Compares the result, and what was read.
+    fn conclude(&mut self, checked: Checked, result: Result<Reply, Errno>) -> Result<(), Problem> {
+        let fd = checked.fd;
+        let number = match result {
+            Err(errno) => Err(errno),
+            Ok(Reply::Accepted(peer)) => {
+                let accepted = new_fd(&checked.expect);
+                self.files.insert(accepted, Default::default());
+                self.name_flow(accepted, peer);
+                self.latest = Some(accepted);
+                Ok(i64::from(accepted.0))
+            }
+            Ok(Reply::Connected) => Ok(0),
+            Ok(Reply::Sent(sent)) => {
+                self.files.entry(fd).or_default().written += sent as u32;
+                Ok(sent as i64)
+            }
+            Ok(Reply::Received(data)) => {
+                let streams = self.files.entry(fd).or_default();
+                if data != octets(1 + streams.read, data.len() as u32) {
+                    return Err(Problem::new("the octets read are not what the script's side sent there"));
+                }
+                if checked.take == Take::Consume {
+                    streams.read += data.len() as u32;
+                }
+                Ok(data.len() as i64)
+            }
+            Ok(Reply::Polled(events)) => {
+                for (nth, (expected, actual)) in checked.revents.iter().zip(&events).enumerate() {
+                    if let Some(expected) = expected
+                        && expected != actual
+                    {
+                        return Err(Problem::new(format!(
+                            "revents of entry {nth} are {actual}, expected {expected}"
+                        )));
+                    }
+                }
+                Ok(events.iter().filter(|events| **events != Events::default()).count() as i64)
+            }
+        };
+        verify(&checked.name, &checked.expect, number)
+    }
+
+    fn request(&mut self, call: &Call, expect: Expected) -> Result<(Request, Checked), Problem> {
+        let name = call.name.as_str();
+        let mut revents = Vec::new();
+        let mut take = Take::Consume;
+        let mut subject = Fd(-1);
+        let request = match name {
+            "accept" | "accept4" => {
+                subject = fd(call)?;
+                Request::Accept { fd: subject, as_fd: new_fd(&expect) }
+            }
+            "connect" => {
+                subject = fd(call)?;
+                self.latest = Some(subject);
+                Request::Connect { fd: subject, to: address(call.args.get(1), self.setup.remote)? }
+            }
+            "read" | "recv" => {
+                subject = fd(call)?;
+                let flags =
+                    if name == "recv" { flags(call, 3, &["MSG_PEEK", "MSG_DONTWAIT"])? } else { Vec::new() };
+                if flags.contains(&"MSG_PEEK") {
+                    take = Take::Peek;
+                }
+                Request::Receive { fd: subject, len: size(number(call, 2)?)?, take, wait: wait(&flags) }
+            }
+            "write" | "send" => {
+                subject = fd(call)?;
+                let known = ["MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_EOR"];
+                let flags = if name == "send" { flags(call, 3, &known)? } else { Vec::new() };
+                self.write_request(subject, number(call, 2)?, wait(&flags))?
+            }
+            "writev" => {
+                subject = fd(call)?;
+                self.write_request(subject, vector_len(call.args.get(1))?, Blocking::Wait)?
+            }
+            "poll" => {
+                let entries = poll_set(call)?;
+                let set = entries.iter().map(|entry| (entry.fd, entry.interest)).collect();
+                revents = entries.into_iter().map(|entry| entry.revents).collect();
+                let timeout = number(call, 2)?;
+                let now = self.kernel()?.now();
+                let until =
+                    u64::try_from(timeout).ok().map(|ms| now + airwire::time::Duration::from_millis(ms));
+                Request::Poll { set, until }
+            }
+            _ => {
+                return Err(Problem::new(format!(
+                    "airtcp's runner has no call `{name}`; it has socket bind listen accept connect read recv write send writev poll shutdown close fcntl ioctl getsockopt setsockopt"
+                )));
+            }
+        };
+        Ok((request, Checked { name: name.to_owned(), fd: subject, expect, revents, take }))
+    }
+
+    fn write_request(&self, fd: Fd, len: i64, wait: Blocking) -> Result<Request, Problem> {
+        let written = self.files.get(&fd).map_or(0, |streams| streams.written);
+        let len = u32::try_from(len).map_err(|_| Problem::new(format!("{len} is not a length")))?;
+        Ok(Request::Send { fd, data: octets(1 + written, len), wait })
+    }
+
+    fn fcntl(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
+        let fd = fd(call)?;
+        let kernel = self.kernel()?;
+        let result = match symbol(call, 1)? {
+            "F_GETFL" => kernel.blocking(fd).map(|blocking| match blocking {
+                Blocking::Wait => O_RDWR,
+                Blocking::Return => O_RDWR | O_NONBLOCK,
+            }),
+            "F_SETFL" => {
+                let blocking =
+                    if number(call, 2)? & O_NONBLOCK == 0 { Blocking::Wait } else { Blocking::Return };
+                kernel.set_blocking(fd, blocking).map(|()| 0)
+            }
+            other => return Err(Problem::new(format!("fcntl has F_GETFL and F_SETFL here, not {other}"))),
+        };
+        verify("fcntl", expect, result)
+    }
+
+    fn ioctl(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
+        let fd = fd(call)?;
+        let request = symbol(call, 1)?;
+        if !["SIOCINQ", "FIONREAD"].contains(&request) {
+            return Err(Problem::new(format!("ioctl has SIOCINQ here, not {request}")));
+        }
+        let result = self.kernel()?.unread(fd);
+        if let (Ok(unread), Some(Value::List(expected))) = (&result, call.args.get(2))
+            && let Some(expected) = expected.first()
+            && value(expected)? != *unread as i64
+        {
+            return Err(Problem::new(format!("{request} says {unread}, expected {}", value(expected)?)));
+        }
+        verify("ioctl", expect, result.map(|_| 0))
+    }
+
+    fn setsockopt(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
+        let fd = fd(call)?;
+        let option = option(call)?;
+        let value = match call.args.get(3) {
+            Some(Value::Struct(members)) => linger(members)?,
+            Some(Value::List(values)) if values.len() == 1 => int_option(&values[0])?,
+            Some(Value::Text(_)) => OptionValue::Int(0),
+            Some(other) => int_option(other)?,
+            None => return Err(Problem::new("setsockopt needs a value")),
+        };
+        let result = self.kernel()?.set_option(fd, option, value);
+        verify("setsockopt", expect, result.map(|()| 0))
+    }
+
+    fn getsockopt(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
+        let fd = fd(call)?;
+        let option = option(call)?;
+        let result = self.kernel()?.option(fd, option);
+        let expected = match call.args.get(3) {
+            Some(Value::Struct(members)) => Some(linger(members)?),
+            Some(Value::List(values)) => match values.first() {
+                None | Some(Value::Ellipsis) => None,
+                Some(value) => Some(int_option(value)?),
+            },
+            _ => None,
+        };
+        if let (Some(expected), Ok(actual)) = (expected, result)
+            && expected != actual
+        {
+            return Err(Problem::new(format!("the option is {actual}, expected {expected}")));
+        }
+        verify("getsockopt", expect, result.map(|_| 0))
+    }
+}
+
+fn verify(name: &str, expect: &Expected, result: Result<i64, Errno>) -> Result<(), Problem> {
+    let matches = match (expect, &result) {
+        (Expected::Anything, _) => true,
+        (Expected::Success, result) => result.is_ok(),
+        (Expected::Number(expected), Ok(actual)) => expected == actual,
+        (Expected::Errno(expected), Err(actual)) => expected == actual,
+        _ => false,
+    };
+    if matches {
+        return Ok(());
+    }
+    let expected = match expect {
+        Expected::Number(number) => number.to_string(),
+        Expected::Errno(errno) => format!("-1 {errno}"),
+        Expected::Anything | Expected::Success => "success".to_owned(),
+    };
+    let actual = match result {
+        Ok(number) => number.to_string(),
+        Err(errno) => format!("-1 {errno}"),
+    };
+    Err(Problem::new(format!("`{name}` returned {actual}, expected {expected}")))
+}
+
+fn expected(expect: &Expect) -> Result<Expected, Problem> {
+    Ok(match expect {
+        Expect::Success => Expected::Success,
+        Expect::Value(Value::Ellipsis) => Expected::Anything,
+        Expect::Value(number) => Expected::Number(value(number)?),
+        Expect::Error(name) => Expected::Errno(
+            Errno::by_name(name)
+                .ok_or_else(|| Problem::new(format!("airtcp never returns an error `{name}`")))?,
+        ),
+    })
+}
+
+/// The descriptor that a call which opens one must give.
+fn new_fd(expect: &Expected) -> Fd {
+    match expect {
+        Expected::Number(number) => Fd(i32::try_from(*number).unwrap_or(i32::MAX)),
+        // It is expected to fail, or anything will do: no script can name this one.
+        _ => Fd(i32::MAX),
+    }
+}
+
+fn outcome(result: &Result<Reply, Errno>) -> String {
+    match result {
+        Ok(Reply::Accepted(peer)) => format!("accepted {peer}"),
+        Ok(Reply::Connected) => "connected".to_owned(),
+        Ok(Reply::Received(data)) => format!("read {} octets", data.len()),
+        Ok(Reply::Sent(sent)) => format!("wrote {sent} octets"),
+        Ok(Reply::Polled(events)) => {
+            format!("polled {}", events.iter().map(Events::to_string).collect::<Vec<_>>().join(", "))
+        }
+        Err(errno) => format!("-1 {errno}"),
+    }
+}

@@ -1,0 +1,501 @@
+//! What an operating system puts around a TCP: descriptors, errno, blocking, and the clock.
+//!
+//! Both the script runner and the library for packetdrill drive the host through this. A call that must wait is
+//! kept here and tried again after everything that happens to the host, so that it ends at the right instant.
+
+mod options;
+mod poll;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+use airtcp::host::{ConnId, Host, HostConfig, IoError, ListenId};
+use airtcp::tcp::{Connection, Ended, SocketOptions, State};
+use airwire::time::Instant;
+pub use options::OptionValue;
+pub use poll::Events;
+
+use super::errno::Errno;
+use super::syscall::{Finished, Pending, Request, Submitted, Ticket};
+
+/// A file descriptor; who opens it chooses the number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Fd(pub i32);
+
+/// A packet that left the host.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub at: Instant,
+    pub bytes: Vec<u8>,
+}
+
+pub struct Kernel {
+    host: Host,
+    now: Instant,
+    addrs: Vec<IpAddr>,
+    /// What a new socket starts with.
+    options: SocketOptions,
+    sockets: BTreeMap<Fd, Socket>,
+    sent: VecDeque<Sent>,
+    blocked: Vec<(Ticket, Pending)>,
+    finished: Vec<(Ticket, Finished)>,
+    tickets: u64,
+    steps_here: usize,
+}
+
+#[derive(Debug)]
+struct Socket {
+    role: Role,
+    blocking: Blocking,
+    options: SocketOptions,
+    /// Connections that poll(2) has seen and accept(2) has not taken yet.
+    acceptable: VecDeque<ConnId>,
+    local: Option<SocketAddr>,
+    error: Reported,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    Fresh,
+    Listening(ListenId),
+    Connecting(ConnId),
+    Connected(ConnId),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blocking {
+    Wait,
+    /// O_NONBLOCK.
+    Return,
+}
+
+/// The error of a connection is told once; from then on reads are at the end and writes fail with EPIPE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reported {
+    NotYet,
+    Already,
+}
+
+/// The ways of shutdown(2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    Read,
+    Write,
+    Both,
+}
+
+/// A host that keeps asking to be woken at the present instant is broken; this many times is proof.
+const MAX_STEPS_AT_ONE_INSTANT: usize = 10_000;
+
+/// A host that keeps asking to be woken at the present instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the host asks again and again to be woken at {0}: a timer of it never clears")]
+pub struct Stuck(pub Instant);
+
+impl Kernel {
+    pub fn new(config: HostConfig, now: Instant) -> Self {
+        Self {
+            addrs: config.addrs.clone(),
+            options: SocketOptions::of(&config.profile),
+            host: Host::new(config),
+            now,
+            sockets: BTreeMap::new(),
+            sent: VecDeque::new(),
+            blocked: Vec::new(),
+            finished: Vec::new(),
+            tickets: 0,
+            steps_here: 0,
+        }
+    }
+
+    /// Nothing is bound or connected: another host would not be noticed.
+    pub fn is_pristine(&self) -> bool {
+        self.sockets.values().all(|socket| socket.role == Role::Fresh && socket.local.is_none())
+    }
+
+    /// A host with another configuration in the place of a pristine one; options set on sockets start afresh.
+    pub fn replace_host(&mut self, config: HostConfig) {
+        self.addrs.clone_from(&config.addrs);
+        self.options = SocketOptions::of(&config.profile);
+        self.sockets.values_mut().for_each(|socket| socket.options.clone_from(&self.options));
+        self.host = Host::new(config);
+    }
+
+    // Time and packets.
+
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let polls = self.blocked.iter().filter_map(|(_, pending)| pending.deadline());
+        polls.chain(self.host.next_deadline()).min()
+    }
+
+    /// Runs the next timer if it expires at or before `limit`; `false` if there is none.
+    pub fn step(&mut self, limit: Instant) -> Result<bool, Stuck> {
+        let Some(deadline) = self.next_deadline().filter(|deadline| *deadline <= limit) else {
+            return Ok(false);
+        };
+        if deadline > self.now {
+            self.now = deadline;
+            self.steps_here = 0;
+        }
+        self.steps_here += 1;
+        if self.steps_here > MAX_STEPS_AT_ONE_INSTANT {
+            return Err(Stuck(self.now));
+        }
+        self.host.handle_deadline(self.now);
+        self.settle();
+        Ok(true)
+    }
+
+    /// Moves the clock to `to`, running every timer on the way. Never moves it back.
+    pub fn advance(&mut self, to: Instant) -> Result<(), Stuck> {
+        while self.step(to)? {}
+        self.skip_to(to);
+        Ok(())
+    }
+
+    /// Moves the clock without running timers; the caller has run those before `to`.
+    pub fn skip_to(&mut self, to: Instant) {
+        if to > self.now {
+            self.now = to;
+            self.steps_here = 0;
+        }
+    }
+
+    pub fn deliver(&mut self, packet: &[u8]) {
+        self.host.handle_packet(self.now, packet);
+        self.settle();
+    }
+
+    /// The oldest packet that has left and was not taken yet.
+    pub fn take_sent(&mut self) -> Option<Sent> {
+        self.sent.pop_front()
+    }
+
+    pub fn peek_sent(&self) -> Option<&Sent> {
+        self.sent.front()
+    }
+
+    // Calls that may have to wait.
+
+    /// Starts a call. If it must wait, it is tried again after everything that happens.
+    pub fn submit(&mut self, request: Request) -> Submitted {
+        let mut pending = Pending::new(request);
+        if let Some(result) = pending.attempt(self) {
+            self.settle();
+            return Submitted::Done(result);
+        }
+        self.drain();
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        self.blocked.push((ticket, pending));
+        Submitted::Asleep(ticket)
+    }
+
+    /// The end of a call that had to wait, once.
+    pub fn take_finished(&mut self, ticket: Ticket) -> Option<Finished> {
+        let at = self.finished.iter().position(|(finished, _)| *finished == ticket)?;
+        Some(self.finished.swap_remove(at).1)
+    }
+
+    pub fn anything_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    /// Sends what the host has to send, and tries the calls that wait.
+    fn settle(&mut self) {
+        self.drain();
+        for (ticket, mut pending) in std::mem::take(&mut self.blocked) {
+            match pending.attempt(self) {
+                None => self.blocked.push((ticket, pending)),
+                Some(result) => self.finished.push((ticket, Finished { at: self.now, result })),
+            }
+            // Also a call that goes on waiting may have got somewhere.
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        let mut bytes = Vec::new();
+        while self.host.poll_packet(self.now, &mut bytes) {
+            self.sent.push_back(Sent { at: self.now, bytes: std::mem::take(&mut bytes) });
+        }
+    }
+
+    // Calls that never wait.
+
+    pub fn socket(&mut self, fd: Fd) -> Result<(), Errno> {
+        let socket = Socket {
+            role: Role::Fresh,
+            blocking: Blocking::Wait,
+            options: self.options.clone(),
+            acceptable: VecDeque::new(),
+            local: None,
+            error: Reported::NotYet,
+        };
+        self.sockets.insert(fd, socket);
+        Ok(())
+    }
+
+    pub fn is_open(&self, fd: Fd) -> bool {
+        self.sockets.contains_key(&fd)
+    }
+
+    /// The wildcard address means the host's first of that version.
+    pub fn bind(&mut self, fd: Fd, mut addr: SocketAddr) -> Result<(), Errno> {
+        if addr.ip().is_unspecified() {
+            let own = self.addrs.iter().find(|own| own.is_ipv4() == addr.is_ipv4());
+            addr.set_ip(*own.ok_or(Errno::EADDRNOTAVAIL)?);
+        }
+        if !self.addrs.contains(&addr.ip()) {
+            return Err(Errno::EADDRNOTAVAIL);
+        }
+        let socket = self.socket_mut(fd)?;
+        if socket.role != Role::Fresh || socket.local.is_some() {
+            return Err(Errno::EINVAL);
+        }
+        socket.local = Some(addr);
+        Ok(())
+    }
+
+    pub fn listen(&mut self, fd: Fd, backlog: usize) -> Result<(), Errno> {
+        let socket = self.socket_mut(fd)?;
+        let (Role::Fresh, Some(local)) = (socket.role, socket.local) else {
+            return Err(Errno::EINVAL);
+        };
+        let options = socket.options.clone();
+        let id = self.host.listen(local, backlog, options).map_err(|_| Errno::EADDRINUSE)?;
+        self.socket_mut(fd)?.role = Role::Listening(id);
+        Ok(())
+    }
+
+    /// EAGAIN: nothing to accept yet. Otherwise `as_fd` is open and connected to the address returned.
+    pub(super) fn accept(&mut self, fd: Fd, as_fd: Fd) -> Result<SocketAddr, Errno> {
+        self.gather(fd)?;
+        let socket = self.socket_mut(fd)?;
+        let id = socket.acceptable.pop_front().ok_or(Errno::EAGAIN)?;
+        let (options, local) = (socket.options.clone(), socket.local);
+        let peer = self.host.connection(id).ok_or(Errno::ECONNABORTED)?.remote();
+        let accepted = Socket {
+            role: Role::Connected(id),
+            blocking: Blocking::Wait,
+            options,
+            acceptable: VecDeque::new(),
+            local,
+            error: Reported::NotYet,
+        };
+        self.sockets.insert(as_fd, accepted);
+        Ok(peer)
+    }
+
+    /// Takes over what the host has ready for this listener.
+    fn gather(&mut self, fd: Fd) -> Result<(), Errno> {
+        let Role::Listening(listener) = self.socket_of(fd)?.role else {
+            return Err(Errno::EINVAL);
+        };
+        while let Some(id) = self.host.accept(listener) {
+            self.socket_mut(fd)?.acceptable.push_back(id);
+        }
+        Ok(())
+    }
+
+    /// Begins a connection; `connected` tells how it went.
+    pub(super) fn connect(&mut self, fd: Fd, to: SocketAddr) -> Result<(), Errno> {
+        let now = self.now;
+        let socket = self.socket_of(fd)?;
+        match socket.role {
+            Role::Listening(_) => return Err(Errno::EISCONN),
+            Role::Connected(_) => return Err(Errno::EISCONN),
+            Role::Connecting(_) => {
+                return match self.connected(fd) {
+                    Err(Errno::EAGAIN) => Err(Errno::EALREADY),
+                    other => other,
+                };
+            }
+            Role::Fresh => {}
+        }
+        let (local, options) = (socket.local, socket.options.clone());
+        let id = self.host.connect(now, local, to, options).map_err(|_| Errno::EADDRNOTAVAIL)?;
+        self.socket_mut(fd)?.role = Role::Connecting(id);
+        Ok(())
+    }
+
+    /// EAGAIN while the handshake is under way.
+    pub(super) fn connected(&mut self, fd: Fd) -> Result<(), Errno> {
+        let socket = self.socket_of(fd)?;
+        let id = match socket.role {
+            Role::Connecting(id) => id,
+            Role::Connected(_) => return Ok(()),
+            Role::Fresh | Role::Listening(_) => return Err(Errno::ENOTCONN),
+        };
+        if let Some(error) = self.pending_error(fd) {
+            self.socket_mut(fd)?.error = Reported::Already;
+            return Err(error);
+        }
+        match self.host.connection(id).map(Connection::state) {
+            Some(State::SynSent | State::SynReceived) => Err(Errno::EAGAIN),
+            Some(State::Closed) | None => Err(Errno::ECONNABORTED),
+            Some(_) => {
+                self.socket_mut(fd)?.role = Role::Connected(id);
+                Ok(())
+            }
+        }
+    }
+
+    /// EAGAIN: nothing there. An empty result is the end of the stream.
+    pub(super) fn receive(&mut self, fd: Fd, len: usize, how: Take) -> Result<Vec<u8>, Errno> {
+        let now = self.now;
+        let id = self.ready_connection(fd, Errno::ENOTCONN)?;
+        let mut buf = vec![0; len];
+        let result = match how {
+            Take::Peek => self.host.peek(id, &mut buf),
+            Take::Consume => self.host.read(now, id, &mut buf),
+        };
+        match result {
+            Ok(n) => {
+                buf.truncate(n);
+                Ok(buf)
+            }
+            Err(error) => match self.once(fd, error)? {
+                Told::First(errno) => Err(errno),
+                Told::Before => Ok(Vec::new()),
+            },
+        }
+    }
+
+    /// EAGAIN: the buffer is full.
+    pub(super) fn send(&mut self, fd: Fd, data: &[u8]) -> Result<usize, Errno> {
+        let now = self.now;
+        let id = self.ready_connection(fd, Errno::EPIPE)?;
+        self.host.write(now, id, data).or_else(|error| match self.once(fd, error)? {
+            Told::First(errno) => Err(errno),
+            Told::Before => Err(Errno::EPIPE),
+        })
+    }
+
+    /// What a read could take now (SIOCINQ).
+    pub fn unread(&mut self, fd: Fd) -> Result<usize, Errno> {
+        let id = self.ready_connection(fd, Errno::ENOTCONN)?;
+        Ok(self.host.connection(id).map_or(0, Connection::readable))
+    }
+
+    pub fn shutdown(&mut self, fd: Fd, how: How) -> Result<(), Errno> {
+        let now = self.now;
+        let id = self.ready_connection(fd, Errno::ENOTCONN)?;
+        if how != How::Read {
+            self.host.shutdown_write(now, id).map_err(|_| Errno::ENOTCONN)?;
+            self.settle();
+        }
+        Ok(())
+    }
+
+    pub fn close(&mut self, fd: Fd) -> Result<(), Errno> {
+        let now = self.now;
+        let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
+        match socket.role {
+            Role::Fresh => {}
+            Role::Listening(id) => self.host.unlisten(id),
+            Role::Connecting(id) | Role::Connected(id) => self.host.close(now, id),
+        }
+        for id in socket.acceptable {
+            self.host.abort(now, id);
+            self.host.close(now, id);
+        }
+        self.settle();
+        Ok(())
+    }
+
+    pub fn blocking(&self, fd: Fd) -> Result<Blocking, Errno> {
+        Ok(self.socket_of(fd)?.blocking)
+    }
+
+    pub fn set_blocking(&mut self, fd: Fd, blocking: Blocking) -> Result<(), Errno> {
+        self.socket_mut(fd)?.blocking = blocking;
+        Ok(())
+    }
+
+    pub fn connection(&self, fd: Fd) -> Option<&Connection> {
+        match self.sockets.get(&fd)?.role {
+            Role::Connecting(id) | Role::Connected(id) => self.host.connection(id),
+            Role::Fresh | Role::Listening(_) => None,
+        }
+    }
+
+    // Errors.
+
+    /// What SO_ERROR would tell now.
+    fn pending_error(&self, fd: Fd) -> Option<Errno> {
+        if self.sockets.get(&fd)?.error == Reported::Already {
+            return None;
+        }
+        self.connection(fd)?.ended().map(ended)
+    }
+
+    /// Errors that end a connection are told once; the others each time.
+    fn once(&mut self, fd: Fd, error: IoError) -> Result<Told, Errno> {
+        let fatal = matches!(error, IoError::Ended(_));
+        let socket = self.socket_mut(fd)?;
+        if fatal && socket.error == Reported::Already {
+            return Ok(Told::Before);
+        }
+        if fatal {
+            socket.error = Reported::Already;
+        }
+        Ok(Told::First(errno(error)))
+    }
+
+    /// The connection of a socket whose handshake is done; EAGAIN before, `unconnected` without one.
+    fn ready_connection(&mut self, fd: Fd, unconnected: Errno) -> Result<ConnId, Errno> {
+        let socket = self.socket_of(fd)?;
+        match socket.role {
+            Role::Fresh | Role::Listening(_) => Err(unconnected),
+            Role::Connected(id) => Ok(id),
+            // The handshake failed, and that was told: read(2) is at the end, write(2) has no reader.
+            Role::Connecting(id) if socket.error == Reported::Already => Ok(id),
+            Role::Connecting(id) => self.connected(fd).map(|()| id),
+        }
+    }
+
+    fn socket_of(&self, fd: Fd) -> Result<&Socket, Errno> {
+        self.sockets.get(&fd).ok_or(Errno::EBADF)
+    }
+
+    fn socket_mut(&mut self, fd: Fd) -> Result<&mut Socket, Errno> {
+        self.sockets.get_mut(&fd).ok_or(Errno::EBADF)
+    }
+}
+
+/// What recv(2) leaves behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Take {
+    Consume,
+    /// MSG_PEEK.
+    Peek,
+}
+
+enum Told {
+    First(Errno),
+    Before,
+}
+
+fn ended(ended: Ended) -> Errno {
+    match ended {
+        Ended::Refused => Errno::ECONNREFUSED,
+        Ended::Reset => Errno::ECONNRESET,
+        Ended::TimedOut => Errno::ETIMEDOUT,
+        Ended::Unreachable(_) => Errno::EHOSTUNREACH,
+        Ended::Aborted => Errno::ECONNABORTED,
+    }
+}
+
+fn errno(error: IoError) -> Errno {
+    match error {
+        IoError::WouldBlock => Errno::EAGAIN,
+        IoError::Closed => Errno::EPIPE,
+        IoError::Ended(why) => ended(why),
+        IoError::NotConnected => Errno::ENOTCONN,
+    }
+}

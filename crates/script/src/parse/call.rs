@@ -1,0 +1,130 @@
+//! Call lines: `accept(3, ..., ...) = 4`, and the short form `write 4000` for the connection at hand.
+
+use super::{Kind, ParseError, Parser};
+use crate::ast::{Call, Expect, Form, Value};
+
+/// What may stand without parentheses, and whether it takes a length.
+const SHORT: [(&str, bool); 4] = [("write", true), ("read", true), ("close", false), ("shutdown", false)];
+
+impl Parser<'_> {
+    pub(super) fn call(&mut self) -> Result<Call, ParseError> {
+        let line = self.place().line;
+        let name = self.word("a call")?;
+        if !self.eat('(') {
+            return self.short(name, line);
+        }
+        let mut args = Vec::new();
+        while !self.eat(')') {
+            if !args.is_empty() {
+                self.expect(',')?;
+            }
+            args.push(self.value()?);
+        }
+        if !self.eat('=') {
+            return Err(
+                self.error(format!("`{name}` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`"))
+            );
+        }
+        let expect = self.result()?;
+        // `(Resource temporarily unavailable)`, `(flags O_RDWR)`: for the reader.
+        if *self.peek() == Kind::Punct('(') {
+            while !self.eat(')') {
+                if *self.peek() == Kind::End {
+                    return Err(self.error("expected `)`"));
+                }
+                self.at += 1;
+            }
+        }
+        Ok(Call { form: Form::Full, name, args, expect })
+    }
+
+    fn short(&mut self, name: String, line: usize) -> Result<Call, ParseError> {
+        let Some((_, takes_length)) = SHORT.iter().find(|(known, _)| *known == name) else {
+            return Err(self.error(format!("expected `(` after `{name}`, found {}", self.peek())));
+        };
+        let mut args = Vec::new();
+        if *takes_length {
+            if self.place().line != line {
+                return Err(self.error(format!("`{name}` needs a length on the same line")));
+            }
+            args.push(Value::Int(self.integer("a length")?));
+        }
+        Ok(Call { form: Form::Short, name, args, expect: Expect::Success })
+    }
+
+    fn result(&mut self) -> Result<Expect, ParseError> {
+        if let (Kind::Punct('-'), Kind::Number(one)) = (self.peek(), self.peek_next())
+            && one == "1"
+        {
+            self.at += 2;
+            return Ok(Expect::Error(self.word("the name of an error such as EAGAIN")?));
+        }
+        Ok(Expect::Value(self.value()?))
+    }
+
+    fn value(&mut self) -> Result<Value, ParseError> {
+        match self.peek().clone() {
+            Kind::Ellipsis => {
+                self.at += 1;
+                Ok(Value::Ellipsis)
+            }
+            Kind::Text(text) => {
+                self.at += 1;
+                Ok(Value::Text(text))
+            }
+            Kind::Number(_) | Kind::Punct('-') => Ok(Value::Int(self.integer("a number")?)),
+            Kind::Punct('[') => {
+                self.at += 1;
+                Ok(Value::List(self.values(']')?))
+            }
+            Kind::Punct('{') => {
+                self.at += 1;
+                self.members()
+            }
+            Kind::Word(word) => {
+                self.at += 1;
+                if self.eat('(') {
+                    return Ok(Value::Apply(word, self.values(')')?));
+                }
+                let mut symbols = vec![word];
+                while self.eat('|') {
+                    symbols.push(self.word("another flag")?);
+                }
+                Ok(Value::Symbols(symbols))
+            }
+            other => Err(self.error(format!("expected an argument, found {other}"))),
+        }
+    }
+
+    fn values(&mut self, close: char) -> Result<Vec<Value>, ParseError> {
+        let mut values = Vec::new();
+        while !self.eat(close) {
+            if !values.is_empty() {
+                self.expect(',')?;
+            }
+            values.push(self.value()?);
+        }
+        Ok(values)
+    }
+
+    /// `onoff=1, linger=0}`; `msg_name(...)=...` is a key too.
+    fn members(&mut self) -> Result<Value, ParseError> {
+        let mut members = Vec::new();
+        while !self.eat('}') {
+            if !members.is_empty() {
+                self.expect(',')?;
+            }
+            let value = self.value()?;
+            let key = match &value {
+                Value::Symbols(words) if words.len() == 1 => Some(words[0].clone()),
+                Value::Apply(word, _) => Some(word.clone()),
+                _ => None,
+            };
+            match key {
+                Some(key) if self.eat('=') => members.push((Some(key), self.value()?)),
+                _ => members.push((None, value)),
+            }
+        }
+        Ok(Value::Struct(members))
+    }
+}

@@ -1,0 +1,294 @@
+//! From tokens to a [`Script`]: settings, times, includes. Packets and calls have files of their own.
+
+mod call;
+mod packet;
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use airwire::time::Duration;
+
+use super::ast::{Action, Base, Event, Named, Place, Script, Settings, When};
+use super::expr;
+use super::lex::{self, Kind, Token};
+
+/// A script that cannot be read; nothing of it has run.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct ParseError {
+    pub place: Place,
+    pub message: String,
+}
+
+/// Includes inside includes; deeper than this is a file that includes itself.
+const MAX_DEPTH: usize = 8;
+
+/// Reads a script and everything that it includes.
+pub fn load(path: &Path) -> Result<Script, ParseError> {
+    let mut script = Script { settings: Settings::default(), events: Vec::new() };
+    let place = Place { file: Rc::new(path.to_owned()), line: 0 };
+    let text = std::fs::read_to_string(path).map_err(|error| ParseError {
+        place: place.clone(),
+        message: format!("the script cannot be read: {error}"),
+    })?;
+    file(&mut script, &place.file, &text, 0)?;
+    // The includes' flags come first, so that the script's own, being later, count.
+    let own = place.file;
+    script.settings.flags.sort_by_key(|(place, ..)| place.file == own);
+    Ok(script)
+}
+
+/// Reads a script that is not in a file.
+#[cfg(test)]
+pub(crate) fn parse(text: &str) -> Result<Script, ParseError> {
+    let mut script = Script { settings: Settings::default(), events: Vec::new() };
+    file(&mut script, &Rc::new(PathBuf::from("test.pkt")), text, 0)?;
+    Ok(script)
+}
+
+fn file(script: &mut Script, path: &Rc<PathBuf>, text: &str, depth: usize) -> Result<(), ParseError> {
+    let tokens = lex::tokens(text).map_err(|error| ParseError {
+        place: Place { file: Rc::clone(path), line: error.line },
+        message: error.message,
+    })?;
+    Parser { file: Rc::clone(path), text, tokens, at: 0, depth }.file(script)
+}
+
+struct Parser<'a> {
+    file: Rc<PathBuf>,
+    text: &'a str,
+    /// Ends with `Kind::End`.
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn file(&mut self, script: &mut Script) -> Result<(), ParseError> {
+        loop {
+            match self.peek().clone() {
+                Kind::End => return Ok(()),
+                Kind::Flag(name, value) => {
+                    script.settings.flags.push((self.place(), name, value));
+                    self.at += 1;
+                }
+                Kind::Directive(word, argument) => self.directive(script, &word, argument)?,
+                _ => {
+                    let event = self.event()?;
+                    script.events.push(event);
+                }
+            }
+        }
+    }
+
+    fn directive(&mut self, script: &mut Script, word: &str, name: String) -> Result<(), ParseError> {
+        if name.is_empty() {
+            return Err(self.error(format!("`{word}` needs a name on the same line")));
+        }
+        let named = Named { place: self.place(), name, depth: self.depth };
+        match word {
+            "recipe" => self.name(&mut script.settings.recipe, word, named)?,
+            "profile" => self.name(&mut script.settings.profile, word, named)?,
+            _ => self.include(script, &named.name)?,
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The outermost file decides; two in the same file contradict each other.
+    fn name(&self, slot: &mut Option<Named>, word: &str, named: Named) -> Result<(), ParseError> {
+        match slot {
+            Some(old) if old.place.file == named.place.file => {
+                Err(self.error(format!("`{word}` was already given at {}", old.place)))
+            }
+            Some(old) if old.depth < named.depth => Ok(()),
+            _ => {
+                *slot = Some(named);
+                Ok(())
+            }
+        }
+    }
+
+    /// Beside the including file, or in an `include` directory of it or of a directory above.
+    fn include(&self, script: &mut Script, name: &str) -> Result<(), ParseError> {
+        if self.depth == MAX_DEPTH {
+            return Err(self.error(format!("`{name}` is the {MAX_DEPTH}th include inside an include")));
+        }
+        let beside = self.file.parent().unwrap_or_else(|| Path::new(""));
+        let candidates = std::iter::once(beside.join(name))
+            .chain(beside.ancestors().map(|above| above.join("include").join(name)));
+        let Some((path, text)) =
+            candidates.into_iter().find_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
+        else {
+            return Err(self.error(format!(
+                "`{name}` is neither in {} nor in an `include` directory there or above",
+                if beside.as_os_str().is_empty() { Path::new(".") } else { beside }.display()
+            )));
+        };
+        file(script, &Rc::new(path), &text, self.depth + 1)
+    }
+
+    fn event(&mut self) -> Result<Event, ParseError> {
+        let place = self.place();
+        let first = self.at;
+        let when = self.when()?;
+        let action = match self.peek().clone() {
+            Kind::Punct('<' | '>') => self.packet()?,
+            Kind::Word(_) => Action::Call(self.call()?),
+            Kind::Shell(command) => {
+                self.at += 1;
+                Action::Shell(command.trim().to_owned())
+            }
+            Kind::Code(code) => {
+                let checks = expr::checks(&code).map_err(|(line, message)| ParseError {
+                    place: Place { line: self.place().line + line, ..self.place() },
+                    message,
+                })?;
+                self.at += 1;
+                Action::Code(checks)
+            }
+            other => {
+                return Err(self.error(format!(
+                    "expected a packet (`<` or `>`), a call, `%{{` or a shell line, found {other}"
+                )));
+            }
+        };
+        let blocking_packet = matches!(when, When::Blocking(..)) && !matches!(action, Action::Call(_));
+        let window_call = matches!(when, When::Window(..)) && !matches!(action, Action::Outbound(..));
+        if blocking_packet || window_call {
+            return Err(ParseError {
+                place,
+                message:
+                    "`...` between two times is for calls that block, `~` for packets that the host sends"
+                        .to_owned(),
+            });
+        }
+        if when == When::Here && !matches!(action, Action::Shell(_) | Action::Code(_)) {
+            return Err(ParseError {
+                place,
+                message: "expected a time such as +0 or 0.100 before this".to_owned(),
+            });
+        }
+        let text = &self.text[self.tokens[first].start..self.tokens[self.at - 1].end];
+        let text = text
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join(" ");
+        Ok(Event { place, when, action, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
+    }
+
+    fn when(&mut self) -> Result<When, ParseError> {
+        match self.peek() {
+            Kind::Shell(_) | Kind::Code(_) | Kind::Punct('<' | '>') => return Ok(When::Here),
+            Kind::Punct('*') => {
+                self.at += 1;
+                return Ok(When::Any);
+            }
+            _ => {}
+        }
+        let (base, start) = self.time()?;
+        let window = match self.peek() {
+            Kind::Ellipsis => false,
+            Kind::Punct('~') => true,
+            _ => return Ok(When::At(base, start)),
+        };
+        self.at += 1;
+        // The end counts from where the start counts, with or without a `+` of its own.
+        let (end_base, end) = self.time()?;
+        if end < start || (end_base, base) == (Base::Previous, Base::Start) {
+            return Err(self.error("the end of this range lies before its start"));
+        }
+        Ok(if window { When::Window(base, start, end) } else { When::Blocking(base, start, end) })
+    }
+
+    fn time(&mut self) -> Result<(Base, Duration), ParseError> {
+        let base = if self.eat('+') { Base::Previous } else { Base::Start };
+        let Kind::Number(text) = self.peek() else {
+            return Err(self.error(format!("expected a time such as +0 or 0.100, found {}", self.peek())));
+        };
+        let Some(time) = seconds(text) else {
+            return Err(self.error(format!("`{text}` is not a time in seconds such as 0.100")));
+        };
+        self.at += 1;
+        Ok((base, time))
+    }
+
+    // What the parts share.
+
+    fn peek(&self) -> &Kind {
+        &self.tokens[self.at].kind
+    }
+
+    /// Both the token here and the one after it.
+    fn peek_next(&self) -> &Kind {
+        &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let found = *self.peek() == Kind::Punct(c);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), Kind::Word(found) if found == word);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, c: char) -> Result<(), ParseError> {
+        if self.eat(c) {
+            return Ok(());
+        }
+        Err(self.error(format!("expected `{c}`, found {}", self.peek())))
+    }
+
+    fn word(&mut self, what: &str) -> Result<String, ParseError> {
+        let Kind::Word(word) = self.peek().clone() else {
+            return Err(self.error(format!("expected {what}, found {}", self.peek())));
+        };
+        self.at += 1;
+        Ok(word)
+    }
+
+    /// A whole number that fits; `what` names it in the message.
+    fn integer<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, ParseError> {
+        let negative = self.eat('-');
+        let Kind::Number(text) = self.peek() else {
+            return Err(self.error(format!("expected {what}, found {}", self.peek())));
+        };
+        let value = match text.strip_prefix("0x") {
+            Some(hex) => i64::from_str_radix(hex, 16).ok(),
+            None => text.parse::<i64>().ok(),
+        };
+        let value = value.map(|value| if negative { -value } else { value });
+        let Some(value) = value.and_then(|value| T::try_from(value).ok()) else {
+            return Err(self.error(format!("`{text}` does not fit {what}")));
+        };
+        self.at += 1;
+        Ok(value)
+    }
+
+    fn place(&self) -> Place {
+        Place { file: Rc::clone(&self.file), line: self.tokens[self.at].line }
+    }
+
+    fn error(&self, message: impl Into<String>) -> ParseError {
+        ParseError { place: self.place(), message: message.into() }
+    }
+}
+
+/// Decimal seconds, exact to the nanosecond.
+fn seconds(text: &str) -> Option<Duration> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 9 {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
+    Some(Duration::from_nanos(whole.checked_mul(1_000_000_000)?.checked_add(nanos)?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+use super::*;
+use crate::ast::{Call, Expect, Form, Inbound, Value};
+
+fn events(text: &str) -> Vec<Event> {
+    parse(text).unwrap_or_else(|error| panic!("{error}")).events
+}
+
+fn error(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+/// The packet of a one-line script, printed.
+fn printed(text: &str) -> String {
+    match &events(text)[0].action {
+        Action::Outbound(addressing, segment) => format!("> {addressing}{segment}"),
+        Action::Inbound(addressing, Inbound::Tcp(segment)) => format!("< {addressing}{segment}"),
+        Action::Inbound(addressing, Inbound::Icmp(icmp)) => format!("< {addressing}{icmp}"),
+        other => panic!("not a packet: {other:?}"),
+    }
+}
+
+fn call(text: &str) -> Call {
+    match events(text).remove(0).action {
+        Action::Call(call) => call,
+        other => panic!("not a call: {other:?}"),
+    }
+}
+
+#[test]
+fn packets_print_as_they_were_written() {
+    for line in [
+        "> S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 8>",
+        "< S. 0:0(0) ack 1 win 32792 <mss 1000,nop,nop,sackOK,nop,wscale 7>",
+        "> . 1:1461(1460) ack 1",
+        "< . 1:1(0) ack 1 win 257 <nop,nop,sack 1001:2001 3001:4001>",
+        "> FP. 1:11(10) ack 1 <...>",
+        "< R 1:1(0)",
+        "< - 5:5(0) win 100",
+        "< [new] SEW 0:0(0) win 100 <mss 1460,eol>",
+        "> [ect0] PE. 1:2(1) ack 1",
+        "< [fd 4] [tos 0x12] (ttl 1) U. 1:1(0) ack 1 win 5 urg 3",
+        "> . 1:1(0) ack 1 <nop,nop,TS ecr 7>",
+        "< icmp unreachable frag_needed mtu 1000 [1:1461(1460)]",
+        "< icmp packet_too_big mtu 1280 [1:1461(1460)]",
+        "< icmp time_exceeded [1:1001(1000)]",
+    ] {
+        assert_eq!(printed(&format!("+0 {line}")), line);
+    }
+}
+
+#[test]
+fn other_spellings_mean_the_same() {
+    assert_eq!(printed("+0 > P. 1(100) ack 1"), "> P. 1:101(100) ack 1");
+    assert_eq!(printed("+0 < SEC 0:0(0) win 5"), "< SEW 0:0(0) win 5");
+    assert_eq!(printed("+0 > S 0:0(0) <mss 1460,FO 12ab,nop>"), "> S 0:0(0) <mss 1460,nop>");
+}
+
+#[test]
+fn times_of_every_kind() {
+    let ms = Duration::from_millis;
+    let whens: Vec<When> = events(
+        "0 close(1) = 0\n+.1 close(1) = 0\n* > . 1:1(0) ack 1\n.1...0.2 close(1) = 0\n+0...+0.3 close(1) = 0\n+.1~+.25 > . 1:1(0) ack 1\n%{ assert 1 }%",
+    )
+    .into_iter()
+    .map(|event| event.when)
+    .collect();
+    assert_eq!(
+        whens,
+        [
+            When::At(Base::Start, Duration::ZERO),
+            When::At(Base::Previous, ms(100)),
+            When::Any,
+            When::Blocking(Base::Start, ms(100), ms(200)),
+            When::Blocking(Base::Previous, ms(0), ms(300)),
+            When::Window(Base::Previous, ms(100), ms(250)),
+            When::Here,
+        ]
+    );
+    assert_eq!(seconds("0.123456789"), Some(Duration::from_nanos(123_456_789)));
+}
+
+#[test]
+fn calls_with_every_kind_of_argument() {
+    let symbols = |names: &[&str]| Value::Symbols(names.iter().map(|name| (*name).to_owned()).collect());
+    let accept = call("+0 accept(3, ..., ...) = 4");
+    assert_eq!(accept.args, [Value::Int(3), Value::Ellipsis, Value::Ellipsis]);
+    assert_eq!(accept.expect, Expect::Value(Value::Int(4)));
+
+    let linger = call("+0 setsockopt(4, SOL_SOCKET, SO_LINGER, {onoff=1, linger=0}, 8) = 0");
+    let member = |name: &str, value| (Some(name.to_owned()), Value::Int(value));
+    assert_eq!(linger.args[3], Value::Struct(vec![member("onoff", 1), member("linger", 0)]));
+
+    let fcntl = call("+0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = -1 EBADF (Bad file descriptor)");
+    assert_eq!(fcntl.args[2], symbols(&["O_RDWR", "O_NONBLOCK"]));
+    assert_eq!(fcntl.expect, Expect::Error("EBADF".to_owned()));
+
+    let bind = call(
+        "0 bind(3, {sa_family = AF_INET, sin_port = htons(8080), sin_addr = inet_addr(\"192.0.2.1\")}, ...) = 0",
+    );
+    let Value::Struct(members) = &bind.args[1] else { panic!() };
+    assert_eq!(members[1], (Some("sin_port".into()), Value::Apply("htons".into(), vec![Value::Int(8080)])));
+
+    let poll = call("+0 poll([{fd=4, events=POLLIN|POLLOUT, revents=POLLOUT}], 1, -1) = 1");
+    assert_eq!(poll.args[2], Value::Int(-1));
+}
+
+#[test]
+fn the_short_form_stops_at_the_end_of_its_line() {
+    let events = events("+0 write 4000\n0.5 close\n+1 shutdown\n");
+    let calls: Vec<(&str, Form, usize)> = events
+        .iter()
+        .map(|event| match &event.action {
+            Action::Call(call) => (call.name.as_str(), call.form, call.args.len()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(calls, [("write", Form::Short, 1), ("close", Form::Short, 0), ("shutdown", Form::Short, 0)]);
+}
+
+#[test]
+fn settings_stand_above_and_the_text_of_an_event_is_one_line() {
+    let script = parse("recipe sack+eifel // why\nprofile linux\n--mtu=1400 --ip_version=ipv6\n`sysctl -q net.ipv4.tcp_sack=0`\n+0 socket(...,\n   SOCK_STREAM, IPPROTO_TCP) = 3 // first\n").unwrap();
+    assert_eq!(script.settings.recipe.unwrap().name, "sack+eifel");
+    assert_eq!(script.settings.profile.unwrap().name, "linux");
+    let flags: Vec<_> =
+        script.settings.flags.iter().map(|(_, name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(flags, [("mtu", "1400"), ("ip_version", "ipv6")]);
+    assert!(
+        matches!(&script.events[0].action, Action::Shell(command) if command == "sysctl -q net.ipv4.tcp_sack=0")
+    );
+    assert_eq!(script.events[1].text, "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
+}
+
+#[test]
+fn errors_say_where_what_was_expected_and_what_was_found() {
+    for (text, message) in [
+        ("\nfoo bar", "test.pkt:2: expected a time such as +0 or 0.100, found `foo`"),
+        ("< S 0:0(0) win 5", "test.pkt:1: expected a time such as +0 or 0.100 before this"),
+        ("+0 < X 0:0(0)", "test.pkt:1: `X` is not a TCP flag; the flags are F S R P U E W A . and -"),
+        ("+0 > . 1:1001(999) ack 1", "test.pkt:1: 1:1001 holds 1000 bytes, not 999"),
+        ("+0 < . 1:1(0) ack 1 win 70000", "test.pkt:1: `70000` does not fit a window from 0 to 65535"),
+        ("+0 < . 1:1(0) ack 1 <...>", "test.pkt:1: `<...>` can only be compared with, not sent"),
+        ("+0 < . 1:1(0) win 5", "test.pkt:1: the flag `.` needs `ack N`"),
+        (
+            "+0 > S 0:0(0) <mss 1460,what>",
+            "test.pkt:1: expected an option: mss, wscale, sackOK, sack, TS, nop, eol or FO, found `what`",
+        ),
+        ("+0 close(3)", "test.pkt:1: `close` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`"),
+        ("+.2...0.1 close(3) = 0", "test.pkt:1: the end of this range lies before its start"),
+        (
+            "+0...0.1 > . 1:1(0) ack 1",
+            "test.pkt:1: `...` between two times is for calls that block, `~` for packets that the host sends",
+        ),
+        ("+0 > icmp unreachable [1:1(0)]", "test.pkt:1: airtcp sends no ICMP: only `<` can carry it"),
+        ("recipe tahoe\nrecipe reno", "test.pkt:2: `recipe` was already given at test.pkt:1"),
+        (
+            "include nowhere.pkt",
+            "test.pkt:1: `nowhere.pkt` is neither in . nor in an `include` directory there or above",
+        ),
+        ("+0 %{\nassert 1\nassert (}%", "test.pkt:3: expected a value in `assert (`"),
+    ] {
+        assert_eq!(error(text), message, "{text}");
+    }
+}
+
+#[test]
+fn the_outer_file_overrides_what_it_includes() {
+    let dir = std::env::temp_dir().join(format!("airtcp-script-include-{}", std::process::id()));
+    std::fs::create_dir_all(dir.join("include")).unwrap();
+    std::fs::write(dir.join("include/base.pkt"), "recipe reno\nprofile linux\n--mtu=1500\n+0 close(9) = 0\n")
+        .unwrap();
+    std::fs::write(dir.join("outer.pkt"), "recipe sack\n--mtu=1000\ninclude base.pkt\n+1 close(9) = 0\n")
+        .unwrap();
+    let script = load(&dir.join("outer.pkt"));
+    std::fs::remove_dir_all(&dir).unwrap();
+    let script = script.unwrap();
+    assert_eq!(script.settings.recipe.unwrap().name, "sack");
+    assert_eq!(script.settings.profile.unwrap().name, "linux");
+    assert_eq!(script.settings.flags.last().unwrap().2, "1000");
+    assert_eq!(script.events.len(), 2);
+    assert!(script.events[0].place.to_string().ends_with("include/base.pkt:4"));
+}

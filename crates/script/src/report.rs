@@ -1,0 +1,120 @@
+//! What comes out of a script: a report, or a failure that a person can read.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use airwire::time::Duration;
+
+use super::ast::Place;
+use super::parse::ParseError;
+
+/// A script that ran to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    pub path: PathBuf,
+    pub events: usize,
+    /// Packets of the host that a line was compared with.
+    pub checked: usize,
+    /// Packets of the host that no line spoke of.
+    pub unchecked: usize,
+    /// Virtual time from the first event to the last.
+    pub duration: Duration,
+    /// What the script asks for and airtcp ignores.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// The lines above the first event do not make a host.
+    #[error("{place}: {message}")]
+    Setup { place: Place, message: String },
+    #[error("{0}")]
+    Failed(Box<Failure>),
+}
+
+/// One line did not come true.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    pub place: Place,
+    pub problem: Problem,
+    /// What ran before, in order.
+    pub done: Vec<Step>,
+    pub failed: Step,
+    /// The last packets in either direction, in the script's notation.
+    pub recent: Vec<String>,
+}
+
+/// What was wrong, and lines that show it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    pub message: String,
+    pub details: Vec<String>,
+}
+
+/// A line of the transcript.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    pub place: Place,
+    pub at: Duration,
+    pub text: String,
+}
+
+impl Problem {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), details: Vec::new() }
+    }
+
+    pub(super) fn with(mut self, detail: impl Into<String>) -> Self {
+        self.details.push(detail.into());
+        self
+    }
+}
+
+impl From<String> for Problem {
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
+}
+
+/// Script time, as scripts write it.
+pub(super) fn clock(time: Duration) -> String {
+    format!("{}.{:06}", time.as_nanos() / 1_000_000_000, time.as_nanos() % 1_000_000_000 / 1_000)
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, at) = (self.place.line, clock(self.at));
+        write!(f, "{line:>4} {at:>11}  {}", self.text)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.place, self.problem.message)?;
+        self.done.iter().try_for_each(|step| writeln!(f, "  ✓ {step}"))?;
+        writeln!(f, "  ✗ {}", self.failed)?;
+        self.problem.details.iter().try_for_each(|detail| writeln!(f, "      {detail}"))?;
+        if !self.recent.is_empty() {
+            writeln!(f, "  recent packets:")?;
+            self.recent.iter().try_for_each(|packet| writeln!(f, "      {packet}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, events, checked, unchecked, duration, notes } = self;
+        write!(
+            f,
+            "{}: {events} events, {checked} packets as expected, {duration} of virtual time",
+            path.display()
+        )?;
+        if *unchecked > 0 {
+            write!(f, ", {unchecked} packets not looked at")?;
+        }
+        notes.iter().try_for_each(|note| write!(f, "\n  note: {note}"))
+    }
+}

@@ -1,0 +1,156 @@
+//! TCP_INFO: by name for asserts, by offset for getsockopt.
+
+use airtcp::tcp::{Info, State};
+use airwire::time::Duration;
+
+struct Field {
+    name: &'static str,
+    offset: usize,
+    /// Octets.
+    width: usize,
+    value: fn(&Info) -> u64,
+}
+
+const fn field(name: &'static str, offset: usize, width: usize, value: fn(&Info) -> u64) -> Field {
+    Field { name, offset, width, value }
+}
+
+/// `struct tcp_info` of Linux 6.
+pub const LEN: usize = 280;
+
+const FIELDS: [Field; 32] = [
+    field("tcpi_state", 0, 1, |info| state(info.state)),
+    field("tcpi_ca_state", 1, 1, |info| info.ca_state as u64),
+    field("tcpi_retransmits", 2, 1, |info| info.retransmits.into()),
+    field("tcpi_probes", 3, 1, |info| info.probes.into()),
+    field("tcpi_backoff", 4, 1, |info| info.backoff.into()),
+    field("tcpi_options", 5, 1, options),
+    // Two fields of four bits; by name they are told apart.
+    field("tcpi_wscales", 6, 1, |info| u64::from(info.snd_wscale | info.rcv_wscale << 4)),
+    field("tcpi_rto", 8, 4, |info| info.rto.as_micros()),
+    field("tcpi_snd_mss", 16, 4, |info| info.snd_mss.into()),
+    field("tcpi_rcv_mss", 20, 4, |info| info.rcv_mss.into()),
+    field("tcpi_unacked", 24, 4, |info| info.unacked.into()),
+    field("tcpi_sacked", 28, 4, |info| info.sacked.into()),
+    field("tcpi_lost", 32, 4, |info| info.lost.into()),
+    field("tcpi_retrans", 36, 4, |info| info.retrans.into()),
+    field("tcpi_pmtu", 60, 4, |info| info.pmtu.into()),
+    field("tcpi_rtt", 68, 4, |info| info.rtt.as_micros()),
+    field("tcpi_rttvar", 72, 4, |info| info.rttvar.as_micros()),
+    field("tcpi_snd_ssthresh", 76, 4, |info| info.ssthresh.unwrap_or(INFINITE_SSTHRESH).into()),
+    field("tcpi_snd_cwnd", 80, 4, |info| info.cwnd.into()),
+    field("tcpi_advmss", 84, 4, |info| info.advmss.into()),
+    field("tcpi_reordering", 88, 4, |info| info.reordering.into()),
+    field("tcpi_rcv_space", 96, 4, |info| info.rcv_space.into()),
+    field("tcpi_total_retrans", 100, 4, |info| info.total_retrans.into()),
+    field("tcpi_bytes_acked", 120, 8, |info| info.bytes_acked),
+    field("tcpi_bytes_received", 128, 8, |info| info.bytes_received),
+    field("tcpi_segs_out", 136, 4, |info| info.segs_out),
+    field("tcpi_segs_in", 140, 4, |info| info.segs_in),
+    field("tcpi_min_rtt", 148, 4, |info| {
+        info.min_rtt.map_or_else(|| u64::from(u32::MAX), Duration::as_micros)
+    }),
+    field("tcpi_delivered", 192, 4, delivered),
+    field("tcpi_bytes_retrans", 208, 8, |info| info.bytes_retrans),
+    field("tcpi_dsack_dups", 216, 4, |info| info.dsack_dups.into()),
+    // The threshold is never adapted to reordering, so none is counted.
+    field("tcpi_reord_seen", 220, 4, |_| 0),
+];
+
+/// What Linux says while ssthresh is arbitrarily high.
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// The constants that asserts compare with.
+const CONSTANTS: [(&str, u64); 19] = [
+    ("TCP_CA_Open", 0),
+    ("TCP_CA_Disorder", 1),
+    ("TCP_CA_CWR", 2),
+    ("TCP_CA_Recovery", 3),
+    ("TCP_CA_Loss", 4),
+    ("TCPI_OPT_TIMESTAMPS", 1),
+    ("TCPI_OPT_SACK", 2),
+    ("TCPI_OPT_WSCALE", 4),
+    ("TCPI_OPT_ECN", 8),
+    ("TCP_ESTABLISHED", 1),
+    ("TCP_SYN_SENT", 2),
+    ("TCP_SYN_RECV", 3),
+    ("TCP_FIN_WAIT1", 4),
+    ("TCP_FIN_WAIT2", 5),
+    ("TCP_TIME_WAIT", 6),
+    ("TCP_CLOSE", 7),
+    ("TCP_CLOSE_WAIT", 8),
+    ("TCP_LAST_ACK", 9),
+    ("TCP_CLOSING", 11),
+];
+
+/// The value of a name in an assert.
+pub fn value(info: &Info, name: &str) -> Option<f64> {
+    match name {
+        "tcpi_snd_wscale" => return Some(info.snd_wscale.into()),
+        "tcpi_rcv_wscale" => return Some(info.rcv_wscale.into()),
+        _ => {}
+    }
+    let constant = CONSTANTS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let value =
+        constant.or_else(|| FIELDS.iter().find(|field| field.name == name).map(|field| (field.value)(info)));
+    value.map(|value| value as f64)
+}
+
+/// `struct tcp_info`, in the machine's byte order.
+pub fn bytes(info: &Info) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    for field in &FIELDS {
+        // What does not fit its field is cut off at the top, as the kernel does with counters.
+        let value = (field.value)(info).to_le_bytes();
+        bytes[field.offset..field.offset + field.width].copy_from_slice(&value[..field.width]);
+    }
+    bytes
+}
+
+/// Linux's numbers of RFC 9293's states.
+fn state(state: State) -> u64 {
+    match state {
+        State::Established => 1,
+        State::SynSent => 2,
+        State::SynReceived => 3,
+        State::FinWait1 => 4,
+        State::FinWait2 => 5,
+        State::TimeWait => 6,
+        State::Closed => 7,
+        State::CloseWait => 8,
+        State::LastAck => 9,
+        State::Closing => 11,
+    }
+}
+
+/// Linux counts our SYN too.
+fn delivered(info: &Info) -> u64 {
+    u64::from(info.delivered) + u64::from(info.state.is_synchronized())
+}
+
+/// The TCPI_OPT bits, and above them nothing: the shifts have an octet of their own.
+fn options(info: &Info) -> u64 {
+    let bits = [
+        (info.timestamps, 1),
+        (info.sack, 2),
+        (info.snd_wscale > 0 || info.rcv_wscale > 0, 4),
+        (info.ecn, 8),
+    ];
+    bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_stand_where_linux_has_them_and_do_not_overlap() {
+        let mut end = 0;
+        for field in &FIELDS {
+            assert!(field.offset >= end, "{}", field.name);
+            assert_eq!(field.offset % field.width, 0, "{}", field.name);
+            end = field.offset + field.width;
+        }
+        assert!(end <= LEN);
+    }
+}

@@ -1,0 +1,256 @@
+//! Which host a script runs against: profile, recipe, and the sysctls that change single knobs.
+
+use std::net::IpAddr;
+
+use airtcp::host::HostConfig;
+use airtcp::profile::Profile;
+use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::{Challenge, SackOffer};
+use airtcp::recovery::Recipe;
+use airwire::time::Duration;
+
+/// A profile with changes, and a recipe.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    profile: Profile,
+    recipe: Recipe,
+    /// What was changed, so that a later `profile` keeps it.
+    changes: Vec<(String, String)>,
+}
+
+/// Whether a name is a knob of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Known {
+    Applied,
+    Unknown,
+}
+
+/// FreeBSD's sysctls whose last word alone says too little, or another thing than Linux's.
+const BSD_NAMES: [(&str, &str); 7] = [
+    ("net.inet.tcp.sack.enable", "tcp_sack"),
+    ("net.inet.tcp.ecn.enable", "tcp_ecn"),
+    ("net.inet.tcp.rfc1323", "rfc1323"),
+    ("net.inet.tcp.delacktime", "ack_delay_ms"),
+    ("net.inet.tcp.rexmit_initial", "initial_rto_ms"),
+    ("net.inet.tcp.rexmit_min", "min_rto_ms"),
+    ("net.inet.tcp.initcwnd_segments", "initial_window"),
+];
+
+/// The host's only randomness: initial sequence numbers, ports.
+const SEED: u64 = 1;
+
+impl Default for Tuning {
+    /// What most packetdrill scripts presuppose.
+    fn default() -> Self {
+        Self {
+            profile: Profile::linux(),
+            recipe: "sack".parse().expect("the catalogue has sack"),
+            changes: Vec::new(),
+        }
+    }
+}
+
+impl Tuning {
+    pub fn profile(&mut self, name: &str) -> Result<(), String> {
+        self.profile = Profile::by_name(name).ok_or_else(|| {
+            format!("there is no profile `{name}`; there are {}", Profile::NAMES.join(", "))
+        })?;
+        for (name, value) in self.changes.clone() {
+            self.apply(&name, &value)?;
+        }
+        Ok(())
+    }
+
+    pub fn recipe(&mut self, name: &str) -> Result<(), String> {
+        self.recipe = name.parse::<Recipe>().map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    /// `profile=linux,recipe=sack+limited-transmit,tcp_sack=0`: the value of `--so_flags`.
+    /// Returns what it says that is not about the host, such as `psh`.
+    pub fn so_flags(&mut self, flags: &str) -> Result<Vec<(String, String)>, String> {
+        let mut others = Vec::new();
+        for flag in flags.split(',').map(str::trim).filter(|flag| !flag.is_empty()) {
+            let Some((name, value)) = flag.split_once('=') else {
+                return Err(format!("`{flag}`: expected NAME=VALUE, several separated by commas"));
+            };
+            match name {
+                "profile" => self.profile(value)?,
+                "recipe" => self.recipe(value)?,
+                _ => {
+                    if self.sysctl(name, value)? == Known::Unknown {
+                        others.push((name.to_owned(), value.to_owned()));
+                    }
+                }
+            }
+        }
+        Ok(others)
+    }
+
+    /// A shell line: the sysctls in it are applied; returns a note on everything else.
+    pub fn shell(&mut self, command: &str) -> Result<Vec<String>, String> {
+        let mut notes = Vec::new();
+        for part in command.split(['\n', ';']).flat_map(|line| line.split("&&")).map(str::trim) {
+            let mut words = part.split_whitespace();
+            let Some(program) = words.next() else { continue };
+            if program.rsplit('/').next() != Some("sysctl") {
+                notes.push(format!("`{part}` was not run: only sysctl has a meaning here"));
+                continue;
+            }
+            // `-w net.ipv4.tcp_rmem="4096 8192 8192"` is one assignment.
+            for assignment in assignments(part) {
+                match assignment.split_once('=') {
+                    Some((name, value)) => {
+                        if self.sysctl(name.trim(), value.trim())? == Known::Unknown {
+                            notes.push(format!("`{name}` was not set: airtcp has no such knob"));
+                        }
+                    }
+                    None => notes.push(format!("`{assignment}` was not read: expected NAME=VALUE")),
+                }
+            }
+        }
+        Ok(notes)
+    }
+
+    pub fn sysctl(&mut self, name: &str, value: &str) -> Result<Known, String> {
+        let name = match BSD_NAMES.iter().find(|(bsd, _)| *bsd == name) {
+            Some((_, ours)) => ours,
+            None => name.rsplit('.').next().unwrap_or(name),
+        };
+        let known = self.apply(name, value)?;
+        if known == Known::Applied {
+            self.changes.push((name.to_owned(), value.to_owned()));
+        }
+        Ok(known)
+    }
+
+    pub fn host_config(&self, addrs: Vec<IpAddr>, mtu: usize) -> Result<HostConfig, String> {
+        Ok(HostConfig { addrs, mtu, profile: self.profile.clone(), recipe: self.recipe.clone(), seed: SEED })
+    }
+
+    fn apply(&mut self, name: &str, value: &str) -> Result<Known, String> {
+        let profile = &mut self.profile;
+        // The last of several (`tcp_rmem`) is not what a socket starts with; the second is.
+        let words: Vec<&str> = value.split_whitespace().collect();
+        let word = if words.len() == 3 { words[1] } else { value };
+        let number = || word.parse::<u64>().map_err(|_| format!("`{name}={value}`: expected a number"));
+        let millis = || number().map(Duration::from_millis);
+        let on = || number().map(|number| number != 0);
+        let challenge = || on().map(|on| if on { Challenge::Rfc793 } else { Challenge::Rfc5961 });
+        match name {
+            "tcp_timestamps" => profile.timestamps = on()?,
+            "tcp_sack" => profile.sack = if on()? { SackOffer::Always } else { SackOffer::Never },
+            "tcp_dsack" => profile.dsack = on()?,
+            "tcp_window_scaling" => {
+                profile.window_scale = if on()? { profile.window_scale.or(Some(8)) } else { None };
+            }
+            // Both at once.
+            "rfc1323" => {
+                profile.timestamps = on()?;
+                profile.window_scale = if on()? { profile.window_scale.or(Some(6)) } else { None };
+            }
+            "window_scale" => profile.window_scale = Some(number()? as u8),
+            "tcp_ecn" => (profile.ecn, profile.ecn_passive) = (number()? == 1, number()? != 0),
+            "tcp_slow_start_after_idle" => profile.recovery.restart_after_idle = on()?,
+            "tcp_reordering" => profile.recovery.dup_thresh = number()? as u32,
+            "tcp_syn_retries" => profile.syn_retries = number()? as u32,
+            "tcp_retries2" => profile.retries = number()? as u32,
+            "tcp_challenge_ack_limit" => profile.challenge_acks_per_second = number()? as u32,
+            "tcp_rmem" => profile.recv_buffer = number()? as usize,
+            "tcp_wmem" => profile.send_buffer = number()? as usize,
+            "ip_no_pmtu_disc" => profile.pmtu_discovery = !on()?,
+            "insecure_rst" => profile.challenge_rst = challenge()?,
+            "insecure_syn" => profile.challenge_syn = challenge()?,
+            "initial_rto_ms" => profile.timer.limits.initial = millis()?,
+            "min_rto_ms" => profile.timer.limits.min = millis()?,
+            "max_rto_ms" => profile.timer.limits.max = millis()?,
+            "initial_window" => profile.recovery.initial_window = InitialWindow::Segments(number()? as u32),
+            "beta" => {
+                profile.recovery.beta =
+                    value.parse().map_err(|_| format!("`beta={value}`: expected a fraction"))?
+            }
+            "limited_transmit" => profile.recovery.limited_transmit = on()?,
+            "ack_delay_ms" => profile.ack.delay = millis()?,
+            "ack_every" => profile.ack.every = number()? as u32,
+            "quick_acks" => profile.ack.quick = number()? as u32,
+            "mss" => profile.mss = Some(number()? as u16),
+            "time_wait_ms" => profile.time_wait = millis()?,
+            _ => return Ok(Known::Unknown),
+        }
+        Ok(Known::Applied)
+    }
+}
+
+/// The arguments of a sysctl line that are not options; quotes hold blanks together.
+fn assignments(command: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut quoted = false;
+    for c in command.chars() {
+        match c {
+            '"' | '\'' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => found.push(String::new()),
+            c => {
+                let last = found.len() - 1;
+                found[last].push(c);
+            }
+        }
+    }
+    found.into_iter().skip(1).filter(|word| !word.is_empty() && !word.starts_with('-')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(tuning: &Tuning) -> Profile {
+        tuning.host_config(Vec::new(), 1500).unwrap().profile
+    }
+
+    #[test]
+    fn sysctls_survive_a_later_profile_and_the_rest_is_noted() {
+        let mut tuning = Tuning::default();
+        let notes = tuning
+            .shell("sysctl -q net.ipv4.tcp_sack=0 net.ipv4.tcp_fastopen=1\n../common/defaults.sh && /sbin/sysctl -w net.ipv4.tcp_rmem=\"4096 8192 9000\"")
+            .unwrap();
+        assert_eq!(
+            notes,
+            [
+                "`net.ipv4.tcp_fastopen` was not set: airtcp has no such knob",
+                "`../common/defaults.sh` was not run: only sysctl has a meaning here",
+            ]
+        );
+        tuning.profile("freebsd").unwrap();
+        let profile = profile(&tuning);
+        assert_eq!((profile.name, profile.sack, profile.recv_buffer), ("freebsd", SackOffer::Never, 8192));
+    }
+
+    #[test]
+    fn freebsds_sysctls_are_known_by_their_whole_name() {
+        let mut tuning = Tuning::default();
+        let notes = tuning
+            .shell("sysctl net.inet.tcp.sack.enable=0 net.inet.tcp.rfc1323=0 net.inet.udp.enable=1")
+            .unwrap();
+        assert_eq!(notes, ["`net.inet.udp.enable` was not set: airtcp has no such knob"]);
+        let profile = profile(&tuning);
+        assert_eq!((profile.sack, profile.timestamps, profile.window_scale), (SackOffer::Never, false, None));
+    }
+
+    #[test]
+    fn so_flags_give_back_what_is_not_about_the_host() {
+        let mut tuning = Tuning::default();
+        let others = tuning.so_flags("profile=freebsd, recipe=newreno,psh=neutral,insecure_rst=1").unwrap();
+        assert_eq!(others, [("psh".to_owned(), "neutral".to_owned())]);
+        assert_eq!(profile(&tuning).challenge_rst, Challenge::Rfc793);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let mut tuning = Tuning::default();
+        assert_eq!(
+            tuning.profile("bsd").unwrap_err(),
+            "there is no profile `bsd`; there are default, linux, freebsd, ns2"
+        );
+        assert_eq!(tuning.sysctl("tcp_sack", "no").unwrap_err(), "`tcp_sack=no`: expected a number");
+        assert!(tuning.so_flags("linux").unwrap_err().contains("NAME=VALUE"));
+    }
+}

@@ -1,0 +1,387 @@
+//! The file that a sweep is written in: what is fixed, what is varied, how many seeds. Every mistake is told with its
+//! line.
+
+use std::fmt;
+use std::ops::Range;
+
+use airtcp::recovery::catalogue::nearest_of;
+use toml::de::{DeTable, DeValue};
+
+use super::metric::Metric;
+use super::setup::Key;
+
+/// The version of the format.
+pub const SCHEMA: i64 = 1;
+
+/// Something is wrong with a sweep's file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct FileError {
+    pub file: String,
+    /// From 1. `None`: no line in particular.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.file)?;
+        if let Some(line) = self.line {
+            write!(f, "{line}:")?;
+        }
+        write!(f, " {}", self.message)
+    }
+}
+
+/// What a sweep's file says, not yet put together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct File {
+    pub description: String,
+    pub seeds: Vec<u64>,
+    pub metrics: Vec<Metric>,
+    pub fixed: Vec<Assignment>,
+    pub axes: Vec<Axis>,
+}
+
+/// A value for an option of a run, or for a setting of its scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    pub target: Target,
+    /// As a person would type it; several recipes are a flow each.
+    pub values: Vec<String>,
+    pub line: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    Option(Key),
+    /// `radio.down.channel.errors.bler`.
+    Setting(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    pub name: String,
+    pub line: usize,
+    pub steps: Vec<Step>,
+}
+
+/// One value of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What tables call it.
+    pub label: String,
+    pub assignments: Vec<Assignment>,
+}
+
+/// An axis of this name varies several things at once: its values are tables with a `name`.
+const CASES: &str = "case";
+const MOST_SEEDS: i64 = 1_000_000;
+const TOP: [&str; 6] = ["schema", "description", "seeds", "metrics", "fixed", "axes"];
+
+impl File {
+    /// `name` is what errors call the file.
+    pub fn parse(text: &str, name: &str) -> Result<Self, FileError> {
+        Reader { text, name }.file()
+    }
+}
+
+type Value<'a> = toml::Spanned<DeValue<'a>>;
+
+struct Entry<'t, 'a> {
+    name: String,
+    at: Range<usize>,
+    value: &'t Value<'a>,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn file(&self) -> Result<File, FileError> {
+        let document = DeTable::parse(self.text).map_err(|error| {
+            let at = error.span().unwrap_or(0..0);
+            self.wrong(&at, format!("this is not TOML: {}", error.message().trim().replace('\n', ", ")))
+        })?;
+        let mut file = File {
+            description: String::new(),
+            seeds: Vec::new(),
+            metrics: Vec::new(),
+            fixed: Vec::new(),
+            axes: Vec::new(),
+        };
+        let mut schema = None;
+        for (key, value) in document.get_ref() {
+            let at = value.span();
+            match key.get_ref().as_ref() {
+                "schema" => schema = Some(self.integer(value)?),
+                "description" => file.description = self.text(value)?,
+                "seeds" => file.seeds = self.seeds(value)?,
+                "metrics" => file.metrics = self.metrics(value)?,
+                "fixed" => {
+                    for Entry { name, at, value } in self.flat(self.table(value, "fixed")?) {
+                        file.fixed.push(self.assignment(&name, &at, value)?);
+                    }
+                }
+                "axes" => {
+                    for Entry { name, at, value } in self.flat(self.table(value, "axes")?) {
+                        file.axes.push(self.axis(&name, &at, value)?);
+                    }
+                }
+                other => {
+                    let help = suggestion(other, TOP);
+                    return Err(self.wrong(&key.span(), format!("`{other}` is not a part of a sweep{help}")));
+                }
+            }
+            if schema.is_some_and(|schema| schema != SCHEMA) {
+                return Err(self.wrong(&at, format!("this program reads sweeps of schema {SCHEMA}")));
+            }
+        }
+        let missing =
+            |what: &str| FileError { file: self.name.to_owned(), line: None, message: what.to_owned() };
+        if schema.is_none() {
+            return Err(missing(&format!("`schema = {SCHEMA}` is missing")));
+        }
+        if file.seeds.is_empty() {
+            return Err(missing(
+                "`seeds` is missing: write how many runs of each point, such as `seeds = 30`",
+            ));
+        }
+        // In the order of the text, which a table of TOML does not keep.
+        file.fixed.sort_by_key(|assignment| assignment.line);
+        file.axes.sort_by_key(|axis| axis.line);
+        Ok(file)
+    }
+
+    /// Dotted keys are tables to TOML, and one name here.
+    fn flat<'t>(&self, table: &'t DeTable<'a>) -> Vec<Entry<'t, 'a>> {
+        let mut entries = Vec::new();
+        for (key, value) in table {
+            match value.get_ref() {
+                DeValue::Table(inner) => entries.extend(self.flat(inner).into_iter().map(|mut entry| {
+                    entry.name = format!("{}.{}", key.get_ref(), entry.name);
+                    entry
+                })),
+                _ => entries.push(Entry { name: key.get_ref().to_string(), at: key.span(), value }),
+            }
+        }
+        entries
+    }
+
+    fn axis(&self, name: &str, at: &Range<usize>, value: &Value<'a>) -> Result<Axis, FileError> {
+        let DeValue::Array(items) = value.get_ref() else {
+            let message =
+                format!("the axis `{name}` needs a list of values; a single one belongs into [fixed]");
+            return Err(self.wrong(&value.span(), message));
+        };
+        if items.is_empty() {
+            return Err(self.wrong(&value.span(), format!("the axis `{name}` has no values")));
+        }
+        let mut steps: Vec<Step> = Vec::new();
+        for item in items {
+            let step = if name == CASES { self.case(item)? } else { self.step(name, at, item)? };
+            if steps.iter().any(|other| other.label == step.label) {
+                let message = format!("the axis `{name}` has the value {} twice", step.label);
+                return Err(self.wrong(&item.span(), message));
+            }
+            steps.push(step);
+        }
+        Ok(Axis { name: name.to_owned(), line: self.line(at), steps })
+    }
+
+    fn step(&self, name: &str, at: &Range<usize>, item: &Value<'a>) -> Result<Step, FileError> {
+        let mut assignment = self.assignment(name, at, item)?;
+        assignment.line = self.line(&item.span());
+        Ok(Step { label: assignment.values.join(" "), assignments: vec![assignment] })
+    }
+
+    fn case(&self, item: &Value<'a>) -> Result<Step, FileError> {
+        let mut step = Step { label: String::new(), assignments: Vec::new() };
+        for Entry { name, at, value } in self.flat(self.table(item, CASES)?) {
+            match name.as_str() {
+                "name" => step.label = self.text(value)?,
+                _ => step.assignments.push(self.assignment(&name, &at, value)?),
+            }
+        }
+        if step.label.is_empty() {
+            return Err(self.wrong(&item.span(), "a case needs a `name`".to_owned()));
+        }
+        Ok(step)
+    }
+
+    fn assignment(&self, name: &str, at: &Range<usize>, value: &Value<'a>) -> Result<Assignment, FileError> {
+        let target = match Key::by_name(name) {
+            Some(key) => Target::Option(key),
+            None if name.contains('.') => Target::Setting(name.to_owned()),
+            None => {
+                let known = Key::ALL.into_iter().map(|(name, _)| name).chain([CASES]);
+                let help = suggestion(name, known);
+                let message =
+                    format!("there is no axis or option `{name}`{help}; a scenario's setting is STAGE.KEY");
+                return Err(self.wrong(at, message));
+            }
+        };
+        let values = match (value.get_ref(), &target) {
+            (DeValue::Array(items), Target::Option(Key::Recipe)) => {
+                items.iter().map(|item| self.text(item)).collect::<Result<_, _>>()?
+            }
+            (_, Target::Setting(_)) => vec![self.as_setting(value)?],
+            (_, Target::Option(_)) => vec![self.scalar(value)?],
+        };
+        Ok(Assignment { target, values, line: self.line(at) })
+    }
+
+    /// What `--set` takes: quotes are left out where the text could not be anything else.
+    fn as_setting(&self, value: &Value<'a>) -> Result<String, FileError> {
+        let written = self.text[value.span()].to_owned();
+        Ok(match value.get_ref() {
+            DeValue::String(text) if DeValue::parse(text).is_err() => text.to_string(),
+            // On one line, however it was written.
+            _ => written.split_whitespace().collect::<Vec<_>>().join(" "),
+        })
+    }
+
+    fn scalar(&self, value: &Value<'a>) -> Result<String, FileError> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) => {
+                Ok(self.text[value.span()].replace('_', ""))
+            }
+            _ => Err(self.wrong(&value.span(), "a text or a number is wanted here".to_owned())),
+        }
+    }
+
+    fn text(&self, value: &Value<'a>) -> Result<String, FileError> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            _ => Err(self.wrong(&value.span(), "a text in quotes is wanted here".to_owned())),
+        }
+    }
+
+    fn integer(&self, value: &Value<'a>) -> Result<i64, FileError> {
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        number.ok_or_else(|| self.wrong(&value.span(), "a whole number is wanted here".to_owned()))
+    }
+
+    fn seeds(&self, value: &Value<'a>) -> Result<Vec<u64>, FileError> {
+        let wrong = |message: &str| self.wrong(&value.span(), message.to_owned());
+        let seeds: Vec<u64> = match value.get_ref() {
+            DeValue::Array(items) => items
+                .iter()
+                .map(|item| u64::try_from(self.integer(item)?).map_err(|_| wrong("a seed is not negative")))
+                .collect::<Result<_, _>>()?,
+            _ => match self.integer(value)? {
+                count @ 1..=MOST_SEEDS => (1..=count as u64).collect(),
+                _ => return Err(wrong("seeds are a number of them, from 1 to 1000000, or a list")),
+            },
+        };
+        let mut sorted = seeds.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        match (seeds.is_empty(), sorted.len() == seeds.len()) {
+            (true, _) => Err(wrong("at least one seed is needed")),
+            (_, false) => Err(wrong("a seed is named twice")),
+            _ => Ok(seeds),
+        }
+    }
+
+    fn metrics(&self, value: &Value<'a>) -> Result<Vec<Metric>, FileError> {
+        let DeValue::Array(items) = value.get_ref() else {
+            return Err(self.wrong(&value.span(), "a list of metrics is wanted here".to_owned()));
+        };
+        let metric = |item| self.text(item)?.parse().map_err(|error: String| self.wrong(&item.span(), error));
+        items.iter().map(metric).collect()
+    }
+
+    fn table<'t>(&self, value: &'t Value<'a>, name: &str) -> Result<&'t DeTable<'a>, FileError> {
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(table),
+            _ => Err(self.wrong(&value.span(), format!("`{name}` is a table"))),
+        }
+    }
+
+    fn line(&self, at: &Range<usize>) -> usize {
+        let before = self.text.as_bytes().iter().take(at.start);
+        before.filter(|octet| **octet == b'\n').count() + 1
+    }
+
+    fn wrong(&self, at: &Range<usize>, message: String) -> FileError {
+        FileError { file: self.name.to_owned(), line: Some(self.line(at)), message }
+    }
+}
+
+/// ": did you mean `recipe`?", or all there are.
+pub(super) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest_of(name, known.iter().copied()) {
+        Some(nearest) => format!(": did you mean `{nearest}`?"),
+        None => format!(": there are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        match File::parse(text, "s.toml") {
+            Ok(file) => panic!("{file:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_line_and_what_was_meant() {
+        for (text, words) in [
+            ("schema = 1\nseeds = = 3\n", "s.toml:2: this is not TOML"),
+            ("schema = 1\nseed = 3\n", "s.toml:2: `seed` is not a part of a sweep: did you mean `seeds`?"),
+            ("schema = 2\nseeds = 3\n", "s.toml:1: this program reads sweeps of schema 1"),
+            ("schema = 1\n", "s.toml: `seeds` is missing"),
+            ("seeds = 1\n", "s.toml: `schema = 1` is missing"),
+            ("schema = 1\nseeds = 0\n", "s.toml:2: seeds are a number"),
+            ("schema = 1\nseeds = [1, 1]\n", "s.toml:2: a seed is named twice"),
+            (
+                "schema = 1\nseeds = 1\n[axes]\nrecipes = [\"sack\"]\n",
+                "s.toml:4: there is no axis or option `recipes`: did you mean `recipe`?",
+            ),
+            (
+                "schema = 1\nseeds = 1\n[axes]\nrecipe = \"sack\"\n",
+                "s.toml:4: the axis `recipe` needs a list",
+            ),
+            ("schema = 1\nseeds = 1\n[axes]\nflows = []\n", "s.toml:4: the axis `flows` has no values"),
+            (
+                "schema = 1\nseeds = 1\n[axes]\nflows = [1,\n2,\n1]\n",
+                "s.toml:6: the axis `flows` has the value 1 twice",
+            ),
+            ("schema = 1\nseeds = 1\n[axes]\ncase = [{ flows = 2 }]\n", "s.toml:4: a case needs a `name`"),
+            (
+                "schema = 1\nseeds = 1\nmetrics = [\"goodputs\"]\n",
+                "s.toml:3: there is no metric `goodputs`: did you mean `goodput`?",
+            ),
+        ] {
+            let told = problem(text);
+            assert!(told.starts_with(words), "{told}");
+            assert_eq!(told.lines().count(), 1, "{told}");
+        }
+    }
+
+    #[test]
+    fn axes_keep_the_order_of_the_text_and_values_their_meaning() {
+        let text = "schema = 1\nseeds = [7, 3]\n[fixed]\nbytes = 100_000\nwire.down.queue = { packets = 5 }\n\
+                    [axes]\nradio.down.per = [\"5%\", 0.1]\nrecipe = [\"reno\", [\"reno\", \"sack\"]]\n\
+                    case = [{ name = \"short\", \"wire.up.delay\" = \"1ms\", flows = 2 }]\n";
+        let file = File::parse(text, "s.toml").unwrap();
+        assert_eq!(file.seeds, [7, 3]);
+        let axes: Vec<_> = file.axes.iter().map(|axis| axis.name.as_str()).collect();
+        assert_eq!(axes, ["radio.down.per", "recipe", "case"]);
+        let labels: Vec<_> = file.axes.iter().flat_map(|axis| &axis.steps).map(|step| &step.label).collect();
+        assert_eq!(labels, ["5%", "0.1", "reno", "reno sack", "short"]);
+        assert_eq!(file.fixed[0].values, ["100000"]);
+        let queue = Target::Setting("wire.down.queue.packets".to_owned());
+        assert_eq!((&file.fixed[1].target, file.fixed[1].values[0].as_str()), (&queue, "5"));
+    }
+}

@@ -1,0 +1,274 @@
+//! Numbers of a run: those with a name, and any other that its report holds.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::file::suggestion;
+
+/// A number that a run has, or has not: who is not complete took no time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    subject: Subject,
+    /// Of this flow alone, from 1.
+    flow: Option<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Subject {
+    Named(&'static Named),
+    /// How often a judge was right; with a truth, about losses of that cause.
+    Accuracy {
+        truth: Option<&'static str>,
+        judge: String,
+    },
+    /// Where it stands in the report.
+    Path(String),
+}
+
+struct Named {
+    name: &'static str,
+    meaning: &'static str,
+    of: Of,
+}
+
+/// From where a number comes.
+enum Of {
+    Run(&'static str),
+    Sum(&'static str),
+    Least(&'static str),
+    /// `None` unless every flow has it.
+    Last(&'static str),
+    Resent,
+}
+
+const fn named(name: &'static str, meaning: &'static str, of: Of) -> Named {
+    Named { name, meaning, of }
+}
+
+const NAMED: &[Named] = &[
+    named("goodput", "of all flows, bit/s", Of::Sum("goodput_bit_per_s")),
+    named("goodput-least", "of the slowest flow, bit/s", Of::Least("goodput_bit_per_s")),
+    named("took", "until the last flow was complete, s", Of::Last("took_seconds")),
+    named("delivered", "octets that receivers have read", Of::Sum("delivered")),
+    named("acked", "octets acknowledged", Of::Sum("acked")),
+    named("segments", "with data, each copy counted", Of::Sum("data_segments")),
+    named("timeouts", "of the retransmission timer", Of::Sum("counters/timeouts")),
+    named("fast-retransmits", "loss events found without a timeout", Of::Sum("counters/fast_retransmits")),
+    named("failed-dupack", "timeouts that dupacks announced", Of::Sum("counters/failed_dupack")),
+    named("resent", "segments sent again", Of::Resent),
+    named("dupacks", "duplicate ACKs", Of::Sum("counters/dupacks")),
+    named("spurious-timeouts", "nothing was lost", Of::Sum("counters/spurious_timeouts")),
+    named("spurious-fast-retransmits", "nothing was lost", Of::Sum("counters/spurious_fast_retransmits")),
+    named("undone", "reductions taken back", Of::Sum("counters/undone")),
+    named("window-reductions", "", Of::Sum("counters/window_reductions")),
+    named("jain", "fairness between the flows", Of::Run("jain")),
+    named("complete", "1 if all flows are, else 0", Of::Run("complete")),
+    named("dropped-by-queues", "packets", Of::Run("dropped_by_queues")),
+    named("dropped-by-radio", "packets", Of::Run("dropped_by_radio")),
+];
+
+/// How an accuracy is named, and of which truth it is.
+const ACCURACIES: [(&str, Option<&str>); 3] =
+    [("accuracy", None), ("accuracy-congestion", Some("congestion")), ("accuracy-radio", Some("radio"))];
+
+impl Metric {
+    /// If nobody says which are wanted.
+    pub fn usual() -> Vec<Self> {
+        ["goodput", "timeouts", "fast-retransmits", "resent"].iter().flat_map(|name| name.parse()).collect()
+    }
+
+    /// Every metric that has a name, with what it means.
+    pub fn known() -> impl Iterator<Item = (Self, &'static str)> {
+        NAMED.iter().map(|named| (Self { subject: Subject::Named(named), flow: None }, named.meaning))
+    }
+
+    /// `report` is a [`Report`](crate::run::Report) as JSON. `None`: this run has no such number.
+    pub fn of(&self, report: &Value) -> Option<f64> {
+        let flows = report["flows"].as_array()?;
+        let flows = match self.flow {
+            Some(flow) => flows.get(flow - 1..flow)?,
+            None => flows,
+        };
+        match &self.subject {
+            Subject::Path(path) => {
+                number(report.pointer(&format!("/{}", path.replace('~', "~0").replace('.', "/")))?)
+            }
+            Subject::Accuracy { truth, judge } => accuracy(flows, *truth, judge),
+            Subject::Named(Named { of, .. }) => {
+                let each = |place: &str| -> Option<Vec<f64>> {
+                    flows.iter().map(|flow| number(flow.pointer(&format!("/{place}"))?)).collect()
+                };
+                match of {
+                    Of::Run(name) => number(&report[*name]),
+                    Of::Sum(place) => Some(each(place)?.iter().sum()),
+                    Of::Least(place) => each(place)?.into_iter().reduce(f64::min),
+                    Of::Last(place) => each(place)?.into_iter().reduce(f64::max),
+                    Of::Resent => ["fast", "recovery", "timeout", "probe"]
+                        .iter()
+                        .map(|how| Some(each(&format!("counters/resent_{how}"))?.iter().sum::<f64>()))
+                        .sum(),
+                }
+            }
+        }
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_bool().map(|yes| f64::from(u8::from(yes))))
+}
+
+fn accuracy(flows: &[Value], truth: Option<&str>, judge: &str) -> Option<f64> {
+    let judges = flows.iter().flat_map(|flow| flow["judges"].as_array().into_iter().flatten());
+    let mine: Vec<&Value> = judges.filter(|entry| entry["name"] == judge).collect();
+    let (mut right, mut all) = (0, 0);
+    for cause in ["congestion", "radio"].into_iter().filter(|cause| truth.is_none_or(|truth| truth == *cause))
+    {
+        for entry in &mine {
+            let counts = &entry["confusion"][cause];
+            right += counts[cause].as_u64()?;
+            all += counts["congestion"].as_u64()? + counts["radio"].as_u64()?;
+        }
+    }
+    (all > 0).then(|| right as f64 / all as f64)
+}
+
+impl FromStr for Metric {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, flow) = match text.split_once('@') {
+            None => (text, None),
+            Some((name, number)) => match number.parse() {
+                Ok(flow @ 1..) => (name, Some(flow)),
+                _ => return Err(format!("`{text}`: after @ stands the number of a flow, from 1")),
+            },
+        };
+        if let Some(named) = NAMED.iter().find(|named| named.name == name) {
+            if matches!(named.of, Of::Run(_)) && flow.is_some() {
+                return Err(format!("`{name}` is of the whole run, not of a flow"));
+            }
+            return Ok(Self { subject: Subject::Named(named), flow });
+        }
+        if let Some((kind, judge)) = name.split_once('.') {
+            let accuracy = ACCURACIES.iter().find(|(name, _)| *name == kind);
+            return match (accuracy, kind, flow) {
+                (Some((_, truth)), ..) => {
+                    Ok(Self { subject: Subject::Accuracy { truth: *truth, judge: judge.to_owned() }, flow })
+                }
+                (None, "flows" | "stages", None) => {
+                    Ok(Self { subject: Subject::Path(name.to_owned()), flow: None })
+                }
+                _ => Err(format!(
+                    "there is no metric `{text}`: a number of the report is written flows.0.counters.dsacks or \
+                     stages.STAGE.COUNTER"
+                )),
+            };
+        }
+        let known = NAMED.iter().map(|named| named.name);
+        Err(format!("there is no metric `{name}`{}", suggestion(name, known)))
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.subject {
+            Subject::Named(named) => f.write_str(named.name)?,
+            Subject::Path(path) => f.write_str(path)?,
+            Subject::Accuracy { truth, judge } => {
+                let named = ACCURACIES.iter().find(|(_, of)| of == truth);
+                write!(f, "{}.{judge}", named.map_or("accuracy", |(name, _)| name))?;
+            }
+        }
+        match self.flow {
+            Some(flow) => write!(f, "@{flow}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Named {}
+
+impl fmt::Debug for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn report() -> Value {
+        let flow = |goodput: f64, took: Value| {
+            json!({
+                "goodput_bit_per_s": goodput,
+                "took_seconds": took,
+                "counters": { "timeouts": 3, "resent_fast": 1, "resent_recovery": 2, "resent_timeout": 4, "resent_probe": 0 },
+                "judges": [{ "name": "vegas", "confusion": {
+                    "congestion": { "congestion": 3, "radio": 1 },
+                    "radio": { "congestion": 2, "radio": 2 },
+                    "not lost": { "congestion": 9, "radio": 9 },
+                } }],
+            })
+        };
+        json!({
+            "flows": [flow(1000.0, json!(2.5)), flow(500.0, Value::Null)],
+            "jain": 0.9, "complete": false, "stages": { "radio": { "down": { "pdus": 17 } } },
+        })
+    }
+
+    fn of(name: &str) -> Option<f64> {
+        name.parse::<Metric>().unwrap().of(&report())
+    }
+
+    #[test]
+    fn flows_are_added_up_or_looked_at_alone() {
+        assert_eq!((of("goodput"), of("goodput@2"), of("goodput@3")), (Some(1500.0), Some(500.0), None));
+        assert_eq!((of("goodput-least"), of("timeouts"), of("resent")), (Some(500.0), Some(6.0), Some(14.0)));
+        assert_eq!((of("jain"), of("complete")), (Some(0.9), Some(0.0)));
+    }
+
+    #[test]
+    fn a_flow_that_is_not_complete_took_no_time() {
+        assert_eq!((of("took"), of("took@1")), (None, Some(2.5)));
+    }
+
+    #[test]
+    fn any_number_of_the_report_has_a_path() {
+        assert_eq!((of("stages.radio.down.pdus"), of("stages.radio.up.pdus")), (Some(17.0), None));
+        assert_eq!(of("flows.1.counters.timeouts"), Some(3.0));
+    }
+
+    #[test]
+    fn judges_are_right_or_wrong_about_what_was_lost() {
+        assert_eq!(of("accuracy.vegas"), Some(10.0 / 16.0));
+        assert_eq!(of("accuracy-congestion.vegas"), Some(0.75));
+        assert_eq!((of("accuracy-radio.vegas@1"), of("accuracy.ndg")), (Some(0.5), None));
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_shown() {
+        for name in ["goodput", "took@2", "accuracy.vegas", "accuracy-radio.ndg@1", "stages.radio.x"] {
+            assert_eq!(name.parse::<Metric>().unwrap().to_string(), name);
+        }
+        for (name, words) in [
+            ("goodputs", "did you mean `goodput`?"),
+            ("jain@1", "of the whole run"),
+            ("goodput@0", "from 1"),
+            ("radio.x", "stages.STAGE.COUNTER"),
+        ] {
+            let told = name.parse::<Metric>().unwrap_err();
+            assert!(told.contains(words), "{told}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! All runs of a sweep, numbered: points in the order of the axes, the last one fastest, and within a point the seeds.
+//! Every point has the same seeds, so that runs of two points with one seed are a pair.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use airlink::scenario::{Scenario, ScenarioError};
+use sha2::{Digest, Sha256};
+
+use super::file::{Assignment, Axis, File, FileError, Target};
+use super::metric::Metric;
+use super::setup::{Key, Setup};
+use crate::run::{self, Report};
+use crate::world::WorldError;
+
+pub struct Plan {
+    pub description: String,
+    pub points: Vec<Point>,
+    pub seeds: Vec<u64>,
+    pub metrics: Vec<Metric>,
+    /// Of everything that a result depends on, the program apart.
+    pub hash: String,
+}
+
+pub struct Point {
+    /// The axes, and what each has here.
+    pub labels: Vec<(String, String)>,
+    pub setup: Setup,
+    scenario: Scenario,
+}
+
+/// One run of a plan.
+#[derive(Clone, Copy)]
+pub struct Planned<'a> {
+    pub index: usize,
+    pub point: &'a Point,
+    pub seed: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    #[error("cannot read {path}: {error}")]
+    Read { path: PathBuf, error: std::io::Error },
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Checked before anything is run, so it must fit into memory.
+const MOST_POINTS: usize = 100_000;
+
+impl Plan {
+    pub fn read(path: &Path) -> Result<Self, PlanError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| PlanError::Read { path: path.to_owned(), error })?;
+        let directory = path.parent().unwrap_or_else(|| Path::new(""));
+        Ok(Self::parse(&text, &path.display().to_string(), directory)?)
+    }
+
+    /// Scenarios that are files are looked for in `directory`.
+    pub fn parse(text: &str, name: &str, directory: &Path) -> Result<Self, FileError> {
+        let file = File::parse(text, name)?;
+        let wrong = |line, message| FileError { file: name.to_owned(), line, message };
+        let count = file.axes.iter().try_fold(1_usize, |count, axis| count.checked_mul(axis.steps.len()));
+        let Some(count) = count.filter(|count| *count <= MOST_POINTS) else {
+            return Err(wrong(
+                None,
+                format!("these axes have more than {MOST_POINTS} points: split the sweep"),
+            ));
+        };
+        disjoint(&file.axes).map_err(|(line, message)| wrong(Some(line), message))?;
+        let points = (0..count)
+            .map(|index| Point::build(&file, index, directory).map_err(|(line, text)| wrong(line, text)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let hash = hash(&points, &file.seeds);
+        let metrics = if file.metrics.is_empty() { Metric::usual() } else { file.metrics };
+        Ok(Self { description: file.description, points, seeds: file.seeds, metrics, hash })
+    }
+
+    pub fn runs(&self) -> usize {
+        self.points.len() * self.seeds.len()
+    }
+
+    /// # Panics
+    /// If there are not so many.
+    pub fn run(&self, index: usize) -> Planned<'_> {
+        let (point, seed) = (index / self.seeds.len(), index % self.seeds.len());
+        Planned { index, point: &self.points[point], seed: self.seeds[seed] }
+    }
+}
+
+impl Planned<'_> {
+    pub fn command(&self) -> String {
+        self.point.setup.command(self.seed)
+    }
+
+    pub fn execute(&self) -> Result<Report, WorldError> {
+        run::run(&self.point.setup.run(self.point.scenario.clone(), self.seed))
+    }
+}
+
+/// Two axes must not set the same.
+fn disjoint(axes: &[Axis]) -> Result<(), (usize, String)> {
+    for (index, axis) in axes.iter().enumerate() {
+        let targets = |axis: &Axis| -> Vec<Target> {
+            axis.steps.iter().flat_map(|step| &step.assignments).map(|one| one.target.clone()).collect()
+        };
+        let mine = targets(axis);
+        if let Some(other) =
+            axes[..index].iter().find(|other| targets(other).iter().any(|target| mine.contains(target)))
+        {
+            return Err((axis.line, format!("the axes `{}` and `{}` set the same", other.name, axis.name)));
+        }
+    }
+    Ok(())
+}
+
+impl Point {
+    fn build(file: &File, index: usize, directory: &Path) -> Result<Self, (Option<usize>, String)> {
+        let mut labels = Vec::new();
+        let mut assignments: Vec<&Assignment> = file.fixed.iter().collect();
+        let mut rest = index;
+        // The last axis turns fastest.
+        for axis in file.axes.iter().rev() {
+            let step = &axis.steps[rest % axis.steps.len()];
+            rest /= axis.steps.len();
+            labels.push((axis.name.clone(), step.label.clone()));
+            // Axes go over what is fixed.
+            assignments.retain(|old| step.assignments.iter().all(|new| new.target != old.target));
+            assignments.extend(&step.assignments);
+        }
+        labels.reverse();
+        let mut setup = Setup::new("");
+        let mut scenario_line = None;
+        for Assignment { target, values, line } in &assignments {
+            match target {
+                Target::Option(key) => {
+                    if *key == Key::Scenario {
+                        scenario_line = Some(*line);
+                    }
+                    setup.assign(*key, values).map_err(|message| (Some(*line), one_line(&message)))?;
+                }
+                Target::Setting(name) => setup.settings.push((name.clone(), values.join(" "))),
+            }
+        }
+        if scenario_line.is_none() {
+            let message = "no `scenario` is named, neither in [fixed] nor in [axes]".to_owned();
+            return Err((None, message));
+        }
+        // One after the other, so that a mistake has its line.
+        let settings = std::mem::take(&mut setup.settings);
+        let mut scenario = setup.scenario(directory).map_err(|error| (scenario_line, told(&error)))?;
+        let lines = assignments.iter().filter(|one| matches!(one.target, Target::Setting(_)));
+        for ((name, value), Assignment { line, .. }) in settings.iter().zip(lines) {
+            scenario.set(name, value).map_err(|error| (Some(*line), told(&error)))?;
+        }
+        setup.settings = settings;
+        setup.check().map_err(|message| (None, message))?;
+        Ok(Self { labels, setup, scenario })
+    }
+}
+
+/// The first problem of a scenario on one line.
+fn told(error: &ScenarioError) -> String {
+    let Some(problem) = error.problems().first() else { return one_line(&error.to_string()) };
+    let place = match &problem.place {
+        Some(place) if place.file.ends_with(".toml") => format!("{}:{}: ", place.file, place.line),
+        _ => String::new(),
+    };
+    let help = problem.help.as_ref().map(|help| format!(": {help}")).unwrap_or_default();
+    one_line(&format!("{place}{}{help}", problem.message))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn hash(points: &[Point], seeds: &[u64]) -> String {
+    let mut hasher = Sha256::new();
+    for point in points {
+        hasher.update(point.setup.command(0));
+        hasher.update([0]);
+        // A preset may change, or a file.
+        hasher.update(point.scenario.to_toml());
+        hasher.update([0]);
+    }
+    for seed in seeds {
+        hasher.update(seed.to_le_bytes());
+    }
+    hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A part of a plan: `3/8` is the third of eight. Every eighth run belongs to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    /// From 1.
+    pub number: usize,
+    pub of: usize,
+}
+
+impl Shard {
+    pub const WHOLE: Self = Self { number: 1, of: 1 };
+
+    pub fn has(&self, run: usize) -> bool {
+        run % self.of == self.number - 1
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a shard: write I/N, such as 3/8");
+        let (number, of) = text.split_once('/').ok_or_else(wrong)?;
+        let shard =
+            Self { number: number.parse().map_err(|_| wrong())?, of: of.parse().map_err(|_| wrong())? };
+        match shard {
+            Self { of: 0, .. } => Err(wrong()),
+            Self { number, of } if !(1..=of).contains(&number) => {
+                Err(format!("shard {text} is out of range: the first number goes from 1 to {of}"))
+            }
+            shard => Ok(shard),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"20k\"\n";
+
+    fn plan(text: &str) -> Result<Plan, FileError> {
+        Plan::parse(text, "s.toml", Path::new(""))
+    }
+
+    fn problem(text: &str) -> String {
+        plan(text).err().expect("a mistake").to_string()
+    }
+
+    #[test]
+    fn the_last_axis_turns_fastest_and_seeds_faster_still() {
+        let plan = plan(&format!("{HEAD}[axes]\nrecipe = [\"reno\", \"sack\"]\nflows = [1, 2]\n")).unwrap();
+        assert_eq!(plan.runs(), 8);
+        let shown: Vec<_> = (0..8)
+            .map(|index| {
+                let Planned { point, seed, .. } = plan.run(index);
+                format!("{} {} {seed}", point.labels[0].1, point.labels[1].1)
+            })
+            .collect();
+        assert_eq!(shown[..4], ["reno 1 1", "reno 1 2", "reno 2 1", "reno 2 2"]);
+        assert_eq!(shown[4..], ["sack 1 1", "sack 1 2", "sack 2 1", "sack 2 2"]);
+    }
+
+    #[test]
+    fn a_run_is_said_as_a_command_line() {
+        let plan = plan(&format!(
+            "{HEAD}[axes]\nradio-errors.down.good = [0.02]\nrecipe = [[\"reno\", \"sack+iw=4\"]]\n"
+        ));
+        match plan {
+            Ok(plan) => assert_eq!(
+                plan.run(1).command(),
+                "airtcp sim --scenario sifest-random --set radio-errors.down.good=0.02 --seed 2 --recipe reno --recipe \
+                 sack+iw=4 --bytes 20000"
+            ),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_before_anything_runs() {
+        for (axes, words) in [
+            ("recipe = [\"reno\", \"renoo\"]", "s.toml:7: unknown algorithm `renoo`: did you mean `reno`?"),
+            ("flows = [0]", "s.toml:7: `0` is not a number above zero"),
+            ("direction = [\"left\"]", "s.toml:7: `left` is not a direction"),
+            ("receiver = [\"solaris\"]", "s.toml:7: there is no profile `solaris`"),
+            ("wirre.down.rate = [\"1kbit\"]", "s.toml:7: there is no stage `wirre`"),
+            (
+                "case = [{ name = \"a\", scenario = \"sifest-randon\" }]",
+                "s.toml:7: there is no preset and no file",
+            ),
+            ("bytes = [\"ten\"]", "s.toml:7: `ten` is not a size"),
+            (
+                "flows = [1]\ncase = [{ name = \"a\", flows = 2 }]",
+                "s.toml:8: the axes `flows` and `case` set",
+            ),
+        ] {
+            let told = problem(&format!("{HEAD}[axes]\n{axes}\n"));
+            assert!(told.starts_with(words), "{told}");
+            assert_eq!(told.lines().count(), 1, "{told}");
+        }
+        let told = problem("schema = 1\nseeds = 1\n");
+        assert_eq!(told, "s.toml: no `scenario` is named, neither in [fixed] nor in [axes]");
+    }
+
+    #[test]
+    fn another_seed_setting_or_recipe_is_another_plan_and_another_description_is_not() {
+        let hash = |text: &str| plan(text).unwrap().hash;
+        let one = hash(HEAD);
+        assert_eq!(one, hash(&format!("description = \"x\"\nmetrics = [\"jain\"]\n{HEAD}")));
+        assert_ne!(one, hash(&HEAD.replace("seeds = 2", "seeds = [2, 1]")));
+        assert_ne!(one, hash(&HEAD.replace("20k", "21k")));
+        assert_ne!(one, hash(&HEAD.replace("sifest-random", "sifest-heavy")));
+    }
+
+    #[test]
+    fn every_run_is_in_one_shard() {
+        let shards: Vec<Shard> = ["1/3", "2/3", "3/3"].map(|text| text.parse().unwrap()).into();
+        for run in 0..10 {
+            assert_eq!(shards.iter().filter(|shard| shard.has(run)).count(), 1);
+        }
+        for (text, words) in [("4/3", "from 1 to 3"), ("0/3", "from 1 to 3"), ("1/0", "I/N"), ("3", "I/N")] {
+            assert!(text.parse::<Shard>().unwrap_err().contains(words), "{text}");
+        }
+    }
+}

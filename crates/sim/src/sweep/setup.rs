@@ -1,0 +1,356 @@
+//! A run as a person asks for it: what `airtcp sim` takes on its command line, and what a row of a sweep says.
+//!
+//! It says what to run and nothing about where or how. Written as a command line and read again it is the same.
+
+use std::path::Path;
+
+use airlink::packet::Direction;
+use airlink::scenario::{Scenario, ScenarioError, presets};
+use airtcp::profile::Profile;
+use airtcp::profile::SackOffer;
+use airtcp::recovery::Recipe;
+use airtcp_numbers::units;
+use airwire::time::{Duration, Instant};
+
+use crate::run::{Run, Until};
+use crate::world::{Flow, HostSpec, Length};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// A preset's name, or a file.
+    pub scenario: String,
+    /// What goes over the scenario's settings, in this order.
+    pub settings: Vec<(String, String)>,
+    /// One flow of each.
+    pub recipes: Vec<Recipe>,
+    /// So many times all of them.
+    pub flows: usize,
+    pub direction: Direction,
+    pub bytes: Option<u64>,
+    /// How long the run is, or with `bytes` may be.
+    pub time: Option<Duration>,
+    /// Goodput is measured from here on.
+    pub from: Duration,
+    /// Between the beginnings of two flows.
+    pub stagger: Duration,
+    /// The senders' profile.
+    pub profile: &'static str,
+    /// The receivers' profile.
+    pub receiver: &'static str,
+    /// Options of a recipe that receivers know, such as `no-delack`.
+    pub receiver_options: Option<Recipe>,
+    pub receive_buffer: Option<usize>,
+    /// Judges of causes are held against the truth.
+    pub score: bool,
+}
+
+impl Setup {
+    pub const TIME: Duration = Duration::from_secs(60);
+    /// Of flows that have an end.
+    pub const PATIENCE: Duration = Duration::from_secs(3600);
+    /// No run needs as long, and it is far from where time ends.
+    const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+    pub fn new(scenario: &str) -> Self {
+        Self {
+            scenario: scenario.to_owned(),
+            settings: Vec::new(),
+            recipes: Vec::new(),
+            flows: 1,
+            direction: Direction::Down,
+            bytes: None,
+            time: None,
+            from: Duration::ZERO,
+            stagger: Duration::ZERO,
+            profile: "default",
+            receiver: "default",
+            receiver_options: None,
+            receive_buffer: None,
+            score: false,
+        }
+    }
+
+    /// The scenario with everything set. A file is looked for in `directory`.
+    pub fn scenario(&self, directory: &Path) -> Result<Scenario, ScenarioError> {
+        let preset = presets::find(&self.scenario).is_some();
+        let place = directory.join(&self.scenario);
+        let mut scenario = match place.to_str() {
+            Some(path) if !preset => Scenario::load(path)?,
+            _ => Scenario::load(&self.scenario)?,
+        };
+        for (key, value) in &self.settings {
+            scenario.set(key, value)?;
+        }
+        Ok(scenario)
+    }
+
+    /// What contradicts itself.
+    pub fn check(&self) -> Result<(), String> {
+        let flows = self.recipes.len().max(1) as u64 * self.flows as u64;
+        let end = match self.until() {
+            Until::At(at) => at,
+            Until::Complete(limit) => Instant::ZERO + limit.min(Self::LONGEST),
+        };
+        let last = self.stagger.saturating_mul(flows.saturating_sub(1));
+        match () {
+            () if self.flows == 0 => Err("a run needs at least one flow".to_owned()),
+            () if self.time.is_some_and(|time| time > Self::LONGEST) => {
+                Err("a run lasts 10 years at most".to_owned())
+            }
+            () if Instant::ZERO + self.from.min(Self::LONGEST) >= end => {
+                Err(format!("nothing is left to measure: the run ends at {end} s"))
+            }
+            () if Instant::ZERO + last.min(Self::LONGEST) >= end => {
+                Err(format!("the last flow would begin after the end of the run at {end} s"))
+            }
+            () => Ok(()),
+        }
+    }
+
+    fn until(&self) -> Until {
+        match self.bytes {
+            Some(_) => Until::Complete(self.time.unwrap_or(Self::PATIENCE)),
+            None => Until::At(Instant::ZERO + self.time.unwrap_or(Self::TIME)),
+        }
+    }
+
+    /// The run itself. `scenario` is this one's.
+    pub fn run(&self, scenario: Scenario, seed: u64) -> Run {
+        let ordinary = [Recipe::ordinary()];
+        let recipes = if self.recipes.is_empty() { &ordinary[..] } else { &self.recipes };
+        let flows = (0..self.flows).flat_map(|_| recipes).enumerate().map(|(index, recipe)| Flow {
+            direction: self.direction,
+            start: Instant::ZERO + self.stagger.saturating_mul(index as u64),
+            recipe: Some(recipe.clone()),
+            receive_buffer: self.receive_buffer,
+            ..Flow::down(self.bytes.map_or(Length::Endless, Length::Octets))
+        });
+        let named = |name| Profile::by_name(name).unwrap_or_default();
+        let sender = HostSpec { profile: named(self.profile), recipe: Recipe::ordinary() };
+        // Like every kernel today, it permits SACK to whoever asks.
+        let receiver = HostSpec {
+            profile: Profile { sack: SackOffer::Always, ..named(self.receiver) },
+            recipe: self.receiver_options.clone().unwrap_or_else(Recipe::ordinary),
+        };
+        let (fixed, mobile) = match self.direction {
+            Direction::Down => (sender, receiver),
+            Direction::Up => (receiver, sender),
+        };
+        Run {
+            scenario,
+            seed,
+            fixed,
+            mobile,
+            flows: flows.collect(),
+            until: self.until(),
+            from: Instant::ZERO + self.from,
+            score: self.score,
+        }
+    }
+
+    /// The arguments of `airtcp sim` that ask for this.
+    pub fn arguments(&self, seed: u64) -> Vec<String> {
+        let ordinary = Self::new(&self.scenario);
+        let mut arguments = vec!["--scenario".to_owned(), self.scenario.clone()];
+        let mut add = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);
+        for (key, value) in &self.settings {
+            add("set", format!("{key}={value}"));
+        }
+        add("seed", seed.to_string());
+        for recipe in &self.recipes {
+            add("recipe", recipe.to_string());
+        }
+        if self.flows != ordinary.flows {
+            add("flows", self.flows.to_string());
+        }
+        if self.direction != ordinary.direction {
+            add("direction", self.direction.to_string());
+        }
+        if let Some(bytes) = self.bytes {
+            add("bytes", bytes.to_string());
+        }
+        if let Some(time) = self.time {
+            add("for", shown(time));
+        }
+        for (name, time) in [("from", self.from), ("stagger", self.stagger)] {
+            if time > Duration::ZERO {
+                add(name, shown(time));
+            }
+        }
+        for (name, profile) in [("profile", self.profile), ("receiver", self.receiver)] {
+            if profile != "default" {
+                add(name, profile.to_owned());
+            }
+        }
+        if let Some(options) = &self.receiver_options {
+            add("receiver-options", options.to_string());
+        }
+        if let Some(size) = self.receive_buffer {
+            add("receive-buffer", size.to_string());
+        }
+        if self.score {
+            arguments.push("--score".to_owned());
+        }
+        arguments
+    }
+
+    /// The same as a line for a shell.
+    pub fn command(&self, seed: u64) -> String {
+        let words = self.arguments(seed).into_iter().map(|word| quoted(&word));
+        ["airtcp".to_owned(), "sim".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What stands in a sweep in place of an option. Whatever has a dot in its name is a setting of the scenario.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Key {
+    Scenario,
+    Recipe,
+    Flows,
+    Direction,
+    Bytes,
+    For,
+    From,
+    Stagger,
+    Profile,
+    Receiver,
+    ReceiverOptions,
+    ReceiveBuffer,
+    Score,
+}
+
+impl Key {
+    pub const ALL: [(&str, Self); 13] = [
+        ("scenario", Self::Scenario),
+        ("recipe", Self::Recipe),
+        ("flows", Self::Flows),
+        ("direction", Self::Direction),
+        ("bytes", Self::Bytes),
+        ("for", Self::For),
+        ("from", Self::From),
+        ("stagger", Self::Stagger),
+        ("profile", Self::Profile),
+        ("receiver", Self::Receiver),
+        ("receiver-options", Self::ReceiverOptions),
+        ("receive-buffer", Self::ReceiveBuffer),
+        ("score", Self::Score),
+    ];
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, key)| key)
+    }
+}
+
+impl Setup {
+    /// Several recipes are a flow each; everything else has one value.
+    pub fn assign(&mut self, key: Key, values: &[String]) -> Result<(), String> {
+        if key == Key::Recipe {
+            let recipes = values.iter().map(|text| text.parse().map_err(|error| format!("{error}")));
+            self.recipes = recipes.collect::<Result<_, _>>()?;
+            return Ok(());
+        }
+        let [value] = values else { return Err("one value is wanted here, not a list".to_owned()) };
+        match key {
+            Key::Scenario => self.scenario.clone_from(value),
+            Key::Recipe => {}
+            Key::Flows => self.flows = whole(value)?,
+            Key::Direction => self.direction = direction(value)?,
+            Key::Bytes => self.bytes = Some(units::bytes(value)?),
+            Key::For => self.time = Some(units::duration(value)?),
+            Key::From => self.from = units::duration(value)?,
+            Key::Stagger => self.stagger = units::duration(value)?,
+            Key::Profile => self.profile = profile(value)?,
+            Key::Receiver => self.receiver = profile(value)?,
+            Key::ReceiverOptions => {
+                self.receiver_options = Some(value.parse().map_err(|error| format!("{error}"))?);
+            }
+            Key::ReceiveBuffer => self.receive_buffer = Some(units::buffer_size(value)?),
+            Key::Score => self.score = value.parse().map_err(|_| "write true or false".to_owned())?,
+        }
+        Ok(())
+    }
+}
+
+fn whole(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("`{text}` is not a number above zero"))
+}
+
+pub fn direction(text: &str) -> Result<Direction, String> {
+    let known = Direction::BOTH.into_iter().find(|direction| direction.to_string() == text);
+    known.ok_or_else(|| format!("`{text}` is not a direction: write down or up"))
+}
+
+pub fn profile(text: &str) -> Result<&'static str, String> {
+    let known = Profile::NAMES.into_iter().find(|name| *name == text);
+    known.ok_or_else(|| {
+        format!("there is no profile `{text}`: the profiles are {}", Profile::NAMES.join(", "))
+    })
+}
+
+/// As [`units::duration`] reads it again.
+fn shown(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    match nanos {
+        n if n.is_multiple_of(1_000_000_000) => format!("{}s", n / 1_000_000_000),
+        n if n.is_multiple_of(1_000_000) => format!("{}ms", n / 1_000_000),
+        n => format!("{}us", n as f64 / 1e3),
+    }
+}
+
+/// One word for a shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+%,:@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_if_a_shell_would_change_it() {
+        assert_eq!(quoted("radio.down.per=5%"), "radio.down.per=5%");
+        assert_eq!(quoted("[1, 2]"), "'[1, 2]'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_time_is_read_as_it_was_written() {
+        for nanos in [1_000, 1_500, 2_500_000, 40_000_000, 1_000_000_000, 90_000_000_000, 1_234_567_000] {
+            let time = Duration::from_nanos(nanos);
+            assert_eq!(units::duration(&shown(time)), Ok(time), "{}", shown(time));
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let mut setup = Setup { time: Some(Duration::from_secs(10)), ..Setup::new("lossless") };
+        assert_eq!(setup.check(), Ok(()));
+        setup.from = Duration::from_secs(10);
+        assert!(setup.check().unwrap_err().contains("nothing is left to measure"));
+        setup.from = Duration::ZERO;
+        (setup.flows, setup.stagger) = (3, Duration::from_secs(5));
+        assert!(setup.check().unwrap_err().contains("the last flow"));
+    }
+
+    #[test]
+    fn flows_of_several_recipes_alternate_and_begin_one_after_the_other() {
+        let mut setup = Setup::new("lossless");
+        setup.assign(Key::Recipe, &["newreno".to_owned(), "sack".to_owned()]).unwrap();
+        setup.assign(Key::Flows, &["2".to_owned()]).unwrap();
+        setup.assign(Key::Stagger, &["100ms".to_owned()]).unwrap();
+        let run = setup.run(setup.scenario(Path::new("")).unwrap(), 1);
+        let flows: Vec<_> = run
+            .flows
+            .iter()
+            .map(|flow| (flow.recipe.as_ref().unwrap().to_string(), flow.start.as_nanos() / 1_000_000))
+            .collect();
+        let expected = [("newreno", 0), ("sack", 100), ("newreno", 200), ("sack", 300)];
+        assert_eq!(flows, expected.map(|(name, start)| (name.to_owned(), start)));
+    }
+}

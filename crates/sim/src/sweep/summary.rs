@@ -1,0 +1,101 @@
+//! Points of a sweep: what their runs come to, as means with 95 % intervals.
+
+use std::fmt;
+
+use airtcp_numbers::statistics::Mean;
+use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Value, json};
+
+use super::metric::Metric;
+use super::store::{Results, StoreError};
+
+/// A row as it is read again.
+#[derive(serde::Deserialize)]
+pub struct Row {
+    pub run: usize,
+    pub seed: u64,
+    pub point: Labels,
+    pub command: String,
+    pub report: Value,
+}
+
+/// Axes and their values, in the order in which they were written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels(pub Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Labels;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the values of the axes")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+                let mut labels = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    labels.push(pair);
+                }
+                Ok(Labels(labels))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+/// One point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    #[serde(skip)]
+    pub point: Labels,
+    pub runs: usize,
+    /// By metric. `None`: no run has such a number. There may be fewer samples than runs.
+    pub means: Vec<Option<Mean>>,
+}
+
+impl Line {
+    pub fn json(&self, metrics: &[Metric]) -> Value {
+        let point: serde_json::Map<_, _> =
+            self.point.0.iter().map(|(name, label)| (name.clone(), label.as_str().into())).collect();
+        let means: serde_json::Map<_, _> =
+            metrics.iter().zip(&self.means).map(|(metric, mean)| (metric.to_string(), json!(mean))).collect();
+        json!({ "point": point, "runs": self.runs, "means": means })
+    }
+}
+
+pub fn rows(results: &Results) -> impl Iterator<Item = Result<Row, StoreError>> {
+    results.lines().map(|line| {
+        let line = line?;
+        serde_json::from_slice(&line)
+            .map_err(|error| StoreError::Read { path: "a row".into(), error: error.into() })
+    })
+}
+
+/// The points in the order of the plan.
+pub fn summarise(results: &Results, metrics: &[Metric]) -> Result<Vec<Line>, StoreError> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut samples: Vec<Vec<f64>> = Vec::new();
+    let close = |lines: &mut Vec<Line>, samples: &[Vec<f64>]| {
+        if let Some(line) = lines.last_mut() {
+            line.means = samples.iter().map(|samples| Mean::of(samples)).collect();
+        }
+    };
+    for row in rows(results) {
+        let row = row?;
+        // Runs of a point have numbers in a row.
+        if lines.last().is_none_or(|line| line.point != row.point) {
+            close(&mut lines, &samples);
+            samples = vec![Vec::new(); metrics.len()];
+            lines.push(Line { point: row.point, runs: 0, means: Vec::new() });
+        }
+        if let Some(line) = lines.last_mut() {
+            line.runs += 1;
+        }
+        for (metric, samples) in metrics.iter().zip(&mut samples) {
+            samples.extend(metric.of(&row.report));
+        }
+    }
+    close(&mut lines, &samples);
+    Ok(lines)
+}

@@ -1,0 +1,289 @@
+//! A flow: the application that writes a known stream, the one that checks it, and what comes of it.
+
+use std::net::SocketAddr;
+
+use airlink::packet::Direction;
+use airtcp::host::{ConnId, Host, IoError, ListenId};
+use airtcp::recovery::{Counters, Decision, Recipe};
+use airtcp::tcp::{Connection, Ended, Statistics};
+use airwire::time::{Duration, Instant};
+
+use super::stream::Stream;
+use super::watch::Watch;
+
+#[derive(Clone)]
+pub struct Flow {
+    pub direction: Direction,
+    pub length: Length,
+    pub start: Instant,
+    /// The sender's, if it is not its side's.
+    pub recipe: Option<Recipe>,
+    /// The receiver's, in octets, if it is not its profile's.
+    pub receive_buffer: Option<usize>,
+    pub watch: Watch,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Length {
+    Octets(u64),
+    /// As long as the run.
+    Endless,
+}
+
+impl Flow {
+    /// From the fixed side to the mobile, at once, and with what is ordinary there.
+    pub fn down(length: Length) -> Self {
+        Self {
+            direction: Direction::Down,
+            length,
+            start: Instant::ZERO,
+            recipe: None,
+            receive_buffer: None,
+            watch: Watch::Results,
+        }
+    }
+
+    /// The other way.
+    pub fn up(length: Length) -> Self {
+        Self { direction: Direction::Up, ..Self::down(length) }
+    }
+}
+
+/// What came of a flow, or has come of it so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowResult {
+    pub started: Instant,
+    /// Octets that the receiving application has read, every one of them right.
+    pub delivered: u64,
+    /// When the last octet of a flow that has an end was read.
+    pub completed: Option<Instant>,
+    /// The connection was given up.
+    pub ended: Option<Ended>,
+    /// The sender's.
+    pub counters: Counters,
+    /// The sender's.
+    pub statistics: Statistics,
+}
+
+impl FlowResult {
+    /// From the first SYN to the last octet.
+    pub fn took(&self) -> Option<Duration> {
+        Some(self.completed?.saturating_since(self.started))
+    }
+}
+
+/// A stream that is not what was written: the TCP under test is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StreamError {
+    #[error("octet {0} of the stream is wrong")]
+    Wrong(u64),
+    #[error("the stream ended after {0} octets")]
+    Short(u64),
+}
+
+/// The two ends of a flow; the sender opens the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    Sender,
+    Receiver,
+}
+
+pub(super) struct FlowState {
+    pub(super) flow: Flow,
+    stream: Stream,
+    /// Indices of both hosts, by role.
+    pub(super) sites: [usize; 2],
+    pub(super) remote: SocketAddr,
+    pub(super) listener: ListenId,
+    pub(super) connections: [Option<ConnId>; 2],
+    pub(super) completed: Option<Instant>,
+    /// Decisions that have been taken over from the connection.
+    pub(super) decisions: Vec<Decision>,
+    written: u64,
+    delivered: u64,
+    shut: bool,
+    /// By role: the application is done with its connection.
+    closed: [bool; 2],
+    ended: Option<Ended>,
+    /// What the sender's connection left behind.
+    left: Option<(Counters, Statistics)>,
+}
+
+/// What one read takes at most.
+const READ: usize = 64 << 10;
+/// A sender keeps ready, beyond what has left, two windows and this: what an event lets out, be it a whole window,
+/// never waits for the application, and never ends in a small segment. More would only fill memory.
+const READY: u64 = 8 << 10;
+
+/// Between an application and its connection; shared by all.
+pub(super) struct Buffers {
+    /// What the stream ought to be.
+    stream: Vec<u8>,
+    read: Box<[u8]>,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self { stream: Vec::new(), read: vec![0; READ].into() }
+    }
+}
+
+impl FlowState {
+    pub(super) fn new(
+        flow: Flow,
+        index: usize,
+        sites: [usize; 2],
+        (remote, listener): (SocketAddr, ListenId),
+    ) -> Self {
+        Self {
+            stream: Stream::new(flow.direction, index),
+            flow,
+            sites,
+            remote,
+            listener,
+            connections: [None; 2],
+            completed: None,
+            decisions: Vec::new(),
+            written: 0,
+            delivered: 0,
+            shut: false,
+            closed: [false; 2],
+            ended: None,
+            left: None,
+        }
+    }
+
+    pub(super) fn has_end(&self) -> bool {
+        self.flow.length != Length::Endless
+    }
+
+    /// At least one end is not done yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.closed != [true; 2]
+    }
+
+    pub(super) fn result(&self, sender: Option<&Connection>) -> FlowResult {
+        let of = |connection: &Connection| {
+            (connection.recovery().counters().clone(), connection.statistics().clone())
+        };
+        let (counters, statistics) = self.left.clone().or_else(|| sender.map(of)).unwrap_or_default();
+        FlowResult {
+            started: self.flow.start,
+            delivered: self.delivered,
+            completed: self.completed,
+            ended: self.ended.or_else(|| sender?.ended()),
+            counters,
+            statistics,
+        }
+    }
+
+    /// Lets the application at one end run. Returns how many octets it wrote.
+    pub(super) fn run(
+        &mut self,
+        role: Role,
+        now: Instant,
+        host: &mut Host,
+        buffers: &mut Buffers,
+    ) -> Result<usize, StreamError> {
+        let Some(id) = self.connections[role as usize].filter(|_| !self.closed[role as usize]) else {
+            return Ok(0);
+        };
+        match role {
+            Role::Sender => {
+                let wrote = self.write(now, host, id, buffers);
+                // Nothing comes back but the end of the stream.
+                self.read(now, host, id, role, buffers)?;
+                Ok(wrote)
+            }
+            Role::Receiver => {
+                self.read(now, host, id, role, buffers)?;
+                Ok(0)
+            }
+        }
+    }
+
+    fn write(&mut self, now: Instant, host: &mut Host, id: ConnId, buffers: &mut Buffers) -> usize {
+        // An application writes, and closes, when its connection stands.
+        let Some(connection) = host.connection(id).filter(|c| c.state().is_synchronized()) else { return 0 };
+        let left = match self.flow.length {
+            Length::Octets(octets) => octets - self.written,
+            Length::Endless => u64::MAX,
+        };
+        let (unsent, room) = (connection.unsent() as u64, connection.writable() as u64);
+        let ready = 2 * connection.window() + READY;
+        // Few large writes cost less than many small ones.
+        let wanted = if unsent < ready / 2 { ready - unsent } else { 0 };
+        let count = left.min(wanted).min(room);
+        let mut wrote = 0;
+        if count > 0 {
+            let octets = self.stream.octets(self.written..self.written + count, &mut buffers.stream);
+            wrote = host.write(now, id, octets).unwrap_or(0);
+            self.written += wrote as u64;
+        }
+        if Length::Octets(self.written) == self.flow.length && !self.shut {
+            // A connection that is gone shows when it is read from.
+            self.shut = host.shutdown_write(now, id).is_ok();
+        }
+        wrote
+    }
+
+    fn read(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        id: ConnId,
+        role: Role,
+        buffers: &mut Buffers,
+    ) -> Result<(), StreamError> {
+        loop {
+            match host.read(now, id, &mut buffers.read) {
+                Ok(0) => {
+                    if role == Role::Receiver && self.flow.length != Length::Octets(self.delivered) {
+                        return Err(StreamError::Short(self.delivered));
+                    }
+                    self.complete(now);
+                    self.close(now, host, id, role);
+                    return Ok(());
+                }
+                Ok(count) => {
+                    self.check(role, &buffers.read[..count], &mut buffers.stream)?;
+                    self.complete(now);
+                }
+                Err(IoError::Ended(ended)) => {
+                    self.ended = Some(ended);
+                    self.close(now, host, id, role);
+                    return Ok(());
+                }
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn check(&mut self, role: Role, octets: &[u8], scratch: &mut Vec<u8>) -> Result<(), StreamError> {
+        let expected = match (role, self.flow.length) {
+            (Role::Sender, _) => 0,
+            (Role::Receiver, Length::Octets(length)) => {
+                octets.len().min((length - self.delivered).try_into().unwrap_or(usize::MAX))
+            }
+            (Role::Receiver, Length::Endless) => octets.len(),
+        };
+        let right = self.stream.agreeing(self.delivered, &octets[..expected], scratch);
+        self.delivered += right as u64;
+        if right < octets.len() { Err(StreamError::Wrong(self.delivered)) } else { Ok(()) }
+    }
+
+    fn complete(&mut self, now: Instant) {
+        if self.completed.is_none() && self.flow.length == Length::Octets(self.delivered) {
+            self.completed = Some(now);
+        }
+    }
+
+    fn close(&mut self, now: Instant, host: &mut Host, id: ConnId, role: Role) {
+        if let Some(connection) = host.connection_mut(id).filter(|_| role == Role::Sender) {
+            self.left = Some((connection.recovery().counters().clone(), connection.statistics().clone()));
+            self.decisions.append(&mut connection.recovery_mut().take_trace());
+        }
+        host.close(now, id);
+        self.closed[role as usize] = true;
+    }
+}

@@ -1,0 +1,506 @@
+//! Any number of flows between a fixed and a mobile side, over one `airlink` path, in virtual time.
+//!
+//! Every sender writes a known stream and every receiver checks each octet, so a wrong one ends the run. An event
+//! costs the same however many flows there are: only the flow whose packet arrives is looked at. What a run shows
+//! depends on the scenario, the flows and the seed alone.
+
+mod flow;
+mod score;
+mod stream;
+mod truth;
+mod watch;
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use airlink::capture::Tap;
+use airlink::machine::{Machine, Port, catch_up, drain};
+use airlink::packet::Direction;
+use airlink::path::{FIXED, MOBILE, Path};
+use airlink::scenario::{Scenario, ScenarioError};
+use airlink::stage::Recording;
+use airtcp::host::{ConnectError, Host, HostConfig, ListenError, ListenId};
+use airtcp::profile::Profile;
+use airtcp::profile::{AckPolicy, SackOffer};
+use airtcp::recovery::confusion::Confusion;
+use airtcp::recovery::{Decision, Recipe, RecipeError};
+use airtcp::tcp::{Connection, SocketOptions};
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+use flow::{Buffers, FlowState, Role};
+pub use flow::{Flow, FlowResult, Length, StreamError};
+pub use score::{judges, score};
+pub use truth::{Dropped, Losses};
+use watch::Watcher;
+pub use watch::{Seen, Sighting, Watch};
+
+/// The sender of flow `i` has the port `FIRST_PORT + i`: a packet tells by its ports whose it is.
+const FIRST_PORT: u16 = 10_000;
+/// Listeners differ in their receive buffer, and have the ports from here on.
+const LISTENING: u16 = 80;
+const MAX_FLOWS: usize = 50_000;
+/// Packets that may arrive at one instant while a flow has no end. More, and the path takes no time at all.
+const STANDSTILL: u64 = 200_000;
+
+pub struct WorldConfig {
+    pub scenario: Scenario,
+    pub seed: u64,
+    pub fixed: HostSpec,
+    pub mobile: HostSpec,
+    pub flows: Vec<Flow>,
+}
+
+/// What the hosts of one side are.
+#[derive(Clone)]
+pub struct HostSpec {
+    pub profile: Profile,
+    pub recipe: Recipe,
+}
+
+impl HostSpec {
+    pub fn sender(recipe: Recipe) -> Self {
+        Self { profile: Profile::default(), recipe }
+    }
+
+    /// Like every kernel today, it permits SACK to whoever asks.
+    pub fn receiver() -> Self {
+        let profile = Profile { sack: SackOffer::Always, ..Profile::default() };
+        Self { profile, recipe: Recipe::ordinary() }
+    }
+
+    /// A receiver as Linux is one, its quick-ACKs included.
+    pub fn kernel() -> Self {
+        let profile = Profile { ack: AckPolicy::KERNEL, ..Profile::linux() };
+        Self { profile, recipe: Recipe::ordinary() }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorldError {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    #[error("{0} flows are too many for one world: at most {MAX_FLOWS}")]
+    TooManyFlows(usize),
+    #[error("flow {flow} cannot begin: {error}")]
+    Connect { flow: usize, error: ConnectError },
+    #[error("nobody can listen: {0}")]
+    Listen(#[from] ListenError),
+    #[error("flow {flow} at {at}: {error}")]
+    Stream { flow: usize, at: Instant, error: StreamError },
+    #[error(
+        "no time passes after {0}: give a link of the scenario a `rate` or a `delay`, or the flows an end"
+    )]
+    Standstill(Instant),
+}
+
+/// One host. A side has one for each recipe that its flows send with.
+struct Site {
+    port: Port,
+    /// The recipe's canonical name.
+    recipe: String,
+    addr: IpAddr,
+    host: Host,
+    /// The host's, since it last had something to do.
+    deadline: Option<Instant>,
+    /// By receive buffer.
+    listeners: Vec<(usize, SocketAddr, ListenId)>,
+}
+
+pub struct World {
+    now: Instant,
+    path: Path,
+    sites: Vec<Site>,
+    flows: Vec<FlowState>,
+    /// Flows that have not begun, the next one last.
+    starts: Vec<(Instant, usize)>,
+    /// Of limited length, and not complete.
+    unfinished: usize,
+    /// Out of the path, and not yet at their hosts.
+    arrivals: VecDeque<Vec<u8>>,
+    arrived_now: u64,
+    watcher: Option<Watcher>,
+    taps: [Option<Box<dyn Tap + Send>>; 2],
+    /// Buffers of packets that have arrived.
+    spare: Vec<Vec<u8>>,
+    buffers: Buffers,
+}
+
+impl World {
+    pub fn new(config: WorldConfig) -> Result<Self, WorldError> {
+        let WorldConfig { scenario, seed, fixed, mobile, flows } = config;
+        if flows.len() > MAX_FLOWS {
+            return Err(WorldError::TooManyFlows(flows.len()));
+        }
+        let watched = flows.iter().any(|flow| flow.watch > Watch::Results);
+        let recording = if watched { Recording::Events } else { Recording::Off };
+        let path = scenario.build(Some(seed), recording, false)?;
+        let mut sites = Sites { seed, mtu: scenario.mtu.into(), fixed, mobile, list: Vec::new() };
+        let backlog = flows.len();
+        let flows = flows
+            .into_iter()
+            .enumerate()
+            .map(|(index, flow)| {
+                let (from, to) = match flow.direction {
+                    Direction::Down => (FIXED, MOBILE),
+                    Direction::Up => (MOBILE, FIXED),
+                };
+                let sender = sites.index(from, flow.recipe.as_ref());
+                let receiver = sites.index(to, None);
+                let listener = sites.list[receiver].listener(flow.receive_buffer, backlog)?;
+                Ok(FlowState::new(flow, index, [sender, receiver], listener))
+            })
+            .collect::<Result<Vec<_>, WorldError>>()?;
+        let mut starts: Vec<_> = flows.iter().enumerate().map(|(i, state)| (state.flow.start, i)).collect();
+        starts.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(Self {
+            now: Instant::ZERO,
+            path,
+            sites: sites.list,
+            unfinished: flows.iter().filter(|state| state.has_end()).count(),
+            watcher: watched.then(|| Watcher::new(flows.len())),
+            taps: [None, None],
+            flows,
+            starts,
+            arrivals: VecDeque::new(),
+            arrived_now: 0,
+            spare: Vec::new(),
+            buffers: Buffers::default(),
+        })
+    }
+
+    /// One flow of `octets` down the path of a scenario's text, from a sender with this recipe to an ordinary
+    /// receiver. Everything is watched.
+    pub fn one_flow(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Result<Self, WorldError> {
+        let flow = Flow { watch: Watch::Packets, ..Flow::down(Length::Octets(octets)) };
+        Self::new(WorldConfig {
+            scenario: Scenario::parse(scenario, "scenario")?,
+            seed,
+            fixed: HostSpec::sender(recipe.parse()?),
+            mobile: HostSpec::receiver(),
+            flows: vec![flow],
+        })
+    }
+
+    /// What leaves the hosts of one side, and arrives there, is shown to `tap`, as a capture of their devices.
+    pub fn tap(&mut self, side: Port, tap: impl Tap + Send + 'static) {
+        self.taps[side.0] = Some(Box::new(tap));
+    }
+
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// When something happens next.
+    pub fn next_event(&self) -> Option<Instant> {
+        if !self.arrivals.is_empty() {
+            return Some(self.now);
+        }
+        let mut next = self.path.next_deadline();
+        let starts = self.starts.last().map(|(at, _)| *at);
+        for at in self.sites.iter().map(|site| site.deadline).chain([starts]).flatten() {
+            if next.is_none_or(|next| at < next) {
+                next = Some(at);
+            }
+        }
+        next
+    }
+
+    /// Goes to the next event. False when nothing will ever happen again.
+    pub fn step(&mut self) -> Result<bool, WorldError> {
+        let Some(at) = self.next_event() else { return Ok(false) };
+        self.go_to(at)?;
+        Ok(true)
+    }
+
+    /// The same, if the next event comes at `until` at the latest.
+    pub fn step_until(&mut self, until: Instant) -> Result<bool, WorldError> {
+        let Some(at) = self.next_event().filter(|at| *at <= until) else { return Ok(false) };
+        self.go_to(at)?;
+        Ok(true)
+    }
+
+    /// Everything up to and including `until`.
+    pub fn run_until(&mut self, until: Instant) -> Result<(), WorldError> {
+        while self.step_until(until)? {}
+        self.now = self.now.max(until);
+        Ok(())
+    }
+
+    /// Until every flow that has an end is complete and closed by both ends, nothing happens any more, or so much
+    /// time has passed. Says whether all are complete.
+    pub fn run_to_end(&mut self, limit: Duration) -> Result<bool, WorldError> {
+        let until = self.now + limit;
+        while !self.is_closed() && self.step_until(until)? {}
+        Ok(self.is_complete())
+    }
+
+    /// Every octet of every flow that has an end has been delivered.
+    pub fn is_complete(&self) -> bool {
+        self.flows.iter().filter(|state| state.has_end()).all(|state| state.completed.is_some())
+    }
+
+    /// And both ends have closed.
+    pub fn is_closed(&self) -> bool {
+        self.unfinished == 0
+    }
+
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    pub fn result(&self, flow: usize) -> FlowResult {
+        self.flows[flow].result(self.sender(flow))
+    }
+
+    pub fn results(&self) -> Vec<FlowResult> {
+        (0..self.flows.len()).map(|flow| self.result(flow)).collect()
+    }
+
+    /// The sender's connection, while there is one.
+    pub fn sender(&self, flow: usize) -> Option<&Connection> {
+        let state = &self.flows[flow];
+        self.sites[state.sites[Role::Sender as usize]]
+            .host
+            .connection(state.connections[Role::Sender as usize]?)
+    }
+
+    /// The sender's decision trace so far, of a flow that is watched.
+    pub fn decisions(&mut self, flow: usize) -> &[Decision] {
+        let state = &mut self.flows[flow];
+        let host = &mut self.sites[state.sites[Role::Sender as usize]].host;
+        if let Some(connection) =
+            state.connections[Role::Sender as usize].and_then(|id| host.connection_mut(id))
+        {
+            state.decisions.append(&mut connection.recovery_mut().take_trace());
+        }
+        &state.decisions
+    }
+
+    /// Why packets of a flow that is watched were lost.
+    pub fn losses(&self, flow: usize) -> &Losses {
+        const NONE: &Losses = &Losses::NONE;
+        self.watcher.as_ref().map_or(NONE, |watcher| watcher.losses(flow))
+    }
+
+    /// What went past the sender's network device, of a flow of which packets are watched.
+    pub fn sightings(&self, flow: usize) -> &[Sighting] {
+        self.watcher.as_ref().map_or(&[], |watcher| watcher.sightings(flow))
+    }
+
+    /// How well `judge` told why packets of `flow` were lost.
+    pub fn confusion(&mut self, flow: usize, judge: &str) -> Confusion {
+        self.decisions(flow);
+        score(&self.flows[flow].decisions, self.losses(flow), judge)
+    }
+
+    /// All that is known about a flow as a time-sequence, for people who have to find out what went wrong.
+    pub fn time_sequence(&mut self, flow: usize) -> String {
+        self.decisions(flow);
+        watch::time_sequence(self.sightings(flow), self.losses(flow), &self.flows[flow].decisions)
+    }
+
+    // ----- inside -----
+
+    fn go_to(&mut self, at: Instant) -> Result<(), WorldError> {
+        if at > self.now {
+            self.now = at;
+            self.arrived_now = 0;
+        }
+        if let Some(packet) = self.arrivals.pop_front() {
+            self.arrived_now += 1;
+            if self.arrived_now > STANDSTILL && self.flows.iter().any(|state| !state.has_end()) {
+                return Err(WorldError::Standstill(self.now));
+            }
+            return self.arrive(packet);
+        }
+        self.advance_path();
+        for site in 0..self.sites.len() {
+            let Site { host, deadline, .. } = &mut self.sites[site];
+            if deadline.is_some_and(|deadline| deadline <= self.now) {
+                host.handle_deadline(self.now);
+                self.send_from(site);
+            }
+        }
+        while let Some((_, flow)) = self.starts.pop_if(|(start, _)| *start <= self.now) {
+            self.begin(flow)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, flow: usize) -> Result<(), WorldError> {
+        let state = &mut self.flows[flow];
+        let Site { host, addr, .. } = &mut self.sites[state.sites[Role::Sender as usize]];
+        let local = (*addr, FIRST_PORT + flow as u16).into();
+        let options = SocketOptions::of(host.profile());
+        let connected = host.connect(self.now, Some(local), state.remote, options);
+        let id = connected.map_err(|error| WorldError::Connect { flow, error })?;
+        if state.flow.watch > Watch::Results
+            && let Some(connection) = host.connection_mut(id)
+        {
+            connection.recovery_mut().start_trace();
+        }
+        let site = state.sites[Role::Sender as usize];
+        state.connections[Role::Sender as usize] = Some(id);
+        self.send_from(site);
+        Ok(())
+    }
+
+    /// What is due in the path up to now.
+    fn advance_path(&mut self) {
+        catch_up(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
+        if let Some(watcher) = &mut self.watcher {
+            watcher.follow(&mut self.path);
+        }
+    }
+
+    /// Everything that a host has to send goes into the path.
+    fn send_from(&mut self, site: usize) {
+        let port = self.sites[site].port;
+        let mut packet = self.spare.pop().unwrap_or_default();
+        while self.sites[site].host.poll_packet(self.now, &mut packet) {
+            self.advance_path();
+            let heading = self.watcher.as_ref().and_then(|_| Heading::of(&packet, &self.flows));
+            if let (Some(watcher), Some(heading)) = (&mut self.watcher, heading)
+                && heading.to == Role::Receiver
+            {
+                watcher.leaving(self.now, heading.flow, self.flows[heading.flow].flow.watch, &packet);
+            }
+            if let Some(tap) = &mut self.taps[port.0] {
+                tap.packet(self.now, &packet);
+            }
+            let next = self.spare.pop().unwrap_or_default();
+            self.path.handle_packet(self.now, port, std::mem::replace(&mut packet, next));
+            drain(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
+            if let Some(watcher) = &mut self.watcher {
+                watcher.entered(&mut self.path);
+            }
+        }
+        self.spare.push(packet);
+        let Site { host, deadline, .. } = &mut self.sites[site];
+        *deadline = host.next_deadline();
+    }
+
+    /// A packet has come through the path.
+    fn arrive(&mut self, packet: Vec<u8>) -> Result<(), WorldError> {
+        // Nothing else than our flows sends.
+        let Some(Heading { flow, to }) = Heading::of(&packet, &self.flows) else { return Ok(()) };
+        let now = self.now;
+        let state = &mut self.flows[flow];
+        let Site { host, port, .. } = &mut self.sites[state.sites[to as usize]];
+        if let Some(tap) = &mut self.taps[port.0] {
+            tap.packet(now, &packet);
+        }
+        let sender = state.connections[Role::Sender as usize].filter(|_| to == Role::Sender);
+        let dupacks = |host: &Host| Some(host.connection(sender?)?.recovery().counters().dupacks);
+        let before = dupacks(host);
+        host.handle_packet(now, &packet);
+        if let (Some(watcher), Watch::Packets, Some(before)) = (&mut self.watcher, state.flow.watch, before) {
+            let duplicate = dupacks(host).is_some_and(|after| after > before);
+            watcher.acknowledged(now, flow, &packet, duplicate);
+        }
+        // Whatever is to be accepted was established by this very packet.
+        if state.connections[Role::Receiver as usize].is_none() && to == Role::Receiver {
+            state.connections[to as usize] = host.accept(state.listener);
+        }
+        self.spare.push(packet);
+        self.run_app(flow, to)
+    }
+
+    /// The application at one end does what it can, and what it causes leaves.
+    fn run_app(&mut self, flow: usize, role: Role) -> Result<(), WorldError> {
+        let site = self.flows[flow].sites[role as usize];
+        loop {
+            let state = &mut self.flows[flow];
+            let open = state.is_open();
+            let ran = state.run(role, self.now, &mut self.sites[site].host, &mut self.buffers);
+            let wrote = ran.map_err(|error| WorldError::Stream { flow, at: self.now, error })?;
+            if open && !state.is_open() && state.has_end() {
+                self.unfinished -= 1;
+            }
+            self.send_from(site);
+            // A window that opens wide takes more than the application keeps ready.
+            if wrote == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The hosts that flows have asked for so far.
+struct Sites {
+    seed: u64,
+    mtu: usize,
+    fixed: HostSpec,
+    mobile: HostSpec,
+    list: Vec<Site>,
+}
+
+impl Sites {
+    /// The host of a side that sends with this recipe, or with the side's own.
+    fn index(&mut self, port: Port, recipe: Option<&Recipe>) -> usize {
+        let spec = if port == FIXED { &self.fixed } else { &self.mobile };
+        let recipe = recipe.unwrap_or(&spec.recipe);
+        let name = recipe.to_string();
+        if let Some(known) = self.list.iter().position(|site| site.port == port && site.recipe == name) {
+            return known;
+        }
+        let (side, network) = if port == FIXED { ("fixed", 0x0a00_0001) } else { ("mobile", 0x0a80_0001) };
+        let number = self.list.iter().filter(|site| site.port == port).count() as u32;
+        let addr = IpAddr::V4(Ipv4Addr::from(network + number));
+        let host = Host::new(HostConfig {
+            addrs: vec![addr],
+            mtu: self.mtu,
+            profile: spec.profile.clone(),
+            recipe: recipe.clone(),
+            seed: Stream::new(self.seed, &format!("{side}/{number}")).bits(),
+        });
+        self.list.push(Site { port, recipe: name, addr, host, deadline: None, listeners: Vec::new() });
+        self.list.len() - 1
+    }
+}
+
+impl Site {
+    fn listener(
+        &mut self,
+        receive_buffer: Option<usize>,
+        backlog: usize,
+    ) -> Result<(SocketAddr, ListenId), ListenError> {
+        let mut options = SocketOptions::of(self.host.profile());
+        options.recv_buffer = receive_buffer.unwrap_or(options.recv_buffer);
+        let known = self.listeners.iter().find(|(buffer, ..)| *buffer == options.recv_buffer);
+        if let Some((_, addr, id)) = known {
+            return Ok((*addr, *id));
+        }
+        let addr = (self.addr, LISTENING + self.listeners.len() as u16).into();
+        let (buffer, id) = (options.recv_buffer, self.host.listen(addr, backlog, options)?);
+        self.listeners.push((buffer, addr, id));
+        Ok((addr, id))
+    }
+}
+
+/// Whose packet it is, and to which end it goes.
+struct Heading {
+    flow: usize,
+    to: Role,
+}
+
+impl Heading {
+    fn of(packet: &[u8], flows: &[FlowState]) -> Option<Self> {
+        let header = 4 * usize::from(packet.first()? & 0x0f);
+        let ports = packet.get(header..header + 4)?;
+        let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
+        let flow_of = |port: u16| Some(usize::from(port.checked_sub(FIRST_PORT)?));
+        let (flow, to) = match (flow_of(port(0)), flow_of(port(2))) {
+            (Some(flow), None) => (flow, Role::Receiver),
+            (None, Some(flow)) => (flow, Role::Sender),
+            _ => return None,
+        };
+        (flow < flows.len()).then_some(Self { flow, to })
+    }
+}

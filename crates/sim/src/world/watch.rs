@@ -1,0 +1,180 @@
+//! Onlookers: each packet of a watched flow is followed through the path, and put down at its sender's device.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use airlink::packet::PacketId;
+use airlink::path::Path;
+use airlink::stage::{Event, Record};
+use airtcp::recovery::Decision;
+use airwire::segment::{self, Flags, Segment};
+use airwire::seq::Seq;
+use airwire::time::Instant;
+
+use super::truth::{Dropped, Losses};
+
+/// How closely a flow is looked at. Less is faster; that nobody looks costs nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Watch {
+    /// What comes of it, and its counters.
+    Results,
+    /// And the sender's decisions, and why packets were lost.
+    Decisions,
+    /// And every packet that passes the sender's device.
+    Packets,
+}
+
+/// What was seen at the sender's device. Offsets are counted as in the decision trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sighting {
+    pub at: Instant,
+    pub seen: Seen,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Data, a SYN or a FIN left. `copy` 1 is the first transmission, everything above is sent again.
+    Sent { offset: u64, len: u64, copy: u32 },
+    /// An acknowledgment arrived; the sender took it for a duplicate or not.
+    Ack { ack: u64, duplicate: bool, sacked: Vec<(u64, u64)> },
+}
+
+/// A packet inside the path.
+#[derive(Clone, Copy, Debug)]
+struct Transit {
+    flow: usize,
+    sent: Instant,
+    offset: u64,
+    len: u64,
+    copy: u32,
+}
+
+#[derive(Default)]
+struct Watched {
+    iss: Option<Seq>,
+    /// One past the highest octet that has left.
+    max: u64,
+    /// How often what begins there was sent again.
+    resent: BTreeMap<u64, u32>,
+    losses: Losses,
+    sightings: Vec<Sighting>,
+}
+
+pub(super) struct Watcher {
+    flows: Vec<Watched>,
+    /// About to enter.
+    leaving: Option<Transit>,
+    inside: BTreeMap<PacketId, Transit>,
+}
+
+impl Watcher {
+    pub(super) fn new(flows: usize) -> Self {
+        let flows = std::iter::repeat_with(Watched::default).take(flows).collect();
+        Self { flows, leaving: None, inside: BTreeMap::new() }
+    }
+
+    pub(super) fn losses(&self, flow: usize) -> &Losses {
+        &self.flows[flow].losses
+    }
+
+    pub(super) fn sightings(&self, flow: usize) -> &[Sighting] {
+        &self.flows[flow].sightings
+    }
+
+    /// The sender of `flow` is about to hand `packet` to the path.
+    pub(super) fn leaving(&mut self, now: Instant, flow: usize, watch: Watch, packet: &[u8]) {
+        let Some(segment) = segment(packet).filter(|segment| watch > Watch::Results && segment.seq_len() > 0)
+        else {
+            return;
+        };
+        let watched = &mut self.flows[flow];
+        if segment.flags.contains(Flags::SYN) {
+            watched.iss = Some(segment.seq);
+        }
+        let Some(offset) = watched.iss.and_then(|iss| segment.seq.offset(iss, watched.max)) else { return };
+        let len = segment.seq_len();
+        let mut copy = 1;
+        if offset < watched.max {
+            let resent = watched.resent.entry(offset).or_default();
+            *resent += 1;
+            copy += *resent;
+        }
+        watched.max = watched.max.max(offset + len);
+        self.leaving = Some(Transit { flow, sent: now, offset, len, copy });
+        if watch == Watch::Packets {
+            watched.sightings.push(Sighting { at: now, seen: Seen::Sent { offset, len, copy } });
+        }
+    }
+
+    /// The packet last handed to the path is the first that it has put on record since.
+    pub(super) fn entered(&mut self, path: &mut Path) {
+        let records = path.take_records();
+        if let (Some(transit), Some(first)) = (self.leaving.take(), records.first()) {
+            self.inside.insert(first.packet, transit);
+        }
+        self.take(records);
+    }
+
+    /// Takes note of what has happened inside.
+    pub(super) fn follow(&mut self, path: &mut Path) {
+        self.take(path.take_records());
+    }
+
+    fn take(&mut self, records: Vec<Record>) {
+        for record in records {
+            let why = match record.event {
+                Event::Dropped { why } => Some(why),
+                Event::Left => None,
+                _ => continue,
+            };
+            if let (Some(transit), Some(why)) = (self.inside.remove(&record.packet), why) {
+                let Transit { flow, sent, offset, len, copy } = transit;
+                self.flows[flow].losses.push(Dropped { at: record.at, sent, offset, len, copy, why });
+            }
+        }
+    }
+
+    /// The sender of `flow` has taken in `packet`.
+    pub(super) fn acknowledged(&mut self, now: Instant, flow: usize, packet: &[u8], duplicate: bool) {
+        let watched = &mut self.flows[flow];
+        let (Some(segment), Some(iss)) = (segment(packet), watched.iss) else { return };
+        let offset = |seq: Seq| seq.offset(iss, watched.max);
+        let Some(ack) = offset(segment.ack).filter(|_| segment.flags.contains(Flags::ACK)) else { return };
+        let blocks = segment.options.sack.as_slice().iter();
+        let sacked = blocks.filter_map(|(left, right)| Some((offset(*left)?, offset(*right)?))).collect();
+        watched.sightings.push(Sighting { at: now, seen: Seen::Ack { ack, duplicate, sacked } });
+    }
+}
+
+fn segment(packet: &[u8]) -> Option<Segment<'_>> {
+    segment::parse_tcp(&segment::parse_ip(packet).ok()?).ok()
+}
+
+/// One line per event. What happened at one instant stands in the order sent, arrived, dropped, decided.
+pub(super) fn time_sequence(sightings: &[Sighting], losses: &Losses, decisions: &[Decision]) -> String {
+    let mut lines: Vec<(Instant, String)> = Vec::new();
+    for Sighting { at, seen } in sightings {
+        let line = match seen {
+            Seen::Sent { offset, len, copy: 1 } => format!("sent    {offset}+{len}"),
+            Seen::Sent { offset, len, copy } => format!("resent  {offset}+{len} (copy {copy})"),
+            Seen::Ack { ack, duplicate, sacked } => {
+                let kind = if *duplicate { "dupack " } else { "ack    " };
+                sacked
+                    .iter()
+                    .fold(format!("{kind} {ack}"), |line, (left, right)| format!("{line} [{left},{right})"))
+            }
+        };
+        lines.push((*at, line));
+    }
+    for Dropped { at, offset, len, copy, why, .. } in losses.as_slice() {
+        lines.push((*at, format!("dropped {offset}+{len} (copy {copy}): {}", why.name())));
+    }
+    for Decision { at, by, what, why, .. } in decisions {
+        lines.push((*at, format!("    {by}: {what:?} ({why})")));
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    lines.into_iter().fold(String::new(), |mut text, (at, line)| {
+        writeln!(text, "{:>12.6} {line}", at.as_secs_f64()).expect("a String takes everything");
+        text
+    })
+}

@@ -1,0 +1,210 @@
+//! A page in headless Chromium, moved with real input events, over the DevTools protocol on a pair of pipes.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// For one answer, on a machine that does other things as well.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub struct Browser {
+    process: Child,
+    commands: Option<ChildStdin>,
+    messages: Receiver<Value>,
+    profile: PathBuf,
+    session: Value,
+    last_id: u64,
+    events: Vec<Value>,
+}
+
+impl Browser {
+    pub fn open(page: &Path, (width, height): (u32, u32)) -> Self {
+        let profile = std::env::temp_dir().join(format!("airtcp-browser-{}", unique()));
+        fs::create_dir_all(&profile).unwrap();
+        // The protocol is on the descriptors 3 and 4.
+        let mut process = Command::new("sh")
+            .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#, program()])
+            .args([
+                "--headless",
+                "--remote-debugging-pipe",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+            ])
+            .args(["--disable-background-networking", "--disable-dev-shm-usage", "--hide-scrollbars"])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .arg(format!("--window-size={width},{height}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut answers = BufReader::new(process.stdout.take().unwrap());
+        let (sender, messages) = mpsc::channel();
+        thread::spawn(move || {
+            let mut message = Vec::new();
+            while answers.read_until(0, &mut message).is_ok_and(|octets| octets > 0) {
+                let parsed = serde_json::from_slice(message.strip_suffix(&[0]).unwrap_or(&message));
+                if sender.send(parsed.unwrap()).is_err() {
+                    return;
+                }
+                message.clear();
+            }
+        });
+        let commands = process.stdin.take();
+        let (session, events) = (Value::Null, Vec::new());
+        let mut browser = Self { process, commands, messages, profile, session, last_id: 0, events };
+        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
+        let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
+        browser.session = attached["sessionId"].clone();
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        browser.resize(width, height);
+        browser.call("Page.navigate", json!({ "url": format!("file://{}", page.display()) }));
+        while browser.events_of("Page.loadEventFired").is_empty() {
+            let message = browser.message();
+            browser.events.push(message);
+        }
+        browser.settle();
+        browser
+    }
+
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", metrics);
+    }
+
+    fn message(&mut self) -> Value {
+        self.messages.recv_timeout(PATIENCE).expect("the browser says nothing more")
+    }
+
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.last_id += 1;
+        let id = self.last_id;
+        let mut command = json!({ "id": id, "method": method, "params": params });
+        if !self.session.is_null() {
+            command["sessionId"] = self.session.clone();
+        }
+        let commands = self.commands.as_mut().unwrap();
+        commands.write_all(format!("{command}\0").as_bytes()).unwrap();
+        loop {
+            let message = self.message();
+            if message["id"] == id {
+                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
+                return message["result"].clone();
+            }
+            self.events.push(message);
+        }
+    }
+
+    pub fn events_of(&self, method: &str) -> Vec<&Value> {
+        let of = self.events.iter().filter(|event| event["method"] == method);
+        of.map(|event| &event["params"]).collect()
+    }
+
+    /// The value of an expression in the page; a promise is waited for.
+    pub fn eval(&mut self, expression: &str) -> Value {
+        let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let result = self.call("Runtime.evaluate", params);
+        assert!(result["exceptionDetails"].is_null(), "{expression}: {}", result["exceptionDetails"]);
+        result["result"]["value"].clone()
+    }
+
+    pub fn text(&mut self, selector: &str) -> String {
+        let text = self.eval(&format!("document.querySelector({selector:?})?.innerText ?? '(not there)'"));
+        text.as_str().unwrap().to_owned()
+    }
+
+    /// Two frames: what was asked for is drawn.
+    pub fn settle(&mut self) {
+        self.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
+    }
+
+    pub fn mouse(&mut self, kind: &str, (x, y): (f64, f64), more: Value) {
+        let mut params = json!({ "type": kind, "x": x, "y": y });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.call("Input.dispatchMouseEvent", params);
+        self.settle();
+    }
+
+    pub fn click(&mut self, at: (f64, f64), times: u32) {
+        for count in 1..=times {
+            let button = json!({ "button": "left", "clickCount": count });
+            self.mouse("mousePressed", at, button.clone());
+            self.mouse("mouseReleased", at, button);
+        }
+    }
+
+    /// `key` as the DOM calls it.
+    pub fn key(&mut self, key: &str) {
+        let mut params = json!({ "type": "keyDown", "key": key });
+        if key.chars().count() == 1 {
+            params["text"] = json!(key);
+        }
+        if key == "Tab" {
+            params["code"] = json!("Tab");
+            params["windowsVirtualKeyCode"] = json!(9);
+        }
+        if key == "Enter" {
+            params["text"] = json!("\r");
+            params["windowsVirtualKeyCode"] = json!(13);
+        }
+        self.call("Input.dispatchKeyEvent", params);
+        self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key }));
+        self.settle();
+    }
+
+    /// Left, top, width and height, after it was scrolled into sight.
+    pub fn place(&mut self, selector: &str) -> [f64; 4] {
+        let place = self.eval(&format!(
+            "(() => {{ const node = document.querySelector({selector:?}); node.scrollIntoView({{ block: 'center' }}); \
+             const {{ left, top, width, height }} = node.getBoundingClientRect(); return [left, top, width, height]; }})()"
+        ));
+        let numbers: Vec<_> = place.as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect();
+        numbers.try_into().unwrap()
+    }
+
+    pub fn center(&mut self, selector: &str) -> (f64, f64) {
+        let [left, top, width, height] = self.place(selector);
+        (left + width / 2.0, top + height / 2.0)
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It ends when the pipe closes; whatever it does, it is not left behind.
+        self.commands = None;
+        for _ in 0..50 {
+            if self.process.try_wait().is_ok_and(|status| status.is_some()) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.profile);
+    }
+}
+
+fn unique() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn program() -> &'static str {
+    let there = |name: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+    };
+    ["chromium-headless-shell", "chromium"]
+        .into_iter()
+        .find(|name| there(name))
+        .expect("no chromium here: `interop/setup.sh test` installs it")
+}

@@ -1,0 +1,251 @@
+//! An arbitrary program: user calls, time that passes and packets that get through, are lost or are forged, in
+//! any order, against two hosts. Nothing may panic, no sum may be wrong, and in the end everything must end.
+
+use airtcp::host::{ConnId, Host, HostConfig, ListenId};
+use airtcp::profile::Profile;
+use airtcp::recovery::Recipe;
+use airtcp::tcp::{KeepAlive, Linger, SocketOptions};
+use airwire::time::{Duration, Instant};
+
+use super::exchange::audit;
+use super::hostile::{Draw, Eavesdropper, Malice};
+use super::pair::{LEFT, RIGHT, Side};
+
+const RECIPES: [&str; 6] =
+    ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit+frto", "newreno+ecn+liw"];
+
+struct Program<'a, D> {
+    draw: &'a mut D,
+    now: Instant,
+    hosts: [Host; 2],
+    ids: Vec<(Side, ConnId)>,
+    listeners: Vec<(Side, ListenId)>,
+    /// Packets on their way, to the side given.
+    wire: Vec<(Side, Vec<u8>)>,
+    heard: Eavesdropper,
+}
+
+/// Runs a program of `calls` calls.
+pub fn run(draw: &mut impl Draw, calls: u32) -> Result<(), String> {
+    let host = |addr, draw: &mut _| {
+        let profile = profile(draw);
+        let recipe: Recipe = draw_recipe(draw);
+        Host::new(HostConfig { addrs: vec![addr], mtu: 1500, profile, recipe, seed: 7 })
+    };
+    let hosts = [host(LEFT, draw), host(RIGHT, draw)];
+    let mut program = Program {
+        draw,
+        now: Instant::from_secs(1),
+        hosts,
+        ids: Vec::new(),
+        listeners: Vec::new(),
+        wire: Vec::new(),
+        heard: Eavesdropper::default(),
+    };
+    for _ in 0..calls {
+        program.call();
+        // Now and then several things happen before anything can leave.
+        if !program.draw.one_in(4) {
+            program.drain();
+        }
+        program.audit()?;
+    }
+    program.wind_up()
+}
+
+fn profile(draw: &mut impl Draw) -> Profile {
+    let name = draw.pick(&Profile::NAMES);
+    let mut profile = Profile::by_name(name).unwrap_or_default();
+    // It has to end some time.
+    (profile.retries, profile.syn_retries) = (profile.retries.min(8), profile.syn_retries.min(4));
+    profile
+}
+
+fn draw_recipe(draw: &mut impl Draw) -> Recipe {
+    draw.pick(&RECIPES).parse().unwrap_or_else(|_| Recipe::ordinary())
+}
+
+impl<D: Draw> Program<'_, D> {
+    fn call(&mut self) {
+        let side = self.draw.pick(&[Side::Left, Side::Right]);
+        let now = self.now;
+        match self.draw.below(20) {
+            0 => {
+                let options = self.options(side);
+                let (ip, remote) = addresses(side);
+                let port = self.draw.pick(&[0, 1000, 80]);
+                let local = self.draw.one_in(2).then(|| (ip, port).into());
+                let to = (remote, self.draw.pick(&[80, 1000])).into();
+                if let Ok(id) = self.hosts[side as usize].connect(now, local, to, options) {
+                    self.ids.push((side, id));
+                }
+            }
+            1 => {
+                let options = self.options(side);
+                let addr = (addresses(side).0, self.draw.pick(&[80, 1000])).into();
+                let backlog = self.draw.below(4) as usize;
+                if let Ok(id) = self.hosts[side as usize].listen(addr, backlog, options) {
+                    self.listeners.push((side, id));
+                }
+            }
+            2 => {
+                for (side, listener) in self.listeners.clone() {
+                    if let Some(id) = self.hosts[side as usize].accept(listener) {
+                        self.ids.push((side, id));
+                    }
+                }
+            }
+            3 if self.draw.one_in(4) => {
+                if let Some((side, listener)) = self.listeners.pop() {
+                    self.hosts[side as usize].unlisten(listener);
+                }
+            }
+            4..=6 => {
+                let len = self.draw.below(20_000) as usize;
+                self.on_connection(|host, id, _| {
+                    // Any answer will do.
+                    let _ = host.write(now, id, &vec![b'a'; len]);
+                });
+            }
+            7 | 8 => {
+                let mut buffer = vec![0; self.draw.below(20_000) as usize];
+                self.on_connection(|host, id, _| {
+                    let _ = host.read(now, id, &mut buffer);
+                });
+            }
+            9 => self.on_connection(|host, id, _| {
+                let _ = host.shutdown_write(now, id);
+            }),
+            10 => self.on_connection(|host, id, gone| {
+                host.close(now, id);
+                *gone = true;
+            }),
+            11 if self.draw.one_in(4) => self.on_connection(|host, id, _| host.abort(now, id)),
+            12 => {
+                let options = self.options(side);
+                self.on_connection(|host, id, _| host.set_options(now, id, options));
+            }
+            13 | 14 => {
+                let to = self.hosts.iter().filter_map(Host::next_deadline).min();
+                let jump = Duration::from_micros(1 << self.draw.below(28));
+                self.now = match to {
+                    Some(at) if self.draw.one_in(2) => self.now.max(at),
+                    _ => self.now + jump,
+                };
+                for host in &mut self.hosts {
+                    host.handle_deadline(self.now);
+                }
+            }
+            15 => {
+                if let Some(packet) = self.heard.forge(self.draw, side, Malice::Boundless) {
+                    self.hosts[side.other() as usize].handle_packet(now, &packet);
+                }
+            }
+            _ => self.deliver(),
+        }
+    }
+
+    /// The oldest packets, or any, arrive, or do not.
+    fn deliver(&mut self) {
+        for _ in 0..1 + self.draw.below(20) {
+            if self.wire.is_empty() {
+                return;
+            }
+            let at = if self.draw.one_in(8) { self.draw.below(self.wire.len() as u64) as usize } else { 0 };
+            let (to, packet) = match self.draw.below(16) {
+                0 => self.wire[at].clone(),
+                1 => {
+                    self.wire.remove(at);
+                    continue;
+                }
+                _ => self.wire.remove(at),
+            };
+            self.hosts[to as usize].handle_packet(self.now, &packet);
+            if !self.draw.one_in(4) {
+                self.drain();
+            }
+        }
+    }
+
+    fn on_connection(&mut self, act: impl FnOnce(&mut Host, ConnId, &mut bool)) {
+        if self.ids.is_empty() {
+            return;
+        }
+        let at = self.draw.below(self.ids.len() as u64) as usize;
+        let (side, id) = self.ids[at];
+        let mut gone = false;
+        act(&mut self.hosts[side as usize], id, &mut gone);
+        if gone {
+            self.ids.swap_remove(at);
+        }
+    }
+
+    fn options(&mut self, side: Side) -> SocketOptions {
+        let draw = &mut *self.draw;
+        let mut options = SocketOptions::of(self.hosts[side as usize].profile());
+        options.nodelay = draw.one_in(2);
+        options.cork = draw.one_in(8);
+        options.max_seg = draw.pick(&[None, None, Some(88), Some(536), Some(1), Some(u16::MAX)]);
+        options.send_buffer = draw.pick(&[options.send_buffer, 1, 3000, 100_000]);
+        options.recv_buffer = draw.pick(&[options.recv_buffer, 0, 1, 3000, 100_000]);
+        options.linger = draw.pick(&[Linger::Default, Linger::Default, Linger::Abort]);
+        options.pmtu_discovery = draw.one_in(2);
+        if draw.one_in(4) {
+            let idle = Duration::from_secs(1 + draw.below(100));
+            options.keepalive = Some(KeepAlive { idle, interval: Duration::from_secs(1), probes: 2 });
+        }
+        options
+    }
+
+    fn drain(&mut self) {
+        for side in [Side::Left, Side::Right] {
+            let mut packet = Vec::new();
+            while self.hosts[side as usize].poll_packet(self.now, &mut packet) {
+                self.heard.hear(side, &packet);
+                self.wire.push((side.other(), packet.clone()));
+            }
+        }
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        let mut connections =
+            self.ids.iter().filter_map(|(side, id)| self.hosts[*side as usize].connection(*id));
+        connections.try_for_each(audit)
+    }
+
+    /// Everybody goes home, and nothing arrives any more: what is left must give up by itself.
+    fn wind_up(mut self) -> Result<(), String> {
+        let now = self.now;
+        for (side, listener) in std::mem::take(&mut self.listeners) {
+            self.hosts[side as usize].unlisten(listener);
+        }
+        for (side, id) in std::mem::take(&mut self.ids) {
+            self.hosts[side as usize].close(now, id);
+        }
+        self.drain();
+        for (i, host) in self.hosts.iter_mut().enumerate() {
+            let mut packet = Vec::new();
+            let mut steps = 0;
+            while let Some(at) = host.next_deadline() {
+                self.now = self.now.max(at);
+                host.handle_deadline(self.now);
+                while host.poll_packet(self.now, &mut packet) {}
+                steps += 1;
+                if steps > 100_000 {
+                    return Err(format!("host {i} never comes to rest"));
+                }
+            }
+            if host.connections() > 0 {
+                return Err(format!("{} connections left behind at host {i}", host.connections()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn addresses(side: Side) -> (std::net::IpAddr, std::net::IpAddr) {
+    match side {
+        Side::Left => (LEFT, RIGHT),
+        Side::Right => (RIGHT, LEFT),
+    }
+}

@@ -1,0 +1,326 @@
+//! Two applications on a [`Pair`] that send each other known streams and check every octet that arrives.
+
+use airtcp::host::{ConnId, IoError, ListenId};
+use airtcp::recovery::Decision;
+use airtcp::tcp::{Connection, SocketOptions, State};
+use airwire::segment::{self, Flags};
+use airwire::time::{Duration, Instant};
+
+use super::hostile::Eavesdropper;
+use super::pair::{LEFT, Pair, RIGHT, Side};
+
+/// The octet at `offset` of the stream that `side` sends.
+pub fn octet(side: Side, offset: u64) -> u8 {
+    let mixed = (offset + 1 + ((side as u64) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as u8
+}
+
+/// Who opens the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// Left connects to right, which listens.
+    Passive,
+    /// Both connect to each other (RFC 9293 §3.5).
+    Simultaneous,
+}
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub opening: Opening,
+    pub options: SocketOptions,
+    /// Octets that left and right send.
+    pub octets: [u64; 2],
+    /// Octets taken by one read.
+    pub read_at_most: usize,
+    /// An application that is busy reads only so often.
+    pub read_every: Duration,
+    pub faults: Faults,
+}
+
+/// What an application's error means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Faults {
+    /// The run has failed.
+    Fail,
+    /// The application closes and is done: the connection was legitimately reset, or octets were injected.
+    Close,
+}
+
+#[derive(Debug)]
+struct App {
+    id: Option<ConnId>,
+    to_send: u64,
+    sent: u64,
+    expected: u64,
+    received: u64,
+    shut: bool,
+    at_end: bool,
+    closed: bool,
+    next_read: Instant,
+}
+
+pub struct Exchange {
+    pub pair: Pair,
+    pub heard: Eavesdropper,
+    plan: Plan,
+    listener: Option<ListenId>,
+    apps: [App; 2],
+}
+
+const PORTS: [u16; 2] = [40_000, 80];
+
+impl Exchange {
+    pub fn new(mut pair: Pair, plan: Plan) -> Result<Self, String> {
+        pair.tap.get_or_insert_default();
+        let app = |side: Side| App {
+            id: None,
+            to_send: plan.octets[side as usize],
+            sent: 0,
+            expected: plan.octets[side.other() as usize],
+            received: 0,
+            shut: false,
+            at_end: false,
+            closed: false,
+            next_read: Instant::ZERO,
+        };
+        let mut apps = [app(Side::Left), app(Side::Right)];
+        let ends = [(LEFT, PORTS[0]).into(), (RIGHT, PORTS[1]).into()];
+        let now = pair.now;
+        let connected = pair.left.connect(now, Some(ends[0]), ends[1], plan.options.clone());
+        apps[0].id = Some(connected.map_err(|error| error.to_string())?);
+        let mut listener = None;
+        match plan.opening {
+            Opening::Passive => {
+                let listening = pair.right.listen(ends[1], 5, plan.options.clone());
+                listener = Some(listening.map_err(|error| error.to_string())?);
+            }
+            Opening::Simultaneous => {
+                let connected = pair.right.connect(now, Some(ends[1]), ends[0], plan.options.clone());
+                apps[1].id = Some(connected.map_err(|error| error.to_string())?);
+            }
+        }
+        Ok(Self { pair, heard: Eavesdropper::default(), plan, listener, apps })
+    }
+
+    /// Octets that `side` will have sent in the end.
+    pub fn stream_len(&self, side: Side) -> u64 {
+        self.plan.octets[side as usize]
+    }
+
+    /// The connection of one side, while there is one.
+    pub fn connection(&self, side: Side) -> Option<&Connection> {
+        self.pair.host_ref(side).connection(self.apps[side as usize].id?)
+    }
+
+    /// What the connection of `side` has decided since this was asked last.
+    pub fn take_trace(&mut self, side: Side) -> Vec<Decision> {
+        let Some(id) = self.apps[side as usize].id else { return Vec::new() };
+        let connection = self.pair.host(side).connection_mut(id);
+        connection.map(|connection| connection.recovery_mut().take_trace()).unwrap_or_default()
+    }
+
+    /// The handshake is over at both ends.
+    pub fn is_synchronized(&self) -> bool {
+        let synchronized = |side| self.connection(side).is_some_and(|c| c.state().is_synchronized());
+        synchronized(Side::Left) && synchronized(Side::Right)
+    }
+
+    /// Both have read the other's whole stream and its end.
+    pub fn is_complete(&self) -> bool {
+        self.apps.iter().all(|app| app.at_end)
+    }
+
+    /// What has arrived so far, in either direction: for detecting a standstill.
+    pub fn progress(&self) -> u64 {
+        self.apps.iter().map(|app| app.sent + app.received + u64::from(app.at_end)).sum()
+    }
+
+    /// Lets both applications run, then goes to the next event. False when nothing will happen any more.
+    pub fn step(&mut self) -> Result<bool, String> {
+        self.run_apps()?;
+        let mut alive = self.pair.step();
+        self.listen_in();
+        let waiting = self.apps.iter().filter(|app| !app.at_end && app.next_read > self.pair.now);
+        if let (false, Some(at)) = (alive, waiting.map(|app| app.next_read).min()) {
+            self.pair.now = at;
+            alive = true;
+        }
+        Ok(alive)
+    }
+
+    /// Runs until both are done, in at most `limit` of virtual time.
+    pub fn complete(&mut self, limit: Duration) -> Result<(), String> {
+        let deadline = self.pair.now + limit;
+        let mut last = (self.progress(), self.pair.now);
+        let mut steps_without_progress = 0_u64;
+        while !self.is_complete() {
+            let alive = self.step()?;
+            let progress = (self.progress(), self.pair.now);
+            steps_without_progress = if progress == last { steps_without_progress + 1 } else { 0 };
+            last = progress;
+            if (!alive && steps_without_progress > 2) || steps_without_progress > 200_000 {
+                return Err(format!("standstill at {}: {}", self.pair.now, self.describe()));
+            }
+            if self.pair.now > deadline {
+                return Err(format!("not done at {}: {}", self.pair.now, self.describe()));
+            }
+        }
+        self.audit()
+    }
+
+    /// Closes what is left open and lets everything end by itself: nothing may stay behind.
+    pub fn wind_up(&mut self) -> Result<(), String> {
+        self.run_apps()?;
+        while self.pair.step() {
+            self.listen_in();
+        }
+        match (self.pair.left.connections(), self.pair.right.connections()) {
+            (0, 0) => Ok(()),
+            left_behind => Err(format!("connections left behind: {left_behind:?}")),
+        }
+    }
+
+    /// Hands a forged packet to `to`. Returns how many packets without text leave because of it.
+    pub fn inject(&mut self, to: Side, packet: &[u8]) -> usize {
+        self.pair.drain();
+        self.listen_in();
+        let now = self.pair.now;
+        self.pair.host(to).handle_packet(now, packet);
+        self.pair.drain();
+        let bare = |(_, from, packet): &(Instant, Side, Vec<u8>)| *from == to && !carries_text(packet);
+        let replies = self.pair.tap.iter().flatten().filter(|entry| bare(entry)).count();
+        self.listen_in();
+        replies
+    }
+
+    fn listen_in(&mut self) {
+        for (_, from, packet) in self.pair.tap.iter_mut().flat_map(|tap| tap.drain(..)) {
+            self.heard.hear(from, &packet);
+        }
+    }
+
+    fn run_apps(&mut self) -> Result<(), String> {
+        if self.apps[1].id.is_none()
+            && let Some(listener) = self.listener
+        {
+            self.apps[1].id = self.pair.right.accept(listener);
+        }
+        for side in [Side::Left, Side::Right] {
+            match self.run_app(side) {
+                Ok(()) => {}
+                Err(error) if self.plan.faults == Faults::Fail => {
+                    return Err(format!("{side:?} at {}: {error}", self.pair.now));
+                }
+                Err(_) => self.give_up(side),
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, side: Side) {
+        let now = self.pair.now;
+        let app = &mut self.apps[side as usize];
+        (app.at_end, app.closed) = (true, true);
+        if let Some(id) = app.id {
+            self.pair.host(side).close(now, id);
+        }
+    }
+
+    fn run_app(&mut self, side: Side) -> Result<(), String> {
+        let Self { pair, apps, plan, .. } = self;
+        let app = &mut apps[side as usize];
+        let Some(id) = app.id.filter(|_| !app.closed) else { return Ok(()) };
+        let now = pair.now;
+        let host = pair.host(side);
+        if host.connection(id).is_none_or(|c| matches!(c.state(), State::SynSent | State::SynReceived)) {
+            return Ok(());
+        }
+        while app.sent < app.to_send {
+            let chunk: Vec<u8> =
+                (app.sent..app.to_send.min(app.sent + 4096)).map(|offset| octet(side, offset)).collect();
+            match host.write(now, id, &chunk) {
+                Ok(n) => app.sent += n as u64,
+                Err(IoError::WouldBlock) => break,
+                Err(error) => return Err(format!("write: {error}")),
+            }
+        }
+        if app.sent == app.to_send && !app.shut {
+            app.shut = true;
+            host.shutdown_write(now, id).map_err(|error| format!("shutdown: {error}"))?;
+        }
+        if !app.at_end && now >= app.next_read {
+            app.next_read = now + plan.read_every;
+            let mut buffer = vec![0; plan.read_at_most];
+            match host.read(now, id, &mut buffer) {
+                Ok(0) if app.received == app.expected => app.at_end = true,
+                Ok(0) => return Err(format!("the stream ended after {} octets", app.received)),
+                Ok(n) => {
+                    for got in &buffer[..n] {
+                        if *got != octet(side.other(), app.received) || app.received >= app.expected {
+                            return Err(format!("octet {} is wrong", app.received));
+                        }
+                        app.received += 1;
+                    }
+                }
+                Err(IoError::WouldBlock) => {}
+                Err(error) => return Err(format!("read after {} octets: {error}", app.received)),
+            }
+        }
+        if app.at_end && app.sent == app.to_send {
+            app.closed = true;
+            host.close(now, id);
+        }
+        Ok(())
+    }
+
+    /// Every sum that a connection keeps, counted anew.
+    pub fn audit(&self) -> Result<(), String> {
+        [Side::Left, Side::Right].into_iter().filter_map(|side| self.connection(side)).try_for_each(audit)
+    }
+
+    fn describe(&self) -> String {
+        let one = |side| match self.connection(side) {
+            Some(c) => format!("{:?}\n", c.info()),
+            None => "none\n".to_owned(),
+        };
+        format!("{:?}\nleft {}right {}", self.apps, one(Side::Left), one(Side::Right))
+    }
+}
+
+fn carries_text(packet: &[u8]) -> bool {
+    let Ok(ip) = segment::parse_ip(packet) else { return false };
+    segment::parse_tcp(&ip).is_ok_and(|segment| {
+        !segment.payload.is_empty() || segment.flags.intersects(Flags::SYN.with(Flags::FIN))
+    })
+}
+
+/// Every sum that a connection keeps, counted anew.
+pub fn audit(connection: &Connection) -> Result<(), String> {
+    let flight = connection.flight();
+    let (mut at, mut sacked, mut lost, mut resent, mut in_doubt) = (flight.una(), 0, 0, 0, 0);
+    for segment in flight.iter() {
+        use airtcp::flight::Fate;
+        if segment.start != at || segment.is_empty() {
+            return Err(format!("the in-flight list has a gap at {at}: {segment:?}"));
+        }
+        at = segment.end;
+        match segment.fate {
+            Fate::InFlight => {}
+            Fate::Sacked => sacked += segment.len(),
+            Fate::Lost => lost += segment.len(),
+            Fate::Resent => resent += segment.len(),
+            Fate::InDoubt => in_doubt += segment.len(),
+        }
+    }
+    let sums = (flight.sacked().bytes, flight.lost().bytes, flight.resent().bytes);
+    let window = connection.recovery().congestion();
+    let window_is_sane = window.cwnd.is_finite() && window.cwnd >= 0.0 && window.inflation >= 0.0;
+    match () {
+        () if at != flight.max() => Err(format!("the in-flight list ends at {at}, not at {}", flight.max())),
+        () if sums != (sacked, lost + resent, resent + in_doubt) => {
+            Err(format!("{sums:?} is not {sacked} {lost} {resent}"))
+        }
+        () if !window_is_sane => Err(format!("congestion window {window:?}")),
+        () => Ok(()),
+    }
+}

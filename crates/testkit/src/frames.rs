@@ -1,0 +1,175 @@
+//! Captures made by hand: packets, the frames around them, the files around those.
+
+pub mod bulk;
+
+use std::net::SocketAddr;
+
+use airwire::options::{Layout, Options, Timestamps};
+use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::seq::Seq;
+
+pub const ETHERNET: u32 = 1;
+pub const SYN: Flags = Flags::SYN;
+pub const ACK: Flags = Flags::ACK;
+pub const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
+pub const FIN_ACK: Flags = Flags::FIN.with(Flags::ACK);
+pub const RST: Flags = Flags::RST;
+
+/// One TCP packet. The addresses are of one family.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    pub src: SocketAddr,
+    pub dst: SocketAddr,
+    pub seq: u32,
+    pub ack: u32,
+    pub flags: Flags,
+    pub len: usize,
+    pub ident: u16,
+    pub options: Options,
+}
+
+impl Tcp {
+    pub fn new(src: SocketAddr, dst: SocketAddr, flags: Flags, seq: u32, ack: u32, len: usize) -> Self {
+        Self { src, dst, seq, ack, flags, len, ident: 0, options: Options::default() }
+    }
+
+    pub fn stamped(mut self, val: u32, ecr: u32) -> Self {
+        self.options.timestamps = Some(Timestamps { val, ecr });
+        self
+    }
+
+    /// From the IP header on.
+    pub fn packet(&self) -> Vec<u8> {
+        let mut options = Vec::new();
+        self.options.write(Layout::Linux, &mut options);
+        let header = Header {
+            src: self.src,
+            dst: self.dst,
+            seq: Seq(self.seq),
+            ack: Seq(self.ack),
+            flags: self.flags,
+            window: 0xffff,
+            ecn: Ecn::NotEct,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+            ident: self.ident,
+        };
+        let mut packet = Vec::new();
+        segment::emit(&mut packet, &header, &options, (&vec![0; self.len], &[]));
+        packet
+    }
+
+    pub fn ethernet(&self) -> Vec<u8> {
+        ethernet(&self.packet())
+    }
+}
+
+pub fn v4(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host], port))
+}
+
+pub fn v6(host: u16, port: u16) -> SocketAddr {
+    SocketAddr::from(([0xfd83, 0, 0, 0, 0, 0, 0, host], port))
+}
+
+pub fn ethertype(packet: &[u8]) -> [u8; 2] {
+    if packet.first().is_some_and(|first| first >> 4 == 6) { [0x86, 0xdd] } else { [0x08, 0] }
+}
+
+/// Padded to 60 octets, as on the wire.
+pub fn ethernet(packet: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    frame.extend(ethertype(packet));
+    frame.extend(packet);
+    frame.resize(frame.len().max(60), 0);
+    frame
+}
+
+/// A pcap file with nanoseconds, in little-endian order.
+pub struct Pcap {
+    pub file: Vec<u8>,
+    snap_length: usize,
+}
+
+impl Pcap {
+    pub fn new(link_type: u32) -> Self {
+        Self::cut(link_type, 262_144)
+    }
+
+    pub fn cut(link_type: u32, snap_length: u32) -> Self {
+        let mut file = Vec::new();
+        file.extend(0xa1b2_3c4d_u32.to_le_bytes());
+        file.extend([2, 0, 4, 0]);
+        file.extend([0; 8]);
+        file.extend(snap_length.to_le_bytes());
+        file.extend(link_type.to_le_bytes());
+        Self { file, snap_length: snap_length as usize }
+    }
+
+    /// At so many seconds after 2001-09-09.
+    pub fn frame(&mut self, at: f64, frame: &[u8]) {
+        let kept = frame.len().min(self.snap_length);
+        self.header(1_000_000_000_000_000_000 + (at * 1e9).round() as u64, kept as u32, frame.len() as u32);
+        self.file.extend(&frame[..kept]);
+    }
+
+    pub fn header(&mut self, nanos: u64, kept: u32, length: u32) {
+        for word in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, kept, length] {
+            self.file.extend(word.to_le_bytes());
+        }
+    }
+}
+
+/// A pcapng file in either byte order.
+pub struct Pcapng {
+    pub file: Vec<u8>,
+    big: bool,
+}
+
+impl Pcapng {
+    pub fn new(big: bool) -> Self {
+        let mut new = Self { file: Vec::new(), big };
+        let mut body = new.long(0x1a2b_3c4d).to_vec();
+        body.extend(if big { [0, 1, 0, 0] } else { [1, 0, 0, 0] });
+        body.extend([0xff; 8]);
+        new.block(0x0a0d_0d0a, &body);
+        new
+    }
+
+    fn long(&self, value: u32) -> [u8; 4] {
+        if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
+    }
+
+    pub fn block(&mut self, kind: u32, body: &[u8]) {
+        let padded = body.len().next_multiple_of(4);
+        let length = self.long(padded as u32 + 12);
+        self.file.extend(self.long(kind));
+        self.file.extend(length);
+        self.file.extend(body);
+        self.file.resize(self.file.len() + padded - body.len(), 0);
+        self.file.extend(length);
+    }
+
+    /// With nanoseconds.
+    pub fn interface(&mut self, link_type: u16, snap_length: u32) {
+        let word = |value: u16| if self.big { value.to_be_bytes() } else { value.to_le_bytes() };
+        let mut body = [word(link_type), [0, 0]].concat();
+        body.extend(self.long(snap_length));
+        body.extend([word(9), word(1)].concat());
+        body.extend([9, 0, 0, 0]);
+        body.extend([0; 4]);
+        self.block(1, &body);
+    }
+
+    pub fn frame(&mut self, interface: u32, at: f64, frame: &[u8]) {
+        let nanos = 1_000_000_000_000_000_000 + (at * 1e9).round() as u64;
+        let len = frame.len() as u32;
+        let mut body = Vec::new();
+        for value in [interface, (nanos >> 32) as u32, nanos as u32, len, len] {
+            body.extend(self.long(value));
+        }
+        body.extend(frame);
+        self.block(6, &body);
+    }
+}

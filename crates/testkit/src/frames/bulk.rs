@@ -1,0 +1,195 @@
+//! Bulk transfers with losses, as a capture at the senders would have them: rounds of a window each, what was lost is
+//! sent again in the next one, and when that is lost too, after a timeout. The same octets for the same numbers.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+use airwire::rng::Stream;
+use airwire::seq::Seq;
+
+use super::{ACK, ETHERNET, FIN_ACK, Pcap, SYN, SYN_ACK, Tcp};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Bulk {
+    /// Connections at a time; when one ends, the next begins.
+    pub parallel: u64,
+    pub connections: u64,
+    /// Of each connection.
+    pub segments: u64,
+    /// One of so many is lost.
+    pub loss: u64,
+}
+
+const MSS: u64 = 1448;
+const WINDOW: u64 = 64;
+const ROUND: u64 = 50_000_000;
+const GAP: u64 = 100_000;
+const TIMEOUT: u64 = 300_000_000;
+const BEGIN: u64 = 1_000_000_000_000_000_000;
+
+struct Flow {
+    index: u64,
+    /// Segments, from 0.
+    next: u64,
+    expected: u64,
+    /// Arrived beyond a hole.
+    beyond: BTreeSet<u64>,
+    lost: Vec<u64>,
+    lost_again: Vec<u64>,
+    sent: u64,
+}
+
+/// A packet, and when it passes the capture.
+type Passing = Reverse<(u64, u64, Vec<u8>)>;
+
+impl Bulk {
+    pub fn write(self, output: &mut impl Write) -> io::Result<()> {
+        output.write_all(&Pcap::new(ETHERNET).file)?;
+        let mut rng = Stream::new(1, "bulk");
+        let mut passing: BinaryHeap<Passing> = BinaryHeap::new();
+        let mut rounds: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
+        let mut flows: Vec<Flow> = (0..self.parallel).map(Flow::new).collect();
+        let mut begun = self.parallel;
+        let mut order = 0;
+        for at in 0..self.parallel {
+            rounds.push(Reverse((BEGIN + at * 37_000, at)));
+        }
+        let mut record = Pcap::new(ETHERNET);
+        while let Some(Reverse((now, at))) = rounds.pop() {
+            while passing.peek().is_some_and(|Reverse((time, ..))| *time < now) {
+                let Some(Reverse((time, _, frame))) = passing.pop() else { break };
+                record.file.clear();
+                record.header(time, frame.len() as u32, frame.len() as u32);
+                output.write_all(&record.file)?;
+                output.write_all(&frame)?;
+            }
+            let flow = &mut flows[at as usize];
+            let mut push = |time: u64, packet: Tcp| {
+                order += 1;
+                passing.push(Reverse((time, order, packet.ethernet())));
+            };
+            match flow.round(now, self, &mut rng, &mut push) {
+                Some(next) => rounds.push(Reverse((next, at))),
+                None if begun < self.connections => {
+                    *flow = Flow::new(begun);
+                    begun += 1;
+                    rounds.push(Reverse((now + 2 * ROUND, at)));
+                }
+                // So that what is left passes.
+                None if rounds.is_empty() && now != u64::MAX => rounds.push(Reverse((u64::MAX, at))),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Flow {
+    fn new(index: u64) -> Self {
+        Self {
+            index,
+            next: 0,
+            expected: 0,
+            beyond: BTreeSet::new(),
+            lost: Vec::new(),
+            lost_again: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// When the next one is.
+    fn round(
+        &mut self,
+        now: u64,
+        bulk: Bulk,
+        rng: &mut Stream,
+        push: &mut impl FnMut(u64, Tcp),
+    ) -> Option<u64> {
+        if now == u64::MAX {
+            return None;
+        }
+        let (here, there) = self.ends();
+        let stamp = (now / 1_000_000) as u32;
+        if self.sent == 0 {
+            let mut syn = Tcp::new(here, there, SYN, self.iss(), 0, 0).stamped(stamp, 0);
+            syn.options.mss = Some(1460);
+            syn.options.sack_permitted = true;
+            syn.options.window_scale = Some(7);
+            let mut syn_ack =
+                Tcp { flags: SYN_ACK, src: there, dst: here, seq: 0, ack: self.iss() + 1, ..syn.clone() };
+            syn_ack = syn_ack.stamped(7, stamp);
+            push(now, syn);
+            push(now + ROUND, syn_ack);
+            push(now + ROUND + 1000, Tcp::new(here, there, ACK, self.iss() + 1, 1, 0).stamped(stamp + 50, 7));
+            self.sent = 1;
+            return Some(now + ROUND + 2000);
+        }
+        let timed_out = std::mem::take(&mut self.lost_again);
+        let lost = std::mem::take(&mut self.lost);
+        let again: Vec<_> = timed_out.into_iter().chain(lost).collect();
+        let room = WINDOW.saturating_sub(again.len() as u64).min(bulk.segments - self.next);
+        let new = self.next..self.next + room;
+        self.next += room;
+        let mut at = now;
+        for (segment, is_again) in again.iter().map(|segment| (*segment, true)).chain(new.map(|n| (n, false)))
+        {
+            let seq = self.number(segment);
+            let mut data = Tcp::new(here, there, ACK, seq, 1, MSS as usize).stamped(stamp, 7);
+            data.ident = self.sent as u16;
+            self.sent += 1;
+            push(at, data);
+            if rng.bits().is_multiple_of(bulk.loss) {
+                if is_again { self.lost_again.push(segment) } else { self.lost.push(segment) }
+            } else {
+                self.beyond.insert(segment);
+                while self.beyond.remove(&self.expected) {
+                    self.expected += 1;
+                }
+                push(at + ROUND, self.ack(stamp));
+            }
+            at += GAP;
+        }
+        if self.expected == bulk.segments {
+            let end = self.number(self.expected);
+            let (begin, stamp) = (at + ROUND, stamp + 50);
+            push(begin, Tcp::new(here, there, FIN_ACK, end, 1, 0).stamped(stamp, 7));
+            push(begin + ROUND, Tcp::new(there, here, FIN_ACK, 1, end + 1, 0).stamped(7, stamp));
+            push(begin + ROUND + 1000, Tcp::new(here, there, ACK, end + 1, 2, 0).stamped(stamp, 7));
+            return None;
+        }
+        let wait = if self.lost_again.is_empty() { ROUND } else { TIMEOUT + at - now };
+        Some((now + wait).max(at))
+    }
+
+    fn ack(&self, stamp: u32) -> Tcp {
+        let (here, there) = self.ends();
+        let mut ack = Tcp::new(there, here, ACK, 1, self.number(self.expected), 0).stamped(7, stamp);
+        let mut beyond = self.beyond.iter().copied().peekable();
+        let mut blocks = 0;
+        while let Some(left) = beyond.next().filter(|_| blocks < 3) {
+            let mut right = left + 1;
+            while beyond.next_if_eq(&right).is_some() {
+                right += 1;
+            }
+            ack.options.sack.push(Seq(self.number(left)), Seq(self.number(right)));
+            blocks += 1;
+        }
+        ack
+    }
+
+    fn number(&self, segment: u64) -> u32 {
+        self.iss().wrapping_add(1).wrapping_add((segment * MSS) as u32)
+    }
+
+    fn ends(&self) -> (SocketAddr, SocketAddr) {
+        let [.., high, middle, low] = self.index.to_be_bytes();
+        let port = 10_000 + (self.index % 50_000) as u16;
+        (([10, high, middle, low], port).into(), ([192, 0, 2, 1], 80).into())
+    }
+
+    fn iss(&self) -> u32 {
+        (self.index as u32).wrapping_mul(0x9e37_79b1) & 0x3fff_ffff
+    }
+}

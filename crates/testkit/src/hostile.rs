@@ -1,0 +1,496 @@
+//! Somebody on the path who means no good: overhears a connection and forges packets about it.
+//!
+//! The property tests and the fuzz targets share it; they differ in where the choices come from.
+
+use std::net::{IpAddr, SocketAddr};
+
+use airwire::checksum;
+use airwire::options::{SackBlocks, Timestamps};
+use airwire::rng::Stream;
+use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::seq::Seq;
+
+use super::exchange::{Exchange, octet};
+use super::pair::Side;
+
+/// Where choices come from: a seeded stream, or the input of a fuzzer.
+pub trait Draw {
+    /// Something in `0..n`; 0 if `n` is 0.
+    fn below(&mut self, n: u64) -> u64;
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+impl Draw for Stream {
+    fn below(&mut self, n: u64) -> u64 {
+        Self::below(self, n)
+    }
+}
+
+/// Runs the exchange while forged packets hit both ends. None may provoke more than one packet in reply, and
+/// every sum must stay right; whether the streams arrive is for the caller to see.
+pub fn siege(
+    draw: &mut impl Draw,
+    exchange: &mut Exchange,
+    malice: Malice,
+    blows: u32,
+) -> Result<(), String> {
+    for _ in 0..blows {
+        for _ in 0..draw.below(3) {
+            exchange.step()?;
+        }
+        // A SYN that is forged early enough is as good as the true one.
+        if malice == Malice::Survivable && !exchange.is_synchronized() {
+            exchange.step()?;
+            continue;
+        }
+        let from = draw.pick(&[Side::Left, Side::Right]);
+        let Some(packet) = exchange.heard.forge(draw, from, malice) else { continue };
+        let replies = exchange.inject(from.other(), &packet);
+        if replies > 1 {
+            return Err(format!("{replies} replies to {packet:02x?}"));
+        }
+        exchange.audit()?;
+    }
+    Ok(())
+}
+
+/// How far the forger goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Malice {
+    /// Only what a TCP has to survive: whatever an attacker can do who may not name the next sequence number
+    /// with foreign text, a reset or a FIN, nor acknowledge on the receiver's behalf what it never got, nor move
+    /// its timestamps forward. The streams must arrive exact.
+    Survivable,
+    /// Anything.
+    Boundless,
+}
+
+/// What has been heard from one end of a connection, as stream offsets.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    addr: SocketAddr,
+    isn: Seq,
+    /// One past the highest offset sent.
+    nxt: u64,
+    /// Highest acknowledgment of the other end's stream.
+    ack: u64,
+    /// Where its stream ends.
+    fin: Option<u64>,
+    window: u16,
+    scale: u8,
+    sack: bool,
+    timestamps: Option<Timestamps>,
+}
+
+#[derive(Debug, Default)]
+pub struct Eavesdropper {
+    ends: [Option<Seen>; 2],
+}
+
+impl Eavesdropper {
+    pub fn hear(&mut self, from: Side, packet: &[u8]) {
+        let Ok(ip) = segment::parse_ip(packet) else { return };
+        let Ok(segment) = segment::parse_tcp(&ip) else { return };
+        let end = &mut self.ends[from as usize];
+        if segment.flags.contains(Flags::SYN) {
+            *end = Some(Seen {
+                addr: segment.src,
+                isn: segment.seq,
+                nxt: 1,
+                ack: 0,
+                fin: None,
+                window: segment.window,
+                scale: segment.options.window_scale.unwrap_or(0),
+                sack: segment.options.sack_permitted,
+                timestamps: segment.options.timestamps,
+            });
+        }
+        let other_isn = self.ends[from.other() as usize].map(|other| other.isn);
+        let Some(end) = &mut self.ends[from as usize] else { return };
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if let Some(start) = segment.seq.offset(end.isn, end.nxt) {
+            end.nxt = end.nxt.max(start + segment.seq_len());
+            if segment.flags.contains(Flags::FIN) {
+                end.fin = Some(start + segment.payload.len() as u64);
+            }
+        }
+        if segment.flags.contains(Flags::ACK)
+            && let Some(ack) = other_isn.and_then(|isn| segment.ack.offset(isn, end.ack))
+        {
+            end.ack = end.ack.max(ack);
+        }
+        end.window = segment.window;
+        end.timestamps = segment.options.timestamps.or(end.timestamps);
+    }
+
+    /// A packet that claims to come from `from`. `None` before the handshake was heard.
+    pub fn forge(&self, draw: &mut impl Draw, from: Side, malice: Malice) -> Option<Vec<u8>> {
+        let (me, you) = (self.ends[from as usize]?, self.ends[from.other() as usize]?);
+        let forger = Forger { draw, from, me, you };
+        Some(match malice {
+            Malice::Survivable => forger.survivable(),
+            Malice::Boundless => forger.boundless(),
+        })
+    }
+}
+
+struct Forger<'a, D> {
+    draw: &'a mut D,
+    from: Side,
+    /// Whom we pretend to be, and whom we talk to.
+    me: Seen,
+    you: Seen,
+}
+
+/// A segment to be forged; offsets may lie anywhere.
+struct Forgery {
+    seq: u64,
+    ack: u64,
+    flags: Flags,
+    window: u16,
+    ecn: Ecn,
+    options: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl<D: Draw> Forger<'_, D> {
+    /// An ordinary ACK, as the honest end would send it now.
+    fn honest(&mut self) -> Forgery {
+        let options = self.timestamps(0);
+        Forgery {
+            seq: self.me.nxt,
+            ack: self.me.ack,
+            flags: Flags::ACK,
+            window: self.me.window,
+            ecn: Ecn::NotEct,
+            options,
+            text: Vec::new(),
+        }
+    }
+
+    fn survivable(mut self) -> Vec<u8> {
+        let mut forgery = self.honest();
+        match self.draw.below(14) {
+            0 => return self.noise(),
+            1 => return self.damaged(forgery),
+            2 => forgery.options = self.absurd_options(),
+            3 => self.outside_the_window(&mut forgery),
+            4 => {
+                // What was never sent, or what is long acknowledged.
+                forgery.ack = match self.draw.below(4) {
+                    0 => self.you.nxt + 1 + self.draw.below(3),
+                    1 => self.you.nxt + 1 + self.draw.below(1 << 31),
+                    2 => self.me.ack.saturating_sub(1 + self.draw.below(3000)),
+                    _ => self.me.ack.wrapping_sub(self.draw.below(1 << 31)),
+                };
+            }
+            5 => forgery.options.extend(self.sack_lies()),
+            6 => forgery.window = self.some_window(),
+            7 => {
+                forgery.flags = self.draw.pick(&[Flags::SYN, Flags::SYN.with(Flags::ACK)]);
+                forgery.seq = self.some_offset();
+                forgery.options = self.absurd_options();
+            }
+            8 => {
+                forgery.flags = self.draw.pick(&[Flags::RST, Flags::RST.with(Flags::ACK)]);
+                // Not the one number that resets: the next one that the victim expects.
+                forgery.seq = match self.draw.below(3) {
+                    0 => self.me.nxt + 2 + self.draw.below(1 << 16),
+                    1 => self.you.ack.wrapping_sub(1 + self.draw.below(1 << 16)),
+                    _ => self.me.nxt + 2 + self.draw.below(1 << 30),
+                };
+            }
+            9 => {
+                // From before a clock went back.
+                let back = (1 << 22) + self.draw.below(1 << 30);
+                forgery.options = self.timestamps(back.wrapping_neg() as u32);
+                let len = self.draw.below(100);
+                forgery.text = self.noise_of(len);
+                if self.me.timestamps.is_none() {
+                    forgery.text.clear();
+                }
+            }
+            10 => return self.icmp(),
+            11 | 12 => {
+                // True octets once more, cut anew.
+                let lowest = self.you.ack.saturating_sub(3000).max(1);
+                let end = self.me.fin.unwrap_or(self.me.nxt);
+                forgery.seq = lowest + self.draw.below(end.saturating_sub(lowest));
+                let most = end.saturating_sub(forgery.seq).min(1400);
+                let len = self.draw.below(most + 1);
+                forgery.text = self.true_octets(forgery.seq, len);
+            }
+            _ => {
+                forgery.flags = match self.draw.below(4) {
+                    0 => Flags::NONE,
+                    1 => Flags::ACK.with(Flags::URG),
+                    2 => Flags::ACK.with(Flags::RESERVED).with(Flags::AE),
+                    _ => Flags::ACK.with(self.draw.pick(&[Flags::ECE, Flags::CWR])),
+                };
+                forgery.ecn = self.draw.pick(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+                if self.draw.one_in(3) {
+                    forgery.options.clear();
+                }
+            }
+        }
+        self.write(&forgery)
+    }
+
+    fn boundless(mut self) -> Vec<u8> {
+        if self.draw.one_in(4) {
+            return self.survivable();
+        }
+        let mut forgery = self.honest();
+        forgery.flags = Flags(self.draw.below(1 << 12) as u16);
+        if self.draw.one_in(2) {
+            forgery.flags = Flags::ACK;
+        }
+        forgery.seq = self.some_offset();
+        forgery.ack = match self.draw.below(4) {
+            0 => self.draw.below(1 << 32),
+            1 => self.me.ack + self.draw.below(self.you.nxt.saturating_sub(self.me.ack) + 2),
+            _ => self.me.ack,
+        };
+        forgery.window = self.some_window();
+        if self.draw.one_in(2) {
+            let len = self.draw.below(1461);
+            forgery.text = self.noise_of(len);
+        }
+        match self.draw.below(4) {
+            0 => forgery.options = self.absurd_options(),
+            1 => {
+                let shift = self.draw.below(1 << 32) as u32;
+                forgery.options = self.timestamps(shift);
+            }
+            2 => forgery.options.extend(self.sack_lies()),
+            _ => {}
+        }
+        forgery.ecn = Ecn::from_bits(self.draw.below(4) as u8);
+        self.write(&forgery)
+    }
+
+    // ----- parts -----
+
+    fn some_window(&mut self) -> u16 {
+        match self.draw.below(4) {
+            0 => 0,
+            1 => 1,
+            2 => 65_535,
+            _ => self.draw.below(65_536) as u16,
+        }
+    }
+
+    /// Around the edges of what the victim accepts, or anywhere.
+    fn some_offset(&mut self) -> u64 {
+        let window = u64::from(self.you.window) << self.you.scale;
+        let near = match self.draw.below(5) {
+            0 => self.me.nxt,
+            1 => self.you.ack,
+            2 => self.you.ack + window,
+            3 => 0,
+            _ => return self.draw.below(1 << 32),
+        };
+        near.wrapping_add(self.draw.below(5)).wrapping_sub(2)
+    }
+
+    fn outside_the_window(&mut self, forgery: &mut Forgery) {
+        let window = u64::from(self.you.window) << self.you.scale;
+        let len = self.draw.below(1461);
+        forgery.text = self.noise_of(len);
+        let (below, far) = (self.draw.below(4000), self.draw.below(1 << 30));
+        forgery.seq = match self.draw.below(4) {
+            // Wholly old: its last octet lies just before what the victim has acknowledged.
+            0 => self.you.ack.wrapping_sub(len + 1),
+            1 => self.you.ack.wrapping_sub(len + 1 + below),
+            2 => self.you.ack + window + (1 << 16) + below,
+            _ => self.you.ack + window + (1 << 16) + far,
+        };
+        if self.draw.one_in(3) {
+            forgery.flags = forgery.flags.with(Flags::FIN);
+        }
+        if self.draw.one_in(3) {
+            let shift = self.draw.below(1 << 32) as u32;
+            forgery.options = self.timestamps(shift);
+        }
+    }
+
+    fn true_octets(&self, seq: u64, len: u64) -> Vec<u8> {
+        // Offset 1 is the first octet; a FIN is no octet.
+        (seq..seq + len).map(|offset| octet(self.from, offset - 1)).collect()
+    }
+
+    fn noise_of(&mut self, len: u64) -> Vec<u8> {
+        let pattern = self.draw.below(256) as u8;
+        (0..len).map(|i| pattern ^ (i as u8).wrapping_mul(29)).collect()
+    }
+
+    /// A timestamps option moved forward by `shift`, if the connection has them.
+    fn timestamps(&mut self, shift: u32) -> Vec<u8> {
+        let Some(ts) = self.me.timestamps.filter(|_| self.you.timestamps.is_some()) else {
+            return Vec::new();
+        };
+        let ecr = if self.draw.one_in(8) { self.draw.below(1 << 32) as u32 } else { ts.ecr };
+        let mut out = vec![1, 1, 8, 10];
+        out.extend(ts.val.wrapping_add(shift).to_be_bytes());
+        out.extend(ecr.to_be_bytes());
+        out
+    }
+
+    /// Blocks about what is outstanding, never received or not; reversed, empty, overlapping, or far outside.
+    fn sack_lies(&mut self) -> Vec<u8> {
+        if !(self.me.sack && self.you.sack) {
+            return Vec::new();
+        }
+        let mut blocks = SackBlocks::default();
+        for _ in 0..1 + self.draw.below(3) {
+            let around = self.me.ack.saturating_sub(2000);
+            let span = self.you.nxt.saturating_sub(around) + 2000;
+            let left = around + self.draw.below(span);
+            let right = match self.draw.below(6) {
+                0 => left,
+                1 => left.saturating_sub(self.draw.below(3000)),
+                2 => left + 1,
+                _ => left + self.draw.below(span),
+            };
+            blocks.push(self.you.isn.at(left), self.you.isn.at(right));
+        }
+        let blocks = blocks.as_slice();
+        let mut out = vec![1, 1, 5, 2 + 8 * blocks.len() as u8];
+        for (left, right) in blocks {
+            out.extend(left.0.to_be_bytes());
+            out.extend(right.0.to_be_bytes());
+        }
+        out
+    }
+
+    fn absurd_options(&mut self) -> Vec<u8> {
+        const ABSURD: [&[u8]; 12] = [
+            &[2, 0, 0, 0],
+            &[8, 1, 0, 0],
+            &[3, 200, 0, 0],
+            &[1, 1, 1, 8],
+            &[2, 4, 0, 0],
+            &[3, 3, 255, 0],
+            &[4, 2, 4, 2],
+            &[254, 4, 1, 2],
+            &[0, 8, 10, 0],
+            &[2, 3, 5, 1],
+            &[5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0],
+            &[
+                5, 38, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                0, 0, 0, 0, 0, 0, 0, 0, 0,
+            ],
+        ];
+        let mut out = Vec::new();
+        for _ in 0..1 + self.draw.below(3) {
+            let option = self.draw.pick(&ABSURD);
+            if out.len() + option.len() <= 40 {
+                out.extend(option);
+            }
+        }
+        out
+    }
+
+    /// Octets that only begin like a packet, if that.
+    fn noise(&mut self) -> Vec<u8> {
+        let len = self.draw.below(120);
+        let mut packet = self.noise_of(len);
+        for (at, octet) in [(0, 0x45), (2, 0), (3, len as u8), (9, 6)] {
+            if let Some(slot) = packet.get_mut(at).filter(|_| self.draw.one_in(2)) {
+                *slot = octet;
+            }
+        }
+        packet
+    }
+
+    /// Text in the middle of the window, but cut short or with a flipped bit: a checksum is wrong, or a length.
+    fn damaged(&mut self, mut forgery: Forgery) -> Vec<u8> {
+        let len = 1 + self.draw.below(1400);
+        forgery.text = self.noise_of(len);
+        let mut packet = self.write(&forgery);
+        let at = self.draw.below(packet.len() as u64) as usize;
+        if self.draw.one_in(2) {
+            packet.truncate(at);
+        } else {
+            packet[at] ^= 1 << self.draw.below(8);
+        }
+        packet
+    }
+
+    /// An error about the victim's connection that quotes it rightly or wrongly.
+    fn icmp(&mut self) -> Vec<u8> {
+        let (IpAddr::V4(src), IpAddr::V4(dst)) = (self.me.addr.ip(), self.you.addr.ip()) else {
+            return Vec::new();
+        };
+        let seq = match self.draw.below(3) {
+            0 => self.me.ack,
+            1 => self.you.nxt.saturating_sub(1),
+            _ => self.draw.below(1 << 32),
+        };
+        let quoted = Header {
+            src: self.you.addr,
+            dst: self.me.addr,
+            seq: self.you.isn.at(seq),
+            ..self.header(Flags::ACK)
+        };
+        let mut quote = Vec::new();
+        segment::emit(&mut quote, &quoted, &[], (&[], &[]));
+        quote.truncate(20 + self.draw.below(21) as usize);
+        let (kind, code) =
+            self.draw.pick(&[(3, 0), (3, 1), (3, 3), (3, 4), (3, 13), (4, 0), (11, 0), (12, 0), (5, 1)]);
+        let mut message = vec![kind, code, 0, 0, 0, 0];
+        message.extend((self.draw.below(2000) as u16).to_be_bytes());
+        message.extend(quote);
+        let sum = checksum::plain(&message);
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 1, 0, 0];
+        packet.extend(src.octets());
+        packet.extend(dst.octets());
+        packet[2..4].copy_from_slice(&(20 + message.len() as u16).to_be_bytes());
+        let sum = checksum::plain(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet.extend(message);
+        packet
+    }
+
+    fn header(&self, flags: Flags) -> Header {
+        Header {
+            src: self.me.addr,
+            dst: self.you.addr,
+            seq: Seq(0),
+            ack: Seq(0),
+            flags,
+            window: 0,
+            ecn: Ecn::NotEct,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+            ident: 0,
+        }
+    }
+
+    fn write(&self, forgery: &Forgery) -> Vec<u8> {
+        let header = Header {
+            seq: self.me.isn.at(forgery.seq),
+            ack: self.you.isn.at(forgery.ack),
+            window: forgery.window,
+            ecn: forgery.ecn,
+            ..self.header(forgery.flags)
+        };
+        let mut options = forgery.options.clone();
+        options.truncate(40);
+        options.resize(options.len().next_multiple_of(4), 0);
+        let mut packet = Vec::new();
+        segment::emit(&mut packet, &header, &options, (&forgery.text, &[]));
+        packet
+    }
+}

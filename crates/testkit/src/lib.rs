@@ -1,0 +1,19 @@
+//! What tests, benches and fuzz targets share; no program needs it.
+//!
+//! * [`pair`], [`exchange`], [`hostile`], [`calls`]: hosts in memory, well and badly treated.
+//! * [`frames`]: captures made by hand; [`markup`]: whether text with tags is well formed.
+//! * [`machine`], [`programs`], [`browser`]: this machine's kernel, the programs, headless Chromium.
+
+pub mod calls;
+pub mod exchange;
+pub mod frames;
+pub mod hostile;
+pub mod markup;
+pub mod pair;
+
+#[cfg(feature = "machine")]
+pub mod browser;
+#[cfg(feature = "machine")]
+pub mod machine;
+#[cfg(feature = "machine")]
+pub mod programs;

@@ -1,0 +1,197 @@
+//! What the tests of the program share: namespaces, the kernel's side, and the program itself.
+
+#![expect(clippy::disallowed_methods, reason = "another program's socket is waited for")]
+
+pub mod link;
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use airlink::netns::Namespace;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::programs::program;
+
+pub fn namespace() -> Namespace {
+    Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
+}
+
+pub fn digest(data: &[u8]) -> String {
+    Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub fn data(len: usize) -> Vec<u8> {
+    bytes(0, len)
+}
+
+/// Different for every seed.
+pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut rng = airwire::rng::Stream::new(seed, "data");
+    let mut data = Vec::with_capacity(len + 8);
+    while data.len() < len {
+        data.extend(rng.bits().to_le_bytes());
+    }
+    data.truncate(len);
+    data
+}
+
+pub struct Received {
+    pub bytes: u64,
+    pub digest: String,
+}
+
+/// Accepts one connection on the kernel's TCP and reads it to its end.
+pub fn kernel_receiver(namespace: &Namespace, port: u16) -> JoinHandle<Received> {
+    let listener = namespace.enter(|| TcpListener::bind(("::", port)).unwrap()).unwrap();
+    thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let (mut sha256, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 18]);
+        loop {
+            match stream.read(&mut buffer) {
+                Ok(len) if len > 0 => {
+                    bytes += len as u64;
+                    sha256.update(&buffer[..len]);
+                }
+                _ => break,
+            }
+        }
+        let digest = sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Received { bytes, digest }
+    })
+}
+
+/// Another program's socket is in LISTEN.
+pub fn wait_for_listener(namespace: &Namespace, port: u16) {
+    let wanted = format!(":{port:04X} ");
+    for _ in 0..500 {
+        let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"];
+        let read = || tables.map(|table| std::fs::read_to_string(table).unwrap_or_default()).concat();
+        let sockets = namespace.enter(read).unwrap();
+        if sockets.lines().any(|line| line.contains(&wanted) && line.contains(" 0A ")) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("nothing listens on port {port}");
+}
+
+pub fn airtcp(args: &[&str]) -> Command {
+    let mut command = Command::new(program("airtcp"));
+    command.args(args).env_remove("RUST_LOG");
+    command
+}
+
+/// A run that is over.
+pub struct Ended {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+    /// The JSON lines among the output.
+    pub lines: Vec<Value>,
+}
+
+impl Ended {
+    pub fn of(output: Output) -> Self {
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            lines: stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    pub fn events<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.lines.iter().filter(move |line| line["event"] == name).map(|line| &line["data"])
+    }
+
+    /// The only event of this kind.
+    pub fn event<'a>(&'a self, name: &'a str) -> &'a Value {
+        let mut events = self.events(name);
+        let event =
+            events.next().unwrap_or_else(|| panic!("no `{name}` in:\n{}{}", self.stdout, self.stderr));
+        assert!(events.next().is_none(), "more than one `{name}` in:\n{}", self.stdout);
+        event
+    }
+}
+
+pub fn run(args: &[&str]) -> Ended {
+    Ended::of(airtcp(args).stdin(Stdio::null()).output().unwrap())
+}
+
+/// A run with `--json` that has said that it listens.
+pub struct Running {
+    child: Option<Child>,
+    stdout: BufReader<ChildStdout>,
+    seen: String,
+}
+
+impl Running {
+    pub fn start(args: &[&str]) -> Self {
+        let mut child =
+            airtcp(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut seen = String::new();
+        stdout.read_line(&mut seen).unwrap();
+        if !seen.contains("\"start\"") {
+            let ended = Ended::of(child.wait_with_output().unwrap());
+            panic!("{args:?} did not start: {seen}{}", ended.stderr);
+        }
+        Self { child: Some(child), stdout, seen }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let id = self.child.as_ref().map(Child::id).unwrap();
+        kill(Pid::from_raw(id as i32), signal).unwrap();
+    }
+
+    pub fn end(mut self) -> Ended {
+        let mut stdout = std::mem::take(&mut self.seen).into_bytes();
+        self.stdout.read_to_end(&mut stdout).unwrap();
+        let child = self.child.take().unwrap();
+        Ended::of(Output { stdout, ..child.wait_with_output().unwrap() })
+    }
+}
+
+impl Drop for Running {
+    /// A failed assertion must not leave it running.
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A path for a file of the test, which is removed with it.
+pub struct TempFile(PathBuf);
+
+impl TempFile {
+    pub fn new(name: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("airtcp-{}-{number}-{name}", std::process::id())))
+    }
+
+    pub fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    pub fn read(&self) -> Vec<u8> {
+        std::fs::read(&self.0).unwrap()
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

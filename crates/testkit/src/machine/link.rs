@@ -1,0 +1,78 @@
+//! A path between two namespaces, emulated by a thread: its scenario is the test's.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use airlink::driver::{self, DriverError, Endpoint, Observer, Round};
+use airlink::netns::Namespace;
+use airlink::path::Path;
+use airlink::reactor::{Clock, Reactor};
+use airlink::scenario::Scenario;
+use airlink::stage::Recording;
+use airlink::tun::{Tun, TunConfig};
+use airwire::time::{Duration, Instant};
+
+use super::namespace;
+
+/// The first also routes for airtcp.
+pub struct Link {
+    pub fixed: Namespace,
+    pub mobile: Namespace,
+    stop: Arc<AtomicBool>,
+    emulator: Option<JoinHandle<()>>,
+}
+
+struct UntilStopped {
+    stop: Arc<AtomicBool>,
+    look: Instant,
+}
+
+impl Observer<Path> for UntilStopped {
+    fn after(&mut self, round: Round<'_, Path>) -> Result<ControlFlow<()>, DriverError> {
+        self.look = round.now + Duration::from_millis(50);
+        Ok(if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        Some(self.look)
+    }
+}
+
+impl Link {
+    pub fn new(scenario: &str, seed: u64) -> Self {
+        let (fixed, mobile) = (namespace(), namespace());
+        fixed.sysctl("net.ipv4.ip_forward", "1").unwrap();
+        let device = |namespace: &Namespace, addr: &str, routes: &[&str]| {
+            Tun::open(&TunConfig {
+                namespace: Some(namespace.name().into()),
+                addrs: vec![addr.parse().unwrap()],
+                routes: routes.iter().map(|route| route.parse().unwrap()).collect(),
+                ..TunConfig::default()
+            })
+            .unwrap()
+        };
+        let tuns = [device(&fixed, "10.84.0.1/24", &[]), device(&mobile, "10.84.0.2/24", &["10.83.0.0/24"])];
+        let scenario = Scenario::parse(scenario, "test").unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut observer = UntilStopped { stop: Arc::clone(&stop), look: Instant::ZERO };
+        let emulator = thread::spawn(move || {
+            let mut path = scenario.build(Some(seed), Recording::Off, false).unwrap();
+            let mut reactor = Reactor::new(Clock::start()).unwrap();
+            let mut endpoints = tuns.map(|tun| Endpoint::new(tun, None));
+            driver::run(&mut path, &mut endpoints, &mut reactor, None, &mut observer).unwrap();
+        });
+        Self { fixed, mobile, stop, emulator: Some(emulator) }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(emulator) = self.emulator.take() {
+            let ended = emulator.join();
+            assert!(ended.is_ok() || thread::panicking(), "the emulator has failed");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Two hosts and an impaired path between them: the smallest world, for properties and fuzzing.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+
+use airtcp::host::{Host, HostConfig};
+use airtcp::profile::Profile;
+use airtcp::recovery::Recipe;
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+
+/// What a path does to packets, each direction alike.
+#[derive(Clone, Debug, Default)]
+pub struct Impairments {
+    pub loss: f64,
+    pub duplicate: f64,
+    /// Chance that a packet is held back by up to `reorder_by`.
+    pub reorder: f64,
+    pub reorder_by: Duration,
+    /// Chance that a packet is cut short, or that one of its bits flips: either way nobody may believe it.
+    pub truncate: f64,
+    pub corrupt: f64,
+    /// Time per octet on the wire; zero is infinitely fast.
+    pub per_byte: Duration,
+    pub delay: Duration,
+    /// Packets waiting for the wire, at most.
+    pub queue: usize,
+}
+
+impl Impairments {
+    pub fn lossless(delay: Duration) -> Self {
+        Self { delay, queue: usize::MAX, ..Self::default() }
+    }
+}
+
+/// Which host of the pair.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Side {
+    Left,
+    Right,
+}
+
+impl Side {
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+}
+
+pub struct Pair {
+    pub now: Instant,
+    pub left: Host,
+    pub right: Host,
+    pub path: Impairments,
+    rng: Stream,
+    /// Packets on their way to either side, the next one first.
+    arrivals: [VecDeque<Arrival>; 2],
+    free_at: [Instant; 2],
+    waiting: [usize; 2],
+    sent: u64,
+    /// More loss, of the packets of one side only.
+    pub lossy: Option<(Side, f64)>,
+    /// Packets that left the given side: for tests that look at the wire.
+    pub tap: Option<Vec<(Instant, Side, Vec<u8>)>>,
+}
+
+#[derive(Debug)]
+struct Arrival {
+    at: Instant,
+    order: u64,
+    packet: Vec<u8>,
+}
+
+pub const LEFT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+pub const RIGHT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
+
+impl Pair {
+    pub fn new(
+        seed: u64,
+        recipes: (&Recipe, &Recipe),
+        profiles: (&Profile, &Profile),
+        path: Impairments,
+    ) -> Self {
+        let host = |addr, profile: &Profile, recipe: &Recipe, salt| {
+            Host::new(HostConfig {
+                addrs: vec![addr],
+                mtu: 1500,
+                profile: profile.clone(),
+                recipe: recipe.clone(),
+                seed: seed ^ salt,
+            })
+        };
+        Self {
+            now: Instant::from_secs(1),
+            left: host(LEFT, profiles.0, recipes.0, 0x1ef7),
+            right: host(RIGHT, profiles.1, recipes.1, 0x0019_4715),
+            path,
+            rng: Stream::new(seed, "path"),
+            arrivals: Default::default(),
+            free_at: [Instant::ZERO; 2],
+            waiting: [0; 2],
+            sent: 0,
+            lossy: None,
+            tap: None,
+        }
+    }
+
+    pub fn host(&mut self, side: Side) -> &mut Host {
+        match side {
+            Side::Left => &mut self.left,
+            Side::Right => &mut self.right,
+        }
+    }
+
+    pub fn host_ref(&self, side: Side) -> &Host {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+
+    /// Lets every packet that may leave now leave.
+    pub fn drain(&mut self) {
+        for side in [Side::Left, Side::Right] {
+            let mut packet = Vec::new();
+            let now = self.now;
+            while self.host(side).poll_packet(now, &mut packet) {
+                if let Some(tap) = &mut self.tap {
+                    tap.push((now, side, packet.clone()));
+                }
+                self.send(side, std::mem::take(&mut packet));
+            }
+        }
+    }
+
+    /// Goes to the next event. False when nothing will ever happen again.
+    pub fn step(&mut self) -> bool {
+        self.drain();
+        let heads = [Side::Left, Side::Right]
+            .into_iter()
+            .filter_map(|to| self.arrivals[to as usize].front().map(|head| (head.at, head.order, to)));
+        let arrival = heads.min();
+        let deadlines = [self.left.next_deadline(), self.right.next_deadline()];
+        let Some(next) = deadlines.into_iter().flatten().chain(arrival.map(|(at, ..)| at)).min() else {
+            return false;
+        };
+        self.now = self.now.max(next);
+        let now = self.now;
+        if let Some((_, _, to)) = arrival.filter(|(at, ..)| *at <= now) {
+            if let Some(arrival) = self.arrivals[to as usize].pop_front() {
+                self.waiting[to.other() as usize] = self.waiting[to.other() as usize].saturating_sub(1);
+                self.host(to).handle_packet(now, &arrival.packet);
+            }
+        } else {
+            self.left.handle_deadline(now);
+            self.right.handle_deadline(now);
+        }
+        self.drain();
+        true
+    }
+
+    fn send(&mut self, from: Side, packet: Vec<u8>) {
+        let path = self.path.clone();
+        if self.rng.chance(path.loss) || self.waiting[from as usize] >= path.queue.max(1) {
+            return;
+        }
+        if let Some((_, loss)) = self.lossy.filter(|(side, _)| *side == from)
+            && self.rng.chance(loss)
+        {
+            return;
+        }
+        let second = self.rng.chance(path.duplicate).then(|| packet.clone());
+        for mut packet in [Some(packet), second].into_iter().flatten() {
+            if self.rng.chance(path.truncate) {
+                packet.truncate(self.rng.below(packet.len() as u64) as usize);
+            }
+            if self.rng.chance(path.corrupt) && !packet.is_empty() {
+                let at = self.rng.below(packet.len() as u64) as usize;
+                packet[at] ^= 1 << self.rng.below(8);
+            }
+            let start = self.now.max(self.free_at[from as usize]);
+            self.free_at[from as usize] = start + path.per_byte * packet.len() as u64;
+            let mut at = self.free_at[from as usize] + path.delay;
+            if self.rng.chance(path.reorder) {
+                at += Duration::from_nanos(self.rng.below(path.reorder_by.as_nanos().max(1)));
+            }
+            self.sent += 1;
+            self.waiting[from as usize] += 1;
+            let queue = &mut self.arrivals[from.other() as usize];
+            let place = queue.iter().rposition(|earlier| earlier.at <= at).map_or(0, |before| before + 1);
+            queue.insert(place, Arrival { at, order: self.sent, packet });
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Real time: runs a [`Host`] over a TUN device, and the application that uses it, in one thread.
+//!
+//! The kernel answers inside our `write`: an ACK can be read as soon as the segment has been written. So at
+//! most a batch of segments leaves before the device is read again, and after every packet that was read, what
+//! the host has to say leaves at once.
+
+mod descriptors;
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use airlink::capture::{Capture, Tap};
+pub use airlink::driver::DriverError;
+use airlink::reactor::{Clock, Event, Interest, Reactor, Token};
+use airlink::tun::{DeviceError, Tun};
+use airtcp::host::Host;
+use airwire::time::Instant;
+pub use descriptors::{Descriptors, Readiness, Watched};
+use nix::errno::Errno;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+/// What uses the host. It is never interrupted and must not block.
+pub trait Application {
+    /// Opens, writes, reads and closes what it can without waiting; `Break` when there is nothing left to do.
+    /// Called after packets and timers, at its deadline, when descriptors of its own have become ready, and when
+    /// somebody called its [`Waker`].
+    fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()>;
+
+    /// The host has taken in one packet: for a sender, one ACK.
+    fn observe(&mut self, _now: Instant, _host: &Host) {}
+
+    /// When it wants to run even if nothing happens. `run` must move it on.
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The descriptor that it has watched under this name has become ready; `run` follows.
+    fn ready(&mut self, _name: u64, _readiness: Readiness) {}
+
+    /// Somebody asked the program to stop. `Break` ends the run at once; otherwise the application has it end
+    /// when it has said goodbye.
+    fn stop(&mut self, _now: Instant, _host: &mut Host) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finished {
+    ByApplication,
+    /// SIGINT or SIGTERM.
+    BySignal,
+}
+
+/// What went through the device, seen from the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    pub packets_in: u64,
+    pub bytes_in: u64,
+    pub packets_out: u64,
+    pub bytes_out: u64,
+    /// The kernel would not take these (the interface was down).
+    pub refused: u64,
+    /// How often the device was full, so that a packet had to wait.
+    pub waits: u64,
+}
+
+/// Lets another thread make the application run.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<EventFd>);
+
+impl Waker {
+    pub fn wake(&self) {
+        // The only failure is a full counter, and then the wake-up is pending anyway.
+        let _ = self.0.write(1);
+    }
+}
+
+const DEVICE: Token = Token(0);
+const WAKER: Token = Token(1);
+const DESCRIPTORS: Token = Token(2);
+/// Segments written before ACKs are read.
+const SEND_BATCH: usize = 32;
+/// Segments written between two looks at the clock: a few microseconds each, so that a sending time is right
+/// within some ten of them. With a capture every packet has its own time.
+const CLOCK_BATCH: usize = 8;
+/// Packets read before the application gets its turn.
+const RECEIVE_BATCH: usize = 64;
+/// Rounds without a rest before signals and wake-ups are looked at.
+const BUSY_ROUNDS: u32 = 64;
+/// The same for an application with descriptors of its own: a busy connection must not keep those of others waiting.
+const BUSY_ROUNDS_WITH_DESCRIPTORS: u32 = 8;
+/// No IP packet is longer (a v6 header and its 16-bit length).
+const MAX_PACKET: usize = 65_575;
+
+/// Whether the host has more to send than it could.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Everything,
+    Batch,
+    /// The device is full.
+    Blocked,
+}
+
+pub struct Driver {
+    pub host: Host,
+    tun: Tun,
+    reactor: Reactor,
+    clock: Clock,
+    waker: Waker,
+    descriptors: Option<Descriptors>,
+    capture: Option<Capture>,
+    /// The packet being written.
+    packet: Vec<u8>,
+    /// It was not taken: it goes first when the device is writable again.
+    held: bool,
+    buffer: Vec<u8>,
+    traffic: Traffic,
+}
+
+impl Driver {
+    pub fn new(
+        host: Host,
+        tun: Tun,
+        mut reactor: Reactor,
+        capture: Option<Capture>,
+    ) -> Result<Self, DriverError> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let waker = Waker(Arc::new(EventFd::from_flags(flags).map_err(io::Error::from)?));
+        reactor.register(&tun, DEVICE, Interest::Read)?;
+        reactor.register(&*waker.0, WAKER, Interest::Read)?;
+        let clock = reactor.clock();
+        let (packet, buffer) = (Vec::new(), vec![0; MAX_PACKET]);
+        Ok(Self {
+            host,
+            tun,
+            reactor,
+            clock,
+            waker,
+            descriptors: None,
+            capture,
+            packet,
+            held: false,
+            buffer,
+            traffic: Traffic::default(),
+        })
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// For the descriptors of an application that has some.
+    pub fn descriptors(&mut self) -> Result<Descriptors, DriverError> {
+        let descriptors = match &self.descriptors {
+            Some(known) => known.clone(),
+            None => {
+                let new = Descriptors::new()?;
+                self.reactor.register(&new, DESCRIPTORS, Interest::Read)?;
+                new
+            }
+        };
+        self.descriptors = Some(descriptors.clone());
+        Ok(descriptors)
+    }
+
+    pub fn device(&self) -> &str {
+        self.tun.name()
+    }
+
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Packets lost between the kernel and us.
+    pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
+        self.tun.kernel_drops()
+    }
+
+    /// Runs until the application is done or somebody stops the program.
+    pub fn run(&mut self, application: &mut impl Application) -> Result<Finished, DriverError> {
+        let mut rounds: u32 = 0;
+        let busy_rounds = if self.descriptors.is_some() { BUSY_ROUNDS_WITH_DESCRIPTORS } else { BUSY_ROUNDS };
+        loop {
+            if application.run(self.clock.now(), &mut self.host).is_break() {
+                self.finish()?;
+                return Ok(Finished::ByApplication);
+            }
+            let sent = self.send()?;
+            let received = self.receive(application)?;
+            // Timers come after what has arrived: being late is no reason to take an ACK for lost.
+            let now = self.clock.now();
+            if self.host.next_deadline().is_some_and(|deadline| deadline <= now) {
+                self.host.handle_deadline(now);
+                continue;
+            }
+            let busy = sent == Sent::Batch || received > 0 || self.host.has_changes();
+            rounds = if busy { rounds + 1 } else { 0 };
+            if busy && !rounds.is_multiple_of(busy_rounds) {
+                continue;
+            }
+            let until = if busy {
+                Some(now)
+            } else {
+                self.host.next_deadline().into_iter().chain(application.next_deadline()).min()
+            };
+            if self.wait(until, application)? == Wait::Stopped {
+                return Ok(Finished::BySignal);
+            }
+        }
+    }
+
+    /// Writes what the host has left to say, and the capture.
+    pub fn finish(&mut self) -> Result<(), DriverError> {
+        while self.send()? == Sent::Batch {}
+        if let Some(capture) = &mut self.capture {
+            capture.flush()?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<Sent, DriverError> {
+        let mut now = self.clock.now();
+        for count in 0..SEND_BATCH {
+            if count > 0 && (count % CLOCK_BATCH == 0 || self.capture.is_some()) {
+                now = self.clock.now();
+            }
+            if !self.held && !self.host.poll_packet(now, &mut self.packet) {
+                return Ok(Sent::Everything);
+            }
+            match self.tun.send(&self.packet) {
+                Ok(()) => {
+                    self.capture.packet(now, &self.packet);
+                    self.traffic.packets_out += 1;
+                    self.traffic.bytes_out += self.packet.len() as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !self.held {
+                        self.held = true;
+                        self.traffic.waits += 1;
+                        self.reactor.modify(&self.tun, DEVICE, Interest::Both)?;
+                    }
+                    return Ok(Sent::Blocked);
+                }
+                // What a kernel does not like it drops, as a network would.
+                Err(error) if is_refusal(&error) => self.traffic.refused += 1,
+                Err(source) => return Err(self.device_error(source)),
+            }
+            if std::mem::take(&mut self.held) {
+                self.reactor.modify(&self.tun, DEVICE, Interest::Read)?;
+            }
+        }
+        Ok(Sent::Batch)
+    }
+
+    /// Returns how many packets came in.
+    fn receive(&mut self, application: &mut impl Application) -> Result<usize, DriverError> {
+        for received in 0..RECEIVE_BATCH {
+            let read = self.tun.recv(&mut self.buffer);
+            let Some(len) = read.map_err(|source| self.device_error(source))? else {
+                return Ok(received);
+            };
+            let now = self.clock.now();
+            let packet = &self.buffer[..len];
+            self.traffic.packets_in += 1;
+            self.traffic.bytes_in += len as u64;
+            self.capture.packet(now, packet);
+            self.host.handle_packet(now, packet);
+            application.observe(now, &self.host);
+            self.send()?;
+        }
+        Ok(RECEIVE_BATCH)
+    }
+
+    fn wait(
+        &mut self,
+        until: Option<Instant>,
+        application: &mut impl Application,
+    ) -> Result<Wait, DriverError> {
+        for event in self.reactor.wait(until)? {
+            match event {
+                Event::Stop if application.stop(self.clock.now(), &mut self.host).is_break() => {
+                    return Ok(Wait::Stopped);
+                }
+                Event::Readable(DESCRIPTORS) => {
+                    if let Some(descriptors) = &self.descriptors {
+                        descriptors.report(|name, readiness| application.ready(name, readiness))?;
+                    }
+                }
+                Event::Readable(WAKER) => {
+                    // Only empties the counter; the application looks for itself what has changed.
+                    let _ = self.waker.0.read();
+                }
+                _ => {}
+            }
+        }
+        Ok(Wait::Over)
+    }
+
+    fn device_error(&self, source: io::Error) -> DriverError {
+        DriverError::Device { name: self.tun.name().to_owned(), source }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Over,
+    Stopped,
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    let known = error.raw_os_error().map(Errno::from_raw);
+    matches!(known, Some(Errno::EIO | Errno::EINVAL | Errno::ENOBUFS))
+}

@@ -1,0 +1,41 @@
+//! Two TCP options of the experimental kind (RFC 6994: each begins with an ExID), both of P3 (Lai, Leung, Li, "Design
+//! and analysis of TCP AIMD in wireless networks", §III B).
+
+/// An experimental kind that anybody may use (RFC 4727 §3.1).
+pub const KIND: u8 = 254;
+/// Base stations add up the loss rates of their radio links: "qw". Not registered with IANA; for laboratories.
+pub const LOSS_RATE: u16 = 0x7177;
+/// A receiver counts the segments that came reordered by more than three.
+pub const REORDERING_ALARM: u16 = 0x7178;
+/// Octets of either option: kind, length, ExID and a 16-bit value.
+pub const LENGTH: usize = 6;
+
+/// A probability in units of 2^-16.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LossRate(pub u16);
+
+impl LossRate {
+    /// The nearest value; above 1 it saturates.
+    pub fn from_ratio(ratio: f64) -> Self {
+        // A conversion from float saturates.
+        Self((ratio * 65_536.0).round() as u16)
+    }
+
+    /// From 0 to 1.
+    pub fn ratio(self) -> f64 {
+        f64::from(self.0) / 65_536.0
+    }
+
+    /// What two links lose together, as the paper adds it up.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for LossRate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.ratio())
+    }
+}

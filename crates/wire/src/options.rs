@@ -1,0 +1,296 @@
+//! TCP options: parsed into one flat value, written in the order a real system uses.
+//!
+//! Own code because smoltcp's parser keeps three SACK blocks only, and a peer without timestamps sends four.
+
+use crate::experiment::{self, LossRate};
+use crate::seq::Seq;
+
+/// SACK blocks of one segment: at most four fit into 40 octets of options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(Seq, Seq); 4],
+    len: u8,
+}
+
+impl SackBlocks {
+    pub fn push(&mut self, left: Seq, right: Seq) {
+        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
+            *slot = (left, right);
+            self.len += 1;
+        }
+    }
+
+    pub fn as_slice(&self) -> &[(Seq, Seq)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    pub val: u32,
+    pub ecr: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    pub mss: Option<u16>,
+    pub window_scale: Option<u8>,
+    pub sack_permitted: bool,
+    pub timestamps: Option<Timestamps>,
+    pub sack: SackBlocks,
+    /// What base stations on the path add (P3 §III B); never written here.
+    pub loss_report: Option<LossRate>,
+    /// How many segments the receiver saw reordered by more than three so far (P3 §III B).
+    pub reordered: Option<u16>,
+}
+
+/// In which order, and with which padding, a system writes its options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// SYN: `mss,sackOK,TS,nop,wscale`; what is missing from a group is replaced by `nop,nop`.
+    Linux,
+    /// SYN: `mss,nop,wscale,sackOK,TS`, padded with `eol`.
+    FreeBsd,
+}
+
+const EOL: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+impl Options {
+    /// `None` if an option's length does not fit: RFC 9293 §3.1 lets us drop such a segment.
+    pub fn parse(mut bytes: &[u8]) -> Option<Self> {
+        let mut options = Self::default();
+        loop {
+            match bytes {
+                [] | [EOL, ..] => return Some(options),
+                [NOP, rest @ ..] => bytes = rest,
+                [_] => return None,
+                [kind, len, ..] => {
+                    let len = usize::from(*len);
+                    if len < 2 || len > bytes.len() {
+                        return None;
+                    }
+                    options.parse_one(*kind, &bytes[2..len]);
+                    bytes = &bytes[len..];
+                }
+            }
+        }
+    }
+
+    /// Unknown kinds, and known ones of the wrong length, are ignored (RFC 9293 §3.2).
+    fn parse_one(&mut self, kind: u8, body: &[u8]) {
+        let word = |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
+        match (kind, body.len()) {
+            (MSS, 2) => self.mss = Some(u16::from_be_bytes([body[0], body[1]])),
+            // RFC 7323 §2.3: more than 14 is taken as 14.
+            (WINDOW_SCALE, 1) => self.window_scale = Some(body[0].min(14)),
+            (SACK_PERMITTED, 0) => self.sack_permitted = true,
+            (TIMESTAMPS, 8) => self.timestamps = Some(Timestamps { val: word(0), ecr: word(4) }),
+            (SACK, len) if len > 0 && len % 8 == 0 => {
+                for at in (0..len).step_by(8) {
+                    self.sack.push(Seq(word(at)), Seq(word(at + 4)));
+                }
+            }
+            (experiment::KIND, 4) if body[..2] == experiment::LOSS_RATE.to_be_bytes() => {
+                self.loss_report = Some(LossRate(u16::from_be_bytes([body[2], body[3]])));
+            }
+            (experiment::KIND, 4) if body[..2] == experiment::REORDERING_ALARM.to_be_bytes() => {
+                self.reordered = Some(u16::from_be_bytes([body[2], body[3]]));
+            }
+            _ => {}
+        }
+    }
+
+    /// Appends the options, padded to a multiple of four octets. SACK blocks that do not fit are left out,
+    /// the last first, and the alarm if they take its place.
+    pub fn write(&self, layout: Layout, out: &mut Vec<u8>) {
+        let begin = out.len();
+        match layout {
+            Layout::Linux => self.write_linux(out),
+            Layout::FreeBsd => self.write_freebsd(begin, out),
+        }
+        let room = (40 - (out.len() - begin)).saturating_sub(4) / 8;
+        let blocks = self.sack.as_slice();
+        let blocks = &blocks[..blocks.len().min(room)];
+        if !blocks.is_empty() {
+            out.extend([NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
+            for (left, right) in blocks {
+                out.extend(left.0.to_be_bytes());
+                out.extend(right.0.to_be_bytes());
+            }
+        }
+        if let Some(count) = self.reordered
+            && out.len() - begin + experiment::LENGTH <= 40
+        {
+            out.extend([experiment::KIND, experiment::LENGTH as u8]);
+            out.extend(experiment::REORDERING_ALARM.to_be_bytes());
+            out.extend(count.to_be_bytes());
+        }
+        while !(out.len() - begin).is_multiple_of(4) {
+            out.push(EOL);
+        }
+    }
+
+    fn write_linux(&self, out: &mut Vec<u8>) {
+        self.write_mss(out);
+        match (self.sack_permitted, self.timestamps) {
+            (true, Some(timestamps)) => {
+                out.extend([SACK_PERMITTED, 2]);
+                write_timestamps(timestamps, out);
+            }
+            (true, None) => out.extend([NOP, NOP, SACK_PERMITTED, 2]),
+            (false, Some(timestamps)) => {
+                out.extend([NOP, NOP]);
+                write_timestamps(timestamps, out);
+            }
+            (false, None) => {}
+        }
+        if let Some(shift) = self.window_scale {
+            out.extend([NOP, WINDOW_SCALE, 3, shift]);
+        }
+    }
+
+    fn write_freebsd(&self, begin: usize, out: &mut Vec<u8>) {
+        self.write_mss(out);
+        if let Some(shift) = self.window_scale {
+            out.extend([NOP, WINDOW_SCALE, 3, shift]);
+        }
+        if self.sack_permitted {
+            out.extend([SACK_PERMITTED, 2]);
+        }
+        if let Some(timestamps) = self.timestamps {
+            while (out.len() - begin) % 4 != 2 {
+                out.push(NOP);
+            }
+            write_timestamps(timestamps, out);
+        }
+        if !self.sack.is_empty() {
+            while !(out.len() - begin).is_multiple_of(4) {
+                out.push(NOP);
+            }
+        }
+    }
+
+    fn write_mss(&self, out: &mut Vec<u8>) {
+        if let Some(mss) = self.mss {
+            out.extend([MSS, 4]);
+            out.extend(mss.to_be_bytes());
+        }
+    }
+}
+
+fn write_timestamps(timestamps: Timestamps, out: &mut Vec<u8>) {
+    out.extend([TIMESTAMPS, 10]);
+    out.extend(timestamps.val.to_be_bytes());
+    out.extend(timestamps.ecr.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn syn(sack: bool, ts: bool, ws: Option<u8>) -> Options {
+        Options {
+            mss: Some(1460),
+            window_scale: ws,
+            sack_permitted: sack,
+            timestamps: ts.then_some(Timestamps { val: 1, ecr: 2 }),
+            sack: SackBlocks::default(),
+            loss_report: None,
+            reordered: None,
+        }
+    }
+
+    /// The option kinds in order, as tcpdump would list them.
+    fn kinds(layout: Layout, options: &Options) -> String {
+        let mut out = vec![];
+        options.write(layout, &mut out);
+        assert_eq!(out.len() % 4, 0);
+        assert_eq!(Options::parse(&out).as_ref(), Some(options), "{out:?}");
+        let (mut names, mut at) = (vec![], 0);
+        while at < out.len() {
+            names.push(match out[at] {
+                EOL => "eol",
+                NOP => "nop",
+                MSS => "mss",
+                WINDOW_SCALE => "wscale",
+                SACK_PERMITTED => "sackOK",
+                SACK => "sack",
+                _ => "TS",
+            });
+            at += if out[at] < 2 { 1 } else { usize::from(out[at + 1]) };
+        }
+        names.join(",")
+    }
+
+    #[test]
+    fn syn_layouts_are_those_of_the_systems() {
+        let linux = |sack, ts, ws| kinds(Layout::Linux, &syn(sack, ts, ws));
+        assert_eq!(linux(true, true, Some(8)), "mss,sackOK,TS,nop,wscale");
+        assert_eq!(linux(true, false, Some(8)), "mss,nop,nop,sackOK,nop,wscale");
+        assert_eq!(linux(false, false, Some(8)), "mss,nop,wscale");
+        assert_eq!(linux(true, true, None), "mss,sackOK,TS");
+        assert_eq!(linux(true, false, None), "mss,nop,nop,sackOK");
+        assert_eq!(linux(false, false, None), "mss");
+        let freebsd = |sack, ts, ws| kinds(Layout::FreeBsd, &syn(sack, ts, ws));
+        assert_eq!(freebsd(true, true, Some(6)), "mss,nop,wscale,sackOK,TS");
+        assert_eq!(freebsd(true, false, None), "mss,sackOK,eol,eol");
+    }
+
+    #[test]
+    fn three_sack_blocks_fit_beside_timestamps_and_four_without() {
+        let mut options = Options { timestamps: Some(Timestamps::default()), ..Options::default() };
+        for i in 0..4 {
+            options.sack.push(Seq(i * 10), Seq(i * 10 + 5));
+        }
+        let mut out = vec![];
+        options.write(Layout::Linux, &mut out);
+        assert_eq!((out.len(), Options::parse(&out).unwrap().sack.as_slice().len()), (40, 3));
+        options.timestamps = None;
+        out.clear();
+        options.write(Layout::FreeBsd, &mut out);
+        assert_eq!((out.len(), Options::parse(&out).unwrap().sack.as_slice().len()), (36, 4));
+    }
+
+    #[test]
+    fn the_alarm_gives_way_to_three_sack_blocks_beside_timestamps() {
+        let timestamps = Some(Timestamps { val: 1, ecr: 2 });
+        let mut options = Options { timestamps, reordered: Some(0x0102), ..Options::default() };
+        for (blocks, layout) in
+            [(0, Layout::Linux), (1, Layout::FreeBsd), (2, Layout::Linux), (3, Layout::Linux)]
+        {
+            options.sack = SackBlocks::default();
+            for i in 0..blocks {
+                options.sack.push(Seq(i * 10), Seq(i * 10 + 5));
+            }
+            let mut out = vec![];
+            options.write(layout, &mut out);
+            let parsed = Options::parse(&out).unwrap();
+            assert_eq!(parsed.reordered, (blocks < 3).then_some(0x0102), "{blocks} blocks");
+            assert_eq!(parsed.sack, options.sack);
+            assert!(out.len() <= 40 && out.len().is_multiple_of(4));
+        }
+    }
+
+    #[test]
+    fn absurd_options_are_refused_or_ignored() {
+        assert_eq!(Options::parse(&[MSS, 0]), None, "a length that never ends");
+        assert_eq!(Options::parse(&[MSS, 4, 5]), None, "a length beyond the header");
+        assert_eq!(Options::parse(&[TIMESTAMPS]), None, "no length at all");
+        assert_eq!(Options::parse(&[MSS, 3, 5]), Some(Options::default()), "a known kind of wrong length");
+        assert_eq!(Options::parse(&[254, 6, 1, 2, 3, 4]), Some(Options::default()), "an unknown kind");
+        let report = Options::parse(&[254, 6, 0x71, 0x77, 0x40, 0]).unwrap().loss_report;
+        assert_eq!(report.map(LossRate::ratio), Some(0.25));
+        assert_eq!(Options::parse(&[WINDOW_SCALE, 3, 99]).unwrap().window_scale, Some(14));
+        assert_eq!(Options::parse(&[EOL, MSS, 9]), Some(Options::default()), "what follows the end");
+    }
+}

@@ -1,0 +1,37 @@
+//! Randomness with a name: every component draws from its own stream, derived from (seed, component), so that
+//! one more draw in one place shifts nothing anywhere else.
+
+use std::hash::Hasher;
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use siphasher::sip::SipHasher13;
+
+#[derive(Clone, Debug)]
+pub struct Stream(Pcg64Mcg);
+
+impl Stream {
+    pub fn new(seed: u64, component: &str) -> Self {
+        let mut hasher = SipHasher13::new_with_keys(seed, 0x7374_7265_616d);
+        hasher.write(component.as_bytes());
+        Self(Pcg64Mcg::seed_from_u64(hasher.finish()))
+    }
+
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in [0, 1), with 53 bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// Uniform in `0..n`; 0 if `n` is 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
+    }
+}

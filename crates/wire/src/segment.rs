@@ -1,0 +1,330 @@
+//! Segments on the wire: IPv4/IPv6 and TCP headers in and out, with every check that a receiver owes.
+//!
+//! The header layouts are smoltcp's (`smoltcp::wire`); options are `crate::options`.
+
+use std::net::{IpAddr, SocketAddr};
+
+use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket, TcpSeqNumber};
+
+use crate::options::Options;
+use crate::seq::Seq;
+
+/// The flag bits of octets 12 and 13 of the TCP header, reserved ones included: RFC 9293 §3.1 says to ignore
+/// what one does not understand, but a transit agent writes there (E-TCP §III.A).
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    pub const NONE: Self = Self(0);
+    pub const FIN: Self = Self(0x001);
+    pub const SYN: Self = Self(0x002);
+    pub const RST: Self = Self(0x004);
+    pub const PSH: Self = Self(0x008);
+    pub const ACK: Self = Self(0x010);
+    pub const URG: Self = Self(0x020);
+    pub const ECE: Self = Self(0x040);
+    pub const CWR: Self = Self(0x080);
+    /// Accurate ECN's AE, once NS.
+    pub const AE: Self = Self(0x100);
+    /// The three bits still reserved.
+    pub const RESERVED: Self = Self(0xe00);
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl std::fmt::Debug for Flags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut any = false;
+        for (bit, letter) in [
+            (0x002, 'S'),
+            (0x001, 'F'),
+            (0x004, 'R'),
+            (0x008, 'P'),
+            (0x040, 'E'),
+            (0x080, 'W'),
+            (0x020, 'U'),
+            (0x010, '.'),
+        ] {
+            if self.0 & bit != 0 {
+                write!(f, "{letter}")?;
+                any = true;
+            }
+        }
+        if !any {
+            write!(f, "-")?;
+        }
+        Ok(())
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168 §5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    #[default]
+    NotEct,
+    Ect1,
+    Ect0,
+    Ce,
+}
+
+impl Ecn {
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotEct => 0,
+            Self::Ect1 => 1,
+            Self::Ect0 => 2,
+            Self::Ce => 3,
+        }
+    }
+}
+
+/// A TCP segment as it arrived, still pointing into the packet.
+#[derive(Clone, Debug)]
+pub struct Segment<'a> {
+    pub src: SocketAddr,
+    pub dst: SocketAddr,
+    pub seq: Seq,
+    pub ack: Seq,
+    pub flags: Flags,
+    /// As it stands in the header, not scaled.
+    pub window: u16,
+    pub ecn: Ecn,
+    pub options: Options,
+    pub payload: &'a [u8],
+}
+
+impl Segment<'_> {
+    /// SEG.LEN: data octets, and one each for SYN and FIN.
+    pub fn seq_len(&self) -> u64 {
+        self.payload.len() as u64
+            + u64::from(self.flags.contains(Flags::SYN))
+            + u64::from(self.flags.contains(Flags::FIN))
+    }
+}
+
+/// Why a packet was not handed to any connection. Each is a counter of the host.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
+pub enum BadPacket {
+    #[error("shorter than its headers say")]
+    Truncated,
+    #[error("neither IPv4 nor IPv6")]
+    NotIp,
+    #[error("wrong IPv4 header checksum")]
+    IpChecksum,
+    #[error("a fragment: the path below must not fragment")]
+    Fragment,
+    #[error("wrong TCP checksum")]
+    TcpChecksum,
+    #[error("wrong ICMP checksum")]
+    IcmpChecksum,
+    #[error("malformed TCP options")]
+    Options,
+    #[error("source or destination that no TCP host can have")]
+    Address,
+    #[error("a protocol this host does not speak")]
+    Protocol,
+}
+
+/// The IP layer of a packet, taken off.
+pub struct Ip<'a> {
+    pub src: IpAddr,
+    pub dst: IpAddr,
+    pub protocol: IpProtocol,
+    pub ecn: Ecn,
+    pub payload: &'a [u8],
+}
+
+/// Takes the IP header off. `checksums` is off only for packets quoted in ICMP errors, which are cut short.
+pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
+    match packet.first().map(|b| b >> 4) {
+        Some(4) => {
+            let ip = Ipv4Packet::new_checked(packet).map_err(|_| BadPacket::Truncated)?;
+            let header = usize::from(ip.header_len());
+            if header < 20 {
+                return Err(BadPacket::Truncated);
+            }
+            // Not smoltcp's own check, which is left out of fuzzing builds.
+            if crate::checksum::plain(&packet[..header]) != 0 {
+                return Err(BadPacket::IpChecksum);
+            }
+            if ip.more_frags() || ip.frag_offset() != 0 {
+                return Err(BadPacket::Fragment);
+            }
+            let total = usize::from(ip.total_len());
+            Ok(Ip {
+                src: IpAddr::V4(ip.src_addr()),
+                dst: IpAddr::V4(ip.dst_addr()),
+                protocol: ip.next_header(),
+                ecn: Ecn::from_bits(ip.ecn()),
+                payload: &packet[header..total],
+            })
+        }
+        Some(6) => {
+            let ip = Ipv6Packet::new_checked(packet).map_err(|_| BadPacket::Truncated)?;
+            let end = 40 + usize::from(ip.payload_len());
+            let (protocol, at) = skip_extension_headers(ip.next_header(), &packet[..end])?;
+            Ok(Ip {
+                src: IpAddr::V6(ip.src_addr()),
+                dst: IpAddr::V6(ip.dst_addr()),
+                protocol,
+                ecn: Ecn::from_bits(ip.traffic_class()),
+                payload: &packet[at..end],
+            })
+        }
+        Some(_) => Err(BadPacket::NotIp),
+        None => Err(BadPacket::Truncated),
+    }
+}
+
+/// RFC 8200 §4: hop-by-hop, routing and destination options are stepped over.
+fn skip_extension_headers(first: IpProtocol, packet: &[u8]) -> Result<(IpProtocol, usize), BadPacket> {
+    let (mut protocol, mut at) = (first, 40);
+    loop {
+        match protocol {
+            IpProtocol::HopByHop | IpProtocol::Ipv6Route | IpProtocol::Ipv6Opts => {
+                let header = packet.get(at..at + 8).ok_or(BadPacket::Truncated)?;
+                protocol = IpProtocol::from(header[0]);
+                at += 8 * (usize::from(header[1]) + 1);
+                if at > packet.len() {
+                    return Err(BadPacket::Truncated);
+                }
+            }
+            IpProtocol::Ipv6Frag => return Err(BadPacket::Fragment),
+            _ => return Ok((protocol, at)),
+        }
+    }
+}
+
+/// Parses the TCP segment inside `ip`, checksum included.
+pub fn parse_tcp<'a>(ip: &Ip<'a>) -> Result<Segment<'a>, BadPacket> {
+    let tcp = TcpPacket::new_checked(ip.payload).map_err(|_| BadPacket::Truncated)?;
+    if !crate::checksum::verify_transport(ip.src, ip.dst, 6, ip.payload) {
+        return Err(BadPacket::TcpChecksum);
+    }
+    if tcp.src_port() == 0 || tcp.dst_port() == 0 || !is_unicast(ip.src) || !is_unicast(ip.dst) {
+        return Err(BadPacket::Address);
+    }
+    let header = usize::from(tcp.header_len());
+    let options = Options::parse(&ip.payload[20..header]).ok_or(BadPacket::Options)?;
+    Ok(Segment {
+        src: SocketAddr::new(ip.src, tcp.src_port()),
+        dst: SocketAddr::new(ip.dst, tcp.dst_port()),
+        seq: Seq(tcp.seq_number().0 as u32),
+        ack: Seq(tcp.ack_number().0 as u32),
+        flags: Flags(u16::from(ip.payload[12] & 0x0f) << 8 | u16::from(ip.payload[13])),
+        window: tcp.window_len(),
+        ecn: ip.ecn,
+        options,
+        payload: &ip.payload[header..],
+    })
+}
+
+/// RFC 9293 §3.9.2.3: a SYN from or to a broadcast or multicast address is dropped silently.
+pub fn is_unicast(addr: IpAddr) -> bool {
+    match addr {
+        IpAddr::V4(a) => !(a.is_broadcast() || a.is_multicast() || a.is_unspecified()),
+        IpAddr::V6(a) => !(a.is_multicast() || a.is_unspecified()),
+    }
+}
+
+/// What leaves: everything about a segment but its payload.
+#[derive(Clone, Debug)]
+pub struct Header {
+    pub src: SocketAddr,
+    pub dst: SocketAddr,
+    pub seq: Seq,
+    pub ack: Seq,
+    pub flags: Flags,
+    pub window: u16,
+    pub ecn: Ecn,
+    /// DSCP and ECN octet as the application set it; the ECN bits come from `ecn`.
+    pub tos: u8,
+    pub ttl: u8,
+    /// Don't fragment (RFC 1191). IPv4 only.
+    pub dont_fragment: bool,
+    /// IPv4 identification.
+    pub ident: u16,
+}
+
+/// Writes one whole IP packet into `packet`: header, `options` (already padded), then `payload`, which may lie
+/// in two pieces because a ring buffer wraps.
+pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u8], &[u8])) {
+    let ip_len = if header.src.is_ipv4() { 20 } else { 40 };
+    let tcp_len = 20 + options.len();
+    let total = ip_len + tcp_len + payload.0.len() + payload.1.len();
+    packet.clear();
+    packet.reserve(total);
+    packet.resize(ip_len + 20, 0);
+    packet.extend_from_slice(options);
+    packet.extend_from_slice(payload.0);
+    packet.extend_from_slice(payload.1);
+
+    let tos = header.tos & 0xfc | header.ecn.bits();
+    match (header.src.ip(), header.dst.ip()) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let mut ip = Ipv4Packet::new_unchecked(&mut packet[..]);
+            ip.set_version(4);
+            ip.set_header_len(20);
+            ip.set_dscp(tos >> 2);
+            ip.set_ecn(tos & 3);
+            ip.set_total_len(total as u16);
+            ip.set_ident(header.ident);
+            ip.clear_flags();
+            ip.set_dont_frag(header.dont_fragment);
+            ip.set_frag_offset(0);
+            ip.set_hop_limit(header.ttl);
+            ip.set_next_header(IpProtocol::Tcp);
+            ip.set_src_addr(src);
+            ip.set_dst_addr(dst);
+            ip.fill_checksum();
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let mut ip = Ipv6Packet::new_unchecked(&mut packet[..]);
+            ip.set_version(6);
+            ip.set_traffic_class(tos);
+            ip.set_flow_label(0);
+            ip.set_payload_len((total - 40) as u16);
+            ip.set_next_header(IpProtocol::Tcp);
+            ip.set_hop_limit(header.ttl);
+            ip.set_src_addr(src);
+            ip.set_dst_addr(dst);
+        }
+        // A connection's two ends are of one family: `Host::connect` refuses anything else.
+        _ => unreachable!("mixed address families"),
+    }
+
+    let segment = &mut packet[ip_len..];
+    let mut tcp = TcpPacket::new_unchecked(&mut segment[..]);
+    tcp.set_src_port(header.src.port());
+    tcp.set_dst_port(header.dst.port());
+    tcp.set_seq_number(TcpSeqNumber(header.seq.0 as i32));
+    tcp.set_ack_number(TcpSeqNumber(header.ack.0 as i32));
+    tcp.set_window_len(header.window);
+    segment[12] = (tcp_len as u8 / 4) << 4 | (header.flags.0 >> 8) as u8 & 0x0f;
+    segment[13] = header.flags.0 as u8;
+    let sum = crate::checksum::transport(header.src.ip(), header.dst.ip(), 6, segment);
+    segment[16..18].copy_from_slice(&sum.to_be_bytes());
+}

@@ -1,0 +1,230 @@
+//! Quantities as people write them in a scenario: "384kbit", "150ms", "64kB", "10%".
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::time::Duration;
+
+/// Bits per second. "384kbit", "10Mbit", "1.5Gbit", "64000bit".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(u64);
+
+/// Octets. "64kB", "1500B", "2MB" (powers of ten), "64KiB" (powers of two).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(u64);
+
+/// From 0 to 1. "10%", "1e-3", 0.02.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Probability(f64);
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {wanted}")]
+pub struct UnitError {
+    text: String,
+    wanted: &'static str,
+}
+
+const RATE: &str = "a rate: write a number and bit, kbit, Mbit or Gbit, such as \"384kbit\"";
+const SIZE: &str = "a size: write a number and B, kB, MB, KiB or MiB, such as \"64kB\"";
+const PROBABILITY: &str = "a probability: write a percentage such as \"10%\", or a number from 0 to 1";
+const TIME: &str = "a length of time: write a number and ns, us, ms, s or min, such as \"150ms\"";
+
+impl Rate {
+    /// # Panics
+    /// If `bits` is 0: such a link would never send anything.
+    pub const fn bits_per_second(bits: u64) -> Self {
+        assert!(bits > 0, "a rate of 0");
+        Self(bits)
+    }
+
+    pub const fn as_bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long `octets` take at this rate, rounded to the nanosecond.
+    pub const fn time_for(self, octets: usize) -> Duration {
+        let nanos = (octets as u128 * 8 * 1_000_000_000 + self.0 as u128 / 2) / self.0 as u128;
+        Duration::from_nanos(nanos as u64)
+    }
+}
+
+impl Size {
+    pub const fn bytes(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    pub const fn as_bytes(self) -> u64 {
+        self.0
+    }
+}
+
+impl Probability {
+    pub const ZERO: Self = Self(0.0);
+
+    /// # Panics
+    /// Outside of 0 to 1.
+    pub const fn new(value: f64) -> Self {
+        assert!(value >= 0.0 && value <= 1.0, "a probability outside of 0 to 1");
+        Self(value)
+    }
+
+    pub const fn value(self) -> f64 {
+        self.0
+    }
+}
+
+/// The number in front of the unit, and the factor that the unit stands for.
+fn split(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E' || c == '%')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim())?;
+    let number: f64 = number.trim().parse().ok()?;
+    (number.is_finite() && number >= 0.0).then_some(number * factor)
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let units = [("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
+        match split(text, &units).map(f64::round) {
+            Some(bits) if (1.0..=1e12).contains(&bits) => Ok(Self(bits as u64)),
+            _ => Err(UnitError { text: text.to_owned(), wanted: RATE }),
+        }
+    }
+}
+
+impl FromStr for Size {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)];
+        match split(text, &units) {
+            Some(bytes) if bytes <= 1e12 && bytes.fract() == 0.0 => Ok(Self(bytes as u64)),
+            _ => Err(UnitError { text: text.to_owned(), wanted: SIZE }),
+        }
+    }
+}
+
+impl FromStr for Probability {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        match split(text, &[("%", 0.01), ("", 1.0)]) {
+            Some(value) if (0.0..=1.0).contains(&value) => Ok(Self(value)),
+            _ => Err(UnitError { text: text.to_owned(), wanted: PROBABILITY }),
+        }
+    }
+}
+
+impl FromStr for Duration {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
+        match split(text, &units).map(f64::round) {
+            // A year is more than any experiment needs, and far from where arithmetic saturates.
+            Some(nanos) if nanos <= 3.2e16 => Ok(Self::from_nanos(nanos as u64)),
+            _ => Err(UnitError { text: text.to_owned(), wanted: TIME }),
+        }
+    }
+}
+
+/// The largest unit that needs no fraction.
+fn exact(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
+    let (unit, factor) =
+        units.iter().find(|(_, factor)| value.is_multiple_of(*factor)).expect("the last factor is 1");
+    f.pad(&format!("{}{unit}", value / factor))
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        exact(f, self.0, &[("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)])
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.pad("0B"),
+            bytes => exact(f, bytes, &[("MB", 1_000_000), ("kB", 1_000), ("B", 1)]),
+        }
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = format!("{}%", self.0 * 100.0);
+        // Only what is read back as the same number.
+        if percent.len() <= 8 && percent.parse() == Ok(*self) {
+            f.pad(&percent)
+        } else {
+            f.pad(&format!("{:e}", self.0))
+        }
+    }
+}
+
+/// A length of time that is written exactly, unlike what `Duration` shows to people.
+pub fn exact_time(time: Duration) -> String {
+    struct Exact(u64);
+    impl fmt::Display for Exact {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self.0 {
+                0 => f.pad("0ms"),
+                nanos => {
+                    exact(f, nanos, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)])
+                }
+            }
+        }
+    }
+    Exact(time.as_nanos()).to_string()
+}
+
+#[cfg(feature = "serde")]
+mod text;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_read_as_people_write_them() {
+        assert_eq!("384kbit".parse(), Ok(Rate(384_000)));
+        assert_eq!("1.5 Mbit".parse(), Ok(Rate(1_500_000)));
+        assert_eq!("64kB".parse(), Ok(Size(64_000)));
+        assert_eq!("64KiB".parse(), Ok(Size(65_536)));
+        assert_eq!("10%".parse(), Ok(Probability(0.1)));
+        assert_eq!("1e-3".parse(), Ok(Probability(0.001)));
+        assert_eq!("2.5ms".parse(), Ok(Duration::from_micros(2_500)));
+    }
+
+    #[test]
+    fn what_is_not_a_quantity_is_refused_with_an_example() {
+        for text in ["384", "384kbps", "-1kbit", "0bit", "nanbit", ""] {
+            let error = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(error.contains("\"384kbit\""), "{error}");
+        }
+        for text in ["110%", "-0.1", "NaN", "ten"] {
+            assert!(text.parse::<Probability>().is_err(), "{text}");
+        }
+        assert!("150".parse::<Duration>().is_err());
+        assert!("0.5B".parse::<Size>().is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_as_the_same() {
+        for text in ["384kbit", "1Gbit", "1500500bit"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        for value in [0.0, 0.1, 0.15, 1e-3, 1e-6, 1.0 / 3.0, 1.0] {
+            assert_eq!(Probability(value).to_string().parse(), Ok(Probability(value)));
+        }
+        for text in ["150ms", "2s", "1500us", "7ns", "0ms"] {
+            assert_eq!(exact_time(text.parse().unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn a_packet_takes_its_bits_over_the_rate() {
+        assert_eq!(Rate::bits_per_second(384_000).time_for(1500), Duration::from_micros(31_250));
+    }
+}

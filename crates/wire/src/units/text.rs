@@ -1,0 +1,71 @@
+//! Quantities in files: as text, in the same words.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{PROBABILITY, Probability, RATE, Rate, SIZE, Size, TIME, UnitError, exact_time};
+use crate::time::Duration;
+
+/// Text that `FromStr` understands; what is wrong is said by its error.
+struct Text<T>(std::marker::PhantomData<T>, &'static str);
+
+impl<T: FromStr<Err = UnitError>> Visitor<'_> for Text<T> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.1)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+macro_rules! as_text {
+    ($type:ty, $wanted:expr, $write:expr) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Text(std::marker::PhantomData, $wanted))
+            }
+        }
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let write: fn(&Self) -> String = $write;
+                serializer.serialize_str(&write(self))
+            }
+        }
+    };
+}
+
+as_text!(Rate, RATE, |rate| rate.to_string());
+as_text!(Size, SIZE, |size| size.to_string());
+as_text!(Duration, TIME, |time| exact_time(*time));
+
+impl Serialize for Probability {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrNumber;
+        impl Visitor<'_> for TextOrNumber {
+            type Value = Probability;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(PROBABILITY)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Probability, E> {
+                text.parse().map_err(E::custom)
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Probability, E> {
+                self.visit_str(&value.to_string())
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Probability, E> {
+                self.visit_str(&value.to_string())
+            }
+        }
+        deserializer.deserialize_any(TextOrNumber)
+    }
+}

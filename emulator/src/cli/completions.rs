@@ -1,0 +1,37 @@
+//! `airlink completions`: a script for a shell.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use clap_complete::Shell;
+
+use super::say;
+
+/// Print a completion script for a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airlink completions bash > /etc/bash_completion.d/airlink")]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Kind,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let shell = match self.shell {
+            Kind::Bash => Shell::Bash,
+            Kind::Zsh => Shell::Zsh,
+            Kind::Fish => Shell::Fish,
+        };
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut super::command(), "airlink", &mut script);
+        say::print(String::from_utf8_lossy(&script))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,628 @@
+//! The in-flight list: every segment sent and not yet acknowledged, with the SACK scoreboard (RFC 6675 §3).
+//!
+//! Plain bookkeeping: it records what was sent, acknowledged, SACKed and judged lost, and keeps the sums
+//! (`pipe`, outstanding, lost, …) up to date at each step, so that an ACK costs the same with ten segments
+//! outstanding as with ten thousand. What counts as lost and what is sent next is decided elsewhere.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use airwire::time::Instant;
+
+use crate::ranges::RangeSet;
+
+/// What the sender believes about the newest copy of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// On its way, as far as anybody knows.
+    InFlight,
+    /// Judged lost and not sent again since.
+    Lost,
+    /// Judged lost and sent again: the new copy is on its way.
+    Resent,
+    /// Sent again without having been judged lost: both copies count (RFC 6675 §4, SetPipe).
+    InDoubt,
+    /// The receiver reported it.
+    Sacked,
+}
+
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub start: u64,
+    pub end: u64,
+    pub first_sent: Instant,
+    pub last_sent: Instant,
+    pub transmissions: u16,
+    pub fate: Fate,
+    /// Timestamp value (RFC 7323) of the newest copy.
+    pub tsval: u32,
+    /// `Flight::delivered` when the newest copy left: what a rate estimate needs.
+    pub delivered_when_sent: u64,
+}
+
+impl Sent {
+    pub fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    fn delivery(&self) -> Delivery {
+        let resent = self.transmissions > 1;
+        Delivery { sent_at: self.last_sent, end: self.end, tsval: self.tsval, resent }
+    }
+}
+
+/// The segment among those newly delivered that had left last (RFC 8985 §5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    pub sent_at: Instant,
+    pub end: u64,
+    pub tsval: u32,
+    pub resent: bool,
+}
+
+impl Delivery {
+    fn order(self) -> (Instant, u64) {
+        (self.sent_at, self.end)
+    }
+
+    /// RACK_sent_after() of RFC 8985 §5.2: of two sent at the same moment the one that ends later.
+    pub fn later(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        match (a, b) {
+            (Some(first), Some(second)) if first.order() > second.order() => a,
+            (_, Some(_)) => b,
+            (_, None) => a,
+        }
+    }
+}
+
+/// Segments newly delivered that were sent only once: there is no doubt which copy arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Originals {
+    /// End of the lowest of them.
+    pub lowest: Option<u64>,
+    /// The one that had left last.
+    pub newest: Option<Delivery>,
+}
+
+impl Originals {
+    pub fn add(&mut self, delivery: Delivery) {
+        let end = delivery.end;
+        self.lowest = Some(self.lowest.map_or(end, |lowest| lowest.min(end)));
+        self.newest = Delivery::later(self.newest, Some(delivery));
+    }
+
+    pub fn merge(&mut self, other: Self) {
+        self.lowest = self.lowest.into_iter().chain(other.lowest).min();
+        self.newest = Delivery::later(self.newest, other.newest);
+    }
+}
+
+/// Octets and segments, always moved together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    pub bytes: u64,
+    pub segments: u64,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: u64, segments: u64) {
+        self.bytes += bytes;
+        self.segments += segments;
+    }
+
+    fn sub(&mut self, bytes: u64, segments: u64) {
+        self.bytes -= bytes;
+        self.segments -= segments;
+    }
+}
+
+/// What a cumulative ACK took off the list.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Acked {
+    pub amount: Amount,
+    /// Part of it had been SACKed before: delivered earlier, only now acknowledged in sequence.
+    pub sacked_before: Amount,
+    /// At least one of the segments had been sent more than once (Karn).
+    pub any_resent: bool,
+    /// Sending time of the oldest segment covered that was sent only once and not SACKed before.
+    pub oldest_unambiguous: Option<Instant>,
+    /// The segment not SACKed before whose newest copy had left last.
+    pub newest: Option<Delivery>,
+    /// Those not SACKed before that had been sent only once.
+    pub originals: Originals,
+    /// Timestamp of the newest copy of the last segment covered.
+    pub last_tsval: Option<u32>,
+    /// Some of the covered segments were never judged lost or resent, and were not SACKed before.
+    pub original_delivered: bool,
+}
+
+/// What the SACK blocks of one ACK said that was not known before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sacked {
+    pub amount: Amount,
+    /// End of the highest octet newly SACKed.
+    pub highest: Option<u64>,
+    pub newest: Option<Delivery>,
+    pub originals: Originals,
+    /// A newly SACKed segment had been sent only once.
+    pub original_delivered: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Flight {
+    segments: VecDeque<Sent>,
+    /// SND.UNA as a stream offset.
+    una: u64,
+    /// Highest offset ever sent, plus one (RFC 6675's HighData + 1). SND.NXT equals it except after a rewind.
+    max: u64,
+    /// Segments below this index have been sent in the present pass; above it they wait (go-back-N).
+    next: usize,
+    /// Bytes of the segments below `next`.
+    passed_bytes: u64,
+    sacked_ranges: RangeSet,
+    sacked: Amount,
+    lost: Amount,
+    resent: Amount,
+    in_doubt: Amount,
+    /// No segment below this index is `Lost`. A cache: looking may move it up.
+    lost_hint: Cell<usize>,
+    /// Everything un-SACKed below this offset has been judged lost already.
+    lost_edge: u64,
+    /// Octets known to have reached the receiver, in or out of order.
+    delivered: u64,
+}
+
+impl Flight {
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// SND.NXT: where the present pass goes on. Below `max` after a rewind.
+    pub fn nxt(&self) -> u64 {
+        self.segments.get(self.next).map_or(self.max, |s| s.start)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    pub fn head(&self) -> Option<&Sent> {
+        self.segments.front()
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Sent> + ExactSizeIterator {
+        self.segments.iter()
+    }
+
+    /// The segment that holds `offset`.
+    pub fn segment_at(&self, offset: u64) -> Option<&Sent> {
+        self.segments.get(self.index_of(offset)).filter(|s| s.start <= offset)
+    }
+
+    /// FlightSize (RFC 5681 §2): everything sent and not cumulatively acknowledged.
+    pub fn outstanding(&self) -> Amount {
+        Amount { bytes: self.max - self.una, segments: self.segments.len() as u64 }
+    }
+
+    /// What lies between SND.UNA and SND.NXT of the present pass: all of it, except after a rewind.
+    pub fn passed(&self) -> Amount {
+        Amount { bytes: self.passed_bytes, segments: self.next as u64 }
+    }
+
+    pub fn sacked(&self) -> Amount {
+        self.sacked
+    }
+
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Judged lost, whether sent again or not.
+    pub fn lost(&self) -> Amount {
+        Amount {
+            bytes: self.lost.bytes + self.resent.bytes,
+            segments: self.lost.segments + self.resent.segments,
+        }
+    }
+
+    /// Sent again and not acknowledged since.
+    pub fn resent(&self) -> Amount {
+        Amount {
+            bytes: self.resent.bytes + self.in_doubt.bytes,
+            segments: self.resent.segments + self.in_doubt.segments,
+        }
+    }
+
+    /// `pipe` (RFC 6675 §4): not SACKed and not lost, plus copies sent again.
+    pub fn pipe(&self) -> Amount {
+        let all = self.outstanding();
+        Amount {
+            bytes: all.bytes - self.sacked.bytes - self.lost.bytes + self.in_doubt.bytes,
+            segments: all.segments - self.sacked.segments - self.lost.segments + self.in_doubt.segments,
+        }
+    }
+
+    pub fn sacked_ranges(&self) -> &RangeSet {
+        &self.sacked_ranges
+    }
+
+    pub fn has_rewound(&self) -> bool {
+        self.next < self.segments.len()
+    }
+
+    /// First segment of the present pass that still waits and that the receiver does not hold.
+    pub fn next_in_pass(&self) -> Option<&Sent> {
+        self.segments.range(self.next.min(self.segments.len())..).find(|s| s.fate != Fate::Sacked)
+    }
+
+    /// The same, whether the receiver holds it or not.
+    pub fn head_of_pass(&self) -> Option<&Sent> {
+        self.segments.get(self.next)
+    }
+
+    /// First segment judged lost and not yet sent again.
+    pub fn first_lost(&self) -> Option<&Sent> {
+        if self.lost.segments == 0 {
+            return None;
+        }
+        let from = self.lost_hint.get();
+        let found = from + self.segments.range(from..).position(|s| s.fate == Fate::Lost)?;
+        self.lost_hint.set(found);
+        self.segments.get(found)
+    }
+
+    /// First segment at or above `from` that is neither SACKed nor sent again.
+    pub fn first_unsacked_from(&self, from: u64) -> Option<&Sent> {
+        let mut at = from.max(self.una);
+        loop {
+            // What was SACKed is stepped over by whole ranges.
+            at = self.sacked_ranges.containing(at).map_or(at, |range| range.end);
+            let segment = self.segments.get(self.index_of(at))?;
+            if matches!(segment.fate, Fate::InFlight | Fate::Lost) {
+                return Some(segment);
+            }
+            at = segment.end;
+        }
+    }
+
+    /// First segment at or above `from` that is not SACKed, sent again or not.
+    pub fn first_hole_from(&self, from: u64) -> Option<&Sent> {
+        let index = self.index_of(from).min(self.segments.len());
+        self.segments.range(index..).find(|s| s.fate != Fate::Sacked)
+    }
+
+    /// The offset below which RFC 6675's IsLost() holds for everything un-SACKed: `dup_thresh` discontiguous
+    /// SACKed ranges, or more than `dup_thresh - 1` full segments, lie above it.
+    pub fn is_lost_edge(&self, dup_thresh: u32, smss: u64) -> u64 {
+        let need = u64::from(dup_thresh.saturating_sub(1)) * smss;
+        let (mut bytes, mut ranges) = (0, 0);
+        for range in self.sacked_ranges.iter().rev() {
+            bytes += range.end - range.start;
+            ranges += 1;
+            if bytes > need || ranges >= dup_thresh {
+                return range.start;
+            }
+        }
+        self.una
+    }
+
+    // ----- what happened -----
+
+    /// A segment never sent before leaves.
+    pub fn on_new(&mut self, end: u64, now: Instant, tsval: u32) {
+        debug_assert!(end > self.max);
+        // SACKed segments at the end of a rewound pass need no sending: step over them.
+        self.advance_pass(self.segments.len());
+        let sent = Sent {
+            start: self.max,
+            end,
+            first_sent: now,
+            last_sent: now,
+            transmissions: 1,
+            fate: Fate::InFlight,
+            tsval,
+            delivered_when_sent: self.delivered,
+        };
+        self.passed_bytes += sent.len();
+        self.segments.push_back(sent);
+        self.next = self.segments.len();
+        self.max = end;
+    }
+
+    /// A copy of the segment that starts at `start` leaves again.
+    pub fn on_resent(&mut self, start: u64, now: Instant, tsval: u32) {
+        let index = self.index_of(start);
+        let Some(segment) = self.segments.get_mut(index) else { return };
+        segment.last_sent = now;
+        segment.transmissions = segment.transmissions.saturating_add(1);
+        segment.tsval = tsval;
+        segment.delivered_when_sent = self.delivered;
+        let in_doubt = matches!(self.segments[index].fate, Fate::InFlight | Fate::InDoubt);
+        self.set_fate(index, if in_doubt { Fate::InDoubt } else { Fate::Resent });
+        if index >= self.next {
+            self.advance_pass(index + 1);
+        }
+    }
+
+    /// Cuts the segment that starts at `start` so that it ends at `end` (a smaller MSS after an ICMP).
+    pub fn split(&mut self, start: u64, end: u64) {
+        let index = self.index_of(start);
+        let Some(segment) = self.segments.get_mut(index) else { return };
+        if end <= segment.start || end >= segment.end {
+            return;
+        }
+        let mut rest = segment.clone();
+        segment.end = end;
+        rest.start = end;
+        let fate = rest.fate;
+        self.segments.insert(index + 1, rest);
+        self.fate_sum(fate, |sum| sum.segments += 1);
+        if index < self.next {
+            self.next += 1;
+        }
+    }
+
+    /// SND.UNA moves up to `una`.
+    pub fn on_ack(&mut self, una: u64) -> Acked {
+        let mut acked = Acked::default();
+        debug_assert!(una <= self.max);
+        acked.amount.bytes = una - self.una;
+        while let Some(front) = self.segments.front() {
+            if front.start >= una {
+                break;
+            }
+            let front = front.clone();
+            let taken = front.end.min(una) - front.start;
+            let whole = front.end <= una;
+            let segments = u64::from(whole);
+            self.fate_sum(front.fate, |sum| sum.sub(taken, segments));
+            acked.amount.segments += segments;
+            acked.last_tsval = Some(front.tsval);
+            match front.fate {
+                Fate::Sacked => acked.sacked_before.add(taken, segments),
+                Fate::InFlight => acked.original_delivered = true,
+                Fate::Lost | Fate::Resent | Fate::InDoubt => {}
+            }
+            let sacked = front.fate == Fate::Sacked;
+            if front.transmissions > 1 {
+                acked.any_resent = true;
+                if !sacked {
+                    acked.newest = Delivery::later(acked.newest, Some(front.delivery()));
+                }
+            } else if !sacked {
+                acked.oldest_unambiguous.get_or_insert(front.last_sent);
+                acked.originals.add(front.delivery());
+            }
+            if self.next > 0 {
+                self.passed_bytes -= taken;
+            }
+            if !whole {
+                self.segments[0].start = una;
+                break;
+            }
+            self.segments.pop_front();
+            self.next = self.next.saturating_sub(1);
+            self.lost_hint.set(self.lost_hint.get().saturating_sub(1));
+        }
+        acked.newest = Delivery::later(acked.newest, acked.originals.newest);
+        // An idle connection owns no list.
+        if self.segments.is_empty() {
+            self.segments = VecDeque::new();
+        }
+        self.una = una;
+        self.delivered += acked.amount.bytes - acked.sacked_before.bytes;
+        self.lost_edge = self.lost_edge.max(una);
+        self.sacked_ranges.remove_below(una);
+        acked
+    }
+
+    /// One SACK block, already clipped to what is outstanding.
+    pub fn on_sack(&mut self, block: Range<u64>, news: &mut Sacked) {
+        // Nobody receives more separate pieces than were sent: a peer that says so wants to keep us busy.
+        if self.sacked_ranges.len() > self.segments.len() {
+            return;
+        }
+        let mut fresh: [Range<u64>; 8] = Default::default();
+        let mut count = 0;
+        let mut more = Vec::new();
+        self.sacked_ranges.insert_with(block, |range| {
+            if count < fresh.len() {
+                fresh[count] = range;
+                count += 1;
+            } else {
+                more.push(range);
+            }
+        });
+        for range in fresh.into_iter().take(count).chain(more) {
+            self.mark_sacked(range, news);
+        }
+        self.delivered = self.delivered.max(self.una + self.sacked.bytes);
+    }
+
+    fn mark_sacked(&mut self, range: Range<u64>, news: &mut Sacked) {
+        let mut index = self.index_of(range.start);
+        while let Some(segment) = self.segments.get(index) {
+            if segment.start >= range.end {
+                break;
+            }
+            // A block that covers only part of a segment counts once the rest is covered too.
+            let whole = self.sacked_ranges.contains_range(&(segment.start..segment.end));
+            if whole && segment.fate != Fate::Sacked {
+                let (bytes, end) = (segment.len(), segment.end);
+                news.amount.add(bytes, 1);
+                news.highest = news.highest.max(Some(end));
+                news.newest = Delivery::later(news.newest, Some(segment.delivery()));
+                if segment.transmissions == 1 {
+                    news.original_delivered = true;
+                    news.originals.add(segment.delivery());
+                }
+                self.set_fate(index, Fate::Sacked);
+            }
+            index += 1;
+        }
+    }
+
+    // ----- what was decided -----
+
+    /// Judges lost the head of the list.
+    pub fn mark_head_lost(&mut self) -> bool {
+        match self.segments.front() {
+            Some(head) if head.fate != Fate::Lost => {
+                self.set_fate(0, Fate::Lost);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The same, unless the receiver has reported the head by SACK.
+    pub fn mark_head_lost_if_unsacked(&mut self) -> bool {
+        let sacked = self.segments.front().is_none_or(|head| head.fate == Fate::Sacked);
+        if !sacked {
+            self.mark_head_lost();
+        }
+        !sacked
+    }
+
+    /// Judges lost the segment that starts at `start`.
+    pub fn mark_lost(&mut self, start: u64) -> bool {
+        let index = self.index_of(start);
+        match self.segments.get(index) {
+            Some(s)
+                if s.start == start && matches!(s.fate, Fate::InFlight | Fate::Resent | Fate::InDoubt) =>
+            {
+                self.set_fate(index, Fate::Lost);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Judges lost everything un-SACKed below `edge` that was sent once; returns how many segments that is.
+    pub fn mark_lost_below(&mut self, edge: u64) -> u64 {
+        let mut marked = 0;
+        let mut index = self.index_of(self.lost_edge.max(self.una));
+        while let Some(segment) = self.segments.get(index) {
+            if segment.end > edge {
+                break;
+            }
+            if segment.fate == Fate::InDoubt {
+                // The original is lost after all; the copy is still on its way.
+                self.set_fate(index, Fate::Resent);
+            } else if segment.fate == Fate::InFlight {
+                self.set_fate(index, Fate::Lost);
+                marked += 1;
+            }
+            index += 1;
+        }
+        self.lost_edge = self.lost_edge.max(edge);
+        marked
+    }
+
+    /// Go-back-N: everything the receiver has not reported counts as lost, and SND.NXT returns to SND.UNA.
+    pub fn rewind(&mut self) {
+        for index in 0..self.segments.len() {
+            if self.segments[index].fate != Fate::Sacked {
+                self.set_fate(index, Fate::Lost);
+            }
+        }
+        self.lost_hint.set(0);
+        self.lost_edge = self.max;
+        self.next = 0;
+        self.passed_bytes = 0;
+    }
+
+    /// After a rewind: the first segment is on its way already.
+    pub fn skip_head(&mut self) {
+        if !self.segments.is_empty() {
+            self.set_fate(0, Fate::Resent);
+            self.advance_pass(1);
+        }
+    }
+
+    /// SND.NXT = SND.MAX: what waited to be sent again is taken to be on its way after all.
+    pub fn resume_at_max(&mut self) {
+        for index in 0..self.segments.len() {
+            if self.segments[index].fate == Fate::Lost {
+                let again = self.segments[index].transmissions > 1;
+                self.set_fate(index, if again { Fate::Resent } else { Fate::InFlight });
+            }
+        }
+        self.lost_edge = self.una;
+        self.lost_hint.set(0);
+        self.advance_pass(self.segments.len());
+    }
+
+    /// Forgets what was SACKed: the receiver may have reneged (RFC 2018 §8).
+    pub fn forget_sacks(&mut self) {
+        for index in 0..self.segments.len() {
+            if self.segments[index].fate == Fate::Sacked {
+                self.set_fate(index, Fate::InFlight);
+            }
+        }
+        self.sacked_ranges.clear();
+        self.lost_edge = self.una;
+        self.lost_hint.set(0);
+    }
+
+    fn advance_pass(&mut self, to: usize) {
+        let skipped: u64 = self.segments.range(self.next..to).map(Sent::len).sum();
+        self.passed_bytes += skipped;
+        self.next = to;
+    }
+
+    fn index_of(&self, offset: u64) -> usize {
+        // Most questions are about the head.
+        if self.segments.front().is_none_or(|head| offset < head.end) {
+            return 0;
+        }
+        // Nearly all segments have one size: first look where it is then. A search touches cold memory.
+        let share = (offset - self.una) as f64 / (self.max - self.una) as f64;
+        let guess = (share * self.segments.len() as f64) as usize;
+        match self.segments.get(guess) {
+            Some(s) if s.start <= offset && offset < s.end => guess,
+            _ => self.segments.partition_point(|s| s.end <= offset),
+        }
+    }
+
+    fn set_fate(&mut self, index: usize, fate: Fate) {
+        let old = self.segments[index].fate;
+        if old == fate {
+            return;
+        }
+        let bytes = self.segments[index].len();
+        self.fate_sum(old, |sum| sum.sub(bytes, 1));
+        self.fate_sum(fate, |sum| sum.add(bytes, 1));
+        self.segments[index].fate = fate;
+        match fate {
+            Fate::Lost => self.lost_hint.set(self.lost_hint.get().min(index)),
+            Fate::InFlight | Fate::Resent | Fate::InDoubt | Fate::Sacked => {}
+        }
+    }
+
+    fn fate_sum(&mut self, fate: Fate, change: impl FnOnce(&mut Amount)) {
+        match fate {
+            Fate::InFlight => {}
+            Fate::Lost => change(&mut self.lost),
+            Fate::Resent => change(&mut self.resent),
+            Fate::InDoubt => change(&mut self.in_doubt),
+            Fate::Sacked => change(&mut self.sacked),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

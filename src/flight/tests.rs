@@ -1,0 +1,182 @@
+use airwire::rng::Stream;
+
+use super::*;
+
+fn at(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+fn flight(segments: &[(u64, u64)]) -> Flight {
+    let mut flight = Flight::default();
+    for (start, end) in segments {
+        assert_eq!(*start, flight.max());
+        flight.on_new(*end, at(0), 0);
+    }
+    flight
+}
+
+fn ten() -> Flight {
+    flight(&(0..10).map(|i| (i * 100, i * 100 + 100)).collect::<Vec<_>>())
+}
+
+fn sack(flight: &mut Flight, block: Range<u64>) -> Sacked {
+    let mut news = Sacked::default();
+    flight.on_sack(block, &mut news);
+    news
+}
+
+/// Every sum, counted anew from the list.
+fn check(flight: &Flight) {
+    let sum = |fates: &[Fate]| {
+        let mut amount = Amount::default();
+        for s in flight.iter().filter(|s| fates.contains(&s.fate)) {
+            amount.bytes += s.len();
+            amount.segments += 1;
+        }
+        amount
+    };
+    assert_eq!(flight.sacked(), sum(&[Fate::Sacked]));
+    assert_eq!(flight.lost(), sum(&[Fate::Lost, Fate::Resent]));
+    assert_eq!(flight.resent(), sum(&[Fate::Resent, Fate::InDoubt]));
+    let (once, twice) = (sum(&[Fate::InFlight, Fate::Resent]), sum(&[Fate::InDoubt]));
+    let pipe = Amount { bytes: once.bytes + 2 * twice.bytes, segments: once.segments + 2 * twice.segments };
+    assert_eq!(flight.pipe(), pipe);
+    assert_eq!(
+        flight.first_lost().map(|s| s.start),
+        flight.iter().find(|s| s.fate == Fate::Lost).map(|s| s.start)
+    );
+    let passed: Vec<&Sent> = flight.iter().filter(|s| s.start < flight.nxt()).collect();
+    assert_eq!(flight.passed().segments, passed.len() as u64);
+    assert_eq!(flight.passed().bytes, passed.iter().map(|s| s.len()).sum::<u64>());
+    let mut previous = flight.una();
+    for segment in flight.iter() {
+        assert_eq!(segment.start, previous, "the list has a gap");
+        assert!(segment.end > segment.start);
+        previous = segment.end;
+    }
+    assert_eq!(previous, flight.max());
+}
+
+#[test]
+fn sums_agree_with_the_list_after_any_history() {
+    for seed in 0..200 {
+        let mut rng = Stream::new(seed, "flight");
+        let mut flight = Flight::default();
+        for step in 0..300 {
+            let now = at(step);
+            let (una, max) = (flight.una(), flight.max());
+            let somewhere = una + rng.below(max - una + 1);
+            match rng.below(12) {
+                0..=3 => flight.on_new(max + 1 + rng.below(100), now, 0),
+                4 => {
+                    flight.on_ack(somewhere);
+                }
+                5 | 6 if somewhere > una => {
+                    let end = somewhere + rng.below(max - somewhere + 1);
+                    if somewhere < end {
+                        let before = flight.sacked();
+                        let news = sack(&mut flight, somewhere..end);
+                        assert_eq!(flight.sacked().bytes, before.bytes + news.amount.bytes);
+                        assert_eq!(flight.sacked().segments, before.segments + news.amount.segments);
+                    }
+                }
+                7 => {
+                    flight.mark_lost_below(somewhere);
+                }
+                8 => {
+                    let start = flight.first_lost().or_else(|| flight.next_in_pass()).map(|s| s.start);
+                    if let Some(start) = start {
+                        flight.on_resent(start, now, 0);
+                    }
+                }
+                9 if rng.below(6) == 0 => flight.rewind(),
+                10 if rng.below(6) == 0 => flight.resume_at_max(),
+                10 => {
+                    flight.mark_head_lost();
+                }
+                11 if rng.below(4) == 0 => flight.forget_sacks(),
+                11 => {
+                    let start = flight.segment_at(somewhere).map(|s| s.start);
+                    if let Some(start) = start {
+                        flight.split(start, somewhere);
+                    }
+                }
+                _ => {}
+            }
+            check(&flight);
+        }
+    }
+}
+
+#[test]
+fn is_lost_needs_three_ranges_or_more_than_two_segments_above() {
+    let mut f = ten();
+    sack(&mut f, 200..300);
+    sack(&mut f, 400..500);
+    assert_eq!(f.is_lost_edge(3, 100), 0, "200 octets above are not more than 2·SMSS");
+    sack(&mut f, 600..700);
+    assert_eq!(f.is_lost_edge(3, 100), 200, "three ranges");
+    let mut f = ten();
+    sack(&mut f, 300..600);
+    assert_eq!(f.is_lost_edge(3, 100), 300, "300 octets in one range");
+    assert_eq!(f.mark_lost_below(300), 3);
+    assert_eq!(f.pipe().segments, 10 - 3 - 3);
+}
+
+#[test]
+fn a_rewound_pass_jumps_over_what_is_acknowledged_or_sacked() {
+    let mut f = ten();
+    sack(&mut f, 300..400);
+    f.rewind();
+    assert_eq!((f.nxt(), f.pipe().segments), (0, 0));
+    f.on_resent(0, at(1), 0);
+    f.on_ack(200);
+    assert_eq!(f.next_in_pass().map(|s| s.start), Some(200));
+    f.on_resent(200, at(2), 0);
+    assert_eq!(f.next_in_pass().map(|s| s.start), Some(400), "300 is held by the receiver");
+}
+
+#[test]
+fn a_copy_of_a_segment_not_judged_lost_counts_beside_the_original() {
+    let mut f = ten();
+    sack(&mut f, 300..400);
+    f.on_resent(200, at(1), 0);
+    assert_eq!((f.pipe().segments, f.lost().segments, f.resent().segments), (10, 0, 1));
+    // IsLost() holds for the original later: only the copy is left.
+    assert_eq!(f.mark_lost_below(300), 2);
+    assert_eq!((f.pipe().segments, f.lost().segments, f.resent().segments), (7, 3, 1));
+    check(&f);
+}
+
+#[test]
+fn an_ack_inside_a_segment_trims_it() {
+    let mut f = ten();
+    let acked = f.on_ack(150);
+    assert_eq!(acked.amount, Amount { bytes: 150, segments: 1 });
+    assert_eq!(f.head().map(|s| (s.start, s.end)), Some((150, 200)));
+    check(&f);
+}
+
+#[test]
+fn karn_names_the_oldest_segment_sent_once() {
+    let mut f = Flight::default();
+    f.on_new(100, at(1), 0);
+    f.on_new(200, at(2), 0);
+    f.on_new(300, at(3), 0);
+    assert_eq!(f.clone().on_ack(200).oldest_unambiguous, Some(at(1)));
+    f.mark_head_lost();
+    f.on_resent(0, at(9), 0);
+    let acked = f.on_ack(300);
+    assert!(acked.any_resent);
+    assert_eq!(acked.oldest_unambiguous, Some(at(2)));
+}
+
+#[test]
+fn resuming_takes_waiting_segments_for_in_flight() {
+    let mut f = ten();
+    f.rewind();
+    f.on_resent(0, at(1), 0);
+    f.resume_at_max();
+    assert_eq!((f.nxt(), f.pipe().segments, f.lost().segments), (1000, 10, 1));
+    check(&f);
+}

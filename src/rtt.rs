@@ -1,0 +1,480 @@
+//! Round-trip time and retransmission timeout: RFC 6298, and the timer *styles* of the systems that the
+//! papers measured (Inamura et al., Fig. 5).
+//!
+//! A style is how an estimator rounds, floors and smooths; when the timer is started or stopped is the
+//! connection's business. Karn's rule (RFC 6298 §3) is the caller's: only unambiguous samples come here.
+
+use airwire::time::{Duration, Instant};
+
+/// A retransmission timeout, clamped when made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Rto(Duration);
+
+impl Rto {
+    pub fn clamped(value: Duration, limits: &RtoLimits) -> Self {
+        Self(value.max(limits.min).min(limits.max))
+    }
+
+    pub const fn get(self) -> Duration {
+        self.0
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RtoLimits {
+    pub min: Duration,
+    pub max: Duration,
+    /// Before the first sample (RFC 6298 (2.1)).
+    pub initial: Duration,
+}
+
+/// How a system computes its timeout.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum TimerStyle {
+    /// RFC 6298 with clock granularity G: RTO = SRTT + max(G, 4·RTTVAR).
+    Rfc6298 { granularity: Duration },
+    /// 4.4BSD: times in ticks of a coarse clock, one segment timed per window, RTO at least two ticks.
+    Bsd { tick: Duration },
+    /// Linux 2.2: SRTT + 4·MDEV, stretched by a quarter and more while the window is small; 200 ms floor.
+    Linux22,
+    /// Linux 2.4 and later: the floor stands under the variance term, which falls at most once per round trip.
+    Linux24 { floor: Duration },
+    /// Solaris 8: 1.25·SRTT + 4·RTTVAR, 400 ms floor.
+    Solaris,
+    /// ns-2's one-way agents: integer ticks with a phase, the variance scaled by four, backoff kept until a
+    /// segment *timed after it* is acknowledged.
+    Ns2 { tick: Duration, phase: Duration, min_before_backoff: bool },
+}
+
+impl TimerStyle {
+    /// How many segments may be timed at once.
+    pub const fn times_one_segment(self) -> bool {
+        matches!(self, Self::Bsd { .. } | Self::Ns2 { .. })
+    }
+
+    /// G of RFC 6298: the ticks in which such a system times.
+    pub const fn granularity(self) -> Duration {
+        match self {
+            Self::Rfc6298 { granularity } => granularity,
+            Self::Bsd { tick } | Self::Ns2 { tick, .. } => tick,
+            Self::Linux22 | Self::Linux24 { .. } | Self::Solaris => Duration::from_millis(10),
+        }
+    }
+
+    /// When the backoff ends: with new data acknowledged, or only with a new sample (RFC 6298 §5 (5.7), Karn).
+    pub const fn backoff_ends_with_progress(self) -> bool {
+        matches!(self, Self::Linux22 | Self::Linux24 { .. })
+    }
+
+    /// A SYN's backoff stays in force for the data until a sample ends it.
+    pub const fn backoff_outlives_handshake(self) -> bool {
+        matches!(self, Self::Ns2 { .. })
+    }
+
+    /// The timer measures from the transmission of the oldest outstanding segment. The others start it anew with each
+    /// ACK of new data (RFC 6298 (5.3)), which adds about a round trip (Ludwig; P2 §5.2).
+    pub const fn counts_from_transmission(self) -> bool {
+        matches!(self, Self::Linux22)
+    }
+
+    /// Coarse clocks fire on their ticks.
+    pub fn align(self, deadline: Instant) -> Instant {
+        match self {
+            Self::Bsd { tick } => {
+                let ticks = deadline.as_nanos().div_ceil(tick.as_nanos().max(1));
+                Instant::from_nanos(ticks.saturating_mul(tick.as_nanos()))
+            }
+            _ => deadline,
+        }
+    }
+}
+
+/// One unambiguous measurement, with what the styles want to know about its moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    pub sent_at: Instant,
+    pub now: Instant,
+    /// SND.UNA and SND.NXT after the ACK, for once-per-round-trip rules.
+    pub una: u64,
+    pub nxt: u64,
+    /// cwnd in segments.
+    pub cwnd: f64,
+}
+
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    style: TimerStyle,
+    limits: RtoLimits,
+    state: Estimate,
+    backoff: u32,
+    base: Duration,
+    latest: Option<Duration>,
+    min: Option<Duration>,
+    samples: u64,
+}
+
+/// The estimator's own arithmetic, in the units its system uses.
+#[derive(Clone, Debug)]
+enum Estimate {
+    /// Nanoseconds.
+    Plain { srtt: Option<Duration>, rttvar: Duration },
+    /// Nanoseconds; `srtt8` scaled by 8, the deviations by 4, as in the kernel.
+    Linux { srtt8: u64, mdev4: u64, mdev_max4: u64, rttvar4: u64, rtt_seq: u64 },
+    /// Ticks; `srtt8` scaled by 8, `rttvar4` by 4.
+    Ticks { srtt8: i64, rttvar4: i64 },
+}
+
+impl RttEstimator {
+    pub fn new(style: TimerStyle, limits: RtoLimits) -> Self {
+        let state = match style {
+            TimerStyle::Rfc6298 { .. } | TimerStyle::Solaris | TimerStyle::Linux22 => {
+                Estimate::Plain { srtt: None, rttvar: Duration::ZERO }
+            }
+            TimerStyle::Linux24 { .. } => {
+                Estimate::Linux { srtt8: 0, mdev4: 0, mdev_max4: 0, rttvar4: 0, rtt_seq: 0 }
+            }
+            TimerStyle::Bsd { tick } | TimerStyle::Ns2 { tick, .. } => {
+                let twelve_seconds = Duration::from_secs(12).as_nanos() / tick.as_nanos().max(1);
+                Estimate::Ticks { srtt8: 0, rttvar4: (twelve_seconds as i64) << 2 }
+            }
+        };
+        Self { style, limits, state, backoff: 0, base: limits.initial, latest: None, min: None, samples: 0 }
+    }
+
+    pub fn on_sample(&mut self, sample: &Sample) {
+        let rtt = sample.now - sample.sent_at;
+        self.latest = Some(rtt);
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+        self.samples += 1;
+        self.backoff = 0;
+        match &mut self.state {
+            Estimate::Plain { srtt, rttvar } => smooth(srtt, rttvar, rtt),
+            Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, rtt_seq } => {
+                let floor = match self.style {
+                    TimerStyle::Linux24 { floor } => floor.as_nanos(),
+                    _ => 0,
+                };
+                let m = rtt.as_nanos().max(1);
+                if *srtt8 == 0 {
+                    *srtt8 = m << 3;
+                    *mdev4 = m << 1;
+                    *rttvar4 = (*mdev4).max(floor);
+                    *mdev_max4 = *rttvar4;
+                    *rtt_seq = sample.nxt;
+                } else {
+                    let error = m as i64 - (*srtt8 >> 3) as i64;
+                    *srtt8 = srtt8.saturating_add_signed(error);
+                    // A falling RTT must not raise the deviation as fast as a rising one does.
+                    let mut change = error.abs() - (*mdev4 >> 2) as i64;
+                    if error < 0 && change > 0 {
+                        change >>= 3;
+                    }
+                    *mdev4 = mdev4.saturating_add_signed(change);
+                    if *mdev4 > *mdev_max4 {
+                        *mdev_max4 = *mdev4;
+                        *rttvar4 = (*rttvar4).max(*mdev_max4);
+                    }
+                    if sample.una > *rtt_seq {
+                        if *mdev_max4 < *rttvar4 {
+                            *rttvar4 -= (*rttvar4 - *mdev_max4) >> 2;
+                        }
+                        *rtt_seq = sample.nxt;
+                        *mdev_max4 = floor;
+                    }
+                }
+            }
+            Estimate::Ticks { srtt8, rttvar4 } => {
+                let (tick, phase) = match self.style {
+                    TimerStyle::Ns2 { tick, phase, .. } => (tick, phase),
+                    TimerStyle::Bsd { tick } => (tick, Duration::ZERO),
+                    _ => (Duration::from_millis(1), Duration::ZERO),
+                };
+                let tick = tick.as_nanos().max(1);
+                let since_tick = (sample.sent_at.as_nanos() + phase.as_nanos()) % tick;
+                let m = ((rtt.as_nanos() + since_tick) / tick).max(1) as i64;
+                if *srtt8 == 0 {
+                    *srtt8 = m << 3;
+                    *rttvar4 = m << 1;
+                } else {
+                    let error = m - (*srtt8 >> 3);
+                    *srtt8 = (*srtt8 + error).max(1);
+                    *rttvar4 = (*rttvar4 + error.abs() - (*rttvar4 >> 2)).max(1);
+                }
+            }
+        }
+        self.base = self.compute(sample.cwnd);
+    }
+
+    /// The timeout before clamping and backoff.
+    fn compute(&self, cwnd: f64) -> Duration {
+        match (&self.state, self.style) {
+            (Estimate::Plain { srtt: None, .. }, _) => self.limits.initial,
+            (Estimate::Plain { srtt: Some(srtt), rttvar }, TimerStyle::Rfc6298 { granularity }) => {
+                *srtt + granularity.max(*rttvar * 4)
+            }
+            (Estimate::Plain { srtt: Some(srtt), rttvar }, TimerStyle::Solaris) => {
+                *srtt + *srtt / 4 + *rttvar * 4
+            }
+            (Estimate::Plain { srtt: Some(srtt), rttvar }, _) => {
+                // tcp_set_rto() of 2.2: a quarter more, and again by 2^-(cwnd-1) for delayed ACKs.
+                let rto = *srtt + *rttvar * 4;
+                let shift = (cwnd.max(1.0) as u32 - 1).min(63);
+                rto + rto / 4 + Duration::from_nanos(rto.as_nanos() >> shift)
+            }
+            (Estimate::Linux { srtt8, rttvar4, .. }, _) => Duration::from_nanos((srtt8 >> 3) + rttvar4),
+            (Estimate::Ticks { srtt8, rttvar4 }, TimerStyle::Ns2 { tick, .. }) => {
+                tick * (((rttvar4 << 3) + srtt8) >> 3).max(0) as u64
+            }
+            (Estimate::Ticks { srtt8, rttvar4 }, TimerStyle::Bsd { tick }) => {
+                tick * ((srtt8 >> 3) + rttvar4).max(2) as u64
+            }
+            (Estimate::Ticks { .. }, _) => self.limits.initial,
+        }
+    }
+
+    /// The timeout in force, backoff included.
+    pub fn rto(&self) -> Rto {
+        match self.style {
+            TimerStyle::Ns2 { tick, min_before_backoff, .. } => {
+                let raw = if min_before_backoff {
+                    self.base.max(self.limits.min) * (1 << self.backoff)
+                } else {
+                    (self.base * (1 << self.backoff)).max(self.limits.min)
+                };
+                Rto(raw.min(self.limits.max).max(tick * 2))
+            }
+            _ => {
+                let once = Rto::clamped(self.base, &self.limits).get();
+                Rto::clamped(once * (1_u64 << self.backoff.min(32)), &self.limits)
+            }
+        }
+    }
+
+    /// RFC 6298 (5.5): the timer fired, double it.
+    pub fn back_off(&mut self) {
+        match self.style {
+            TimerStyle::Ns2 { min_before_backoff, .. } => {
+                if self.backoff < 6 || (min_before_backoff && self.rto().get() < self.limits.max) {
+                    self.backoff += 1;
+                }
+                if self.backoff > 3
+                    && let Estimate::Ticks { srtt8, rttvar4 } = &mut self.state
+                {
+                    *rttvar4 += *srtt8 >> 3;
+                    *srtt8 = 0;
+                }
+            }
+            _ => self.backoff = (self.backoff + 1).min(32),
+        }
+    }
+
+    /// RFC 6298 (5.7): the SYN was lost and gave no sample, so data starts with three seconds.
+    pub fn fall_back_after_lost_syn(&mut self) {
+        if self.samples == 0 && !matches!(self.style, TimerStyle::Ns2 { .. }) {
+            self.base = self.base.max(Duration::from_secs(3));
+        }
+    }
+
+    pub fn clear_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// For an algorithm that answers a spurious or fast timeout by adapting the timer (RFC 4015 §3.2; P2 Fig. 8).
+    pub fn set_smoothed(&mut self, srtt: Duration, rttvar: Duration, cwnd: f64) {
+        match &mut self.state {
+            Estimate::Plain { srtt: s, rttvar: v } => (*s, *v) = (Some(srtt), rttvar),
+            Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, .. } => {
+                *srtt8 = srtt.as_nanos() << 3;
+                *mdev4 = rttvar.as_nanos() << 2;
+                *rttvar4 = (*rttvar4).max(*mdev4);
+                *mdev_max4 = *rttvar4;
+            }
+            Estimate::Ticks { srtt8, rttvar4 } => {
+                let tick = match self.style {
+                    TimerStyle::Ns2 { tick, .. } | TimerStyle::Bsd { tick } => tick.as_nanos().max(1),
+                    _ => 1,
+                };
+                *srtt8 = ((srtt.as_nanos() << 3) / tick) as i64;
+                *rttvar4 = ((rttvar.as_nanos() << 2) / tick) as i64;
+            }
+        }
+        self.base = self.compute(cwnd);
+    }
+
+    pub fn style(&self) -> TimerStyle {
+        self.style
+    }
+
+    pub fn latest(&self) -> Option<Duration> {
+        self.latest
+    }
+
+    pub fn min(&self) -> Option<Duration> {
+        self.min
+    }
+
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    pub fn srtt(&self) -> Option<Duration> {
+        match &self.state {
+            Estimate::Plain { srtt, .. } => *srtt,
+            Estimate::Linux { srtt8, .. } => (*srtt8 > 0).then(|| Duration::from_nanos(srtt8 >> 3)),
+            Estimate::Ticks { srtt8, .. } => (*srtt8 > 0).then(|| self.tick() * (*srtt8 as u64) / 8),
+        }
+    }
+
+    pub fn rttvar(&self) -> Duration {
+        match &self.state {
+            Estimate::Plain { rttvar, .. } => *rttvar,
+            Estimate::Linux { rttvar4, .. } => Duration::from_nanos(rttvar4 >> 2),
+            Estimate::Ticks { rttvar4, .. } => self.tick() * (*rttvar4).max(0) as u64 / 4,
+        }
+    }
+
+    fn tick(&self) -> Duration {
+        match self.style {
+            TimerStyle::Bsd { tick } | TimerStyle::Ns2 { tick, .. } => tick,
+            _ => Duration::from_nanos(1),
+        }
+    }
+}
+
+/// RFC 6298 (2.2) and (2.3): alpha = 1/8, beta = 1/4.
+fn smooth(srtt: &mut Option<Duration>, rttvar: &mut Duration, rtt: Duration) {
+    match srtt {
+        None => {
+            *srtt = Some(rtt);
+            *rttvar = rtt / 2;
+        }
+        Some(s) => {
+            // RTTVAR is updated with the SRTT from before this sample.
+            *rttvar = (*rttvar * 3 + s.abs_diff(rtt)) / 4;
+            *s = (*s * 7 + rtt) / 8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(min_ms: u64) -> RtoLimits {
+        RtoLimits {
+            min: Duration::from_millis(min_ms),
+            max: Duration::from_secs(60),
+            initial: Duration::from_secs(1),
+        }
+    }
+
+    fn feed(estimator: &mut RttEstimator, rtts_ms: &[u64]) {
+        for (i, rtt) in rtts_ms.iter().enumerate() {
+            let now = Instant::from_millis(10_000 + 1000 * i as u64);
+            let (una, nxt) = (i as u64 * 10, i as u64 * 10 + 10);
+            let sent_at = now - Duration::from_millis(*rtt);
+            estimator.on_sample(&Sample { sent_at, now, una, nxt, cwnd: 10.0 });
+        }
+    }
+
+    #[test]
+    fn rfc6298_first_and_later_samples() {
+        let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) };
+        let mut e = RttEstimator::new(style, limits(0));
+        assert_eq!(e.rto().get(), Duration::from_secs(1));
+        feed(&mut e, &[100]);
+        assert_eq!(e.rto().get(), Duration::from_millis(100 + 4 * 50));
+        feed(&mut e, &[180]);
+        // RTTVAR = 3/4·50 + 1/4·80 = 57.5; SRTT = 7/8·100 + 1/8·180 = 110.
+        assert_eq!(e.srtt(), Some(Duration::from_millis(110)));
+        assert_eq!(e.rto().get(), Duration::from_millis(110 + 230));
+    }
+
+    #[test]
+    fn granularity_stands_under_a_variance_of_zero() {
+        let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(10) };
+        let mut e = RttEstimator::new(style, limits(0));
+        feed(&mut e, &[50; 60]);
+        assert_eq!(e.rto().get(), Duration::from_millis(60));
+    }
+
+    #[test]
+    fn the_floor_and_the_ceiling_hold_with_backoff() {
+        let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) };
+        let mut e = RttEstimator::new(style, limits(1000));
+        feed(&mut e, &[20]);
+        let seen: Vec<u64> = (0..8)
+            .map(|_| {
+                let rto = e.rto().get().as_millis();
+                e.back_off();
+                rto
+            })
+            .collect();
+        assert_eq!(seen, [1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000]);
+        feed(&mut e, &[20]);
+        assert_eq!(e.backoff(), 0, "a new sample ends the backoff");
+    }
+
+    #[test]
+    fn linux_keeps_its_floor_on_the_variance_term() {
+        let mut e = RttEstimator::new(TimerStyle::Linux24 { floor: Duration::from_millis(200) }, limits(200));
+        feed(&mut e, &[100]);
+        assert_eq!(e.rto().get(), Duration::from_millis(300));
+        feed(&mut e, &[100; 50]);
+        assert_eq!(e.rto().get(), Duration::from_millis(300));
+    }
+
+    #[test]
+    fn a_falling_rtt_raises_linux_deviation_eight_times_slower() {
+        let floor = Duration::from_millis(1);
+        let mut rising = RttEstimator::new(TimerStyle::Linux24 { floor }, limits(1));
+        let mut falling = rising.clone();
+        feed(&mut rising, &[100; 40]);
+        feed(&mut falling, &[100; 40]);
+        feed(&mut rising, &[180]);
+        feed(&mut falling, &[20]);
+        assert!(rising.rttvar() > falling.rttvar() * 2, "{:?} {:?}", rising.rttvar(), falling.rttvar());
+    }
+
+    #[test]
+    fn bsd_measures_in_ticks_and_never_goes_below_two() {
+        let tick = Duration::from_millis(500);
+        let mut e = RttEstimator::new(TimerStyle::Bsd { tick }, limits(1000));
+        feed(&mut e, &[40; 30]);
+        assert!(e.rto().get() >= Duration::from_secs(1));
+        assert_eq!(TimerStyle::Bsd { tick }.align(Instant::from_millis(501)), Instant::from_secs(1));
+    }
+
+    #[test]
+    fn ns2_rounds_to_ticks_with_a_phase() {
+        let (tick, phase) = (Duration::from_millis(100), Duration::from_micros(55_588));
+        let mut e = RttEstimator::new(TimerStyle::Ns2 { tick, phase, min_before_backoff: true }, limits(0));
+        e.on_sample(&Sample {
+            sent_at: Instant::ZERO,
+            now: Instant::from_micros(113_332),
+            una: 1,
+            nxt: 2,
+            cwnd: 1.0,
+        });
+        // 0.113 s + 0.0556 s since the tick = one whole tick; srtt = 1, var = 1/2; RTO = 3 ticks.
+        assert_eq!(e.srtt(), Some(tick));
+        assert_eq!(e.rto().get(), tick * 3);
+    }
+
+    #[test]
+    fn solaris_and_linux22_are_slower_than_rfc6298_at_the_same_samples() {
+        let samples = [200, 220, 180, 240, 200];
+        let rto = |style| {
+            let mut e = RttEstimator::new(style, limits(0));
+            feed(&mut e, &samples);
+            e.rto().get()
+        };
+        let rfc = rto(TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) });
+        assert!(rto(TimerStyle::Solaris) > rfc);
+        assert!(rto(TimerStyle::Linux22) > rfc);
+    }
+}

@@ -1,0 +1,137 @@
+//! The command: what it refuses, what it prints, and interfaces.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+use airtcp_testkit::frames::{ETHERNET, Pcap, v4, v6};
+use airtcp_testkit::machine::{airtcp, run};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::{acked, analyze_path, counts, ethernet_of, file, no_problems, plain, transfer};
+
+fn complaint(args: &[&str], code: i32) -> String {
+    let ended = run(args);
+    assert_eq!(ended.code, code, "{args:?}: {}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.is_empty() && ended.stderr.lines().count() == 1, "{args:?}: {}", ended.stderr);
+    ended.stderr
+}
+
+#[test]
+fn nothing_to_tell_is_told() {
+    let empty = file(&Pcap::new(ETHERNET).file);
+    let ended = run(&["analyze", empty.path()]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.contains("0 frames"), "{}", ended.stdout);
+}
+
+#[test]
+fn what_cannot_be_analyzed_is_one_line() {
+    assert!(
+        complaint(&["analyze", "/nonexistent.pcap"], 2)
+            .contains("cannot read /nonexistent.pcap: No such file")
+    );
+    for octets in [&b""[..], b"GIF89a, not a capture", &[0x0a, 0x0d, 0x0d]] {
+        let octets = file(octets);
+        let stderr = complaint(&["analyze", octets.path()], 1);
+        assert!(stderr.contains("not a capture that can be read here"), "{stderr}");
+    }
+    let wireless = file(&Pcap::new(105).file);
+    let stderr = complaint(&["analyze", wireless.path()], 1);
+    assert!(stderr.contains("link type IEEE802_11 is not known here"), "{stderr}");
+    let capture = file(&ethernet_of(&plain()));
+    let path = capture.path();
+    let stderr = complaint(&["analyze", path, "-f", "prot 80"], 2);
+    assert!(
+        stderr.contains("the filter `prot 80` does not compile") && stderr.contains("pcap-filter"),
+        "{stderr}"
+    );
+    let stderr = complaint(&["analyze", "-i", "no-such-device", "--for", "1s"], 2);
+    assert!(stderr.contains("there is no interface `no-such-device`; there are:"), "{stderr}");
+    let ended = run(&["analyze", path, "--connection", "4"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("there is no connection 4: there is only 0"), "{}", ended.stderr);
+}
+
+/// P0's question of each retransmission: what had the sender heard, and what was under way?
+#[test]
+fn each_packet_that_was_sent_again_is_listed() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../pcaps/newreno.pcap");
+    let capture = analyze_path(path, &["--resent"]);
+    let direction = &capture["connections"][0]["directions"][0]["retransmissions"];
+    let resent = capture["connections"][0]["resent"][0].as_array().unwrap();
+    for why in ["fast", "timeout"] {
+        let listed = resent.iter().filter(|packet| packet["why"] == why).count();
+        assert_eq!(direction[why], listed, "{why}: {resent:?}");
+    }
+    assert_eq!(direction["packets"], resent.len());
+    let first = &resent[0];
+    assert_eq!((&first["why"], &first["dupacks"]), (&"fast".into(), &3.into()), "{first}");
+    assert!(first["in_flight"].as_u64().unwrap() > 3, "{first}");
+
+    let ended = run(&["analyze", path, "--resent"]);
+    let (_, list) = ended.stdout.split_once("in flight\n").expect("there is a list");
+    let listed: Vec<_> = list.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(listed.len(), resent.len(), "{}", ended.stdout);
+    let words: Vec<_> = listed[0].split_whitespace().collect();
+    assert_eq!(words[0], first["frame"].to_string());
+    assert_eq!(words[3..], ["fast", "3", &first["in_flight"].to_string()]);
+    assert!(listed.iter().any(|line| line.ends_with("a mistake, by timestamp")), "{}", ended.stdout);
+}
+
+/// Needs root, like everything that captures.
+#[test]
+fn an_interface_is_listened_to_for_as_long_as_was_said() {
+    let namespace = airtcp_testkit::machine::namespace();
+    let up = || Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap();
+    assert!(namespace.enter(up).unwrap().success());
+    let mut command = airtcp(&["analyze", "-i", "lo", "-f", "port 9000", "--for", "20s", "--json"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = namespace.enter(|| command.spawn().unwrap()).unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert_eq!(line, "listening on lo; Ctrl-C ends it\n");
+    let receiver = airtcp_testkit::machine::kernel_receiver(&namespace, 9000);
+    airtcp_testkit::machine::wait_for_listener(&namespace, 9000);
+    namespace
+        .enter(|| TcpStream::connect(("127.0.0.1", 9000)).unwrap().write_all(&[7; 300_000]).unwrap())
+        .unwrap();
+    assert_eq!(receiver.join().unwrap().bytes, 300_000);
+    // The kernel still holds the last packets back.
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let capture = &document["captures"][0];
+    assert_eq!((capture["name"].as_str(), counts(capture).1), (Some("lo"), 1));
+    assert_eq!(acked(capture, 0), [300_000, 0]);
+    no_problems(capture);
+}
+
+#[test]
+fn the_table_has_a_line_for_each_direction_with_data() {
+    let files = [ethernet_of(&plain()), ethernet_of(&transfer(v6(1, 4000), v6(2, 80), 1))]
+        .map(|octets| file(&octets));
+    let ended = run(&["analyze", files[0].path(), files[1].path()]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let rows: Vec<_> = ended.stdout.lines().filter(|line| line.trim_start().starts_with("0  ")).collect();
+    let [one, other] = rows[..] else { panic!("{}", ended.stdout) };
+    assert!(one.contains("10.0.0.1:4000  10.0.0.2:80") && one.contains("2.00 kB"), "{one}");
+    assert!(other.contains("[fd83::1]:4000  [fd83::2]:80"), "{other}");
+    assert!(
+        ended.stdout.contains("10 frames in 0.090 s: 10 TCP packets of 1 connection"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn frame_numbers_do_not_depend_on_the_filter() {
+    let both = [plain(), transfer(v4(3, 4000), v4(2, 80), 1)].concat();
+    let capture = file(&ethernet_of(&both));
+    let filtered = analyze_path(capture.path(), &["-f", "host 10.0.0.3"]);
+    assert_eq!((counts(&filtered), filtered["connections"][0]["first_packet"].as_u64()), ((10, 1), Some(11)));
+}

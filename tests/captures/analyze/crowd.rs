@@ -1,0 +1,215 @@
+//! A hundred thousand connections that are all open at the same time: a busy server, a scan, and ports that are used
+//! again and again.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+use airtcp_testkit::frames::{ACK, ETHERNET, FIN_ACK, Pcap, RST, SYN, SYN_ACK, Tcp};
+use airtcp_testkit::machine::TempFile;
+use airtcp_testkit::programs::program;
+use airwire::seq::Seq;
+
+const CONNECTIONS: u32 = 100_000;
+const REQUEST: u32 = 200;
+const SEGMENT: u32 = 1448;
+const ANSWER: u32 = 3 * SEGMENT;
+const SERVER_ISS: u32 = 7;
+/// Packets are so far apart, in seconds; all connections have had one before the first has its next.
+const GAP: f64 = 10e-6;
+
+#[derive(Clone, Copy)]
+struct Flow {
+    index: u32,
+    /// How often its ends have been those of a connection before.
+    generation: u32,
+}
+
+impl Flow {
+    /// One in ten over IPv6, one in ten loses the second segment of its answer.
+    fn ends(self) -> (SocketAddr, SocketAddr) {
+        let [_, high, middle, low] = self.index.to_be_bytes();
+        let port = 10_000 + (self.index % 50_000) as u16;
+        if self.index % 10 == 7 {
+            let host = [0xfd83, 0, 0, 0, 0, 0, u16::from(high), u16::from_be_bytes([middle, low])];
+            return ((host, port).into(), ([0xfd83, 0, 0, 0, 0, 0, 0, 1], 80).into());
+        }
+        (([10, high, middle, low], port).into(), ([192, 0, 2, 1], 80).into())
+    }
+
+    fn loses(self) -> bool {
+        self.index % 10 == 3
+    }
+
+    fn forth(self, offset: u32, ack: u32) -> Tcp {
+        let (client, server) = self.ends();
+        let iss = self.index.wrapping_mul(0x9e37_79b1).wrapping_add(self.generation << 24);
+        Tcp::new(client, server, ACK, iss.wrapping_add(offset), SERVER_ISS + ack, 0)
+    }
+
+    fn back(self, offset: u32, ack: u32) -> Tcp {
+        let forth = self.forth(ack, offset);
+        Tcp { src: forth.dst, dst: forth.src, seq: forth.ack, ack: forth.seq, ..forth }
+    }
+
+    fn syn(self) -> Option<Tcp> {
+        let mut syn = Tcp { flags: SYN, ack: 0, ..self.forth(0, 0) };
+        (syn.options.mss, syn.options.sack_permitted) = (Some(1460), true);
+        Some(syn)
+    }
+
+    fn syn_ack(self) -> Option<Tcp> {
+        let mut syn_ack = Tcp { flags: SYN_ACK, ..self.back(0, 1) };
+        (syn_ack.options.mss, syn_ack.options.sack_permitted) = (Some(1460), true);
+        Some(syn_ack)
+    }
+
+    fn segment(self, number: u32) -> Tcp {
+        let mut segment = self.back(1 + number * SEGMENT, 1 + REQUEST);
+        (segment.len, segment.ident) = (SEGMENT as usize, 100 + number as u16);
+        segment
+    }
+
+    /// Of the segment `number`, as it arrives.
+    fn acknowledges(self, number: u32) -> Option<Tcp> {
+        let whole = |segments: u32| self.forth(1 + REQUEST, 1 + segments * SEGMENT);
+        match number {
+            1 if self.loses() => None,
+            2 if self.loses() => {
+                let mut ack = whole(1);
+                let number = |segments: u32| Seq(SERVER_ISS + 1 + segments * SEGMENT);
+                ack.options.sack.push(number(2), number(3));
+                Some(ack)
+            }
+            _ => Some(whole(number + 1)),
+        }
+    }
+}
+
+type Step = fn(Flow) -> Option<Tcp>;
+
+/// As the server sees it.
+const EXCHANGE: [Step; 13] = [
+    Flow::syn,
+    Flow::syn_ack,
+    |flow| Some(flow.forth(1, 1)),
+    |flow| Some(Tcp { len: REQUEST as usize, ..flow.forth(1, 1) }),
+    |flow| Some(flow.back(1, 1 + REQUEST)),
+    |flow| Some(flow.segment(0)),
+    |flow| Some(flow.segment(1)),
+    |flow| Some(flow.segment(2)),
+    |flow| flow.acknowledges(0),
+    |flow| flow.acknowledges(1),
+    |flow| flow.acknowledges(2),
+    |flow| flow.loses().then(|| Tcp { ident: 110, ..flow.segment(1) }),
+    |flow| flow.loses().then(|| flow.forth(1 + REQUEST, 1 + ANSWER)),
+];
+
+const CLOSE: [Step; 3] = [
+    |flow| Some(Tcp { flags: FIN_ACK, ..flow.back(1 + ANSWER, 1 + REQUEST) }),
+    |flow| Some(Tcp { flags: FIN_ACK, ..flow.forth(1 + REQUEST, 2 + ANSWER) }),
+    |flow| Some(flow.back(2 + ANSWER, 2 + REQUEST)),
+];
+
+/// Cut, as a busy server's would be.
+fn capture(packets: impl Iterator<Item = Tcp>) -> TempFile {
+    let path = TempFile::new("crowd");
+    let mut output = BufWriter::new(File::create(path.path()).unwrap());
+    let mut pcap = Pcap::cut(ETHERNET, 96);
+    for (at, tcp) in packets.enumerate() {
+        pcap.frame(at as f64 * GAP, &tcp.ethernet());
+        output.write_all(&pcap.file).unwrap();
+        pcap.file.clear();
+    }
+    output.flush().unwrap();
+    path
+}
+
+/// Each step of all the connections before the next step of any.
+fn interleaved(connections: u32, generation: u32, steps: &[Step]) -> impl Iterator<Item = Tcp> {
+    let flows = move || (0..connections).map(move |index| Flow { index, generation });
+    steps.iter().flat_map(move |step| flows().filter_map(*step))
+}
+
+/// What the JSON document says, of which each connection is one line.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    connections: u64,
+    requests: u64,
+    answers: u64,
+    /// Connections in which one segment was sent again.
+    resent: u64,
+    problems: Vec<String>,
+}
+
+fn analyze(path: &TempFile) -> (Seen, u64) {
+    let mut child = Command::new("/usr/bin/time")
+        .args(["-f", "%M"])
+        .arg(program("airtcp"))
+        .args(["analyze", "--json", path.path()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("this test needs GNU time: apt-get install time");
+    let mut seen = Seen::default();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let has = |text: &str| u64::from(line.contains(text));
+        if line.starts_with("{\"number\":") {
+            seen.connections += 1;
+            seen.requests += has("\"acked_bytes\":200,");
+            seen.answers += has("\"acked_bytes\":4344,");
+            seen.resent += has("\"retransmissions\":{\"packets\":1,");
+        }
+        let problems = line.split("\"problem\":\"").skip(1).filter_map(|text| text.split('"').next());
+        seen.problems.extend(problems.map(str::to_owned));
+    }
+    let mut memory = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut memory).unwrap();
+    assert!(child.wait().unwrap().success(), "{memory}");
+    (seen, memory.trim().parse().unwrap())
+}
+
+fn busy(connections: u64) -> Seen {
+    Seen {
+        connections,
+        requests: connections,
+        answers: connections,
+        resent: connections / 10,
+        problems: vec!["payload-cut".to_owned()],
+    }
+}
+
+#[test]
+fn all_of_a_hundred_thousand_that_are_open_at_once_are_followed() {
+    let path = capture(interleaved(CONNECTIONS, 0, &EXCHANGE));
+    let (seen, kib) = analyze(&path);
+    println!("{kib} KiB");
+    assert_eq!(seen, busy(u64::from(CONNECTIONS)));
+    assert!(kib * 1024 < 200_000_000, "{kib} KiB");
+}
+
+#[test]
+fn a_scan_of_a_hundred_thousand_ports_is_that_many_connections() {
+    let scan = (0..CONNECTIONS).flat_map(|index| {
+        let [_, high, middle, low] = index.to_be_bytes();
+        let (here, there) = ([203, 0, 113, 9], [10, high, middle, low]);
+        let syn = Tcp::new((here, 40_000).into(), (there, 23).into(), SYN, index, 0, 0);
+        let reset = Tcp::new(syn.dst, syn.src, RST, 0, index + 1, 0);
+        [Some(syn), (index % 10 == 0).then_some(reset)].into_iter().flatten()
+    });
+    let (seen, kib) = analyze(&capture(scan));
+    println!("{kib} KiB");
+    assert_eq!(seen, Seen { connections: u64::from(CONNECTIONS), ..Seen::default() });
+    assert!(kib * 1024 < 200_000_000, "{kib} KiB");
+}
+
+#[test]
+fn the_same_ports_are_further_connections_each_time() {
+    const EACH: u32 = 5_000;
+    let whole: Vec<Step> = EXCHANGE.into_iter().chain(CLOSE).collect();
+    let rounds = [0, 1, 2].map(|generation| interleaved(EACH, generation, &whole));
+    let (seen, _) = analyze(&capture(rounds.into_iter().flatten()));
+    assert_eq!(seen, busy(3 * u64::from(EACH)));
+}

@@ -1,0 +1,291 @@
+//! `airtcp analyze` and whatever it is given: every kind of capture, and none. tshark counts the same packets and
+//! connections, where it reads the file at all.
+
+mod command;
+mod crowd;
+mod problems;
+
+use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+use airtcp_testkit::frames::bulk::Bulk;
+use airtcp_testkit::frames::{
+    ACK, ETHERNET, FIN_ACK, Pcap, Pcapng, RST, SYN, SYN_ACK, Tcp, ethernet, ethertype, v4, v6,
+};
+use airtcp_testkit::machine::{TempFile, airtcp, run};
+use airtcp_testkit::programs::program;
+use airwire::options::Options;
+use serde_json::Value;
+
+fn file(octets: &[u8]) -> TempFile {
+    let file = TempFile::new("capture");
+    std::fs::write(file.path(), octets).unwrap();
+    file
+}
+
+fn analyze_path(path: &str, more: &[&str]) -> Value {
+    let ended = run(&[&["analyze", "--json", path], more].concat());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{path}");
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(document["schema_version"], 1);
+    document["captures"][0].clone()
+}
+
+fn analyze(octets: &[u8]) -> Value {
+    analyze_path(file(octets).path(), &[])
+}
+
+/// Of this problem, how often and from which frame on.
+fn problem(capture: &Value, name: &str) -> Option<(u64, u64)> {
+    let problems = capture["totals"]["problems"].as_array().unwrap();
+    let found = problems.iter().find(|problem| problem["problem"] == name)?;
+    Some((found["count"].as_u64().unwrap(), found["first_frame"].as_u64().unwrap()))
+}
+
+fn no_problems(capture: &Value) {
+    assert_eq!(capture["totals"]["problems"], serde_json::json!([]));
+}
+
+/// TCP packets and connections.
+fn counts(capture: &Value) -> (u64, u64) {
+    let totals = &capture["totals"];
+    assert_eq!(totals["connections"], capture["connections"].as_array().unwrap().len());
+    (totals["tcp_packets"].as_u64().unwrap(), totals["connections"].as_u64().unwrap())
+}
+
+/// The same by tshark.
+fn tshark(octets: &[u8]) -> (u64, u64) {
+    let file = file(octets);
+    let output = Command::new("tshark")
+        .args(["-r", file.path(), "-o", "ip.defragment:FALSE", "-Y", "tcp"])
+        .args(["-T", "fields", "-e", "tcp.stream"])
+        .output()
+        .expect("this test needs tshark: apt-get install tshark");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let streams: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+    (streams.len() as u64, streams.iter().max().map_or(0, |last| last + 1))
+}
+
+fn acked(capture: &Value, connection: usize) -> [u64; 2] {
+    let directions = &capture["connections"][connection]["directions"];
+    [0, 1].map(|end| directions[end]["acked_bytes"].as_u64().unwrap())
+}
+
+/// A whole connection of 2000 octets in two segments: ten packets, at 10 ms each.
+fn transfer(client: SocketAddr, server: SocketAddr, iss: u32) -> Vec<Tcp> {
+    let seq = |offset: u32| iss.wrapping_add(offset);
+    let forth = |flags, offset, ack, len| Tcp::new(client, server, flags, seq(offset), ack, len);
+    let back = |flags, number, offset| Tcp::new(server, client, flags, number, seq(offset), 0);
+    let mut packets = vec![
+        forth(SYN, 0, 0, 0),
+        back(SYN_ACK, 500, 1),
+        forth(ACK, 1, 501, 0),
+        forth(ACK, 1, 501, 1000),
+        forth(ACK, 1001, 501, 1000),
+        back(ACK, 501, 1001),
+        back(ACK, 501, 2001),
+        forth(FIN_ACK, 2001, 501, 0),
+        back(FIN_ACK, 501, 2002),
+        forth(ACK, 2002, 502, 0),
+    ];
+    for syn in &mut packets[..2] {
+        syn.options = Options { mss: Some(1460), ..Options::default() };
+    }
+    packets
+}
+
+fn plain() -> Vec<Tcp> {
+    transfer(v4(1, 4000), v4(2, 80), 77)
+}
+
+fn pcap_of(link_type: u32, frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+    let mut pcap = Pcap::new(link_type);
+    for (at, frame) in frames.into_iter().enumerate() {
+        pcap.frame(at as f64 * 0.01, &frame);
+    }
+    pcap.file
+}
+
+fn ethernet_of(packets: &[Tcp]) -> Vec<u8> {
+    pcap_of(ETHERNET, packets.iter().map(Tcp::ethernet))
+}
+
+// ----- link layers -----
+
+#[test]
+fn every_link_layer_leads_to_the_same_connection() {
+    type Framing = (u32, fn(&[u8]) -> Vec<u8>);
+    let framings: [Framing; 12] = [
+        (1, ethernet),
+        (1, |packet| [&[0; 12], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 8][..], &ethertype(packet), packet].concat()),
+        (101, <[u8]>::to_vec),
+        (113, |packet| [&[0, 0, 0, 1, 0, 6][..], &[0; 8], &ethertype(packet), packet].concat()),
+        (276, |packet| [&ethertype(packet)[..], &[0, 0, 0, 0, 0, 3, 0, 1, 0, 6], &[0; 8], packet].concat()),
+        (0, |packet| [&[if packet[0] >> 4 == 6 { 30 } else { 2 }, 0, 0, 0], packet].concat()),
+        (0, |packet| [&[0, 0, 0, if packet[0] >> 4 == 6 { 24 } else { 2 }], packet].concat()),
+        (108, |packet| [&[0, 0, 0, if packet[0] >> 4 == 6 { 28 } else { 2 }], packet].concat()),
+        (9, |packet| [&[0xff, 3, 0, if packet[0] >> 4 == 6 { 0x57 } else { 0x21 }], packet].concat()),
+        (50, |packet| [&[0xff, 3, 0, if packet[0] >> 4 == 6 { 0x57 } else { 0x21 }], packet].concat()),
+        (228, <[u8]>::to_vec),
+        (229, <[u8]>::to_vec),
+    ];
+    for (link_type, framing) in framings {
+        for packets in [plain(), transfer(v6(1, 4000), v6(2, 80), u32::MAX - 700)] {
+            let is_v6 = packets[0].src.is_ipv6();
+            if (link_type, is_v6) == (228, true) || (link_type, is_v6) == (229, false) {
+                continue;
+            }
+            let file = pcap_of(link_type, packets.iter().map(|tcp| framing(&tcp.packet())));
+            let capture = analyze(&file);
+            assert_eq!(counts(&capture), (10, 1), "link type {link_type}");
+            assert_eq!(acked(&capture, 0), [2000, 0], "link type {link_type}, v6 {is_v6}");
+            no_problems(&capture);
+            assert_eq!(tshark(&file), (10, 1), "link type {link_type}");
+        }
+    }
+}
+
+/// Of another machine, or of an older tcpdump: the same frames in the other byte order, or in microseconds.
+fn written_elsewhere(pcap: &[u8], big: bool, micros: bool) -> Vec<u8> {
+    let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
+    let put = |value: u32| if big { value.to_be_bytes() } else { value.to_le_bytes() };
+    let mut file = put(if micros { 0xa1b2_c3d4 } else { word(0) }).to_vec();
+    file.extend(if big { [0, 2, 0, 4] } else { [2, 0, 4, 0] });
+    file.extend((8..24).step_by(4).flat_map(|at| put(word(at))));
+    let mut at = 24;
+    while at < pcap.len() {
+        let kept = word(at + 8);
+        let fraction = if micros { word(at + 4) / 1000 } else { word(at + 4) };
+        file.extend([word(at), fraction, kept, word(at + 12)].into_iter().flat_map(put));
+        file.extend(&pcap[at + 16..at + 16 + kept as usize]);
+        at += 16 + kept as usize;
+    }
+    file
+}
+
+#[test]
+fn a_pcap_file_may_be_in_either_byte_order_and_resolution() {
+    let pcap = ethernet_of(&plain());
+    let here = analyze(&pcap);
+    assert_eq!((counts(&here), acked(&here, 0)), ((10, 1), [2000, 0]));
+    for (big, micros) in [(false, true), (true, false), (true, true)] {
+        let elsewhere = written_elsewhere(&pcap, big, micros);
+        assert_ne!(elsewhere, pcap);
+        let capture = analyze(&elsewhere);
+        assert_eq!(capture["connections"], here["connections"], "big {big}, microseconds {micros}");
+        assert_eq!(capture["totals"], here["totals"], "big {big}, microseconds {micros}");
+        assert_eq!(tshark(&elsewhere), (10, 1));
+    }
+}
+
+#[test]
+fn a_pcapng_file_may_have_interfaces_of_every_kind() {
+    for big in [false, true] {
+        let mut pcapng = Pcapng::new(big);
+        pcapng.interface(1, 262_144);
+        pcapng.interface(101, 96);
+        pcapng.interface(147, 96);
+        for (at, (one, other)) in plain().iter().zip(transfer(v6(1, 4000), v6(2, 80), 1)).enumerate() {
+            pcapng.frame(0, at as f64, &one.ethernet());
+            pcapng.frame(1, at as f64 + 0.5, &other.packet());
+        }
+        // A link type of nobody's, and more than the interface keeps.
+        pcapng.frame(2, 20.0, &[0; 100]);
+        let capture = analyze(&pcapng.file);
+        assert_eq!(counts(&capture), (20, 2));
+        assert_eq!((acked(&capture, 0), acked(&capture, 1)), ([2000, 0], [2000, 0]));
+        assert_eq!(problem(&capture, "unknown-link"), Some((1, 21)));
+        // Both data packets of the one, then the last frame.
+        assert_eq!(problem(&capture, "above-snap-length"), Some((3, 8)));
+        assert_eq!(tshark(&pcapng.file), (20, 2));
+        let file = file(&pcapng.file);
+        let filtered = analyze_path(file.path(), &["-f", "ip6 and dst port 80"]);
+        assert_eq!(counts(&filtered), (6, 1));
+        assert_eq!(filtered["connections"][0]["first_packet"], 2, "frame numbers are the file's");
+    }
+}
+
+#[test]
+fn standard_input_is_a_capture_as_well() {
+    let mut pcapng = Pcapng::new(false);
+    pcapng.interface(1, 0);
+    for tcp in plain() {
+        pcapng.frame(0, 0.0, &tcp.ethernet());
+    }
+    for octets in [ethernet_of(&plain()), pcapng.file] {
+        let mut child =
+            airtcp(&["analyze", "-", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(&octets).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(counts(&document["captures"][0]), (10, 1));
+    }
+}
+
+// ----- connections -----
+
+#[test]
+fn a_port_used_again_is_a_second_connection() {
+    let again = transfer(v4(1, 4000), v4(2, 80), 900_000);
+    let octets = ethernet_of(&[plain(), again].concat());
+    let capture = analyze(&octets);
+    assert_eq!(counts(&capture), (20, 2));
+    assert_eq!((acked(&capture, 0), acked(&capture, 1)), ([2000, 0], [2000, 0]));
+    assert_eq!(tshark(&octets), (20, 2));
+    // Without any end of the first one.
+    let half = plain()[..5].to_vec();
+    let octets = ethernet_of(&[half, transfer(v4(1, 4000), v4(2, 80), 900_000)].concat());
+    let capture = analyze(&octets);
+    assert_eq!(counts(&capture), tshark(&octets));
+    assert_eq!(capture["connections"][1]["directions"][0]["acked_bytes"], 2000);
+}
+
+#[test]
+fn a_reset_ends_a_connection_and_leaves_no_other_behind() {
+    let mut packets = plain()[..5].to_vec();
+    packets.push(Tcp::new(v4(2, 80), v4(1, 4000), RST, 501, 0, 0));
+    let octets = ethernet_of(&packets);
+    assert_eq!(counts(&analyze(&octets)), (6, 1));
+    assert_eq!(tshark(&octets), (6, 1));
+}
+
+#[test]
+fn a_capture_that_begins_in_the_middle_has_the_rest() {
+    let octets = ethernet_of(&plain()[3..]);
+    let capture = analyze(&octets);
+    assert_eq!(counts(&capture), (7, 1));
+    assert_eq!(capture["connections"][0]["handshake"]["seen"], "none");
+    assert_eq!(acked(&capture, 0), [2000, 0]);
+}
+
+#[test]
+fn sequence_numbers_may_wrap() {
+    for iss in [u32::MAX, u32::MAX - 500, u32::MAX - 1500, 1 << 31] {
+        let capture = analyze(&ethernet_of(&transfer(v4(1, 4000), v4(2, 80), iss)));
+        assert_eq!(acked(&capture, 0), [2000, 0], "{iss}");
+        assert_eq!(capture["connections"][0]["directions"][0]["retransmissions"]["packets"], 0);
+    }
+}
+
+#[test]
+fn a_hundred_thousand_connections_take_neither_long_nor_much_memory() {
+    let path = TempFile::new("many");
+    let many = Bulk { parallel: 2000, connections: 100_000, segments: 4, loss: 1000 };
+    let mut output = BufWriter::new(std::fs::File::create(path.path()).unwrap());
+    many.write(&mut output).unwrap();
+    output.flush().unwrap();
+    let path = path.path();
+    let output = Command::new("/usr/bin/time")
+        .args(["-f", "%M"])
+        .arg(program("airtcp"))
+        .args(["analyze", "--limit", "3", path])
+        .output()
+        .expect("this test needs GNU time: apt-get install time");
+    let (text, memory) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(text.contains("of 100000 connections"), "{text}");
+    assert!(text.contains("and 99997 more with less data: --limit 100000 shows them"), "{text}");
+    let kib: u64 = memory.trim().parse().unwrap();
+    assert!(kib < 200 << 10, "{kib} KiB");
+}

@@ -1,0 +1,129 @@
+//! What is wrong with captures: told, and the rest is still analysed.
+
+use airtcp_testkit::frames::{ETHERNET, Pcap, Pcapng, Tcp, ethernet};
+use airtcp_testkit::machine::run;
+
+use super::{acked, analyze, counts, ethernet_of, file, pcap_of, plain, problem, tshark};
+
+#[test]
+fn a_truncated_file_is_read_up_to_its_end() {
+    let octets = ethernet_of(&plain());
+    let capture = analyze(&octets[..octets.len() - 7]);
+    assert_eq!(counts(&capture), (9, 1));
+    assert_eq!(problem(&capture, "damaged"), Some((1, 10)));
+    assert_eq!(acked(&capture, 0), [2000, 0]);
+    let text = run(&["analyze", file(&octets[..octets.len() - 7]).path()]);
+    assert!(
+        text.stdout.contains("damaged or ends early: nothing behind it was read (at frame 10"),
+        "{}",
+        text.stdout
+    );
+}
+
+#[test]
+fn garbage_ends_a_pcap_file_and_is_stepped_over_in_pcapng() {
+    let mut pcap = Pcap::new(ETHERNET);
+    let mut pcapng = Pcapng::new(false);
+    pcapng.interface(1, 0);
+    for (at, tcp) in plain().iter().enumerate() {
+        if at == 8 {
+            pcap.file.extend([0xee; 300]);
+            pcapng.file.extend([0xee; 301]);
+        }
+        pcap.frame(at as f64, &tcp.ethernet());
+        pcapng.frame(0, at as f64, &tcp.ethernet());
+    }
+    let capture = analyze(&pcap.file);
+    assert_eq!((counts(&capture), problem(&capture, "damaged")), ((8, 1), Some((1, 9))));
+    assert_eq!(acked(&capture, 0), [2000, 0]);
+    let capture = analyze(&pcapng.file);
+    assert_eq!((counts(&capture), problem(&capture, "garbage")), ((10, 1), Some((1, 9))));
+}
+
+#[test]
+fn a_packet_above_the_snap_length_is_taken() {
+    // As written by programs that do not keep to their own header.
+    let mut pcap = Pcap::cut(ETHERNET, 96);
+    for (at, tcp) in plain().iter().enumerate() {
+        let frame = tcp.ethernet();
+        let nanos = 1_000_000_000_000_000_000 + at as u64;
+        pcap.header(nanos, frame.len() as u32, frame.len() as u32);
+        pcap.file.extend(frame);
+    }
+    let capture = analyze(&pcap.file);
+    assert_eq!((counts(&capture), acked(&capture, 0)), ((10, 1), [2000, 0]));
+    assert_eq!(problem(&capture, "above-snap-length"), Some((2, 4)));
+    // No frame can have that many octets.
+    let mut pcap = Pcap::new(ETHERNET);
+    pcap.frame(0.0, &plain()[0].ethernet());
+    pcap.header(0, 0x7fff_ffff, 0x7fff_ffff);
+    let capture = analyze(&pcap.file);
+    assert_eq!((counts(&capture), problem(&capture, "damaged")), ((1, 1), Some((1, 2))));
+}
+
+#[test]
+fn a_small_snap_length_costs_options_and_then_packets_but_no_lengths() {
+    for (snap_length, name) in [(66, "payload-cut"), (60, "options-cut")] {
+        let mut pcap = Pcap::cut(ETHERNET, snap_length);
+        for (at, tcp) in plain().into_iter().enumerate() {
+            pcap.frame(at as f64 * 0.01, &tcp.stamped(1, 1).ethernet());
+        }
+        let capture = analyze(&pcap.file);
+        assert_eq!((counts(&capture), acked(&capture, 0)), ((10, 1), [2000, 0]), "{snap_length}");
+        assert!(problem(&capture, name).is_some(), "{snap_length}: {capture}");
+        assert_eq!(tshark(&pcap.file), (10, 1));
+    }
+    let mut pcap = Pcap::cut(ETHERNET, 40);
+    pcap.frame(0.0, &plain()[0].ethernet());
+    let capture = analyze(&pcap.file);
+    assert_eq!((counts(&capture), problem(&capture, "headers-cut")), ((0, 0), Some((1, 1))));
+}
+
+#[test]
+fn a_clock_that_goes_backwards_is_told_with_the_frame() {
+    let mut pcap = Pcap::new(ETHERNET);
+    for (at, tcp) in plain().iter().enumerate() {
+        let step = if at >= 5 { 3.0 } else { 0.0 };
+        pcap.frame(10.0 + at as f64 * 0.01 - step, &tcp.ethernet());
+    }
+    let capture = analyze(&pcap.file);
+    assert_eq!((counts(&capture), problem(&capture, "clock-backwards")), ((10, 1), Some((1, 6))));
+    assert_eq!(acked(&capture, 0), [2000, 0]);
+}
+
+#[test]
+fn fragments_and_broken_headers_are_counted_and_left_out() {
+    let mut packets: Vec<_> = plain().iter().map(Tcp::packet).collect();
+    // The second half of a packet, an IP header of 16 octets, a TCP header of 60 in a packet of 40.
+    let mut second = packets[3].clone();
+    second[6..8].copy_from_slice(&[0, 100]);
+    let mut short = packets[3].clone();
+    short[0] = 0x44;
+    let mut long = packets[2].clone();
+    long[32] = 0xf0;
+    packets.extend([second, short, long]);
+    // UDP and ARP.
+    let mut udp = packets[3].clone();
+    udp[9] = 17;
+    packets.push(udp);
+    let mut frames: Vec<_> = packets.iter().map(|packet| ethernet(packet)).collect();
+    frames.push([&[0xff; 12], &[8, 6][..], &[0; 46]].concat());
+    let capture = analyze(&pcap_of(ETHERNET, frames));
+    assert_eq!(counts(&capture), (10, 1));
+    assert_eq!(problem(&capture, "fragment"), Some((1, 11)));
+    assert_eq!(problem(&capture, "malformed"), Some((2, 12)));
+    assert_eq!(capture["totals"]["other_frames"], 2);
+}
+
+#[test]
+fn a_clock_may_jump_by_centuries() {
+    let packets = plain();
+    let jumps = [0.0, 8.2e9, 0.1, 8.1e9, 1e10, 8.2e9, 0.2, 1.7e10, 8.2e9, 0.3];
+    let mut pcapng = Pcapng::new(false);
+    pcapng.interface(1, 0);
+    for (tcp, at) in packets.iter().chain(&packets).zip(jumps.iter().chain(&jumps)) {
+        pcapng.frame(0, *at, &tcp.ethernet());
+    }
+    let capture = analyze(&pcapng.file);
+    assert_eq!((counts(&capture).0, problem(&capture, "clock-backwards").is_some()), (20, true));
+}

@@ -1,0 +1,6 @@
+//! What captures say: the analysis, its pictures and pages, and the plug-in for Wireshark, held against other tools.
+
+mod analyze;
+mod page;
+mod pcaps;
+mod wireshark;

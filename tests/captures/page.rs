@@ -1,0 +1,460 @@
+//! The HTML report in a browser: it loads, draws what the trace has, and moves as people ask it to.
+
+#![expect(clippy::disallowed_methods, reason = "the browser is another program")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use airtcp_analyze::trace::{
+    AckSeen, DecisionSeen, Fate, Idle, Place, Proof, RttSample, Sending, SentSegment, Trace, WindowPoint,
+};
+use airtcp_report::html::table::{Cell, Shows, Table};
+use airtcp_report::html::{Experiment, Page, Run};
+use airtcp_testkit::browser::Browser;
+use serde_json::json;
+
+const MSS: u64 = 1448;
+const MILLISECOND: i64 = 1_000_000;
+const RTT: i64 = 100 * MILLISECOND;
+
+/// A segment every `gap` nanoseconds. Of each hundred the 30th is lost on the radio and sent again by duplicate ACKs, the 80th comes
+/// late, and the sender's timer fires for it in vain.
+fn transfer(segments: u64, gap: i64) -> Trace {
+    let mut trace = Trace { name: "10.83.0.2:5000 → 100.64.0.2:9000".to_owned(), ..Trace::default() };
+    let (mut frame, mut cwnd) = (0, 10.0 * MSS as f64);
+    let mut resend = Vec::new();
+    for index in 0..segments {
+        let at = index as i64 * gap;
+        let (start, end) = (1 + index * MSS, 1 + (index + 1) * MSS);
+        let mut send = |at, sending, dupacks, fate| {
+            frame += 1;
+            let in_flight = (RTT / gap) as u32;
+            trace.segments.push(SentSegment {
+                at,
+                number: frame,
+                start,
+                end,
+                sending,
+                dupacks,
+                in_flight,
+                fate,
+            });
+            frame
+        };
+        match index % 100 {
+            30 => {
+                send(at, Sending::New, 0, Fate::Lost(Place::Radio));
+                resend.push((
+                    at + 2 * RTT,
+                    Sending::Fast,
+                    Fate::Arrived { at: at + 2 * RTT + RTT / 2 },
+                    index,
+                ));
+            }
+            80 => {
+                send(at, Sending::New, 0, Fate::Arrived { at: at + 5 * RTT });
+                resend.push((
+                    at + 4 * RTT,
+                    Sending::Timeout,
+                    Fate::Unneeded { proof: Proof::Timestamp },
+                    index,
+                ));
+                trace.idle.push(Idle { from: at + 3 * RTT, to: at + 4 * RTT });
+            }
+            _ => drop(send(at, Sending::New, 0, Fate::Arrived { at: at + RTT / 2 })),
+        }
+        frame += 1;
+        let duplicate = (31..36).contains(&(index % 100));
+        let ack = if duplicate { 1 + (index / 100 * 100 + 30) * MSS } else { end };
+        let sack = if duplicate { vec![(ack + MSS, end)] } else { Vec::new() };
+        trace.acks.push(AckSeen { at: at + RTT, number: frame, ack, edge: ack + 65_536, duplicate, sack });
+        if !duplicate {
+            let seconds = 0.1 + (index % 37) as f64 / 1000.0;
+            trace.rtt.push(RttSample { at: at + RTT, seconds, timestamps: true });
+        }
+        cwnd = if index % 100 == 31 { cwnd / 2.0 } else { cwnd + MSS as f64 / 10.0 };
+        let flight = (RTT / gap) as u64 * MSS;
+        let (cwnd, ssthresh) = (Some(cwnd), Some(8.0 * MSS as f64));
+        trace.windows.push(WindowPoint { at, in_flight: flight, estimated: flight, cwnd, ssthresh });
+    }
+    for (at, sending, fate, index) in resend {
+        frame += 1;
+        let (start, end) = (1 + index * MSS, 1 + (index + 1) * MSS);
+        let dupacks = if sending == Sending::Fast { 3 } else { 0 };
+        trace.segments.push(SentSegment {
+            at,
+            number: frame,
+            start,
+            end,
+            sending,
+            dupacks,
+            in_flight: 9,
+            fate,
+        });
+        let (by, what) = if sending == Sending::Fast { ("sack", "lost") } else { ("rto", "timeout") };
+        let text = format!("detect: 1 segment lost from {start} on (DupThresh)");
+        let decision = DecisionSeen {
+            at: at - 50_000,
+            by: by.to_owned(),
+            what: what.to_owned(),
+            text,
+            about: Some((start, end)),
+        };
+        trace.decisions.push(decision);
+    }
+    trace
+}
+
+/// A page with these runs, as a file that goes away.
+struct Written(PathBuf);
+
+impl Written {
+    fn new(name: &str, runs: Vec<(&str, Trace)>) -> Self {
+        let column = [("sender", "who sends"), ("segments", "sent")];
+        let rows = runs.iter().enumerate().map(|(at, (name, trace))| {
+            (Shows { runs: vec![at] }, vec![Cell::text(*name), Cell::count(trace.segments.len() as u64)])
+        });
+        let table = Table { caption: "all runs".to_owned(), columns: column.to_vec(), rows: rows.collect() };
+        let experiment = Experiment { name: name.to_owned(), runs: table, ..Experiment::default() };
+        let runs =
+            runs.into_iter().map(|(name, trace)| Run { name: name.to_owned(), trace, ..Run::default() });
+        let page = Page { title: name.to_owned(), experiments: vec![experiment], runs: runs.collect() };
+        let path =
+            std::env::temp_dir().join(format!("airtcp-report-{}-{}.html", name.len(), std::process::id()));
+        fs::write(&path, page.html()).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+const DESKTOP: (u32, u32) = (1400, 1000);
+
+fn two_runs(name: &str) -> (Written, Browser) {
+    let written = Written::new(
+        name,
+        vec![("newreno", transfer(400, 5 * MILLISECOND)), ("sack", transfer(200, 5 * MILLISECOND))],
+    );
+    let browser = Browser::open(&written.0, DESKTOP);
+    (written, browser)
+}
+
+/// The pixels of the page's first canvas; of a copy, since looking at it slows a canvas down.
+const PIXELS: &str = "const canvas = document.querySelector('.stage canvas'); \
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true }); \
+    copy.drawImage(canvas, 0, 0); const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);";
+
+/// What is drawn, as a number that changes with any pixel.
+fn drawn(browser: &mut Browser) -> String {
+    let sum = browser.eval(&format!(
+        "(() => {{ {PIXELS} let sum = 7; for (const value of data) sum = (sum * 31 + value) % 4294967291; \
+         return String(sum); }})()"
+    ));
+    sum.as_str().unwrap().to_owned()
+}
+
+/// How many pixels have about this colour.
+fn pixels(browser: &mut Browser, [red, green, blue]: [u8; 3]) -> u64 {
+    let count = browser.eval(&format!(
+        "(() => {{ {PIXELS} let n = 0; for (let i = 0; i < data.length; i += 4) \
+         n += Math.abs(data[i] - {red}) + Math.abs(data[i + 1] - {green}) + Math.abs(data[i + 2] - {blue}) < 24; \
+         return n; }})()"
+    ));
+    count.as_u64().unwrap()
+}
+
+/// Seconds that the graphs show.
+fn range(browser: &mut Browser) -> (f64, f64) {
+    let text = browser.text("#range");
+    let (from, to) = text.split_once(" – ").unwrap();
+    let seconds = |text: &str| text.trim_end_matches(" s").parse::<f64>().unwrap();
+    (seconds(from), seconds(to))
+}
+
+fn assert_no_complaints(browser: &Browser) {
+    for method in ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"] {
+        let complaints = browser.events_of(method);
+        assert!(complaints.is_empty(), "{method}: {complaints:?}");
+    }
+    let requests = browser.events_of("Network.requestWillBeSent");
+    let urls = requests.iter().map(|request| request["request"]["url"].as_str().unwrap());
+    let fetched: Vec<_> =
+        urls.filter(|url| !url.starts_with("file:///") && !url.starts_with("data:")).collect();
+    assert!(fetched.is_empty(), "{fetched:?}");
+    assert_eq!(
+        requests.iter().filter(|it| it["request"]["url"].as_str().unwrap().starts_with("file:")).count(),
+        1
+    );
+}
+
+const BLUE: [u8; 3] = [0x00, 0x72, 0xb2];
+const GREEN: [u8; 3] = [0x00, 0x9e, 0x73];
+const ORANGE: [u8; 3] = [0xe6, 0x9f, 0x00];
+const VERMILLION: [u8; 3] = [0xd5, 0x5e, 0x00];
+
+#[test]
+fn it_draws_segments_acks_and_retransmissions_and_fetches_nothing() {
+    let (_page, mut browser) = two_runs("draws");
+    for (what, colour) in
+        [("segments", BLUE), ("ACKs", GREEN), ("fast retransmissions", ORANGE), ("timeouts", VERMILLION)]
+    {
+        assert!(pixels(&mut browser, colour) > 40, "{what}");
+    }
+    assert_eq!(browser.eval("document.querySelectorAll('.panel').length"), 2);
+    assert_no_complaints(&browser);
+}
+
+#[test]
+fn the_wheel_zooms_at_the_pointer_a_drag_moves_and_a_double_click_shows_everything() {
+    let (_page, mut browser) = two_runs("wheel");
+    let (whole, before) = (range(&mut browser), drawn(&mut browser));
+    let [left, top, width, height] = browser.place(".stage");
+    let at = (left + width * 0.5, top + height * 0.25);
+    browser.mouse("mouseWheel", at, json!({ "deltaX": 0, "deltaY": -300 }));
+    let zoomed = range(&mut browser);
+    assert!(zoomed.1 - zoomed.0 < 0.7 * (whole.1 - whole.0), "{zoomed:?} of {whole:?}");
+    assert!(zoomed.0 > 0.1 && zoomed.1 < whole.1, "around the pointer: {zoomed:?}");
+    let after = drawn(&mut browser);
+    assert_ne!(before, after);
+
+    browser.mouse("mousePressed", at, json!({ "button": "left", "clickCount": 1 }));
+    browser.mouse("mouseMoved", (at.0 + 80.0, at.1), json!({ "button": "left", "buttons": 1 }));
+    browser.mouse("mouseReleased", (at.0 + 80.0, at.1), json!({ "button": "left", "clickCount": 1 }));
+    let moved = range(&mut browser);
+    assert!(moved.0 < zoomed.0 - 0.05, "the graph follows the hand: {moved:?} after {zoomed:?}");
+    assert!(((moved.1 - moved.0) - (zoomed.1 - zoomed.0)).abs() < 0.003, "{moved:?} {zoomed:?}");
+
+    browser.click(at, 2);
+    assert_eq!(range(&mut browser), whole);
+    assert_no_complaints(&browser);
+}
+
+#[test]
+fn shift_and_a_drag_show_what_was_marked_and_the_strip_shows_where_that_is() {
+    let (_page, mut browser) = two_runs("marked");
+    let [left, top, width, height] = browser.place(".stage");
+    let shift = |more| {
+        let mut params = json!({ "button": "left", "modifiers": 8, "clickCount": 1 });
+        if more {
+            params["buttons"] = json!(1);
+        }
+        params
+    };
+    let (from, to) = ((left + width * 0.4, top + height * 0.2), (left + width * 0.6, top + height * 0.2));
+    browser.mouse("mousePressed", from, shift(false));
+    browser.mouse("mouseMoved", to, shift(true));
+    browser.mouse("mouseReleased", to, shift(false));
+    let marked = range(&mut browser);
+    assert!(marked.0 > 0.5 && marked.1 < 1.8, "{marked:?}");
+
+    // The strip: a new frame over its first quarter.
+    let [left, top, width, height] = browser.place("#overview");
+    let y = top + height / 2.0;
+    browser.mouse("mousePressed", (left + 2.0, y), json!({ "button": "left", "clickCount": 1 }));
+    browser.mouse("mouseMoved", (left + width / 4.0, y), json!({ "button": "left", "buttons": 1 }));
+    browser.mouse("mouseReleased", (left + width / 4.0, y), json!({ "button": "left", "clickCount": 1 }));
+    let strip = range(&mut browser);
+    assert!(strip.0 < 0.05 && strip.1 < 0.8, "{strip:?}");
+}
+
+#[test]
+fn the_pointer_on_a_packet_tells_what_it_was_and_why() {
+    let (_page, mut browser) = two_runs("pointer");
+    // Frame 801 is the first retransmission of 400 segments and as many ACKs.
+    let trace = transfer(400, 5 * MILLISECOND);
+    let resent = trace.segments.iter().find(|segment| segment.sending == Sending::Fast).unwrap();
+    let place = browser.eval(&format!(
+        "(() => {{ const panel = panels[0]; return [panel.X({}), panel.Y({})]; }})()",
+        resent.at / 1000,
+        (resent.start + resent.end) / 2
+    ));
+    let [left, top, ..] = browser.place(".stage");
+    let at = (left + place[0].as_f64().unwrap(), top + place[1].as_f64().unwrap());
+    browser.mouse("mouseMoved", at, json!({}));
+    let note = browser.text(".note");
+    for said in [
+        &format!("frame {}: fast retransmission", resent.number),
+        "0.350000 s",
+        &format!("octets {}–{}", resent.start, resent.end),
+        "3 duplicate ACKs for it, 9 segments in flight",
+        "arrived 50.0 ms later",
+        &format!("sack: detect: 1 segment lost from {} on", resent.start),
+    ] {
+        assert!(note.contains(said), "{said:?} in {note}");
+    }
+    // The cursor is in both runs.
+    assert_eq!(browser.eval("document.querySelectorAll('.cursor:not([hidden])').length"), 2);
+    assert!(browser.text(".panel:nth-child(2) .values").contains("cwnd"));
+    browser.mouse("mouseMoved", (5.0, 5.0), json!({}));
+    assert_eq!(browser.eval("document.querySelector('.note').hidden"), true);
+}
+
+#[test]
+fn everything_can_be_done_with_keys() {
+    let (_page, mut browser) = two_runs("keys");
+    let mut seen = Vec::new();
+    for _ in 0..60 {
+        browser.key("Tab");
+        let focus = browser.eval(
+            "(() => { const node = document.activeElement; const { outlineStyle } = getComputedStyle(node); \
+             return `${node.id || node.className || node.tagName} ${outlineStyle}`; })()",
+        );
+        seen.push(focus.as_str().unwrap().to_owned());
+    }
+    for reached in ["sort", "tick", "show", "stage"] {
+        let found = seen
+            .iter()
+            .find(|focus| focus.starts_with(reached))
+            .unwrap_or_else(|| panic!("{reached} in {seen:?}"));
+        assert!(found.ends_with("solid"), "the focus is to be seen: {found}");
+    }
+    browser.eval("document.querySelector('.stage').focus()");
+    let whole = range(&mut browser);
+    browser.key("+");
+    let closer = range(&mut browser);
+    assert!(closer.1 - closer.0 < 0.7 * (whole.1 - whole.0));
+    browser.key("ArrowRight");
+    let later = range(&mut browser);
+    assert!(later.0 > closer.0 && later.1 > closer.1, "{later:?}");
+    browser.key("ArrowLeft");
+    assert_eq!(range(&mut browser), closer);
+    browser.key("-");
+    browser.key("0");
+    assert_eq!(range(&mut browser), whole);
+
+    for _ in 0..4 {
+        browser.key("+");
+    }
+    browser.key("n");
+    assert!(
+        browser.text(".note").contains("sent for the first time"),
+        "lost first: {}",
+        browser.text(".note")
+    );
+    assert!(browser.text(".note").contains("lost: radio"));
+    browser.key("n");
+    let second = browser.text(".note");
+    browser.key("n");
+    assert_ne!(browser.text(".note"), second);
+    browser.key("p");
+    assert_eq!(browser.text(".note"), second);
+    browser.key(".");
+    assert!(browser.text(".note").contains("frame"));
+
+    browser.key("?");
+    assert_eq!(browser.eval("document.querySelector('#help').open"), true);
+    assert!(browser.text("#help").contains("next, previous retransmission or loss"));
+    assert_no_complaints(&browser);
+}
+
+#[test]
+fn the_tables_choose_what_is_shown_and_sort() {
+    let names = ["c", "a", "b"].into_iter().zip([300, 100, 200]);
+    let runs = names.map(|(name, segments)| (name, transfer(segments, 5 * MILLISECOND))).collect();
+    let page = Written::new("tables of three", runs);
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    let shown = "[...document.querySelectorAll('.panel h3')].map((it) => it.textContent).join()";
+    assert_eq!(browser.eval(shown), "c,a");
+
+    let row = browser.center("tbody tr:nth-child(3) td:nth-child(3)");
+    browser.click(row, 1);
+    assert_eq!(browser.eval(shown), "b");
+    let tick = browser.center("tbody tr:nth-child(1) input.tick");
+    browser.click(tick, 1);
+    assert_eq!(browser.eval(shown), "c,b");
+    let scales = browser.eval("JSON.stringify(panels.map((panel) => [panel.Y(0), panel.Y(1e6)]))");
+    let scales: Vec<[f64; 2]> = serde_json::from_str(scales.as_str().unwrap()).unwrap();
+    assert_eq!(scales[0], scales[1], "the same scales");
+
+    let order = "[...document.querySelectorAll('tr[data-runs]')].map((it) => it.cells[1].textContent).join()";
+    let heading = browser.center("thead th:nth-child(3) button");
+    browser.click(heading, 1);
+    assert_eq!(browser.eval(order), "a,b,c", "by segments");
+    browser.click(heading, 1);
+    assert_eq!(browser.eval(order), "c,b,a");
+    assert_eq!(
+        browser.eval("document.querySelector('thead th:nth-child(3)').getAttribute('aria-sort')"),
+        "descending"
+    );
+}
+
+#[test]
+fn a_name_that_looks_like_markup_is_a_name() {
+    let name = "</script><img src=x onerror=\"document.title='gone'\">";
+    let page = Written::new(name, vec![(name, transfer(100, 5 * MILLISECOND))]);
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    assert_eq!(browser.text(".panel h3"), name);
+    assert_eq!(browser.text("button.show"), name);
+    assert_eq!(browser.eval("document.images.length"), 0);
+    assert_eq!(browser.eval("document.title"), name);
+    assert_no_complaints(&browser);
+}
+
+#[test]
+fn it_is_dark_where_people_want_that_and_light_on_paper() {
+    let (_page, mut browser) = two_runs("dark mode");
+    let corner = &format!("(() => {{ {PIXELS} return [...data.slice(0, 3)].join(); }})()");
+    assert_eq!(browser.eval(corner), "255,255,255");
+    let dark = json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
+    browser.call("Emulation.setEmulatedMedia", dark);
+    browser.settle();
+    assert_eq!(browser.eval(corner), "22,24,27");
+    assert_eq!(browser.eval("getComputedStyle(document.body).backgroundColor"), "rgb(22, 24, 27)");
+
+    let printed = browser.call("Page.printToPDF", json!({ "preferCSSPageSize": true }));
+    let pdf = decode(printed["data"].as_str().unwrap());
+    let pages = pdf.windows(11).filter(|it| it.starts_with(b"/Type /Page") && !it.ends_with(b"s")).count();
+    let pages = pages - pdf.windows(12).filter(|it| it == b"/Type /Pages").count();
+    assert_eq!(pages, 3, "the tables, and a page for each run");
+}
+
+/// Base64 without padding's subtleties.
+fn decode(text: &str) -> Vec<u8> {
+    let value = |c: u8| match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let letters: Vec<_> = text.bytes().filter(|c| *c != b'=').map(value).collect();
+    let octets = letters.chunks(4).flat_map(|four| {
+        let bits = (0..4).fold(0u32, |bits, at| bits << 6 | u32::from(four.get(at).copied().unwrap_or(0)));
+        bits.to_be_bytes()[1..four.len()].to_vec()
+    });
+    octets.collect()
+}
+
+#[test]
+fn two_hundred_thousand_segments_stay_smooth() {
+    let page = Written::new("two hundred thousand", vec![("newreno", transfer(200_000, MILLISECOND / 2))]);
+    let size = fs::metadata(&page.0).unwrap().len();
+    assert!(size < 10_000_000, "{size} octets");
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    let at = browser.center(".stage");
+    browser.eval("performance.clearMeasures('redraw')");
+    // Everything is to be seen, then less and less, then it moves.
+    for _ in 0..10 {
+        browser.eval("schedule()");
+        browser.settle();
+    }
+    for _ in 0..10 {
+        browser.mouse("mouseWheel", at, json!({ "deltaX": 0, "deltaY": -200 }));
+    }
+    for key in ["ArrowRight", "ArrowLeft", "-", "n", "p"] {
+        browser.key(key);
+    }
+    let times = browser.eval("performance.getEntriesByName('redraw').map((entry) => entry.duration)");
+    let mut times: Vec<_> = times.as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect();
+    times.sort_by(f64::total_cmp);
+    let (median, longest) = (times[times.len() / 2], times[times.len() - 1]);
+    println!("{size} octets; {} redraws, median {median:.1} ms, longest {longest:.1} ms", times.len());
+    assert!(times.len() >= 20, "{times:?}");
+    // By itself, with software for graphics, it takes some 20 ms; this machine may have much else to do.
+    assert!(median < 200.0 && longest < 2000.0, "{times:?}");
+    assert_no_complaints(&browser);
+}

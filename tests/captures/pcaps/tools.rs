@@ -1,0 +1,134 @@
+//! The captures, what we say of them, and what tshark and tcptrace do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use airtcp_analyze::capture::Capture;
+use airtcp_analyze::connections::Traces;
+use airtcp_analyze::survey;
+use airtcp_analyze::trace::Trace;
+use serde_json::Value;
+
+pub(crate) fn root() -> &'static Path {
+    airtcp_testkit::programs::repository()
+}
+
+/// Of all captures.
+pub(crate) fn names() -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(root().join("pcaps"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "pcap" || it == "pcapng"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 20, "only {names:?}");
+    names
+}
+
+pub(crate) fn beside(name: &str, extension: &str) -> PathBuf {
+    root().join("pcaps").join(format!("{name}.{extension}"))
+}
+
+pub(crate) fn file(name: &str) -> PathBuf {
+    let pcapng = beside(name, "pcapng");
+    if pcapng.exists() { pcapng } else { beside(name, "pcap") }
+}
+
+pub(crate) fn stdout(command: &mut Command) -> String {
+    let output =
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; sh interop/setup.sh test"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+pub(crate) fn analysis(name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(beside(name, "json")).unwrap()).unwrap()
+}
+
+/// The direction with the data.
+pub(crate) fn sender(name: &str) -> Value {
+    let analysis = analysis(name);
+    let directions = analysis["captures"][0]["connections"][0]["directions"].as_array().unwrap();
+    directions.iter().max_by_key(|direction| direction["sent_bytes"].as_u64()).unwrap().clone()
+}
+
+pub(crate) fn count(of: &Value, pointer: &str) -> u64 {
+    of.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {pointer} in {of}"))
+}
+
+/// All that happened in that direction.
+pub(crate) fn trace(name: &str) -> Trace {
+    let mut capture = Capture::open(&file(name), None).unwrap();
+    let mut traces = Vec::new();
+    survey::read(&mut capture, Traces::All, &mut |finished| traces.extend(finished.ended.traces.unwrap()));
+    traces.into_iter().max_by_key(|trace| trace.segments.len()).unwrap()
+}
+
+/// The sender's.
+pub(crate) fn port(name: &str) -> String {
+    sender(name)["from"].as_str().unwrap().rsplit_once(':').unwrap().1.to_owned()
+}
+
+/// What tshark says of the packets that `filter` lets through.
+pub(crate) fn tshark(name: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    let told = stdout(
+        Command::new("tshark")
+            .args(["-r", file(name).to_str().unwrap(), "-T", "fields", "-Y", filter])
+            .args(fields.iter().flat_map(|field| ["-e", field])),
+    );
+    told.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+pub(crate) struct Tcptrace {
+    figures: BTreeMap<String, String>,
+    /// The round trips that it took: of which segment, by its first number, in milliseconds.
+    pub(crate) samples: Vec<(u32, u64)>,
+}
+
+/// What tcptrace says of the direction with the data.
+pub(crate) fn tcptrace(name: &str) -> Tcptrace {
+    // It leaves files where it is started. Tests ask at the same time.
+    let thread = format!("{:?}", std::thread::current().id());
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tcptrace-{name}-{thread}"));
+    let _ = fs::remove_dir_all(&scratch);
+    fs::create_dir_all(&scratch).unwrap();
+    let mut file = file(name);
+    if name == "cooked" {
+        // It does not know that link type: the packets alone.
+        let packets = scratch.join("packets.pcap");
+        stdout(Command::new("editcap").args(["-C", "20", "-T", "rawip"]).arg(&file).arg(&packets));
+        file = packets;
+    }
+    let told =
+        stdout(Command::new("tcptrace").args(["-n", "-l", "-r", "-Z"]).arg(file).current_dir(&scratch));
+    // That direction's number is the first one in a line.
+    let rows = told.lines().filter_map(|line| line.split_once(':'));
+    let rows = rows.filter_map(|(what, rest)| Some((what.trim(), rest.split_whitespace().next()?)));
+    let mut figures = BTreeMap::new();
+    for (what, figure) in rows {
+        figures.entry(what.to_owned()).or_insert_with(|| figure.to_owned());
+    }
+    let samples = fs::read_to_string(scratch.join("a2b_rttraw.dat")).unwrap_or_default();
+    let samples = samples.lines().map(|line| {
+        let (segment, ms) = line.split_once(' ').unwrap();
+        (segment.parse().unwrap(), ms.parse().unwrap())
+    });
+    let samples = samples.collect();
+    fs::remove_dir_all(&scratch).unwrap();
+    Tcptrace { figures, samples }
+}
+
+impl Tcptrace {
+    pub(crate) fn figure<T: std::str::FromStr>(&self, what: &str) -> T {
+        let figure = self.figures.get(what).and_then(|figure| figure.parse().ok());
+        figure.unwrap_or_else(|| panic!("no `{what}` in {:?}", self.figures))
+    }
+}
+
+/// By how much a tool's number is another than ours, where its definition is another one.
+pub(crate) fn known(differences: &[(&str, i64)], name: &str) -> i64 {
+    differences.iter().find(|(one, _)| *one == name).map_or(0, |(_, more)| *more)
+}

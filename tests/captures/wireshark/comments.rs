@@ -1,0 +1,215 @@
+//! The comments that `airtcp analyze --comments` writes beside packets, read back by tshark and tcpdump.
+
+use std::fs;
+use std::process::Command;
+
+use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, v4};
+use airtcp_testkit::machine::{TempFile, run};
+use serde_json::Value;
+
+use super::{fields, tshark};
+
+/// A run in virtual time, with the sender's capture and its log, and the report.
+fn simulated(recipe: &str, more: &[&str]) -> (TempFile, TempFile, Value) {
+    let (pcap, log) = (TempFile::new("run.pcap"), TempFile::new("run.jsonl"));
+    let arguments = ["sim", "--recipe", recipe, "--bytes", "400k", "--json", "--seed", "3"];
+    let files = ["--pcap", pcap.path(), "--decisions", log.path()];
+    let ended = run(&[&arguments[..], &files, more].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let counters = ended.lines[0]["report"]["flows"][0]["counters"].clone();
+    (pcap, log, counters)
+}
+
+fn annotated(pcap: &str, more: &[&str]) -> TempFile {
+    let file = TempFile::new("annotated.pcapng");
+    let ended = run(&[&["analyze", pcap, "--comments", file.path()], more].concat());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    file
+}
+
+fn matching(file: &TempFile, filter: &str) -> u64 {
+    tshark(file.path(), &["-Y", filter]).lines().count() as u64
+}
+
+#[test]
+fn the_comments_find_exactly_what_the_sender_has_sent_again() {
+    for (scenario, recipe) in [
+        ("tax-rebate", "newreno"),
+        ("tax-rebate", "sack"),
+        ("sifest-random", "newreno+eifel"),
+        ("sifest-random", "sack"),
+    ] {
+        let (pcap, log, counters) = simulated(recipe, &["-s", scenario]);
+        let number = |name: &str| counters[name].as_u64().unwrap();
+        let file = annotated(pcap.path(), &["--decisions", log.path()]);
+        let fast = number("resent_fast") + number("resent_recovery");
+        assert!(fast > 0 && number("timeouts") > 0, "{recipe} had little to do: {counters}");
+        for (text, expected) in [
+            ("resent fast", fast),
+            ("fast", fast),
+            ("resent timeout", number("resent_timeout")),
+            ("the timer fires", number("timeouts")),
+            ("(fast retransmit)", number("resent_fast")),
+        ] {
+            let found = matching(&file, &format!("frame.comment contains \"{text}\""));
+            assert_eq!(found, expected, "{scenario}, {recipe}: \"{text}\", {counters}");
+        }
+        // What a window was is what it had become before.
+        let comments: String = fields(file.path(), &["frame.comment"]).concat().concat();
+        let mut last = "1.0".to_owned();
+        for change in comments.split("cwnd ").skip(1) {
+            if let Some((was, rest)) = change.split_once(" → ").filter(|(was, _)| was.parse::<f64>().is_ok())
+            {
+                assert!(was == last || last == "1.0", "{scenario}, {recipe}: {last}, then {was}");
+                last = rest.split([',', ' ']).next().unwrap().to_owned();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mistake_stands_at_the_retransmission_with_its_proof() {
+    let path = ["-s", "wcdma-384-jitter", "--set", "radio.down.channel.errors.bler=10%"];
+    let (pcap, log, counters) = simulated("newreno+eifel", &path);
+    assert_eq!(counters["spurious_timeouts"], 1);
+    let file = annotated(pcap.path(), &["--decisions", log.path()]);
+    let wanted =
+        "frame.comment contains \"spurious proof=timestamp\" and frame.comment contains \"the timer fires\"";
+    assert_eq!(matching(&file, wanted), 1);
+    assert_eq!(
+        matching(&file, "frame.comment contains \"eifel: cwnd\""),
+        counters["undone"].as_u64().unwrap()
+    );
+}
+
+/// Number, time and octets of every frame, as tshark has them.
+fn raw(file: &str) -> Vec<Vec<String>> {
+    fields(file, &["frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "ip.id", "tcp.checksum"])
+}
+
+#[test]
+fn the_frames_are_the_same_and_tcpdump_reads_the_file() {
+    let (pcap, log, _) = simulated("sack", &["-s", "tax-rebate"]);
+    let more = ["--decisions", log.path()];
+    let [file, again] = [annotated(pcap.path(), &more), annotated(pcap.path(), &more)];
+    assert!(file.read() == again.read());
+    assert_eq!(raw(file.path()), raw(pcap.path()));
+    let tcpdump = |file: &str| {
+        let output = Command::new("tcpdump").args(["-nn", "-tt", "--nano", "-r", file]).output();
+        let output = output.expect("this test needs tcpdump: apt-get install tcpdump");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    assert!(tcpdump(file.path()) == tcpdump(pcap.path()));
+    // And what was written is itself a capture.
+    assert_eq!(annotated(file.path(), &more).read(), file.read());
+}
+
+/// A lost segment over Ethernet, three duplicate ACKs, ARP between, and a snap length that cuts the payload.
+fn anybodys_capture() -> TempFile {
+    let (client, server) = (v4(1, 40_000), v4(2, 9000));
+    let forth = |seq, ack, len| Tcp::new(client, server, ACK, seq, ack, len);
+    let back = |seq, ack| Tcp::new(server, client, ACK, seq, ack, 0);
+    let mut file = Pcap::cut(ETHERNET, 96);
+    let mut at = 0.0;
+    let mut add = |packet: Vec<u8>| {
+        file.frame(at, &packet);
+        at += 0.01;
+    };
+    add(Tcp::new(client, server, SYN, 100, 0, 0).ethernet());
+    add(Tcp::new(server, client, SYN_ACK, 500, 101, 0).ethernet());
+    add(forth(101, 501, 0).ethernet());
+    add([&[0xff; 6][..], &[2, 0, 0, 0, 0, 1, 8, 6], &[0; 46]].concat());
+    for number in 0..5 {
+        add(forth(101 + 1000 * number, 501, 1000).ethernet());
+    }
+    for _ in 0..4 {
+        add(back(501, 101).ethernet());
+    }
+    add(forth(101, 501, 1000).ethernet());
+    add(back(501, 5101).ethernet());
+    let path = TempFile::new("anybody.pcap");
+    fs::write(path.path(), &file.file).unwrap();
+    path
+}
+
+#[test]
+fn anybodys_capture_is_told_without_a_log() {
+    let pcap = anybodys_capture();
+    let file = annotated(pcap.path(), &[]);
+    assert_eq!(raw(file.path()), raw(pcap.path()));
+    let comments = fields(file.path(), &["frame.number", "frame.comment"]);
+    let with: Vec<_> = comments.iter().filter(|row| !row[1].is_empty()).collect();
+    assert_eq!(with, [&["14", "resent fast dupacks=4 flight=4"]]);
+    let filtered = annotated(pcap.path(), &["--filter", "tcp"]);
+    assert_eq!(fields(filtered.path(), &["frame.comment"])[12], ["resent fast dupacks=4 flight=4"]);
+    assert_eq!(fields(filtered.path(), &["frame.number"]).len(), 14, "the ARP frame is left out");
+}
+
+#[test]
+fn any_text_goes_into_a_comment() {
+    let pcap = anybodys_capture();
+    let log = TempFile::new("log.jsonl");
+    let why = r#"a \"quote\", a tab\t, a line\n, Σ → ∞ 🙂 \\"#;
+    let line = |wall: f64, why: &str| {
+        let (time, what) = (wall - 1e9, r#""what":"resend","offset":1"#);
+        format!(r#"{{"time":{time},"wall":{wall},"question":"repair","by":"ñ","why":"{why}",{what}}}"#)
+    };
+    fs::write(log.path(), format!("{}\n", line(1e9 + 0.125, why))).unwrap();
+    let file = annotated(pcap.path(), &["--decisions", log.path()]);
+    let comment = fields(file.path(), &["frame.comment"])[13].concat();
+    let told = r#"resent fast dupacks=4 flight=4 | ñ: send 1 again (a "quote", a tab , a line , Σ → ∞ 🙂 \)"#;
+    // tshark escapes the backslash.
+    assert_eq!(comment.replace(r"\\", r"\"), told);
+
+    // Longer than a comment may be: cut, and the file is whole.
+    let long = vec![line(1e9 + 0.125, &"Σ".repeat(900)); 100].join("\n");
+    fs::write(log.path(), long).unwrap();
+    let file = annotated(pcap.path(), &["--decisions", log.path()]);
+    let comment = fields(file.path(), &["frame.comment"])[13].concat();
+    assert!(comment.len() < 4100 && comment.ends_with(" | …"), "{comment}");
+    assert_eq!(raw(file.path()), raw(pcap.path()));
+}
+
+#[test]
+fn what_cannot_be_written_or_matched_is_said() {
+    let pcap = anybodys_capture();
+    let (out, log) = (TempFile::new("out.pcapng"), TempFile::new("log.jsonl"));
+    let line = |more: &str| {
+        format!("{{\"time\":1,\"question\":\"window\",\"by\":\"x\",\"what\":\"y\",\"why\":\"z\"{more}}}\n")
+    };
+    let decisions = ["--comments", out.path(), "--decisions", log.path()];
+    let comments = &decisions[..2];
+    let fails = |code: i32, args: &[&str], words: &str| {
+        let ended = run(&[&["analyze"], args].concat());
+        assert_eq!(ended.code, code, "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+        assert!(fs::metadata(out.path()).is_err(), "{args:?}");
+    };
+    fails(2, &[&[pcap.path(), pcap.path()], comments].concat(), "give one file");
+    fails(2, &[&["-"], comments].concat(), "standard input comes only once");
+    fails(2, &[pcap.path(), "--comments", pcap.path()], "would overwrite the capture");
+    fails(2, &[pcap.path(), "--decisions", log.path()], "--comments");
+    fails(2, &[&[pcap.path()], &decisions[..]].concat(), "cannot read");
+    for (text, words) in [
+        ("nothing\n".to_owned(), "it is no log of decisions"),
+        (line(""), "no `wall`"),
+        (
+            line(",\"wall\":2,\"connection\":1") + &line(",\"wall\":2,\"connection\":2"),
+            "select(.connection == 1)",
+        ),
+    ] {
+        fs::write(log.path(), text).unwrap();
+        fails(2, &[&[pcap.path()], &decisions[..]].concat(), words);
+    }
+    fails(1, &[pcap.path(), "--comments", "/nowhere/out.pcapng"], "cannot write /nowhere/out.pcapng");
+
+    fs::write(log.path(), line(",\"wall\":2")).unwrap();
+    let ended = run(&[&["analyze", pcap.path()], &decisions[..]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("1 decisions of") && ended.stderr.contains("another time"),
+        "{}",
+        ended.stderr
+    );
+}

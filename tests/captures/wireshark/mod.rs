@@ -1,0 +1,278 @@
+//! Wireshark as a witness: what its plug-in says of marks and reports, and the comments beside packets.
+
+mod comments;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::SystemTime;
+
+use airlink::capture::Capture;
+use airlink::path::{FIXED, MOBILE};
+use airlink::scenario::Scenario;
+use airtcp_analyze::capture::{self, Next};
+use airtcp_analyze::ip::{self, Context, Found};
+use airtcp_analyze::link::Inside;
+use airtcp_analyze::packet::Packet;
+use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
+use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, ethernet, v4, v6};
+use airtcp_testkit::machine::TempFile;
+use airwire::marks::{DB, OB, RadioPath};
+use airwire::segment::Flags;
+use airwire::time::Duration;
+
+const PLUGIN: &str = concat!("lua_script:", env!("CARGO_MANIFEST_DIR"), "/../interop/wireshark/airtcp.lua");
+const FIELDS: [&str; 6] =
+    ["airtcp.ob", "airtcp.db", "airtcp.cause", "airtcp.loss_rate", "airtcp.reordered", "airtcp.meaning"];
+
+fn tshark(file: &str, more: &[&str]) -> String {
+    let Output { stdout, stderr, status } = Command::new("tshark")
+        .args(["-X", PLUGIN, "-r", file])
+        .args(more)
+        .output()
+        .expect("this test needs tshark: apt-get install tshark");
+    let (text, errors) = (String::from_utf8(stdout).unwrap(), String::from_utf8_lossy(&stderr));
+    assert!(status.success() && !errors.contains("Lua") && !text.contains("Lua Error"), "{errors}{text}");
+    text
+}
+
+/// Of every frame, in a row: the fields, separated by tabs.
+fn fields(file: &str, names: &[&str]) -> Vec<Vec<String>> {
+    let names = names.iter().flat_map(|name| ["-e", name]);
+    let text = tshark(file, &[&["-T", "fields"][..], &names.collect::<Vec<_>>()].concat());
+    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+/// What the plug-in says of every frame.
+fn plugin(file: &str) -> Vec<[String; 6]> {
+    fields(file, &FIELDS).into_iter().map(|row| row.try_into().unwrap()).collect()
+}
+
+/// A capture on one side of the hosts of a world.
+fn capture(
+    scenario: &str,
+    recipe: &str,
+    receiver: &str,
+    port: airlink::machine::Port,
+    flow: Flow,
+) -> TempFile {
+    let file = TempFile::new("world.pcap");
+    let scenario = Scenario::parse(scenario, "test").unwrap();
+    let [fixed, mobile] = [recipe, receiver].map(|recipe| HostSpec::sender(recipe.parse().unwrap()));
+    let mut world = World::new(WorldConfig { scenario, seed: 1, fixed, mobile, flows: vec![flow] }).unwrap();
+    world.tap(port, Capture::create(file.path(), SystemTime::UNIX_EPOCH).unwrap());
+    assert!(world.run_to_end(Duration::from_secs(3600)).unwrap());
+    file
+}
+
+fn preset(name: &str) -> String {
+    fs::read_to_string(Path::new("emulator/presets").join(format!("{name}.toml"))).unwrap()
+}
+
+fn down(octets: u64) -> Flow {
+    Flow::down(Length::Octets(octets))
+}
+
+/// The same packets as our own parser has them.
+fn packets(file: &str) -> Vec<Packet> {
+    let mut capture = capture::Capture::open(Path::new(file), None).unwrap();
+    let mut packets = Vec::new();
+    loop {
+        let frame = match capture.read() {
+            Next::Frame(frame) => frame,
+            Next::End => return packets,
+            next => panic!("{next:?}"),
+        };
+        let Inside::Ip(packet) = frame.link.inside(frame.data) else { panic!("{frame:?}") };
+        let context = Context { number: frame.number, at: frame.at, on_wire: packet.len() };
+        match ip::parse(context, packet) {
+            Found::Tcp(packet) | Found::Flawed(packet, _) => packets.push(packet),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What the plug-in ought to say of the flags and options of each packet, all but the words.
+fn expected(packets: &[Packet]) -> Vec<[String; 5]> {
+    let mut announced = Vec::new();
+    let row = |packet: &Packet| {
+        let Flags(flags) = packet.flags;
+        let syn = packet.flags.contains(SYN);
+        let scenario = RadioPath::announced(flags);
+        if let (true, Some(scenario)) = (syn, scenario) {
+            announced.push((packet.src, scenario));
+        }
+        let said = announced.iter().rev().find(|(from, _)| *from == packet.src && !syn);
+        let shown = scenario.is_some() || said.is_some() && packet.ack.is_some();
+        let bit = |bit: u16| if shown { u8::from(flags & bit != 0).to_string() } else { String::new() };
+        let cause = said.filter(|_| shown).map(|(_, scenario)| scenario.cause(flags).name());
+        let rate = packet.options.loss_report.map(|rate| (100.0 * rate.ratio()).to_string());
+        let count = packet.options.reordered.map(|count| count.to_string());
+        let cause = cause.unwrap_or_default().to_owned();
+        [bit(OB), bit(DB), cause, rate.unwrap_or_default(), count.unwrap_or_default()]
+    };
+    packets.iter().map(row).collect()
+}
+
+/// Numbers are written with as many digits as they need, or not: they are compared as such.
+fn check(file: &str) -> Vec<[String; 6]> {
+    let rows = plugin(file);
+    let expected = expected(&packets(file));
+    assert_eq!(rows.len(), expected.len());
+    for (at, (row, expected)) in rows.iter().zip(&expected).enumerate() {
+        let frame = at + 1;
+        for (field, (is, ought)) in FIELDS.iter().zip(row.iter().zip(expected)) {
+            match (is.parse::<f64>(), ought.parse::<f64>()) {
+                (Ok(is), Ok(ought)) => {
+                    assert!((is - ought).abs() < 1e-9, "frame {frame}, {field}: {is}, {ought}")
+                }
+                _ => assert_eq!(is, ought, "frame {frame}, {field}"),
+            }
+        }
+    }
+    rows
+}
+
+fn count(rows: &[[String; 6]], wanted: impl Fn(&[String; 6]) -> bool) -> usize {
+    rows.iter().filter(|row| wanted(row)).count()
+}
+
+#[test]
+fn transit_marks_are_named_on_every_kind_of_path() {
+    for (scenario, path, port, flow) in [
+        ("etcp-fixed-mobile", "fixed → mobile", FIXED, down(60_000)),
+        ("etcp-mobile-fixed", "mobile → fixed", MOBILE, Flow::up(Length::Octets(60_000))),
+        ("etcp-mobile-mobile", "mobile → mobile", FIXED, down(60_000)),
+    ] {
+        let file = capture(&preset(scenario), "etcp", "etcp", port, flow);
+        let rows = check(file.path());
+        let syns = count(&rows, |row| row[5].starts_with("its reader's data go ") && row[2].is_empty());
+        assert!(syns >= 1, "{scenario}: {rows:?}");
+        for cause in ["radio", "congestion"] {
+            let acks = |row: &[String; 6]| row[2] == cause && row[5].starts_with(path);
+            assert!(count(&rows, acks) > 0, "{scenario}: no ACK says {cause}");
+        }
+        let lost = tshark(file.path(), &["-Y", "airtcp.cause == \"radio\" and tcp.analysis.duplicate_ack"]);
+        assert!(!lost.is_empty(), "{scenario}: no duplicate ACK for what the radio lost");
+    }
+}
+
+#[test]
+fn a_loss_rate_is_told_in_per_cent_and_reordering_as_a_count() {
+    let file = capture(&preset("tax-rebate"), "newreno+rebate", "newreno", FIXED, down(400_000));
+    let rows = check(file.path());
+    assert!(count(&rows, |row| row[3].parse::<f64>().is_ok_and(|rate| 1.0 < rate && rate < 20.0)) > 50);
+    let wanted = tshark(file.path(), &["-Y", "airtcp.loss_rate > 1.5"]).lines().count();
+    assert_eq!(wanted, count(&rows, |row| row[3].parse::<f64>().is_ok_and(|rate| rate > 1.5)));
+
+    // A link layer that repeats out of order.
+    let recipe = "newreno+timestamps+reordering-alarm";
+    let file = capture(&preset("tax-rebate-llrtx"), "newreno+rebate", recipe, MOBILE, down(400_000));
+    let rows = check(file.path());
+    assert!(count(&rows, |row| row[4].parse::<u16>().is_ok_and(|count| count > 0)) > 10, "{rows:?}");
+    let tree = tshark(file.path(), &["-V", "-Y", "airtcp.reordered == 1"]);
+    assert!(tree.contains("Reordering alarm: 1\n"), "{tree}");
+}
+
+#[test]
+fn an_ordinary_connection_has_none_of_the_fields_and_the_same_dissection_as_ever() {
+    let file = capture(&preset("geo"), "sack", "newreno", FIXED, down(100_000));
+    assert_eq!(tshark(file.path(), &["-Y", "airtcp"]), "");
+    assert!(check(file.path()).iter().flatten().all(String::is_empty));
+    let without = Command::new("tshark").args(["-r", file.path(), "-V"]).output().unwrap();
+    assert!(tshark(file.path(), &["-V"]).as_bytes() == without.stdout);
+}
+
+/// Of a SYN-ACK or an ACK from the other end: the TCP header's octets are changed behind its back.
+fn frame(number: u8, flags: Flags, bits: u8, options: &[u8]) -> Vec<u8> {
+    let packet = Tcp::new(v4(2, 9000), v4(1, 40_000 + u16::from(number)), flags, 1, 7241, 0).packet();
+    let mut packet = [&packet, options].concat();
+    let total = packet.len() as u16;
+    packet[2..4].copy_from_slice(&total.to_be_bytes());
+    packet[32] = (5 + options.len() as u8 / 4) << 4 | bits;
+    ethernet(&packet)
+}
+
+#[test]
+fn malformed_options_and_cut_headers_break_nothing() {
+    let mut file = Pcap::new(ETHERNET);
+    let mut frames = Vec::new();
+    for options in [
+        &[254, 6, 0x71, 0x77, 0x10, 0, 0, 0][..],
+        // Too long, too short, of no length, cut, and with another option before and behind it.
+        &[254, 60, 0x71, 0x77, 0x10, 0, 0, 0],
+        &[254, 7, 0x71, 0x77, 0x10, 0, 0, 0],
+        &[254, 1, 0x71, 0x77, 0x10, 0, 0, 0],
+        &[254, 0, 0x71, 0x77],
+        &[1, 1, 1, 254],
+        &[254, 2, 254, 3, 0, 254, 4, 0x71, 0x77, 0, 0, 0],
+        &[1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 254, 6, 0x71, 0x78, 0, 9, 254, 6, 0x71, 0x77, 0xff, 0xff, 0],
+        &[254, 6, 0x71, 0x77, 0x10, 0, 3, 0],
+    ] {
+        frames.push(frame(frames.len() as u8, ACK, 0, options));
+    }
+    // Bits without a SYN, on a RST, and on segments of both.
+    for flags in [ACK, Flags::RST, SYN, SYN_ACK] {
+        for bits in [0x8, 0x4, 0xc] {
+            frames.push(frame(frames.len() as u8, flags, bits, &[]));
+        }
+    }
+    for (at, frame) in frames.iter().enumerate() {
+        file.frame(at as f64, frame);
+    }
+    let path = TempFile::new("malformed.pcap");
+    fs::write(path.path(), &file.file).unwrap();
+    let rows = check_bits(path.path());
+    let with_rate: Vec<_> = (0..9).filter(|at| !rows[*at][3].is_empty()).collect();
+    assert_eq!(with_rate, [0, 7], "{rows:?}");
+    assert_eq!((rows[7][3].as_str(), rows[7][4].as_str()), ("99.9984741210938", "9"));
+    tshark(path.path(), &["-V"]);
+    tshark(path.path(), &["-2", "-V"]);
+
+    for kept in 34..90 {
+        let mut file = Pcap::cut(ETHERNET, kept);
+        frames.iter().for_each(|frame| file.frame(0.0, frame));
+        fs::write(path.path(), &file.file).unwrap();
+        if kept % 7 == 0 {
+            tshark(path.path(), &["-V"]);
+        }
+    }
+}
+
+/// As `check`, where no SYN says what the bits mean.
+fn check_bits(file: &str) -> Vec<[String; 6]> {
+    let rows = plugin(file);
+    for (row, packet) in rows.iter().zip(packets(file)) {
+        let Flags(flags) = packet.flags;
+        let bit =
+            |bit| if flags & (OB | DB) == 0 { String::new() } else { u8::from(flags & bit != 0).to_string() };
+        assert_eq!([&row[0], &row[1]], [&bit(OB), &bit(DB)], "{packet:?}");
+        assert_eq!(row[3].is_empty(), packet.options.loss_report.is_none(), "{packet:?}");
+        assert_eq!(row[4].is_empty(), packet.options.reordered.is_none(), "{packet:?}");
+        let says_nothing = "nothing: the capture has no SYN that announced a station";
+        let unknown = flags & (OB | DB) != 0 && packet.flags.contains(ACK) && !packet.flags.contains(SYN);
+        assert_eq!(row[5] == says_nothing, unknown, "{row:?}");
+    }
+    rows
+}
+
+#[test]
+fn what_an_icmp_error_quotes_is_not_said_again_and_ipv6_is_told_apart() {
+    let syn_ack = Tcp::new(v6(2, 9000), v6(1, 40_000), Flags(SYN_ACK.0 | DB), 7, 8, 0).packet();
+    let quoted = Tcp::new(v4(2, 9000), v4(1, 40_000), Flags(ACK.0 | OB), 7, 8, 0).packet();
+    let mut icmp = Tcp::new(v4(9, 1), v4(2, 1), ACK, 0, 0, 0).packet();
+    icmp.truncate(20);
+    icmp[9] = 1;
+    icmp[2..4].copy_from_slice(&(28 + quoted.len() as u16).to_be_bytes());
+    icmp.extend([3, 1, 0, 0, 0, 0, 0, 0]);
+    icmp.extend(quoted);
+    let mut file = Pcap::new(ETHERNET);
+    file.frame(0.0, &ethernet(&syn_ack));
+    file.frame(1.0, &ethernet(&icmp));
+    let path = TempFile::new("quoted.pcap");
+    fs::write(path.path(), &file.file).unwrap();
+    let rows = plugin(path.path());
+    assert_eq!(rows[0][..2], ["0", "1"]);
+    assert_eq!(rows[0][5], "its reader's data go fixed → mobile, and the ACKs for them carry Ob");
+    assert!(rows[1].iter().all(String::is_empty), "{rows:?}");
+}

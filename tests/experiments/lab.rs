@@ -1,0 +1,466 @@
+//! `airtcp lab` as a person uses it: the table, the files, and that whatever is killed, nothing stays behind.
+
+#![expect(clippy::disallowed_methods, reason = "another program is waited for")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use airtcp_testkit::machine::{Ended, airtcp};
+use airtcp_testkit::programs::program;
+use airwire::rng::Stream;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// A test that hangs is worse than one that fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A directory for a test, which is removed with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-test-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        let scenario = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"4Mbit\", delay = \"5ms\" }\n\
+                        [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\" }\n";
+        fs::write(path.join("lossy.toml"), scenario).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// `airtcp lab run` over the lossy path, into the directory `output`.
+    fn lab(&self, output: &str, more: &[&str]) -> Command {
+        let (scenario, output) = (self.path("lossy.toml"), self.path(output));
+        let mut command = airtcp(&["lab", "run", "--scenario", &scenario, "--output", &output]);
+        command.args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn ended(mut command: Command) -> Ended {
+    Ended::of(command.output().unwrap())
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
+    let scratch = Scratch::new("table");
+    let senders = [
+        "--recipe",
+        "newreno",
+        "--recipe",
+        "sack+sifest+liw",
+        "--sender",
+        "linux:cubic",
+        "--sender",
+        "linux:reno",
+    ];
+    let more = [&senders[..], &["--runs", "2", "--bytes", "300k", "--jobs", "4"]].concat();
+    let run = ended(scratch.lab("out", &more));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    for sender in ["newreno", "sack+sifest+liw", "linux:cubic", "linux:reno"] {
+        assert!(
+            run.stdout.lines().any(|line| line.starts_with(sender) && line.ends_with("2/2")),
+            "{}",
+            run.stdout
+        );
+    }
+    assert!(run.stderr.contains("[8/8]") && run.stderr.contains("left"), "{}", run.stderr);
+
+    let report = json(&scratch.0.join("out/lab.json"));
+    assert!(report["command"].as_str().unwrap().contains("--recipe sack+sifest+liw"), "{report}");
+    assert_eq!(report["transfers"].as_array().unwrap().len(), 8);
+    for transfer in report["transfers"].as_array().unwrap() {
+        assert_eq!(transfer["bytes"], 300_000, "{transfer}");
+        assert_eq!(transfer["sent"], transfer["received"]["sha256"], "{transfer}");
+    }
+    // Two in a hundred of more than two hundred segments are lost, so somebody has repaired something.
+    for row in report["summary"].as_array().unwrap() {
+        assert!(row["resent_packets"].as_f64().unwrap() >= 1.0, "{row}");
+        assert!(row["fast"].as_f64().unwrap() + row["timeout"].as_f64().unwrap() >= 1.0, "{row}");
+    }
+    let directory = scratch.0.join("out/01-sack+sifest+liw");
+    for file in [
+        "fixed.pcap",
+        "mobile.pcap",
+        "annotated.pcapng",
+        "airlink.json",
+        "decisions.jsonl",
+        "sender.jsonl",
+        "receiver.jsonl",
+    ] {
+        assert!(fs::metadata(directory.join(file)).unwrap().len() > 0, "{file}");
+    }
+    let cubic = fs::read_to_string(scratch.0.join("out/01-linux-cubic/sender.jsonl")).unwrap();
+    assert!(cubic.contains("TCP_INFO") || cubic.contains("cubic"), "{cubic}");
+}
+
+#[test]
+fn what_the_captures_say_of_the_path_is_what_airlink_says() {
+    let scratch = Scratch::new("path");
+    let more = ["--recipe", "newreno+judges", "--runs", "1", "--bytes", "400k", "--events"];
+    let run = ended(scratch.lab("out", &more));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let directory = scratch.0.join("out/01-newreno+judges");
+    let mut command = airtcp(&["analyze", "--json", "--path", "--judges"]);
+    for (option, file) in
+        [("", "fixed.pcap"), ("", "mobile.pcap"), ("--truth", "events.jsonl"), ("--sender", "sender.jsonl")]
+    {
+        command.args((!option.is_empty()).then_some(option)).arg(directory.join(file));
+    }
+    let run = ended(command);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let path = &document["path"];
+    let truth = &path["truth"];
+    let count = |name: &str| truth[name].as_u64().unwrap();
+    assert!(count("losses_found") > 0 && count("arrivals_found") > 300, "{truth}");
+    assert_eq!((count("unknown"), count("losses_missed"), count("losses_invented")), (0, 0, 0), "{truth}");
+    let data = &path["connections"][0]["directions"][0]["data"];
+    assert_eq!(data["lost_by_radio"], data["lost"], "{data}");
+    let counts = path["sender"]["counts"].as_array().unwrap();
+    let again = counts.iter().find(|count| count["what"] == "packets sent again").unwrap();
+    assert_eq!(again["sender"], again["capture"], "{again}");
+    assert!(path["judges"]["vegas"]["wireless"].is_object(), "{path}");
+}
+
+/// Its sender is not ours: what was sent again, and why, against its own counters.
+#[test]
+fn what_the_captures_say_of_the_kernels_senders_is_what_the_kernel_has_counted() {
+    let scratch = Scratch::new("counted");
+    let senders = ["--sender", "linux:cubic", "--sender", "linux:reno"];
+    let run = ended(
+        scratch.lab("out", &[&senders[..], &["--runs", "2", "--bytes", "600k", "--jobs", "2"]].concat()),
+    );
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let mut fast = 0;
+    for name in ["01-linux-cubic", "02-linux-cubic", "01-linux-reno", "02-linux-reno"] {
+        let directory = scratch.0.join("out").join(name);
+        let log = fs::read_to_string(directory.join("sender.jsonl")).unwrap();
+        let end: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+        let kernel = |counter: &str| end["data"]["kernel"][counter].as_u64().unwrap_or(0);
+        let mut command = airtcp(&["analyze", "--json"]);
+        command.arg(directory.join("fixed.pcap"));
+        let document: Value = serde_json::from_str(&ended(command).stdout).unwrap();
+        let direction = &document["captures"][0]["connections"][0]["directions"][0];
+        let again = &direction["retransmissions"];
+        let found = |field: &str| again[field].as_u64().unwrap();
+        assert_eq!(found("packets") + found("syns"), kernel("RetransSegs"), "{name}: {again}");
+        // Where its timers have sent nothing. A tail probe can come as late as a timeout, and look like one.
+        if kernel("TCPTimeouts") + kernel("TCPLossProbes") == 0 {
+            assert_eq!(found("fast"), kernel("TCPFastRetrans"), "{name}: {again}");
+            fast += found("fast");
+        }
+    }
+    assert!(fast > 0, "two in a hundred of some 1600 segments are lost");
+}
+
+#[test]
+fn the_matrix_says_what_is_not_as_expected_and_skips_loudly() {
+    let scratch = Scratch::new("matrix");
+    let expected = scratch.path("expected.toml");
+    fs::write(&expected, "[[deviation]]\nreceiver = \"linux-8k\"\nreason = \"a test\"\n").unwrap();
+    let (output, stacks) = (scratch.path("out"), scratch.path("stacks"));
+    let arguments = ["lab", "matrix", "--receiver", "linux", "--receiver", "linux-8k", "--receiver", "lwip"];
+    let more = ["--recipe", "sack", "--scenario", "lossless", "--bytes", "50k", "--expected", &expected];
+    let run = ended({
+        let mut command = airtcp(&arguments);
+        command.args(more).args(["--output", &output, "--stacks", &stacks]);
+        command
+    });
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("skipped: lwip: the receiver `lwip` is not built"), "{}", run.stderr);
+    assert!(run.stdout.contains("PASSES") && run.stdout.contains("skipped"), "{}", run.stdout);
+    assert!(run.stdout.contains("lossless, linux-8k, sack: passes, although"), "{}", run.stdout);
+    let cells = json(&scratch.0.join("out/matrix.json"))["cells"].clone();
+    let verdicts: Vec<_> = cells.as_array().unwrap().iter().map(|cell| cell["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["passed", "passed-unexpectedly", "skipped"]);
+}
+
+// ----- whatever is killed -----
+
+/// Processes that belong to this lab: `airlink run` has told them the name of its control socket.
+fn processes_of(lab: u32) -> Vec<(i32, String)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let text = |pid: i32, file: &str| {
+        let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\0', " ")
+    };
+    let mark = format!("lab-{lab}-");
+    pids.filter(|pid| {
+        text(*pid, "environ").contains(&format!("AIRLINK_CONTROL={mark}"))
+            || text(*pid, "cmdline").contains(&mark)
+    })
+    .map(|pid| (pid, text(pid, "cmdline")))
+    .collect()
+}
+
+/// What a run could leave on the machine: devices, routes, namespaces with a name, files in shared places.
+fn places() -> BTreeSet<String> {
+    let names = |directory: &str| -> Vec<String> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let named = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        // Other tests have their own, with names of theirs.
+        named
+            .filter(|name| name.contains("airlink") || name.contains("lab"))
+            .filter(|name| !name.starts_with("airtcp-test-"))
+            .collect()
+    };
+    let mut places = BTreeSet::new();
+    for directory in ["/sys/class/net", "/run/netns", "/run", "/tmp", "/dev/shm"] {
+        places.extend(names(directory).into_iter().map(|name| format!("{directory}/{name}")));
+    }
+    let routes = fs::read_to_string("/proc/net/route").unwrap();
+    places.extend(routes.lines().filter(|line| line.contains("airlink")).map(str::to_owned));
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    places.extend(mounts.lines().filter(|line| line.contains("airlink")).map(str::to_owned));
+    places
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Victim {
+    Lab,
+    Emulator,
+    Sender,
+    Receiver,
+}
+
+impl Victim {
+    fn find(self, lab: u32) -> Option<i32> {
+        let is_it = |line: &str| match self {
+            Self::Lab => false,
+            Self::Emulator => line.contains("airlink run"),
+            Self::Sender => line.contains("airtcp send"),
+            Self::Receiver => line.contains("airtcp sink"),
+        };
+        match self {
+            Self::Lab => Some(lab as i32),
+            _ => processes_of(lab).into_iter().find(|(_, line)| is_it(line)).map(|(pid, _)| pid),
+        }
+    }
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited for {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Reaps it, even if the test fails.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn whoever_is_killed_at_whatever_moment_nothing_is_left_and_the_next_run_works() {
+    let scratch = Scratch::new("killed");
+    let before = places();
+    let mut draw = Stream::new(1, "moments");
+    for round in 0..20 {
+        let victim = [Victim::Lab, Victim::Emulator, Victim::Sender, Victim::Receiver][round % 4];
+        let mut command =
+            scratch.lab(&format!("out{round}"), &["--recipe", "newreno", "--bytes", "5M", "--runs", "1"]);
+        let mut lab = Killed(command.spawn().unwrap());
+        let id = lab.0.id();
+        if !matches!(victim, Victim::Lab) {
+            wait_for(&format!("{victim:?}"), || victim.find(id));
+        }
+        thread::sleep(Duration::from_millis(draw.below(800)));
+        let pid = victim.find(id).unwrap_or_else(|| panic!("{victim:?} has ended before it was killed"));
+        kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+
+        let status = wait_for("the lab's end", || lab.0.try_wait().unwrap());
+        if !matches!(victim, Victim::Lab) {
+            let mut output = String::new();
+            lab.0.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+            assert_eq!(status.code(), Some(1), "{victim:?}: {output}");
+            assert!(output.contains("killed") || output.contains("137"), "{victim:?}: {output}");
+        }
+        wait_for(&format!("the end of everything after {victim:?}: {:?}", processes_of(id)), || {
+            processes_of(id).is_empty().then_some(())
+        });
+        let left: Vec<_> = places().difference(&before).cloned().collect();
+        assert!(left.is_empty(), "{victim:?} leaves {left:?}");
+    }
+    let next = ended(scratch.lab("next", &["--recipe", "newreno", "--bytes", "50k", "--runs", "1"]));
+    assert_eq!(next.code, 0, "{}{}", next.stdout, next.stderr);
+}
+
+#[test]
+fn two_labs_side_by_side_do_not_meet() {
+    let scratch = Scratch::new("two");
+    let start = |name: &str| {
+        let more = ["--recipe", "newreno", "--sender", "linux:cubic", "--bytes", "300k", "--runs", "2"];
+        scratch.lab(name, &more).spawn().unwrap()
+    };
+    let labs = [start("one"), start("other")];
+    for lab in labs {
+        let run = Ended::of(lab.wait_with_output().unwrap());
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    }
+}
+
+// ----- one clear line -----
+
+/// The error is one line on stderr, with this in it.
+fn refused(run: &Ended, code: i32, what: &str) {
+    assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
+    let line = run.stderr.lines().find(|line| line.starts_with("airtcp: ") || line.starts_with("error: "));
+    assert!(line.is_some_and(|line| line.contains(what)), "`{what}` is not in: {}", run.stderr);
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_line() {
+    let scratch = Scratch::new("errors");
+    refused(&ended(scratch.lab("a", &[])), 2, "name who sends");
+    refused(&ended(scratch.lab("b", &["--sender", "bsd:reno"])), 2, "linux:cubic");
+    refused(&ended(scratch.lab("c", &["--recipe", "newrno"])), 2, "did you mean `newreno`");
+    refused(&ended(scratch.lab("d", &["--recipe", "newreno", "--recipe", "newreno"])), 2, "named twice");
+    refused(&ended(scratch.lab("e", &["--recipe", "newreno", "--set", "radio.down.rate=1Mbit"])), 2, "radio");
+    let run = ended(scratch.lab("f", &["--recipe", "newreno", "--receiver", "vax"]));
+    refused(&run, 3, "interop/receivers/setup.sh vax");
+    fs::create_dir(scratch.0.join("full")).unwrap();
+    fs::write(scratch.0.join("full/x"), "").unwrap();
+    refused(&ended(scratch.lab("full", &["--recipe", "newreno"])), 1, "is not empty");
+    let run = ended(scratch.lab("g", &["--sender", "linux:nonesuch", "--runs", "1"]));
+    refused(&run, 1, "1 of 1 transfers failed");
+    assert!(run.stderr.contains("no congestion control `nonesuch`"), "{}", run.stderr);
+}
+
+#[test]
+fn without_airlink_it_says_how_to_build_it() {
+    let scratch = Scratch::new("alone");
+    let alone = scratch.path("airtcp");
+    fs::copy(program("airtcp"), &alone).unwrap();
+    let run = Command::new(&alone)
+        .args(["lab", "run", "-s", "lossless", "--recipe", "reno"])
+        .env("PATH", "/nowhere")
+        .output();
+    refused(&Ended::of(run.unwrap()), 3, "cargo build");
+}
+
+/// As nobody, in a mount namespace where the device has this mode, as Debian's udev (0666) or nobody else sets it.
+fn as_nobody(scratch: &Scratch, mode: &str) -> Ended {
+    // The checkout may be where nobody else may look.
+    let built = program("airtcp");
+    for program in ["airtcp", "airlink"] {
+        fs::copy(built.with_file_name(program), scratch.0.join(program)).unwrap();
+    }
+    let script = "node=$0/tun; mknod \"$node\" c 10 200; chmod $1 \"$node\"; mount --bind \"$node\" /dev/net/tun; \
+                  chmod 777 \"$0\"; shift; exec setpriv --reuid=65534 --regid=65534 --clear-groups -- \"$@\"";
+    let command = scratch
+        .lab("out", &["--recipe", "newreno", "--sender", "linux:reno", "--runs", "1", "--bytes", "100k"]);
+    let own = scratch.path("airtcp");
+    let words = std::iter::once(own.as_ref()).chain(command.get_args());
+    let mut unshare = Command::new("unshare");
+    unshare.args(["-m", "sh", "-c", script]).arg(&scratch.0).arg(mode).args(words).env("HOME", &scratch.0);
+    ended(unshare)
+}
+
+#[test]
+fn an_ordinary_user_who_may_open_the_device_needs_no_privilege() {
+    let run = as_nobody(&Scratch::new("somebody"), "666");
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.stdout.matches("1/1").count(), 2, "{}", run.stdout);
+}
+
+#[test]
+fn without_privilege_it_says_what_is_missing() {
+    refused(&as_nobody(&Scratch::new("nobody"), "600"), 3, "/dev/net/tun");
+}
+
+#[test]
+fn a_full_disk_is_the_end_of_a_run_and_says_so() {
+    let scratch = Scratch::new("disk");
+    let (small, scenario) = (scratch.path("small"), scratch.path("lossy.toml"));
+    fs::create_dir(&small).unwrap();
+    let script = "mount -t tmpfs -o size=300k none \"$0\" && exec \"$@\"";
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-c", script, &small])
+        .arg(program("airtcp"))
+        .args(["lab", "run", "--scenario", &scenario])
+        .args(["--recipe", "newreno", "--runs", "1", "--bytes", "2M", "--output", &format!("{small}/out")])
+        .output()
+        .unwrap();
+    let run = Ended::of(output);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("No space left on device"), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn a_shell_opens_on_either_side_of_a_path() {
+    let line = |run: &Ended| {
+        run.stdout.lines().find(|line| line.starts_with("airlink")).unwrap_or_default().to_owned()
+    };
+    let own = |side: &str| {
+        let run = airtcp_testkit::machine::run(&[
+            "lab",
+            "shell",
+            side,
+            "--scenario",
+            "lossless",
+            "--",
+            "sh",
+            "-c",
+            "ip -br -4 addr; exit 5",
+        ]);
+        assert_eq!(run.code, 5, "{}{}", run.stdout, run.stderr);
+        line(&run)
+    };
+    let (fixed, mobile) = (own("fixed"), own("mobile"));
+    assert!(fixed.contains("100.64.") && mobile.contains("100.64.") && fixed != mobile, "{fixed} {mobile}");
+
+    // In a lab that runs.
+    let scratch = Scratch::new("shell");
+    let more = ["--recipe", "newreno", "--bytes", "20M", "--runs", "1"];
+    let lab = Killed(scratch.lab("out", &more).spawn().unwrap());
+    let id = lab.0.id().to_string();
+    wait_for("the sender", || Victim::Sender.find(lab.0.id()));
+    let sockets = airtcp_testkit::machine::run(&[
+        "lab", "shell", "mobile", "--lab", &id, "--", "ss", "-Htna", "sport", "=", ":9000",
+    ]);
+    assert!(sockets.stdout.contains(":9000"), "{}{}", sockets.stdout, sockets.stderr);
+    let devices =
+        airtcp_testkit::machine::run(&["lab", "shell", "fixed", "--lab", &id, "--", "ip", "-br", "link"]);
+    assert!(
+        devices.stdout.contains("airtcp0"),
+        "the sender's own device: {}{}",
+        devices.stdout,
+        devices.stderr
+    );
+
+    refused(
+        &airtcp_testkit::machine::run(&["lab", "shell", "fixed", "--lab", "4194304"]),
+        1,
+        "process 4194304 has no fixed side",
+    );
+}

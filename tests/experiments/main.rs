@@ -1,0 +1,5 @@
+//! The lab: real hosts, an emulator in a process of its own, and nothing left behind.
+
+mod lab;
+mod report;
+mod virtual_real;

@@ -1,0 +1,190 @@
+//! `airtcp report`: from what `airtcp lab run` leaves to a page, and what it says when there is nothing to read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use airtcp_lab::capture::Findings;
+use airtcp_lab::experiment::{Report, Row, Versions};
+use airtcp_lab::sender::Repair;
+use airtcp_lab::transfer::Outcome;
+use airtcp_numbers::statistics::Mean;
+use airtcp_testkit::machine::run;
+
+/// A directory that goes away.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Of a packet in an IPv4 capture: milliseconds, whether from the sender, flags, sequence, acknowledgement, payload.
+type Packet = (u32, bool, u8, u32, u32, u16);
+
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+/// Nanosecond pcap of raw IP (LINKTYPE_RAW), which begins at 1000 s.
+fn pcap(packets: &[Packet]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        file.extend(word.to_le_bytes());
+    }
+    for &(at, forth, flags, seq, ack, payload) in packets {
+        let length = 40 + payload;
+        for word in [1000 + at / 1000, at % 1000 * 1_000_000, u32::from(length), u32::from(length)] {
+            file.extend(word.to_le_bytes());
+        }
+        let ends = [([10, 83, 0, 2], 5000_u16), ([100, 64, 0, 2], 9000)];
+        let [src, dst] = if forth { ends } else { [ends[1], ends[0]] };
+        file.extend([0x45, 0]);
+        file.extend(length.to_be_bytes());
+        file.extend([0, 1, 0x40, 0, 64, 6, 0, 0]);
+        file.extend(src.0);
+        file.extend(dst.0);
+        file.extend(src.1.to_be_bytes());
+        file.extend(dst.1.to_be_bytes());
+        file.extend(seq.to_be_bytes());
+        file.extend(ack.to_be_bytes());
+        file.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        file.extend(std::iter::repeat_n(0x61, usize::from(payload)));
+    }
+    file
+}
+
+/// One transfer of 2000 octets, whose first segment is sent again after a timeout.
+fn transfer(directory: &Path) {
+    fs::create_dir_all(directory).unwrap();
+    let packets = [
+        (0, true, SYN, 100, 0, 0),
+        (100, false, SYN | ACK, 500, 101, 0),
+        (101, true, ACK, 101, 501, 0),
+        (101, true, ACK, 101, 501, 1000),
+        (101, true, ACK, 1101, 501, 1000),
+        (1101, true, ACK, 101, 501, 1000),
+        (1300, false, ACK, 501, 2101, 0),
+    ];
+    fs::write(directory.join("fixed.pcap"), pcap(&packets)).unwrap();
+    let sender = r#"{"schema_version":1,"event":"start","time":0.5,"wall":1000.0,"data":{}}"#;
+    fs::write(directory.join("sender.jsonl"), sender).unwrap();
+    let decision =
+        r#"{"time":1.6,"question":"timeout","by":"restart<b>","what":"timeout","offset":1,"why":"RTO"}"#;
+    fs::write(directory.join("decisions.jsonl"), decision).unwrap();
+}
+
+fn report() -> Report {
+    let mean = |mean| Some(Mean { mean, half_width: None, samples: 1 });
+    let capture = Findings {
+        seconds: 1.3,
+        acked_bytes: 2000,
+        data_packets: 3,
+        resent_packets: 1,
+        ..Findings::default()
+    };
+    let repair = Repair { timeout: 1, timeouts: 1, ..Repair::default() };
+    Report {
+        schema_version: 1,
+        command: "airtcp lab run --scenario <script>".to_owned(),
+        versions: Versions {
+            airtcp: "airtcp 0.1.0".to_owned(),
+            airlink: "airlink 0.1.0".to_owned(),
+            kernel: "Linux 6.1".to_owned(),
+            receiver: "Linux 6.1".to_owned(),
+        },
+        scenario: "geo".to_owned(),
+        receiver: "linux".to_owned(),
+        bytes: 2000,
+        rounds: 1,
+        summary: vec![Row {
+            sender: "newreno".to_owned(),
+            succeeded: 1,
+            failed: 0,
+            kbit_per_s: mean(12.3),
+            over_first: mean(1.0),
+            fast: 0.0,
+            timeout: 1.0,
+            probe: 0.0,
+            timeouts: 1.0,
+            spurious: 0.0,
+            resent_packets: 1.0,
+            idle_seconds: mean(1.0),
+        }],
+        transfers: vec![Outcome {
+            sender: "newreno".to_owned(),
+            receiver: "linux".to_owned(),
+            seed: 7,
+            failure: None,
+            bytes: 2000,
+            kbit_per_s: 12.3,
+            repair,
+            capture,
+            sent: None,
+            received: None,
+        }],
+    }
+}
+
+#[test]
+fn an_experiment_becomes_a_page_with_its_table_its_command_and_its_runs() {
+    let directory = Directory::new("report");
+    transfer(&directory.0.join("01-newreno"));
+    fs::write(directory.0.join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
+    let output = directory.0.join("report.html");
+    let ended = run(&["report", directory.0.to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.contains("1 transfer,"), "{}", ended.stdout);
+    let html = fs::read_to_string(&output).unwrap();
+    for said in [
+        r#"data-value="12.3">12.3<"#,
+        "airtcp lab run --scenario &lt;script&gt;",
+        r#""name":"newreno, round 1""#,
+        r#"["restart\u003cb>","timeout","timeout: the timer fires for 1 (RTO)"]"#,
+    ] {
+        assert!(html.contains(said), "{said}");
+    }
+}
+
+#[test]
+fn one_transfer_alone_has_its_figures_from_the_experiment_around_it() {
+    let directory = Directory::new("report-one");
+    let transfer_directory = directory.0.join("01-newreno");
+    transfer(&transfer_directory);
+    fs::write(directory.0.join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
+    let output = directory.0.join("report.html");
+    let ended = run(&["report", transfer_directory.to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let html = fs::read_to_string(&output).unwrap();
+    assert!(html.contains(r#"data-value="7">7<"#), "the seed");
+
+    fs::remove_file(directory.0.join("lab.json")).unwrap();
+    let ended = run(&["report", transfer_directory.to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(fs::read_to_string(&output).unwrap().contains(r#""name":"01-newreno""#));
+}
+
+#[test]
+fn what_is_no_run_directory_is_said_with_what_would_be_one() {
+    let directory = Directory::new("report-empty");
+    let ended = run(&["report", directory.0.to_str().unwrap()]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("neither lab.json nor fixed.pcap"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("airtcp lab run"), "{}", ended.stderr);
+
+    fs::write(directory.0.join("lab.json"), "{").unwrap();
+    let ended = run(&["report", directory.0.to_str().unwrap()]);
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("lab.json") && ended.stderr.contains("Make the runs again"),
+        "{}",
+        ended.stderr
+    );
+}

@@ -1,0 +1,215 @@
+//! What must hold for every recipe that the catalogue allows, alone and in pairs, whatever the path does.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use airtcp::profile::Profile;
+use airtcp::recovery::catalogue::{Build, CATALOGUE, Question};
+use airtcp::recovery::{Decision, Recipe, What};
+use airtcp::tcp::SocketOptions;
+use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
+use airtcp_testkit::pair::{Impairments, Pair, Side};
+use airwire::Cause;
+use airwire::rng::Stream;
+use airwire::time::Duration;
+
+/// How long the path is bad, and how long it may take from then on.
+const BAD: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(400);
+
+/// Every name of the catalogue, a number with it where it takes one, and every two of them that go together.
+fn recipes() -> BTreeMap<String, Recipe> {
+    let words: Vec<String> = CATALOGUE
+        .iter()
+        .map(|row| match row.build {
+            // The geometric mean: neither end of the range is what people run.
+            Build::Number { min, max, .. } => format!("{}={:.3}", row.name, (min.max(1e-3) * max).sqrt()),
+            _ => row.name.to_owned(),
+        })
+        .collect();
+    let pairs =
+        words.iter().enumerate().flat_map(|(i, a)| words[i..].iter().map(move |b| format!("{a}+{b}")));
+    words
+        .iter()
+        .cloned()
+        .chain(pairs)
+        .filter_map(|text| text.parse::<Recipe>().ok())
+        .map(|recipe| (recipe.to_string(), recipe))
+        .collect()
+}
+
+/// Calls `check` with every recipe and a few seeds, on all processors.
+fn every_recipe(seeds: u64, check: impl Fn(&Recipe, u64) + Sync) {
+    let recipes: Vec<(String, Recipe)> = recipes().into_iter().collect();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let (recipes, check) = (&recipes, &check);
+        let work = move |worker: usize| {
+            for (name, recipe) in recipes.iter().skip(worker).step_by(workers) {
+                for seed in 0..seeds {
+                    let run = AssertUnwindSafe(|| check(recipe, seed));
+                    if let Err(panic) = catch_unwind(run) {
+                        eprintln!("recipe {name}, seed {seed}");
+                        resume_unwind(panic);
+                    }
+                }
+            }
+        };
+        let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+        for thread in threads {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+    });
+}
+
+/// A path of up to 4 Mbit/s with everything on it that a path can do, and a receiver that may be small.
+fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
+    let mut draw = Stream::new(seed, &recipe.to_string());
+    let path = Impairments {
+        loss: draw.unit() * 0.08,
+        duplicate: draw.unit() * 0.02,
+        reorder: draw.unit() * 0.05,
+        reorder_by: Duration::from_millis(1 + draw.below(80)),
+        corrupt: draw.unit() * 0.01,
+        truncate: 0.0,
+        per_byte: Duration::from_micros(2 + draw.below(30)),
+        delay: Duration::from_millis(1 + draw.below(60)),
+        queue: 4 + draw.below(40) as usize,
+    };
+    let profile = Profile::default();
+    let mut pair = Pair::new(seed, (recipe, &Recipe::ordinary()), (&profile, &profile), path);
+    // ACKs are lost as well, in some of the worlds most of them.
+    pair.lossy = Some((Side::Right, draw.unit() * draw.unit() * 0.6));
+    pair.left.trace_decisions();
+    let window = [4_000, 20_000, 200_000][draw.below(3) as usize];
+    let options = SocketOptions { recv_buffer: window, ..SocketOptions::of(&profile) };
+    let plan = Plan {
+        opening: Opening::Passive,
+        options,
+        octets: [150_000, 3_000],
+        read_at_most: 1 << 16,
+        read_every: Duration::ZERO,
+        faults: Faults::Fail,
+    };
+    (Exchange::new(pair, plan).unwrap(), draw)
+}
+
+/// Runs it: bad for a while, with delay spikes, then good. Returns the sender's decisions.
+fn run(mut exchange: Exchange, draw: &mut Stream) -> Vec<Decision> {
+    let start = exchange.pair.now;
+    let (bad, good_delay) = (exchange.pair.path.clone(), exchange.pair.path.delay);
+    let (mut edge, mut spike_ends, mut trace) = (0, start, Vec::new());
+    let mut is_bad = true;
+    while !exchange.is_complete() {
+        let now = exchange.pair.now;
+        if is_bad && now > start + BAD {
+            is_bad = false;
+            exchange.pair.lossy = None;
+            let per_byte = bad.per_byte;
+            exchange.pair.path = Impairments { per_byte, ..Impairments::lossless(good_delay) };
+        } else if is_bad && now > spike_ends {
+            let spike =
+                if draw.chance(0.01) { Duration::from_millis(draw.below(3000)) } else { Duration::ZERO };
+            exchange.pair.path.delay = good_delay + spike;
+            spike_ends = now + Duration::from_millis(30);
+        }
+        let alive = exchange.step().unwrap_or_else(|error| panic!("the stream is not exact: {error}"));
+        assert!(alive || exchange.is_complete(), "it stands still at {now}");
+        assert!(exchange.pair.now < start + BAD + PATIENCE, "no end in sight at {now}");
+        if let Some(sender) = exchange.connection(Side::Left) {
+            let flight = sender.flight();
+            edge = edge.max(flight.una() + u64::from(sender.info().snd_wnd));
+            // A probe may carry one octet beyond the window.
+            assert!(flight.max() <= edge + 1, "{} was sent, the window ends at {edge}", flight.max());
+        }
+        trace.extend(exchange.take_trace(Side::Left));
+    }
+    exchange.audit().unwrap();
+    trace
+}
+
+#[test]
+fn the_stream_arrives_exact_within_the_window_and_it_always_goes_on() {
+    every_recipe(3, |recipe, seed| {
+        let (exchange, mut draw) = bad_world(recipe, seed);
+        let trace = run(exchange, &mut draw);
+        if !recipe.parts().any(|(row, _)| row.reduces_again.is_some()) {
+            one_reduction_per_event(&trace);
+        }
+        for decision in &trace {
+            let What::Window { cwnd, ssthresh, .. } = decision.what else { continue };
+            assert!(cwnd.is_finite() && cwnd > 0.0 && ssthresh > 0.0, "{decision:?}");
+        }
+    });
+}
+
+/// A loss event lasts until what was outstanding when it began is acknowledged. Losses found in it without a timeout
+/// belong to it.
+fn one_reduction_per_event(trace: &[Decision]) {
+    let mut event = None;
+    for (index, decision) in trace.iter().enumerate() {
+        match decision.what {
+            // A timeout says that something else was lost: the event's own repair.
+            What::Timeout { .. } => event = None,
+            What::Window { .. } if decision.question == Question::Undo => event = None,
+            What::Cause(Cause::Congestion) => {
+                let found = trace[..index].iter().rev().find_map(|earlier| match earlier.what {
+                    What::Lost { offset, .. } if earlier.at == decision.at => Some(offset),
+                    _ => None,
+                });
+                let (Some(offset), Some(recover)) = (found, event) else { continue };
+                let around = &trace[index.saturating_sub(12)..(index + 4).min(trace.len())];
+                assert!(offset >= recover, "a second reduction before {recover}: {around:#?}");
+            }
+            What::Enter { recover, .. } => event = Some(recover),
+            _ => {}
+        }
+    }
+}
+
+/// Recipes that must do exactly what the recipe without the part does, as long as there is nothing for it to go by.
+#[test]
+fn without_what_it_goes_by_a_part_changes_nothing() {
+    // What airlink's stations and the reordering say may be tax; set by hand it is none.
+    for (part, timestamps) in [("rebate+tax=0", true), ("transit-marks", true), ("eifel", false)] {
+        for base in ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", "newreno+frto"] {
+            let [plain, with] = [base.to_owned(), format!("{base}+{part}")].map(|text| {
+                let recipe: Recipe = text.parse().unwrap();
+                (0..20).map(|seed| trace_of(&recipe, seed, timestamps)).collect::<Vec<_>>()
+            });
+            assert!(plain.iter().flatten().count() > 1000, "{base}: hardly a decision");
+            for (seed, (plain, with)) in plain.iter().zip(&with).enumerate() {
+                let differs = plain.iter().zip(with).position(|(a, b)| a != b);
+                let around = differs.map(|at| (&plain[at], &with[at]));
+                assert!(plain == with, "{base}+{part}, seed {seed}: {around:#?} of {}", plain.len());
+            }
+        }
+    }
+}
+
+/// What was decided when, without who decided and in which words: that alone differs.
+fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(String, What)> {
+    let (mut exchange, _) = bad_world(&Recipe::ordinary(), seed);
+    let profile = Profile::default();
+    let path = exchange.pair.path.clone();
+    let receiver = Profile { timestamps, ..profile.clone() };
+    let mut pair = Pair::new(seed, (recipe, &Recipe::ordinary()), (&profile, &receiver), path);
+    pair.left.trace_decisions();
+    let options = SocketOptions::of(&profile);
+    let plan = Plan {
+        opening: Opening::Passive,
+        options,
+        octets: [300_000, 0],
+        read_at_most: 1 << 16,
+        read_every: Duration::ZERO,
+        faults: Faults::Fail,
+    };
+    exchange = Exchange::new(pair, plan).unwrap();
+    let mut trace = Vec::new();
+    while !exchange.is_complete() {
+        assert!(exchange.step().unwrap() || exchange.is_complete(), "it stands still");
+        trace.extend(exchange.take_trace(Side::Left));
+    }
+    let told = |decision: &Decision| !matches!(decision.what, What::Fallback { .. });
+    trace.into_iter().filter(told).map(|d| (d.at.to_string(), d.what)).collect()
+}

@@ -1,0 +1,398 @@
+//! What went wrong once. Each test names the rule that was broken.
+
+use airtcp::host::IoError;
+use airtcp::tcp::{KeepAlive, SocketOptions, State};
+use airtcp_testkit::pair::{LEFT, RIGHT};
+use airwire::options::{Options, SackBlocks};
+use airwire::segment::{Ecn, Flags};
+use airwire::time::Duration;
+
+use super::hand::{Hand, mss, with_timestamps};
+use super::world::{PROFILES, VARIANTS, profile};
+
+const ACK: Flags = Flags::ACK;
+const FIN: Flags = Flags::ACK.with(Flags::FIN);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A plain connection from the host to a peer with a window of `window`.
+fn connected(recipe: &str, profile_name: &str, window: u16) -> Hand {
+    let profile = profile(profile_name);
+    let options = SocketOptions::of(&profile);
+    let mut hand = Hand::new(recipe, profile);
+    hand.connect(options, mss(1460), window);
+    hand
+}
+
+/// RFC 9293 §3.8.6.1: as long as the peer answers, a closed window ends nothing, also if it closed in front
+/// of data already sent.
+#[test]
+fn a_window_closed_in_front_of_data_in_flight_is_waited_for() {
+    for (recipe, profile_name) in VARIANTS.iter().flat_map(|r| PROFILES.map(|p| (r, p))) {
+        let mut hand = connected(recipe, profile_name, 65_535);
+        assert!(!hand.write(5000).is_empty());
+        let until = hand.now + HOUR * 10;
+        while hand.now < until {
+            for _ in hand.next() {
+                assert!(hand.segment(ACK, 1, 1, 0, 0).len() <= 1);
+            }
+            assert_eq!(hand.state(), State::Established, "{recipe} {profile_name} at {}", hand.now);
+        }
+        // The window opens: the data comes, and the timeouts of the closed window do not count any more.
+        let mut out = hand.segment(ACK, 1, 1, 65_535, 0);
+        out.extend(hand.wait(Duration::from_secs(240)));
+        assert!(out.iter().any(|o| o.seq == 1 && o.len > 0), "{recipe} {profile_name}: {out:?}");
+        assert_eq!(hand.state(), State::Established, "{recipe} {profile_name}");
+        // A peer that does not answer any more is given up as ever.
+        hand.wait(HOUR * 10);
+        assert_eq!(hand.state(), State::Closed, "{recipe} {profile_name}");
+    }
+}
+
+/// RFC 9293 §3.8.6.2.1 (4): what a small window has room for leaves after the override timeout, not one octet
+/// per probe, nor never.
+#[test]
+fn a_window_that_stays_small_is_used() {
+    for profile_name in PROFILES {
+        let mut hand = connected("newreno", profile_name, 65_535);
+        hand.write(1000);
+        // 300 octets a time, where there were 64 KiB before.
+        assert!(hand.segment(ACK, 1, 1001, 300, 0).is_empty());
+        assert!(hand.write(3000).is_empty(), "{profile_name}: a silly segment at once");
+        let mut acked = 1001;
+        let begin = hand.now;
+        while acked < 4001 {
+            for out in hand.next() {
+                assert!(out.len <= 300, "{profile_name}: {out:?}");
+                acked = acked.max(out.seq + out.len);
+            }
+            hand.segment(ACK, 1, acked, 300, 0);
+            assert!(hand.now - begin < Duration::from_secs(30), "{profile_name}: {acked}");
+        }
+    }
+}
+
+/// RFC 9293 §3.8.6.1: a probe carries an octet that was written, and when that was the last one, there is nothing
+/// to probe for: not even with an octet, or a FIN, that nobody wrote.
+#[test]
+fn an_accepted_probe_is_not_followed_by_an_octet_that_nobody_wrote() {
+    let mut hand = connected("newreno", "default", 0);
+    assert!(hand.write(1).is_empty());
+    let probe = hand.next();
+    assert_eq!((probe.len(), probe[0].seq, probe[0].len), (1, 1, 1));
+    hand.segment(ACK, 1, 2, 0, 0);
+    let out = hand.wait(HOUR);
+    assert!(out.is_empty(), "{out:?}");
+    assert!(hand.write(10).is_empty());
+    let out = hand.segment(ACK, 1, 2, 1000, 0);
+    assert!(
+        out.len() == 1 && out[0].seq == 2 && out[0].len == 10 && !out[0].flags.contains(Flags::FIN),
+        "{out:?}"
+    );
+}
+
+/// RFC 7323 §2.4: a window rounded up to its unit must not be rounded up again with every ACK.
+#[test]
+fn a_scaled_window_closes_although_segments_are_tiny() {
+    let profile = profile("default");
+    let options = SocketOptions { recv_buffer: 1000, ..SocketOptions::of(&profile) };
+    let mut hand = Hand::new("newreno", profile);
+    hand.connect(options, Options { window_scale: Some(7), ..mss(1460) }, 65_535);
+    let mut next = 1;
+    loop {
+        let edge = next;
+        let mut replies = hand.segment(ACK, next, 1, 65_535, 1);
+        replies.extend(hand.wait(Duration::from_millis(100)));
+        let last = replies.last().unwrap();
+        assert!(last.ack > edge, "an octet inside the window was refused");
+        next = last.ack;
+        if last.window == 0 {
+            break;
+        }
+        assert!(next < 1 + 1000 + 256, "{next} octets in a buffer of 1000");
+    }
+    assert!(next > 900, "closed after {next} octets already");
+    assert_eq!(hand.connection().readable() as u64, next - 1);
+}
+
+/// RFC 9293 §3.4: a FIN has a sequence number, which has to lie in the window.
+#[test]
+fn a_fin_waits_for_the_window() {
+    for profile_name in PROFILES {
+        let mut hand = connected("newreno", profile_name, 1000);
+        let id = hand.id.unwrap();
+        hand.host.write(hand.now, id, &[0; 1000]).unwrap();
+        hand.host.shutdown_write(hand.now, id).unwrap();
+        let out = hand.out();
+        assert!(out.len() == 1 && !out[0].flags.contains(Flags::FIN), "{profile_name}: {out:?}");
+        assert!(hand.segment(ACK, 1, 1001, 0, 0).is_empty());
+        let probes = hand.wait(Duration::from_secs(60));
+        assert!(!probes.is_empty(), "{profile_name}: nobody asks for the window");
+        let mut out = hand.segment(ACK, 1, 1001, 1000, 0);
+        out.extend(hand.wait(Duration::from_secs(120)));
+        assert!(out.iter().any(|o| o.flags.contains(Flags::FIN) && o.seq == 1001), "{profile_name}: {out:?}");
+        hand.segment(ACK, 1, 1002, 1000, 0);
+        assert_eq!(hand.state(), State::FinWait2);
+    }
+}
+
+/// A full-sized segment that carries the FIN is one octet longer than the loss window, and still leaves.
+#[test]
+fn a_full_segment_with_a_fin_is_sent_again() {
+    for recipe in VARIANTS {
+        for profile_name in PROFILES {
+            let mut hand = connected(recipe, profile_name, 65_535);
+            let id = hand.id.unwrap();
+            hand.host.write(hand.now, id, &[0; 1460]).unwrap();
+            hand.host.shutdown_write(hand.now, id).unwrap();
+            assert_eq!(hand.out().len(), 1);
+            let again = hand.wait(Duration::from_secs(10));
+            assert!(again.len() > 1, "{recipe} {profile_name}: {again:?}");
+        }
+    }
+}
+
+/// RFC 1191 §6.4: after "too big", what is in flight is cut, also if the window is only one (smaller) segment.
+#[test]
+fn segments_shrink_with_the_path_after_a_timeout() {
+    for recipe in VARIANTS {
+        let mut hand = connected(recipe, "default", 65_535);
+        hand.write(5000);
+        assert!(!hand.next().is_empty(), "a timeout");
+        let packet = too_big(&hand, 576);
+        hand.host.handle_packet(hand.now, &packet);
+        let mut out = hand.out();
+        out.extend(hand.wait(Duration::from_secs(20)));
+        assert!(out.iter().any(|o| o.seq == 1) && out.iter().all(|o| o.len <= 536), "{recipe}: {out:?}");
+    }
+}
+
+/// An ICMP error that quotes the first segment in flight.
+fn too_big(hand: &Hand, mtu: u16) -> Vec<u8> {
+    use airwire::checksum;
+    let mut quote = vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+    quote.extend(40_000_u16.to_be_bytes());
+    quote.extend(80_u16.to_be_bytes());
+    quote.extend(hand.wire(1).0.to_be_bytes());
+    let mut message = vec![3, 4, 0, 0, 0, 0];
+    message.extend(mtu.to_be_bytes());
+    message.extend(quote);
+    let sum = checksum::plain(&message);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut packet =
+        vec![0x45, 0, 0, 20 + message.len() as u8, 0, 0, 0, 0, 64, 1, 0, 0, 192, 0, 2, 2, 192, 0, 2, 1];
+    let sum = checksum::plain(&packet);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet.extend(message);
+    packet
+}
+
+/// RFC 7323 §2.2: a SYN that offers scaling is answered with the option, also when our own shift is 0.
+#[test]
+fn a_shift_of_zero_is_an_answer() {
+    let mut profile = profile("default");
+    profile.window_scale = Some(0);
+    let options = SocketOptions { recv_buffer: 60_000, ..SocketOptions::of(&profile) };
+    let mut hand = Hand::new("newreno", profile);
+    let answer = hand.open(options, Options { window_scale: Some(7), ..mss(1460) });
+    assert_eq!(answer.options.window_scale, Some(0));
+}
+
+/// A host may take in several packets before it sends: what acknowledges a SYN that has not left is refused.
+#[test]
+fn nothing_acknowledges_a_syn_that_has_not_left() {
+    let profile = profile("default");
+    let mut hand = Hand::new("newreno", profile.clone());
+    // Learn the initial number from a first run of the same host.
+    hand.connect(SocketOptions::of(&profile), mss(1460), 1000);
+    let iss = hand.iss();
+    let mut hand = Hand::new("newreno", profile.clone());
+    let (local, remote) = ((LEFT, 40_000).into(), (RIGHT, 80).into());
+    let id = hand.host.connect(hand.now, Some(local), remote, SocketOptions::of(&profile)).unwrap();
+    hand.id = Some(id);
+    hand.set_iss(iss);
+    hand.put(Flags::SYN.with(ACK), 0, 1, 1000, 0);
+    assert_eq!(hand.state(), State::SynSent);
+    // Both open: their SYN, and an ACK of ours before our SYN, ACK has left.
+    hand.put(Flags::SYN, 0, 0, 1000, 0);
+    hand.put(ACK, 1, 1, 1000, 0);
+    assert_eq!(hand.state(), State::SynReceived);
+    assert!(hand.out().iter().any(|o| o.flags.contains(Flags::SYN)));
+    hand.segment(ACK, 1, 1, 1000, 0);
+    assert_eq!(hand.state(), State::Established);
+}
+
+/// RFC 9293 §3.10.4: a CLOSE in SYN-RECEIVED sends its FIN once established, whichever segment does that; and
+/// nothing can be written after it.
+#[test]
+fn a_close_in_syn_received_is_not_forgotten() {
+    for last in [Flags::SYN.with(ACK), ACK] {
+        let profile = profile("default");
+        let mut hand = Hand::new("newreno", profile.clone());
+        let (local, remote) = ((LEFT, 40_000).into(), (RIGHT, 80).into());
+        let id = hand.host.connect(hand.now, Some(local), remote, SocketOptions::of(&profile)).unwrap();
+        hand.id = Some(id);
+        hand.out();
+        hand.options = mss(1460);
+        hand.segment(Flags::SYN, 0, 0, 1000, 0);
+        assert_eq!(hand.state(), State::SynReceived);
+        hand.host.write(hand.now, id, b"hello").unwrap();
+        hand.host.shutdown_write(hand.now, id).unwrap();
+        assert_eq!(hand.host.write(hand.now, id, b"more"), Err(IoError::Closed));
+        let seq = u64::from(last == ACK);
+        let out = hand.segment(last, seq, 1, 1000, 0);
+        assert!(out.iter().any(|o| o.flags.contains(Flags::FIN) && o.len == 5), "{out:?}");
+        assert_eq!(hand.state(), State::FinWait1);
+        hand.segment(ACK, 1, 7, 1000, 0);
+        assert_eq!(hand.state(), State::FinWait2);
+    }
+}
+
+/// RFC 9293 §3.10.7.4: text beyond the peer's FIN is ignored; it must not end a connection that still sends.
+#[test]
+fn text_beyond_a_fin_is_ignored() {
+    let mut hand = connected("newreno", "default", 65_535);
+    let id = hand.id.unwrap();
+    hand.segment(FIN, 1, 1, 65_535, 0);
+    assert_eq!(hand.state(), State::CloseWait);
+    hand.host.write(hand.now, id, &[0; 1000]).unwrap();
+    hand.host.close(hand.now, id);
+    hand.out();
+    assert_eq!(hand.state(), State::LastAck);
+    let replies = hand.segment(ACK, 2, 1, 65_535, 100);
+    assert!(replies.iter().all(|o| !o.flags.contains(Flags::RST)), "{replies:?}");
+    assert_eq!(hand.state(), State::LastAck);
+    assert!(!hand.next().is_empty(), "the data is still sent again");
+}
+
+/// A FIN cannot lie below octets that have arrived.
+#[test]
+fn a_fin_in_the_middle_of_the_stream_is_not_believed() {
+    let mut hand = connected("newreno", "default", 65_535);
+    hand.segment(ACK, 101, 1, 65_535, 100);
+    hand.segment(FIN, 51, 1, 65_535, 0);
+    hand.segment(ACK, 1, 1, 65_535, 100);
+    assert_eq!((hand.state(), hand.connection().readable()), (State::Established, 200));
+    hand.segment(FIN, 201, 1, 65_535, 0);
+    assert_eq!(hand.state(), State::CloseWait);
+}
+
+/// RFC 6191: a new SYN ends a TIME-WAIT, but the application may not have read everything yet.
+#[test]
+fn what_a_time_wait_holds_unread_survives_a_new_connection() {
+    let profile = profile("default");
+    let options = SocketOptions::of(&profile);
+    let mut hand = Hand::new("newreno", profile);
+    hand.open(options, mss(1460));
+    hand.segment(ACK, 1, 1, 1000, 0);
+    hand.accept();
+    let id = hand.id.unwrap();
+    hand.host.shutdown_write(hand.now, id).unwrap();
+    hand.out();
+    hand.segment(FIN, 1, 2, 1000, 10);
+    assert_eq!(hand.state(), State::TimeWait);
+    hand.options = mss(1460);
+    let replies = hand.segment(Flags::SYN, 100_000, 0, 1000, 0);
+    assert!(replies.iter().any(|o| o.flags.contains(Flags::SYN)), "{replies:?}");
+    let mut buffer = [0; 20];
+    assert_eq!(hand.host.read(hand.now, id, &mut buffer), Ok(10));
+    assert_eq!(hand.host.read(hand.now, id, &mut buffer), Ok(0));
+    hand.host.close(hand.now, id);
+    hand.out();
+    assert_eq!(hand.host.connections(), 1, "only the new one");
+}
+
+/// RFC 3168 §6.1.2: CWR follows a reduction for any reason, or the next echo reduces the window again.
+#[test]
+fn cwr_is_set_after_a_loss() {
+    let profile = profile("default");
+    let options = SocketOptions::of(&profile);
+    let mut hand = Hand::new("newreno+ecn", profile);
+    let id = hand.host.connect(hand.now, Some((LEFT, 40_000).into()), (RIGHT, 80).into(), options).unwrap();
+    hand.id = Some(id);
+    hand.out();
+    hand.options = mss(1460);
+    hand.segment(Flags::SYN.with(ACK).with(Flags::ECE), 0, 1, 65_535, 0);
+    hand.options = Options::default();
+    hand.ecn = Ecn::NotEct;
+    assert_eq!(hand.write(14_600).len(), 10);
+    for _ in 0..3 {
+        hand.segment(ACK, 1, 1, 65_535, 0);
+    }
+    hand.host.write(hand.now, id, &[0; 14_600]).unwrap();
+    let new = hand.segment(ACK, 1, 14_601, 65_535, 0);
+    let cwr: Vec<bool> = new.iter().map(|o| o.flags.contains(Flags::CWR)).collect();
+    assert!(cwr[0] && !cwr[1..].contains(&true), "{cwr:?}");
+}
+
+/// RFC 7323 §5.5: a TS.Recent of 24 days ago refuses nothing, and gives way to what arrives.
+#[test]
+fn an_outdated_timestamp_gives_way() {
+    let profile = profile("default");
+    let options = SocketOptions::of(&profile);
+    let mut hand = Hand::new("newreno", profile);
+    hand.connect(options, with_timestamps(mss(1460), 0x7000_0000), 65_535);
+    let echo = |out: &[super::hand::Out]| out.last().and_then(|o| o.options.timestamps).map(|ts| ts.ecr);
+    hand.options = with_timestamps(Options::default(), 0x6fff_ffff);
+    hand.segment(ACK, 1, 1, 65_535, 10);
+    assert_eq!(hand.connection().readable(), 0, "an old timestamp");
+    hand.now += Duration::from_secs(25 * 24 * 3600);
+    let mut out = hand.segment(ACK, 1, 1, 65_535, 10);
+    out.extend(hand.wait(Duration::from_secs(1)));
+    assert_eq!((hand.connection().readable(), echo(&out)), (10, Some(0x6fff_ffff)));
+}
+
+/// Keep-alive that is switched on while nothing happens.
+#[test]
+fn keepalive_begins_when_it_is_switched_on() {
+    let mut hand = connected("newreno", "default", 65_535);
+    let keepalive = KeepAlive { idle: HOUR, interval: Duration::from_secs(75), probes: 3 };
+    let options = SocketOptions { keepalive: Some(keepalive), ..hand.connection().options().clone() };
+    hand.host.set_options(hand.now, hand.id.unwrap(), options);
+    hand.out();
+    let out = hand.wait(HOUR * 2);
+    assert_eq!(out.len(), 4, "three probes and a reset: {out:?}");
+    assert_eq!(hand.state(), State::Closed);
+}
+
+/// A receiver that reports every second octet must not make the scoreboard grow without bound.
+#[test]
+fn a_scoreboard_has_no_more_pieces_than_segments() {
+    let mut hand = Hand::new("sack", profile("default"));
+    let options = SocketOptions::of(&profile("default"));
+    hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, 65_535);
+    assert_eq!(hand.write(14_600).len(), 10);
+    for i in 0..3000 {
+        let mut sack = SackBlocks::default();
+        let left = 14_000 - 4 * i;
+        sack.push(hand.wire(left), hand.wire(left + 1));
+        hand.options.sack = sack;
+        hand.segment(ACK, 1, 1, 65_535, 0);
+    }
+    let pieces = hand.connection().flight().sacked_ranges().len();
+    assert!(pieces <= hand.connection().flight().len() + 1, "{pieces} pieces");
+}
+
+/// RFC 9293 §3.10.7.4: with a closed window text is refused, but the ACK counts, also that of our FIN.
+#[test]
+fn a_fin_is_acknowledged_by_a_segment_that_the_window_refuses() {
+    let profile = profile("default");
+    let options = SocketOptions { recv_buffer: 0, ..SocketOptions::of(&profile) };
+    let mut hand = Hand::new("newreno", profile);
+    hand.connect(options, mss(1460), 65_535);
+    hand.host.shutdown_write(hand.now, hand.id.unwrap()).unwrap();
+    hand.out();
+    assert_eq!(hand.state(), State::FinWait1);
+    hand.segment(ACK, 1, 2, 65_535, 100);
+    assert_eq!((hand.state(), hand.connection().readable()), (State::FinWait2, 0));
+}
+
+/// RFC 9293 §3.10.7.4: SYN-RECEIVED answers an unacceptable segment with an ACK.
+#[test]
+fn syn_received_answers_what_it_cannot_accept() {
+    let profile = profile("default");
+    let mut hand = Hand::new("newreno", profile.clone());
+    hand.open(SocketOptions::of(&profile), mss(1460));
+    let replies = hand.segment(ACK, 5_000_000, 1, 1000, 10);
+    assert_eq!(replies.len(), 1);
+    assert_eq!((replies[0].flags, replies[0].seq, replies[0].ack), (ACK, 1, 1));
+}

@@ -1,0 +1,182 @@
+//! One host whose peer is played by hand, in offsets: 0 is a SYN, 1 the first octet of a stream.
+
+use airtcp::host::{ConnId, Host, ListenId};
+use airtcp::profile::Profile;
+use airtcp::tcp::{Connection, SocketOptions, State};
+use airtcp_testkit::pair::{LEFT, RIGHT};
+use airwire::options::{Options, Timestamps};
+use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::seq::Seq;
+use airwire::time::{Duration, Instant};
+
+use super::world::host;
+
+/// A packet that left the host.
+#[derive(Clone, Debug)]
+pub(crate) struct Out {
+    pub(crate) flags: Flags,
+    pub(crate) seq: u64,
+    pub(crate) ack: u64,
+    pub(crate) window: u16,
+    pub(crate) options: Options,
+    pub(crate) len: u64,
+}
+
+pub(crate) struct Hand {
+    pub(crate) now: Instant,
+    pub(crate) host: Host,
+    pub(crate) id: Option<ConnId>,
+    pub(crate) listener: Option<ListenId>,
+    iss: Seq,
+    port: u16,
+    /// What the peer puts into its segments.
+    pub(crate) options: Options,
+    pub(crate) ecn: Ecn,
+}
+
+const IRS: Seq = Seq(0xffff_f000);
+
+impl Hand {
+    pub(crate) fn new(recipe: &str, profile: Profile) -> Self {
+        let host = host(recipe, profile);
+        Self {
+            now: Instant::from_secs(1),
+            host,
+            id: None,
+            listener: None,
+            iss: Seq(0),
+            port: 80,
+            options: Options::default(),
+            ecn: Ecn::NotEct,
+        }
+    }
+
+    /// The host has connected and the peer has answered; the window of the SYN,ACK is never scaled.
+    pub(crate) fn connect(&mut self, options: SocketOptions, syn_ack: Options, window: u16) {
+        let id =
+            self.host.connect(self.now, Some((LEFT, 40_000).into()), (RIGHT, 80).into(), options).unwrap();
+        self.id = Some(id);
+        assert_eq!(self.out().len(), 1, "a SYN");
+        self.options = syn_ack;
+        let replies = self.segment(Flags::SYN.with(Flags::ACK), 0, 1, window, 0);
+        assert_eq!(replies.len(), 1, "{replies:?}");
+        self.options = Options { timestamps: syn_ack.timestamps, ..Options::default() };
+    }
+
+    /// A SYN from the peer reaches a listener. Returns the answer.
+    pub(crate) fn open(&mut self, options: SocketOptions, syn: Options) -> Out {
+        self.port = 4000;
+        self.listener = Some(self.host.listen((LEFT, 40_000).into(), 4, options).unwrap());
+        self.options = syn;
+        let replies = self.segment(Flags::SYN, 0, 0, 65_535, 0);
+        self.options = Options { timestamps: syn.timestamps, ..Options::default() };
+        replies[0].clone()
+    }
+
+    pub(crate) fn accept(&mut self) {
+        self.id = self.listener.and_then(|listener| self.host.accept(listener));
+        assert!(self.id.is_some());
+    }
+
+    /// The peer sends a segment, without waiting for what the host has to say to it.
+    pub(crate) fn put(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, len: usize) {
+        let header = Header {
+            src: (RIGHT, self.port).into(),
+            dst: (LEFT, 40_000).into(),
+            seq: IRS.at(seq),
+            ack: self.iss.at(ack),
+            flags,
+            window,
+            ecn: self.ecn,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+            ident: 0,
+        };
+        let mut options = vec![];
+        self.options.write(airwire::options::Layout::Linux, &mut options);
+        let mut packet = vec![];
+        segment::emit(&mut packet, &header, &options, (&vec![b'x'; len], &[]));
+        self.host.handle_packet(self.now, &packet);
+    }
+
+    /// The same, and what the host answers.
+    pub(crate) fn segment(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, len: usize) -> Vec<Out> {
+        self.put(flags, seq, ack, window, len);
+        self.out()
+    }
+
+    pub(crate) fn out(&mut self) -> Vec<Out> {
+        let (mut all, mut packet) = (vec![], vec![]);
+        while self.host.poll_packet(self.now, &mut packet) {
+            let ip = segment::parse_ip(&packet).unwrap();
+            let segment = segment::parse_tcp(&ip).unwrap();
+            if segment.flags.contains(Flags::SYN) {
+                self.iss = segment.seq;
+            }
+            all.push(Out {
+                flags: segment.flags,
+                seq: segment.seq.offset(self.iss, 1 << 20).unwrap_or(u64::MAX),
+                ack: segment.ack.offset(IRS, 1 << 20).unwrap_or(u64::MAX),
+                window: segment.window,
+                options: segment.options,
+                len: segment.payload.len() as u64,
+            });
+        }
+        all
+    }
+
+    /// Goes to the next deadline. Returns what leaves then.
+    pub(crate) fn next(&mut self) -> Vec<Out> {
+        self.now = self.now.max(self.host.next_deadline().expect("a timer is running"));
+        self.host.handle_deadline(self.now);
+        self.out()
+    }
+
+    /// Goes on for `time`. Returns what leaves meanwhile.
+    pub(crate) fn wait(&mut self, time: Duration) -> Vec<Out> {
+        let until = self.now + time;
+        let mut all = vec![];
+        while self.host.next_deadline().is_some_and(|at| at <= until) {
+            all.extend(self.next());
+        }
+        self.now = until;
+        all
+    }
+
+    pub(crate) fn write(&mut self, len: usize) -> Vec<Out> {
+        let id = self.id.unwrap();
+        assert_eq!(self.host.write(self.now, id, &vec![b'y'; len]), Ok(len));
+        self.out()
+    }
+
+    /// The number on the wire of an offset of the host's stream.
+    pub(crate) fn wire(&self, offset: u64) -> Seq {
+        self.iss.at(offset)
+    }
+
+    /// The host's initial number, for a test that has to know it beforehand.
+    pub(crate) fn iss(&self) -> Seq {
+        self.iss
+    }
+
+    pub(crate) fn set_iss(&mut self, iss: Seq) {
+        self.iss = iss;
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        self.host.connection(self.id.unwrap()).unwrap()
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.connection().state()
+    }
+}
+
+pub(crate) fn mss(mss: u16) -> Options {
+    Options { mss: Some(mss), ..Options::default() }
+}
+
+pub(crate) fn with_timestamps(options: Options, val: u32) -> Options {
+    Options { timestamps: Some(Timestamps { val, ecr: 0 }), ..options }
+}

@@ -1,0 +1,163 @@
+//! Honest hosts on bad paths: windows and segments of any size, numbers that wrap, every way to open and close.
+
+use airtcp::profile::Profile;
+use airtcp_testkit::exchange::{Exchange, Opening};
+use airtcp_testkit::pair::{Impairments, Pair, Side};
+use airwire::rng::Stream;
+use airwire::segment;
+use airwire::time::{Duration, Instant};
+
+use super::world::{
+    PROFILES, VARIANTS, pair, path, plan, profile as profile_of, recipe as recipe_of, run, seeds,
+};
+
+fn bad_path(rng: &mut Stream) -> Impairments {
+    Impairments {
+        loss: rng.unit() * 0.15,
+        duplicate: rng.unit() * 0.1,
+        reorder: rng.unit() * 0.3,
+        // Now and then long enough to be taken for a loss, or for a delay spike.
+        reorder_by: Duration::from_millis(if rng.chance(0.3) { 3000 } else { 80 }),
+        truncate: rng.unit() * 0.02,
+        corrupt: rng.unit() * 0.02,
+        per_byte: Duration::from_nanos(rng.below(8000)),
+        delay: Duration::from_millis(rng.below(60)),
+        queue: 5 + rng.below(50) as usize,
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Windows of one octet to a few segments, tiny segments, slow readers, both ways of opening.
+#[test]
+fn any_window_and_any_segment_size_carries_both_streams() {
+    for seed in seeds(150) {
+        let mut rng = Stream::new(seed, "sizes");
+        let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
+        let profile = PROFILES[rng.below(3) as usize];
+        let mut plan = plan(profile, [1 + rng.below(30_000), rng.below(10_000)]);
+        plan.opening = if rng.chance(0.3) { Opening::Simultaneous } else { Opening::Passive };
+        let windows = [1, 2, 10, 88, 536, 1460, 5000, 65_535, 70_000, 1 << 20];
+        plan.options.recv_buffer = windows[rng.below(10) as usize];
+        plan.options.send_buffer = [1, 100, 5000, 1 << 20][rng.below(4) as usize];
+        plan.options.max_seg = [None, Some(88), Some(536), Some(1000)][rng.below(4) as usize];
+        plan.options.nodelay = rng.chance(0.5);
+        plan.read_at_most = 1 + rng.below(5000) as usize;
+        plan.read_every = Duration::from_millis([0, 1, 50, 700][rng.below(4) as usize]);
+        // An octet a round trip is slow enough.
+        if plan.options.recv_buffer < 100 || plan.options.send_buffer < 100 || plan.read_at_most < 100 {
+            plan.octets = [1 + rng.below(60), rng.below(40)];
+        }
+        let path = if rng.chance(0.5) { bad_path(&mut rng) } else { path(rng.below(50)) };
+        let what = format!("seed {seed} {recipe} {profile} {plan:?} {path:?}");
+        run(&what, pair(seed, recipe, profile, path), plan, DAY);
+    }
+}
+
+/// A reader that takes nothing for an hour: the window closes, and opens again.
+#[test]
+fn an_hour_of_closed_window_ends_nothing() {
+    for recipe in VARIANTS {
+        for profile in PROFILES {
+            let mut plan = plan(profile, [300_000, 1000]);
+            plan.options.recv_buffer = 100_000;
+            plan.read_at_most = 100_000;
+            plan.read_every = Duration::from_secs(3600);
+            let what = format!("{recipe} {profile}");
+            let exchange = run(&what, pair(1, recipe, profile, path(10)), plan, DAY);
+            assert!(exchange.pair.now > Instant::from_secs(3600), "{what}: the reader did not stop anything");
+        }
+    }
+}
+
+/// Only ACKs are lost, or only data.
+#[test]
+fn one_direction_may_lose_most_of_its_packets() {
+    for (seed, side) in seeds(20).flat_map(|seed| [(seed, Side::Left), (seed, Side::Right)]) {
+        let mut rng = Stream::new(seed, "one direction");
+        let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
+        let profile = PROFILES[rng.below(3) as usize];
+        // A SYN may take as long as it takes: what is asked is what comes after.
+        let patient = Profile { syn_retries: 100, ..profile_of(profile) };
+        let recipe_of = recipe_of(recipe);
+        let mut pair = Pair::new(seed, (&recipe_of, &recipe_of), (&patient, &patient), path(20));
+        pair.lossy = Some((side, 0.4));
+        run(&format!("seed {seed} {side:?} {recipe} {profile}"), pair, plan(profile, [100_000, 0]), DAY);
+    }
+}
+
+/// One side closes at once and goes on reading a long stream.
+#[test]
+fn a_half_closed_connection_carries_a_long_stream() {
+    for recipe in VARIANTS {
+        for profile in PROFILES {
+            let path = Impairments { loss: 0.02, ..path(10) };
+            let what = format!("{recipe} {profile}");
+            run(&what, pair(3, recipe, profile, path), plan(profile, [0, 500_000]), DAY);
+        }
+    }
+}
+
+#[test]
+fn simultaneous_open_and_close_survive_a_lossy_path() {
+    for seed in seeds(300) {
+        let mut rng = Stream::new(seed, "simultaneous");
+        let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
+        let profile = PROFILES[rng.below(3) as usize];
+        let path = Impairments { loss: 0.3, ..path(10) };
+        let mut plan = plan(profile, [rng.below(3), rng.below(3)]);
+        plan.opening = Opening::Simultaneous;
+        run(&format!("seed {seed} {recipe} {profile}"), pair(seed, recipe, profile, path), plan, DAY);
+    }
+}
+
+/// The first sequence number that `side` uses in the exchange that `make` starts.
+fn initial_number(side: Side, make: impl Fn() -> Exchange) -> u32 {
+    let mut exchange = make();
+    exchange.pair.tap = Some(Vec::new());
+    loop {
+        assert!(exchange.pair.step(), "no SYN");
+        for (_, from, packet) in exchange.pair.tap.iter().flatten() {
+            let ip = segment::parse_ip(packet).unwrap();
+            if *from == side {
+                return segment::parse_tcp(&ip).unwrap().seq.0;
+            }
+        }
+    }
+}
+
+/// Initial numbers follow a clock of 4 µs (RFC 6528), so the start time chooses them.
+#[test]
+fn sequence_numbers_wrap_at_two_to_the_31_and_32() {
+    for (recipe, profile) in VARIANTS.iter().flat_map(|r| PROFILES.map(|p| (*r, p))) {
+        for (side, wrap) in [Side::Left, Side::Right].into_iter().flat_map(|s| [(s, 1 << 31), (s, 0)]) {
+            let octets = [200_000, 200_000];
+            let path =
+                Impairments { loss: 0.01, reorder: 0.02, reorder_by: Duration::from_millis(30), ..path(10) };
+            let start = |at: Instant| {
+                let mut pair: Pair = pair(5, recipe, profile, path.clone());
+                pair.now = at;
+                Exchange::new(pair, plan(profile, octets)).unwrap()
+            };
+            let begin = Instant::from_secs(10);
+            let wanted = u32::wrapping_sub(wrap, 60_000);
+            let ticks = wanted.wrapping_sub(initial_number(side, || start(begin)));
+            let at = begin + Duration::from_micros(4) * u64::from(ticks);
+            let isn = initial_number(side, || start(at));
+            assert!(wanted.wrapping_sub(isn) < 10_000, "{isn} is not just below {wanted}");
+            let mut exchange = start(at);
+            let what = format!("{recipe} {profile} {side:?} {wrap:#x}");
+            exchange.complete(DAY).unwrap_or_else(|error| panic!("{what}: {error}"));
+        }
+    }
+}
+
+/// More than 2^32 octets: every number comes round again. Without loss, and in large segments.
+#[test]
+#[ignore = "a minute in release mode: make test-long"]
+fn a_stream_of_more_than_four_gigabytes_arrives_exact() {
+    let mut plan = plan("default", [(1 << 32) + 5_000_000, 0]);
+    plan.read_at_most = 1 << 20;
+    let path = Impairments { per_byte: Duration::ZERO, ..path(1) };
+    run("4 GiB", pair(1, "newreno", "default", path), plan, DAY);
+}

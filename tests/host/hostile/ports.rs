@@ -1,0 +1,196 @@
+//! Many connections at one host: floods of SYNs, ports used again, listeners that come and go.
+
+use airtcp::host::{Host, IoError};
+use airtcp::profile::Profile;
+use airtcp::tcp::{SocketOptions, State};
+use airtcp_testkit::pair::{LEFT, RIGHT, Side};
+use airwire::options::Options;
+use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::seq::Seq;
+use airwire::time::{Duration, Instant};
+
+use super::world::{PROFILES, START, host, pair, path, profile};
+
+fn syn(port: u16, seq: u32, flags: Flags) -> Vec<u8> {
+    let header = Header {
+        src: (RIGHT, port).into(),
+        dst: (LEFT, 80).into(),
+        seq: Seq(seq),
+        ack: Seq(0),
+        flags,
+        window: 65_535,
+        ecn: Ecn::NotEct,
+        tos: 0,
+        ttl: 64,
+        dont_fragment: true,
+        ident: 0,
+    };
+    let mut options = vec![];
+    Options { mss: Some(1460), ..Options::default() }.write(profile("default").layout, &mut options);
+    let mut packet = vec![];
+    segment::emit(&mut packet, &header, &options, (&[], &[]));
+    packet
+}
+
+fn drain(host: &mut Host, now: Instant) -> Vec<Vec<u8>> {
+    let (mut packets, mut packet) = (vec![], vec![]);
+    while host.poll_packet(now, &mut packet) {
+        packets.push(packet.clone());
+    }
+    packets
+}
+
+#[test]
+fn a_syn_flood_takes_no_more_than_the_backlog_and_passes() {
+    for backlog in [1, 2, 7, 128] {
+        let profile: Profile = profile("default");
+        let mut host = host("newreno", profile.clone());
+        let listener = host.listen((LEFT, 80).into(), backlog, SocketOptions::of(&profile)).unwrap();
+        let mut now = START;
+        let mut answers = 0;
+        for i in 0..50_000_u32 {
+            host.handle_packet(now, &syn(1024 + i as u16 % 60_000, i, Flags::SYN));
+            answers += drain(&mut host, now).len();
+        }
+        assert_eq!((host.connections(), answers), (backlog, backlog));
+        assert_eq!(host.counters().syns_dropped, 50_000 - backlog as u64);
+        while let Some(at) = host.next_deadline() {
+            now = at;
+            host.handle_deadline(now);
+            answers += drain(&mut host, now).len();
+        }
+        assert_eq!(answers, backlog * (1 + profile.syn_retries as usize));
+        assert_eq!((host.connections(), host.accept(listener)), (0, None));
+        // And it listens again.
+        host.handle_packet(now, &syn(9, 9, Flags::SYN));
+        assert_eq!(drain(&mut host, now).len(), 1);
+    }
+}
+
+#[test]
+fn every_flag_combination_without_a_connection_gets_at_most_one_reset() {
+    let mut host = host("newreno", profile("default"));
+    host.listen((LEFT, 81).into(), 1, SocketOptions::of(&profile("default"))).unwrap();
+    for flags in 0..1 << 12 {
+        let flags = Flags(flags);
+        host.handle_packet(START, &syn(7, 1, flags));
+        let expected = usize::from(!flags.contains(Flags::RST));
+        assert_eq!(drain(&mut host, START).len(), expected, "{flags:?}");
+    }
+    // However many arrive before anything can leave, the replies that wait are bounded.
+    for _ in 0..100_000 {
+        host.handle_packet(START, &syn(7, 1, Flags::ACK));
+    }
+    assert!(drain(&mut host, START).len() <= 256);
+    assert_eq!(host.connections(), 0);
+}
+
+/// One client port, many connections in a row: each finds the one before in TIME-WAIT at one of the two hosts.
+#[test]
+fn thousands_of_short_connections_use_one_port_again() {
+    for profile_name in PROFILES {
+        let mut pair = pair(1, "newreno", profile_name, path(1));
+        let options = SocketOptions::of(&profile(profile_name));
+        let listener = pair.right.listen((RIGHT, 80).into(), 16, options.clone()).unwrap();
+        for round in 0..3000_u32 {
+            let local = (LEFT, 5000).into();
+            let id = pair.left.connect(pair.now, Some(local), (RIGHT, 80).into(), options.clone()).unwrap();
+            let peer = loop {
+                assert!(pair.step(), "round {round}: no connection");
+                if let Some(peer) = pair.right.accept(listener) {
+                    break peer;
+                }
+            };
+            let hello = round.to_be_bytes();
+            // The server closes first, so its host keeps the TIME-WAIT that the next SYN has to get past.
+            pair.right.write(pair.now, peer, &hello).unwrap();
+            pair.right.close(pair.now, peer);
+            let mut buffer = [0; 8];
+            let received = loop {
+                assert!(pair.step(), "round {round}: no data");
+                match pair.left.read(pair.now, id, &mut buffer) {
+                    Ok(n) => break n,
+                    Err(IoError::WouldBlock) => {}
+                    Err(error) => panic!("round {round}: {error}"),
+                }
+            };
+            assert_eq!(buffer[..received], hello);
+            pair.left.close(pair.now, id);
+            while pair.left.connections() > 0 {
+                assert!(pair.step(), "round {round}: the client's end stays");
+            }
+        }
+        assert_eq!(pair.right.connections(), 1, "the last TIME-WAIT");
+        while pair.step() {}
+        assert_eq!((pair.left.connections(), pair.right.connections()), (0, 0));
+    }
+}
+
+/// The port range of the client wraps, and its own TIME-WAITs are stepped over.
+#[test]
+fn ephemeral_ports_run_out_and_come_back() {
+    let mut pair = pair(1, "newreno", "default", path(0));
+    let options = SocketOptions::of(&profile("default"));
+    pair.right.listen((RIGHT, 80).into(), 1, options.clone()).unwrap();
+    let mut ids = vec![];
+    let error = loop {
+        match pair.left.connect(pair.now, None, (RIGHT, 80).into(), options.clone()) {
+            Ok(id) => ids.push(id),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(ids.len(), 65_536 - 49_152, "{error}");
+    for id in ids {
+        pair.left.abort(pair.now, id);
+        pair.left.close(pair.now, id);
+    }
+    pair.drain();
+    assert_eq!(pair.left.connections(), 0);
+    pair.left.connect(pair.now, None, (RIGHT, 80).into(), options).unwrap();
+}
+
+#[test]
+fn a_listener_that_goes_away_resets_what_nobody_accepted() {
+    let mut pair = pair(1, "newreno", "default", path(1));
+    let options = SocketOptions::of(&profile("default"));
+    let listener = pair.right.listen((RIGHT, 80).into(), 4, options.clone()).unwrap();
+    let id = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options.clone()).unwrap();
+    while pair.left.connection(id).unwrap().state() != State::Established {
+        assert!(pair.step());
+    }
+    pair.step();
+    pair.right.unlisten(listener);
+    assert_eq!(pair.right.accept(listener), None);
+    while pair.step() {}
+    assert_eq!(pair.host(Side::Right).connections(), 0);
+    let state = pair.left.connection(id).unwrap();
+    assert_eq!((state.state(), state.ended().is_some()), (State::Closed, true));
+    pair.right.listen((RIGHT, 80).into(), 4, options).unwrap();
+}
+
+#[test]
+fn time_wait_is_over_after_its_time_and_not_before() {
+    let mut pair = pair(1, "newreno", "default", path(1));
+    let options = SocketOptions::of(&profile("default"));
+    let listener = pair.right.listen((RIGHT, 80).into(), 4, options.clone()).unwrap();
+    let id = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options).unwrap();
+    let peer = loop {
+        assert!(pair.step());
+        if let Some(peer) = pair.right.accept(listener) {
+            break peer;
+        }
+    };
+    pair.left.close(pair.now, id);
+    while pair.right.connection(peer).unwrap().state() != State::CloseWait {
+        assert!(pair.step());
+    }
+    pair.right.close(pair.now, peer);
+    while pair.right.connections() > 0 {
+        assert!(pair.step());
+    }
+    let begin = pair.now;
+    while pair.step() {}
+    assert_eq!(pair.left.connections(), 0);
+    assert!(pair.now >= begin + Duration::from_secs(60) - Duration::from_millis(10), "{}", pair.now);
+    assert!(pair.now < begin + Duration::from_secs(61), "{}", pair.now);
+}

@@ -1,0 +1,81 @@
+//! A live connection under forged packets.
+
+use airtcp_testkit::calls;
+use airtcp_testkit::exchange::{Exchange, Faults};
+use airtcp_testkit::hostile::{Malice, siege};
+use airtcp_testkit::pair::{Impairments, Side};
+use airwire::rng::Stream;
+use airwire::time::Duration;
+
+use super::world::{PROFILES, VARIANTS, pair, path, plan, seeds};
+
+#[test]
+fn every_variant_survives_what_a_tcp_has_to_survive() {
+    for recipe in VARIANTS {
+        for profile in PROFILES {
+            for seed in seeds(12) {
+                let what = format!("{recipe} {profile} seed {seed}");
+                let mut draw = Stream::new(seed, &what);
+                let path = Impairments { loss: draw.unit() * 0.05, ..path(5 + draw.below(40)) };
+                let pair = pair(seed, recipe, profile, path);
+                let mut exchange = Exchange::new(pair, plan(profile, [400_000, 100_000])).unwrap();
+                siege(&mut draw, &mut exchange, Malice::Survivable, 400)
+                    .unwrap_or_else(|error| panic!("{what}: {error}"));
+                exchange
+                    .complete(Duration::from_secs(3600))
+                    .unwrap_or_else(|error| panic!("{what}: {error}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_that_arrives_breaks_a_connection_s_sums() {
+    for recipe in VARIANTS {
+        for profile in PROFILES {
+            for seed in seeds(30) {
+                let what = format!("{recipe} {profile} seed {seed}");
+                let mut draw = Stream::new(seed, &what);
+                let pair = pair(seed, recipe, profile, path(5 + draw.below(40)));
+                let mut plan = plan(profile, [400_000, 100_000]);
+                plan.faults = Faults::Close;
+                let mut exchange = Exchange::new(pair, plan).unwrap();
+                siege(&mut draw, &mut exchange, Malice::Boundless, 300)
+                    .unwrap_or_else(|error| panic!("{what}: {error}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn challenge_acks_are_throttled() {
+    let pair = pair(1, "newreno", "default", path(1));
+    let mut exchange = Exchange::new(pair, plan("default", [10, 10])).unwrap();
+    while !exchange.is_synchronized() {
+        exchange.step().unwrap();
+    }
+    let mut draw = Stream::new(1, "resets");
+    let mut replies = 0;
+    let packets: Vec<Vec<u8>> = (0..20_000)
+        .filter_map(|_| exchange.heard.forge(&mut draw, Side::Right, Malice::Survivable))
+        .filter(|packet| packet.len() == 52 && packet[33] & 0x04 != 0)
+        .collect();
+    assert!(packets.len() > 1000, "only {} resets", packets.len());
+    for packet in &packets {
+        replies += exchange.inject(Side::Left, packet);
+    }
+    let connection = exchange.connection(Side::Left).unwrap();
+    let limit = connection.profile().challenge_acks_per_second as usize;
+    assert!(replies > 0 && replies <= limit, "{replies} challenge ACKs within one instant");
+    exchange.complete(Duration::from_secs(100)).unwrap();
+}
+
+/// Any program of user calls, packets and time ends with nothing left behind.
+#[test]
+fn any_order_of_calls_packets_and_time_comes_to_rest() {
+    for seed in seeds(3000) {
+        let mut draw = Stream::new(seed, "calls");
+        let calls = 20 + draw.below(300) as u32;
+        calls::run(&mut draw, calls).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}

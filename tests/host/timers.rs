@@ -1,0 +1,346 @@
+//! Senders that go by time, end to end in virtual time: TCP-PR, RACK-TLP, and proportional rate reduction.
+
+use airtcp::profile::Profile;
+use airtcp::recovery::{Decision, Phase, Recipe, What};
+use airtcp::tcp::SocketOptions;
+use airtcp_sim::world::{FlowResult, Seen, World};
+use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
+use airtcp_testkit::pair::{Impairments, Pair};
+use airwire::Cause;
+use airwire::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(3600);
+const MSS: u64 = 1448;
+
+/// 10 Mbit/s and a round trip of 100 ms.
+const LINK: &str = r#"
+schema = 1
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "10Mbit", delay = "50ms" }
+"#;
+
+fn link_and(more: &str) -> String {
+    format!("{LINK}{more}")
+}
+
+fn dropping(segments: &[&str]) -> String {
+    link_and(&format!("[[stage]]\nkind = \"loss\"\ndown = {{ model = \"list\", drop = {segments:?} }}\n"))
+}
+
+/// The radio repeats what it damages, and hands on later packets meanwhile: one in fifty comes 10 ms late, when about
+/// eight others have overtaken it. Nothing is lost.
+fn reordering() -> String {
+    link_and(
+        r#"
+[[stage]]
+kind = "arq"
+down = { per = "2%", retries = 20, rate = "10Mbit", delay = "5ms" }
+"#,
+    )
+}
+
+struct Run {
+    world: World,
+    result: FlowResult,
+}
+
+fn run_seed(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Run {
+    let mut world = World::one_flow(scenario, recipe, octets, seed).unwrap();
+    match world.run_to_end(LIMIT) {
+        Ok(true) => {}
+        Ok(false) => panic!("{recipe} is not complete at {}:\n{}", world.now(), world.time_sequence(0)),
+        Err(error) => panic!("{recipe}: {error}\n{}", world.time_sequence(0)),
+    }
+    let result = world.result(0);
+    assert_eq!((result.delivered, result.ended.as_ref()), (octets, None), "{recipe}");
+    Run { world, result }
+}
+
+fn run(scenario: &str, recipe: &str, octets: u64) -> Run {
+    run_seed(scenario, recipe, octets, 1)
+}
+
+impl Run {
+    fn seconds(&self) -> f64 {
+        self.result.took().unwrap().as_secs_f64()
+    }
+
+    fn resent(&self) -> u64 {
+        self.result.counters.resent()
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.result.counters.timeouts
+    }
+
+    fn count(&mut self, wanted: impl Fn(&Decision) -> bool) -> usize {
+        self.world.decisions(0).iter().filter(|decision| wanted(decision)).count()
+    }
+
+    fn lost(&mut self) -> usize {
+        self.count(|decision| matches!(decision.what, What::Lost { .. }))
+    }
+
+    fn probes(&mut self) -> usize {
+        self.count(|decision| matches!(decision.what, What::Probe { .. }))
+    }
+
+    fn sequence(&mut self) -> String {
+        self.world.time_sequence(0)
+    }
+}
+
+// ----- must not act -----
+
+#[test]
+fn on_a_clean_path_nothing_is_ever_taken_for_lost() {
+    // The wire adds up to 20 ms, and a queue without end lets the round trip grow.
+    let scenario = LINK.replace("delay = \"50ms\"", "delay = \"50ms\", jitter = \"20ms\"");
+    for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr", "sack+rack", "sack+rack+prr"] {
+        let mut run = run(&scenario, recipe, 10_000_000);
+        let counters = &run.result.counters;
+        assert_eq!((counters.window_reductions, counters.resent()), (0, 0), "{recipe}");
+        assert_eq!((run.lost(), run.probes()), (0, 0), "{recipe}: {}", run.sequence());
+    }
+}
+
+#[test]
+fn prr_leaves_a_sender_that_loses_nothing_alone() {
+    let (mut with, mut without) = (run(LINK, "sack+prr", 3_000_000), run(LINK, "sack", 3_000_000));
+    assert_eq!(with.result, without.result);
+    assert_eq!(with.sequence(), without.sequence());
+}
+
+#[test]
+fn short_answers_with_delayed_acks_provoke_no_retransmission() {
+    // One to five segments: the last ACK may wait 40 ms, on a path of 4 ms.
+    let scenario = LINK.replace("50ms", "2ms");
+    for recipe in ["sack+pr", "newreno+pr", "sack+rack"] {
+        for segments in 1..=5 {
+            let run = run(&scenario, recipe, segments * MSS - 100);
+            assert_eq!(run.resent(), 0, "{recipe}, {segments} segments");
+        }
+    }
+}
+
+// ----- reordering -----
+
+#[test]
+fn reordering_is_no_loss_to_senders_that_go_by_time() {
+    let three_dupacks = run(&reordering(), "sack", 5_000_000);
+    // Every packet that comes late is taken for lost.
+    assert!(three_dupacks.result.counters.window_reductions > 10, "{:?}", three_dupacks.result.counters);
+    assert_eq!(three_dupacks.world.losses(0).count(Cause::Radio), 0);
+
+    for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr"] {
+        let mut run = run(&reordering(), recipe, 5_000_000);
+        assert_eq!(run.resent(), 0, "{recipe}");
+        assert_eq!(run.lost(), 0, "{recipe}");
+        assert!(run.seconds() < three_dupacks.seconds() / 1.5, "{recipe}: {} s", run.seconds());
+    }
+    // RACK counts until it has seen reordering, and learns from its first mistakes.
+    let run = run(&reordering(), "sack+rack", 5_000_000);
+    assert!(run.result.counters.window_reductions <= 3, "{:?}", run.result.counters);
+    assert!(run.seconds() < three_dupacks.seconds() / 1.5, "{} s", run.seconds());
+}
+
+// ----- losses -----
+
+#[test]
+fn pr_finds_a_loss_three_round_trips_after_it_left_and_halves_once() {
+    for (recipe, entered) in [("sack+pr", 1), ("newreno+pr", 1)] {
+        // So fast that slow start, which goes on over the holes, builds no queue.
+        let scenario = dropping(&["segment 200", "segment 203", "segment 206"]).replace("10Mbit", "1Gbit");
+        let mut run = run(&scenario, recipe, 600 * MSS);
+        let counters = run.result.counters.clone();
+        assert_eq!((counters.window_reductions, counters.timeouts), (1, 0), "{recipe}: {}", run.sequence());
+        assert_eq!(run.resent(), 3, "{recipe}: {}", run.sequence());
+        let recoveries = run.count(|d| matches!(d.what, What::Enter { phase: Phase::Recovery, .. }));
+        assert_eq!(recoveries, entered, "{recipe}");
+        let left = sent_at(&run, 199 * MSS + 1, 1);
+        let again = sent_at(&run, 199 * MSS + 1, 2);
+        let waited = (again - left).as_secs_f64();
+        // Three times the largest round trip so far: 100 ms, and 40 ms more where the ACK was delayed.
+        assert!((0.3..0.42).contains(&waited), "{recipe}: {waited} s");
+    }
+}
+
+fn sent_at(run: &Run, at: u64, number: u32) -> Instant {
+    let sent =
+        |seen: &Seen| matches!(seen, Seen::Sent { offset, copy, .. } if *offset == at && *copy == number);
+    let sighting = run.world.sightings(0).iter().find(|sighting| sent(&sighting.seen));
+    sighting.unwrap_or_else(|| panic!("copy {number} of {at} was never sent")).at
+}
+
+#[test]
+fn an_outage_is_an_extreme_loss_to_pr() {
+    let outage =
+        "[[stage]]\nkind = \"outage\"\ndown = { at = [\"2s\"], lasts = \"150ms\", packets = \"dropped\" }\n";
+    let mut run = run(&link_and(outage), "sack+pr+iw10", 3_000_000);
+    let lost = run.world.losses(0).as_slice().len();
+    assert!(lost > 50, "{lost}");
+    let collapsed = |d: &Decision| d.by == "pr" && matches!(d.what, What::Window { cwnd, .. } if cwnd == 1.0);
+    assert_eq!(run.count(collapsed), 1, "{}", run.sequence());
+    let at = run.world.decisions(0).iter().find(|decision| collapsed(decision)).unwrap().at;
+    // Nothing leaves for at least a second.
+    let next = run.world.sightings(0).iter().find(|s| s.at > at && matches!(s.seen, Seen::Sent { .. }));
+    let pause = next.unwrap().at - at;
+    assert!(pause >= Duration::from_secs(1), "{pause:?}");
+    assert_eq!(run.timeouts(), 0, "{}", run.sequence());
+}
+
+#[test]
+fn a_lost_tail_is_repaired_by_a_probe_and_not_by_a_timeout() {
+    // 30 segments; the last two are lost.
+    let scenario = dropping(&["segments 29-30"]);
+    let mut rack = run(&scenario, "sack+rack", 30 * MSS);
+    let mut plain = run(&scenario, "sack", 30 * MSS);
+    assert_eq!(plain.timeouts(), 1, "{}", plain.sequence());
+    assert_eq!(rack.timeouts(), 0, "{}", rack.sequence());
+    assert_eq!(rack.probes(), 1, "{}", rack.sequence());
+    // SRTT is about 105 ms: the probe leaves 2·SRTT after the last ACK, and 29 a round trip later.
+    let left = sent_at(&rack, 29 * MSS + 1, 1);
+    let probe = sent_at(&rack, 29 * MSS + 1, 2);
+    let waited = (probe - left).as_secs_f64();
+    assert!((0.2..0.35).contains(&waited), "{waited} s\n{}", rack.sequence());
+    assert!(rack.seconds() + 0.5 < plain.seconds(), "{} s, {} s", rack.seconds(), plain.seconds());
+}
+
+#[test]
+fn a_probe_that_repairs_the_only_loss_reduces_the_window_when_more_is_sent() {
+    let mut rack = run(&dropping(&["segment 30"]), "sack+rack", 30 * MSS);
+    let counters = rack.result.counters.clone();
+    assert_eq!(
+        (counters.timeouts, counters.resent_probe, counters.resent()),
+        (0, 1, 1),
+        "{}",
+        rack.sequence()
+    );
+}
+
+#[test]
+fn a_lost_retransmission_is_repaired_without_a_timeout() {
+    let scenario = dropping(&["segment 100", "segment 100 retransmission 1", "segment 100 retransmission 2"]);
+    let mut plain = run(&scenario, "sack", 3000 * MSS);
+    assert!(plain.timeouts() > 0, "{}", plain.sequence());
+    for recipe in ["sack+rack", "sack+rack+prr"] {
+        let mut run = run(&scenario, recipe, 3000 * MSS);
+        let counters = run.result.counters.clone();
+        assert_eq!((counters.timeouts, counters.resent_again), (0, 2), "{recipe}: {}", run.sequence());
+        assert_eq!(counters.window_reductions, 1, "{recipe}: {}", run.sequence());
+        assert!(run.seconds() < plain.seconds(), "{recipe}: {} s", run.seconds());
+    }
+    // For PR the loss of each copy is a new drop. Slow start goes on over the hole: there must be something left to send
+    // and no queue to fill.
+    let mut pr = run(&scenario.replace("10Mbit", "1Gbit"), "sack+pr", 3000 * MSS);
+    let counters = pr.result.counters.clone();
+    assert_eq!((counters.timeouts, counters.resent_again), (0, 2), "{}", pr.sequence());
+    assert_eq!(counters.window_reductions, 3, "{}", pr.sequence());
+}
+
+#[test]
+fn the_retransmission_timer_stays_behind_a_wait_that_grows() {
+    // Slow start goes on over the hole and fills a queue without end: mxrtt grows after the timer was set.
+    let mut run = run(&dropping(&["segment 100"]), "sack+pr", 6000 * MSS);
+    let counters = run.result.counters.clone();
+    assert_eq!((counters.timeouts, run.resent()), (0, 1), "{}", run.sequence());
+}
+
+/// The most segments that left at one instant while losses were repaired.
+fn largest_burst(run: &mut Run) -> usize {
+    let begins = run.world.decisions(0).iter().find(|d| matches!(d.what, What::Lost { .. })).map(|d| d.at);
+    let ends = run.world.decisions(0).iter().find(|d| matches!(d.what, What::Leave { .. })).map(|d| d.at);
+    let (begins, ends) = (begins.expect("a loss"), ends.expect("its repair"));
+    let sent = run.world.sightings(0).iter().filter(|s| (begins..ends).contains(&s.at));
+    let sent: Vec<_> = sent.filter(|s| matches!(s.seen, Seen::Sent { .. })).collect();
+    sent.chunk_by(|a, b| a.at == b.at).map(<[_]>::len).max().unwrap_or(0)
+}
+
+#[test]
+fn after_heavy_loss_prr_sends_evenly() {
+    // 90 segments in a row of a window of 111.
+    let scenario = dropping(&["segments 201-290"]);
+    let (mut plain, mut prr) = (run(&scenario, "sack", 800 * MSS), run(&scenario, "sack+prr", 800 * MSS));
+    assert!(largest_burst(&mut plain) > 10, "{}", plain.sequence());
+    // Delayed ACKs deliver two: SSRB lets three leave for them.
+    assert!(largest_burst(&mut prr) <= 3, "{}", prr.sequence());
+    assert_eq!(prr.timeouts(), 0, "{}", prr.sequence());
+    assert_eq!(prr.result.counters.window_reductions, 1);
+    // It ends at ssthresh, where `aimd` goes on.
+    let ends = prr.world.decisions(0).iter().position(|d| matches!(d.what, What::Leave { .. })).unwrap();
+    let last = prr.world.decisions(0)[..ends].iter().rev().find_map(|d| match d.what {
+        What::Window { cwnd, ssthresh, .. } => Some((cwnd, ssthresh)),
+        _ => None,
+    });
+    let (cwnd, ssthresh) = last.unwrap();
+    assert!(cwnd <= ssthresh && cwnd >= ssthresh - 2.0, "{cwnd} {ssthresh}");
+}
+
+#[test]
+fn a_single_loss_lets_prr_send_at_half_the_rate_instead_of_pausing() {
+    let scenario = dropping(&["segment 300"]);
+    let pause = |recipe| {
+        let mut run = run(&scenario, recipe, 800 * MSS);
+        let begins = run.world.decisions(0).iter().find(|d| matches!(d.what, What::Lost { .. })).unwrap().at;
+        let sent =
+            run.world.sightings(0).iter().filter(|s| s.at >= begins && matches!(s.seen, Seen::Sent { .. }));
+        let times: Vec<_> = sent.map(|s| s.at).take(20).collect();
+        times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
+    };
+    let (plain, prr) = (pause("sack"), pause("sack+prr"));
+    // RFC 6675 waits until half of the window has left: half a round trip.
+    assert!(plain > Duration::from_millis(40), "{plain:?}");
+    assert!(prr < Duration::from_millis(10), "{prr:?}");
+}
+
+// ----- everything at once -----
+
+#[test]
+fn over_bad_paths_every_combination_delivers_the_exact_stream() {
+    let recipes = [
+        "sack+pr",
+        "newreno+pr",
+        "reno+pr",
+        "tahoe+pr",
+        "sack+pr+prr",
+        "sack+rack",
+        "sack+prr",
+        "sack+rack+prr",
+        "sack+rack+prr+frto",
+        "sack+pr+frto+limited-transmit",
+        "sack+rack+loss-retransmission",
+        "newreno+pr+receiver-window",
+        "sack+rack+prr+receiver-window",
+    ];
+    for (number, recipe) in recipes.into_iter().enumerate() {
+        for seed in 0..12_u64 {
+            let path = Impairments {
+                loss: 0.02 * (seed % 4) as f64,
+                duplicate: 0.02 * (seed % 3) as f64,
+                reorder: 0.1 * (seed % 3) as f64,
+                reorder_by: Duration::from_millis([30, 400, 3000][(seed % 3) as usize]),
+                delay: Duration::from_millis(40),
+                per_byte: Duration::from_micros(4),
+                queue: [6, 60][(seed % 2) as usize],
+                ..Impairments::default()
+            };
+            let parsed: Recipe = recipe.parse().unwrap();
+            let profile = Profile::default();
+            let pair = Pair::new(100 * number as u64 + seed, (&parsed, &parsed), (&profile, &profile), path);
+            let plan = Plan {
+                opening: Opening::Passive,
+                options: SocketOptions::of(&profile),
+                octets: [200_000, 20_000],
+                read_at_most: 100_000,
+                read_every: Duration::ZERO,
+                faults: Faults::Fail,
+            };
+            let what = |error| format!("{recipe}, seed {seed}: {error}");
+            let mut exchange = Exchange::new(pair, plan).unwrap();
+            exchange.complete(LIMIT).map_err(what).unwrap();
+            exchange.wind_up().map_err(what).unwrap();
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The command line of `airtcp`: what it refuses, with which code and which words.
+//!
+//! The tests of privileges need root (to give it up) and fail, saying so, without it.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use airtcp::recovery::catalogue::CATALOGUE;
+use airtcp_testkit::machine::{Ended, TempFile, airtcp, run};
+use airtcp_testkit::programs::program;
+
+/// Exactly one line on stderr, with the code.
+fn complaint(args: &[&str], code: i32) -> String {
+    let ended = run(args);
+    assert_eq!(ended.code, code, "{args:?}: {}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.is_empty(), "{args:?}: {}", ended.stdout);
+    ended.stderr
+}
+
+fn one_line(args: &[&str], code: i32) -> String {
+    let stderr = complaint(args, code);
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.starts_with("airtcp: "), "{stderr}");
+    stderr
+}
+
+#[test]
+fn help_names_every_command_and_gives_examples() {
+    let help = run(&["--help"]);
+    assert_eq!(help.code, 0);
+    for command in [
+        "send",
+        "recv",
+        "serve",
+        "sink",
+        "source",
+        "sim",
+        "sweep",
+        "reproduce",
+        "analyze",
+        "report",
+        "algorithms",
+        "explain",
+        "script",
+        "completions",
+        "man",
+    ] {
+        assert!(help.stdout.contains(&format!("\n  {command} ")), "{command} in {}", help.stdout);
+        let ended = run(&[command, "--help"]);
+        assert_eq!(ended.code, 0);
+        assert!(ended.stdout.contains("Example"), "{command} has no example: {}", ended.stdout);
+        assert!(
+            ended.stdout.lines().all(|line| line.chars().count() <= 100),
+            "{command}: a line is too long"
+        );
+    }
+    assert!(help.stdout.contains("Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment"));
+}
+
+#[test]
+fn a_recipe_that_cannot_be_is_a_usage_error_with_the_reason() {
+    for (recipe, words) in [
+        ("newrno", "did you mean `newreno`?"),
+        ("tahoe+sack", "`tahoe` and `sack` both answer \"What to send again?\": choose one"),
+        ("sack+no-sack", "`sack` needs SACK, which `no-sack` switches off"),
+        ("iw", "`iw` needs a number between 1 and 1000 segments"),
+        ("", "the recipe is empty"),
+    ] {
+        for command in [["send", "10.83.0.1:9", "--recipe"], ["recv", "9", "--recipe"]] {
+            let stderr = complaint(&[&command[..], &[recipe]].concat(), 2);
+            assert!(stderr.contains(words) && stderr.contains("--recipe"), "{stderr}");
+        }
+    }
+    assert!(complaint(&["send", "10.83.0.1:9", "--profile", "solaris"], 2).contains("freebsd"));
+}
+
+#[test]
+fn an_impossible_address_is_a_usage_error() {
+    for (target, words) in [
+        ("10.83.0.1", "is not an address and port: write for example 10.83.0.1:9000 or [fd83::1]:9000"),
+        ("example.org:9000", "is not an address and port"),
+        ("10.83.0.1:70000", "is not an address and port"),
+        ("10.83.0.1:0", "a port other than 0"),
+        ("224.0.0.1:9000", "a unicast address"),
+        ("0.0.0.0:9000", "a unicast address"),
+        ("[ff02::1]:9000", "a unicast address"),
+        ("10.83.0.2:9000", "this host's own address"),
+        ("[fd83::2]:9000", "this host's own address"),
+    ] {
+        let stderr = one_line(&["send", "--bytes=1", target], 2);
+        assert!(stderr.contains(words), "{target}: {stderr}");
+    }
+    let same = one_line(&["send", "--bytes=1", "10.83.0.9:9", "--addr=10.83.0.1"], 2);
+    assert!(same.contains("is the kernel's address on the device"), "{same}");
+    let small = one_line(&["send", "--bytes=1", "[fd83::1]:9", "--mtu=1000"], 2);
+    assert!(small.contains("IPv6 needs an MTU of at least 1280"), "{small}");
+}
+
+#[test]
+fn numbers_without_sense_are_usage_errors_that_say_what_is_wanted() {
+    let stderr = complaint(&["send", "--bytes=ten", "10.83.0.1:9"], 2);
+    assert!(stderr.contains("`ten` is not a size: write for example 1500, 64Ki, 20M or 1G"), "{stderr}");
+    let stderr = complaint(&["send", "--timeout=5x", "10.83.0.1:9"], 2);
+    assert!(stderr.contains("`5x` is not a time: write for example 150ms, 1s or 2m"), "{stderr}");
+    let stderr = one_line(&["send", "--bytes=1", "file", "10.83.0.1:9"], 2);
+    assert!(stderr.contains("exclude each other"), "{stderr}");
+    complaint(&["send", "10.83.0.1:9", "--verify", "--no-digest"], 2);
+    complaint(&["recv", "0"], 2);
+    complaint(&[], 2);
+    let stderr = one_line(&["recv", "9", "--json", "--output=-"], 2);
+    assert!(stderr.contains("both want standard output"), "{stderr}");
+}
+
+#[test]
+fn files_that_are_not_there_are_named_before_anything_is_made() {
+    let stderr = one_line(&["send", "/nonexistent/file", "10.83.0.1:9"], 1);
+    assert!(stderr.contains("cannot read /nonexistent/file: No such file"), "{stderr}");
+    let stderr = one_line(&["recv", "9", "--output=/nonexistent/file"], 1);
+    assert!(stderr.contains("cannot write /nonexistent/file: No such file"), "{stderr}");
+}
+
+#[test]
+fn a_missing_namespace_is_an_error_of_the_environment() {
+    for args in [
+        &["send", "--bytes=1", "10.83.0.1:9", "--netns=no-such-namespace"][..],
+        &["recv", "9", "--netns=no-such-namespace"],
+        &["sink", "9", "--netns=no-such-namespace"],
+    ] {
+        let stderr = one_line(args, 3);
+        assert!(stderr.contains("no-such-namespace") && stderr.contains("ip netns add"), "{stderr}");
+    }
+}
+
+/// A copy of the program that everybody may run.
+fn public_copy() -> TempFile {
+    let copy = TempFile::new("program");
+    std::fs::copy(program("airtcp"), copy.path()).unwrap();
+    std::fs::set_permissions(copy.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    copy
+}
+
+#[test]
+fn without_privileges_it_says_how_to_get_them() {
+    const NOBODY: u32 = 65_534;
+    assert!(nix::unistd::geteuid().is_root(), "this test gives up root's privileges: run it as root");
+    let program = public_copy();
+    let output = Command::new(program.path())
+        .args(["send", "--bytes=1", "10.83.0.1:9", "--json"])
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let ended = Ended::of(output);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("run as root"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+}
+
+#[test]
+fn without_the_tun_driver_it_says_how_to_get_it() {
+    assert!(nix::unistd::geteuid().is_root(), "this test hides /dev/net: run it as root");
+    // In a mount namespace of its own.
+    let hide = "mount -t tmpfs tmpfs /dev/net && exec \"$0\" \"$@\"";
+    let output = Command::new("unshare")
+        .args(["--mount", "--net", "sh", "-c", hide])
+        .arg(program("airtcp"))
+        .args(["send", "--bytes=1", "10.83.0.1:9"])
+        .output()
+        .unwrap();
+    let ended = Ended::of(output);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("there is no /dev/net/tun") && ended.stderr.contains("modprobe tun"));
+}
+
+#[test]
+fn a_bad_device_name_is_told() {
+    let namespace = airtcp_testkit::machine::namespace();
+    let stderr = one_line(&["send", "--bytes=1", "10.83.0.1:9", "--netns", namespace.name(), "--tun=a/b"], 3);
+    assert!(stderr.contains("`a/b` is not an interface name"), "{stderr}");
+    let stderr = one_line(
+        &["send", "--bytes=1", "10.83.0.1:9", "--netns", namespace.name(), "--pcap=/nonexistent/x.pcap"],
+        1,
+    );
+    assert!(stderr.contains("/nonexistent/x.pcap"), "{stderr}");
+}
+
+#[test]
+fn a_port_in_use_is_told() {
+    let namespace = airtcp_testkit::machine::namespace();
+    let _holder = namespace.enter(|| std::net::TcpListener::bind("[::]:9000").unwrap()).unwrap();
+    let stderr = one_line(&["sink", "9000", "--netns", namespace.name()], 1);
+    assert!(stderr.contains("port 9000 is in use: end that program or choose another"), "{stderr}");
+}
+
+#[test]
+fn the_table_of_algorithms_is_the_catalogue() {
+    let table = run(&["algorithms"]).stdout;
+    let json = run(&["algorithms", "--json"]);
+    assert_eq!(json.lines.len(), CATALOGUE.len());
+    for (row, line) in CATALOGUE.iter().zip(&json.lines) {
+        assert_eq!(line["name"], row.name);
+        assert!(table.contains(&format!("{} ({})\n", row.summary, row.citation)), "{}", row.name);
+    }
+    assert!(table.starts_with("What to send again?\n  tahoe"), "{table}");
+    assert!(table.contains("\n* newreno ") && table.contains("\n  iw=N "), "{table}");
+}
+
+#[test]
+fn scripts_pass_fail_and_are_usage_errors() {
+    let script = TempFile::new("script.pkt");
+    let play = |text: &str, more: &[&str]| {
+        std::fs::write(script.path(), text).unwrap();
+        run(&[&["script", script.path()], more].concat())
+    };
+    let handshake = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+                     +0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+                     +0 < S 0:0(0) win 32792 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss 1460>\n";
+    let passed = play(handshake, &[]);
+    assert_eq!(passed.code, 0, "{}", passed.stderr);
+    assert!(passed.stdout.contains("1 packets as expected"), "{}", passed.stdout);
+    assert_eq!(play(handshake, &["--quiet"]).stdout, "");
+    let failed = play(&handshake.replace("ack 1", "ack 2"), &[]);
+    assert_eq!(failed.code, 1);
+    assert!(
+        failed.stderr.contains("script.pkt:5: ")
+            && failed.stderr.ends_with("airtcp: 1 of 1 scripts failed\n")
+    );
+    assert_eq!(play(handshake, &["--recipe", "newrno"]).code, 2);
+    let missing = run(&["script", "/nonexistent.pkt"]);
+    assert_eq!(missing.code, 1);
+    assert!(missing.stderr.contains("/nonexistent.pkt"), "{}", missing.stderr);
+}
+
+#[test]
+fn completions_offer_the_algorithms_and_are_accepted_by_the_shell() {
+    for (shell, program) in [("bash", "airtcp"), ("zsh", "airtcp"), ("fish", "airtcp"), ("bash", "airlink")] {
+        let ended = run(&["completions", shell, program]);
+        assert_eq!(ended.code, 0);
+        let wanted = if program == "airtcp" { "limited-transmit" } else { "mobile-netns" };
+        assert!(ended.stdout.contains(wanted), "{shell} {program}");
+        if shell == "bash" {
+            let mut child = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(ended.stdout.as_bytes()).unwrap();
+            assert!(child.wait().unwrap().success(), "bash finds a mistake");
+        }
+    }
+}
+
+#[test]
+fn manual_pages_of_both_programs_have_the_examples() {
+    let dir = TempFile::new("man");
+    assert_eq!(run(&["man", dir.path()]).code, 0);
+    for (page, words) in [
+        ("airtcp.1", "Exit codes"),
+        ("airtcp-send.1", "verify"),
+        ("airtcp-sink.1", "rcvbuf"),
+        ("airlink.1", "airlink"),
+    ] {
+        let text = std::fs::read_to_string(format!("{}/{page}", dir.path())).unwrap();
+        assert!(text.contains(".TH ") && text.contains(words), "{page}: {text}");
+    }
+    std::fs::remove_dir_all(dir.path()).unwrap();
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = airtcp(&["completions", "bash"]).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}

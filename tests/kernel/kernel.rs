@@ -1,0 +1,122 @@
+//! Every algorithm against this kernel's receiver, over a lossy link: airtcp, a TUN device, a router, airlink, another
+//! TUN device, the kernel.
+//!
+//! These tests make network namespaces and fail, saying so, when they are not run as root.
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use airtcp::recovery::catalogue::{CATALOGUE, Question};
+use airtcp_testkit::machine::link::Link;
+use airtcp_testkit::machine::{Ended, kernel_receiver, run};
+use serde_json::Value;
+
+const OCTETS: u64 = 600_000;
+const TARGET: &str = "10.84.0.2:9000";
+
+/// Data and ACKs are lost, and the queue is short.
+const LOSSY: &str = r#"
+schema = 1
+description = "20 Mbit/s, 20 ms, two in a hundred data segments and one in a hundred ACKs lost"
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "20Mbit", delay = "10ms", queue = { packets = 60 } }
+[[stage]]
+kind = "loss"
+name = "radio"
+down = { model = "uniform", per = "2%" }
+up = { model = "uniform", per = "1%" }
+"#;
+
+/// The same behind a base station.
+const STATION: &str = r#"
+schema = 1
+description = "a base station with agent and loss report, before a radio link that loses two in a hundred"
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "20Mbit", delay = "5ms", queue = { packets = 200 } }
+[[stage]]
+kind = "station"
+name = "station"
+transit_marks = true
+loss_report = true
+[[stage]]
+kind = "link"
+name = "air"
+both = { rate = "10Mbit", delay = "5ms", queue = { packets = 200 } }
+[[stage]]
+kind = "loss"
+name = "radio"
+down = { model = "uniform", per = "2%" }
+"#;
+
+/// Sends to the kernel behind the link. The stream arrives exact, or this panics.
+fn send(link: &Link, recipe: &str, more: &[&str]) -> Value {
+    let receiver = kernel_receiver(&link.mobile, 9000);
+    let bytes = format!("--bytes={OCTETS}");
+    let netns = link.fixed.name();
+    let common = ["send", &bytes, TARGET, "--netns", netns, "--recipe", recipe, "--json", "--timeout=60s"];
+    let ended: Ended = run(&[&common, more].concat());
+    assert_eq!(ended.code, 0, "{recipe}: {}", ended.stderr);
+    let end = ended.event("end").clone();
+    let received = receiver.join().unwrap();
+    assert_eq!((received.bytes, end["bytes"].as_u64()), (OCTETS, Some(OCTETS)), "{recipe}");
+    assert_eq!(end["sha256"], received.digest, "{recipe}");
+    assert_eq!(end["outcome"], "done", "{recipe}");
+    end
+}
+
+/// What the papers put together, beside each algorithm alone.
+const COMBINATIONS: &[&str] = &[
+    "tahoe+sifest",
+    "reno+sifest",
+    "sack+sifest",
+    "tahoe+liw+sifest",
+    "sack+eifel",
+    "sack+frto",
+    "fast-timeout+loss-retransmission",
+    "sack+fast-timeout+loss-retransmission",
+    "newreno+rebate+tax=0.02",
+    "sack+pr+rebate+tax=0.02",
+    "sack+rr+rebate+tax=0.02",
+    "sack+dcr+rebate+tax=0.02+tax-scale=0.5",
+    "sack+transit-marks+early-marks",
+    "sack+rack+prr+cubic",
+    "sack+rack+prr+cubic+eifel+judges",
+];
+
+#[test]
+fn every_algorithm_delivers_through_losses_to_this_kernel() {
+    let alone = CATALOGUE.iter().filter(|row| row.question() != Question::Option).map(|row| row.name);
+    let recipes: BTreeSet<&str> = alone.chain(COMBINATIONS.iter().copied()).collect();
+    // Each run waits for its losses most of the time.
+    let lanes = 8;
+    let recipes: Vec<&str> = recipes.into_iter().collect();
+    thread::scope(|scope| {
+        for lane in 0..lanes {
+            let recipes = &recipes;
+            scope.spawn(move || {
+                let link = Link::new(LOSSY, lane as u64);
+                for recipe in recipes.iter().skip(lane).step_by(lanes) {
+                    let end = send(&link, recipe, &[]);
+                    let found = &end["timeouts"];
+                    let repaired =
+                        found["fast_retransmits"].as_u64().unwrap() + found["timeouts"].as_u64().unwrap();
+                    assert!(repaired > 0, "{recipe}: nothing was lost: {end}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn marks_of_a_base_station_keep_the_window_open() {
+    let link = Link::new(STATION, 1);
+    let (plain, marked) = (send(&link, "reno", &[]), send(&link, "etcp", &[]));
+    let reductions = |end: &Value| end["timeouts"]["window_reductions"].as_u64().unwrap();
+    let radio = marked["timeouts"]["put_down_to_radio"].as_u64().unwrap();
+    assert!(radio >= 3, "{marked}");
+    assert!(reductions(&marked) < reductions(&plain), "{marked} {plain}");
+}

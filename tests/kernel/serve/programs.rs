@@ -1,0 +1,143 @@
+//! Unmodified programs: nginx from Debian behind our TCP, curl from Debian behind a lossy link.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use airlink::netns::Namespace;
+use airtcp_testkit::machine::link::Link;
+use airtcp_testkit::machine::{bytes, digest};
+
+use super::stand::{Nginx, Scratch, Serving, connect};
+
+const LOSSY: &str = r#"
+schema = 1
+description = "50 Mbit/s, 10 ms, five in a hundred data segments lost"
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "50Mbit", delay = "5ms", queue = { packets = 200 } }
+[[stage]]
+kind = "loss"
+name = "radio"
+down = { model = "uniform", per = "5%" }
+"#;
+
+/// The same, where what comes from the mobile side is lost.
+const LOSSY_UP: &str = r#"
+schema = 1
+description = "50 Mbit/s, 10 ms, five in a hundred packets of the mobile side lost"
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "50Mbit", delay = "5ms", queue = { packets = 200 } }
+[[stage]]
+kind = "loss"
+name = "radio"
+up = { model = "uniform", per = "5%" }
+"#;
+
+/// Around one and two segments, one buffer, and up to 5 MB.
+const SIZES: [usize; 20] = [
+    0, 1, 100, 1447, 1448, 1449, 2896, 10_000, 65_535, 65_536, 65_537, 100_000, 131_072, 250_000, 400_000,
+    600_000, 1_000_000, 1_500_000, 2_500_000, 5_000_000,
+];
+/// More than all buffers on the way hold together.
+const LARGE: usize = 48_000_000;
+/// Far less than the large file and enough for everything else, in kB: a buffer that grows would break it.
+const GROWTH: u64 = 8_000;
+
+fn curl(namespace: &Namespace, args: &[&str]) -> Child {
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--show-error", "--fail", "--max-time", "100"]).args(args);
+    namespace.spawn(command.stdin(Stdio::null()).stderr(Stdio::piped())).expect("this test needs curl")
+}
+
+fn succeeded(child: Child, what: &str) {
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Twenty downloads at once, byte for byte, beside a reader that takes nothing.
+fn downloads(recipe: &str) {
+    let link = Link::new(LOSSY, 7);
+    let mut files: BTreeMap<String, Vec<u8>> =
+        SIZES.iter().enumerate().map(|(i, size)| (format!("{i}"), bytes(i as u64, *size))).collect();
+    files.insert("large".to_owned(), bytes(99, LARGE));
+    let nginx = Nginx::start(&link.fixed, recipe, &files);
+    // A Linux host waits 200 ms at least for a timeout, others a second: most of the time would be waiting.
+    let serving = Serving::start(&link.fixed, &["127.0.0.1:8080"], &["--recipe", recipe, "--profile=linux"]);
+    let before = serving.memory("VmRSS");
+
+    let mut slow = connect(&link.mobile);
+    slow.write_all(b"GET /large HTTP/1.0\r\n\r\n").unwrap();
+    // Until it has filled what there is to fill.
+    thread::sleep(Duration::from_secs(1));
+    let fetched = Scratch::new(&format!("{recipe}-fetched"));
+    let curls: Vec<_> = (0..SIZES.len())
+        .map(|i| {
+            let url = format!("http://10.83.0.2/{i}");
+            (i, curl(&link.mobile, &[&url, "--output", &fetched.path(&i.to_string())]))
+        })
+        .collect();
+    for (i, curl) in curls {
+        succeeded(curl, &format!("{recipe}: {} bytes", SIZES[i]));
+        // Nothing was written for a file without a byte.
+        let got = std::fs::read(fetched.path(&i.to_string())).unwrap_or_default();
+        assert_eq!(digest(&got), digest(&nginx.file(&i.to_string())), "{recipe}: {} bytes", SIZES[i]);
+    }
+    let growth = serving.memory("VmHWM") - before;
+    assert!(growth < GROWTH, "{recipe}: {growth} kB more while one reader took nothing");
+
+    // The slow reader gets what it waited for, as far as it asks.
+    let mut answer = Vec::new();
+    slow.take(300_000).read_to_end(&mut answer).unwrap();
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    assert!(answer.len() == 300_000 && files["large"].starts_with(&answer[head..]), "{recipe}");
+
+    let closed = serving.events("closed", SIZES.len() + 1, |_| true);
+    let done: Vec<_> = closed.iter().filter(|closed| closed["outcome"] == "done").collect();
+    assert_eq!(done.len(), SIZES.len(), "{closed:?}");
+    let resent = |closed: &serde_json::Value| closed["retransmissions"]["segments"].as_u64().unwrap();
+    assert!(done.iter().map(|closed| resent(closed)).sum::<u64>() > 100, "five in a hundred were lost");
+    let end = serving.stop();
+    assert_eq!((&end["totals"]["radio_failed"], &end["totals"]["connections"]), (&1.into(), &21.into()));
+}
+
+#[test]
+fn twenty_curls_download_from_nginx_through_newreno_with_eifel_at_5_percent_loss() {
+    downloads("newreno+eifel");
+}
+
+#[test]
+fn twenty_curls_download_from_nginx_through_sack_with_sifest_and_liw_at_5_percent_loss() {
+    downloads("sack+sifest+liw");
+}
+
+#[test]
+fn curl_uploads_to_nginx_at_5_percent_loss() {
+    let link = Link::new(LOSSY_UP, 3);
+    let nginx = Nginx::start(&link.fixed, "upload", &BTreeMap::new());
+    let serving = Serving::start(&link.fixed, &["127.0.0.1:8080"], &["--recipe=sack"]);
+    let scratch = Scratch::new("to-upload");
+    let sizes = [0, 1, 70_000, 3_000_000];
+    let curls: Vec<_> = sizes
+        .iter()
+        .map(|size| {
+            let (file, data) = (scratch.path(&size.to_string()), bytes(*size as u64, *size));
+            std::fs::write(&file, &data).unwrap();
+            let url = format!("http://10.83.0.2/put/{size}");
+            (data, curl(&link.mobile, &["--upload-file", &file, &url]))
+        })
+        .collect();
+    for (data, curl) in curls {
+        succeeded(curl, &format!("{} bytes", data.len()));
+        assert_eq!(digest(&nginx.file(&format!("put/{}", data.len()))), digest(&data));
+    }
+    let largest = serving.event("closed", |closed| closed["up_bytes"].as_u64() > Some(3_000_000));
+    assert_eq!(largest["outcome"], "done");
+    assert!(largest["arrivals"]["out_of_order_segments"].as_u64() > Some(0), "{largest}");
+    serving.stop();
+}

@@ -1,0 +1,225 @@
+//! What the tests of `airtcp serve` share: the program itself, nginx, and clients on the kernel's TCP.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use airlink::netns::Namespace;
+use airtcp_testkit::machine::{airtcp, wait_for_listener};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// A test that hangs is worse than one that fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where our TCP listens in every test.
+pub(crate) const SERVED: &str = "10.83.0.2:80";
+
+/// A running `airtcp serve --json`, in front of whatever listens in its namespace.
+pub(crate) struct Serving {
+    child: Child,
+    lines: Arc<Mutex<Vec<Value>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+pub(crate) struct Served {
+    pub(crate) code: Option<i32>,
+    pub(crate) stderr: String,
+    pub(crate) lines: Vec<Value>,
+}
+
+impl Serving {
+    pub(crate) fn start(namespace: &Namespace, forward: &[&str], more: &[&str]) -> Self {
+        let mut args = vec!["serve", "--json", "--listen", "80", "--interval=100ms"];
+        args.extend(forward.iter().flat_map(|target| ["--forward", target]));
+        args.extend(more);
+        let mut command = airtcp(&args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = namespace.spawn(&mut command).unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&lines);
+        // Always, so that it never waits for us.
+        let reader = thread::spawn(move || {
+            for line in stdout.lines() {
+                let line = serde_json::from_str(&line.unwrap()).unwrap();
+                seen.lock().unwrap().push(line);
+            }
+        });
+        let serving = Self { child, lines, reader: Some(reader) };
+        serving.event("start", |_| true);
+        serving
+    }
+
+    /// The first event of this name, and of this kind, as soon as there is one.
+    pub(crate) fn event(&self, name: &str, kind: impl Fn(&Value) -> bool) -> Value {
+        self.events(name, 1, kind).remove(0)
+    }
+
+    /// That many of them, as soon as they are there.
+    pub(crate) fn events(&self, name: &str, count: usize, kind: impl Fn(&Value) -> bool) -> Vec<Value> {
+        wait_for(&format!("{count} times `{name}`"), || {
+            let lines = self.lines.lock().unwrap();
+            let events = lines.iter().filter(|line| line["event"] == name).map(|line| &line["data"]);
+            let events: Vec<Value> = events.filter(|data| kind(data)).cloned().collect();
+            (events.len() >= count).then_some(events)
+        })
+    }
+
+    /// The first connection that ended so.
+    pub(crate) fn outcome(&self, outcome: &str) -> Value {
+        self.event("closed", |closed| closed["outcome"] == outcome)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// In kB, as /proc/PID/status has it.
+    pub(crate) fn memory(&self, field: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    pub(crate) fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
+    pub(crate) fn end(mut self) -> Served {
+        wait_for("its end", || self.child.try_wait().unwrap());
+        let code = self.child.wait().unwrap().code();
+        self.reader.take().unwrap().join().unwrap();
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        Served { code, stderr, lines: std::mem::take(&mut self.lines.lock().unwrap()) }
+    }
+
+    /// Asks it to stop, and returns what it says at its end, which is a good one.
+    pub(crate) fn stop(self) -> Value {
+        self.signal(Signal::SIGTERM);
+        let served = self.end();
+        assert_eq!(served.code, Some(0), "{}", served.stderr);
+        served.last("end")
+    }
+}
+
+impl Drop for Serving {
+    /// A failed assertion must not leave it running.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Served {
+    pub(crate) fn last(&self, name: &str) -> Value {
+        let line = self.lines.iter().rfind(|line| line["event"] == name);
+        line.unwrap_or_else(|| panic!("no `{name}`: {}", self.stderr))["data"].clone()
+    }
+}
+
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited for {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A directory that is removed at the end.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-serve-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Debian's nginx on a loopback, with files to fetch and a place to put some.
+pub(crate) struct Nginx {
+    child: Child,
+    directory: Scratch,
+}
+
+impl Nginx {
+    pub(crate) fn start(namespace: &Namespace, name: &str, files: &BTreeMap<String, Vec<u8>>) -> Self {
+        let directory = Scratch::new(name);
+        for (name, data) in files {
+            fs::write(directory.path(name), data).unwrap();
+        }
+        let (here, config) = (directory.path(""), directory.path("nginx.conf"));
+        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path {here}{kind};\n"))
+            .concat();
+        fs::write(
+            &config,
+            format!(
+                "daemon off; master_process off; pid {here}pid; error_log {here}error.log;\n\
+                 events {{ worker_connections 512; }}\n\
+                 http {{ access_log off; client_max_body_size 0; {temporary}\n\
+                 server {{ listen 127.0.0.1:8080; root {here}; location /put/ {{ dav_methods PUT; create_full_put_path on; }} }} }}\n"
+            ),
+        )
+        .unwrap();
+        let mut command = Command::new("/usr/sbin/nginx");
+        // As root it would give its files away otherwise.
+        command.args(["-p", &here, "-c", &config, "-e", &directory.path("error.log"), "-g", "user root;"]);
+        let child = namespace.spawn(command.stdin(Stdio::null())).expect("this test needs nginx-light");
+        wait_for_listener(namespace, 8080);
+        Self { child, directory }
+    }
+
+    pub(crate) fn file(&self, name: &str) -> Vec<u8> {
+        fs::read(self.directory.path(name)).unwrap()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A listener on the loopback of a namespace, for a server that the test plays itself.
+pub(crate) fn listener(namespace: &Namespace, port: u16) -> TcpListener {
+    namespace.enter(|| TcpListener::bind(("127.0.0.1", port)).unwrap()).unwrap()
+}
+
+pub(crate) fn connect(namespace: &Namespace) -> TcpStream {
+    let stream = namespace.enter(|| TcpStream::connect(SERVED).unwrap()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+pub(crate) fn read_to_end(mut stream: &TcpStream) -> Vec<u8> {
+    let mut data = Vec::new();
+    stream.read_to_end(&mut data).unwrap();
+    data
+}

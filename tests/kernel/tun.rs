@@ -1,0 +1,552 @@
+//! `airtcp` against this kernel, over a TUN device into a fresh namespace.
+//!
+//! These tests make network namespaces and fail, saying so, when they are not run as root.
+
+#![expect(clippy::disallowed_methods, reason = "the kernel side takes its time")]
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use airlink::reactor::{Clock, Reactor};
+use airlink::tun::{Tun, TunConfig};
+use airtcp::host::{ConnId, Host, HostConfig};
+use airtcp::profile::Profile;
+use airtcp::recovery::Recipe;
+use airtcp::tcp::{Linger, SocketOptions, State};
+use airtcp_testkit::machine::{
+    Running, TempFile, airtcp, bytes, data, digest, kernel_receiver, namespace, run,
+};
+use airtcp_tun::{Application, Driver, Finished};
+use airwire::time::Instant;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::unistd::Pid;
+
+const V4: &str = "10.83.0.1:9000";
+const V6: &str = "[fd83::1]:9000";
+
+#[test]
+fn every_variant_delivers_20_mb_intact_over_both_families() {
+    let namespace = namespace();
+    for recipe in ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", "newreno+liw"] {
+        for target in [V4, V6] {
+            let receiver = kernel_receiver(&namespace, 9000);
+            let ended = run(&[
+                "send",
+                "--bytes=20M",
+                target,
+                "--netns",
+                namespace.name(),
+                "--recipe",
+                recipe,
+                "--json",
+                "--timeout=20s",
+            ]);
+            assert_eq!(ended.code, 0, "{recipe} {target}: {}", ended.stderr);
+            let received = receiver.join().unwrap();
+            let end = ended.event("end");
+            assert_eq!(end["sha256"], received.digest, "{recipe} {target}");
+            assert_eq!((received.bytes, end["bytes"].as_u64()), (20_000_000, Some(20_000_000)));
+            assert_eq!(end["outcome"], "done");
+            assert_eq!(end["recipe"], recipe);
+            assert_eq!(end["handshake"]["sack"], recipe.starts_with("sack"), "SACK only where it is used");
+            assert_eq!(end["handshake"]["mss"], if target == V4 { 1448 } else { 1428 });
+            assert!(end["rtt"]["samples"].as_u64().unwrap() > 10, "{end}");
+        }
+    }
+}
+
+#[test]
+fn profiles_look_different_and_all_deliver() {
+    let namespace = namespace();
+    for profile in Profile::NAMES {
+        let receiver = kernel_receiver(&namespace, 9000);
+        let ended =
+            run(&["send", "--bytes=2M", V4, "--netns", namespace.name(), "--profile", profile, "--json"]);
+        assert_eq!(ended.code, 0, "{profile}: {}", ended.stderr);
+        let end = ended.event("end");
+        assert_eq!(end["sha256"], receiver.join().unwrap().digest, "{profile}");
+        assert_eq!(end["handshake"]["timestamps"], profile != "ns2");
+    }
+}
+
+#[test]
+fn a_kernel_sender_is_received_intact_and_gets_the_digest_after_its_fin() {
+    let namespace = namespace();
+    for addr in ["10.83.0.2:9000", "[fd83::2]:9000"] {
+        let file = TempFile::new("received");
+        let recv = Running::start(&[
+            "recv",
+            "9000",
+            "--netns",
+            namespace.name(),
+            "--output",
+            file.path(),
+            "--echo-digest",
+            "--json",
+            "--timeout=20s",
+        ]);
+        let sent = data(20_000_000);
+        let answer = namespace
+            .enter(|| {
+                let mut stream = TcpStream::connect(addr).unwrap();
+                stream.write_all(&sent).unwrap();
+                stream.shutdown(std::net::Shutdown::Write).unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).unwrap();
+                answer
+            })
+            .unwrap();
+        let ended = recv.end();
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert_eq!(answer, format!("{}\n", digest(&sent)));
+        assert_eq!(ended.event("end")["sha256"], digest(&sent));
+        assert_eq!(ended.event("end")["bytes"], 20_000_000);
+        assert!(file.read() == sent, "the file has what was sent");
+    }
+}
+
+#[test]
+fn ordinary_programs_are_receivers_and_senders() {
+    let namespace = namespace();
+    let mut socat = namespace
+        .spawn(Command::new("socat").args(["TCP-LISTEN:9000,reuseaddr", "SYSTEM:sha256sum"]))
+        .expect("this test needs socat: apt-get install socat");
+    airtcp_testkit::machine::wait_for_listener(&namespace, 9000);
+    let ended = run(&["send", "--bytes=3M", V4, "--netns", namespace.name(), "--verify", "--timeout=10s"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.contains("(the receiver has the same)"), "{}", ended.stdout);
+    assert!(socat.wait().unwrap().success());
+
+    let file = TempFile::new("to-send");
+    let sent = data(3_000_000);
+    std::fs::write(file.path(), &sent).unwrap();
+    let recv = Running::start(&["recv", "9000", "--netns", namespace.name(), "--json", "--timeout=10s"]);
+    let mut socat = namespace
+        .spawn(Command::new("socat").args(["-u", &format!("OPEN:{}", file.path()), "TCP:10.83.0.2:9000"]))
+        .unwrap();
+    let ended = recv.end();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(ended.event("end")["sha256"], digest(&sent));
+    assert!(socat.wait().unwrap().success());
+}
+
+#[test]
+fn the_sink_verifies_files_and_standard_input() {
+    let namespace = namespace();
+    let file = TempFile::new("file");
+    let sent = data(1_234_567);
+    std::fs::write(file.path(), &sent).unwrap();
+    let copy = TempFile::new("copy");
+    let sink = Running::start(&[
+        "sink",
+        "9000",
+        "--netns",
+        namespace.name(),
+        "--echo-digest",
+        "--rcvbuf=64Ki",
+        "--count=3",
+        "--json",
+        "--output",
+        copy.path(),
+    ]);
+    let ended = run(&["send", file.path(), V4, "--netns", namespace.name(), "--verify", "--timeout=10s"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let mut child = airtcp(&["send", "-", V6, "--netns", namespace.name(), "--verify", "--timeout=10s"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&sent).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8(output.stdout).unwrap().contains(&digest(&sent)));
+    // An empty stream has a digest too.
+    let ended = run(&["send", "--bytes=0", V4, "--netns", namespace.name(), "--verify", "--timeout=10s"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let sink = sink.end();
+    assert_eq!(sink.code, 0, "{}", sink.stderr);
+    let digests: Vec<_> = sink.events("end").map(|end| end["sha256"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(digests, [digest(&sent), digest(&sent), digest(&[])]);
+    assert!(copy.read() == [sent.clone(), sent].concat());
+}
+
+#[test]
+fn half_close_the_answer_may_come_late_and_a_wrong_one_is_found() {
+    let namespace = namespace();
+    for (wrong, code) in [(false, 0), (true, 1)] {
+        let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+        let receiver = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).unwrap();
+            // Longer than a sender that awaits nothing would wait.
+            std::thread::sleep(Duration::from_millis(1500));
+            if wrong {
+                received.push(b'x');
+            }
+            writeln!(stream, "{}  -", digest(&received)).unwrap();
+        });
+        let ended = run(&["send", "--bytes=1M", V4, "--netns", namespace.name(), "--verify"]);
+        receiver.join().unwrap();
+        assert_eq!(ended.code, code, "{}", ended.stderr);
+        assert_eq!(ended.stderr.contains("it did not get what was sent"), wrong, "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_receiver_that_gives_no_digest_fails_the_verification() {
+    let namespace = namespace();
+    let receiver = kernel_receiver(&namespace, 9000);
+    let ended = run(&["send", "--bytes=1M", V4, "--netns", namespace.name(), "--verify"]);
+    assert_eq!(receiver.join().unwrap().bytes, 1_000_000);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("not a SHA-256: see --verify"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_capture_has_every_packet_and_tcpdump_reads_it() {
+    let namespace = namespace();
+    let pcap = TempFile::new("pcap");
+    let receiver = kernel_receiver(&namespace, 9000);
+    let ended =
+        run(&["send", "--bytes=1M", V4, "--netns", namespace.name(), "--pcap", pcap.path(), "--json"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(receiver.join().unwrap().bytes, 1_000_000);
+    let count = |filter: &str| {
+        let output = Command::new("tcpdump")
+            .args(["-n", "-r", pcap.path(), filter])
+            .output()
+            .expect("this test needs tcpdump: apt-get install tcpdump");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().count() as u64
+    };
+    let device = &ended.event("end")["device"];
+    let all = device["packets_in"].as_u64().unwrap() + device["packets_out"].as_u64().unwrap();
+    assert!(all > 700);
+    assert!(count("") >= all, "what followed the summary is in the capture too");
+    assert_eq!(count("tcp[tcpflags] & tcp-syn != 0 and src host 10.83.0.2"), 1);
+    assert_eq!(count("tcp[tcpflags] & tcp-syn != 0 and src host 10.83.0.1"), 1);
+    assert_eq!(count("tcp[tcpflags] & tcp-fin != 0 and src host 10.83.0.2"), 1);
+    assert_eq!(count("tcp[tcpflags] & tcp-fin != 0 and src host 10.83.0.1"), 1);
+    assert_eq!(count("tcp[tcpflags] & tcp-rst != 0"), 0);
+    assert_eq!(count("src host 10.83.0.2 and greater 1500"), 690, "full segments");
+}
+
+#[test]
+fn events_and_decisions_are_json_lines_with_both_times() {
+    let namespace = namespace();
+    let decisions = TempFile::new("decisions");
+    let receiver = kernel_receiver(&namespace, 9000);
+    let ended = run(&[
+        "send",
+        "--bytes=20M",
+        V4,
+        "--netns",
+        namespace.name(),
+        "--json",
+        "--interval=20ms",
+        "--decisions",
+        decisions.path(),
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    receiver.join().unwrap();
+    let kinds: Vec<_> = ended.lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!((kinds[0], kinds[kinds.len() - 1]), ("start", "end"));
+    assert!(kinds[1..kinds.len() - 1].iter().all(|kind| *kind == "interval") && kinds.len() > 2, "{kinds:?}");
+    let mut before = 0.0;
+    for line in &ended.lines {
+        assert_eq!(line["schema_version"], 1);
+        let (time, wall) = (line["time"].as_f64().unwrap(), line["wall"].as_f64().unwrap());
+        assert!(time >= before && wall > 1.6e9, "{line}");
+        before = time;
+    }
+    let last = ended.events("interval").last().unwrap();
+    assert!(last["total_bytes"].as_u64().unwrap() <= 20_000_000 && last["cwnd"].as_u64().unwrap() > 10);
+    let text = String::from_utf8(decisions.read()).unwrap();
+    let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (first["what"].as_str(), first["why"].as_str()),
+        (Some("window"), Some("connection established"))
+    );
+    assert_eq!(first["cwnd"], 10.0);
+    assert!(text.lines().count() > 100);
+}
+
+#[test]
+fn refused_unanswered_and_unreachable_are_told_apart() {
+    let namespace = namespace();
+    let send = |target: &str, more: &[&str]| {
+        let args = [&["send", "--bytes=1k", target, "--netns", namespace.name(), "--json"], more].concat();
+        let ended = run(&args);
+        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        assert_eq!(ended.event("error")["exit_code"], 1);
+        assert!(ended.stderr.contains(ended.event("error")["message"].as_str().unwrap()));
+        ended.stderr
+    };
+    let refused = send(V4, &[]);
+    assert!(
+        refused.contains("10.83.0.1:9000: connection refused") && refused.contains("airtcp sink 9000"),
+        "{refused}"
+    );
+    let silent = send("10.83.0.77:9000", &["--timeout=400ms"]);
+    assert!(silent.contains("10.83.0.77:9000: no answer in 400.000ms: is it"), "{silent}");
+    namespace.sysctl("net.ipv4.ip_forward", "1").unwrap();
+    let status = namespace
+        .spawn(Command::new("ip").args(["route", "add", "unreachable", "10.99.0.0/16"]))
+        .unwrap()
+        .wait()
+        .unwrap();
+    assert!(status.success());
+    let unreachable = send("10.99.0.1:9000", &[]);
+    assert!(unreachable.contains("destination unreachable: no route to the host"), "{unreachable}");
+}
+
+#[test]
+fn a_reset_in_the_middle_is_an_error_of_the_run() {
+    let namespace = namespace();
+    let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+    let receiver = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.read_exact(&mut [0; 100_000]).unwrap();
+        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+        setsockopt(&stream, sockopt::Linger, &linger).unwrap();
+    });
+    let ended = run(&["send", "--bytes=1G", V4, "--netns", namespace.name()]);
+    receiver.join().unwrap();
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("connection reset by the peer after"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("sent again"), "the summary is printed all the same: {}", ended.stdout);
+
+    let file = TempFile::new("broken");
+    let recv = Running::start(&[
+        "recv",
+        "9000",
+        "--netns",
+        namespace.name(),
+        "--output",
+        file.path(),
+        "--json",
+        "--timeout=10s",
+    ]);
+    namespace
+        .enter(|| {
+            let mut stream = TcpStream::connect("10.83.0.2:9000").unwrap();
+            stream.write_all(b"half a").unwrap();
+            // A connection that is reset before it was accepted is none.
+            while file.read() != b"half a" {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+            setsockopt(&stream, sockopt::Linger, &linger).unwrap();
+        })
+        .unwrap();
+    let ended = recv.end();
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("reset by the peer after 6 bytes were received"), "{}", ended.stderr);
+    assert_eq!(ended.event("end")["outcome"], "failed");
+}
+
+#[test]
+fn a_receiver_that_stops_reading_is_noticed() {
+    let namespace = namespace();
+    let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+    let receiver = std::thread::spawn(move || listener.accept().unwrap().0);
+    let ended = run(&["send", "--bytes=1G", V4, "--netns", namespace.name(), "--timeout=700ms"]);
+    drop(receiver.join().unwrap());
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("nothing was acknowledged for 700.000ms (Established)"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_signal_stops_the_run_with_a_reset_a_summary_and_a_whole_capture() {
+    let namespace = namespace();
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let pcap = TempFile::new("stopped");
+        let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+        let send = airtcp(&["send", "-", V4, "--netns", namespace.name(), "--pcap", pcap.path(), "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stream = listener.accept().unwrap().0;
+        // A sender with nothing to send just now, that is asleep.
+        std::thread::sleep(Duration::from_millis(50));
+        kill(Pid::from_raw(send.id() as i32), signal).unwrap();
+        let error = stream.read(&mut [0; 10]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        let ended = airtcp_testkit::machine::Ended::of(send.wait_with_output().unwrap());
+        assert_eq!(ended.code, 1);
+        assert!(ended.stderr.contains("stopped by a signal"), "{}", ended.stderr);
+        assert_eq!(ended.event("end")["outcome"], "stopped");
+        let output =
+            Command::new("tcpdump").args(["-n", "-r", pcap.path(), "tcp[tcpflags] & tcp-rst != 0"]).output();
+        assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap().lines().count(), 1);
+    }
+}
+
+#[test]
+fn a_busy_sender_can_be_stopped_too() {
+    let namespace = namespace();
+    let receiver = kernel_receiver(&namespace, 9000);
+    let send = airtcp(&["send", "--bytes=1000G", V4, "--netns", namespace.name(), "--no-digest", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    kill(Pid::from_raw(send.id() as i32), Signal::SIGTERM).unwrap();
+    let ended = airtcp_testkit::machine::Ended::of(send.wait_with_output().unwrap());
+    assert_eq!(ended.code, 1);
+    assert!(ended.event("end")["bytes"].as_u64().unwrap() > 1_000_000);
+    // It was reset; what it got until then does not matter.
+    drop(receiver);
+}
+
+#[test]
+fn a_device_in_use_is_an_error_of_the_environment() {
+    let namespace = namespace();
+    let holder = Running::start(&["recv", "9000", "--netns", namespace.name(), "--tun=busy0", "--json"]);
+    let ended = run(&["send", "--bytes=1", V4, "--netns", namespace.name(), "--tun=busy0", "--json"]);
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.contains("`busy0` is in use by another program"), "{}", ended.stderr);
+    holder.signal(Signal::SIGTERM);
+    assert_eq!(holder.end().code, 1);
+    let devices = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
+    assert!(!devices.contains("busy0"), "the device is gone with its program: {devices}");
+}
+
+#[test]
+fn other_addresses_and_a_small_mtu_work() {
+    let namespace = namespace();
+    let receiver = kernel_receiver(&namespace, 9000);
+    let ended = run(&[
+        "send",
+        "--bytes=100k",
+        "192.0.2.1:9000",
+        "--netns",
+        namespace.name(),
+        "--addr=198.51.100.7",
+        "--kernel-addr=192.0.2.1/30",
+        "--mtu=576",
+        "--json",
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(ended.event("end")["sha256"], receiver.join().unwrap().digest);
+    assert_eq!(ended.event("end")["handshake"]["mss"], 576 - 40 - 12);
+}
+
+#[test]
+fn a_hundred_connections_share_one_device() {
+    const CONNECTIONS: usize = 100;
+    let namespace = namespace();
+    let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
+    let server = std::thread::spawn(move || {
+        let readers: Vec<_> = (0..CONNECTIONS)
+            .map(|_| {
+                let mut stream = listener.accept().unwrap().0;
+                std::thread::spawn(move || {
+                    let mut received = Vec::new();
+                    stream.read_to_end(&mut received).unwrap();
+                    digest(&received)
+                })
+            })
+            .collect();
+        readers.into_iter().map(|reader| reader.join().unwrap()).collect::<BTreeSet<_>>()
+    });
+    let tun = Tun::open(&TunConfig {
+        namespace: Some(namespace.path().to_path_buf()),
+        addrs: vec!["10.83.0.1/24".parse().unwrap()],
+        ..TunConfig::default()
+    })
+    .unwrap();
+    let profile = Profile::default();
+    let options = SocketOptions { linger: Linger::Default, ..SocketOptions::of(&profile) };
+    let host = Host::new(HostConfig {
+        addrs: vec!["10.83.0.2".parse().unwrap()],
+        mtu: 1500,
+        profile,
+        recipe: "sack".parse::<Recipe>().unwrap(),
+        seed: 1,
+    });
+    let mut driver = Driver::new(host, tun, Reactor::new(Clock::start()).unwrap(), None).unwrap();
+    let now = driver.clock().now();
+    let flows = (0..CONNECTIONS)
+        .map(|i| {
+            let remote = V4.parse().unwrap();
+            Flow {
+                id: driver.host.connect(now, None, remote, options.clone()).unwrap(),
+                data: bytes(i as u64, 50_000 + 997 * i),
+                written: 0,
+            }
+        })
+        .collect();
+    let mut many =
+        Many { flows, most_established: 0, deadline: now + airwire::time::Duration::from_secs(30) };
+    let expected: BTreeSet<_> = many.flows.iter().map(|flow| digest(&flow.data)).collect();
+    assert_eq!(driver.run(&mut many).unwrap(), Finished::ByApplication);
+    assert!(many.flows.is_empty(), "{} connections did not end in time", many.flows.len());
+    assert_eq!(many.most_established, CONNECTIONS, "all at once");
+    assert_eq!(server.join().unwrap(), expected);
+}
+
+struct Flow {
+    id: ConnId,
+    data: Vec<u8>,
+    written: usize,
+}
+
+struct Many {
+    flows: Vec<Flow>,
+    most_established: usize,
+    deadline: Instant,
+}
+
+impl Application for Many {
+    fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
+        let state = |host: &Host, flow: &Flow| host.connection(flow.id).unwrap().state();
+        let established = self.flows.iter().filter(|flow| state(host, flow).is_synchronized()).count();
+        self.most_established = self.most_established.max(established);
+        // Nobody writes before everybody is connected.
+        if self.most_established < self.flows.len().min(100) && self.flows.len() == 100 {
+            return if now < self.deadline { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        }
+        for flow in &mut self.flows {
+            if flow.written < flow.data.len()
+                && let Ok(taken) = host.write(now, flow.id, &flow.data[flow.written..])
+            {
+                flow.written += taken;
+                if flow.written == flow.data.len() {
+                    host.shutdown_write(now, flow.id).unwrap();
+                }
+            }
+        }
+        self.flows.retain(|flow| {
+            let over = matches!(state(host, flow), State::TimeWait | State::Closed);
+            if over {
+                assert_eq!(host.connection(flow.id).unwrap().ended(), None);
+                host.close(now, flow.id);
+            }
+            !over
+        });
+        if self.flows.is_empty() || now >= self.deadline {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        Some(self.deadline)
+    }
+}

@@ -1,0 +1,55 @@
+//! The papers' figures with few seeds and, where runs can be cut, short ones: everything is there, and the claims that are sure
+//! even so come out.
+
+use std::collections::BTreeSet;
+
+use airtcp_reproduce::{Claim, Effort, Finding, Judged, figures};
+
+mod p0;
+mod p1;
+mod p2;
+mod p3;
+mod p4;
+
+/// What `airtcp reproduce ID` finds, and that it is all there.
+fn finding(id: &str, seeds: u32) -> Finding {
+    let figure =
+        figures().into_iter().find(|figure| figure.id == id).unwrap_or_else(|| panic!("no figure {id}"));
+    let finding = (figure.run)(&Effort { seeds }).unwrap_or_else(|error| panic!("{id}: {error}"));
+    whole(&finding);
+    finding
+}
+
+fn whole(finding: &Finding) {
+    let text = finding.markdown();
+    assert!(!finding.claims.is_empty() && !finding.choices.is_empty(), "{text}");
+    for table in &finding.tables {
+        assert!(!table.rows.is_empty(), "{}\n{text}", table.title);
+        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}\n{text}", table.title);
+    }
+    assert!(!text.contains("NaN"), "{text}");
+}
+
+fn claim<'a>(finding: &'a Finding, words: &str) -> &'a Claim {
+    let named = |claim: &&Claim| claim.paper.contains(words);
+    finding
+        .claims
+        .iter()
+        .find(named)
+        .unwrap_or_else(|| panic!("no claim about `{words}` in\n{}", finding.markdown()))
+}
+
+fn holds(finding: &Finding, words: &str) {
+    let claim = claim(finding, words);
+    assert_eq!(claim.judged, Judged::Holds, "{claim:?}\n{}", finding.markdown());
+}
+
+#[test]
+fn every_figure_has_a_name_of_its_own() {
+    let figures = figures();
+    let ids: BTreeSet<_> = figures.iter().map(|figure| figure.id).collect();
+    assert_eq!(ids.len(), figures.len());
+    for paper in ["p0-", "p1-", "p2-", "p3-", "p4-"] {
+        assert!(ids.iter().any(|id| id.starts_with(paper)), "none of {paper}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Hosts over the paths of airlink, in virtual time: each algorithm does what its paper says.
+
+mod judges;
+mod many_flows;
+mod micro;
+mod oracle;
+mod paths;
+mod spurious;
+mod windows;

@@ -1,0 +1,210 @@
+//! One flow in the virtual-time world, as the papers draw it: a time-sequence graph of segments counted from 1, with
+//! cwnd and ssthresh beside it. It is what a test prints when it fails.
+
+use std::fmt::{self, Display, Formatter};
+
+use airlink::scenario::Scenario;
+use airtcp::profile::AckPolicy;
+use airtcp::profile::Profile;
+use airtcp::recovery::{Counters, Decision, What};
+use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldConfig};
+use airwire::time::Duration;
+
+/// P0's sender and receiver (§3.1): MSS 512, a receiver window of 8 kB, and no delayed ACKs, so that every event has
+/// one ACK.
+pub(crate) struct Run<'a> {
+    pub(crate) profile: Profile,
+    pub(crate) recipe: &'a str,
+    pub(crate) scenario: String,
+    pub(crate) mss: u16,
+    pub(crate) segments: u64,
+    /// The receiver's window, in segments.
+    pub(crate) rwnd: usize,
+}
+
+impl Run<'_> {
+    pub(crate) fn go(self) -> Sequence {
+        let Self { profile, recipe, scenario, mss, segments, rwnd } = self;
+        let host = |profile: Profile| Profile { mss: Some(mss), ack: AckPolicy::EVERY, ..profile };
+        let header = if profile.timestamps { 12 } else { 0 };
+        let data = u64::from(mss - header);
+        let mut world = World::new(WorldConfig {
+            scenario: Scenario::parse(&scenario, "micro").unwrap(),
+            seed: 1,
+            fixed: HostSpec { profile: host(profile), recipe: recipe.parse().unwrap() },
+            mobile: HostSpec { profile: host(HostSpec::receiver().profile), ..HostSpec::receiver() },
+            flows: vec![Flow {
+                watch: Watch::Packets,
+                receive_buffer: Some(rwnd * usize::from(mss)),
+                ..Flow::down(Length::Octets(segments * data))
+            }],
+        })
+        .unwrap();
+        let complete = world.run_to_end(Duration::from_secs(600)).unwrap();
+        let sequence = Sequence::of(&mut world, data, segments);
+        assert!(complete, "{recipe} does not finish\n{sequence}");
+        sequence
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Event {
+    /// `copy` 1 is the first transmission.
+    Sent {
+        segment: u64,
+        copy: u32,
+    },
+    Dropped {
+        segment: u64,
+        copy: u32,
+    },
+    /// Up to and including this segment.
+    Ack {
+        segment: u64,
+    },
+    /// The n-th duplicate ACK in a row; the right edge of its SACK blocks.
+    Dupack {
+        n: u64,
+        edge: u64,
+    },
+    Timeout {
+        segment: u64,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Row {
+    /// In seconds.
+    pub(crate) at: f64,
+    pub(crate) event: Event,
+    pub(crate) cwnd: f64,
+    pub(crate) ssthresh: f64,
+}
+
+pub(crate) struct Sequence {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) counters: Counters,
+}
+
+impl Sequence {
+    fn of(world: &mut World, data: u64, segments: u64) -> Self {
+        let segment = |offset: u64| (offset - 1) / data + 1;
+        let is_data = |offset: u64| (1..=segments * data).contains(&offset);
+        let decisions = world.decisions(0).to_vec();
+        let mut rows: Vec<Row> = Vec::new();
+        let mut push = |at: airwire::time::Instant, event| {
+            rows.push(Row { at: at.as_secs_f64(), event, cwnd: 0.0, ssthresh: 0.0 });
+        };
+        for decision in &decisions {
+            if let What::Timeout { offset } = decision.what {
+                push(decision.at, Event::Timeout { segment: segment(offset) });
+            }
+        }
+        let (mut n, mut una) = (0, 0);
+        for sighting in world.sightings(0) {
+            match &sighting.seen {
+                Seen::Sent { offset, copy, .. } if is_data(*offset) => {
+                    push(sighting.at, Event::Sent { segment: segment(*offset), copy: *copy });
+                }
+                Seen::Sent { .. } => {}
+                // A sender may not count it (ns-2's SACK after a timeout), but it is one.
+                Seen::Ack { ack, duplicate, sacked } if *duplicate || *ack == una && !sacked.is_empty() => {
+                    n += 1;
+                    let edge = sacked.iter().map(|(_, right)| right.div_ceil(data) - 1).max().unwrap_or(0);
+                    push(sighting.at, Event::Dupack { n, edge });
+                }
+                Seen::Ack { ack, .. } => {
+                    (n, una) = (0, *ack);
+                    push(sighting.at, Event::Ack { segment: (*ack - 1) / data });
+                }
+            }
+        }
+        for lost in world.losses(0).as_slice() {
+            push(lost.at, Event::Dropped { segment: segment(lost.offset), copy: lost.copy });
+        }
+        rows.sort_by(|a, b| a.at.total_cmp(&b.at));
+        put_windows(&mut rows, &decisions);
+        Self { rows, counters: world.result(0).counters }
+    }
+
+    /// When copy `copy` of `segment` left.
+    pub(crate) fn sent(&self, segment: u64, copy: u32) -> Option<f64> {
+        self.row(Event::Sent { segment, copy }).map(|row| row.at)
+    }
+
+    pub(crate) fn row(&self, event: Event) -> Option<Row> {
+        self.rows.iter().copied().find(|row| row.event == event)
+    }
+
+    /// When the timer fired.
+    pub(crate) fn timeouts(&self) -> Vec<f64> {
+        self.rows.iter().filter(|row| matches!(row.event, Event::Timeout { .. })).map(|row| row.at).collect()
+    }
+
+    /// What was sent again, in order.
+    pub(crate) fn resent(&self) -> Vec<u64> {
+        let again = |row: &Row| match row.event {
+            Event::Sent { segment, copy } if copy > 1 => Some(segment),
+            _ => None,
+        };
+        self.rows.iter().filter_map(again).collect()
+    }
+
+    /// The last row at or before `at`.
+    pub(crate) fn at(&self, at: f64) -> Option<Row> {
+        self.rows.iter().copied().rfind(|row| row.at <= at)
+    }
+
+    /// When everything up to `segment` was acknowledged.
+    pub(crate) fn acked(&self, segment: u64) -> Option<Row> {
+        let covers = |row: &&Row| matches!(row.event, Event::Ack { segment: to } if to >= segment);
+        self.rows.iter().find(covers).copied()
+    }
+}
+
+/// Beside each event, the windows as they are when it is over.
+fn put_windows(rows: &mut [Row], decisions: &[Decision]) {
+    let mut decisions = decisions.iter().peekable();
+    let mut window = (0.0, 0.0);
+    for row in rows {
+        while let Some(decision) = decisions.next_if(|decision| decision.at.as_secs_f64() <= row.at) {
+            if let What::Window { cwnd, ssthresh, .. } = decision.what {
+                window = (cwnd, ssthresh);
+            }
+        }
+        (row.cwnd, row.ssthresh) = window;
+    }
+}
+
+impl Display for Sequence {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        const COLUMNS: u64 = 64;
+        writeln!(
+            f,
+            "{:>10} {:<24} {:>7} {:>8}  segment (modulo {COLUMNS})",
+            "s", "event", "cwnd", "ssthresh"
+        )?;
+        let mut una = 1;
+        for Row { at, event, cwnd, ssthresh } in &self.rows {
+            let (text, segment, mark) = match *event {
+                Event::Sent { segment, copy: 1 } => (format!("sent {segment}"), segment, '.'),
+                Event::Sent { segment, copy } => (format!("sent again {segment} ({copy})"), segment, 'R'),
+                Event::Dropped { segment, copy } => (format!("dropped {segment} ({copy})"), segment, 'x'),
+                Event::Ack { segment } => {
+                    una = segment + 1;
+                    (format!("ack {segment}"), segment, '-')
+                }
+                Event::Dupack { n, edge: 0 } => (format!("dupack {n}"), una, '='),
+                Event::Dupack { n, edge } => (format!("dupack {n}, SACK to {edge}"), edge, 'S'),
+                Event::Timeout { segment } => (format!("timeout {segment}"), segment, 'T'),
+            };
+            let column = segment.saturating_sub(1) % COLUMNS;
+            writeln!(
+                f,
+                "{at:>10.4} {text:<24} {cwnd:>7.2} {ssthresh:>8.2}  {:>1$}{mark}",
+                "", column as usize
+            )?;
+        }
+        write!(f, "{:?}", self.counters)
+    }
+}

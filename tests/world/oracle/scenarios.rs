@@ -1,0 +1,100 @@
+//! The scenarios that ns-2 played, and its agents, as ours. P0's stands with P0's figures.
+
+use airlink::scenario::Scenario;
+use airtcp::profile::AckPolicy;
+use airtcp::profile::Profile;
+use airtcp::profile::knobs::InitialWindow;
+use airtcp::recovery::Recipe;
+use airtcp::rtt::{RtoLimits, TimerStyle};
+use airtcp_sim::run::{Run, Until};
+use airtcp_sim::world::{Flow, HostSpec, Length};
+use airwire::time::{Duration, Instant};
+
+/// ns-2's Tahoe, Reno, NewReno and Sack1.
+pub(crate) const SENDERS: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
+
+/// Octets that ns-2 counts for a packet in its goodput.
+pub(crate) const PACKET: u16 = 1000;
+
+/// ns-2's receivers report no duplicates.
+fn host(profile: Profile, mss: u16) -> Profile {
+    Profile { mss: Some(mss), timestamps: false, dsack: false, ack: AckPolicy::EVERY, ..profile }
+}
+
+struct Agents {
+    /// Data of a segment; 40 octets of headers come to it.
+    mss: u16,
+    /// In ms.
+    tick: u64,
+    min_rto: u64,
+    /// The receiver's, in packets.
+    window: usize,
+}
+
+fn plan(agents: &Agents, scenario: &str, flows: Vec<Flow>, from: u64, until: u64) -> Run {
+    let mut sender = host(Profile::ns2(), agents.mss);
+    let tick = Duration::from_millis(agents.tick);
+    // Where in a tick ns-2's clock begins.
+    let phase = Duration::from_nanos(agents.tick * 555_881);
+    sender.timer.style = TimerStyle::Ns2 { tick, phase, min_before_backoff: true };
+    sender.timer.limits = RtoLimits {
+        min: Duration::from_millis(agents.min_rto),
+        max: Duration::from_secs(60),
+        initial: Duration::from_secs(3),
+    };
+    sender.recovery.initial_window = InitialWindow::Segments(2);
+    let buffer = Some(agents.window * usize::from(agents.mss));
+    Run {
+        scenario: Scenario::parse(scenario, "oracle").unwrap(),
+        seed: 0,
+        fixed: HostSpec { profile: sender, recipe: Recipe::ordinary() },
+        mobile: HostSpec {
+            profile: host(HostSpec::receiver().profile, agents.mss),
+            recipe: Recipe::ordinary(),
+        },
+        flows: flows.into_iter().map(|flow| Flow { receive_buffer: buffer, ..flow }).collect(),
+        until: Until::At(Instant::from_secs(until)),
+        from: Instant::from_secs(from),
+        score: false,
+    }
+}
+
+fn flow(recipe: &str) -> Flow {
+    Flow { recipe: Some(recipe.parse().unwrap()), ..Flow::down(Length::Endless) }
+}
+
+/// Two links, the second one with uniform loss of data. A limit of L in ns-2 lets L − 1 packets wait.
+fn two_links(first: (&str, &str), second: (&str, &str), limit: u32, per: f64) -> String {
+    let link = |(rate, delay): (&str, &str)| {
+        let queue = limit - 1;
+        format!(
+            "[[stage]]\nkind = \"link\"\nboth = {{ rate = \"{rate}\", delay = \"{delay}\", queue = {{ packets = {queue} }} }}\n"
+        )
+    };
+    let loss = format!("[[stage]]\nkind = \"loss\"\ndown = {{ model = \"uniform\", per = {per} }}\n");
+    ["schema = 1\n", &link(first), &link(second), &loss].concat()
+}
+
+/// P3's: headers on the wire.
+const MODERN: Agents = Agents { mss: PACKET, tick: 10, min_rto: 200, window: 1000 };
+
+/// P3 Fig. 1.
+pub(crate) fn backbone(recipe: &str, per: f64) -> Run {
+    let path = two_links(("10Mbit", "50ms"), ("2Mbit", "10ms"), 50, per);
+    plan(&MODERN, &path, vec![flow(recipe)], 1000, 2000)
+}
+
+/// P3 Fig. 3: each of the twelve has an access link of its own on either side, 10 Mbit/s and 10 ms. Nothing queues in
+/// them, so here they are what they add to a round trip: 40 ms, and 1.73 ms of transmission.
+pub(crate) fn dumbbell(per: f64) -> Run {
+    let path = two_links(("1Gbit", "20.86ms"), ("2Mbit", "20ms"), 50, per);
+    plan(&MODERN, &path, vec![flow("newreno+limited-transmit"); 12], 1000, 2000)
+}
+
+/// P1 Fig. 3a.
+pub(crate) fn last_hop(recipe: &str, per: f64) -> Run {
+    let path = two_links(("10Mbit", "5ms"), ("500kbit", "30ms"), 20, per);
+    // Here a packet has 1000 octets on the wire: with headers on top, 477 kbit/s at 1 % loss would be more than fits.
+    let agents = Agents { mss: PACKET - 40, tick: 100, min_rto: 1000, window: 20 };
+    plan(&agents, &path, vec![flow(recipe)], 0, 400)
+}

@@ -1,0 +1,369 @@
+//! The virtual-time world: streams arrive exact, runs repeat to the bit, and what it says about losses is true.
+
+use airlink::packet::Direction;
+use airlink::scenario::Scenario;
+use airlink::stage::Why;
+use airtcp::recovery::catalogue::Question;
+use airtcp::recovery::confusion::{Confusion, Truth};
+use airtcp::recovery::{Decision, Recipe, What};
+use airtcp::tcp::Ended;
+use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldConfig, WorldError, judges, score};
+use airwire::Cause;
+use airwire::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(3600);
+
+/// 2 Mbit/s and a round trip of 100 ms.
+const LINK: &str = r#"
+schema = 1
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "2Mbit", delay = "50ms" }
+"#;
+
+fn link_and(more: &str) -> String {
+    format!("{LINK}{more}")
+}
+
+fn lossy(direction: &str) -> String {
+    link_and(&format!(
+        "[[stage]]\nkind = \"loss\"\n{direction} = {{ model = \"uniform\", per = \"3%\", affects = \"data\" }}\n"
+    ))
+}
+
+fn small_queue(packets: u32) -> String {
+    LINK.replace("delay = \"50ms\"", &format!("delay = \"50ms\", queue = {{ packets = {packets} }}"))
+}
+
+fn sender(recipe: &str) -> HostSpec {
+    HostSpec::sender(recipe.parse().expect("a recipe of the catalogue"))
+}
+
+fn world(scenario: &str, seed: u64, flows: Vec<Flow>) -> World {
+    let scenario = Scenario::parse(scenario, "test").unwrap();
+    let (fixed, mobile) = (sender("newreno"), sender("newreno"));
+    World::new(WorldConfig { scenario, seed, fixed, mobile, flows }).unwrap()
+}
+
+/// Runs until everything has arrived, or fails with the time-sequence of flow 0.
+fn finish(world: &mut World) {
+    match world.run_to_end(LIMIT) {
+        Ok(true) => {}
+        Ok(false) => panic!(
+            "not complete at {} {:?} {:?}:\n{}",
+            world.now(),
+            world.next_event(),
+            world.results().iter().map(|r| r.delivered).collect::<Vec<_>>(),
+            world.time_sequence(0)
+        ),
+        Err(error) => panic!("{error}\n{}", world.time_sequence(0)),
+    }
+}
+
+#[test]
+fn the_stream_is_exact_both_ways_over_every_kind_of_path() {
+    let preset = |name| Scenario::source(name).unwrap();
+    let paths = [preset("lossless"), preset("wcdma-384"), lossy("both"), small_queue(5)];
+    for (path, scenario) in paths.iter().enumerate() {
+        for flow in [Flow::down(Length::Octets(200_000)), Flow::up(Length::Octets(200_000))] {
+            let direction = flow.direction;
+            let mut world = world(scenario, 1, vec![Flow { watch: Watch::Packets, ..flow }]);
+            finish(&mut world);
+            let result = world.result(0);
+            assert_eq!((result.delivered, result.ended), (200_000, None), "path {path} {direction}");
+            assert_eq!(result.statistics.bytes_acked, 200_000, "path {path} {direction}");
+            let lost = world.losses(0).as_slice().len() as u64;
+            assert_eq!(lost > 0, path >= 2, "path {path} {direction}: {lost} lost");
+        }
+    }
+}
+
+#[test]
+fn flows_in_both_directions_share_a_path_and_do_not_mix() {
+    let flows = vec![
+        Flow::down(Length::Octets(300_000)),
+        Flow { start: Instant::from_millis(700), ..Flow::up(Length::Octets(150_000)) },
+        Flow { receive_buffer: Some(8000), ..Flow::down(Length::Octets(100_000)) },
+        Flow::down(Length::Octets(0)),
+    ];
+    let mut world = world(&lossy("both"), 3, flows);
+    finish(&mut world);
+    let results = world.results();
+    let delivered: Vec<u64> = results.iter().map(|result| result.delivered).collect();
+    assert_eq!(delivered, [300_000, 150_000, 100_000, 0]);
+    assert!(results[1].completed > Some(Instant::from_millis(700)));
+    // A receive buffer of 8000 octets is at most that much in a round trip.
+    assert!(results[2].took() > Some(Duration::from_millis(100 * 100_000 / 8000)), "{:?}", results[2]);
+}
+
+#[test]
+fn each_flow_has_the_recipe_that_it_asks_for() {
+    let with = |recipe: &str| Flow {
+        recipe: Some(recipe.parse::<Recipe>().unwrap()),
+        watch: Watch::Decisions,
+        ..Flow::down(Length::Octets(400_000))
+    };
+    let mut world = world(&lossy("down"), 1, vec![with("tahoe"), with("reno"), with("tahoe")]);
+    finish(&mut world);
+    let restarts = |decisions: &[Decision]| {
+        let lost = decisions.iter().filter(|d| matches!(d.what, What::Lost { .. })).count();
+        let recovered = decisions.iter().filter(|d| d.by == "reno" || d.why == "recovery ends").count();
+        (lost > 0, recovered > 0)
+    };
+    let seen: Vec<_> = (0..3).map(|flow| restarts(world.decisions(flow))).collect();
+    assert_eq!(seen, [(true, false), (true, true), (true, false)], "only Reno leaves a fast recovery");
+}
+
+#[test]
+fn an_endless_flow_runs_until_the_time_is_up() {
+    let mut world = world(LINK, 1, vec![Flow::down(Length::Endless)]);
+    world.run_until(Instant::from_secs(20)).unwrap();
+    assert_eq!(world.now(), Instant::from_secs(20));
+    let result = world.result(0);
+    // 1448 of 1500 octets are data, and the start takes a few round trips.
+    let most = 20.0 * 2e6 / 8.0 * 1448.0 / 1500.0;
+    assert!((0.9 * most..most).contains(&(result.delivered as f64)), "{} of {most}", result.delivered);
+    assert_eq!(result.completed, None);
+}
+
+#[test]
+fn a_send_buffer_of_two_segments_is_enough_to_get_through() {
+    let mut fixed = sender("newreno");
+    fixed.profile.send_buffer = 3000;
+    let scenario = Scenario::parse(&lossy("both"), "test").unwrap();
+    let flows = vec![Flow::down(Length::Octets(50_000))];
+    let config = WorldConfig { scenario, seed: 1, fixed, mobile: HostSpec::receiver(), flows };
+    let mut world = World::new(config).unwrap();
+    finish(&mut world);
+    assert_eq!(world.result(0).delivered, 50_000);
+}
+
+#[test]
+fn a_connection_that_is_given_up_says_so() {
+    let gone = link_and(
+        "[[stage]]\nkind = \"outage\"\nboth = { at = [\"1s\"], lasts = \"1000min\", packets = \"dropped\" }\n",
+    );
+    let mut fixed = sender("newreno");
+    fixed.profile.retries = 3;
+    let scenario = Scenario::parse(&gone, "test").unwrap();
+    let flows = vec![Flow { watch: Watch::Decisions, ..Flow::down(Length::Octets(1_000_000)) }];
+    let config = WorldConfig { scenario, seed: 1, fixed, mobile: HostSpec::receiver(), flows };
+    let mut world = World::new(config).unwrap();
+    assert!(!world.run_to_end(LIMIT).unwrap(), "nothing gets through after a second");
+    let result = world.result(0);
+    assert_eq!((result.ended, result.completed), (Some(Ended::TimedOut), None), "{}", world.time_sequence(0));
+    assert!((1..1_000_000).contains(&result.delivered), "{result:?}");
+    assert!(world.losses(0).as_slice().iter().all(|lost| lost.why == Why::Outage));
+}
+
+#[test]
+fn a_path_on_which_no_time_passes_is_an_error_that_says_so() {
+    let config = |length| WorldConfig {
+        scenario: Scenario::load("lossless").unwrap(),
+        seed: 1,
+        fixed: sender("newreno"),
+        mobile: HostSpec::receiver(),
+        flows: vec![Flow::down(length)],
+    };
+    let mut world = World::new(config(Length::Octets(100_000))).unwrap();
+    assert!(world.run_to_end(LIMIT).unwrap(), "a flow with an end is no problem");
+    let mut world = World::new(config(Length::Endless)).unwrap();
+    let error = world.run_until(Instant::from_secs(1)).unwrap_err();
+    assert!(error.to_string().contains("give a link of the scenario a `rate`"), "{error}");
+}
+
+#[test]
+fn flows_that_do_not_fit_are_refused() {
+    let config = WorldConfig {
+        scenario: Scenario::load("lossless").unwrap(),
+        seed: 1,
+        fixed: sender("newreno"),
+        mobile: HostSpec::receiver(),
+        flows: vec![Flow::down(Length::Octets(1)); 50_001],
+    };
+    assert!(matches!(World::new(config), Err(WorldError::TooManyFlows(50_001))));
+}
+
+#[test]
+fn the_same_seed_is_the_same_run_and_another_is_not() {
+    let run = |seed| {
+        let flows = vec![
+            Flow { watch: Watch::Packets, ..Flow::down(Length::Octets(400_000)) },
+            Flow { watch: Watch::Packets, ..Flow::up(Length::Octets(100_000)) },
+        ];
+        let mut world = world(&lossy("both"), seed, flows);
+        finish(&mut world);
+        let traces: Vec<_> = (0..2).map(|flow| world.time_sequence(flow)).collect();
+        (world.results(), traces, world.losses(0).clone())
+    };
+    let (first, again, other) = (run(1), run(1), run(2));
+    assert_eq!(first.0, again.0);
+    assert!(first.1 == again.1, "the results agree, the traces do not");
+    assert_eq!(first.2, again.2);
+    assert_ne!(first.2, other.2);
+}
+
+#[test]
+fn watching_changes_nothing() {
+    let run = |watch| {
+        let mut world = world(&lossy("both"), 5, vec![Flow { watch, ..Flow::down(Length::Octets(400_000)) }]);
+        finish(&mut world);
+        (world.results(), world.now())
+    };
+    assert_eq!(run(Watch::Results), run(Watch::Decisions));
+    assert_eq!(run(Watch::Results), run(Watch::Packets));
+}
+
+#[test]
+fn a_listed_loss_is_wireless_and_exactly_there() {
+    let scenario = link_and(
+        r#"
+[[stage]]
+kind = "loss"
+down = { model = "list", drop = ["segment 50", "segment 50 retransmission 1"] }
+"#,
+    );
+    let mut world = World::one_flow(&scenario, "newreno", 300_000, 1).unwrap();
+    finish(&mut world);
+    let mss = world.sightings(0).iter().find_map(|sighting| match sighting.seen {
+        Seen::Sent { offset: 1, len, .. } => Some(len),
+        _ => None,
+    });
+    let offset = 1 + 49 * mss.unwrap();
+    let lost: Vec<_> =
+        world.losses(0).as_slice().iter().map(|lost| (lost.offset, lost.copy, lost.why)).collect();
+    let sequence = world.time_sequence(0);
+    assert_eq!(lost, [(offset, 1, Why::Listed), (offset, 2, Why::Listed)], "{sequence}");
+    assert_eq!(world.losses(0).count(Cause::Radio), 2);
+    let [first, second] = world.losses(0).as_slice() else { unreachable!("two were counted") };
+    let (first, second) = (*first, *second);
+    let why = |at| world.losses(0).why(offset, at).map(|lost| lost.copy);
+    assert_eq!(why(first.sent), None, "it was not lost before it was dropped\n{sequence}");
+    assert_eq!(why(first.at), Some(1), "{sequence}");
+    assert_eq!(why(second.at), Some(2), "{sequence}");
+    assert_eq!(world.losses(0).why(offset + mss.unwrap(), world.now()), None, "its neighbour arrived");
+    let resent = |copy| {
+        let sent = Seen::Sent { offset, len: mss.unwrap(), copy };
+        world.sightings(0).iter().filter(|sighting| sighting.seen == sent).count()
+    };
+    assert_eq!((resent(1), resent(2), resent(3), resent(4)), (1, 1, 1, 0), "{sequence}");
+    let dupacks =
+        |sighting: &&airtcp_sim::world::Sighting| matches!(sighting.seen, Seen::Ack { duplicate: true, .. });
+    let seen = world.sightings(0).iter().filter(dupacks).count() as u64;
+    assert_eq!(seen, world.result(0).counters.dupacks, "{sequence}");
+}
+
+#[test]
+fn what_a_queue_and_a_channel_drop_adds_up_to_the_paths_own_totals() {
+    let radio =
+        "[[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\", affects = \"data\" }\n";
+    let scenario = format!("{}{radio}", small_queue(8));
+    let flow = Flow { watch: Watch::Decisions, ..Flow::down(Length::Octets(2_000_000)) };
+    // One after the other, so that no handshake meets the burst in which another flow begins.
+    let flows = [0, 700, 1400].map(|start| Flow { start: Instant::from_millis(start), ..flow.clone() });
+    let mut world = world(&scenario, 1, flows.to_vec());
+    finish(&mut world);
+    let count = |truth| (0..3).map(|flow| world.losses(flow).count(truth) as u64).sum::<u64>();
+    let totals = &world.path().totals()[Direction::Down];
+    // The three senders' own pure ACKs come when the queue has room, and the channel spares them.
+    assert_eq!(count(Cause::Congestion), totals.dropped_for(Why::QueueFull));
+    assert_eq!(count(Cause::Radio), totals.dropped_for(Why::Loss));
+    assert!(count(Cause::Congestion) > 10 && count(Cause::Radio) > 10, "{totals:?}");
+    // Who takes everything for congestion is right about the queue, and about nothing else.
+    let mut confusion = Confusion::default();
+    for flow in 0..3 {
+        assert_eq!(judges(world.decisions(flow)), ["always-congestion"]);
+        confusion += world.confusion(flow, "always-congestion");
+    }
+    assert_eq!(
+        (confusion.congestion_accuracy(), confusion.radio_accuracy()),
+        (Some(1.0), Some(0.0)),
+        "{confusion} {}",
+        world.time_sequence(0)
+    );
+    assert!(confusion.of(Truth::Lost(Cause::Radio)) > 5, "{confusion}");
+}
+
+#[test]
+fn rlc_that_gives_packets_up_is_the_radio() {
+    let source = Scenario::source("wcdma-384-maxdat").unwrap();
+    let mut world = World::one_flow(&source, "sack", 500_000, 1).unwrap();
+    finish(&mut world);
+    let totals = world.path().totals();
+    let lost = world.losses(0);
+    assert!(lost.count(Cause::Radio) > 0, "{totals:?}");
+    assert_eq!(lost.count(Cause::Congestion), 0);
+    let fallback = |decision: &Decision| matches!(decision.what, What::Fallback { .. });
+    assert!(!world.decisions(0).iter().any(fallback), "an ordinary receiver permits SACK");
+}
+
+#[test]
+fn two_hundred_flows_share_a_path_and_all_finish() {
+    let scenario = small_queue(300).replace("2Mbit", "20Mbit");
+    let flow = |i: u64| Flow { start: Instant::from_millis(5 * i), ..Flow::down(Length::Octets(50_000)) };
+    let mut world = world(&scenario, 1, (0..200).map(flow).collect());
+    finish(&mut world);
+    let took: Vec<f64> = world.results().iter().map(|result| result.took().unwrap().as_secs_f64()).collect();
+    // All of it takes the link 4.2 s, and nobody gets it for himself.
+    let longest = took.iter().copied().fold(0.0, f64::max);
+    assert!(longest < 20.0, "{longest} s");
+    let (sum, squares) = took.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    let jain = sum * sum / (took.len() as f64 * squares);
+    assert!(jain > 0.5, "Jain's index of the times {jain}");
+}
+
+/// A trace by hand: decisions at whole milliseconds.
+fn trace(entries: &[(u64, &'static str, What)]) -> Vec<Decision> {
+    let decision = |(at, by, what): &(u64, &'static str, What)| Decision {
+        at: Instant::from_millis(*at),
+        question: Question::Attribute,
+        by,
+        what: what.clone(),
+        why: "by hand",
+    };
+    entries.iter().map(decision).collect()
+}
+
+#[test]
+fn a_judge_is_scored_against_what_happened() {
+    // Segments 20 and 40 are lost on the radio, and nothing else is lost.
+    let scenario = link_and(
+        "[[stage]]\nkind = \"loss\"\ndown = { model = \"list\", drop = [\"segment 20\", \"segment 40\"] }\n",
+    );
+    let mut world = World::one_flow(&scenario, "newreno", 200_000, 1).unwrap();
+    finish(&mut world);
+    let losses = world.losses(0);
+    let [a, b] = losses.as_slice() else { panic!("{losses:?}") };
+    let late = a.at.max(b.at).as_millis() + 1000;
+    let lost = |offset| What::Lost { offset, segments: 1 };
+    let (wireless, congestion) = (What::Cause(Cause::Radio), What::Cause(Cause::Congestion));
+    let decisions = trace(&[
+        (1, "detector", lost(a.offset)),
+        (1, "judge", wireless.clone()),
+        (late, "detector", lost(a.offset)),
+        (late, "watcher", What::Judged(Cause::Congestion)),
+        (late, "judge", wireless.clone()),
+        // The same segment again, and no other copy was dropped.
+        (late + 10, "detector", lost(a.offset)),
+        (late + 10, "watcher", What::Judged(Cause::Congestion)),
+        (late + 10, "judge", congestion.clone()),
+        // A repair asks again, and then says about what.
+        (late + 20, "judge", congestion),
+        (late + 20, "repair", What::Resend { offset: b.offset }),
+        // Nobody can know what this was about.
+        (late + 30, "judge", wireless),
+    ]);
+    let judge = score(&decisions, losses, "judge");
+    let expected = "congestion: 0 c 0 w, wireless: 1 c 1 w, not lost: 1 c 1 w (50.0 % right)";
+    assert_eq!(judge.to_string(), expected, "{}", world.time_sequence(0));
+    assert_eq!(judge.count(Cause::Radio, Truth::NotLost), 1, "asked before anything was lost");
+    assert_eq!((judge.total(), judge.accuracy(), judge.congestion_accuracy()), (4, Some(0.5), None));
+    let watcher = score(&decisions, losses, "watcher");
+    assert_eq!(
+        watcher.to_string(),
+        "congestion: 0 c 0 w, wireless: 1 c 0 w, not lost: 1 c 0 w (0.0 % right)"
+    );
+    assert_eq!(judges(&decisions), ["judge", "watcher"]);
+    assert_eq!(score(&decisions, losses, "nobody"), Confusion::default());
+}

@@ -1,0 +1,389 @@
+//! The windows end to end, in virtual time: each does on a path what its paper says, and nothing where it has no reason.
+
+use airlink::packet::Direction;
+use airlink::scenario::Scenario;
+use airlink::stage::Why;
+use airtcp::host::{ConnId, Host, HostConfig};
+use airtcp::profile::Profile;
+use airtcp::profile::{AckPolicy, SackOffer};
+use airtcp::recovery::{Decision, What};
+use airtcp::tcp::SocketOptions;
+use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
+use airwire::options::Options;
+use airwire::rng::Stream;
+use airwire::segment;
+use airwire::time::{Duration, Instant};
+
+const WINDOWS: [&str; 8] =
+    ["aimd", "rebate+tax=0.02", "westwood", "veno", "jtcp", "tcp-fit", "vegas-window", "cubic"];
+
+/// 2 Mbit/s and a round trip of 80 ms, with a queue in which a window fits twice.
+const LINK: &str = r#"
+schema = 1
+[[stage]]
+kind = "link"
+name = "wire"
+both = { rate = "2Mbit", delay = "40ms", queue = { packets = 25 } }
+"#;
+
+fn lossy(per: &str) -> String {
+    format!("{LINK}[[stage]]\nkind = \"loss\"\ndown = {{ model = \"uniform\", per = \"{per}\" }}\n")
+}
+
+/// A preset with settings of its own behind it.
+fn preset(name: &str, more: &str) -> String {
+    format!("schema = 1\nextends = \"{name}\"\n{more}")
+}
+
+struct Run<'a> {
+    scenario: &'a str,
+    sender: &'a str,
+    receiver: &'a str,
+    seconds: u64,
+    seed: u64,
+}
+
+impl Run<'_> {
+    /// One endless flow down the path, to a receiver that permits SACK to whoever asks.
+    fn world(&self) -> World {
+        let mut mobile = HostSpec::receiver();
+        mobile.recipe = self.receiver.parse().unwrap();
+        mobile.profile.sack = SackOffer::Always;
+        let flow = Flow { watch: Watch::Decisions, ..Flow::down(Length::Endless) };
+        let mut world = World::new(WorldConfig {
+            scenario: Scenario::parse(self.scenario, "test").unwrap(),
+            seed: self.seed,
+            fixed: HostSpec::sender(self.sender.parse().unwrap()),
+            mobile,
+            flows: vec![flow],
+        })
+        .unwrap();
+        world.run_until(Instant::from_secs(self.seconds)).unwrap();
+        world
+    }
+}
+
+fn run(scenario: &str, sender: &str) -> World {
+    Run { scenario, sender, receiver: "newreno", seconds: 60, seed: 1 }.world()
+}
+
+/// Octets delivered within a minute, with three seeds in all.
+fn goodput_to(scenario: &str, sender: &str, receiver: &str) -> f64 {
+    let delivered =
+        |seed| Run { scenario, sender, receiver, seconds: 60, seed }.world().result(0).delivered as f64;
+    (1..=3).map(delivered).sum()
+}
+
+fn goodput(scenario: &str, sender: &str) -> f64 {
+    goodput_to(scenario, sender, "newreno")
+}
+
+/// What the sender decided, whoever decided it.
+fn decisions(mut world: World) -> Vec<(Instant, What, &'static str)> {
+    world.decisions(0).iter().map(|Decision { at, what, why, .. }| (*at, what.clone(), *why)).collect()
+}
+
+fn gain(scenario: &str, recipe: &str, over: &str) -> f64 {
+    goodput(scenario, recipe) / goodput(scenario, over)
+}
+
+fn assert_same(scenario: &str, receiver: &str, seed: u64, a: &str, b: &str) {
+    let trace = |sender| decisions(Run { scenario, sender, receiver, seconds: 20, seed }.world());
+    let (one, other) = (trace(a), trace(b));
+    let differs = one.iter().zip(&other).position(|(one, other)| one != other);
+    if let Some(at) = differs {
+        panic!("seed {seed}: {a} {:?}, {b} {:?} on\n{scenario}", one[at], other[at]);
+    }
+    assert_eq!(one.len(), other.len(), "seed {seed}: {a} and {b} on\n{scenario}");
+    assert!(one.len() > 20, "seed {seed}: nothing happened on\n{scenario}");
+}
+
+/// A path of any rate, delay, queue and loss.
+fn random_path(seed: u64) -> String {
+    let mut random = Stream::new(seed, "path");
+    let mut between = |low: f64, high: f64| low + (high - low) * random.unit();
+    let (rate, delay) = (between(200.0, 8000.0) as u64, between(1.0, 150.0) as u64);
+    let (queue, per) = (between(3.0, 60.0) as u64, between(0.0, 8.0));
+    format!(
+        r#"
+schema = 1
+[[stage]]
+kind = "link"
+both = {{ rate = "{rate}kbit", delay = "{delay}ms", queue = {{ packets = {queue} }} }}
+[[stage]]
+kind = "loss"
+both = {{ model = "uniform", per = "{per:.2}%" }}
+"#
+    )
+}
+
+/// The same, and the radio's own retransmissions let others overtake.
+fn random_reordering(seed: u64) -> String {
+    let mut random = Stream::new(seed, "arq");
+    let per = 1.0 + 14.0 * random.unit();
+    let arq = format!("{{ per = \"{per:.2}%\", retries = 2, rate = \"3Mbit\", delay = \"15ms\" }}");
+    format!("{}[[stage]]\nkind = \"arq\"\nboth = {arq}\n", random_path(seed))
+}
+
+#[test]
+fn without_tax_the_rebate_is_aimd_to_the_last_decision() {
+    for seed in 1..=8 {
+        let path = random_path(seed);
+        assert_same(&path, "newreno", seed, "newreno+rebate", "newreno");
+        assert_same(&path, "newreno", seed, "sack+rebate", "sack");
+        let reordering = random_reordering(seed);
+        assert_same(&reordering, "newreno", seed, "reno+rebate+tax=0", "reno");
+        assert_same(&reordering, "newreno", seed, "sack+rebate+tax=0", "sack");
+    }
+}
+
+#[test]
+fn alone_on_a_clean_path_the_rebate_takes_what_aimd_takes() {
+    assert_same(LINK, "newreno", 1, "newreno+rebate", "newreno");
+    assert_same(LINK, "newreno", 1, "sack+rebate", "sack");
+}
+
+#[test]
+fn a_station_without_losses_is_no_tax() {
+    let scenario = preset("tax-rebate", "[[stage]]\nname = \"radio-errors\"\ndown.per = \"0%\"\n");
+    assert_same(&scenario, "newreno", 1, "newreno+rebate", "newreno");
+    assert_same(&scenario, "newreno", 1, "sack+rebate", "sack");
+}
+
+#[test]
+fn with_the_tax_of_the_path_the_rebate_makes_up_for_random_loss() {
+    // P3 Fig. 2a: up to twice NewReno's goodput; half of the tax gives less, and still more than NewReno (§IV C).
+    let path = lossy("2%");
+    let full = gain(&path, "newreno+rebate+tax=0.02", "newreno");
+    let half = gain(&path, "newreno+rebate+tax=0.02+tax-scale=0.5", "newreno");
+    assert!(full > 1.8, "{full:.2}");
+    assert!(half > 1.2 && half < full, "{half:.2}, with all of it {full:.2}");
+}
+
+#[test]
+fn a_stations_report_is_as_good_as_perfect_knowledge() {
+    for recipe in ["newreno", "sack", "rr", "dcr"] {
+        let scenario = preset("tax-rebate", "[[stage]]\nname = \"radio-errors\"\ndown.per = \"3%\"\n");
+        let plain = goodput(&scenario, recipe);
+        let reported = goodput(&scenario, &format!("{recipe}+rebate"));
+        let known = goodput(&scenario, &format!("{recipe}+rebate+tax=0.03"));
+        assert!(reported > 1.5 * plain, "{recipe}: {:.2}", reported / plain);
+        assert!((reported / known - 1.0).abs() < 0.1, "{recipe}: {:.2} of it", reported / known);
+    }
+}
+
+#[test]
+fn reordering_is_taxed_where_it_looks_like_loss() {
+    // P3 Fig. 2c: losses are repaired locally, and what was sent again comes late.
+    let scenario = preset("tax-rebate-llrtx", "[[stage]]\nname = \"radio\"\ndown.per = \"5%\"\n");
+    let plain = goodput(&scenario, "newreno");
+    let counted = goodput_to(&scenario, "newreno+rebate", "reordering-alarm") / plain;
+    let inferred = goodput_to(&scenario, "newreno+rebate", "newreno") / plain;
+    assert!(counted > 1.8, "{counted:.2} with a receiver that counts");
+    assert!(inferred > 1.3, "{inferred:.2} with one that does not");
+    let robust = ["rr", "dcr", "pr"];
+    for detector in robust {
+        let rebate = format!("{detector}+rebate");
+        assert_same(&scenario, "reordering-alarm", 1, &rebate, detector);
+    }
+}
+
+/// A sender and a receiver with a test between them that decides what arrives when.
+struct ByHand {
+    now: Instant,
+    hosts: [Host; 2],
+    sender: ConnId,
+}
+
+impl ByHand {
+    /// A connection whose sender has had its whole initial window acknowledged.
+    fn new(sender: &str, receiver: &str) -> Self {
+        let host = |recipe: &str, addr: [u8; 4], sack| {
+            let profile = Profile { sack, ack: AckPolicy::EVERY, ..Profile::default() };
+            let recipe = recipe.parse().unwrap();
+            Host::new(HostConfig { addrs: vec![addr.into()], mtu: 1500, profile, recipe, seed: 1 })
+        };
+        let now = Instant::from_secs(1);
+        let mut hosts = [
+            host(sender, [192, 0, 2, 1], SackOffer::IfUsed),
+            host(receiver, [192, 0, 2, 2], SackOffer::Always),
+        ];
+        let addr = ([192, 0, 2, 2], 80).into();
+        let options = SocketOptions::of(hosts[1].profile());
+        hosts[1].listen(addr, 1, options.clone()).unwrap();
+        let sender = hosts[0].connect(now, None, addr, options).unwrap();
+        let mut by_hand = Self { now, hosts, sender };
+        for _ in 0..2 {
+            by_hand.exchange();
+        }
+        by_hand
+    }
+
+    fn leaving(&mut self, host: usize) -> Vec<Vec<u8>> {
+        let (mut packets, mut packet) = (Vec::new(), Vec::new());
+        while self.hosts[host].poll_packet(self.now, &mut packet) {
+            packets.push(packet.clone());
+        }
+        packets
+    }
+
+    /// Everything that is to leave arrives, 50 ms later.
+    fn exchange(&mut self) {
+        for host in [0, 1] {
+            let packets = self.leaving(host);
+            self.now += Duration::from_millis(50);
+            for packet in packets {
+                self.hosts[1 - host].handle_packet(self.now, &packet);
+            }
+        }
+    }
+
+    /// Each full segment leaves in a millisecond of its own.
+    fn segments(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        for _ in 0..count {
+            self.now += Duration::from_millis(1);
+            self.hosts[0].write(self.now, self.sender, &[7; 1448]).unwrap();
+            packets.extend(self.leaving(0));
+        }
+        assert_eq!(packets.len(), count);
+        packets
+    }
+
+    /// The options of the ACK that answers it.
+    fn deliver(&mut self, packet: &[u8]) -> Options {
+        self.now += Duration::from_millis(1);
+        self.hosts[1].handle_packet(self.now, packet);
+        let answers = self.leaving(1);
+        let ip = segment::parse_ip(answers.first().expect("every segment is acknowledged")).unwrap();
+        segment::parse_tcp(&ip).unwrap().options
+    }
+
+    fn alarms(&mut self, packets: &[Vec<u8>], order: &[usize]) -> Vec<Option<u16>> {
+        order.iter().map(|place| self.deliver(&packets[*place]).reordered).collect()
+    }
+}
+
+#[test]
+fn the_receiver_counts_what_three_segments_have_overtaken() {
+    let mut by_hand = ByHand::new("newreno", "reordering-alarm");
+    let packets = by_hand.segments(9);
+    let order = [0, 2, 3, 1, 5, 6, 7, 4, 8];
+    let alarms = by_hand.alarms(&packets, &order);
+    assert_eq!(alarms, [0, 0, 0, 0, 0, 0, 0, 1, 1].map(Some), "1 was overtaken by two, 4 by three");
+}
+
+#[test]
+fn a_segment_that_was_lost_and_sent_again_is_no_alarm() {
+    let mut by_hand = ByHand::new("newreno", "reordering-alarm");
+    let packets = by_hand.segments(5);
+    // Four ACKs, three of them duplicates, go back.
+    for place in [0, 2, 3, 4] {
+        by_hand.hosts[1].handle_packet(by_hand.now, &packets[place]);
+        for ack in by_hand.leaving(1) {
+            by_hand.now += Duration::from_millis(5);
+            by_hand.hosts[0].handle_packet(by_hand.now, &ack);
+        }
+    }
+    let resent = by_hand.leaving(0);
+    assert_eq!(resent.len(), 1, "the fast retransmit");
+    assert_eq!(by_hand.deliver(&resent[0]).reordered, Some(0));
+    assert!(by_hand.deliver(&packets[1]).reordered == Some(0), "nor is the first copy, too late");
+}
+
+#[test]
+fn the_alarm_is_sent_only_where_it_is_asked_for_and_fits() {
+    let mut by_hand = ByHand::new("newreno", "newreno");
+    let packets = by_hand.segments(5);
+    assert_eq!(by_hand.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "the option was not asked for");
+
+    let mut by_hand = ByHand::new("newreno+no-timestamps", "reordering-alarm");
+    by_hand.now += Duration::from_secs(1);
+    by_hand.hosts[0].write(by_hand.now, by_hand.sender, &[7; 1460 * 5]).unwrap();
+    let packets = by_hand.leaving(0);
+    assert_eq!(by_hand.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "without timestamps nothing is known");
+
+    let mut by_hand = ByHand::new("sack", "reordering-alarm");
+    let packets = by_hand.segments(8);
+    let answers: Vec<_> = [0, 2, 4, 6, 1].map(|place| by_hand.deliver(&packets[place])).into();
+    let blocks: Vec<_> = answers.iter().map(|options| options.sack.as_slice().len()).collect();
+    let alarms: Vec<_> = answers.iter().map(|options| options.reordered).collect();
+    assert_eq!(blocks, [0, 1, 2, 3, 2]);
+    assert_eq!(alarms, [Some(0), Some(0), Some(0), None, Some(1)], "three blocks leave no room");
+}
+
+#[test]
+fn compensators_gain_under_random_loss() {
+    for (recipe, least) in [("westwood", 1.8), ("veno", 1.4), ("jtcp", 1.3), ("tcp-fit", 1.8)] {
+        for repair in ["newreno", "sack"] {
+            let gained = gain(&lossy("2%"), &format!("{repair}+{recipe}"), repair);
+            assert!(gained > least, "{repair}+{recipe}: {gained:.2}");
+        }
+    }
+}
+
+#[test]
+fn compensators_back_off_for_a_full_queue() {
+    // Nothing is lost but what the queue drops. Whoever took that for random would lose more and more.
+    let drops = |window: &str| {
+        let world =
+            Run { scenario: LINK, sender: window, receiver: "newreno", seconds: 120, seed: 1 }.world();
+        (world.path().totals()[Direction::Down].dropped_for(Why::QueueFull), world.result(0).delivered)
+    };
+    let (aimd, _) = drops("sack");
+    for window in ["westwood", "veno", "jtcp", "tcp-fit", "cubic"] {
+        let (dropped, delivered) = drops(&format!("sack+{window}"));
+        assert!(dropped < 4 * aimd, "{window} lost {dropped}, AIMD {aimd}");
+        // 2 Mbit/s, of which 1448 of 1500 octets are data.
+        assert!(delivered as f64 > 0.9 * 120.0 * 250_000.0 * 1448.0 / 1500.0, "{window}: {delivered}");
+    }
+}
+
+#[test]
+fn vegas_fills_a_path_without_losing_anything() {
+    let world = run(LINK, "newreno+vegas-window");
+    let result = world.result(0);
+    assert_eq!((result.counters.fast_retransmits, result.counters.timeouts), (0, 0));
+    assert!(result.delivered as f64 > 0.9 * 60.0 * 250_000.0 * 1448.0 / 1500.0, "{}", result.delivered);
+    // α to β segments in the queue: less than 25 ms of the 80 ms more.
+    let rtt = world.sender(0).and_then(|sender| sender.rtt().srtt()).unwrap();
+    assert!(rtt < Duration::from_millis(110), "{rtt}");
+}
+
+#[test]
+fn cubic_gains_on_a_long_fat_path_and_not_on_a_short_one() {
+    let path = |rate: &str, delay: &str, queue: u32| {
+        LINK.replace("2Mbit", rate).replace("40ms", delay).replace("= 25", &format!("= {queue}"))
+            + "[[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"0.01%\" }\n"
+    };
+    let gain = |path: &str| {
+        let delivered = |sender| run(path, sender).result(0).delivered as f64;
+        delivered("sack+cubic") / delivered("sack")
+    };
+    // p = 10⁻⁴, RTT = 0.2 s: 315 segments on average (RFC 9438 §5.1), against Reno's 120.
+    let long = gain(&path("50Mbit", "100ms", 1000));
+    assert!(long > 1.5, "{long:.2}");
+    let short = gain(&path("2Mbit", "10ms", 25));
+    assert!((0.95..1.05).contains(&short), "{short:.2}");
+}
+
+#[test]
+fn every_window_stays_a_sane_number() {
+    for seed in 100..106 {
+        for window in WINDOWS {
+            for (path, repair) in [(random_path(seed), "newreno"), (random_reordering(seed), "sack")] {
+                let sender = format!("{repair}+{window}");
+                let mut world =
+                    Run { scenario: &path, sender: &sender, receiver: "reordering-alarm", seconds: 15, seed }
+                        .world();
+                assert!(world.result(0).delivered > 0, "{sender} on {path}");
+                for decision in world.decisions(0) {
+                    if let What::Window { cwnd, ssthresh, .. } = decision.what {
+                        let sane = cwnd >= 1.0 && cwnd.is_finite() && ssthresh >= 2.0 && !ssthresh.is_nan();
+                        assert!(sane, "{sender}: {decision:?} on {path}");
+                    }
+                }
+            }
+        }
+    }
+}
