@@ -28,7 +28,7 @@ test:
 
 ## What takes too long without optimisation: a stream of more than 4 GiB, and the papers' scenarios with as many seeds as ns-2 had.
 test-long:
-	$(CARGO) test --profile long --locked -p airtcp-tests --test host --test world -- --ignored
+	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test host --test world -- --ignored
 
 ## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
 matrix:
