@@ -157,6 +157,8 @@ pub struct Profile {
     pub pmtu_discovery: bool,
     pub ttl: u8,
     pub recovery: Knobs,
+    /// Parameters of algorithms, by the word that a recipe has for them; a recipe's own values come first.
+    pub parameters: &'static [(&'static str, f64)],
 }
 
 impl Profile {
@@ -245,6 +247,7 @@ impl Profile {
             },
             retries: u32::MAX,
             syn_retries: u32::MAX,
+            parameters: &[("frto-window", 2.0)],
             recovery: Knobs {
                 accounting: Accounting::Segments,
                 initial_window: InitialWindow::Segments(1),
@@ -267,7 +270,6 @@ impl Profile {
                 sack_dialect: SackDialect::Pipe1996,
                 restart_after_idle: false,
                 recovery_burst: Some(2),
-                frto_window: 2.0,
                 ..Knobs::rfc()
             },
             ..Self::default()
@@ -308,6 +310,7 @@ impl Default for Profile {
             pmtu_discovery: true,
             ttl: 64,
             recovery: Knobs::rfc(),
+            parameters: &[],
         }
     }
 }

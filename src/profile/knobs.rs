@@ -146,16 +146,6 @@ pub enum SackDialect {
     Pipe1996,
 }
 
-/// How a false fast retransmit raises DupThresh (Blanton and Allman 2002).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DupThreshStep {
-    One,
-    /// Half the way to what would have been needed.
-    Average,
-    /// A quarter of the way.
-    Ewma,
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knobs {
     pub accounting: Accounting,
@@ -193,22 +183,10 @@ pub struct Knobs {
     pub forget_sacks_at_timeout: bool,
     /// Duplicate ACKs counted before a timeout still count after it (ns-2 Tahoe).
     pub dupacks_survive_timeout: bool,
-    /// cwnd when F-RTO finds after two new segments that the timeout was real (RFC 5682 §2.1 step 3a: at most 3).
-    pub frto_window: f64,
     pub dup_thresh: u32,
-    /// How `blanton-allman` raises it.
-    pub dup_thresh_step: DupThreshStep,
-    /// RR-TCP: the share of reordered segments that is not to be sent again, in percent.
-    pub fa_ratio: f64,
     pub limited_transmit: bool,
-    /// TCP-PR: mxrtt is so many times the largest round trip of late.
-    pub pr_beta: f64,
     /// cwnd returns to the restart window after an idle RTO (RFC 5681 §4.1).
     pub restart_after_idle: bool,
-    /// The tax of the tax-rebate, where it is set by hand, and what either that or the measured one is multiplied by
-    /// (P3 §III B, §IV C).
-    pub tax: Option<f64>,
-    pub tax_scale: f64,
     /// New segments per incoming ACK, at most.
     pub max_burst: Option<u32>,
     /// The same while NewReno is in recovery.
@@ -242,15 +220,9 @@ impl Knobs {
             sack_dialect: SackDialect::Rfc6675,
             forget_sacks_at_timeout: true,
             dupacks_survive_timeout: false,
-            frto_window: 3.0,
             dup_thresh: 3,
-            dup_thresh_step: DupThreshStep::One,
-            fa_ratio: 90.0,
             limited_transmit: false,
-            pr_beta: 3.0,
             restart_after_idle: true,
-            tax: None,
-            tax_scale: 1.0,
             max_burst: None,
             recovery_burst: None,
         }

@@ -250,14 +250,14 @@ impl Recovery {
         let answers = &mut self.answers;
         answers.each_detector(|detect| detect.on_established(handshake));
         answers.each_attribute(|attribute| attribute.on_established(handshake));
-        answers.window.on_established(handshake, &*answers.detect);
+        answers.window.on_established(handshake, answers.detect.traits());
         answers.timeout.on_established(handshake);
         answers.undo.on_established(handshake);
     }
 
     fn do_without_sack(&mut self, now: Instant) {
         const WHY: &str = "the peer does not permit SACK";
-        if self.answers.repair.needs_sack() {
+        if self.answers.repair.has_scoreboard() {
             let by = self.answers.repair.name();
             self.answers.repair = Box::new(NewReno::default());
             let to = self.answers.repair.name();
@@ -267,7 +267,7 @@ impl Recovery {
                 beside.in_recovery = None;
             }
         }
-        if self.answers.detect.needs_sack() {
+        if self.answers.detect.traits().needs_sack {
             let by = self.answers.detect.name();
             self.answers.detect = Box::new(ThreeDupacks);
             let to = self.answers.detect.name();
@@ -480,7 +480,7 @@ impl Recovery {
 
     /// The retransmission timer is not to fire before this much time has passed.
     pub fn timer_floor(&self) -> Option<Duration> {
-        self.answers.detect.timer_floor()
+        self.answers.detect.traits().timer_floor
     }
 
     /// When the detector that takes the retransmission timer's place will judge, if it is still waiting: what it waits
@@ -621,7 +621,7 @@ impl Recovery {
 
     /// Does this sender keep a scoreboard?
     pub fn uses_sack(&self) -> bool {
-        self.answers.repair.needs_sack()
+        self.answers.repair.has_scoreboard()
     }
 
     /// True once after a reduction for an ECN echo: the next new segment carries CWR.

@@ -22,6 +22,7 @@ pub mod confusion;
 pub mod decision;
 pub mod detect;
 pub mod engine;
+pub mod parameter;
 pub mod recipe;
 pub mod repair;
 pub mod spurious;

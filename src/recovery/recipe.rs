@@ -8,8 +8,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::catalogue::{self, Build, CATALOGUE, Need, Question, Row};
+use super::catalogue::{self, Build, Need, Question, Row};
 use super::engine::{Answers, Recovery};
+use super::parameter::{Given, Range};
 use crate::profile::Profile;
 
 #[derive(Clone)]
@@ -59,6 +60,29 @@ impl Recipe {
         Self { parts: Vec::new() }
     }
 
+    fn of(mut parts: Vec<Part>) -> Result<Self, RecipeError> {
+        bring_what_it_works_with(&mut parts)?;
+        check_needs(&parts)?;
+        let count = catalogue::rows().count();
+        let place =
+            |part: &Part| catalogue::rows().position(|row| std::ptr::eq(row, part.row)).unwrap_or(count);
+        parts.sort_by_key(place);
+        Ok(Self { parts })
+    }
+
+    /// The same with a row that is not in the catalogue: an answer of one's own. It stands last in the recipe's name,
+    /// by which nobody can ask for it.
+    ///
+    /// # Errors
+    /// If it contradicts what the recipe has already.
+    pub fn with(mut self, row: &'static Row) -> Result<Self, RecipeError> {
+        for part in &self.parts {
+            contradiction(part.row, row)?;
+        }
+        self.parts.push(Part { row, value: None });
+        Self::of(self.parts)
+    }
+
     /// The row that answers `question` in this recipe.
     pub fn answer(&self, question: Question) -> Option<&'static Row> {
         let named = self.parts.iter().find(|p| p.row.question() == question && p.row.is_the_answer());
@@ -77,7 +101,7 @@ impl Recipe {
             tuned.timestamps |= part.row.needs.contains(&Need::Timestamps);
             match part.row.build {
                 Build::Option(set) => set(&mut tuned),
-                Build::Number { set, .. } => set(&mut tuned, part.value.unwrap_or_default()),
+                Build::Number(_, set) => set(&mut tuned, part.value.unwrap_or_default()),
                 _ => {}
             }
         }
@@ -86,10 +110,13 @@ impl Recipe {
 
     /// The sender itself. `profile` is what [`Recipe::tune`] returned.
     pub fn build(&self, profile: &Arc<Profile>) -> Recovery {
+        let set = self.parts.iter().filter(|part| part.row.is_parameter());
+        let set: Vec<_> = set.map(|part| (part.row.name, part.value)).collect();
+        let given = Given::new(profile, &set);
         macro_rules! make {
             ($question:ident) => {
                 match self.answer(Question::$question).map(|row| row.build) {
-                    Some(Build::$question(make)) => make(profile),
+                    Some(Build::$question(make)) => make(&given),
                     // A test of the catalogue holds every question to one ordinary answer.
                     _ => unreachable!("no ordinary answer"),
                 }
@@ -107,9 +134,9 @@ impl Recipe {
         for part in &self.parts {
             let beside = &mut answers.beside;
             match part.row.build {
-                Build::Witness(make) => beside.get_or_insert_default().witnesses.push(make(profile)),
-                Build::InRecovery(make) => beside.get_or_insert_default().in_recovery = Some(make(profile)),
-                Build::Judges(make) => beside.get_or_insert_default().judges.extend(make(profile)),
+                Build::Witness(make) => beside.get_or_insert_default().witnesses.push(make(&given)),
+                Build::InRecovery(make) => beside.get_or_insert_default().in_recovery = Some(make(&given)),
+                Build::Judges(make) => beside.get_or_insert_default().judges.extend(make(&given)),
                 _ => {}
             }
         }
@@ -145,11 +172,7 @@ impl FromStr for Recipe {
         if parts.is_empty() {
             return Err(RecipeError::Empty);
         }
-        bring_what_it_works_with(&mut parts)?;
-        check_needs(&parts)?;
-        let place = |part: &Part| CATALOGUE.iter().position(|row| std::ptr::eq(row, part.row));
-        parts.sort_by_key(place);
-        Ok(Self { parts })
+        Self::of(parts)
     }
 }
 
@@ -163,8 +186,8 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
         let nearest = catalogue::nearest(&name);
         return Err(RecipeError::Unknown { name, nearest });
     };
-    let value = match (row.build, number) {
-        (Build::Number { min, max, unit, .. }, number) => {
+    let value = match (row.range(), number) {
+        (Some(Range { min, max, unit }), number) => {
             let value = number.and_then(|n| n.strip_suffix(unit).unwrap_or(n).trim().parse::<f64>().ok());
             let Some(value) = value.filter(|v| (min..=max).contains(v)) else {
                 let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
@@ -177,8 +200,8 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
             };
             Some(value)
         }
-        (_, Some(_)) => return Err(RecipeError::NoNumber { name: row.name }),
-        (_, None) => None,
+        (None, Some(_)) => return Err(RecipeError::NoNumber { name: row.name }),
+        (None, None) => None,
     };
     Ok(Part { row, value })
 }
@@ -278,7 +301,7 @@ mod tests {
         assert_eq!(canonical("limited-transmit"), "newreno+limited-transmit");
         assert_eq!(canonical("sack + iw=4"), "sack+iw=4");
         assert_eq!(canonical("tahoe+min-rto=200ms"), "tahoe+min-rto=200");
-        for row in CATALOGUE.iter().filter(|row| !matches!(row.build, Build::Number { .. })) {
+        for row in catalogue::rows().filter(|row| row.range().is_none()) {
             let once = canonical(row.name);
             assert_eq!(canonical(&once), once);
         }

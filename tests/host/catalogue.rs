@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use airtcp::profile::Profile;
-use airtcp::recovery::catalogue::{Build, CATALOGUE, Question};
+use airtcp::recovery::catalogue::{self, Question};
+use airtcp::recovery::parameter::Range;
 use airtcp::recovery::{Decision, Recipe, What};
 use airtcp::tcp::SocketOptions;
 use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
@@ -19,12 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(400);
 
 /// Every name of the catalogue, a number with it where it takes one, and every two of them that go together.
 fn recipes() -> BTreeMap<String, Recipe> {
-    let words: Vec<String> = CATALOGUE
-        .iter()
-        .map(|row| match row.build {
+    let words: Vec<String> = catalogue::rows()
+        .map(|row| match row.range() {
             // The geometric mean: neither end of the range is what people run.
-            Build::Number { min, max, .. } => format!("{}={:.3}", row.name, (min.max(1e-3) * max).sqrt()),
-            _ => row.name.to_owned(),
+            Some(Range { min, max, .. }) => format!("{}={:.3}", row.name, (min.max(1e-3) * max).sqrt()),
+            None => row.name.to_owned(),
         })
         .collect();
     let pairs =

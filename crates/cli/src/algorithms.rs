@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use airtcp::recovery::catalogue::{self, Build, CATALOGUE, Need, Question, Row};
+use airtcp::recovery::catalogue::{self, Need, Question, Row};
+use airtcp::recovery::parameter;
 use clap::Args;
 use serde::Serialize;
 
@@ -53,18 +54,19 @@ impl Algorithms {
             return Ok(());
         }
         if self.json {
-            for row in CATALOGUE {
+            for row in catalogue::rows() {
                 writeln!(out, "{}", serde_json::to_string(&entry(row))?)?;
             }
             return Ok(());
         }
-        let width = CATALOGUE.iter().map(|row| label(row).len()).max().unwrap_or(0);
+        let width = catalogue::rows().map(|row| label(row).len()).max().unwrap_or(0);
         for (i, question) in Question::ALL.into_iter().enumerate() {
             let gap = if i > 0 { "\n" } else { "" };
             writeln!(out, "{gap}{}", question.text())?;
-            for row in CATALOGUE.iter().filter(|row| row.question() == question && !row.is_alias()) {
+            for row in catalogue::rows().filter(|row| row.question() == question && !row.is_alias()) {
                 let mark = match row {
                     Row { ordinary: true, .. } => '*',
+                    row if row.is_parameter() => ' ',
                     row if !row.is_the_answer() && question != Question::Option => '+',
                     _ => ' ',
                 };
@@ -72,7 +74,7 @@ impl Algorithms {
             }
         }
         writeln!(out, "\nShort for several")?;
-        for row in CATALOGUE.iter().filter(|row| row.is_alias()) {
+        for row in catalogue::rows().filter(|row| row.is_alias()) {
             writeln!(out, "  {:<width$}  {} ({})", row.name, row.summary, row.citation)?;
         }
         Ok(())
@@ -80,9 +82,9 @@ impl Algorithms {
 }
 
 fn label(row: &Row) -> String {
-    match row.build {
-        Build::Number { .. } => format!("{}=N", row.name),
-        _ => row.name.to_owned(),
+    match row.range() {
+        Some(_) => format!("{}=N", row.name),
+        None => row.name.to_owned(),
     }
 }
 
@@ -94,10 +96,7 @@ pub(super) fn need_name(need: &Need) -> &'static str {
 }
 
 fn entry(row: &'static Row) -> Entry {
-    let number = match row.build {
-        Build::Number { min, max, unit, .. } => Some(Range { min, max, unit }),
-        _ => None,
-    };
+    let number = row.range().map(|parameter::Range { min, max, unit }| Range { min, max, unit });
     Entry {
         name: row.name,
         question: decisions::name(row.question()),

@@ -13,7 +13,7 @@ use airlink::tun::{Tun, TunConfig};
 use airtcp::host::{ConnectError, Host, HostConfig};
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
-use airtcp::recovery::catalogue::CATALOGUE;
+use airtcp::recovery::catalogue;
 use airtcp::tcp::SocketOptions;
 use airtcp_tun::Driver;
 use clap::Args;
@@ -209,7 +209,7 @@ impl TypedValueParser for RecipeParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(CATALOGUE.iter().map(|row| PossibleValue::new(row.name).help(row.summary))))
+        Some(Box::new(catalogue::rows().map(|row| PossibleValue::new(row.name).help(row.summary))))
     }
 }
 

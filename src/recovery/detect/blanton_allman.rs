@@ -14,27 +14,61 @@
 
 use super::reordering::{Reordering, within_window};
 use super::three_dupacks::judge;
-use super::{Detect, Verdict};
-use crate::profile::knobs::DupThreshStep;
+use super::{Detect, Traits, Verdict};
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, View};
+
+pub(crate) const AVERAGE: Parameter = Parameter::word(
+    "ba-average",
+    "step of the threshold",
+    "blanton-allman goes half the way to the threshold that was needed",
+    "Blanton and Allman 2002",
+);
+
+pub(crate) const EWMA: Parameter = Parameter::word(
+    "ba-ewma",
+    "step of the threshold",
+    "blanton-allman goes a quarter of that way",
+    "Blanton and Allman 2002",
+);
 
 const GAIN: f64 = 0.25;
 
-#[derive(Debug, Default)]
+/// How a false fast retransmit raises DupThresh.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    One,
+    /// Half the way to what would have been needed.
+    Average,
+    /// A quarter of the way.
+    Ewma,
+}
+
+#[derive(Debug)]
 pub struct BlantonAllman {
+    step: Step,
     reordering: Reordering,
     /// Where it is not the ordinary one.
     raised: Option<f64>,
 }
 
 impl BlantonAllman {
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        let step = match () {
+            () if given.has(&AVERAGE) => Step::Average,
+            () if given.has(&EWMA) => Step::Ewma,
+            () => Step::One,
+        };
+        Self { step, reordering: Reordering::default(), raised: None }
+    }
+
     fn raise(&mut self, view: &View<'_>, needed: u32) {
         let dup_thresh = self.raised.unwrap_or_else(|| f64::from(view.knobs.dup_thresh));
         let needed = f64::from(needed);
-        self.raised = Some(match view.knobs.dup_thresh_step {
-            DupThreshStep::One => dup_thresh + 1.0,
-            DupThreshStep::Average => (dup_thresh + needed) / 2.0,
-            DupThreshStep::Ewma => dup_thresh + GAIN * (needed - dup_thresh),
+        self.raised = Some(match self.step {
+            Step::One => dup_thresh + 1.0,
+            Step::Average => (dup_thresh + needed) / 2.0,
+            Step::Ewma => dup_thresh + GAIN * (needed - dup_thresh),
         });
     }
 
@@ -48,12 +82,13 @@ impl Detect for BlantonAllman {
         "blanton-allman"
     }
 
-    fn needs_sack(&self) -> bool {
-        true
-    }
-
-    fn mistakes_reordering(&self) -> bool {
-        false
+    fn traits(&self) -> Traits {
+        Traits {
+            needs_sack: true,
+            mistakes_reordering: false,
+            keeps_flowing: self.raised.is_some(),
+            ..Traits::default()
+        }
     }
 
     fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
@@ -71,12 +106,8 @@ impl Detect for BlantonAllman {
         self.raised = None;
     }
 
-    fn keeps_flowing(&self) -> bool {
-        self.raised.is_some()
-    }
-
     fn answered_dupacks(&self, view: &View<'_>) -> Option<u32> {
-        self.keeps_flowing().then(|| self.threshold(view) - 1)
+        self.raised.is_some().then(|| self.threshold(view) - 1)
     }
 
     fn dup_thresh(&self, view: &View<'_>) -> u32 {

@@ -18,7 +18,7 @@
 use airwire::time::Instant;
 
 use super::three_dupacks::judge;
-use super::{Detect, Verdict};
+use super::{Detect, Traits, Verdict};
 use crate::recovery::{Ack, Phase, View};
 
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ impl Detect for Dcr {
         "dcr"
     }
 
-    fn mistakes_reordering(&self) -> bool {
-        false
+    fn traits(&self) -> Traits {
+        Traits { mistakes_reordering: false, keeps_flowing: true, ..Traits::default() }
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
@@ -74,10 +74,6 @@ impl Detect for Dcr {
             return Verdict::Below { offset: edge, why: "IsLost a round trip ago, and still missing" };
         }
         Verdict::Head { why: "DupThresh duplicate ACKs a round trip ago" }
-    }
-
-    fn keeps_flowing(&self) -> bool {
-        true
     }
 
     fn answered_dupacks(&self, view: &View<'_>) -> Option<u32> {

@@ -1,15 +1,15 @@
 //! **Is it lost?**
 
-mod blanton_allman;
+pub(crate) mod blanton_allman;
 mod copies;
 mod dcr;
 mod departures;
 mod early_marks;
 mod loss_retransmission;
-mod pr;
+pub(crate) mod pr;
 mod rack;
 mod reordering;
-mod rr;
+pub(crate) mod rr;
 mod sifest;
 mod three_dupacks;
 
@@ -106,17 +106,47 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// On a path without delay a few round trips are less than any host takes to answer.
 const MIN_PATIENCE: Duration = Duration::from_millis(10);
 
+/// What the rest of a sender has to know of a detector.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Traits {
+    /// It cannot do without SACK: if the peer does not permit it, three duplicate ACKs take its place.
+    pub needs_sack: bool,
+    /// A segment that DupThresh others overtake looks lost to it (P3 (2), against (3)).
+    pub mistakes_reordering: bool,
+    /// It judges each segment by itself: none is sent again before, only because there is nothing new to send (RFC 6675
+    /// NextSeg rules 3 and 4).
+    pub judges_each_segment: bool,
+    /// It waits so long for late segments that what the receiver reports by SACK is replaced meanwhile, Limited Transmit
+    /// or not.
+    pub keeps_flowing: bool,
+    /// Every segment that arrives opens the window, also while others are missing or sent again. It takes a scoreboard
+    /// to know.
+    pub keeps_opening: bool,
+    /// Its own timer takes the place of the retransmission timer, which is not to fire before this much time has passed.
+    pub timer_floor: Option<Duration>,
+}
+
+impl Default for Traits {
+    /// Those of three duplicate ACKs.
+    fn default() -> Self {
+        Self {
+            needs_sack: false,
+            mistakes_reordering: true,
+            judges_each_segment: false,
+            keeps_flowing: false,
+            keeps_opening: false,
+            timer_floor: None,
+        }
+    }
+}
+
+/// An answer to "Is it lost?".
 pub trait Detect: std::fmt::Debug + Send {
     fn name(&self) -> &'static str;
 
-    /// Without SACK, three duplicate ACKs take its place.
-    fn needs_sack(&self) -> bool {
-        false
-    }
-
-    /// Does a segment that is overtaken by DupThresh others look lost to it (P3 (2), against (3))?
-    fn mistakes_reordering(&self) -> bool {
-        true
+    /// What the rest of the sender has to know of it. It may change while the detector runs.
+    fn traits(&self) -> Traits {
+        Traits::default()
     }
 
     fn on_established(&mut self, _handshake: &Handshake) {}
@@ -140,34 +170,10 @@ pub trait Detect: std::fmt::Debug + Send {
         Verdict::Nothing
     }
 
-    /// Where the detector has a timer that takes the place of the retransmission timer: that one is not to fire
-    /// before this much time has passed.
-    fn timer_floor(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Does it judge each segment by itself? Then none is sent again before, only because there is nothing new to
-    /// send (RFC 6675 NextSeg rules 3 and 4).
-    fn judges_each_segment(&self) -> bool {
-        false
-    }
-
-    /// Does it wait so long for late segments that what the receiver reports by SACK is to be replaced meanwhile,
-    /// Limited Transmit or not?
-    fn keeps_flowing(&self) -> bool {
-        false
-    }
-
-    /// The same without a scoreboard: so many duplicate ACKs are answered with a new segment each (the extended
-    /// Limited Transmit of RFC 4653).
+    /// While this is not `None`, so many duplicate ACKs are answered with a new segment each where there is no scoreboard
+    /// (the extended Limited Transmit of RFC 4653).
     fn answered_dupacks(&self, _view: &View<'_>) -> Option<u32> {
         None
-    }
-
-    /// Does every segment that arrives open the window, also while others are missing or sent again? It takes a
-    /// scoreboard to know.
-    fn keeps_opening(&self) -> bool {
-        false
     }
 
     /// How many duplicate ACKs Limited Transmit may answer before the loss is declared (RFC 3042).

@@ -34,8 +34,9 @@ use std::collections::VecDeque;
 use airwire::time::{Duration, Instant};
 
 use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Verdict};
+use super::{Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Traits, Verdict};
 use crate::flight::Sent;
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, Handshake, Transmission, View};
 
 /// By how much ewrtt forgets in a round trip.
@@ -43,8 +44,20 @@ const ALPHA: f64 = 0.995;
 const EXTREME_MXRTT: Duration = Duration::from_secs(1);
 const MAX_MXRTT: Duration = Duration::from_secs(60);
 
+pub(crate) const BETA: Parameter = Parameter {
+    subject: "mxrtt",
+    ..Parameter::number(
+        "pr-beta",
+        (1.5, 20.0, ""),
+        "TCP-PR waits so many times the largest round trip of late (3)",
+        "Bohacek et al. 2006",
+    )
+};
+
 #[derive(Debug, Default)]
 pub struct Pr {
+    /// mxrtt is so many times the largest round trip of late.
+    beta: f64,
     scoreboard: bool,
     /// In seconds.
     ewrtt: Option<f64>,
@@ -84,25 +97,33 @@ struct Extreme {
     hold: Duration,
 }
 
+impl Pr {
+    /// From when on the retransmission timer may fire.
+    fn timer_floor(&self) -> Option<Duration> {
+        let ewrtt = Duration::from_secs_f64(self.ewrtt?);
+        let hold = self.extreme.map_or(Duration::ZERO, |extreme| extreme.hold);
+        Some(hold + self.patience + ewrtt.min(MAX_MXRTT))
+    }
+
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        Self { beta: given.number(&BETA).unwrap_or(3.0), ..Self::default() }
+    }
+}
+
 impl Detect for Pr {
     fn name(&self) -> &'static str {
         "pr"
     }
 
-    fn mistakes_reordering(&self) -> bool {
-        false
-    }
-
-    fn judges_each_segment(&self) -> bool {
-        true
-    }
-
-    fn keeps_flowing(&self) -> bool {
-        true
-    }
-
-    fn keeps_opening(&self) -> bool {
-        self.scoreboard
+    fn traits(&self) -> Traits {
+        Traits {
+            mistakes_reordering: false,
+            judges_each_segment: true,
+            keeps_flowing: true,
+            keeps_opening: self.scoreboard,
+            timer_floor: self.timer_floor(),
+            ..Traits::default()
+        }
     }
 
     fn on_established(&mut self, handshake: &Handshake) {
@@ -157,12 +178,6 @@ impl Detect for Pr {
     fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
-
-    fn timer_floor(&self) -> Option<Duration> {
-        let ewrtt = Duration::from_secs_f64(self.ewrtt?);
-        let hold = self.extreme.map_or(Duration::ZERO, |extreme| extreme.hold);
-        Some(hold + self.patience + ewrtt.min(MAX_MXRTT))
-    }
 }
 
 impl Pr {
@@ -189,8 +204,8 @@ impl Pr {
     }
 
     /// beta·ewrtt, or what extreme losses make of it.
-    fn mxrtt(&self, view: &View<'_>) -> Option<Duration> {
-        let mxrtt = Duration::from_secs_f64((self.ewrtt? * view.knobs.pr_beta).min(MAX_MXRTT.as_secs_f64()));
+    fn mxrtt(&self) -> Option<Duration> {
+        let mxrtt = Duration::from_secs_f64((self.ewrtt? * self.beta).min(MAX_MXRTT.as_secs_f64()));
         let mxrtt = mxrtt.max(MIN_PATIENCE);
         let extreme = |extreme: Extreme| mxrtt.max(EXTREME_MXRTT) * (1 << extreme.doublings.min(6));
         Some(self.extreme.map_or(mxrtt, extreme).min(MAX_MXRTT))
@@ -208,7 +223,7 @@ impl Pr {
 
     /// The segments to be taken for lost, in the order in which they left.
     fn overdue(&mut self, view: &View<'_>) -> Vec<u64> {
-        let Some(mxrtt) = self.mxrtt(view).filter(|_| view.rwnd > 0) else { return Vec::new() };
+        let Some(mxrtt) = self.mxrtt().filter(|_| view.rwnd > 0) else { return Vec::new() };
         self.patience = mxrtt + allowance(view);
         let mut starts = Vec::new();
         while let Some((copy, sent)) = self.by_time.first(view.flight)
@@ -273,7 +288,7 @@ impl Pr {
         self.drops += 1;
         (self.memorized, self.cburst) = (0, 0);
         self.extreme = Some(Extreme { until: view.now, doublings, hold: Duration::ZERO });
-        let hold = self.mxrtt(view).unwrap_or(EXTREME_MXRTT);
+        let hold = self.mxrtt().unwrap_or(EXTREME_MXRTT);
         let until = view.now + hold;
         self.extreme = Some(Extreme { until, doublings, hold });
         LossEvent::Collapse { window_when_sent, until }
@@ -281,7 +296,7 @@ impl Pr {
 
     fn rearm(&mut self, view: &View<'_>, judged: &[u64]) {
         self.deadline = None;
-        let Some(mxrtt) = self.mxrtt(view).filter(|_| view.rwnd > 0) else { return };
+        let Some(mxrtt) = self.mxrtt().filter(|_| view.rwnd > 0) else { return };
         self.patience = mxrtt + allowance(view);
         let head = view.flight.head().filter(|head| is_on_its_way(head) && self.may_judge(head));
         let head = head.filter(|head| !judged.contains(&head.start)).map(|head| head.last_sent);

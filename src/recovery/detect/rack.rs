@@ -28,7 +28,7 @@ use airwire::time::{Duration, Instant};
 use tlp::Tlp;
 
 use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Detect, LossEvent, Verdict};
+use super::{Detect, LossEvent, Traits, Verdict};
 use crate::flight::{Delivery, Sent};
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
@@ -85,16 +85,13 @@ impl Detect for Rack {
         "rack"
     }
 
-    fn needs_sack(&self) -> bool {
-        true
-    }
-
-    fn mistakes_reordering(&self) -> bool {
-        false
-    }
-
-    fn judges_each_segment(&self) -> bool {
-        true
+    fn traits(&self) -> Traits {
+        Traits {
+            needs_sack: true,
+            mistakes_reordering: false,
+            judges_each_segment: true,
+            ..Traits::default()
+        }
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {

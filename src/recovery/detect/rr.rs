@@ -20,7 +20,8 @@ use std::collections::VecDeque;
 
 use super::reordering::{Reordering, within_window};
 use super::three_dupacks::judge;
-use super::{Detect, Verdict};
+use super::{Detect, Traits, Verdict};
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, View};
 
 const LENGTHS: usize = 256;
@@ -28,8 +29,17 @@ const LENGTHS: usize = 256;
 const TIMEOUT: f64 = 10.0;
 const FALSE_RETRANSMIT: f64 = 1.0;
 
-#[derive(Debug, Default)]
+pub(crate) const FA_RATIO: Parameter = Parameter::number(
+    "fa-ratio",
+    (10.0, 100.0, "%"),
+    "RR-TCP avoids to send again so much of what is reordered (90)",
+    "Zhang et al. 2003",
+);
+
+#[derive(Debug)]
 pub struct Rr {
+    /// The share of reordered segments that is not to be sent again, in percent.
+    fa_ratio: f64,
     reordering: Reordering,
     lengths: VecDeque<u32>,
     /// What timeouts have taken off FA, in points.
@@ -39,18 +49,33 @@ pub struct Rr {
 }
 
 impl Rr {
-    fn learn(&mut self, view: &View<'_>, length: u32) {
-        self.lengths.truncate(LENGTHS - 1);
-        self.lengths.push_front(length);
-        self.update(view);
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        Self {
+            fa_ratio: given.number(&FA_RATIO).unwrap_or(90.0),
+            reordering: Reordering::default(),
+            lengths: VecDeque::new(),
+            off: 0.0,
+            length: 0,
+        }
     }
 
-    fn update(&mut self, view: &View<'_>) {
-        let fa = (view.knobs.fa_ratio - self.off).clamp(0.0, 100.0) / 100.0;
+    fn learn(&mut self, length: u32) {
+        self.lengths.truncate(LENGTHS - 1);
+        self.lengths.push_front(length);
+        self.update();
+    }
+
+    fn update(&mut self) {
+        let fa = (self.fa_ratio - self.off).clamp(0.0, 100.0) / 100.0;
         let mut sorted = Vec::from_iter(self.lengths.iter().copied());
         sorted.sort_unstable();
         let index = (fa * sorted.len() as f64).ceil() as usize;
         self.length = sorted.get(index.saturating_sub(1)).copied().unwrap_or(0);
+    }
+
+    /// It waits for more duplicate ACKs than the ordinary detector.
+    fn is_patient(&self) -> bool {
+        self.length > 3
     }
 
     fn threshold(&self, view: &View<'_>) -> u32 {
@@ -63,12 +88,9 @@ impl Detect for Rr {
         "rr"
     }
 
-    fn needs_sack(&self) -> bool {
-        true
-    }
-
-    fn mistakes_reordering(&self) -> bool {
-        false
+    fn traits(&self) -> Traits {
+        let keeps_flowing = self.is_patient();
+        Traits { needs_sack: true, mistakes_reordering: false, keeps_flowing, ..Traits::default() }
     }
 
     fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
@@ -78,28 +100,24 @@ impl Detect for Rr {
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         let overtaken = self.reordering.on_ack(view, ack);
         if let Some(length) = overtaken.in_time {
-            self.learn(view, length);
+            self.learn(length);
         }
         if let Some(length) = overtaken.in_vain {
             self.off = (self.off - FALSE_RETRANSMIT).max(0.0);
-            self.learn(view, length);
+            self.learn(length);
         }
         judge(view, ack, self.threshold(view))
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
         if view.cc.dupacks >= view.knobs.dup_thresh {
-            self.off = (self.off + TIMEOUT).min(view.knobs.fa_ratio);
-            self.update(view);
+            self.off = (self.off + TIMEOUT).min(self.fa_ratio);
+            self.update();
         }
     }
 
-    fn keeps_flowing(&self) -> bool {
-        self.length > 3
-    }
-
     fn answered_dupacks(&self, view: &View<'_>) -> Option<u32> {
-        self.keeps_flowing().then(|| self.threshold(view) - 1)
+        self.is_patient().then(|| self.threshold(view) - 1)
     }
 
     fn dup_thresh(&self, view: &View<'_>) -> u32 {

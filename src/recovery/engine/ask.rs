@@ -116,7 +116,7 @@ impl Recovery {
                     "recovery ends",
                 );
                 self.leave(path);
-                if self.profile.recovery.grow_on_exit && !self.answers.repair.needs_sack() {
+                if self.profile.recovery.grow_on_exit && !self.answers.repair.has_scoreboard() {
                     self.ask_window(path, ack);
                 }
             }
@@ -153,13 +153,13 @@ impl Recovery {
 
     /// Nothing was stopped for the repair: the window goes on opening, unless it is somebody else's.
     fn opens_in_recovery(&self) -> bool {
-        self.answers.detect.keeps_opening() && !self.regulated && self.cc.kept_window.is_none()
+        self.answers.detect.traits().keeps_opening && !self.regulated && self.cc.kept_window.is_none()
     }
 
     fn ask_window(&mut self, path: &Path<'_>, ack: &Ack) {
         let view = view_of(&self.cc, &self.profile, path);
         // After a collapse or a timeout, only what is acknowledged says that the hole is filled.
-        let counts = self.answers.detect.keeps_opening() && self.cc.phase != Phase::Restarted;
+        let counts = self.answers.detect.traits().keeps_opening && self.cc.phase != Phase::Restarted;
         let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
         if let Some(cwnd) = self.answers.window.on_ack(&view, ack) {
             let (by, ssthresh) = (self.answers.window.name(), self.cc.ssthresh);

@@ -87,7 +87,7 @@ impl Recovery {
             LossEvent::Present if self.may_begin_event(path) => self.begin_event(path, offset, None),
             LossEvent::Present | LossEvent::Past => {
                 // A scoreboard's marks are enough.
-                if self.answers.repair.needs_sack() {
+                if self.answers.repair.has_scoreboard() {
                     return Found::Nothing;
                 }
                 self.forced = Some((offset, Transmission::Recovery));
@@ -204,7 +204,7 @@ impl Recovery {
                 self.cc.inflation = self.inflation_of(entry);
                 self.enter(path, Phase::Recovery, Entered::ByDuplicates, Question::Repair, name);
                 // A scoreboard's marks say more than an unfinished pass.
-                if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.needs_sack() {
+                if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.has_scoreboard() {
                     path.flight.resume_at_max();
                 }
                 self.fast_retransmit(path, offset);
@@ -271,7 +271,7 @@ impl Recovery {
     /// FlightSize tells no more either where all that was SACKed has been replaced.
     pub(super) fn window_at_timeout(&self, path: &Path<'_>) -> Option<f64> {
         let flight_size = view_of(&self.cc, &self.profile, path).flight_size();
-        let replaced = self.answers.detect.keeps_flowing().then(|| self.cc.cwnd.min(flight_size));
+        let replaced = self.answers.detect.traits().keeps_flowing.then(|| self.cc.cwnd.min(flight_size));
         self.window_of_kept_event(path).or(replaced)
     }
 

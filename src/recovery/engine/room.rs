@@ -35,7 +35,7 @@ impl Recovery {
         if self.cc.phase != Phase::Recovery || self.burst == Some(0) || self.is_held(path) {
             return None;
         }
-        if self.answers.detect.judges_each_segment() {
+        if self.answers.detect.traits().judges_each_segment {
             return None;
         }
         let view = view_of(&self.cc, &self.profile, path);
@@ -71,8 +71,8 @@ impl Recovery {
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
         let waits = view.flight.pipe() != view.flight.outstanding()
             && matches!(self.cc.phase, Phase::Open | Phase::Reduced)
-            && self.answers.detect.keeps_flowing()
-            && self.answers.repair.needs_sack();
+            && self.answers.detect.traits().keeps_flowing
+            && self.answers.repair.has_scoreboard();
         if waits { view.flight.pipe() } else { self.answers.repair.in_flight(view) }
     }
 

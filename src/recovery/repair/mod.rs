@@ -41,7 +41,8 @@ pub enum Step {
 pub trait Repair: std::fmt::Debug + Send {
     fn name(&self) -> &'static str;
 
-    fn needs_sack(&self) -> bool {
+    /// It names the holes by the SACK scoreboard, and so needs SACK.
+    fn has_scoreboard(&self) -> bool {
         false
     }
 

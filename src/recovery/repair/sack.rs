@@ -21,7 +21,7 @@ impl Repair for Sack {
         "sack"
     }
 
-    fn needs_sack(&self) -> bool {
+    fn has_scoreboard(&self) -> bool {
         true
     }
 

@@ -22,7 +22,7 @@ impl Repair for Sack1 {
         "sack1"
     }
 
-    fn needs_sack(&self) -> bool {
+    fn has_scoreboard(&self) -> bool {
         true
     }
 

@@ -13,12 +13,22 @@
 //! Any receiver will do.
 
 use super::{Afterwards, Plan, Timeout};
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::undo::Restore;
 use crate::recovery::window::Reduction;
 use crate::recovery::{Ack, Entered, Handshake, Phase, View};
 
+pub(crate) const WINDOW: Parameter = Parameter::number(
+    "frto-window",
+    (1.0, 3.0, "segments"),
+    "F-RTO: cwnd when two new segments show that the timeout was real (3)",
+    "RFC 5682 §2.1 step 3a",
+);
+
 #[derive(Debug, Default)]
 pub struct Frto {
+    /// cwnd after step 3a, which allows 3 segments at most.
+    window: f64,
     scoreboard: bool,
     step: Step,
     /// cwnd and ssthresh before the timeout.
@@ -38,6 +48,12 @@ enum Step {
     Retransmitted,
     /// Step 3: the new segments have left, or may.
     SentNew,
+}
+
+impl Frto {
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        Self { window: given.number(&WINDOW).unwrap_or(3.0), ..Self::default() }
+    }
 }
 
 impl Timeout for Frto {
@@ -138,7 +154,7 @@ impl Frto {
         };
         if !spurious {
             return Afterwards::GoBack {
-                cwnd: view.knobs.frto_window,
+                cwnd: self.window,
                 head_sent: false,
                 why: "F-RTO step 3a: no original has arrived",
             };

@@ -1,7 +1,7 @@
 //! **What does a timeout mean?**
 
 mod fast_timeout;
-mod frto;
+pub(crate) mod frto;
 mod restart;
 
 pub use fast_timeout::FastTimeout;

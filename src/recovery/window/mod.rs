@@ -4,7 +4,7 @@ mod aimd;
 mod cubic;
 mod jtcp;
 mod prr;
-mod rebate;
+pub(crate) mod rebate;
 mod receiver;
 mod tcp_fit;
 mod vegas;
@@ -22,7 +22,7 @@ pub use vegas::VegasWindow;
 pub use veno::Veno;
 pub use westwood::Westwood;
 
-use super::detect::Detect;
+use super::detect::Traits;
 use super::{Ack, Departure, Entered, Handshake, View};
 use crate::flight::Amount;
 
@@ -56,8 +56,8 @@ pub trait Window: std::fmt::Debug + Send {
         segments
     }
 
-    /// `detect` is who will say what is lost.
-    fn on_established(&mut self, _handshake: &Handshake, _detect: &dyn Detect) {}
+    /// `detector`: what kind of detector will say what is lost.
+    fn on_established(&mut self, _handshake: &Handshake, _detector: Traits) {}
 
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 

@@ -25,14 +25,27 @@
 //! - With another factor than 1/2 (option `beta`) that factor is multiplied by 1 + ε.
 //! - A reduction that is undone leaves γ and the averages as they were before it.
 
-use super::{Aimd, Detect, Loss, LossKind, Reduction, Window};
-use crate::profile::knobs::Knobs;
+use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::recovery::detect::Traits;
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, Entered, Handshake, Transmission, View};
+
+pub(crate) const TAX: Parameter = Parameter::number(
+    "tax",
+    (0.0, 0.99, ""),
+    "rebate: the rate of losses without congestion, set by hand",
+    "P3 §IV A",
+);
+
+pub(crate) const TAX_SCALE: Parameter = Parameter {
+    subject: "tax scale",
+    ..Parameter::number("tax-scale", (0.0, 10.0, ""), "rebate: the tax is multiplied by this (1)", "P3 §IV C")
+};
 
 /// α of (9) and (14).
 const ALPHA: f64 = 0.25;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rebate {
     aimd: Aimd,
     tax: Tax,
@@ -55,8 +68,12 @@ struct Estimates {
 }
 
 /// What T is made of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Tax {
+    /// Set by hand, instead of measured.
+    known: Option<f64>,
+    /// Either is multiplied by this (§IV C).
+    scale: f64,
     /// q^w.
     reported: f64,
     /// Reordering is taxed only where the detector falls for it.
@@ -75,7 +92,22 @@ struct Alarms {
     total: u64,
 }
 
+impl Rebate {
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        Self::with(Tax::new(given.number(&TAX), given.number(&TAX_SCALE).unwrap_or(1.0)))
+    }
+
+    fn with(tax: Tax) -> Self {
+        let estimates = Estimates::default();
+        Self { aimd: Aimd::default(), tax, npack: 0, estimates, before: estimates }
+    }
+}
+
 impl Tax {
+    fn new(known: Option<f64>, scale: f64) -> Self {
+        Self { known, scale, reported: 0.0, reordering: false, alarms: None, false_alarms: 0, resent: None }
+    }
+
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rate) = ack.loss_report {
             self.reported = rate;
@@ -107,14 +139,14 @@ impl Tax {
     }
 
     /// T, after so many packets.
-    fn rate(&self, knobs: &Knobs, npack: u64) -> f64 {
+    fn rate(&self, npack: u64) -> f64 {
         let measured = || {
             let reordered = self.alarms.map_or(self.false_alarms, |alarms| alarms.total);
             let counts = self.reordering && npack > 0;
             let q_r = if counts { reordered as f64 / npack as f64 } else { 0.0 };
             self.reported + q_r
         };
-        (knobs.tax_scale * knobs.tax.unwrap_or_else(measured)).clamp(0.0, 1.0)
+        (self.scale * self.known.unwrap_or_else(measured)).clamp(0.0, 1.0)
     }
 }
 
@@ -138,8 +170,8 @@ impl Window for Rebate {
         "rebate"
     }
 
-    fn on_established(&mut self, _handshake: &Handshake, detect: &dyn Detect) {
-        self.tax.reordering = detect.mistakes_reordering();
+    fn on_established(&mut self, _handshake: &Handshake, detector: Traits) {
+        self.tax.reordering = detector.mistakes_reordering;
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
@@ -170,7 +202,7 @@ impl Window for Rebate {
             (self.estimates.decreased, self.estimates.npack_lm) = (true, self.npack);
             return plain;
         }
-        let tax = self.tax.rate(view.knobs, self.npack);
+        let tax = self.tax.rate(self.npack);
         let epsilon = self.estimates.update(view, self.npack, tax);
         if loss.kind == LossKind::Timeout || epsilon <= 0.0 {
             return plain;

@@ -33,19 +33,10 @@ pub(super) fn proposals() -> Vec<&'static str> {
 /// What a sender can be given to become better: every answer, and the options that are a sender's own.
 pub(super) fn parts() -> impl Iterator<Item = &'static str> {
     /// They tell receivers what to do, switch off what others need, or fit one scenario.
-    const NOT: [&str; 9] = [
-        "reordering-alarm",
-        "ba-average",
-        "ba-ewma",
-        "delack",
-        "no-delack",
-        "no-sack",
-        "offer-sack",
-        "no-timestamps",
-        "ecn",
-    ];
+    const NOT: [&str; 7] =
+        ["reordering-alarm", "delack", "no-delack", "no-sack", "offer-sack", "no-timestamps", "ecn"];
     let fits = |row: &&Row| {
-        !matches!(row.build, Build::Number { .. } | Build::Repair(_) | Build::Judges(_) | Build::Alias(_))
+        !matches!(row.build, Build::Number(..) | Build::Repair(_) | Build::Judges(_) | Build::Alias(_))
             && !row.ordinary
             && !NOT.contains(&row.name)
     };

@@ -1,9 +1,10 @@
 use airwire::time::Duration;
 
 use super::*;
+use crate::profile::Knobs;
 use crate::profile::knobs::DecreaseFrom;
+use crate::recovery::Congestion;
 use crate::recovery::testing::Sender;
-use crate::recovery::{Congestion, Knobs};
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -18,8 +19,8 @@ struct Bench {
 impl Bench {
     fn new(tax: f64) -> Self {
         let sender = Sender::new("newreno");
-        let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, tax: Some(tax), ..Knobs::rfc() };
-        Self { rebate: Rebate::default(), cc: sender.cc().clone(), sender, knobs }
+        let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, ..Knobs::rfc() };
+        Self { rebate: Rebate::with(Tax::new(Some(tax), 1.0)), cc: sender.cc().clone(), sender, knobs }
     }
 
     /// A decrease at this window, when so many packets were sent in all. Returns ssthresh.
@@ -113,7 +114,7 @@ fn an_undone_reduction_leaves_no_trace() {
 #[test]
 fn half_of_the_tax_is_half_of_the_rebate() {
     let mut bench = Bench::new(0.002);
-    bench.knobs.tax_scale = 0.5;
+    bench.rebate.tax.scale = 0.5;
     bench.decrease(20.0, 100, LossKind::Duplicates);
     // ε = 0.001 · 280.
     assert_close(bench.decrease(30.0, 400, LossKind::Duplicates), 15.0 * 1.28);
@@ -122,31 +123,30 @@ fn half_of_the_tax_is_half_of_the_rebate() {
 
 #[test]
 fn the_last_report_stays_until_the_next() {
-    let (mut tax, knobs) = (Tax::default(), Knobs::rfc());
-    assert_eq!(tax.rate(&knobs, 100), 0.0);
+    let mut tax = Tax::new(None, 1.0);
+    assert_eq!(tax.rate(100), 0.0);
     tax.on_ack(&Ack { loss_report: Some(0.0625), ..Ack::default() });
     tax.on_ack(&Ack::default());
-    assert_eq!(tax.rate(&knobs, 100), 0.0625);
+    assert_eq!(tax.rate(100), 0.0625);
     tax.on_ack(&Ack { loss_report: Some(0.03125), ..Ack::default() });
-    assert_eq!(tax.rate(&knobs, 100), 0.03125);
-    let set = Knobs { tax: Some(0.25), tax_scale: 0.5, ..Knobs::rfc() };
-    assert_eq!(tax.rate(&set, 100), 0.125, "what is set by hand is believed");
+    assert_eq!(tax.rate(100), 0.03125);
+    (tax.known, tax.scale) = (Some(0.25), 0.5);
+    assert_eq!(tax.rate(100), 0.125, "what is set by hand is believed");
 }
 
 #[test]
 fn alarms_count_as_tax_only_where_the_detector_falls_for_reordering() {
-    let knobs = Knobs::rfc();
     for (reordering, expected) in [(true, 0.05), (false, 0.0)] {
-        let mut tax = Tax { reordering, ..Tax::default() };
+        let mut tax = Tax { reordering, ..Tax::new(None, 1.0) };
         tax.on_ack(&Ack { reordered: Some(3), ..Ack::default() });
         tax.on_ack(&Ack { reordered: Some(5), ..Ack::default() });
-        assert_eq!(tax.rate(&knobs, 100), expected);
+        assert_eq!(tax.rate(100), expected);
     }
 }
 
 #[test]
 fn the_running_count_wraps_and_does_not_go_back() {
-    let mut tax = Tax { reordering: true, ..Tax::default() };
+    let mut tax = Tax { reordering: true, ..Tax::new(None, 1.0) };
     for count in [20_000, 40_000, 60_000, 59_990, 464] {
         tax.on_ack(&Ack { reordered: Some(count), ..Ack::default() });
     }
@@ -156,9 +156,9 @@ fn the_running_count_wraps_and_does_not_go_back() {
 
 #[test]
 fn a_receiver_that_claims_absurd_reordering_gets_a_tax_of_one() {
-    let mut tax = Tax { reordering: true, ..Tax::default() };
+    let mut tax = Tax { reordering: true, ..Tax::new(None, 1.0) };
     tax.on_ack(&Ack { reordered: Some(30_000), loss_report: Some(1.0), ..Ack::default() });
-    assert_eq!(tax.rate(&Knobs::rfc(), 10), 1.0);
+    assert_eq!(tax.rate(10), 1.0);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn rate_of_growth(sender: &mut Sender) -> f64 {
 
 #[test]
 fn a_fast_retransmit_that_a_d_sack_proves_false_is_taxed_once() {
-    let mut tax = Tax { reordering: true, ..Tax::default() };
+    let mut tax = Tax { reordering: true, ..Tax::new(None, 1.0) };
     let mut sender = Sender::new("newreno").under_way(10.0, 5.0, RTT);
     let cc = sender.cc().clone();
     let mut resend = |tax: &mut Tax, segment: u64, kind| {

@@ -1,0 +1,248 @@
+//! A row of the catalogue: what it is called, which question it answers, and how it becomes part of a sender.
+
+use crate::profile::Profile;
+use crate::recovery::attribute::Attribute;
+use crate::recovery::detect::Detect;
+use crate::recovery::parameter::{Given, Parameter, Range};
+use crate::recovery::repair::Repair;
+use crate::recovery::timeout::Timeout;
+use crate::recovery::undo::Undo;
+use crate::recovery::window::{InRecovery, Window};
+
+/// The six questions, and the plain options.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Question {
+    /// Is it lost?
+    Detect,
+    /// Why was it lost?
+    Attribute,
+    /// What to send again?
+    Repair,
+    /// How much may be in flight?
+    Window,
+    /// What does a timeout mean?
+    Timeout,
+    /// Was that a mistake?
+    Undo,
+    /// No question: an option of the host or of its peer's handshake.
+    Option,
+}
+
+impl Question {
+    /// In the order in which tables show them.
+    pub const ALL: [Self; 7] =
+        [Self::Repair, Self::Detect, Self::Attribute, Self::Window, Self::Timeout, Self::Undo, Self::Option];
+
+    /// As a person asks it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Detect => "Is it lost?",
+            Self::Attribute => "Why was it lost?",
+            Self::Repair => "What to send again?",
+            Self::Window => "How much may be in flight?",
+            Self::Timeout => "What does a timeout mean?",
+            Self::Undo => "Was that a mistake?",
+            Self::Option => "Plain options",
+        }
+    }
+}
+
+/// What an answer cannot do without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// SACK, and so D-SACK.
+    Sack,
+    /// The timestamps option (RFC 7323).
+    Timestamps,
+}
+
+/// How a row becomes part of a sender.
+#[derive(Clone, Copy)]
+pub enum Build {
+    /// Answers "Is it lost?".
+    Detect(fn(&Given<'_>) -> Box<dyn Detect>),
+    /// Answers "Why was it lost?".
+    Attribute(fn(&Given<'_>) -> Box<dyn Attribute>),
+    /// Answers "What to send again?".
+    Repair(fn(&Given<'_>) -> Box<dyn Repair>),
+    /// Answers "How much may be in flight?".
+    Window(fn(&Given<'_>) -> Box<dyn Window>),
+    /// Answers "What does a timeout mean?".
+    Timeout(fn(&Given<'_>) -> Box<dyn Timeout>),
+    /// Answers "Was that a mistake?".
+    Undo(fn(&Given<'_>) -> Box<dyn Undo>),
+    /// Another witness of a loss, beside the detector.
+    Witness(fn(&Given<'_>) -> Box<dyn Detect>),
+    /// The window during fast recovery.
+    InRecovery(fn(&Given<'_>) -> Box<dyn InRecovery>),
+    /// Judges that watch.
+    Judges(fn(&Given<'_>) -> Vec<Box<dyn Attribute>>),
+    /// A name for several parts.
+    Alias(&'static str),
+    /// A parameter of an algorithm that answers this question; its constructor asks [`Given`] for it.
+    Parameter(Question, Option<Range>),
+    /// A field of the profile.
+    Option(fn(&mut Profile)),
+    /// A field of the profile with a number: `iw=4`.
+    Number(Range, fn(&mut Profile, f64)),
+}
+
+/// Something that a recipe can name.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// The word in a recipe.
+    pub name: &'static str,
+    /// How it becomes part of a sender.
+    pub build: Build,
+    /// Two rows with the same subject contradict each other. Answers to one question always do. Empty: none.
+    pub subject: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// What it cannot do without.
+    pub needs: &'static [Need],
+    /// Why one loss event may reduce the window more than once, where it may.
+    pub reduces_again: Option<&'static str>,
+    /// The answer to another question that it works with, and that it brings when none is named.
+    pub with: Option<&'static str>,
+    /// What is used when nothing else answers the question.
+    pub ordinary: bool,
+    /// Words that set the algorithm's own parameters.
+    pub parameters: &'static [Self],
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Row({})", self.name)
+    }
+}
+
+impl Row {
+    /// An answer to a question, or something that stands beside one.
+    pub const fn answer(
+        name: &'static str,
+        build: Build,
+        summary: &'static str,
+        citation: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            build,
+            subject: "",
+            summary,
+            citation,
+            needs: &[],
+            reduces_again: None,
+            with: None,
+            ordinary: false,
+            parameters: &[],
+        }
+    }
+
+    /// A field of the profile. Options with the same `subject` contradict each other.
+    pub const fn option(
+        name: &'static str,
+        subject: &'static str,
+        set: fn(&mut Profile),
+        summary: &'static str,
+        citation: &'static str,
+    ) -> Self {
+        Self { subject, ..Self::answer(name, Build::Option(set), summary, citation) }
+    }
+
+    /// A field of the profile with a number between `min` and `max`.
+    pub const fn number(
+        name: &'static str,
+        subject: &'static str,
+        (min, max, unit): (f64, f64, &'static str),
+        set: fn(&mut Profile, f64),
+        summary: &'static str,
+        citation: &'static str,
+    ) -> Self {
+        let build = Build::Number(Range { min, max, unit }, set);
+        Self { subject, ..Self::answer(name, build, summary, citation) }
+    }
+
+    /// A parameter of an algorithm that answers this question.
+    pub const fn parameter(of: Question, parameter: Parameter) -> Self {
+        let Parameter { name, subject, range, summary, citation } = parameter;
+        Self { subject, ..Self::answer(name, Build::Parameter(of, range), summary, citation) }
+    }
+
+    /// It cannot do without these.
+    #[must_use]
+    pub const fn needs(self, needs: &'static [Need]) -> Self {
+        Self { needs, ..self }
+    }
+
+    /// It works with one answer to another question only, and brings it.
+    #[must_use]
+    pub const fn works_with(self, answer: &'static str) -> Self {
+        Self { with: Some(answer), ..self }
+    }
+
+    /// One loss event may reduce the window more than once, for this reason.
+    #[must_use]
+    pub const fn reduces_again(self, why: &'static str) -> Self {
+        Self { reduces_again: Some(why), ..self }
+    }
+
+    /// It answers its question when a recipe names no other answer.
+    #[must_use]
+    pub const fn ordinary(self) -> Self {
+        Self { ordinary: true, ..self }
+    }
+
+    /// Words that set its parameters.
+    #[must_use]
+    pub const fn parameters(self, parameters: &'static [Self]) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// The question that it answers or belongs to.
+    pub const fn question(&self) -> Question {
+        match self.build {
+            Build::Detect(_) | Build::Witness(_) => Question::Detect,
+            Build::Attribute(_) | Build::Judges(_) => Question::Attribute,
+            Build::Repair(_) | Build::Alias(_) => Question::Repair,
+            Build::Window(_) | Build::InRecovery(_) => Question::Window,
+            Build::Timeout(_) => Question::Timeout,
+            Build::Undo(_) => Question::Undo,
+            Build::Parameter(of, _) => of,
+            Build::Option(_) | Build::Number(..) => Question::Option,
+        }
+    }
+
+    /// A name for several others.
+    pub const fn is_alias(&self) -> bool {
+        matches!(self.build, Build::Alias(_))
+    }
+
+    /// A parameter of an algorithm.
+    pub const fn is_parameter(&self) -> bool {
+        matches!(self.build, Build::Parameter(..))
+    }
+
+    /// The numbers that may stand behind it; one that has a range needs one.
+    pub const fn range(&self) -> Option<Range> {
+        match self.build {
+            Build::Number(range, _) => Some(range),
+            Build::Parameter(_, range) => range,
+            _ => None,
+        }
+    }
+
+    /// Does it answer its question alone? Others stand beside the answer, and there may be several.
+    pub const fn is_the_answer(&self) -> bool {
+        matches!(
+            self.build,
+            Build::Detect(_)
+                | Build::Attribute(_)
+                | Build::Repair(_)
+                | Build::Window(_)
+                | Build::Timeout(_)
+                | Build::Undo(_)
+        )
+    }
+}
