@@ -139,7 +139,7 @@ fn what_the_captures_say_of_the_path_is_what_airlink_says() {
     let counts = path["sender"]["counts"].as_array().unwrap();
     let again = counts.iter().find(|count| count["what"] == "packets sent again").unwrap();
     assert_eq!(again["sender"], again["capture"], "{again}");
-    assert!(path["judges"]["vegas"]["wireless"].is_object(), "{path}");
+    assert!(path["judges"]["vegas"]["radio"].is_object(), "{path}");
 }
 
 /// Its sender is not ours: what was sent again, and why, against its own counters.

@@ -216,7 +216,7 @@ fn watching_changes_nothing() {
 }
 
 #[test]
-fn a_listed_loss_is_wireless_and_exactly_there() {
+fn a_listed_loss_is_the_radios_and_exactly_there() {
     let scenario = link_and(
         r#"
 [[stage]]
@@ -337,13 +337,13 @@ fn a_judge_is_scored_against_what_happened() {
     let [a, b] = losses.as_slice() else { panic!("{losses:?}") };
     let late = a.at.max(b.at).as_millis() + 1000;
     let lost = |offset| What::Lost { offset, segments: 1 };
-    let (wireless, congestion) = (What::Cause(Cause::Radio), What::Cause(Cause::Congestion));
+    let (radio, congestion) = (What::Cause(Cause::Radio), What::Cause(Cause::Congestion));
     let decisions = trace(&[
         (1, "detector", lost(a.offset)),
-        (1, "judge", wireless.clone()),
+        (1, "judge", radio.clone()),
         (late, "detector", lost(a.offset)),
         (late, "watcher", What::Judged(Cause::Congestion)),
-        (late, "judge", wireless.clone()),
+        (late, "judge", radio.clone()),
         // The same segment again, and no other copy was dropped.
         (late + 10, "detector", lost(a.offset)),
         (late + 10, "watcher", What::Judged(Cause::Congestion)),
@@ -352,17 +352,17 @@ fn a_judge_is_scored_against_what_happened() {
         (late + 20, "judge", congestion),
         (late + 20, "repair", What::Resend { offset: b.offset }),
         // Nobody can know what this was about.
-        (late + 30, "judge", wireless),
+        (late + 30, "judge", radio),
     ]);
     let judge = score(&decisions, losses, "judge");
-    let expected = "congestion: 0 c 0 w, wireless: 1 c 1 w, not lost: 1 c 1 w (50.0 % right)";
+    let expected = "congestion: 0 c 0 r, radio: 1 c 1 r, not lost: 1 c 1 r (50.0 % right)";
     assert_eq!(judge.to_string(), expected, "{}", world.time_sequence(0));
     assert_eq!(judge.count(Cause::Radio, Truth::NotLost), 1, "asked before anything was lost");
     assert_eq!((judge.total(), judge.accuracy(), judge.congestion_accuracy()), (4, Some(0.5), None));
     let watcher = score(&decisions, losses, "watcher");
     assert_eq!(
         watcher.to_string(),
-        "congestion: 0 c 0 w, wireless: 1 c 0 w, not lost: 1 c 0 w (0.0 % right)"
+        "congestion: 0 c 0 r, radio: 1 c 0 r, not lost: 1 c 0 r (0.0 % right)"
     );
     assert_eq!(judges(&decisions), ["judge", "watcher"]);
     assert_eq!(score(&decisions, losses, "nobody"), Confusion::default());
