@@ -5,10 +5,10 @@
 //! ends one leaves at most a last line without its end, which does not count. Nothing in a row says when or where it was
 //! made: equal plans have equal rows.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::ser::SerializeMap;
@@ -252,7 +252,7 @@ struct Place {
 pub struct Results {
     pub manifest: Option<Manifest>,
     plan: Option<String>,
-    files: Vec<(PathBuf, File)>,
+    files: Vec<(PathBuf, RefCell<File>)>,
     rows: BTreeMap<usize, Place>,
 }
 
@@ -296,7 +296,8 @@ impl Results {
         let unreadable = |error| StoreError::Read { path: path.to_owned(), error };
         let file = File::open(path).map_err(unreadable)?;
         let index = self.files.len();
-        self.files.push((path.to_owned(), file.try_clone().map_err(unreadable)?));
+        // Opened twice: a clone would share the position from which `reader` goes on.
+        self.files.push((path.to_owned(), RefCell::new(File::open(path).map_err(unreadable)?)));
         let mut reader = BufReader::new(file);
         let (mut line, mut from) = (Vec::new(), 0);
         for number in 1.. {
@@ -336,7 +337,9 @@ impl Results {
     fn line(&self, Place { file, from, len }: Place) -> Result<Vec<u8>, StoreError> {
         let (path, file) = &self.files[file];
         let mut line = vec![0; len];
-        file.read_exact_at(&mut line, from)
+        let mut file = file.borrow_mut();
+        file.seek(SeekFrom::Start(from))
+            .and_then(|_| file.read_exact(&mut line))
             .map_err(|error| StoreError::Read { path: path.clone(), error })?;
         Ok(line)
     }
