@@ -3,7 +3,9 @@
 //!
 //! The last octet chooses a filter.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
+
+mod target;
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -11,13 +13,14 @@ use std::sync::LazyLock;
 use airtcp_analyze::capture::Capture;
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::survey;
-use libfuzzer_sys::fuzz_target;
 
 /// libpcap wants a file; each process has its own.
 static FILE: LazyLock<PathBuf> =
     LazyLock::new(|| std::env::temp_dir().join(format!("airtcp-fuzz-{}.pcap", std::process::id())));
 
-fuzz_target!(|data: &[u8]| {
+target::run!(run);
+
+fn run(data: &[u8]) {
     let filter = match data.last() {
         Some(last) if last % 4 == 3 => Some("tcp and not port 81"),
         _ => None,
@@ -34,4 +37,4 @@ fuzz_target!(|data: &[u8]| {
     numbers.sort_unstable();
     assert!(numbers.iter().copied().eq(0..totals.connections), "{numbers:?} of {}", totals.connections);
     assert_eq!(packets, totals.tcp_packets);
-});
+}

@@ -5,7 +5,9 @@
 //! reassembler; then come PDUs, each behind an octet that tells how much of it there is. Or it is a whole entity with
 //! traffic of its own: see `Step`.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
+
+mod target;
 
 use airlink::rlc::codec::{Format, decode, encode};
 use airlink::rlc::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
@@ -14,7 +16,8 @@ use airlink::rlc::pdu::{Pdu, Rest, Sn, Status};
 use airlink::rlc::reassembly::{Delivery, Reassembler};
 use airlink::rlc::report::{Received, acknowledge, interpret};
 use airwire::time::{Duration, Instant};
-use libfuzzer_sys::fuzz_target;
+
+target::run!(run);
 
 const SIZES: [usize; 6] = [42, 8, 20, 126, 127, 200];
 /// Configured_Rx_Window_Size.
@@ -182,7 +185,7 @@ fn torment(mut entity: Entity, format: Format, mut data: &[u8]) {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+fn run(data: &[u8]) {
     let Some((choice, mut data)) = data.split_first() else { return };
     let format =
         Format { pdu_size: SIZES[usize::from(*choice) % SIZES.len()], he_special: choice & 0x80 != 0 };
@@ -203,4 +206,4 @@ fuzz_target!(|data: &[u8]| {
         receiver.take(pdu);
     }
     receiver.check(format.pdu_size);
-});
+}

@@ -3,9 +3,10 @@
 //! The first octet chooses the sender and whether the forger keeps to what a TCP has to survive; if it does,
 //! both streams must arrive exact.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod draw;
+mod target;
 
 use airwire::time::Duration;
 use airtcp::recovery::Recipe;
@@ -15,11 +16,18 @@ use airtcp_testkit::pair::{Impairments, Pair};
 use airtcp::profile::Profile;
 use airtcp::tcp::SocketOptions;
 use arbitrary::Unstructured;
-use libfuzzer_sys::fuzz_target;
+
+target::run!(run);
 
 const RECIPES: [&str; 5] = ["tahoe", "reno", "newreno+frto", "sack", "sack+limited-transmit+ecn"];
 
-fn run(data: &[u8]) -> Result<(), String> {
+fn run(data: &[u8]) {
+    if let Err(error) = besiege(data) {
+        panic!("{error}");
+    }
+}
+
+fn besiege(data: &[u8]) -> Result<(), String> {
     let mut draw = draw::Input(Unstructured::new(data));
     let recipe: Recipe = draw.pick(&RECIPES).parse().map_err(|error| format!("{error}"))?;
     let profile = Profile::by_name(draw.pick(&["default", "linux", "freebsd"])).ok_or("no such profile")?;
@@ -44,9 +52,3 @@ fn run(data: &[u8]) -> Result<(), String> {
         Malice::Boundless => Ok(()),
     }
 }
-
-fuzz_target!(|data: &[u8]| {
-    if let Err(error) = run(data) {
-        panic!("{error}");
-    }
-});
