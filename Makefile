@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 MATRIX ?= target/matrix
 CARGO ?= cargo
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/seeds/*)))
 # Tests and the demo need root for TUN devices and namespaces; cargo itself does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 ifneq ($(SUDO),)
@@ -10,7 +11,7 @@ ifneq ($(SUDO),)
 RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
 endif
 
-.PHONY: demo test test-long matrix bench install uninstall lint doc fmt clean
+.PHONY: demo test test-long matrix examples wasm fuzz-seeds deny bench install uninstall lint doc fmt clean
 
 ## Four senders over a W-CDMA link to this machine's kernel: a table and captures.
 demo:
@@ -38,6 +39,29 @@ matrix:
 	@$(CARGO) build --quiet --locked -p airtcp-cli -p airlink
 	$(SUDO) rm -rf $(MATRIX)
 	$(SUDO) target/debug/airtcp lab matrix --quick --output $(MATRIX)
+
+## Every example of every crate, each on its own; those that use devices as root.
+examples:
+	@sh interop/need-root.sh 'make examples'
+	$(CARGO) build --locked --workspace --exclude airtcp-benches --examples
+	@SUDO='$(SUDO)' sh interop/examples.sh
+
+## The machines build for a target that has no operating system, clock or socket.
+wasm:
+	@[ -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" ] || rustup target add wasm32-unknown-unknown
+	$(CARGO) build --locked --target wasm32-unknown-unknown --lib --no-default-features \
+	  -p airwire -p airtcp -p airlink -p airtcp-sim
+
+## The fuzz targets as plain programs over their seeds: no fuzzer and no nightly compiler. fuzz/README.md has the fuzzing.
+fuzz-seeds:
+	@for target in $(FUZZ_TARGETS); do \
+	  $(CARGO) run --quiet --locked -p airtcp-fuzz --bin $$target -- fuzz/seeds/$$target || exit 1; \
+	done
+
+## Licences, sources and doubled versions of what this is built from, by deny.toml.
+deny:
+	@sh interop/cargo-deny.sh target/tools
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) deny --locked --workspace check bans licenses sources
 
 ## Whole programs against each other, then what a segment, a simulated world (beside ns-2), a captured packet
 ## (beside tcptrace and tshark), a packet and a PDU cost.
@@ -75,6 +99,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_airtcp $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_airlink
 	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/airtcp.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/airlink.fish
 
+## Compiles everything, benches, examples and fuzz targets too.
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
