@@ -1,6 +1,11 @@
-//! What the README says is what the program does.
+//! What the README and the documents say is what the program does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
 
 use airtcp::recovery::catalogue;
+use airtcp_testkit::programs::{program, repository};
 
 const README: &str = include_str!("../../README.md");
 
@@ -13,16 +18,33 @@ fn the_table_of_answers_is_the_catalogue() {
     );
 }
 
+/// Where documents are.
+const FOLDERS: [&str; 7] =
+    [".", "docs", "fuzz", "interop/packetdrill", "interop/receivers", "pcaps", "tests/ns2"];
+
+/// Of links, and of names in backticks that begin with one of these: the first is relative to its document.
 #[test]
-fn every_file_and_folder_that_it_names_is_there() {
-    let root = airtcp_testkit::programs::repository();
-    let links = README.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+fn every_file_and_folder_that_a_document_names_is_there() {
+    const TOP: [&str; 9] =
+        ["benches/", "crates/", "docs/", "emulator/", "fuzz/", "interop/", "pcaps/", "src/", "tests/"];
     let mut checked = 0;
-    for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
-        assert!(root.join(link).exists(), "README.md links to {link}, which is not there");
-        checked += 1;
+    for folder in FOLDERS.map(|folder| repository().join(folder)) {
+        let documents = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        for document in documents.filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+            let text = fs::read_to_string(&document).unwrap();
+            let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+            let links = links.filter(|link| !link.is_empty() && !link.contains("://"));
+            let quoted = text.split('`').skip(1).step_by(2);
+            let paths = quoted.filter(|name| TOP.iter().any(|top| name.starts_with(top)));
+            let paths = paths.filter(|name| !name.contains(char::is_whitespace) && !name.contains(['*', '<']));
+            let named = links.map(|link| folder.join(link)).chain(paths.map(|path| repository().join(path)));
+            for path in named {
+                assert!(path.exists(), "{} names {}, which is not there", document.display(), path.display());
+                checked += 1;
+            }
+        }
     }
-    assert!(checked >= 5, "only {checked} links were found");
+    assert!(checked >= 50, "only {checked} names were found");
 }
 
 #[test]
@@ -35,4 +57,33 @@ fn every_figure_is_in_the_file_that_reproduce_makes() {
             "make it again: airtcp reproduce --all > docs/reproduction.md: {heading}"
         );
     }
+}
+
+/// Figures whose runs take a second or two all together, without optimisation too.
+const QUICK: [&str; 5] = ["p0-text", "p2-fig12", "p2-fig13", "p2-fig14", "p2-fig15"];
+
+#[test]
+fn what_is_quick_to_reproduce_comes_out_again_octet_for_octet() {
+    let output = Command::new(program("airtcp")).arg("reproduce").args(QUICK).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (now, made) = (sections(&printed), sections(include_str!("../../docs/reproduction.md")));
+    assert_eq!(now.len(), QUICK.len(), "{printed}");
+    for (heading, text) in now {
+        assert_eq!(
+            made.get(heading),
+            Some(&text),
+            "make it again: airtcp reproduce --all > docs/reproduction.md: {heading}"
+        );
+    }
+}
+
+/// What stands under each heading of a figure.
+fn sections(text: &str) -> BTreeMap<&str, &str> {
+    let papers = text.split("\n## ");
+    let figures = papers.flat_map(|paper| paper.split("\n### ").skip(1));
+    figures
+        .filter_map(|figure| figure.split_once('\n'))
+        .map(|(heading, text)| (heading, text.trim_end()))
+        .collect()
 }
