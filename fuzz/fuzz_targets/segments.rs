@@ -8,13 +8,13 @@
 mod draw;
 mod target;
 
-use airwire::time::Duration;
+use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
+use airtcp::tcp::SocketOptions;
 use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
 use airtcp_testkit::hostile::{Draw, Malice, siege};
 use airtcp_testkit::pair::{Impairments, Pair};
-use airtcp::profile::Profile;
-use airtcp::tcp::SocketOptions;
+use airwire::time::Duration;
 use arbitrary::Unstructured;
 
 target::run!(run);
