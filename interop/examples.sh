@@ -12,7 +12,7 @@ for source in examples/*.rs crates/*/examples/*.rs emulator/examples/*.rs; do
     *) root= ;;
     esac
     echo "example: $source"
-    # What none of them takes.
+    # None takes so long.
     $root timeout 120 "$programs/$(basename "$source" .rs)" </dev/null || {
         echo "$source ended with $?" >&2
         exit 1
