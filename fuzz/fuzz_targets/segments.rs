@@ -12,8 +12,9 @@ use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::SocketOptions;
 use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
-use airtcp_testkit::hostile::{Draw, Malice, siege};
+use airtcp_testkit::hostile::{Draw, Malice};
 use airtcp_testkit::pair::{Impairments, Pair};
+use airtcp_testkit::siege::siege;
 use airwire::time::Duration;
 use arbitrary::Unstructured;
 

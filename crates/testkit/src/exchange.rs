@@ -7,13 +7,7 @@ use airwire::segment::{self, Flags};
 use airwire::time::{Duration, Instant};
 
 use super::hostile::Eavesdropper;
-use super::pair::{LEFT, Pair, RIGHT, Side};
-
-/// The octet at `offset` of the stream that `side` sends.
-pub fn octet(side: Side, offset: u64) -> u8 {
-    let mixed = (offset + 1 + ((side as u64) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 56) as u8
-}
+use super::pair::{LEFT, Pair, RIGHT, Side, octet};
 
 /// Who opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

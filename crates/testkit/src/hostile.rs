@@ -10,8 +10,7 @@ use airwire::rng::Stream;
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
-use super::exchange::{Exchange, octet};
-use super::pair::Side;
+use super::pair::{Side, octet};
 
 /// Where choices come from: a seeded stream, or the input of a fuzzer.
 pub trait Draw {
@@ -31,34 +30,6 @@ impl Draw for Stream {
     fn below(&mut self, n: u64) -> u64 {
         Self::below(self, n)
     }
-}
-
-/// Runs the exchange while forged packets hit both ends. None may provoke more than one packet in reply, and
-/// every sum must stay right; whether the streams arrive is for the caller to see.
-pub fn siege(
-    draw: &mut impl Draw,
-    exchange: &mut Exchange,
-    malice: Malice,
-    blows: u32,
-) -> Result<(), String> {
-    for _ in 0..blows {
-        for _ in 0..draw.below(3) {
-            exchange.step()?;
-        }
-        // A SYN that is forged early enough is as good as the true one.
-        if malice == Malice::Survivable && !exchange.is_synchronized() {
-            exchange.step()?;
-            continue;
-        }
-        let from = draw.pick(&[Side::Left, Side::Right]);
-        let Some(packet) = exchange.heard.forge(draw, from, malice) else { continue };
-        let replies = exchange.inject(from.other(), &packet);
-        if replies > 1 {
-            return Err(format!("{replies} replies to {packet:02x?}"));
-        }
-        exchange.audit()?;
-    }
-    Ok(())
 }
 
 /// How far the forger goes.

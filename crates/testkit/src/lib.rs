@@ -1,6 +1,6 @@
 //! What tests, benches and fuzz targets share; no program needs it.
 //!
-//! * [`pair`], [`exchange`], [`hostile`], [`calls`]: hosts in memory, well and badly treated.
+//! * [`pair`], [`exchange`], [`hostile`], [`siege`], [`calls`]: hosts in memory, well and badly treated.
 //! * [`frames`]: captures made by hand; [`markup`]: whether text with tags is well formed.
 //! * [`machine`], [`programs`], [`browser`]: this machine's kernel, the programs, headless Chromium.
 
@@ -10,6 +10,7 @@ pub mod frames;
 pub mod hostile;
 pub mod markup;
 pub mod pair;
+pub mod siege;
 
 #[cfg(feature = "machine")]
 pub mod browser;

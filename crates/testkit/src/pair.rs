@@ -49,6 +49,12 @@ impl Side {
     }
 }
 
+/// The octet at `offset` of the stream that `side` sends.
+pub fn octet(side: Side, offset: u64) -> u8 {
+    let mixed = (offset + 1 + ((side as u64) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as u8
+}
+
 pub struct Pair {
     pub now: Instant,
     pub left: Host,

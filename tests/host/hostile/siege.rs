@@ -2,8 +2,9 @@
 
 use airtcp_testkit::calls;
 use airtcp_testkit::exchange::{Exchange, Faults};
-use airtcp_testkit::hostile::{Malice, siege};
+use airtcp_testkit::hostile::Malice;
 use airtcp_testkit::pair::{Impairments, Side};
+use airtcp_testkit::siege::siege;
 use airwire::rng::Stream;
 use airwire::time::Duration;
 

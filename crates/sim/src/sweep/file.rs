@@ -4,11 +4,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use airtcp::recovery::catalogue::nearest_of;
 use toml::de::{DeTable, DeValue};
 
 use super::metric::Metric;
 use super::setup::Key;
+use super::suggestion::suggestion;
 
 /// The version of the format.
 pub const SCHEMA: i64 = 1;
@@ -311,15 +311,6 @@ impl<'a> Reader<'a> {
 
     fn wrong(&self, at: &Range<usize>, message: String) -> FileError {
         FileError { file: self.name.to_owned(), line: Some(self.line(at)), message }
-    }
-}
-
-/// ": did you mean `recipe`?", or all there are.
-pub(super) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
-    match nearest_of(name, known.iter().copied()) {
-        Some(nearest) => format!(": did you mean `{nearest}`?"),
-        None => format!(": there are {}", known.join(", ")),
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::file::suggestion;
+use super::suggestion::suggestion;
 
 /// A number that a run has, or has not: who is not complete took no time.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,4 +10,5 @@ pub mod metric;
 pub mod plan;
 pub mod setup;
 pub mod store;
+mod suggestion;
 pub mod summary;

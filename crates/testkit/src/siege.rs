@@ -1,0 +1,33 @@
+//! An exchange under attack: the two applications go on while forged packets hit both ends.
+
+use super::exchange::Exchange;
+use super::hostile::{Draw, Malice};
+use super::pair::Side;
+
+/// Runs the exchange while forged packets hit both ends. None may provoke more than one packet in reply, and
+/// every sum must stay right; whether the streams arrive is for the caller to see.
+pub fn siege(
+    draw: &mut impl Draw,
+    exchange: &mut Exchange,
+    malice: Malice,
+    blows: u32,
+) -> Result<(), String> {
+    for _ in 0..blows {
+        for _ in 0..draw.below(3) {
+            exchange.step()?;
+        }
+        // A SYN that is forged early enough is as good as the true one.
+        if malice == Malice::Survivable && !exchange.is_synchronized() {
+            exchange.step()?;
+            continue;
+        }
+        let from = draw.pick(&[Side::Left, Side::Right]);
+        let Some(packet) = exchange.heard.forge(draw, from, malice) else { continue };
+        let replies = exchange.inject(from.other(), &packet);
+        if replies > 1 {
+            return Err(format!("{replies} replies to {packet:02x?}"));
+        }
+        exchange.audit()?;
+    }
+    Ok(())
+}
