@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rlc_check::report::{Invariant, Report};
+use rlc_check::judgement::{Invariant, Judgement};
 use serde_json::Value;
 
 /// The source port of PDUs that the channel damages.
@@ -78,7 +78,7 @@ fn packets(pcap: &Path, from: [u8; 4]) -> Vec<Vec<u8>> {
 struct Run {
     directory: Directory,
     summary: Value,
-    report: Report,
+    report: Judgement,
 }
 
 /// One direction's packets.

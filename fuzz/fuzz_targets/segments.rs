@@ -11,7 +11,7 @@ mod target;
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::SocketOptions;
-use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
+use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
 use airtcp_testkit::hostile::{Draw, Malice};
 use airtcp_testkit::pair::{Impairments, Pair};
 use airtcp_testkit::siege::siege;
@@ -37,7 +37,7 @@ fn besiege(data: &[u8]) -> Result<(), String> {
     let pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
     let mut options = SocketOptions::of(&profile);
     options.recv_buffer = draw.pick(&[options.recv_buffer, 100, 3000, 65_535]);
-    let plan = Plan {
+    let plan = ExchangeSpec {
         opening: draw.pick(&[Opening::Passive, Opening::Simultaneous]),
         options,
         octets: [20_000, 5000],

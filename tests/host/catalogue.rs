@@ -8,8 +8,8 @@ use airtcp::recovery::catalogue::{self, Question};
 use airtcp::recovery::parameter::Range;
 use airtcp::recovery::{Decision, Recipe, What};
 use airtcp::tcp::SocketOptions;
-use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
-use airtcp_testkit::pair::{Impairments, Pair, Side};
+use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
+use airtcp_testkit::pair::{Impairments, Pair, Peer};
 use airwire::Cause;
 use airwire::rng::Stream;
 use airwire::time::Duration;
@@ -79,11 +79,11 @@ fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     let profile = Profile::default();
     let mut pair = Pair::new(seed, (recipe, &Recipe::ordinary()), (&profile, &profile), path);
     // ACKs are lost as well, in some of the worlds most of them.
-    pair.lossy = Some((Side::Right, draw.unit() * draw.unit() * 0.6));
+    pair.lossy = Some((Peer::Right, draw.unit() * draw.unit() * 0.6));
     pair.left.trace_decisions();
     let window = [4_000, 20_000, 200_000][draw.below(3) as usize];
     let options = SocketOptions { recv_buffer: window, ..SocketOptions::of(&profile) };
-    let plan = Plan {
+    let plan = ExchangeSpec {
         opening: Opening::Passive,
         options,
         octets: [150_000, 3_000],
@@ -116,13 +116,13 @@ fn run(mut exchange: Exchange, draw: &mut Stream) -> Vec<Decision> {
         let alive = exchange.step().unwrap_or_else(|error| panic!("the stream is not exact: {error}"));
         assert!(alive || exchange.is_complete(), "it stands still at {now}");
         assert!(exchange.pair.now < start + BAD + PATIENCE, "no end in sight at {now}");
-        if let Some(sender) = exchange.connection(Side::Left) {
+        if let Some(sender) = exchange.connection(Peer::Left) {
             let flight = sender.flight();
             edge = edge.max(flight.una() + u64::from(sender.info().snd_wnd));
             // A probe may carry one octet beyond the window.
             assert!(flight.max() <= edge + 1, "{} was sent, the window ends at {edge}", flight.max());
         }
-        trace.extend(exchange.take_trace(Side::Left));
+        trace.extend(exchange.take_trace(Peer::Left));
     }
     exchange.audit().unwrap();
     trace
@@ -196,7 +196,7 @@ fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(String, What)>
     let mut pair = Pair::new(seed, (recipe, &Recipe::ordinary()), (&profile, &receiver), path);
     pair.left.trace_decisions();
     let options = SocketOptions::of(&profile);
-    let plan = Plan {
+    let plan = ExchangeSpec {
         opening: Opening::Passive,
         options,
         octets: [300_000, 0],
@@ -208,7 +208,7 @@ fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(String, What)>
     let mut trace = Vec::new();
     while !exchange.is_complete() {
         assert!(exchange.step().unwrap() || exchange.is_complete(), "it stands still");
-        trace.extend(exchange.take_trace(Side::Left));
+        trace.extend(exchange.take_trace(Peer::Left));
     }
     let told = |decision: &Decision| !matches!(decision.what, What::Fallback { .. });
     trace.into_iter().filter(told).map(|d| (d.at.to_string(), d.what)).collect()

@@ -4,7 +4,7 @@ use airtcp::profile::Profile;
 use airtcp::recovery::{Decision, Phase, Recipe, What};
 use airtcp::tcp::SocketOptions;
 use airtcp_sim::world::{FlowResult, Seen, World};
-use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
+use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
 use airtcp_testkit::pair::{Impairments, Pair};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
@@ -329,7 +329,7 @@ fn over_bad_paths_every_combination_delivers_the_exact_stream() {
             let parsed: Recipe = recipe.parse().unwrap();
             let profile = Profile::default();
             let pair = Pair::new(100 * number as u64 + seed, (&parsed, &parsed), (&profile, &profile), path);
-            let plan = Plan {
+            let plan = ExchangeSpec {
                 opening: Opening::Passive,
                 options: SocketOptions::of(&profile),
                 octets: [200_000, 20_000],

@@ -4,7 +4,7 @@ use airtcp::host::{ConnId, IoError};
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{SocketOptions, State};
-use airtcp_testkit::pair::{Impairments, LEFT, Pair, RIGHT, Side};
+use airtcp_testkit::pair::{Impairments, LEFT, Pair, Peer, RIGHT};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ impl Flow {
     }
 
     /// The application: writes what fits, reads what is there, closes when both directions are done.
-    fn run(&mut self, pair: &mut Pair, side: Side, read_at_most: usize) {
+    fn run(&mut self, pair: &mut Pair, side: Peer, read_at_most: usize) {
         if self.closed {
             return;
         }
@@ -82,7 +82,7 @@ fn transfer(
     let mut before = (0, 0, None);
     loop {
         if pair.left.connection(left.id).is_some_and(|c| c.state() != State::SynSent) {
-            left.run(&mut pair, Side::Left, 4000);
+            left.run(&mut pair, Peer::Left, 4000);
         }
         if right.is_none() {
             right = pair.right.accept(listener).map(|id| Flow::new(id, back.clone()));
@@ -90,7 +90,7 @@ fn transfer(
         if let Some(right) = &mut right {
             // A small buffer has a slow reader.
             let slow = 700 + (steps % 3000) as usize;
-            right.run(&mut pair, Side::Right, if buffers < 1 << 20 { slow } else { buffers });
+            right.run(&mut pair, Peer::Right, if buffers < 1 << 20 { slow } else { buffers });
         }
         if left.ended && right.as_ref().is_some_and(|r| r.ended) {
             break;
@@ -109,8 +109,8 @@ fn transfer(
     let took = pair.now - Instant::from_secs(1);
     // Everything ends by itself: TIME-WAIT passes, nothing stays behind.
     // Only the close that the loop had no time for is missing.
-    left.run(&mut pair, Side::Left, 1);
-    right.run(&mut pair, Side::Right, 1);
+    left.run(&mut pair, Peer::Left, 1);
+    right.run(&mut pair, Peer::Right, 1);
     while pair.step() {}
     assert_eq!((pair.left.connections(), pair.right.connections()), (0, 0), "connections left behind");
     took

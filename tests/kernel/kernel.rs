@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::thread;
 
 use airtcp::recovery::catalogue::{CATALOGUE, Question};
-use airtcp_testkit::machine::link::Link;
+use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{Ended, kernel_receiver, run};
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ down = { model = "uniform", per = "2%" }
 "#;
 
 /// Sends to the kernel behind the link. The stream arrives exact, or this panics.
-fn send(link: &Link, recipe: &str, more: &[&str]) -> Value {
+fn send(link: &EmulatedPath, recipe: &str, more: &[&str]) -> Value {
     let receiver = kernel_receiver(&link.mobile, 9000);
     let bytes = format!("--bytes={OCTETS}");
     let netns = link.fixed.name();
@@ -98,7 +98,7 @@ fn every_algorithm_delivers_through_losses_to_this_kernel() {
         for lane in 0..lanes {
             let recipes = &recipes;
             scope.spawn(move || {
-                let link = Link::new(LOSSY, lane as u64);
+                let link = EmulatedPath::new(LOSSY, lane as u64);
                 for recipe in recipes.iter().skip(lane).step_by(lanes) {
                     let end = send(&link, recipe, &[]);
                     let found = &end["timeouts"];
@@ -113,7 +113,7 @@ fn every_algorithm_delivers_through_losses_to_this_kernel() {
 
 #[test]
 fn marks_of_a_base_station_keep_the_window_open() {
-    let link = Link::new(STATION, 1);
+    let link = EmulatedPath::new(STATION, 1);
     let (plain, marked) = (send(&link, "reno", &[]), send(&link, "etcp", &[]));
     let reductions = |end: &Value| end["timeouts"]["window_reductions"].as_u64().unwrap();
     let radio = marked["timeouts"]["put_down_to_radio"].as_u64().unwrap();

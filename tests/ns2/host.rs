@@ -18,7 +18,7 @@ use smoltcp::wire::{
 use crate::settings;
 use crate::sink::Ack;
 use crate::vector::Flow;
-use crate::world::{Segment, Sender};
+use crate::world::{FlowSender, Segment};
 
 const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -211,7 +211,7 @@ impl<'a> HostSender<'a> {
     }
 }
 
-impl Sender for HostSender<'_> {
+impl FlowSender for HostSender<'_> {
     fn start(&mut self, now: f64) -> Vec<Segment> {
         let now = instant(now);
         let remote = SocketAddr::from((PEER, PEER_PORT));

@@ -3,9 +3,9 @@
 //! README.md says where the vectors come from and how to make more.
 
 mod host;
+mod order;
 mod path;
 mod replay;
-mod report;
 mod settings;
 mod sink;
 mod vector;
@@ -86,10 +86,10 @@ fn trials() -> Result<Vec<Trial>, String> {
 
 /// Our host in ns-2's place.
 fn closed_loop(vector: &Vector) -> Result<(), String> {
-    let mut senders: Vec<Box<dyn world::Sender + '_>> = Vec::new();
+    let mut senders: Vec<Box<dyn world::FlowSender + '_>> = Vec::new();
     for flow in &vector.flows {
         senders.push(Box::new(host::HostSender::new(flow)?));
     }
     let logs = world::run(vector, senders);
-    vector.flows.iter().zip(&logs).try_for_each(|(flow, log)| report::compare(flow, log))
+    vector.flows.iter().zip(&logs).try_for_each(|(flow, log)| order::compare(flow, log))
 }

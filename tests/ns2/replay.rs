@@ -2,7 +2,7 @@
 
 use crate::sink::Ack;
 use crate::vector::{Flow, Vector};
-use crate::world::{Segment, Sender, run};
+use crate::world::{FlowSender, Segment, run};
 
 /// Recorded times are rounded to a microsecond, and so is what follows from them.
 const TOLERANCE: f64 = 2.5e-6;
@@ -16,7 +16,7 @@ struct Replay<'a> {
     sent: usize,
 }
 
-impl Sender for Replay<'_> {
+impl FlowSender for Replay<'_> {
     fn start(&mut self, now: f64) -> Vec<Segment> {
         self.due(now)
     }
@@ -46,7 +46,8 @@ impl Replay<'_> {
 
 /// The receivers must answer what ns-2's answered, when they answered it.
 pub(crate) fn check(vector: &Vector) -> Result<(), String> {
-    let senders = vector.flows.iter().map(|flow| Box::new(Replay { flow, sent: 0 }) as Box<dyn Sender + '_>);
+    let senders =
+        vector.flows.iter().map(|flow| Box::new(Replay { flow, sent: 0 }) as Box<dyn FlowSender + '_>);
     let logs = run(vector, senders.collect());
     for (flow, log) in vector.flows.iter().zip(&logs) {
         let Some(recorded) = &flow.acks else { continue };

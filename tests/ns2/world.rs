@@ -16,7 +16,7 @@ pub(crate) struct Segment {
 }
 
 /// What drives one flow: our host, or a recording of ns-2's.
-pub(crate) trait Sender {
+pub(crate) trait FlowSender {
     fn start(&mut self, now: f64) -> Vec<Segment>;
     fn ack(&mut self, now: f64, ack: &Ack) -> Vec<Segment>;
     fn next_deadline(&self) -> Option<f64>;
@@ -38,7 +38,7 @@ pub(crate) struct Log {
     pub(crate) fault: Option<String>,
 }
 
-enum Event {
+enum WorldEvent {
     Start(usize),
     /// A packet stands in front of a link.
     Offer(LinkName, Packet),
@@ -64,17 +64,17 @@ struct LinkName {
 
 struct World<'a> {
     flows: &'a [Flow],
-    senders: Vec<Box<dyn Sender + 'a>>,
+    senders: Vec<Box<dyn FlowSender + 'a>>,
     sinks: Vec<Sink>,
     ack_waits: Vec<u64>,
     links: BTreeMap<LinkName, Link>,
     transmissions: Vec<BTreeMap<u32, u32>>,
     logs: Vec<Log>,
-    events: Events<Event>,
+    events: Events<WorldEvent>,
 }
 
 /// Runs a scenario until its end, or until some sender has sent far more than was recorded.
-pub(crate) fn run<'a>(vector: &'a Vector, senders: Vec<Box<dyn Sender + 'a>>) -> Vec<Log> {
+pub(crate) fn run<'a>(vector: &'a Vector, senders: Vec<Box<dyn FlowSender + 'a>>) -> Vec<Log> {
     let flows = &vector.flows;
     let mut world = World {
         flows,
@@ -88,7 +88,7 @@ pub(crate) fn run<'a>(vector: &'a Vector, senders: Vec<Box<dyn Sender + 'a>>) ->
     };
     world.lay_links();
     for (index, flow) in flows.iter().enumerate() {
-        world.events.at(flow.start, Event::Start(index));
+        world.events.at(flow.start, WorldEvent::Start(index));
     }
     while let Some(now) = world.step(vector.stop) {
         for (flow, log) in flows.iter().zip(&mut world.logs) {
@@ -149,19 +149,19 @@ impl World<'_> {
         }
     }
 
-    fn handle(&mut self, now: f64, event: Event) {
+    fn handle(&mut self, now: f64, event: WorldEvent) {
         match event {
-            Event::Start(flow) => {
+            WorldEvent::Start(flow) => {
                 let sent = self.senders[flow].start(now);
                 self.send(now, flow, sent);
             }
-            Event::Offer(name, packet) => self.offer(now, name, packet),
-            Event::Link(name, LinkEvent::Arrive(packet)) => self.arrive(now, name, packet),
-            Event::Link(name, LinkEvent::Free) => {
+            WorldEvent::Offer(name, packet) => self.offer(now, name, packet),
+            WorldEvent::Link(name, LinkEvent::Arrive(packet)) => self.arrive(now, name, packet),
+            WorldEvent::Link(name, LinkEvent::Free) => {
                 let next = self.links.get_mut(&name).map(|link| link.free(now));
                 self.schedule(name, next.unwrap_or_default());
             }
-            Event::AckTimer(flow, wait) => {
+            WorldEvent::AckTimer(flow, wait) => {
                 if wait == self.ack_waits[flow]
                     && let Some(ack) = self.sinks[flow].expire()
                 {
@@ -183,7 +183,7 @@ impl World<'_> {
             let name = self.name(Direction::Forward, index, 0);
             match flow.delayed {
                 Some((number, n, by)) if (number, n) == (segment.number, nth) => {
-                    self.events.at(now + by, Event::Offer(name, packet));
+                    self.events.at(now + by, WorldEvent::Offer(name, packet));
                 }
                 _ => self.offer(now, name, packet),
             }
@@ -201,7 +201,7 @@ impl World<'_> {
 
     fn schedule(&mut self, name: LinkName, events: Vec<(f64, LinkEvent)>) {
         for (at, event) in events {
-            self.events.at(at, Event::Link(name, event));
+            self.events.at(at, WorldEvent::Link(name, event));
         }
     }
 
@@ -237,7 +237,7 @@ impl World<'_> {
                 match self.sinks[index].receive(i64::from(segment), tsval) {
                     Answer::Ack(ack) => self.answer(now, index, ack),
                     Answer::Wait(delay) => {
-                        self.events.at(now + delay, Event::AckTimer(index, self.ack_waits[index]));
+                        self.events.at(now + delay, WorldEvent::AckTimer(index, self.ack_waits[index]));
                     }
                 }
             }

@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::ast::{Call, Value};
 use super::errno::Errno;
-use super::kernel::{Blocking, Events, Fd, How, OptionValue};
-use super::report::Problem;
 use super::sockopt::SockOpt;
+use super::syscall::{Blocking, Events, Fd, How, OptionValue};
+use super::verdict::Problem;
 
 pub(super) const O_RDWR: i64 = 2;
 pub(super) const O_NONBLOCK: i64 = 0o4000;

@@ -19,7 +19,7 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Script {
     pub settings: Settings,
-    pub events: Vec<Event>,
+    pub events: Vec<ScriptEvent>,
 }
 
 /// What the lines above the first event say.
@@ -42,7 +42,7 @@ pub struct Named {
 }
 
 #[derive(Debug)]
-pub struct Event {
+pub struct ScriptEvent {
     pub place: Place,
     pub when: When,
     pub action: Action,

@@ -8,11 +8,11 @@ pub(crate) struct Token {
     pub(crate) line: usize,
     pub(crate) start: usize,
     pub(crate) end: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// Digits, as written: `12`, `.1`, `0.250`, `0x10`.
     Number(String),
     Word(String),
@@ -45,7 +45,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
     let mut tokens = Vec::new();
     loop {
         let token = lexer.next_token()?;
-        let done = token.kind == Kind::End;
+        let done = token.kind == TokenKind::End;
         tokens.push(token);
         if done {
             return Ok(tokens);
@@ -70,42 +70,42 @@ impl Lexer<'_> {
         Ok(Token { line, start, end: self.at, kind })
     }
 
-    fn kind(&mut self, line_start: bool) -> Result<Kind, LexError> {
+    fn kind(&mut self, line_start: bool) -> Result<TokenKind, LexError> {
         let rest = &self.text[self.at..];
         let Some(first) = rest.chars().next() else {
-            return Ok(Kind::End);
+            return Ok(TokenKind::End);
         };
         if line_start && let Some(kind) = self.whole_line(rest) {
             return Ok(kind);
         }
         if rest.starts_with("...") {
             self.at += 3;
-            return Ok(Kind::Ellipsis);
+            return Ok(TokenKind::Ellipsis);
         }
         if rest.starts_with("%{") {
-            return Ok(Kind::Code(self.delimited(2, "}%")?));
+            return Ok(TokenKind::Code(self.delimited(2, "}%")?));
         }
         match first {
-            '`' => Ok(Kind::Shell(self.delimited(1, "`")?)),
-            '"' => Ok(Kind::Text(self.delimited(1, "\"")?)),
+            '`' => Ok(TokenKind::Shell(self.delimited(1, "`")?)),
+            '"' => Ok(TokenKind::Text(self.delimited(1, "\"")?)),
             '0'..='9' => Ok(self.number(rest)),
             '.' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => Ok(self.number(rest)),
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let word: String =
                     rest.chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_').collect();
                 self.at += word.len();
-                Ok(Kind::Word(word))
+                Ok(TokenKind::Word(word))
             }
             c if "<>()[]{}:,=+*~.|-".contains(c) => {
                 self.at += 1;
-                Ok(Kind::Punct(c))
+                Ok(TokenKind::Punct(c))
             }
             c => Err(self.error(format!("`{c}` has no meaning here"))),
         }
     }
 
     /// The lines that are read to their end: flags and our three directives.
-    fn whole_line(&mut self, rest: &str) -> Option<Kind> {
+    fn whole_line(&mut self, rest: &str) -> Option<TokenKind> {
         let line = rest.split('\n').next().unwrap_or_default();
         if line.starts_with("--") {
             // Several may share a line.
@@ -113,7 +113,7 @@ impl Lexer<'_> {
             self.at += flag.len();
             self.line_start = true;
             let (name, value) = flag[2..].split_once('=').unwrap_or_else(|| (&flag[2..], ""));
-            return Some(Kind::Flag(name.replace('-', "_"), value.to_owned()));
+            return Some(TokenKind::Flag(name.replace('-', "_"), value.to_owned()));
         }
         let word = line.split_whitespace().next()?;
         if !DIRECTIVES.contains(&word) {
@@ -121,10 +121,10 @@ impl Lexer<'_> {
         }
         self.at += line.len();
         let argument = line[word.len()..].split("//").next().unwrap_or_default();
-        Some(Kind::Directive(word.to_owned(), argument.trim().to_owned()))
+        Some(TokenKind::Directive(word.to_owned(), argument.trim().to_owned()))
     }
 
-    fn number(&mut self, rest: &str) -> Kind {
+    fn number(&mut self, rest: &str) -> TokenKind {
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let length = if rest.starts_with("0x") || rest.starts_with("0X") {
             2 + rest[2..].bytes().take_while(u8::is_ascii_hexdigit).count()
@@ -134,7 +134,7 @@ impl Lexer<'_> {
             whole + if fraction > 0 { 1 + fraction } else { 0 }
         };
         self.at += length;
-        Kind::Number(rest[..length].to_owned())
+        TokenKind::Number(rest[..length].to_owned())
     }
 
     /// What stands between an opening of `open` bytes and `close`; newlines inside are counted.
@@ -176,7 +176,7 @@ impl Lexer<'_> {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for TokenKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(text) | Self::Word(text) => write!(f, "`{text}`"),
@@ -196,22 +196,22 @@ impl fmt::Display for Kind {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind> {
+    fn kinds(text: &str) -> Vec<TokenKind> {
         tokens(text).unwrap().into_iter().map(|token| token.kind).collect()
     }
 
     #[test]
     fn an_ellipsis_between_two_numbers_is_not_a_fraction() {
-        let number = |text: &str| Kind::Number(text.to_owned());
-        assert_eq!(kinds(".1...0.2"), [number(".1"), Kind::Ellipsis, number("0.2"), Kind::End]);
-        assert_eq!(kinds("0...2"), [number("0"), Kind::Ellipsis, number("2"), Kind::End]);
+        let number = |text: &str| TokenKind::Number(text.to_owned());
+        assert_eq!(kinds(".1...0.2"), [number(".1"), TokenKind::Ellipsis, number("0.2"), TokenKind::End]);
+        assert_eq!(kinds("0...2"), [number("0"), TokenKind::Ellipsis, number("2"), TokenKind::End]);
     }
 
     #[test]
     fn comments_of_all_three_kinds_vanish_and_lines_still_count() {
         let tokens = tokens("# one\n// two\n/* three\n four */ x # five\ny").unwrap();
-        assert_eq!((tokens[0].line, &tokens[0].kind), (4, &Kind::Word("x".into())));
-        assert_eq!((tokens[1].line, &tokens[1].kind), (5, &Kind::Word("y".into())));
+        assert_eq!((tokens[0].line, &tokens[0].kind), (4, &TokenKind::Word("x".into())));
+        assert_eq!((tokens[1].line, &tokens[1].kind), (5, &TokenKind::Word("y".into())));
     }
 
     #[test]
@@ -219,13 +219,13 @@ mod tests {
         assert_eq!(
             kinds("recipe newreno+sifest // why\n--mtu=1500 --strict-segments\n+0 recipe"),
             [
-                Kind::Directive("recipe".into(), "newreno+sifest".into()),
-                Kind::Flag("mtu".into(), "1500".into()),
-                Kind::Flag("strict_segments".into(), String::new()),
-                Kind::Punct('+'),
-                Kind::Number("0".into()),
-                Kind::Word("recipe".into()),
-                Kind::End,
+                TokenKind::Directive("recipe".into(), "newreno+sifest".into()),
+                TokenKind::Flag("mtu".into(), "1500".into()),
+                TokenKind::Flag("strict_segments".into(), String::new()),
+                TokenKind::Punct('+'),
+                TokenKind::Number("0".into()),
+                TokenKind::Word("recipe".into()),
+                TokenKind::End,
             ]
         );
     }

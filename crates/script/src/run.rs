@@ -2,6 +2,8 @@
 //!
 //! An event at the same instant as a timer of the host comes after the timer.
 
+mod calls;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,17 +11,18 @@ use std::path::Path;
 use airwire::time::{Duration, Instant};
 
 use super::ast::{
-    Action, Addressing, Base, Call, Event, Flags, FlowName, Icmp, Inbound, Script, Segment, TcpOption, When,
+    Action, Addressing, Base, Call, Flags, FlowName, Icmp, Inbound, Script, ScriptEvent, Segment, TcpOption,
+    When,
 };
 use super::check;
 use super::expr::Check;
-use super::flow::Flow;
-use super::kernel::{Fd, Kernel, Sent, Stuck};
 use super::parse;
-use super::report::{Failure, Problem, Report, ScriptError, Step, clock};
+use super::script_flow::ScriptFlow;
 use super::setup::{Cut, End, RunOptions, Setup};
-use super::syscall::Ticket;
+use super::sockets::{Sent, Sockets, Stuck};
+use super::syscall::{Fd, Ticket};
 use super::tcp_info;
+use super::verdict::{Failure, Passed, Problem, ScriptError, Step, clock};
 use super::wire::{IcmpError, Packet, icmp_numbers};
 
 /// Where the host's clock stands when the script starts.
@@ -34,11 +37,11 @@ const FIRST_REMOTE_PORT: u16 = 50_000;
 const RECENT_PACKETS: usize = 12;
 
 /// Reads and runs one script.
-pub fn run_file(path: &Path, options: &RunOptions) -> Result<Report, ScriptError> {
+pub fn run_file(path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
     run(&parse::load(path)?, path, options)
 }
 
-pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<Report, ScriptError> {
+pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
     let setup = Setup::new(script, options)?;
     let mut runner = Runner::new(setup);
     for event in &script.events {
@@ -50,7 +53,7 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
         }
     }
     runner.finish().map_err(|(step, problem)| runner.failure(step, problem))?;
-    Ok(Report {
+    Ok(Passed {
         path: path.to_owned(),
         events: script.events.len(),
         checked: runner.checked,
@@ -60,21 +63,21 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
     })
 }
 
-pub(super) struct Runner {
-    pub(super) setup: Setup,
+struct Runner {
+    setup: Setup,
     /// Made by the first event that needs it, so that the sysctls before it count.
-    machine: Option<Kernel>,
+    sockets: Option<Sockets>,
     /// What the host sent and no line was compared with yet.
     seen: VecDeque<Seen>,
-    flows: Vec<Flow>,
+    flows: Vec<ScriptFlow>,
     /// The connection that a packet line without `[fd N]` speaks of.
     current: Option<usize>,
     /// Where `+` counts from.
     previous: Instant,
-    pub(super) blocked: Option<Blocked>,
-    pub(super) files: BTreeMap<Fd, Streams>,
+    blocked: Option<Blocked>,
+    files: BTreeMap<Fd, Streams>,
     /// The descriptor that short forms speak of.
-    pub(super) latest: Option<Fd>,
+    latest: Option<Fd>,
     checked: usize,
     done: Vec<Step>,
     recent: VecDeque<String>,
@@ -82,17 +85,17 @@ pub(super) struct Runner {
 
 /// How far an application's streams have got, to know what each octet must be.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Streams {
-    pub(super) written: u32,
-    pub(super) read: u32,
+struct Streams {
+    written: u32,
+    read: u32,
 }
 
 /// A call that has not returned.
-pub(super) struct Blocked {
-    pub(super) ticket: Ticket,
-    pub(super) call: super::calls::Checked,
-    pub(super) until: Instant,
-    pub(super) step: Step,
+struct Blocked {
+    ticket: Ticket,
+    call: calls::Checked,
+    until: Instant,
+    step: Step,
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +109,7 @@ impl Runner {
     fn new(setup: Setup) -> Self {
         Self {
             setup,
-            machine: None,
+            sockets: None,
             seen: VecDeque::new(),
             flows: Vec::new(),
             current: None,
@@ -121,18 +124,18 @@ impl Runner {
     }
 
     fn now(&self) -> Instant {
-        self.machine.as_ref().map_or(self.previous, Kernel::now)
+        self.sockets.as_ref().map_or(self.previous, Sockets::now)
     }
 
-    pub(super) fn kernel(&mut self) -> Result<&mut Kernel, Problem> {
-        if self.machine.is_none() {
+    fn sockets(&mut self) -> Result<&mut Sockets, Problem> {
+        if self.sockets.is_none() {
             let config = self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?;
-            self.machine = Some(Kernel::new(config, self.previous));
+            self.sockets = Some(Sockets::new(config, self.previous));
         }
-        Ok(self.machine.as_mut().expect("made above"))
+        Ok(self.sockets.as_mut().expect("made above"))
     }
 
-    fn event(&mut self, event: &Event) -> Result<(), Problem> {
+    fn event(&mut self, event: &ScriptEvent) -> Result<(), Problem> {
         if let Action::Shell(command) = &event.action {
             return self.shell(command, event.when);
         }
@@ -184,10 +187,10 @@ impl Runner {
             },
         };
         self.current = Some(flow);
-        let now = self.kernel()?.now();
+        let now = self.sockets()?.now();
         self.note_packet(now, "<", &format!("{addressing}{segment}"));
         let bytes = self.flows[flow].make_live(segment, addressing.ip, now).bytes();
-        self.kernel()?.deliver(&bytes);
+        self.sockets()?.deliver(&bytes);
         Ok(())
     }
 
@@ -198,7 +201,7 @@ impl Runner {
                 Problem::new("there is no connection yet that an ICMP error could be about")
             })?,
         };
-        let now = self.kernel()?.now();
+        let now = self.sockets()?.now();
         self.note_packet(now, "<", &format!("{addressing}{icmp}"));
         let flow = &self.flows[flow];
         let (host, peer) = (flow.local, flow.remote);
@@ -214,14 +217,14 @@ impl Runner {
             quoted_seq: flow.local_seq(icmp.quoted_seq),
             quoted_len: icmp.quoted_len,
         };
-        self.kernel()?.deliver(&error.bytes());
+        self.sockets()?.deliver(&error.bytes());
         Ok(())
     }
 
     fn shell(&mut self, command: &str, when: When) -> Result<(), Problem> {
         let start = self.start(when);
-        if let Some(kernel) = &mut self.machine {
-            kernel.advance(start).map_err(stuck)?;
+        if let Some(sockets) = &mut self.sockets {
+            sockets.advance(start).map_err(stuck)?;
         }
         self.previous = start;
         for note in self.setup.tuning.shell(command)? {
@@ -234,8 +237,8 @@ impl Runner {
         let fd = self
             .latest
             .ok_or_else(|| Problem::new("there is no connection yet whose TCP_INFO could be looked at"))?;
-        let kernel = self.kernel()?;
-        let Some(connection) = kernel.connection(fd) else {
+        let sockets = self.sockets()?;
+        let Some(connection) = sockets.connection(fd) else {
             return Err(Problem::new(format!("descriptor {} has no connection any more", fd.0)));
         };
         let info = connection.info();
@@ -253,7 +256,7 @@ impl Runner {
         addressing: Addressing,
         expected: &Segment,
     ) -> Result<Instant, Problem> {
-        self.kernel()?;
+        self.sockets()?;
         let (earliest, latest) = match when {
             When::Any => (None, None),
             When::Window(base, _, end) => (Some(start), Some(self.base(base) + end)),
@@ -285,7 +288,7 @@ impl Runner {
 
     fn wait_for_packet(&mut self, limit: Instant) -> Result<(), Problem> {
         while self.seen.is_empty() {
-            if !self.kernel()?.step(limit).map_err(stuck)? {
+            if !self.sockets()?.step(limit).map_err(stuck)? {
                 break;
             }
             self.collect()?;
@@ -401,25 +404,25 @@ impl Runner {
 
     /// Runs the host up to `to`.
     fn advance(&mut self, to: Instant) -> Result<(), Problem> {
-        self.kernel()?;
+        self.sockets()?;
         loop {
             self.collect()?;
-            if !self.kernel()?.step(to).map_err(stuck)? {
+            if !self.sockets()?.step(to).map_err(stuck)? {
                 break;
             }
         }
-        self.kernel()?.skip_to(to);
+        self.sockets()?.skip_to(to);
         self.collect()
     }
 
     /// Takes over what the host did: packets, and the end of a call that waited.
-    pub(super) fn collect(&mut self) -> Result<(), Problem> {
-        while let Some(sent) = self.kernel()?.take_sent() {
+    fn collect(&mut self) -> Result<(), Problem> {
+        while let Some(sent) = self.sockets()?.take_sent() {
             self.sent(&sent)?;
         }
         let Some(blocked) = &self.blocked else { return Ok(()) };
         let ticket = blocked.ticket;
-        let Some(finished) = self.kernel()?.take_finished(ticket) else { return Ok(()) };
+        let Some(finished) = self.sockets()?.take_finished(ticket) else { return Ok(()) };
         let Some(blocked) = self.blocked.take() else { return Ok(()) };
         self.returned(blocked, finished)
     }
@@ -433,7 +436,7 @@ impl Runner {
             match self.flows.iter().position(|flow| (flow.local, flow.remote) == (packet.src, packet.dst)) {
                 Some(flow) => flow,
                 None => {
-                    let mut flow = Flow::new(packet.src, packet.dst);
+                    let mut flow = ScriptFlow::new(packet.src, packet.dst);
                     // The only call that makes the host open a connection is the latest connect.
                     flow.fd = self.latest.filter(|fd| self.flows.iter().all(|flow| flow.fd != Some(*fd)));
                     self.flows.push(flow);
@@ -452,14 +455,14 @@ impl Runner {
 
     fn new_passive_flow(&mut self) -> usize {
         let port = FIRST_REMOTE_PORT + self.flows.len() as u16;
-        self.flows.push(Flow::new(self.setup.local, SocketAddr::new(self.setup.remote.ip(), port)));
+        self.flows.push(ScriptFlow::new(self.setup.local, SocketAddr::new(self.setup.remote.ip(), port)));
         self.flows.len() - 1
     }
 
     /// Its application has closed it, so that a SYN opens another.
     fn is_over(&self, flow: usize) -> bool {
         let fd = self.flows[flow].fd;
-        fd.is_some_and(|fd| !self.machine.as_ref().is_some_and(|kernel| kernel.is_open(fd)))
+        fd.is_some_and(|fd| !self.sockets.as_ref().is_some_and(|sockets| sockets.is_open(fd)))
     }
 
     fn flow_of(&self, fd: i64) -> Result<usize, Problem> {
@@ -470,7 +473,7 @@ impl Runner {
     }
 
     /// accept or connect has given this connection a descriptor.
-    pub(super) fn name_flow(&mut self, fd: Fd, remote: SocketAddr) {
+    fn name_flow(&mut self, fd: Fd, remote: SocketAddr) {
         for flow in &mut self.flows {
             if flow.remote == remote {
                 flow.fd = Some(fd);
@@ -526,7 +529,7 @@ impl Runner {
         }))
     }
 
-    fn call(&mut self, event: &Event, call: &Call) -> Result<(), Problem> {
+    fn call(&mut self, event: &ScriptEvent, call: &Call) -> Result<(), Problem> {
         if let Some(blocked) = &self.blocked {
             return Err(Problem::new(format!(
                 "the call of line {} has not returned yet",
@@ -550,6 +553,6 @@ fn named_timestamp(segment: &Segment) -> Option<u32> {
     })
 }
 
-pub(super) fn stuck(stuck: Stuck) -> Problem {
+fn stuck(stuck: Stuck) -> Problem {
     Problem::new(stuck.to_string())
 }

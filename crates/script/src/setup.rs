@@ -6,8 +6,8 @@ use airwire::time::Duration;
 
 use super::ast::{Place, Script};
 use super::check::{Push, Rules};
-use super::report::ScriptError;
 use super::tuning::Tuning;
+use super::verdict::ScriptError;
 
 /// How to run a script; what is set here overrides the script.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::run::run;
-use super::{End, Report, RunOptions, ScriptError, parse};
+use super::{End, Passed, RunOptions, ScriptError, parse};
 
 /// A connection on descriptor 4, without options that need a clock.
 const SERVER: &str = "\
@@ -17,7 +17,7 @@ profile linux
 +0 accept(3, ..., ...) = 4
 ";
 
-fn play(lines: &str) -> Result<Report, ScriptError> {
+fn play(lines: &str) -> Result<Passed, ScriptError> {
     let script = parse::parse(&format!("{SERVER}{lines}")).unwrap();
     run(&script, Path::new("test.pkt"), &RunOptions { end: End::Exact, ..RunOptions::default() })
 }

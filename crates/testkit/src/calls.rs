@@ -9,7 +9,7 @@ use airwire::time::{Duration, Instant};
 
 use super::exchange::audit;
 use super::hostile::{Draw, Eavesdropper, Malice};
-use super::pair::{LEFT, RIGHT, Side};
+use super::pair::{LEFT, Peer, RIGHT};
 
 const RECIPES: [&str; 6] =
     ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit+frto", "newreno+ecn+liw"];
@@ -18,10 +18,10 @@ struct Program<'a, D> {
     draw: &'a mut D,
     now: Instant,
     hosts: [Host; 2],
-    ids: Vec<(Side, ConnId)>,
-    listeners: Vec<(Side, ListenId)>,
+    ids: Vec<(Peer, ConnId)>,
+    listeners: Vec<(Peer, ListenId)>,
     /// Packets on their way, to the side given.
-    wire: Vec<(Side, Vec<u8>)>,
+    wire: Vec<(Peer, Vec<u8>)>,
     heard: Eavesdropper,
 }
 
@@ -67,7 +67,7 @@ fn draw_recipe(draw: &mut impl Draw) -> Recipe {
 
 impl<D: Draw> Program<'_, D> {
     fn call(&mut self) {
-        let side = self.draw.pick(&[Side::Left, Side::Right]);
+        let side = self.draw.pick(&[Peer::Left, Peer::Right]);
         let now = self.now;
         match self.draw.below(20) {
             0 => {
@@ -180,7 +180,7 @@ impl<D: Draw> Program<'_, D> {
         }
     }
 
-    fn options(&mut self, side: Side) -> SocketOptions {
+    fn options(&mut self, side: Peer) -> SocketOptions {
         let draw = &mut *self.draw;
         let mut options = SocketOptions::of(self.hosts[side as usize].profile());
         options.nodelay = draw.one_in(2);
@@ -198,7 +198,7 @@ impl<D: Draw> Program<'_, D> {
     }
 
     fn drain(&mut self) {
-        for side in [Side::Left, Side::Right] {
+        for side in [Peer::Left, Peer::Right] {
             let mut packet = Vec::new();
             while self.hosts[side as usize].poll_packet(self.now, &mut packet) {
                 self.heard.hear(side, &packet);
@@ -243,9 +243,9 @@ impl<D: Draw> Program<'_, D> {
     }
 }
 
-fn addresses(side: Side) -> (std::net::IpAddr, std::net::IpAddr) {
+fn addresses(side: Peer) -> (std::net::IpAddr, std::net::IpAddr) {
     match side {
-        Side::Left => (LEFT, RIGHT),
-        Side::Right => (RIGHT, LEFT),
+        Peer::Left => (LEFT, RIGHT),
+        Peer::Right => (RIGHT, LEFT),
     }
 }

@@ -7,7 +7,7 @@ use airwire::segment::{self, Flags};
 use airwire::time::{Duration, Instant};
 
 use super::hostile::Eavesdropper;
-use super::pair::{LEFT, Pair, RIGHT, Side, octet};
+use super::pair::{LEFT, Pair, Peer, RIGHT, octet};
 
 /// Who opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub enum Opening {
 }
 
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ExchangeSpec {
     pub opening: Opening,
     pub options: SocketOptions,
     /// Octets that left and right send.
@@ -56,7 +56,7 @@ struct App {
 pub struct Exchange {
     pub pair: Pair,
     pub heard: Eavesdropper,
-    plan: Plan,
+    spec: ExchangeSpec,
     listener: Option<ListenId>,
     apps: [App; 2],
 }
@@ -64,50 +64,50 @@ pub struct Exchange {
 const PORTS: [u16; 2] = [40_000, 80];
 
 impl Exchange {
-    pub fn new(mut pair: Pair, plan: Plan) -> Result<Self, String> {
+    pub fn new(mut pair: Pair, spec: ExchangeSpec) -> Result<Self, String> {
         pair.tap.get_or_insert_default();
-        let app = |side: Side| App {
+        let app = |side: Peer| App {
             id: None,
-            to_send: plan.octets[side as usize],
+            to_send: spec.octets[side as usize],
             sent: 0,
-            expected: plan.octets[side.other() as usize],
+            expected: spec.octets[side.other() as usize],
             received: 0,
             shut: false,
             at_end: false,
             closed: false,
             next_read: Instant::ZERO,
         };
-        let mut apps = [app(Side::Left), app(Side::Right)];
+        let mut apps = [app(Peer::Left), app(Peer::Right)];
         let ends = [(LEFT, PORTS[0]).into(), (RIGHT, PORTS[1]).into()];
         let now = pair.now;
-        let connected = pair.left.connect(now, Some(ends[0]), ends[1], plan.options.clone());
+        let connected = pair.left.connect(now, Some(ends[0]), ends[1], spec.options.clone());
         apps[0].id = Some(connected.map_err(|error| error.to_string())?);
         let mut listener = None;
-        match plan.opening {
+        match spec.opening {
             Opening::Passive => {
-                let listening = pair.right.listen(ends[1], 5, plan.options.clone());
+                let listening = pair.right.listen(ends[1], 5, spec.options.clone());
                 listener = Some(listening.map_err(|error| error.to_string())?);
             }
             Opening::Simultaneous => {
-                let connected = pair.right.connect(now, Some(ends[1]), ends[0], plan.options.clone());
+                let connected = pair.right.connect(now, Some(ends[1]), ends[0], spec.options.clone());
                 apps[1].id = Some(connected.map_err(|error| error.to_string())?);
             }
         }
-        Ok(Self { pair, heard: Eavesdropper::default(), plan, listener, apps })
+        Ok(Self { pair, heard: Eavesdropper::default(), spec, listener, apps })
     }
 
     /// Octets that `side` will have sent in the end.
-    pub fn stream_len(&self, side: Side) -> u64 {
-        self.plan.octets[side as usize]
+    pub fn stream_len(&self, side: Peer) -> u64 {
+        self.spec.octets[side as usize]
     }
 
     /// The connection of one side, while there is one.
-    pub fn connection(&self, side: Side) -> Option<&Connection> {
+    pub fn connection(&self, side: Peer) -> Option<&Connection> {
         self.pair.host_ref(side).connection(self.apps[side as usize].id?)
     }
 
     /// What the connection of `side` has decided since this was asked last.
-    pub fn take_trace(&mut self, side: Side) -> Vec<Decision> {
+    pub fn take_trace(&mut self, side: Peer) -> Vec<Decision> {
         let Some(id) = self.apps[side as usize].id else { return Vec::new() };
         let connection = self.pair.host(side).connection_mut(id);
         connection.map(|connection| connection.recovery_mut().take_trace()).unwrap_or_default()
@@ -116,7 +116,7 @@ impl Exchange {
     /// The handshake is over at both ends.
     pub fn is_synchronized(&self) -> bool {
         let synchronized = |side| self.connection(side).is_some_and(|c| c.state().is_synchronized());
-        synchronized(Side::Left) && synchronized(Side::Right)
+        synchronized(Peer::Left) && synchronized(Peer::Right)
     }
 
     /// Both have read the other's whole stream and its end.
@@ -175,13 +175,13 @@ impl Exchange {
     }
 
     /// Hands a forged packet to `to`. Returns how many packets without text leave because of it.
-    pub fn inject(&mut self, to: Side, packet: &[u8]) -> usize {
+    pub fn inject(&mut self, to: Peer, packet: &[u8]) -> usize {
         self.pair.drain();
         self.listen_in();
         let now = self.pair.now;
         self.pair.host(to).handle_packet(now, packet);
         self.pair.drain();
-        let bare = |(_, from, packet): &(Instant, Side, Vec<u8>)| *from == to && !carries_text(packet);
+        let bare = |(_, from, packet): &(Instant, Peer, Vec<u8>)| *from == to && !carries_text(packet);
         let replies = self.pair.tap.iter().flatten().filter(|entry| bare(entry)).count();
         self.listen_in();
         replies
@@ -199,10 +199,10 @@ impl Exchange {
         {
             self.apps[1].id = self.pair.right.accept(listener);
         }
-        for side in [Side::Left, Side::Right] {
+        for side in [Peer::Left, Peer::Right] {
             match self.run_app(side) {
                 Ok(()) => {}
-                Err(error) if self.plan.faults == Faults::Fail => {
+                Err(error) if self.spec.faults == Faults::Fail => {
                     return Err(format!("{side:?} at {}: {error}", self.pair.now));
                 }
                 Err(_) => self.give_up(side),
@@ -211,7 +211,7 @@ impl Exchange {
         Ok(())
     }
 
-    fn give_up(&mut self, side: Side) {
+    fn give_up(&mut self, side: Peer) {
         let now = self.pair.now;
         let app = &mut self.apps[side as usize];
         (app.at_end, app.closed) = (true, true);
@@ -220,8 +220,8 @@ impl Exchange {
         }
     }
 
-    fn run_app(&mut self, side: Side) -> Result<(), String> {
-        let Self { pair, apps, plan, .. } = self;
+    fn run_app(&mut self, side: Peer) -> Result<(), String> {
+        let Self { pair, apps, spec, .. } = self;
         let app = &mut apps[side as usize];
         let Some(id) = app.id.filter(|_| !app.closed) else { return Ok(()) };
         let now = pair.now;
@@ -243,8 +243,8 @@ impl Exchange {
             host.shutdown_write(now, id).map_err(|error| format!("shutdown: {error}"))?;
         }
         if !app.at_end && now >= app.next_read {
-            app.next_read = now + plan.read_every;
-            let mut buffer = vec![0; plan.read_at_most];
+            app.next_read = now + spec.read_every;
+            let mut buffer = vec![0; spec.read_at_most];
             match host.read(now, id, &mut buffer) {
                 Ok(0) if app.received == app.expected => app.at_end = true,
                 Ok(0) => return Err(format!("the stream ended after {} octets", app.received)),
@@ -269,7 +269,7 @@ impl Exchange {
 
     /// Every sum that a connection keeps, counted anew.
     pub fn audit(&self) -> Result<(), String> {
-        [Side::Left, Side::Right].into_iter().filter_map(|side| self.connection(side)).try_for_each(audit)
+        [Peer::Left, Peer::Right].into_iter().filter_map(|side| self.connection(side)).try_for_each(audit)
     }
 
     fn describe(&self) -> String {
@@ -277,7 +277,7 @@ impl Exchange {
             Some(c) => format!("{:?}\n", c.info()),
             None => "none\n".to_owned(),
         };
-        format!("{:?}\nleft {}right {}", self.apps, one(Side::Left), one(Side::Right))
+        format!("{:?}\nleft {}right {}", self.apps, one(Peer::Left), one(Peer::Right))
     }
 }
 

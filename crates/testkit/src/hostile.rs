@@ -10,7 +10,7 @@ use airwire::rng::Stream;
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
-use super::pair::{Side, octet};
+use super::pair::{Peer, octet};
 
 /// Where choices come from: a seeded stream, or the input of a fuzzer.
 pub trait Draw {
@@ -66,7 +66,7 @@ pub struct Eavesdropper {
 }
 
 impl Eavesdropper {
-    pub fn hear(&mut self, from: Side, packet: &[u8]) {
+    pub fn hear(&mut self, from: Peer, packet: &[u8]) {
         let Ok(ip) = segment::parse_ip(packet) else { return };
         let Ok(segment) = segment::parse_tcp(&ip) else { return };
         let end = &mut self.ends[from as usize];
@@ -104,7 +104,7 @@ impl Eavesdropper {
     }
 
     /// A packet that claims to come from `from`. `None` before the handshake was heard.
-    pub fn forge(&self, draw: &mut impl Draw, from: Side, malice: Malice) -> Option<Vec<u8>> {
+    pub fn forge(&self, draw: &mut impl Draw, from: Peer, malice: Malice) -> Option<Vec<u8>> {
         let (me, you) = (self.ends[from as usize]?, self.ends[from.other() as usize]?);
         let forger = Forger { draw, from, me, you };
         Some(match malice {
@@ -116,7 +116,7 @@ impl Eavesdropper {
 
 struct Forger<'a, D> {
     draw: &'a mut D,
-    from: Side,
+    from: Peer,
     /// Whom we pretend to be, and whom we talk to.
     me: Seen,
     you: Seen,

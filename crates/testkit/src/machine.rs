@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "another program's socket is waited for")]
 
-pub mod link;
+pub mod emulated;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;

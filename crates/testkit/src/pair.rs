@@ -35,12 +35,12 @@ impl Impairments {
 
 /// Which host of the pair.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Side {
+pub enum Peer {
     Left,
     Right,
 }
 
-impl Side {
+impl Peer {
     pub const fn other(self) -> Self {
         match self {
             Self::Left => Self::Right,
@@ -50,7 +50,7 @@ impl Side {
 }
 
 /// The octet at `offset` of the stream that `side` sends.
-pub fn octet(side: Side, offset: u64) -> u8 {
+pub fn octet(side: Peer, offset: u64) -> u8 {
     let mixed = (offset + 1 + ((side as u64) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
 }
@@ -67,9 +67,9 @@ pub struct Pair {
     waiting: [usize; 2],
     sent: u64,
     /// More loss, of the packets of one side only.
-    pub lossy: Option<(Side, f64)>,
+    pub lossy: Option<(Peer, f64)>,
     /// Packets that left the given side: for tests that look at the wire.
-    pub tap: Option<Vec<(Instant, Side, Vec<u8>)>>,
+    pub tap: Option<Vec<(Instant, Peer, Vec<u8>)>>,
 }
 
 #[derive(Debug)]
@@ -113,23 +113,23 @@ impl Pair {
         }
     }
 
-    pub fn host(&mut self, side: Side) -> &mut Host {
+    pub fn host(&mut self, side: Peer) -> &mut Host {
         match side {
-            Side::Left => &mut self.left,
-            Side::Right => &mut self.right,
+            Peer::Left => &mut self.left,
+            Peer::Right => &mut self.right,
         }
     }
 
-    pub fn host_ref(&self, side: Side) -> &Host {
+    pub fn host_ref(&self, side: Peer) -> &Host {
         match side {
-            Side::Left => &self.left,
-            Side::Right => &self.right,
+            Peer::Left => &self.left,
+            Peer::Right => &self.right,
         }
     }
 
     /// Lets every packet that may leave now leave.
     pub fn drain(&mut self) {
-        for side in [Side::Left, Side::Right] {
+        for side in [Peer::Left, Peer::Right] {
             let mut packet = Vec::new();
             let now = self.now;
             while self.host(side).poll_packet(now, &mut packet) {
@@ -144,7 +144,7 @@ impl Pair {
     /// Goes to the next event. False when nothing will ever happen again.
     pub fn step(&mut self) -> bool {
         self.drain();
-        let heads = [Side::Left, Side::Right]
+        let heads = [Peer::Left, Peer::Right]
             .into_iter()
             .filter_map(|to| self.arrivals[to as usize].front().map(|head| (head.at, head.order, to)));
         let arrival = heads.min();
@@ -167,7 +167,7 @@ impl Pair {
         true
     }
 
-    fn send(&mut self, from: Side, packet: Vec<u8>) {
+    fn send(&mut self, from: Peer, packet: Vec<u8>) {
         let path = self.path.clone();
         if self.rng.chance(path.loss) || self.waiting[from as usize] >= path.queue.max(1) {
             return;

@@ -2,7 +2,7 @@
 
 use super::exchange::Exchange;
 use super::hostile::{Draw, Malice};
-use super::pair::Side;
+use super::pair::Peer;
 
 /// Runs the exchange while forged packets hit both ends. None may provoke more than one packet in reply, and
 /// every sum must stay right; whether the streams arrive is for the caller to see.
@@ -21,7 +21,7 @@ pub fn siege(
             exchange.step()?;
             continue;
         }
-        let from = draw.pick(&[Side::Left, Side::Right]);
+        let from = draw.pick(&[Peer::Left, Peer::Right]);
         let Some(packet) = exchange.heard.forge(draw, from, malice) else { continue };
         let replies = exchange.inject(from.other(), &packet);
         if replies > 1 {

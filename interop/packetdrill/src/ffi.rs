@@ -10,9 +10,8 @@ use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_script::errno::Errno;
-use airtcp_script::kernel::{Blocking, Events, Fd, How, OptionValue, Take};
 use airtcp_script::sockopt::SockOpt;
-use airtcp_script::syscall::{Reply, Request};
+use airtcp_script::syscall::{Blocking, Events, Fd, How, OptionValue, Reply, Request, Take};
 use airwire::time::Duration;
 use libc::{iovec, msghdr, pollfd, sockaddr, sockaddr_in, sockaddr_in6, socklen_t, ssize_t, timeval};
 

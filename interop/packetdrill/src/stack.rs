@@ -11,9 +11,9 @@ use std::thread::{self, ThreadId};
 
 use airtcp_script::Push;
 use airtcp_script::errno::Errno;
-use airtcp_script::kernel::{Blocking, Fd, How, Kernel, OptionValue, Stuck};
+use airtcp_script::sockets::{Sockets, Stuck};
 use airtcp_script::sockopt::SockOpt;
-use airtcp_script::syscall::{Reply, Request, Submitted};
+use airtcp_script::syscall::{Blocking, Fd, How, OptionValue, Reply, Request, Submitted};
 use airtcp_script::tuning::Tuning;
 use airtcp_script::{tcp_info, wire};
 use airwire::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub struct Stack {
 }
 
 struct State {
-    kernel: Kernel,
+    sockets: Sockets,
     tuning: Tuning,
     addrs: Vec<IpAddr>,
     mtu: usize,
@@ -74,8 +74,8 @@ impl Stack {
                 _ => return Err(format!("airtcp has no knob `{name}={value}`")),
             }
         }
-        let kernel = Kernel::new(tuning.host_config(addrs.clone(), mtu)?, ORIGIN);
-        let state = State { kernel, tuning, addrs, mtu, push, control, woken: Vec::new() };
+        let sockets = Sockets::new(tuning.host_config(addrs.clone(), mtu)?, ORIGIN);
+        let state = State { sockets, tuning, addrs, mtu, push, control, woken: Vec::new() };
         Ok(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
@@ -87,30 +87,30 @@ impl Stack {
         if state.woken.contains(&me) {
             state.woken.retain(|woken| *woken != me);
             self.changed.notify_all();
-            return state.kernel.now();
+            return state.sockets.now();
         }
         let mut state = self.thaw(state);
-        let to = state.kernel.now() + CREEP;
-        state.kernel.advance(to).unwrap_or_else(stuck);
+        let to = state.sockets.now() + CREEP;
+        state.sockets.advance(to).unwrap_or_else(stuck);
         self.announce(&state);
-        state.kernel.now()
+        state.sockets.now()
     }
 
     pub fn usleep(&self, time: Duration) {
         let mut state = self.enter();
-        let to = state.kernel.now() + time;
-        while state.kernel.step(to).unwrap_or_else(stuck_now) {
+        let to = state.sockets.now() + time;
+        while state.sockets.step(to).unwrap_or_else(stuck_now) {
             self.announce(&state);
             state = self.thaw(state);
         }
-        state.kernel.skip_to(to);
+        state.sockets.skip_to(to);
     }
 
     // The network.
 
     pub fn netdev_send(&self, packet: &[u8]) {
         let mut state = self.enter();
-        state.kernel.deliver(packet);
+        state.sockets.deliver(packet);
         self.announce(&state);
     }
 
@@ -118,13 +118,13 @@ impl Stack {
     pub fn netdev_receive(&self) -> Option<Departure> {
         let mut state = self.enter();
         loop {
-            if let Some(mut sent) = state.kernel.take_sent() {
+            if let Some(mut sent) = state.sockets.take_sent() {
                 if state.push == Push::Neutral {
                     wire::clear_push(&mut sent.bytes);
                 }
                 return Some(Departure { at: sent.at, bytes: sent.bytes });
             }
-            if !state.kernel.step(Instant::from_nanos(u64::MAX)).unwrap_or_else(stuck_now) {
+            if !state.sockets.step(Instant::from_nanos(u64::MAX)).unwrap_or_else(stuck_now) {
                 return None;
             }
             self.announce(&state);
@@ -136,39 +136,39 @@ impl Stack {
 
     /// Whether this descriptor is ours.
     pub fn owns(&self, fd: Fd) -> bool {
-        self.lock().kernel.is_open(fd)
+        self.lock().sockets.is_open(fd)
     }
 
     pub fn socket(&self, fd: Fd) -> Result<(), Errno> {
         let mut state = self.enter();
         state.read_control();
-        state.kernel.socket(fd)
+        state.sockets.socket(fd)
     }
 
     pub fn bind(&self, fd: Fd, addr: SocketAddr) -> Result<(), Errno> {
         let mut state = self.enter();
         // packetdrill's --local_ip is learned here.
-        if !addr.ip().is_unspecified() && !state.addrs.contains(&addr.ip()) && state.kernel.is_pristine() {
+        if !addr.ip().is_unspecified() && !state.addrs.contains(&addr.ip()) && state.sockets.is_pristine() {
             state.addrs.insert(0, addr.ip());
             state.rebuild();
         }
-        state.kernel.bind(fd, addr)
+        state.sockets.bind(fd, addr)
     }
 
     pub fn listen(&self, fd: Fd, backlog: usize) -> Result<(), Errno> {
-        self.enter().kernel.listen(fd, backlog)
+        self.enter().sockets.listen(fd, backlog)
     }
 
     pub fn close(&self, fd: Fd) -> Result<(), Errno> {
         let mut state = self.enter();
-        let result = state.kernel.close(fd);
+        let result = state.sockets.close(fd);
         self.announce(&state);
         result
     }
 
     pub fn shutdown(&self, fd: Fd, how: How) -> Result<(), Errno> {
         let mut state = self.enter();
-        let result = state.kernel.shutdown(fd, how);
+        let result = state.sockets.shutdown(fd, how);
         self.announce(&state);
         result
     }
@@ -176,7 +176,7 @@ impl Stack {
     /// A call that may have to wait, and then sleeps.
     pub fn call(&self, request: Request) -> Result<Reply, Errno> {
         let mut state = self.enter();
-        let ticket = match state.kernel.submit(request) {
+        let ticket = match state.sockets.submit(request) {
             Submitted::Done(result) => {
                 self.announce(&state);
                 return result;
@@ -184,7 +184,7 @@ impl Stack {
             Submitted::Asleep(ticket) => ticket,
         };
         loop {
-            if let Some(finished) = state.kernel.take_finished(ticket) {
+            if let Some(finished) = state.sockets.take_finished(ticket) {
                 state.woken.push(thread::current().id());
                 return finished.result;
             }
@@ -194,40 +194,40 @@ impl Stack {
 
     /// How long from now a poll(2) with this timeout waits; negative: for ever.
     pub fn poll_until(&self, timeout_ms: i32) -> Option<Instant> {
-        let now = self.lock().kernel.now();
+        let now = self.lock().sockets.now();
         u64::try_from(timeout_ms).ok().map(|ms| now + Duration::from_millis(ms))
     }
 
     pub fn blocking(&self, fd: Fd) -> Result<Blocking, Errno> {
-        self.lock().kernel.blocking(fd)
+        self.lock().sockets.blocking(fd)
     }
 
     pub fn set_blocking(&self, fd: Fd, blocking: Blocking) -> Result<(), Errno> {
-        self.lock().kernel.set_blocking(fd, blocking)
+        self.lock().sockets.set_blocking(fd, blocking)
     }
 
     pub fn unread(&self, fd: Fd) -> Result<usize, Errno> {
-        self.lock().kernel.unread(fd)
+        self.lock().sockets.unread(fd)
     }
 
     pub fn set_option(&self, fd: Fd, option: SockOpt, value: OptionValue) -> Result<(), Errno> {
         let mut state = self.enter();
-        let result = state.kernel.set_option(fd, option, value);
+        let result = state.sockets.set_option(fd, option, value);
         self.announce(&state);
         result
     }
 
     pub fn option(&self, fd: Fd, option: SockOpt) -> Result<OptionValue, Errno> {
-        self.lock().kernel.option(fd, option)
+        self.lock().sockets.option(fd, option)
     }
 
     /// TCP_INFO; all zero for a socket without a connection.
     pub fn tcp_info(&self, fd: Fd) -> Result<[u8; tcp_info::LEN], Errno> {
         let state = self.lock();
-        if !state.kernel.is_open(fd) {
+        if !state.sockets.is_open(fd) {
             return Err(Errno::EBADF);
         }
-        let info = state.kernel.connection(fd).map(|connection| connection.info());
+        let info = state.sockets.connection(fd).map(|connection| connection.info());
         Ok(info.map_or([0; tcp_info::LEN], |info| tcp_info::bytes(&info)))
     }
 
@@ -270,7 +270,7 @@ impl Stack {
 
 impl State {
     fn is_frozen(&self) -> bool {
-        !self.woken.is_empty() || self.kernel.anything_finished()
+        !self.woken.is_empty() || self.sockets.anything_finished()
     }
 
     /// `$PD_CTL`: the arguments of the sysctl lines of the script's init command, one or several a line.
@@ -285,7 +285,7 @@ impl State {
                 }
             }
         }
-        if self.kernel.is_pristine() {
+        if self.sockets.is_pristine() {
             self.rebuild();
         }
     }
@@ -293,7 +293,7 @@ impl State {
     /// Only while nothing is bound or connected.
     fn rebuild(&mut self) {
         match self.tuning.host_config(self.addrs.clone(), self.mtu) {
-            Ok(config) => self.kernel.replace_host(config),
+            Ok(config) => self.sockets.replace_host(config),
             Err(error) => eprintln!("airtcp: {error}"),
         }
     }
@@ -356,14 +356,14 @@ mod tests {
         stack.listen(fd, 1).unwrap();
         let began = stack.gettimeofday();
         let until = stack.poll_until(50);
-        let set = vec![(fd, airtcp_script::kernel::Events::IN)];
+        let set = vec![(fd, airtcp_script::syscall::Events::IN)];
         thread::scope(|scope| {
             let sleeper = scope.spawn(|| {
                 let polled = stack.call(Request::Poll { set, until });
                 (polled, stack.gettimeofday())
             });
             // Until the call waits, time must not pass it by.
-            while stack.lock().kernel.next_deadline() != until {
+            while stack.lock().sockets.next_deadline() != until {
                 thread::yield_now();
             }
             stack.usleep(Duration::from_secs(10));

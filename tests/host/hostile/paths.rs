@@ -2,7 +2,7 @@
 
 use airtcp::profile::Profile;
 use airtcp_testkit::exchange::{Exchange, Opening};
-use airtcp_testkit::pair::{Impairments, Pair, Side};
+use airtcp_testkit::pair::{Impairments, Pair, Peer};
 use airwire::rng::Stream;
 use airwire::segment;
 use airwire::time::{Duration, Instant};
@@ -73,7 +73,7 @@ fn an_hour_of_closed_window_ends_nothing() {
 /// Only ACKs are lost, or only data.
 #[test]
 fn one_direction_may_lose_most_of_its_packets() {
-    for (seed, side) in seeds(20).flat_map(|seed| [(seed, Side::Left), (seed, Side::Right)]) {
+    for (seed, side) in seeds(20).flat_map(|seed| [(seed, Peer::Left), (seed, Peer::Right)]) {
         let mut rng = Stream::new(seed, "one direction");
         let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
         let profile = PROFILES[rng.below(3) as usize];
@@ -112,7 +112,7 @@ fn simultaneous_open_and_close_survive_a_lossy_path() {
 }
 
 /// The first sequence number that `side` uses in the exchange that `make` starts.
-fn initial_number(side: Side, make: impl Fn() -> Exchange) -> u32 {
+fn initial_number(side: Peer, make: impl Fn() -> Exchange) -> u32 {
     let mut exchange = make();
     exchange.pair.tap = Some(Vec::new());
     loop {
@@ -130,7 +130,7 @@ fn initial_number(side: Side, make: impl Fn() -> Exchange) -> u32 {
 #[test]
 fn sequence_numbers_wrap_at_two_to_the_31_and_32() {
     for (recipe, profile) in VARIANTS.iter().flat_map(|r| PROFILES.map(|p| (*r, p))) {
-        for (side, wrap) in [Side::Left, Side::Right].into_iter().flat_map(|s| [(s, 1 << 31), (s, 0)]) {
+        for (side, wrap) in [Peer::Left, Peer::Right].into_iter().flat_map(|s| [(s, 1 << 31), (s, 0)]) {
             let octets = [200_000, 200_000];
             let path =
                 Impairments { loss: 0.01, reorder: 0.02, reorder_by: Duration::from_millis(30), ..path(10) };

@@ -3,7 +3,7 @@
 use airtcp::host::{Host, IoError};
 use airtcp::profile::Profile;
 use airtcp::tcp::{SocketOptions, State};
-use airtcp_testkit::pair::{LEFT, RIGHT, Side};
+use airtcp_testkit::pair::{LEFT, Peer, RIGHT};
 use airwire::options::Options;
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
@@ -162,7 +162,7 @@ fn a_listener_that_goes_away_resets_what_nobody_accepted() {
     pair.right.unlisten(listener);
     assert_eq!(pair.right.accept(listener), None);
     while pair.step() {}
-    assert_eq!(pair.host(Side::Right).connections(), 0);
+    assert_eq!(pair.host(Peer::Right).connections(), 0);
     let state = pair.left.connection(id).unwrap();
     assert_eq!((state.state(), state.ended().is_some()), (State::Closed, true));
     pair.right.listen((RIGHT, 80).into(), 4, options).unwrap();

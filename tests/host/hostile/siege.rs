@@ -3,7 +3,7 @@
 use airtcp_testkit::calls;
 use airtcp_testkit::exchange::{Exchange, Faults};
 use airtcp_testkit::hostile::Malice;
-use airtcp_testkit::pair::{Impairments, Side};
+use airtcp_testkit::pair::{Impairments, Peer};
 use airtcp_testkit::siege::siege;
 use airwire::rng::Stream;
 use airwire::time::Duration;
@@ -58,14 +58,14 @@ fn challenge_acks_are_throttled() {
     let mut draw = Stream::new(1, "resets");
     let mut replies = 0;
     let packets: Vec<Vec<u8>> = (0..20_000)
-        .filter_map(|_| exchange.heard.forge(&mut draw, Side::Right, Malice::Survivable))
+        .filter_map(|_| exchange.heard.forge(&mut draw, Peer::Right, Malice::Survivable))
         .filter(|packet| packet.len() == 52 && packet[33] & 0x04 != 0)
         .collect();
     assert!(packets.len() > 1000, "only {} resets", packets.len());
     for packet in &packets {
-        replies += exchange.inject(Side::Left, packet);
+        replies += exchange.inject(Peer::Left, packet);
     }
-    let connection = exchange.connection(Side::Left).unwrap();
+    let connection = exchange.connection(Peer::Left).unwrap();
     let limit = connection.profile().challenge_acks_per_second as usize;
     assert!(replies > 0 && replies <= limit, "{replies} challenge ACKs within one instant");
     exchange.complete(Duration::from_secs(100)).unwrap();

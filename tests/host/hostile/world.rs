@@ -4,7 +4,7 @@ use airtcp::host::{Host, HostConfig};
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::SocketOptions;
-use airtcp_testkit::exchange::{Exchange, Faults, Opening, Plan};
+use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
 use airtcp_testkit::pair::{Impairments, LEFT, Pair};
 use airwire::time::{Duration, Instant};
 
@@ -32,8 +32,8 @@ pub(crate) fn pair(seed: u64, recipe_name: &str, profile_name: &str, path: Impai
     Pair::new(seed, (&recipe, &recipe), (&profile, &profile), path)
 }
 
-pub(crate) fn plan(profile_name: &str, octets: [u64; 2]) -> Plan {
-    Plan {
+pub(crate) fn plan(profile_name: &str, octets: [u64; 2]) -> ExchangeSpec {
+    ExchangeSpec {
         opening: Opening::Passive,
         options: SocketOptions::of(&profile(profile_name)),
         octets,
@@ -51,7 +51,7 @@ pub(crate) fn path(delay_ms: u64) -> Impairments {
 }
 
 /// Runs an exchange to its end, and to the end of everything.
-pub(crate) fn run(what: &str, pair: Pair, plan: Plan, limit: Duration) -> Exchange {
+pub(crate) fn run(what: &str, pair: Pair, plan: ExchangeSpec, limit: Duration) -> Exchange {
     let mut exchange = Exchange::new(pair, plan).unwrap();
     exchange.complete(limit).unwrap_or_else(|error| panic!("{what}: {error}"));
     exchange.wind_up().unwrap_or_else(|error| panic!("{what}: {error}"));

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use airlink::netns::Namespace;
-use airtcp_testkit::machine::link::Link;
+use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{bytes, digest};
 
 use super::stand::{Nginx, Scratch, Serving, connect};
@@ -62,7 +62,7 @@ fn succeeded(child: Child, what: &str) {
 
 /// Twenty downloads at once, byte for byte, beside a reader that takes nothing.
 fn downloads(recipe: &str) {
-    let link = Link::new(LOSSY, 7);
+    let link = EmulatedPath::new(LOSSY, 7);
     let mut files: BTreeMap<String, Vec<u8>> =
         SIZES.iter().enumerate().map(|(i, size)| (format!("{i}"), bytes(i as u64, *size))).collect();
     files.insert("large".to_owned(), bytes(99, LARGE));
@@ -118,7 +118,7 @@ fn twenty_curls_download_from_nginx_through_sack_with_sifest_and_liw_at_5_percen
 
 #[test]
 fn curl_uploads_to_nginx_at_5_percent_loss() {
-    let link = Link::new(LOSSY_UP, 3);
+    let link = EmulatedPath::new(LOSSY_UP, 3);
     let nginx = Nginx::start(&link.fixed, "upload", &BTreeMap::new());
     let serving = Serving::start(&link.fixed, &["127.0.0.1:8080"], &["--recipe=sack"]);
     let scratch = Scratch::new("to-upload");

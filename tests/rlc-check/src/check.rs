@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use books::*;
 
-use crate::report::{Counts, Invariant, Report};
+use crate::judgement::{Counts, Invariant, Judgement};
 use crate::settings::{Direction, Discard, Time};
-use crate::trace::{Kind, Pdu, Status};
+use crate::trace::{Pdu, PduKind, Status};
 
 const MODULUS: u64 = 4096;
 
@@ -36,15 +36,15 @@ pub(crate) struct Checker {
     counts: [Counts; 2],
     /// The last epoch of which tshark did not understand the first packet's end. The first epoch has none.
     excused: [u32; 2],
-    report: Report,
+    report: Judgement,
     now: Time,
 }
 
 impl Checker {
     pub(crate) fn new(down: Direction, up: Direction) -> Self {
         let end = |settings: &Direction| End {
-            sender: Sender { vt_ws: settings.window, ..Sender::default() },
-            receiver: Receiver::default(),
+            sender: SenderBook { vt_ws: settings.window, ..SenderBook::default() },
+            receiver: ReceiverBook::default(),
         };
         Self {
             ends: [end(&down), end(&up)],
@@ -53,7 +53,7 @@ impl Checker {
             filling: Default::default(),
             counts: Default::default(),
             excused: [1; 2],
-            report: Report::default(),
+            report: Judgement::default(),
             now: 0,
         }
     }
@@ -69,18 +69,18 @@ impl Checker {
         self.block(end, pdu);
         let (mut sn, mut mrw) = (0, None);
         match &pdu.kind {
-            Kind::Data { sn: number, poll, piggybacked } => {
+            PduKind::Data { sn: number, poll, piggybacked } => {
                 sn = self.data_sent(end, pdu, *number, *poll);
                 if let Some(status) = piggybacked {
                     mrw = self.status_sent(end, pdu, status);
                 }
             }
-            Kind::Status(status) => {
+            PduKind::Status(status) => {
                 self.counts[end].status += 1;
                 mrw = self.status_sent(end, pdu, status);
             }
-            Kind::Reset { rsn, hfni } => self.reset_sent(end, pdu, *rsn, *hfni),
-            Kind::ResetAck { rsn, .. } => {
+            PduKind::Reset { rsn, hfni } => self.reset_sent(end, pdu, *rsn, *hfni),
+            PduKind::ResetAck { rsn, .. } => {
                 let answered = self.ends[end].receiver.to_answer.pop_front();
                 self.report.expect(Invariant::Reset, pdu.frame, answered == Some(*rsn), || {
                     format!("RESET ACK {rsn} where {answered:?} is to be answered")
@@ -94,7 +94,7 @@ impl Checker {
     }
 
     /// `until`: when the capture ended. If that is not known, nothing is missed after the last PDU.
-    pub(crate) fn finish(mut self, until: Option<Time>) -> Report {
+    pub(crate) fn finish(mut self, until: Option<Time>) -> Judgement {
         if let Some(until) = until.filter(|until| *until > self.now) {
             self.arrivals(until);
             self.now = until;
@@ -316,7 +316,7 @@ impl Checker {
                     format!("a report {} ms after another", (pdu.at - last.at) / 1_000_000)
                 });
             }
-            receiver.last_report = Some(Report1 { at: pdu.at, partial });
+            receiver.last_report = Some(LastReport { at: pdu.at, partial });
             receiver.polled = None;
         }
         let (mrw, _) = status.mrw?;

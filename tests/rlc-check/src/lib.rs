@@ -5,14 +5,14 @@
 //! The carrier's UDP source port tells which PDUs the channel damaged; so both ends' states can be rebuilt.
 
 mod check;
-pub mod report;
+pub mod judgement;
 pub mod settings;
 pub mod trace;
 
 use std::path::Path;
 
 use check::Checker;
-use report::Report;
+use judgement::Judgement;
 use settings::{Direction, Time};
 
 /// Everything in this capture, in its order. `until`: when it ended, if that is known.
@@ -23,7 +23,7 @@ pub fn judge(
     lost_port: u16,
     bearer: Option<u8>,
     until: Option<Time>,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<Judgement> {
     let pdus = trace::read(pcap, lost_port, bearer)?;
     anyhow::ensure!(!pdus.is_empty(), "no RLC PDUs in {}", pcap.display());
     let mut checker = Checker::new(down, up);

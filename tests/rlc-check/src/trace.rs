@@ -23,7 +23,7 @@ pub struct Pdu {
     pub octets: usize,
     /// The U-RNTI, of which the capture makes an epoch.
     pub epoch: u32,
-    pub kind: Kind,
+    pub kind: PduKind,
     /// What tshark has to object.
     pub objections: String,
     /// What it has to object to the packet that it took out.
@@ -31,7 +31,7 @@ pub struct Pdu {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum PduKind {
     Data { sn: u16, poll: bool, piggybacked: Option<Status> },
     Status(Status),
     Reset { rsn: bool, hfni: u32 },
@@ -152,13 +152,13 @@ fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
             let announced = if octets <= 126 { "126" } else { "32766" };
             let piggybacked = field("rlc.li.value").split(',').any(|value| value == announced);
             let piggybacked = piggybacked.then(|| status(&field)).transpose()?;
-            Kind::Data { sn, poll: field("rlc.p") == "1", piggybacked }
+            PduKind::Data { sn, poll: field("rlc.p") == "1", piggybacked }
         }
-        ("0", "0") => Kind::Status(status(&field)?),
+        ("0", "0") => PduKind::Status(status(&field)?),
         ("0", kind @ ("1" | "2")) => {
             let rsn = field("rlc.rsn") == "1";
             let hfni = number(field("rlc.hfni")).context("no HFNI")?;
-            if kind == "1" { Kind::Reset { rsn, hfni } } else { Kind::ResetAck { rsn, hfni } }
+            if kind == "1" { PduKind::Reset { rsn, hfni } } else { PduKind::ResetAck { rsn, hfni } }
         }
         (dc, kind) => bail!("not an RLC AM PDU: D/C `{dc}`, control PDU type `{kind}`"),
     };
@@ -284,14 +284,14 @@ mod tests {
     #[test]
     fn all_three_codings_of_missing_pdus_are_read() {
         let list = "3|0.020000000|50000|74|0|0x00000001|5|0|||0|3,2|2|12||4,10|1,0||||||||||||";
-        let Kind::Status(status) = parsed(list).kind else { panic!("a STATUS PDU") };
+        let PduKind::Status(status) = parsed(list).kind else { panic!("a STATUS PDU") };
         assert_eq!((status.missing, status.lsn), (vec![4, 5, 10], Some(12)));
         let bitmap = "4|0.030000000|50002|74|0|0x00000001|5|0|||0|4,2|1|116||||100|b7ff||||||||||";
-        let Kind::Status(status) = parsed(bitmap).kind else { panic!("a STATUS PDU") };
+        let PduKind::Status(status) = parsed(bitmap).kind else { panic!("a STATUS PDU") };
         assert_eq!(status.missing, [101, 104]);
         // Errors 1, 5, then three that follow, 28: code words 1001 0001 0111 1000 0101.
         let rlist = "5|0.040000000|50000|74|0|0x00000001|5|0|||0|5,2|5|40||||1||9,1,7,8,5|||||||||";
-        let Kind::Status(status) = parsed(rlist).kind else { panic!("a STATUS PDU") };
+        let PduKind::Status(status) = parsed(rlist).kind else { panic!("a STATUS PDU") };
         assert_eq!(status.missing, [1, 5, 6, 7, 8, 28]);
         assert!(relative_list(1, &[8]).is_err());
         assert!(relative_list(1, &[9, 1]).is_err());
@@ -303,19 +303,19 @@ mod tests {
             let around = format!("1|1.000000020|50000|{}|1|0x00000001|5|1|2|0|", octets + AROUND);
             parsed(&format!("{around}||||||||||||||||||126")).kind
         };
-        let empty = Kind::Data { sn: 2, poll: false, piggybacked: Some(Status::default()) };
+        let empty = PduKind::Data { sn: 2, poll: false, piggybacked: Some(Status::default()) };
         assert_eq!(li_126(126), empty);
-        assert_eq!(li_126(127), Kind::Data { sn: 2, poll: false, piggybacked: None });
+        assert_eq!(li_126(127), PduKind::Data { sn: 2, poll: false, piggybacked: None });
     }
 
     #[test]
     fn data_and_resets_are_read() {
         let data = "1|1.000000020|50002|74,20|1|0x00001002|5|1|2|1|||||||||||||||||||20,127";
         let pdu = parsed(data);
-        assert_eq!(pdu.kind, Kind::Data { sn: 2, poll: true, piggybacked: None });
+        assert_eq!(pdu.kind, PduKind::Data { sn: 2, poll: true, piggybacked: None });
         assert_eq!((pdu.at, pdu.epoch, pdu.octets), (1_000_000_020, 0x1002, 42));
         assert_eq!((pdu.lost, pdu.way), (true, Way::Down));
         let reset = "1|1.000000020|50000|74|0|0x00001002|5|0|||1||||||||||||||1|74565|||";
-        assert_eq!(parsed(reset).kind, Kind::Reset { rsn: true, hfni: 0x12345 });
+        assert_eq!(parsed(reset).kind, PduKind::Reset { rsn: true, hfni: 0x12345 });
     }
 }

@@ -1,6 +1,6 @@
 //! Call lines: `accept(3, ..., ...) = 4`, and the short form `write 4000` for the connection at hand.
 
-use super::{Kind, ParseError, Parser};
+use super::{ParseError, Parser, TokenKind};
 use crate::ast::{Call, Expect, Form, Value};
 
 /// What may stand without parentheses, and whether it takes a length.
@@ -27,9 +27,9 @@ impl Parser<'_> {
         }
         let expect = self.result()?;
         // `(Resource temporarily unavailable)`, `(flags O_RDWR)`: for the reader.
-        if *self.peek() == Kind::Punct('(') {
+        if *self.peek() == TokenKind::Punct('(') {
             while !self.eat(')') {
-                if *self.peek() == Kind::End {
+                if *self.peek() == TokenKind::End {
                     return Err(self.error("expected `)`"));
                 }
                 self.at += 1;
@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     fn result(&mut self) -> Result<Expect, ParseError> {
-        if let (Kind::Punct('-'), Kind::Number(one)) = (self.peek(), self.peek_next())
+        if let (TokenKind::Punct('-'), TokenKind::Number(one)) = (self.peek(), self.peek_next())
             && one == "1"
         {
             self.at += 2;
@@ -64,24 +64,24 @@ impl Parser<'_> {
 
     fn value(&mut self) -> Result<Value, ParseError> {
         match self.peek().clone() {
-            Kind::Ellipsis => {
+            TokenKind::Ellipsis => {
                 self.at += 1;
                 Ok(Value::Ellipsis)
             }
-            Kind::Text(text) => {
+            TokenKind::Text(text) => {
                 self.at += 1;
                 Ok(Value::Text(text))
             }
-            Kind::Number(_) | Kind::Punct('-') => Ok(Value::Int(self.integer("a number")?)),
-            Kind::Punct('[') => {
+            TokenKind::Number(_) | TokenKind::Punct('-') => Ok(Value::Int(self.integer("a number")?)),
+            TokenKind::Punct('[') => {
                 self.at += 1;
                 Ok(Value::List(self.values(']')?))
             }
-            Kind::Punct('{') => {
+            TokenKind::Punct('{') => {
                 self.at += 1;
                 self.members()
             }
-            Kind::Word(word) => {
+            TokenKind::Word(word) => {
                 self.at += 1;
                 if self.eat('(') {
                     return Ok(Value::Apply(word, self.values(')')?));

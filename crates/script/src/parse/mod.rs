@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use airwire::time::Duration;
 
-use super::ast::{Action, Base, Event, Named, Place, Script, Settings, When};
+use super::ast::{Action, Base, Named, Place, Script, ScriptEvent, Settings, When};
 use super::expr;
-use super::lex::{self, Kind, Token};
+use super::lex::{self, Token, TokenKind};
 
 /// A script that cannot be read; nothing of it has run.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ fn file(script: &mut Script, path: &Rc<PathBuf>, text: &str, depth: usize) -> Re
 struct Parser<'a> {
     file: Rc<PathBuf>,
     text: &'a str,
-    /// Ends with `Kind::End`.
+    /// Ends with `TokenKind::End`.
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
@@ -67,12 +67,12 @@ impl Parser<'_> {
     fn file(&mut self, script: &mut Script) -> Result<(), ParseError> {
         loop {
             match self.peek().clone() {
-                Kind::End => return Ok(()),
-                Kind::Flag(name, value) => {
+                TokenKind::End => return Ok(()),
+                TokenKind::Flag(name, value) => {
                     script.settings.flags.push((self.place(), name, value));
                     self.at += 1;
                 }
-                Kind::Directive(word, argument) => self.directive(script, &word, argument)?,
+                TokenKind::Directive(word, argument) => self.directive(script, &word, argument)?,
                 _ => {
                     let event = self.event()?;
                     script.events.push(event);
@@ -128,18 +128,18 @@ impl Parser<'_> {
         file(script, &Rc::new(path), &text, self.depth + 1)
     }
 
-    fn event(&mut self) -> Result<Event, ParseError> {
+    fn event(&mut self) -> Result<ScriptEvent, ParseError> {
         let place = self.place();
         let first = self.at;
         let when = self.when()?;
         let action = match self.peek().clone() {
-            Kind::Punct('<' | '>') => self.packet()?,
-            Kind::Word(_) => Action::Call(self.call()?),
-            Kind::Shell(command) => {
+            TokenKind::Punct('<' | '>') => self.packet()?,
+            TokenKind::Word(_) => Action::Call(self.call()?),
+            TokenKind::Shell(command) => {
                 self.at += 1;
                 Action::Shell(command.trim().to_owned())
             }
-            Kind::Code(code) => {
+            TokenKind::Code(code) => {
                 let checks = expr::checks(&code).map_err(|(line, message)| ParseError {
                     place: Place { line: self.place().line + line, ..self.place() },
                     message,
@@ -175,13 +175,13 @@ impl Parser<'_> {
             .map(|line| line.split("//").next().unwrap_or_default())
             .collect::<Vec<_>>()
             .join(" ");
-        Ok(Event { place, when, action, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
+        Ok(ScriptEvent { place, when, action, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
     }
 
     fn when(&mut self) -> Result<When, ParseError> {
         match self.peek() {
-            Kind::Shell(_) | Kind::Code(_) | Kind::Punct('<' | '>') => return Ok(When::Here),
-            Kind::Punct('*') => {
+            TokenKind::Shell(_) | TokenKind::Code(_) | TokenKind::Punct('<' | '>') => return Ok(When::Here),
+            TokenKind::Punct('*') => {
                 self.at += 1;
                 return Ok(When::Any);
             }
@@ -189,8 +189,8 @@ impl Parser<'_> {
         }
         let (base, start) = self.time()?;
         let window = match self.peek() {
-            Kind::Ellipsis => false,
-            Kind::Punct('~') => true,
+            TokenKind::Ellipsis => false,
+            TokenKind::Punct('~') => true,
             _ => return Ok(When::At(base, start)),
         };
         self.at += 1;
@@ -204,7 +204,7 @@ impl Parser<'_> {
 
     fn time(&mut self) -> Result<(Base, Duration), ParseError> {
         let base = if self.eat('+') { Base::Previous } else { Base::Start };
-        let Kind::Number(text) = self.peek() else {
+        let TokenKind::Number(text) = self.peek() else {
             return Err(self.error(format!("expected a time such as +0 or 0.100, found {}", self.peek())));
         };
         let Some(time) = seconds(text) else {
@@ -216,23 +216,23 @@ impl Parser<'_> {
 
     // What the parts share.
 
-    fn peek(&self) -> &Kind {
+    fn peek(&self) -> &TokenKind {
         &self.tokens[self.at].kind
     }
 
     /// Both the token here and the one after it.
-    fn peek_next(&self) -> &Kind {
+    fn peek_next(&self) -> &TokenKind {
         &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
     }
 
     fn eat(&mut self, c: char) -> bool {
-        let found = *self.peek() == Kind::Punct(c);
+        let found = *self.peek() == TokenKind::Punct(c);
         self.at += usize::from(found);
         found
     }
 
     fn eat_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), Kind::Word(found) if found == word);
+        let found = matches!(self.peek(), TokenKind::Word(found) if found == word);
         self.at += usize::from(found);
         found
     }
@@ -245,7 +245,7 @@ impl Parser<'_> {
     }
 
     fn word(&mut self, what: &str) -> Result<String, ParseError> {
-        let Kind::Word(word) = self.peek().clone() else {
+        let TokenKind::Word(word) = self.peek().clone() else {
             return Err(self.error(format!("expected {what}, found {}", self.peek())));
         };
         self.at += 1;
@@ -255,7 +255,7 @@ impl Parser<'_> {
     /// A whole number that fits; `what` names it in the message.
     fn integer<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, ParseError> {
         let negative = self.eat('-');
-        let Kind::Number(text) = self.peek() else {
+        let TokenKind::Number(text) = self.peek() else {
             return Err(self.error(format!("expected {what}, found {}", self.peek())));
         };
         let value = match text.strip_prefix("0x") {

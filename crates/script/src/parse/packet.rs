@@ -1,6 +1,6 @@
 //! Packet lines: `< [ect0] S. 0:0(0) ack 1 win 1000 <mss 1460,nop>` and `< icmp …`.
 
-use super::{Kind, ParseError, Parser};
+use super::{ParseError, Parser, TokenKind};
 use crate::ast::{
     Action, Addressing, Flags, FlowName, Icmp, IcmpKind, Inbound, Options, Segment, TcpOption, Tos,
 };
@@ -93,9 +93,9 @@ impl Parser<'_> {
         let mut letters = 0;
         loop {
             let text = match self.peek() {
-                Kind::Punct('.') => ".".to_owned(),
-                Kind::Punct('-') => "-".to_owned(),
-                Kind::Word(word) => word.clone(),
+                TokenKind::Punct('.') => ".".to_owned(),
+                TokenKind::Punct('-') => "-".to_owned(),
+                TokenKind::Word(word) => word.clone(),
                 _ if letters == 0 => {
                     return Err(
                         self.error(format!("expected TCP flags such as S. or P., found {}", self.peek()))
@@ -136,7 +136,7 @@ impl Parser<'_> {
 
     /// After the opening `<`.
     fn options(&mut self) -> Result<Options, ParseError> {
-        if *self.peek() == Kind::Ellipsis {
+        if *self.peek() == TokenKind::Ellipsis {
             self.at += 1;
             self.expect('>')?;
             return Ok(Options::Any);
@@ -169,7 +169,7 @@ impl Parser<'_> {
             "sackOK" => TcpOption::SackPermitted,
             "sack" => {
                 let mut blocks = Vec::new();
-                while let Kind::Number(_) = self.peek() {
+                while let TokenKind::Number(_) = self.peek() {
                     let left = self.integer("the left edge of a block")?;
                     self.expect(':')?;
                     blocks.push((left, self.integer("the right edge of a block")?));
@@ -185,7 +185,7 @@ impl Parser<'_> {
                 TcpOption::Timestamps { val, ecr }
             }
             "FO" | "FOEXP" => {
-                while !matches!(self.peek(), Kind::Punct(',' | '>') | Kind::End) {
+                while !matches!(self.peek(), TokenKind::Punct(',' | '>') | TokenKind::End) {
                     self.at += 1;
                 }
                 return Ok(None);
@@ -201,7 +201,7 @@ impl Parser<'_> {
         let place = self.place();
         let kind = self.word("an ICMP type such as unreachable")?;
         let code = match self.peek() {
-            Kind::Word(word) if word != "mtu" => Some(self.word("a code")?),
+            TokenKind::Word(word) if word != "mtu" => Some(self.word("a code")?),
             _ => None,
         };
         let kind = IcmpKind { kind, code };

@@ -1,7 +1,7 @@
 use super::*;
 use crate::ast::{Call, Expect, Form, Inbound, Value};
 
-fn events(text: &str) -> Vec<Event> {
+fn events(text: &str) -> Vec<ScriptEvent> {
     parse(text).unwrap_or_else(|error| panic!("{error}")).events
 }
 

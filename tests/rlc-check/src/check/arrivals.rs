@@ -20,7 +20,7 @@ impl Checker {
 
     pub(super) fn arrive(&mut self, end: usize, arrival: Arrival) {
         match arrival.kind {
-            Kind::Reset { rsn, .. } => {
+            PduKind::Reset { rsn, .. } => {
                 let End { sender, receiver } = &mut self.ends[end];
                 receiver.to_answer.push_back(rsn);
                 // The answer to it was lost, or comes too late: nothing is set back twice.
@@ -29,7 +29,7 @@ impl Checker {
                     self.set_back(end);
                 }
             }
-            Kind::ResetAck { rsn, .. } => {
+            PduKind::ResetAck { rsn, .. } => {
                 if self.ends[end].sender.pending.is_some_and(|(pending, _)| pending == rsn) {
                     self.ends[end].sender.pending = None;
                     self.set_back(end);
@@ -37,7 +37,7 @@ impl Checker {
             }
             // While a RESET is not answered nothing else is listened to.
             _ if self.ends[end].sender.pending.is_some() => {}
-            Kind::Data { poll, piggybacked, .. } => {
+            PduKind::Data { poll, piggybacked, .. } => {
                 let receiver = &mut self.ends[end].receiver;
                 let window = self.settings[1 - end].window;
                 if arrival.sn >= receiver.vr_r && arrival.sn < receiver.vr_r + window {
@@ -52,7 +52,7 @@ impl Checker {
                     self.status_arrived(end, arrival.at, arrival.frame, &status, arrival.mrw);
                 }
             }
-            Kind::Status(status) => {
+            PduKind::Status(status) => {
                 self.status_arrived(end, arrival.at, arrival.frame, &status, arrival.mrw);
             }
         }
@@ -127,19 +127,19 @@ impl Checker {
     pub(super) fn set_back(&mut self, end: usize) {
         let window = self.settings[end].window;
         let End { sender, receiver } = &mut self.ends[end];
-        *sender = Sender {
+        *sender = SenderBook {
             vt_ws: window,
             pending: sender.pending,
             last_reset: sender.last_reset,
             set_back: sender.set_back + 1,
             wraps: sender.wraps,
             epoch: sender.epoch,
-            ..Sender::default()
+            ..SenderBook::default()
         };
-        *receiver = Receiver {
+        *receiver = ReceiverBook {
             last_rsn: receiver.last_rsn,
             to_answer: std::mem::take(&mut receiver.to_answer),
-            ..Receiver::default()
+            ..ReceiverBook::default()
         };
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::settings::Time;
-use crate::trace::Kind;
+use crate::trace::PduKind;
 
 /// What one PDU of the sender's has gone through.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct OpenPoll {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Sender {
+pub(super) struct SenderBook {
     pub(super) vt_s: u64,
     pub(super) vt_a: u64,
     pub(super) vt_ws: u64,
@@ -47,12 +47,12 @@ pub(super) struct Sender {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Receiver {
+pub(super) struct ReceiverBook {
     pub(super) vr_r: u64,
     pub(super) vr_h: u64,
     /// When each arrived; from somewhat below VR(R).
     pub(super) arrived: BTreeMap<u64, Time>,
-    pub(super) last_report: Option<Report1>,
+    pub(super) last_report: Option<LastReport>,
     /// The oldest poll that is not answered yet: when it came, and with which frame.
     pub(super) polled: Option<(Time, u64)>,
     pub(super) last_rsn: Option<bool>,
@@ -61,7 +61,7 @@ pub(super) struct Receiver {
 }
 
 #[derive(Debug)]
-pub(super) struct Report1 {
+pub(super) struct LastReport {
     pub(super) at: Time,
     /// More PDUs of the same report may follow.
     pub(super) partial: bool,
@@ -69,22 +69,22 @@ pub(super) struct Report1 {
 
 #[derive(Debug, Default)]
 pub(super) struct End {
-    pub(super) sender: Sender,
-    pub(super) receiver: Receiver,
+    pub(super) sender: SenderBook,
+    pub(super) receiver: ReceiverBook,
 }
 
 #[derive(Debug)]
 pub(super) struct Arrival {
     pub(super) at: Time,
     pub(super) frame: u64,
-    pub(super) kind: Kind,
+    pub(super) kind: PduKind,
     /// Of a data PDU, without modulus.
     pub(super) sn: u64,
     /// Of a STATUS PDU with MRW, without modulus.
     pub(super) mrw: Option<u64>,
 }
 
-impl Sender {
+impl SenderBook {
     pub(super) fn acknowledged(&mut self, below: u64) {
         if below <= self.vt_a {
             return;
@@ -103,7 +103,7 @@ impl Sender {
     }
 }
 
-impl Receiver {
+impl ReceiverBook {
     pub(super) fn advance(&mut self) {
         while self.arrived.contains_key(&self.vr_r) {
             self.vr_r += 1;

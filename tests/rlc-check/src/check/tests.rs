@@ -17,7 +17,7 @@ fn up() -> Direction {
     settings("tti=20ms,blocks=1+2,flight=20ms,window=8,max-dat=3")
 }
 
-fn pdu(at: Time, way: Way, kind: Kind) -> Pdu {
+fn pdu(at: Time, way: Way, kind: PduKind) -> Pdu {
     Pdu {
         frame: 0,
         at: at * MS,
@@ -32,11 +32,11 @@ fn pdu(at: Time, way: Way, kind: Kind) -> Pdu {
 }
 
 fn data(at: Time, sn: u16) -> Pdu {
-    pdu(at, Way::Down, Kind::Data { sn, poll: false, piggybacked: None })
+    pdu(at, Way::Down, PduKind::Data { sn, poll: false, piggybacked: None })
 }
 
 fn poll(at: Time, sn: u16) -> Pdu {
-    pdu(at, Way::Down, Kind::Data { sn, poll: true, piggybacked: None })
+    pdu(at, Way::Down, PduKind::Data { sn, poll: true, piggybacked: None })
 }
 
 fn lost(pdu: Pdu) -> Pdu {
@@ -45,23 +45,23 @@ fn lost(pdu: Pdu) -> Pdu {
 
 fn status(at: Time, missing: &[u16], lsn: u16) -> Pdu {
     let status = Status { lsn: Some(lsn), missing: missing.to_vec(), ..Status::default() };
-    pdu(at, Way::Up, Kind::Status(status))
+    pdu(at, Way::Up, PduKind::Status(status))
 }
 
 fn reset(at: Time, rsn: bool, hfni: u32) -> Pdu {
-    pdu(at, Way::Down, Kind::Reset { rsn, hfni })
+    pdu(at, Way::Down, PduKind::Reset { rsn, hfni })
 }
 
 fn reset_ack(at: Time, rsn: bool) -> Pdu {
-    pdu(at, Way::Up, Kind::ResetAck { rsn, hfni: 0 })
+    pdu(at, Way::Up, PduKind::ResetAck { rsn, hfni: 0 })
 }
 
 fn mrw(at: Time, length: u16) -> Pdu {
-    pdu(at, Way::Down, Kind::Status(Status { mrw: Some((length, 0)), ..Status::default() }))
+    pdu(at, Way::Down, PduKind::Status(Status { mrw: Some((length, 0)), ..Status::default() }))
 }
 
 fn mrw_ack(at: Time, sn: u16) -> Pdu {
-    pdu(at, Way::Up, Kind::Status(Status { mrw_ack: Some((sn, 0)), ..Status::default() }))
+    pdu(at, Way::Up, PduKind::Status(Status { mrw_ack: Some((sn, 0)), ..Status::default() }))
 }
 
 /// What is violated, each once.

@@ -10,7 +10,7 @@ use super::parse::ParseError;
 
 /// A script that ran to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
+pub struct Passed {
     pub path: PathBuf,
     pub events: usize,
     /// Packets of the host that a line was compared with.
@@ -104,7 +104,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Passed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, events, checked, unchecked, duration, notes } = self;
         write!(

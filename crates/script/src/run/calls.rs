@@ -2,17 +2,16 @@
 
 use airwire::time::Instant;
 
-use super::args::{
+use super::{Blocked, Runner};
+use crate::args::{
     O_NONBLOCK, O_RDWR, address, fd, flags, how, int_option, linger, number, option, poll_set, size, symbol,
     value, vector_len, wait,
 };
-use super::ast::{Call, Expect, Form, Value};
-use super::errno::Errno;
-use super::flow::octets;
-use super::kernel::{Blocking, Events, Fd, How, OptionValue, Take};
-use super::report::{Problem, Step};
-use super::run::{Blocked, Runner};
-use super::syscall::{Finished, Reply, Request, Submitted};
+use crate::ast::{Call, Expect, Form, Value};
+use crate::errno::Errno;
+use crate::script_flow::octets;
+use crate::syscall::{Blocking, Events, Fd, Finished, How, OptionValue, Reply, Request, Submitted, Take};
+use crate::verdict::{Problem, Step};
 
 /// A call under way, and what it must come to.
 pub(super) struct Checked {
@@ -49,29 +48,29 @@ impl Runner {
         match name {
             "socket" => {
                 let fd = new_fd(&expect);
-                let result = self.kernel()?.socket(fd).map(|()| i64::from(fd.0));
+                let result = self.sockets()?.socket(fd).map(|()| i64::from(fd.0));
                 self.files.insert(fd, Default::default());
                 verify(name, &expect, result)
             }
             "bind" => {
                 let addr = address(call.args.get(1), self.setup.local)?;
                 let fd = fd(call)?;
-                let result = self.kernel()?.bind(fd, addr);
+                let result = self.sockets()?.bind(fd, addr);
                 verify(name, &expect, result.map(|()| 0))
             }
             "listen" => {
                 let (fd, backlog) = (fd(call)?, number(call, 1)?);
-                let result = self.kernel()?.listen(fd, usize::try_from(backlog).unwrap_or(0));
+                let result = self.sockets()?.listen(fd, usize::try_from(backlog).unwrap_or(0));
                 verify(name, &expect, result.map(|()| 0))
             }
             "close" => {
                 let fd = fd(call)?;
-                let result = self.kernel()?.close(fd);
+                let result = self.sockets()?.close(fd);
                 verify(name, &expect, result.map(|()| 0))
             }
             "shutdown" => {
                 let (fd, how) = (fd(call)?, how(call)?);
-                let result = self.kernel()?.shutdown(fd, how);
+                let result = self.sockets()?.shutdown(fd, how);
                 verify(name, &expect, result.map(|()| 0))
             }
             "fcntl" => self.fcntl(call, &expect),
@@ -115,11 +114,11 @@ impl Runner {
                 self.submit(request, checked(Expected::Number(len)), until, step)
             }
             "close" => {
-                let result = self.kernel()?.close(fd);
+                let result = self.sockets()?.close(fd);
                 verify("close", &Expected::Success, result.map(|()| 0))
             }
             _ => {
-                let result = self.kernel()?.shutdown(fd, How::Write);
+                let result = self.sockets()?.shutdown(fd, How::Write);
                 verify("shutdown", &Expected::Success, result.map(|()| 0))
             }
         }
@@ -133,8 +132,8 @@ impl Runner {
         step: Step,
     ) -> Result<(), Problem> {
         let tolerance = self.setup.rules.tolerance;
-        let now = self.kernel()?.now();
-        match (self.kernel()?.submit(request), until) {
+        let now = self.sockets()?.now();
+        match (self.sockets()?.submit(request), until) {
             (Submitted::Done(result), None) => self.conclude(checked, result),
             (Submitted::Done(result), Some(until)) if now + tolerance >= until => {
                 self.conclude(checked, result)
@@ -258,7 +257,7 @@ impl Runner {
                 let set = entries.iter().map(|entry| (entry.fd, entry.interest)).collect();
                 revents = entries.into_iter().map(|entry| entry.revents).collect();
                 let timeout = number(call, 2)?;
-                let now = self.kernel()?.now();
+                let now = self.sockets()?.now();
                 let until =
                     u64::try_from(timeout).ok().map(|ms| now + airwire::time::Duration::from_millis(ms));
                 Request::Poll { set, until }
@@ -280,16 +279,16 @@ impl Runner {
 
     fn fcntl(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
         let fd = fd(call)?;
-        let kernel = self.kernel()?;
+        let sockets = self.sockets()?;
         let result = match symbol(call, 1)? {
-            "F_GETFL" => kernel.blocking(fd).map(|blocking| match blocking {
+            "F_GETFL" => sockets.blocking(fd).map(|blocking| match blocking {
                 Blocking::Wait => O_RDWR,
                 Blocking::Return => O_RDWR | O_NONBLOCK,
             }),
             "F_SETFL" => {
                 let blocking =
                     if number(call, 2)? & O_NONBLOCK == 0 { Blocking::Wait } else { Blocking::Return };
-                kernel.set_blocking(fd, blocking).map(|()| 0)
+                sockets.set_blocking(fd, blocking).map(|()| 0)
             }
             other => return Err(Problem::new(format!("fcntl has F_GETFL and F_SETFL here, not {other}"))),
         };
@@ -302,7 +301,7 @@ impl Runner {
         if !["SIOCINQ", "FIONREAD"].contains(&request) {
             return Err(Problem::new(format!("ioctl has SIOCINQ here, not {request}")));
         }
-        let result = self.kernel()?.unread(fd);
+        let result = self.sockets()?.unread(fd);
         if let (Ok(unread), Some(Value::List(expected))) = (&result, call.args.get(2))
             && let Some(expected) = expected.first()
             && value(expected)? != *unread as i64
@@ -322,14 +321,14 @@ impl Runner {
             Some(other) => int_option(other)?,
             None => return Err(Problem::new("setsockopt needs a value")),
         };
-        let result = self.kernel()?.set_option(fd, option, value);
+        let result = self.sockets()?.set_option(fd, option, value);
         verify("setsockopt", expect, result.map(|()| 0))
     }
 
     fn getsockopt(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
         let fd = fd(call)?;
         let option = option(call)?;
-        let result = self.kernel()?.option(fd, option);
+        let result = self.sockets()?.option(fd, option);
         let expected = match call.args.get(3) {
             Some(Value::Struct(members)) => Some(linger(members)?),
             Some(Value::List(values)) => match values.first() {

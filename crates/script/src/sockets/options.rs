@@ -1,26 +1,18 @@
 //! setsockopt(2) and getsockopt(2), and what they mean to the host.
 
-use std::fmt;
-
 use airtcp::tcp::{KeepAlive, Linger};
 use airwire::time::Duration;
 
-use super::{Fd, Kernel, Reported, Role};
+use super::{Reported, Role, Sockets};
 use crate::errno::Errno;
 use crate::sockopt::SockOpt;
+use crate::syscall::{Fd, OptionValue};
 
 /// Linux's keep-alive before anything else is set (RFC 9293 section 3.8.4: no less than two hours).
 const KEEPALIVE: KeepAlive =
     KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
 
-/// The value of a socket option, as far as these calls know shapes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OptionValue {
-    Int(i32),
-    Linger { on: bool, seconds: i32 },
-}
-
-impl Kernel {
+impl Sockets {
     pub fn set_option(&mut self, fd: Fd, option: SockOpt, value: OptionValue) -> Result<(), Errno> {
         let now = self.now;
         let socket = self.socket_mut(fd)?;
@@ -101,13 +93,4 @@ impl Kernel {
 
 fn whole_seconds(time: Duration) -> i32 {
     (time.as_millis() / 1000) as i32
-}
-
-impl fmt::Display for OptionValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Int(value) => write!(f, "{value}"),
-            Self::Linger { on, seconds } => write!(f, "{{onoff={}, linger={seconds}}}", i32::from(*on)),
-        }
-    }
 }

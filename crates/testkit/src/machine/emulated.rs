@@ -17,7 +17,7 @@ use airwire::time::{Duration, Instant};
 use super::namespace;
 
 /// The first also routes for airtcp.
-pub struct Link {
+pub struct EmulatedPath {
     pub fixed: Namespace,
     pub mobile: Namespace,
     stop: Arc<AtomicBool>,
@@ -40,7 +40,7 @@ impl Observer<Path> for UntilStopped {
     }
 }
 
-impl Link {
+impl EmulatedPath {
     pub fn new(scenario: &str, seed: u64) -> Self {
         let (fixed, mobile) = (namespace(), namespace());
         fixed.sysctl("net.ipv4.ip_forward", "1").unwrap();
@@ -67,7 +67,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for EmulatedPath {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(emulator) = self.emulator.take() {

@@ -60,14 +60,14 @@ pub struct Counts {
 }
 
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct Judgement {
     pub checks: [u64; 9],
     pub violations: Vec<Violation>,
     pub down: Counts,
     pub up: Counts,
 }
 
-impl Report {
+impl Judgement {
     /// Each invariant with the checks that were made, and up to `show` of its violations.
     pub fn to_text(&self, show: usize) -> String {
         let mut text = String::new();

@@ -4,6 +4,7 @@
 //! kept here and tried again after everything that happens to the host, so that it ends at the right instant.
 
 mod options;
+mod pending;
 mod poll;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -12,15 +13,10 @@ use std::net::{IpAddr, SocketAddr};
 use airtcp::host::{ConnId, Host, HostConfig, IoError, ListenId};
 use airtcp::tcp::{Connection, Ended, SocketOptions, State};
 use airwire::time::Instant;
-pub use options::OptionValue;
-pub use poll::Events;
+use pending::Pending;
 
 use super::errno::Errno;
-use super::syscall::{Finished, Pending, Request, Submitted, Ticket};
-
-/// A file descriptor; who opens it chooses the number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Fd(pub i32);
+use super::syscall::{Blocking, Fd, Finished, How, Request, Submitted, Take, Ticket};
 
 /// A packet that left the host.
 #[derive(Clone, Debug)]
@@ -29,7 +25,7 @@ pub struct Sent {
     pub bytes: Vec<u8>,
 }
 
-pub struct Kernel {
+pub struct Sockets {
     host: Host,
     now: Instant,
     addrs: Vec<IpAddr>,
@@ -62,26 +58,11 @@ enum Role {
     Connected(ConnId),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Blocking {
-    Wait,
-    /// O_NONBLOCK.
-    Return,
-}
-
 /// The error of a connection is told once; from then on reads are at the end and writes fail with EPIPE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reported {
     NotYet,
     Already,
-}
-
-/// The ways of shutdown(2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum How {
-    Read,
-    Write,
-    Both,
 }
 
 /// A host that keeps asking to be woken at the present instant is broken; this many times is proof.
@@ -92,7 +73,7 @@ const MAX_STEPS_AT_ONE_INSTANT: usize = 10_000;
 #[error("the host asks again and again to be woken at {0}: a timer of it never clears")]
 pub struct Stuck(pub Instant);
 
-impl Kernel {
+impl Sockets {
     pub fn new(config: HostConfig, now: Instant) -> Self {
         Self {
             addrs: config.addrs.clone(),
@@ -466,14 +447,6 @@ impl Kernel {
     fn socket_mut(&mut self, fd: Fd) -> Result<&mut Socket, Errno> {
         self.sockets.get_mut(&fd).ok_or(Errno::EBADF)
     }
-}
-
-/// What recv(2) leaves behind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Take {
-    Consume,
-    /// MSG_PEEK.
-    Peek,
 }
 
 enum Told {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use airwire::time::Instant;
 
 use super::ast::{Flags, IpFields, Options, Segment, TcpOption, Tos};
-use super::kernel::Fd;
+use super::syscall::Fd;
 use super::wire::Packet;
 
 /// Where the script's side starts: close enough below 2^32 that most scripts cross it.
@@ -24,7 +24,7 @@ pub(super) fn octets(seq: u32, len: u32) -> Vec<u8> {
 }
 
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(super) struct ScriptFlow {
     /// The host's end.
     pub(super) local: SocketAddr,
     /// The script's end.
@@ -49,7 +49,7 @@ struct Timestamps {
     last_live: u32,
 }
 
-impl Flow {
+impl ScriptFlow {
     pub(super) fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             local,
@@ -215,8 +215,8 @@ impl Timestamps {
 mod tests {
     use super::*;
 
-    fn flow() -> Flow {
-        Flow::new("192.168.0.1:8080".parse().unwrap(), "192.0.2.1:50000".parse().unwrap())
+    fn flow() -> ScriptFlow {
+        ScriptFlow::new("192.168.0.1:8080".parse().unwrap(), "192.0.2.1:50000".parse().unwrap())
     }
 
     fn segment(flags: Flags, seq: u32, ack: Option<u32>, options: Vec<TcpOption>) -> Segment {
@@ -265,7 +265,7 @@ mod tests {
         sent.options = stamp(Some(5250), Some(7));
         assert_eq!(flow.to_script(&sent).options, Options::Exactly(stamp(Some(350), Some(7))));
 
-        let echo = |flow: &mut Flow, ecr| {
+        let echo = |flow: &mut ScriptFlow, ecr| {
             let line = segment(Flags::ACK, 1, Some(1), stamp(Some(9), ecr));
             flow.make_live(&line, IpFields::default(), Instant::ZERO).options
         };

@@ -1,39 +1,11 @@
 //! poll(2): what a descriptor is ready for.
 
-use std::fmt;
-
 use airtcp::tcp::State;
 
-use super::{Fd, Kernel, Role};
+use super::{Role, Sockets};
+use crate::syscall::{Events, Fd};
 
-/// What poll(2) can say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Events(pub i16);
-
-impl Events {
-    pub const IN: Self = Self(0x001);
-    pub const OUT: Self = Self(0x004);
-    pub const ERR: Self = Self(0x008);
-    pub const HUP: Self = Self(0x010);
-    pub const INVALID: Self = Self(0x020);
-    pub const RDHUP: Self = Self(0x2000);
-
-    pub const NAMES: [(&str, Self); 7] = [
-        ("POLLIN", Self::IN),
-        ("POLLOUT", Self::OUT),
-        ("POLLERR", Self::ERR),
-        ("POLLHUP", Self::HUP),
-        ("POLLNVAL", Self::INVALID),
-        ("POLLRDHUP", Self::RDHUP),
-        ("POLLRDNORM", Self(0x040)),
-    ];
-
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
-impl Kernel {
+impl Sockets {
     pub(crate) fn poll(&mut self, fd: Fd) -> Events {
         let Ok(socket) = self.socket_of(fd) else {
             return Events::INVALID;
@@ -75,13 +47,5 @@ impl Kernel {
             events |= Events::ERR.0;
         }
         Events(events)
-    }
-}
-
-impl fmt::Display for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> =
-            Self::NAMES.iter().filter(|(_, event)| self.contains(*event)).map(|(name, _)| *name).collect();
-        f.write_str(if names.is_empty() { "0".to_owned() } else { names.join("|") }.as_str())
     }
 }

@@ -1,0 +1,127 @@
+//! A call that may have to wait, and one attempt at it.
+
+use std::net::SocketAddr;
+
+use airwire::time::Instant;
+
+use super::Sockets;
+use crate::errno::Errno;
+use crate::syscall::{Blocking, Events, Fd, Reply, Request};
+
+#[derive(Debug)]
+pub(super) struct Pending {
+    request: Request,
+    progress: Progress,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Progress {
+    NotStarted,
+    /// connect(2) has sent its SYN.
+    Handshake,
+    /// So many octets of a write(2) are in the buffer.
+    Written(usize),
+}
+
+impl Pending {
+    pub(super) fn new(request: Request) -> Self {
+        Self { request, progress: Progress::NotStarted }
+    }
+
+    /// When the call ends although nothing happened.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match &self.request {
+            Request::Poll { until, .. } => *until,
+            _ => None,
+        }
+    }
+
+    /// `None`: the call has to wait.
+    pub(super) fn attempt(&mut self, sockets: &mut Sockets) -> Option<Result<Reply, Errno>> {
+        let waits = match self.waits(sockets) {
+            Ok(waits) => waits,
+            Err(errno) => return Some(Err(errno)),
+        };
+        let result = match &self.request {
+            Request::Poll { set, until } => return poll(sockets, set, *until).map(Ok),
+            Request::Connect { fd, to } => {
+                let (fd, to) = (*fd, *to);
+                return self.connect(sockets, fd, to, waits);
+            }
+            Request::Accept { fd, as_fd } => sockets.accept(*fd, *as_fd).map(Reply::Accepted),
+            Request::Receive { fd, len, take, .. } => sockets.receive(*fd, *len, *take).map(Reply::Received),
+            Request::Send { fd, data, .. } => {
+                let before = if let Progress::Written(done) = self.progress { done } else { 0 };
+                let (result, done) = write_all(sockets, *fd, data, before);
+                self.progress = Progress::Written(done);
+                // What is in the buffer counts; an error is told by the next call.
+                if done > 0 && !(waits && result == Err(Errno::EAGAIN)) {
+                    Ok(Reply::Sent(done))
+                } else {
+                    result
+                }
+            }
+        };
+        match result {
+            Err(Errno::EAGAIN) if waits => None,
+            result => Some(result),
+        }
+    }
+
+    /// Neither O_NONBLOCK nor MSG_DONTWAIT.
+    fn waits(&self, sockets: &Sockets) -> Result<bool, Errno> {
+        let (fd, wait) = match &self.request {
+            Request::Accept { fd, .. } | Request::Connect { fd, .. } => (*fd, Blocking::Wait),
+            Request::Receive { fd, wait, .. } | Request::Send { fd, wait, .. } => (*fd, *wait),
+            Request::Poll { .. } => return Ok(true),
+        };
+        Ok(sockets.blocking(fd)? == Blocking::Wait && wait == Blocking::Wait)
+    }
+
+    fn connect(
+        &mut self,
+        sockets: &mut Sockets,
+        fd: Fd,
+        to: SocketAddr,
+        waits: bool,
+    ) -> Option<Result<Reply, Errno>> {
+        if self.progress == Progress::NotStarted {
+            self.progress = Progress::Handshake;
+            let already = sockets.connection(fd).is_some();
+            match sockets.connect(fd, to) {
+                Ok(()) if already => return Some(Ok(Reply::Connected)),
+                Ok(()) if !waits => return Some(Err(Errno::EINPROGRESS)),
+                Ok(()) => {}
+                Err(errno) => return Some(Err(errno)),
+            }
+        }
+        match sockets.connected(fd) {
+            Err(Errno::EAGAIN) => None,
+            result => Some(result.map(|()| Reply::Connected)),
+        }
+    }
+}
+
+fn poll(sockets: &mut Sockets, set: &[(Fd, Events)], until: Option<Instant>) -> Option<Reply> {
+    // POSIX: these three are told whether asked for or not.
+    let always = Events::ERR.0 | Events::HUP.0 | Events::INVALID.0;
+    let found: Vec<Events> =
+        set.iter().map(|(fd, interest)| Events(sockets.poll(*fd).0 & (interest.0 | always))).collect();
+    let ready = found.iter().any(|events| *events != Events::default());
+    let expired = until.is_some_and(|until| until <= sockets.now());
+    (ready || expired).then_some(Reply::Polled(found))
+}
+
+/// As much as the buffer takes; ends with EAGAIN when it is full.
+fn write_all(sockets: &mut Sockets, fd: Fd, data: &[u8], mut done: usize) -> (Result<Reply, Errno>, usize) {
+    loop {
+        if done == data.len() && done > 0 {
+            return (Ok(Reply::Sent(done)), done);
+        }
+        match sockets.send(fd, &data[done..]) {
+            Ok(0) => return (Ok(Reply::Sent(done)), done),
+            Ok(n) => done += n,
+            Err(errno) => return (Err(errno), done),
+        }
+    }
+}
