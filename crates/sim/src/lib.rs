@@ -4,6 +4,8 @@
 //! [`world`] is hosts, one path and the truth about every packet; [`run`] is one run with its numbers; [`sweep`] is
 //! many of them.
 
+#![warn(missing_docs)]
+
 pub mod run;
 pub mod sweep;
 pub mod world;

@@ -1,7 +1,7 @@
-//! One run in virtual time: who sends what to whom over which path, and the numbers that came of it.
+//! One run in virtual time: who sends what to whom over which path, and the numbers that come of it.
 //!
-//! Everything else (`airtcp sim`, sweeps, the papers' figures) is many of these. A run depends on what stands in
-//! [`Run`] alone, so two equal ones have equal reports, to the bit.
+//! `airtcp sim`, sweeps and the papers' figures are made of these. A run depends on its [`Run`] alone, so equal runs
+//! have equal reports, to the bit.
 
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
@@ -14,14 +14,20 @@ use serde::Serialize;
 
 use super::world::{Flow, HostSpec, Watch, World, WorldConfig, WorldError, judges};
 
+/// Everything that a run depends on.
 #[derive(Clone)]
 pub struct Run {
+    /// The path between the two sides.
     pub scenario: Scenario,
+    /// Where all chance comes from: the path's losses and the hosts' own numbers.
     pub seed: u64,
-    /// Senders on the fixed side, and receivers of what comes up.
+    /// The hosts that send downwards, and receive what comes up.
     pub fixed: HostSpec,
+    /// The hosts that send upwards, and receive what comes down.
     pub mobile: HostSpec,
+    /// The report has them in this order.
     pub flows: Vec<Flow>,
+    /// When the run is over.
     pub until: Until,
     /// Goodput is measured from here on, so that a beginning can be left out.
     pub from: Instant,
@@ -29,64 +35,81 @@ pub struct Run {
     pub score: bool,
 }
 
+/// When a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// All flows that have an end are complete, or so much time has passed.
+    /// When all flows that have an end are complete and closed, at the latest after this time.
     Complete(Duration),
+    /// At this instant, whatever is going on.
     At(Instant),
 }
 
+/// The numbers of a run. As JSON they are what a sweep keeps of it, and what metrics read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
+    /// Virtual time from zero to the end of the run.
     pub seconds: f64,
     /// Every flow that has an end is complete.
     pub complete: bool,
+    /// In the order of [`Run::flows`].
     pub flows: Vec<FlowReport>,
-    /// Of the flows' goodput (Jain, Chiu, Hawe 1984).
+    /// Jain's index of the flows' goodput (Jain, Chiu, Hawe 1984), from [`jain`].
     pub jain: f64,
-    /// The hosts' packets that were dropped, in both directions.
+    /// Packets of the hosts that a queue dropped, in both directions.
     pub dropped_by_queues: u64,
+    /// Packets of the hosts that the radio lost, in both directions.
     pub dropped_by_radio: u64,
-    /// Each stage's own counters.
+    /// Each stage's own counters, by the stage's name.
     pub stages: serde_json::Value,
 }
 
+/// The numbers of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
+    /// The sender's, in its canonical spelling.
     pub recipe: String,
+    /// Which way the data goes.
     pub direction: Direction,
-    /// Octets that the receiving application has read, from the beginning, and from the start of the measurement.
+    /// Octets that the receiving application has read since the beginning.
     pub delivered: u64,
+    /// Those of them that it has read since [`Run::from`].
     pub measured: u64,
+    /// `measured` over the time from [`Run::from`], or from the flow's later start, to its last octet or the end.
     pub goodput_bit_per_s: f64,
     /// Octets acknowledged to the sender.
     pub acked: u64,
-    /// From the first SYN to the last octet, of a flow that has an end and is complete.
+    /// From the first SYN to the last octet. `None`: the flow has no end, or has not come to it.
     pub took_seconds: Option<f64>,
-    /// Why the connection was given up.
+    /// Why the connection was given up. `None`: it was not, or the flow was complete by then.
     pub ended: Option<String>,
+    /// Segments with data that the sender sent, each copy counted.
     pub data_segments: u64,
+    /// What the sender's loss recovery counted.
     pub counters: Counters,
-    /// Judges of causes, and how often they were right.
+    /// Those who judged a loss of which the truth is known. Empty unless [`Run::score`] is set.
     pub judges: Vec<Judge>,
 }
 
+/// How often one judge of causes was right.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judge {
+    /// As recipes call it.
     pub name: &'static str,
+    /// What it said against what happened.
     pub confusion: Confusion,
 }
 
+/// Runs it to its end.
 pub fn run(run: &Run) -> Result<Report, WorldError> {
     run_watched(run, |_| {}).map(|(report, _)| report)
 }
 
-/// Also hands back the world, for those who want to know more; `look` sees it after every event.
+/// Like [`run()`], with a `look` at the world after every event; also hands back the world as it is at the end.
 pub fn run_watched(run: &Run, look: impl FnMut(&World)) -> Result<(Report, World), WorldError> {
     run_prepared(run, |_| {}, look)
 }
 
-/// `prepare` gets the world before anything has happened.
+/// Like [`run_watched`]; `prepare` gets the world before anything has happened.
 pub fn run_prepared(
     run: &Run,
     prepare: impl FnOnce(&mut World),
@@ -176,7 +199,7 @@ fn flow_report(run: &Run, world: &mut World, flow: usize, before: u64, end: Inst
     }
 }
 
-/// (Σx)² / nΣx²: 1 if all have the same, 1/n if one has everything.
+/// Jain's index of fairness, (Σx)² / nΣx²: 1 if all have the same, also of nothing at all; 1/n if one has everything.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

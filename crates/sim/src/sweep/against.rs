@@ -1,4 +1,5 @@
-//! Points of a sweep against one of them: differences of runs with the same seed, which scatter less than the runs.
+//! Points of a sweep compared with one of them, by the differences between runs with the same seed: they scatter less
+//! than the runs.
 
 use airtcp_numbers::statistics::Mean;
 
@@ -6,10 +7,12 @@ use super::metric::Metric;
 use super::store::{Results, StoreError};
 use super::summary::{Labels, Line, rows};
 
-/// One value of one axis, which the others are held against.
+/// The value of an axis that its other values are compared with. A person writes it `recipe=newreno`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
+    /// The axis by its name in the sweep's file.
     pub axis: String,
+    /// The value as tables show it.
     pub value: String,
 }
 
@@ -22,24 +25,41 @@ impl std::str::FromStr for Base {
     }
 }
 
+/// Why nothing can be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum AgainstError {
+    /// The results cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The base names an axis that the sweep has not.
     #[error("`{axis}` is no axis of this sweep: it has {known}")]
-    NoAxis { axis: String, known: String },
+    NoAxis {
+        /// As the base has it.
+        axis: String,
+        /// All axes, separated by commas.
+        known: String,
+    },
+    /// The base names a value that no result has.
     #[error("`{axis}` is never `{value}`: it is {known}")]
-    NoValue { axis: String, value: String, known: String },
+    NoValue {
+        /// As the base has it.
+        axis: String,
+        /// As the base has it.
+        value: String,
+        /// All values of the axis, separated by commas.
+        known: String,
+    },
 }
 
-/// A run's place in its point's list is its seed's: all points have the same seeds.
+/// The numbers of one point's runs.
 struct Samples {
     point: Labels,
-    /// By metric and then as `(seed, number)`.
+    /// For each metric the runs that have it, as `(seed, number)`.
     numbers: Vec<Vec<(u64, f64)>>,
 }
 
-/// For each point the mean differences to the point that differs in `base` alone, whose own line is left out.
+/// For each point, the mean differences to the point that is equal but for having the value of `base`. Points with that
+/// value get no line themselves.
 pub fn against(results: &Results, metrics: &[Metric], base: &Base) -> Result<Vec<Line>, AgainstError> {
     let mut all: Vec<Samples> = Vec::new();
     for row in rows(results) {

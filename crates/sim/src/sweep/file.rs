@@ -1,5 +1,4 @@
-//! The file that a sweep is written in: what is fixed, what is varied, how many seeds. Every mistake is told with its
-//! line.
+//! The file that describes a sweep: what is fixed, what is varied, how many seeds. Every mistake is told with its line.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,14 +10,16 @@ use super::setup::Key;
 use super::suggestion::suggestion;
 
 /// The version of the format.
-pub const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 1;
 
-/// Something is wrong with a sweep's file.
+/// Something is wrong with a sweep's file. It prints as `FILE:LINE: MESSAGE`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct FileError {
+    /// As it was named when it was read.
     pub file: String,
     /// From 1. `None`: no line in particular.
     pub line: Option<usize>,
+    /// What is wrong, and where possible what to write instead.
     pub message: String,
 }
 
@@ -32,45 +33,45 @@ impl fmt::Display for FileError {
     }
 }
 
-/// What a sweep's file says, not yet put together.
+/// What a sweep's file says, before it becomes a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct File {
-    pub description: String,
-    pub seeds: Vec<u64>,
-    pub metrics: Vec<Metric>,
-    pub fixed: Vec<Assignment>,
-    pub axes: Vec<Axis>,
+pub(super) struct File {
+    pub(super) description: String,
+    pub(super) seeds: Vec<u64>,
+    pub(super) metrics: Vec<Metric>,
+    pub(super) fixed: Vec<Assignment>,
+    pub(super) axes: Vec<Axis>,
 }
 
 /// A value for an option of a run, or for a setting of its scenario.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Assignment {
-    pub target: Target,
+pub(super) struct Assignment {
+    pub(super) target: Target,
     /// As a person would type it; several recipes are a flow each.
-    pub values: Vec<String>,
-    pub line: usize,
+    pub(super) values: Vec<String>,
+    pub(super) line: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Target {
+pub(super) enum Target {
     Option(Key),
-    /// `radio.down.channel.errors.bler`.
+    /// A setting of the scenario, such as `radio.down.channel.errors.bler`.
     Setting(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
-    pub name: String,
-    pub line: usize,
-    pub steps: Vec<Step>,
+pub(super) struct Axis {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) steps: Vec<Step>,
 }
 
 /// One value of an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub(super) struct Step {
     /// What tables call it.
-    pub label: String,
-    pub assignments: Vec<Assignment>,
+    pub(super) label: String,
+    pub(super) assignments: Vec<Assignment>,
 }
 
 /// An axis of this name varies several things at once: its values are tables with a `name`.
@@ -80,7 +81,7 @@ const TOP: [&str; 6] = ["schema", "description", "seeds", "metrics", "fixed", "a
 
 impl File {
     /// `name` is what errors call the file.
-    pub fn parse(text: &str, name: &str) -> Result<Self, FileError> {
+    pub(super) fn parse(text: &str, name: &str) -> Result<Self, FileError> {
         Reader { text, name }.file()
     }
 }
@@ -154,7 +155,7 @@ impl<'a> Reader<'a> {
         Ok(file)
     }
 
-    /// Dotted keys are tables to TOML, and one name here.
+    /// To TOML a dotted key is a table in a table; here it is one name.
     fn flat<'t>(&self, table: &'t DeTable<'a>) -> Vec<Entry<'t, 'a>> {
         let mut entries = Vec::new();
         for (key, value) in table {
@@ -232,7 +233,7 @@ impl<'a> Reader<'a> {
         Ok(Assignment { target, values, line: self.line(at) })
     }
 
-    /// What `--set` takes: quotes are left out where the text could not be anything else.
+    /// The value as `--set` takes it: without quotes where the text could not be anything else.
     fn as_setting(&self, value: &Value<'a>) -> Result<String, FileError> {
         let written = self.text[value.span()].to_owned();
         Ok(match value.get_ref() {

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::suggestion::suggestion;
 
-/// A number that a run has, or has not: who is not complete took no time.
+/// A number of a run. A run may lack it: a flow that is not complete took no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
     subject: Subject,
-    /// Of this flow alone, from 1.
+    /// Of this flow alone, counted from 1. `None`: of all flows.
     flow: Option<usize>,
 }
 
@@ -33,12 +33,12 @@ struct Named {
     of: Of,
 }
 
-/// From where a number comes.
+/// Where a number comes from: a place in the report, or in each flow's part of it.
 enum Of {
     Run(&'static str),
     Sum(&'static str),
     Least(&'static str),
-    /// `None` unless every flow has it.
+    /// The greatest, if every flow has it.
     Last(&'static str),
     Resent,
 }
@@ -74,12 +74,12 @@ const ACCURACIES: [(&str, Option<&str>); 3] =
     [("accuracy", None), ("accuracy-congestion", Some("congestion")), ("accuracy-radio", Some("radio"))];
 
 impl Metric {
-    /// If nobody says which are wanted.
+    /// Those shown when nobody says which: goodput, timeouts, fast retransmits and segments sent again.
     pub fn usual() -> Vec<Self> {
         ["goodput", "timeouts", "fast-retransmits", "resent"].iter().flat_map(|name| name.parse()).collect()
     }
 
-    /// Every metric that has a name, with what it means.
+    /// Every metric with a name of its own, and what it means.
     pub fn known() -> impl Iterator<Item = (Self, &'static str)> {
         NAMED.iter().map(|named| (Self { subject: Subject::Named(named), flow: None }, named.meaning))
     }

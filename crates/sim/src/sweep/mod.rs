@@ -1,14 +1,17 @@
 //! Sweeps: one run for every combination of what is varied, and every seed.
 //!
-//! [`setup`] is one run as a person asks for it, [`plan`] all of a sweep's from its [`mod@file`], [`store`] keeps what
-//! came of each on disk, so that a sweep that was killed goes on where it was, and [`metric`] finds in it the numbers
-//! that [`summary`] draws together. A plan says what to run, not where: parts of it can be run anywhere.
+//! A [`setup`] is one run as a person asks for it. A [`plan`] is all runs of a sweep, read from its file. A [`store`]
+//! keeps the result of each run on disk, so that a sweep that was killed goes on where it was. A [`metric`] finds a number
+//! in a result, a [`summary`] has the means of such numbers, and [`against`] the differences between points. A plan says
+//! what to run, not where: its parts can be run on any number of machines.
 
 pub mod against;
-pub mod file;
+mod file;
 pub mod metric;
 pub mod plan;
 pub mod setup;
 pub mod store;
 mod suggestion;
 pub mod summary;
+
+pub use file::FileError;

@@ -1,5 +1,5 @@
-//! All runs of a sweep, numbered: points in the order of the axes, the last one fastest, and within a point the seeds.
-//! Every point has the same seeds, so that runs of two points with one seed are a pair.
+//! All runs of a sweep, numbered: the last axis varies fastest but for the seeds, which vary within a point. Every point
+//! has the same seeds, so two points' runs with the same seed are a pair.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -13,18 +13,25 @@ use super::setup::{Key, Setup};
 use crate::run::{self, Report};
 use crate::world::WorldError;
 
+/// All runs of a sweep.
 pub struct Plan {
+    /// What the file says about itself; may be empty.
     pub description: String,
+    /// Every combination of the axes' values.
     pub points: Vec<Point>,
+    /// Each point is run once with each of them.
     pub seeds: Vec<u64>,
+    /// What a summary shows.
     pub metrics: Vec<Metric>,
-    /// Of everything that a result depends on, the program apart.
+    /// Sixteen hexadecimal digits that differ as soon as anything does that a result depends on, except the program.
     pub hash: String,
 }
 
+/// One combination of values.
 pub struct Point {
-    /// The axes, and what each has here.
+    /// The axes by their names, in the file's order, and the value that each has here.
     pub labels: Vec<(String, String)>,
+    /// The run, without its seed.
     pub setup: Setup,
     scenario: Scenario,
 }
@@ -32,23 +39,35 @@ pub struct Point {
 /// One run of a plan.
 #[derive(Clone, Copy)]
 pub struct Planned<'a> {
+    /// Its number in the plan, from 0.
     pub index: usize,
+    /// What is run.
     pub point: &'a Point,
+    /// With which seed.
     pub seed: u64,
 }
 
+/// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
+    /// The file cannot be read.
     #[error("cannot read {path}: {error}")]
-    Read { path: PathBuf, error: std::io::Error },
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// The file does not describe a sweep.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-/// Checked before anything is run, so it must fit into memory.
+/// All points are put together and checked before anything is run, so they must fit into memory.
 const MOST_POINTS: usize = 100_000;
 
 impl Plan {
+    /// Reads a sweep's file; scenarios that are files are looked for beside it.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| PlanError::Read { path: path.to_owned(), error })?;
@@ -56,7 +75,7 @@ impl Plan {
         Ok(Self::parse(&text, &path.display().to_string(), directory)?)
     }
 
-    /// Scenarios that are files are looked for in `directory`.
+    /// Reads a sweep from text. Errors call it `name`; scenarios that are files are looked for in `directory`.
     pub fn parse(text: &str, name: &str, directory: &Path) -> Result<Self, FileError> {
         let file = File::parse(text, name)?;
         let wrong = |line, message| FileError { file: name.to_owned(), line, message };
@@ -76,10 +95,13 @@ impl Plan {
         Ok(Self { description: file.description, points, seeds: file.seeds, metrics, hash })
     }
 
+    /// How many runs there are: points times seeds.
     pub fn runs(&self) -> usize {
         self.points.len() * self.seeds.len()
     }
 
+    /// The run with this number.
+    ///
     /// # Panics
     /// If there are not so many.
     pub fn run(&self, index: usize) -> Planned<'_> {
@@ -89,16 +111,18 @@ impl Plan {
 }
 
 impl Planned<'_> {
+    /// The command line of `airtcp sim` that repeats it.
     pub fn command(&self) -> String {
         self.point.setup.command(self.seed)
     }
 
+    /// Runs it to its end.
     pub fn execute(&self) -> Result<Report, WorldError> {
         run::run(&self.point.setup.run(self.point.scenario.clone(), self.seed))
     }
 }
 
-/// Two axes must not set the same.
+/// Two axes must not set the same option or setting.
 fn disjoint(axes: &[Axis]) -> Result<(), (usize, String)> {
     for (index, axis) in axes.iter().enumerate() {
         let targets = |axis: &Axis| -> Vec<Target> {
@@ -124,7 +148,7 @@ impl Point {
             let step = &axis.steps[rest % axis.steps.len()];
             rest /= axis.steps.len();
             labels.push((axis.name.clone(), step.label.clone()));
-            // Axes go over what is fixed.
+            // What an axis sets replaces what is fixed.
             assignments.retain(|old| step.assignments.iter().all(|new| new.target != old.target));
             assignments.extend(&step.assignments);
         }
@@ -146,7 +170,7 @@ impl Point {
             let message = "no `scenario` is named, neither in [fixed] nor in [axes]".to_owned();
             return Err((None, message));
         }
-        // One after the other, so that a mistake has its line.
+        // Set one after the other, so that a mistake has its line.
         let settings = std::mem::take(&mut setup.settings);
         let mut scenario = setup.scenario(directory).map_err(|error| (scenario_line, told(&error)))?;
         let lines = assignments.iter().filter(|one| matches!(one.target, Target::Setting(_)));
@@ -179,7 +203,7 @@ fn hash(points: &[Point], seeds: &[u64]) -> String {
     for point in points {
         hasher.update(point.setup.command(0));
         hasher.update([0]);
-        // A preset may change, or a file.
+        // The command only names the scenario, and a preset or a file may change.
         hasher.update(point.scenario.to_toml());
         hasher.update([0]);
     }
@@ -194,12 +218,15 @@ fn hash(points: &[Point], seeds: &[u64]) -> String {
 pub struct Shard {
     /// From 1.
     pub number: usize,
+    /// How many shards there are.
     pub of: usize,
 }
 
 impl Shard {
+    /// All runs.
     pub const WHOLE: Self = Self { number: 1, of: 1 };
 
+    /// Whether the run with this number belongs to it.
     pub fn has(&self, run: usize) -> bool {
         run % self.of == self.number - 1
     }

@@ -1,6 +1,6 @@
-//! A run as a person asks for it: what `airtcp sim` takes on its command line, and what a row of a sweep says.
+//! A run as a person asks for it: the options of `airtcp sim`, and a point of a sweep.
 //!
-//! It says what to run and nothing about where or how. Written as a command line and read again it is the same.
+//! It says what to run and nothing about where or how. Written as a command line and read again, it is the same.
 
 use std::path::Path;
 
@@ -15,42 +15,47 @@ use airwire::time::{Duration, Instant};
 use crate::run::{Run, Until};
 use crate::world::{Flow, HostSpec, Length};
 
+/// The options of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// A preset's name, or a file.
     pub scenario: String,
-    /// What goes over the scenario's settings, in this order.
+    /// The scenario's settings to change, as (`STAGE.KEY`, value), in this order.
     pub settings: Vec<(String, String)>,
-    /// One flow of each.
+    /// One flow is run of each. None at all: one flow of the ordinary recipe.
     pub recipes: Vec<Recipe>,
-    /// So many times all of them.
+    /// How many times all of [`recipes`](Self::recipes) are run at once.
     pub flows: usize,
+    /// Which way all flows' data goes.
     pub direction: Direction,
+    /// How much each flow carries. `None`: as much as it can until the run ends.
     pub bytes: Option<u64>,
-    /// How long the run is, or with `bytes` may be.
+    /// How long the run lasts, or with `bytes` may last. `None`: a minute, or with `bytes` an hour.
     pub time: Option<Duration>,
     /// Goodput is measured from here on.
     pub from: Duration,
-    /// Between the beginnings of two flows.
+    /// Time between the beginnings of two flows.
     pub stagger: Duration,
-    /// The senders' profile.
+    /// The senders' profile, one of [`Profile::NAMES`].
     pub profile: &'static str,
-    /// The receivers' profile.
+    /// The receivers' profile, one of [`Profile::NAMES`].
     pub receiver: &'static str,
-    /// Options of a recipe that receivers know, such as `no-delack`.
+    /// Options of a recipe that concern receivers, such as `no-delack`.
     pub receiver_options: Option<Recipe>,
+    /// In octets. `None`: the receivers' profile says.
     pub receive_buffer: Option<usize>,
-    /// Judges of causes are held against the truth.
+    /// Compare what judges of causes say with the truth.
     pub score: bool,
 }
 
 impl Setup {
-    pub const TIME: Duration = Duration::from_secs(60);
-    /// Of flows that have an end.
-    pub const PATIENCE: Duration = Duration::from_secs(3600);
-    /// No run needs as long, and it is far from where time ends.
+    const TIME: Duration = Duration::from_secs(60);
+    /// The time for flows that have an end.
+    const PATIENCE: Duration = Duration::from_secs(3600);
+    /// No run needs longer, and the clock can still count it.
     const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
+    /// One flow down the scenario of this name or file, for a minute; all options are at their defaults.
     pub fn new(scenario: &str) -> Self {
         Self {
             scenario: scenario.to_owned(),
@@ -70,7 +75,7 @@ impl Setup {
         }
     }
 
-    /// The scenario with everything set. A file is looked for in `directory`.
+    /// The scenario with its settings changed. A file is looked for in `directory`.
     pub fn scenario(&self, directory: &Path) -> Result<Scenario, ScenarioError> {
         let preset = presets::find(&self.scenario).is_some();
         let place = directory.join(&self.scenario);
@@ -84,7 +89,7 @@ impl Setup {
         Ok(scenario)
     }
 
-    /// What contradicts itself.
+    /// Says what about the options contradicts itself.
     pub fn check(&self) -> Result<(), String> {
         let flows = self.recipes.len().max(1) as u64 * self.flows as u64;
         let end = match self.until() {
@@ -114,7 +119,7 @@ impl Setup {
         }
     }
 
-    /// The run itself. `scenario` is this one's.
+    /// The run itself. `scenario` is what [`Self::scenario`] returned.
     pub fn run(&self, scenario: Scenario, seed: u64) -> Run {
         let ordinary = [Recipe::ordinary()];
         let recipes = if self.recipes.is_empty() { &ordinary[..] } else { &self.recipes };
@@ -127,7 +132,7 @@ impl Setup {
         });
         let named = |name| Profile::by_name(name).unwrap_or_default();
         let sender = HostSpec { profile: named(self.profile), recipe: Recipe::ordinary() };
-        // Like every kernel today, it permits SACK to whoever asks.
+        // Like every kernel today, it permits SACK to any sender that offers it.
         let receiver = HostSpec {
             profile: Profile { sack: SackOffer::Always, ..named(self.receiver) },
             recipe: self.receiver_options.clone().unwrap_or_else(Recipe::ordinary),
@@ -201,9 +206,9 @@ impl Setup {
     }
 }
 
-/// What stands in a sweep in place of an option. Whatever has a dot in its name is a setting of the scenario.
+/// An option of a run, as a sweep names it. A name with a dot is a setting of the scenario instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Key {
+pub(super) enum Key {
     Scenario,
     Recipe,
     Flows,
@@ -220,7 +225,7 @@ pub enum Key {
 }
 
 impl Key {
-    pub const ALL: [(&str, Self); 13] = [
+    pub(super) const ALL: [(&str, Self); 13] = [
         ("scenario", Self::Scenario),
         ("recipe", Self::Recipe),
         ("flows", Self::Flows),
@@ -236,14 +241,14 @@ impl Key {
         ("score", Self::Score),
     ];
 
-    pub fn by_name(name: &str) -> Option<Self> {
+    pub(super) fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, key)| key)
     }
 }
 
 impl Setup {
-    /// Several recipes are a flow each; everything else has one value.
-    pub fn assign(&mut self, key: Key, values: &[String]) -> Result<(), String> {
+    /// Sets an option. Recipes may be several, a flow each; every other option has one value.
+    pub(super) fn assign(&mut self, key: Key, values: &[String]) -> Result<(), String> {
         if key == Key::Recipe {
             let recipes = values.iter().map(|text| text.parse().map_err(|error| format!("{error}")));
             self.recipes = recipes.collect::<Result<_, _>>()?;
@@ -276,11 +281,13 @@ fn whole(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("`{text}` is not a number above zero"))
 }
 
+/// Reads `down` or `up`.
 pub fn direction(text: &str) -> Result<Direction, String> {
     let known = Direction::BOTH.into_iter().find(|direction| direction.to_string() == text);
     known.ok_or_else(|| format!("`{text}` is not a direction: write down or up"))
 }
 
+/// Reads the name of a profile.
 pub fn profile(text: &str) -> Result<&'static str, String> {
     let known = Profile::NAMES.into_iter().find(|name| *name == text);
     known.ok_or_else(|| {
@@ -288,7 +295,7 @@ pub fn profile(text: &str) -> Result<&'static str, String> {
     })
 }
 
-/// As [`units::duration`] reads it again.
+/// Written so that [`units::duration`] reads the same again.
 fn shown(time: Duration) -> String {
     let nanos = time.as_nanos();
     match nanos {
@@ -298,7 +305,7 @@ fn shown(time: Duration) -> String {
     }
 }
 
-/// One word for a shell.
+/// `word` as a shell reads it: in quotes if it needs them.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+%,:@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

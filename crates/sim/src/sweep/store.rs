@@ -1,9 +1,8 @@
-//! What came of a sweep's runs, on disk.
+//! The results of a sweep's runs, on disk.
 //!
-//! A store is a directory with `manifest.json` (of which plan and by which program) and files of rows, one JSON
-//! object a line. Each process that runs something appends to a file of its own, so many can at once, and whatever
-//! ends one leaves at most a last line without its end, which does not count. Nothing in a row says when or where it was
-//! made: equal plans have equal rows.
+//! A store is a directory with `manifest.json` (which plan, and which program) and files of rows, one JSON object a line.
+//! Each process appends to a file of its own, so many can run at once. A process that is killed leaves at most a last line
+//! without its end, which does not count. Nothing in a row says when or where it was made: equal plans have equal rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,40 +19,86 @@ use super::plan::{Plan, Planned, Shard};
 use crate::run::Report;
 
 /// The version of the format of stores and rows.
-pub const FORMAT: u32 = 1;
+const FORMAT: u32 = 1;
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 const MANIFEST: &str = "manifest.json";
 const ROWS: &str = "rows-";
 
+/// Why results cannot be read or kept.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// A file or directory cannot be read.
     #[error("cannot read {path}: {error}")]
-    Read { path: PathBuf, error: io::Error },
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// A file or directory cannot be written.
     #[error("cannot write {path}: {error}")]
-    Write { path: PathBuf, error: io::Error },
+    Write {
+        /// Which one.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The directory has other things in it, or a manifest that nobody can read.
     #[error("{0} is not a result store: name another one with --store, or an empty directory")]
     NoStore(PathBuf),
+    /// Another version of the program wrote it.
     #[error("{path} was written by {by}, and this is {this}: use that one, or another store")]
-    Version { path: PathBuf, by: String, this: String },
+    Version {
+        /// The store, or the file of rows.
+        path: PathBuf,
+        /// The program that wrote it.
+        by: String,
+        /// This program.
+        this: String,
+    },
+    /// The results belong to another plan.
     #[error(
         "{path} has results of another plan ({theirs}, not {ours}): use another store, or the sweep's file as it was"
     )]
-    Plan { path: PathBuf, theirs: String, ours: String },
+    Plan {
+        /// The store, or the file of rows.
+        path: PathBuf,
+        /// [`Plan::hash`] of the plan that it has results of.
+        theirs: String,
+        /// [`Plan::hash`] of the plan at hand.
+        ours: String,
+    },
+    /// A line is not a row.
     #[error("{path}:{line}: this row is damaged: delete the line, and `airtcp sweep run` repeats its run")]
-    Damaged { path: PathBuf, line: usize },
+    Damaged {
+        /// The file of rows.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
+    /// Two rows of one run differ.
     #[error("run {run} has two results, in {first} and {second}: they are not of the same program")]
-    Contradiction { run: usize, first: PathBuf, second: PathBuf },
+    Contradiction {
+        /// Its number in the plan.
+        run: usize,
+        /// The file with the row that was read first.
+        first: PathBuf,
+        /// The file with the other row.
+        second: PathBuf,
+    },
 }
 
+/// What a store says about itself in `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    pub format: u32,
-    pub airtcp: String,
-    pub plan: String,
-    pub runs: usize,
-    pub seeds: usize,
+    format: u32,
+    airtcp: String,
+    plan: String,
+    runs: usize,
+    seeds: usize,
+    /// [`Plan::description`].
     pub description: String,
-    /// What a summary shows.
+    /// What a summary shows, as [`Metric`] reads it.
     pub metrics: Vec<String>,
 }
 
@@ -93,7 +138,7 @@ impl Manifest {
         serde_json::from_value(json).map(Some).map_err(|_| StoreError::NoStore(directory.to_owned()))
     }
 
-    /// At once or not at all, whoever else writes the same.
+    /// Written completely or not at all, whoever else is writing it.
     fn write(&self, directory: &Path) -> Result<(), StoreError> {
         let path = directory.join(MANIFEST);
         let beside = directory.join(format!("{MANIFEST}.{}", std::process::id()));
@@ -104,7 +149,7 @@ impl Manifest {
             fs::rename(&beside, &path)
         };
         write().map_err(|error| {
-            // It is of no use, and the store is as it was.
+            // The half-written file is of no use; the store is as it was.
             let _ = fs::remove_file(&beside);
             StoreError::Write { path, error }
         })
@@ -114,12 +159,12 @@ impl Manifest {
 /// A store to which results of a plan are added.
 pub struct Store {
     directory: PathBuf,
-    /// Of the plan.
+    /// The plan's.
     hash: String,
 }
 
 impl Store {
-    /// Makes the store if there is none.
+    /// Opens the store of this plan, or makes it if there is none. The directory may be empty or absent.
     pub fn open(directory: &Path, plan: &Plan) -> Result<Self, StoreError> {
         let path = || directory.to_owned();
         fs::create_dir_all(directory).map_err(|error| StoreError::Write { path: path(), error })?;
@@ -134,16 +179,18 @@ impl Store {
                 return Err(StoreError::Plan { path: path(), theirs: theirs.plan, ours: ours.plan });
             }
             Some(theirs) if theirs == ours => {}
-            // What is to be summarised may change.
+            // The description and the metrics may change.
             None | Some(_) => ours.write(directory)?,
         }
         Ok(Self { directory: path(), hash: plan.hash.clone() })
     }
 
+    /// Everything in it so far.
     pub fn results(&self) -> Result<Results, StoreError> {
         Results::read(std::slice::from_ref(&self.directory))
     }
 
+    /// Adds rows. `shard` only names the file that they go to.
     pub fn writer(&self, shard: Shard) -> Writer<'_> {
         Writer { store: self, shard, file: None, failed: None }
     }
@@ -160,6 +207,7 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Writes the result of one run. After a failure nothing more is written.
     pub fn append(&mut self, planned: &Planned<'_>, report: &Report) -> Result<(), StoreError> {
         let row = RowOut {
             format: FORMAT,
@@ -187,7 +235,7 @@ impl Writer<'_> {
         result.map_err(|error| StoreError::Write { path: path.clone(), error })
     }
 
-    /// Also survives a loss of power from here on.
+    /// Makes sure that the rows survive a loss of power, too.
     pub fn finish(self) -> Result<(), StoreError> {
         match self.file {
             Some((path, file)) => file.sync_all().map_err(|error| StoreError::Write { path, error }),
@@ -250,6 +298,7 @@ struct Place {
 
 /// Rows of one plan, from any number of stores and merged files.
 pub struct Results {
+    /// The first store's. `None`: all sources are merged files.
     pub manifest: Option<Manifest>,
     plan: Option<String>,
     files: Vec<(PathBuf, RefCell<File>)>,
@@ -257,7 +306,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Of stores, and of files that were merged from some.
+    /// Reads stores, and files that were merged from some. All must be of one plan.
     pub fn read(sources: &[PathBuf]) -> Result<Self, StoreError> {
         let mut results = Self { manifest: None, plan: None, files: Vec::new(), rows: BTreeMap::new() };
         for source in sources {
@@ -283,7 +332,7 @@ impl Results {
         Ok(results)
     }
 
-    /// Everything is of one plan.
+    /// All sources must be of one plan.
     fn expect(&mut self, source: &Path, plan: &str) -> Result<(), StoreError> {
         let ours = self.plan.get_or_insert_with(|| plan.to_owned());
         if ours == plan {
@@ -303,7 +352,7 @@ impl Results {
         for number in 1.. {
             line.clear();
             let len = reader.read_until(b'\n', &mut line).map_err(unreadable)?;
-            // Who wrote it was stopped in the middle.
+            // The process that wrote it was stopped in the middle.
             if line.pop() != Some(b'\n') {
                 return Ok(());
             }
@@ -319,7 +368,7 @@ impl Results {
             self.expect(source, &head.plan)?;
             let place = Place { file: index, from, len: line.len() };
             from += len as u64;
-            // Two processes may have run the same: then they found the same.
+            // Two processes may have done the same run; then their rows are equal.
             match self.rows.get(&head.run).copied() {
                 None => {
                     self.rows.insert(head.run, place);
@@ -344,25 +393,28 @@ impl Results {
         Ok(line)
     }
 
+    /// How many runs have a row.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
+    /// No run has a row yet.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
+    /// Whether the run with this number has a row.
     pub fn has(&self, run: usize) -> bool {
         self.rows.contains_key(&run)
     }
 
-    /// Runs of the plan that have no row, if it is known how many there are.
+    /// The numbers of the runs without a row; none without a manifest, which says how many there are.
     pub fn missing(&self) -> impl Iterator<Item = usize> {
         let runs = self.manifest.as_ref().map_or(0, |manifest| manifest.runs);
         (0..runs).filter(|run| !self.has(*run))
     }
 
-    /// As they were written, in the order of the plan.
+    /// The rows as they were written but for the newline, in the order of the plan.
     pub fn lines(&self) -> impl Iterator<Item = Result<Vec<u8>, StoreError>> {
         self.rows.values().map(|place| self.line(*place))
     }

@@ -1,4 +1,4 @@
-//! Points of a sweep: what their runs come to, as means with 95 % intervals.
+//! The points of a sweep in numbers: means over each point's runs with their 95 % intervals.
 
 use std::fmt;
 
@@ -10,13 +10,18 @@ use serde_json::{Value, json};
 use super::metric::Metric;
 use super::store::{Results, StoreError};
 
-/// A row as it is read again.
+/// A row of a store: one run and its result.
 #[derive(serde::Deserialize)]
 pub struct Row {
+    /// Its number in the plan.
     pub run: usize,
+    /// The run's seed.
     pub seed: u64,
+    /// What was varied, and to which values.
     pub point: Labels,
+    /// The command line that repeats the run.
     pub command: String,
+    /// A [`Report`](crate::run::Report) as JSON.
     pub report: Value,
 }
 
@@ -44,17 +49,20 @@ impl<'de> Deserialize<'de> for Labels {
     }
 }
 
-/// One point.
+/// One point of a sweep, with a mean for each metric asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
     #[serde(skip)]
+    /// What was varied, and to which values.
     pub point: Labels,
+    /// How many results there are.
     pub runs: usize,
-    /// By metric. `None`: no run has such a number. There may be fewer samples than runs.
+    /// In the order of the metrics. `None`: no run has such a number. There may be fewer samples than runs.
     pub means: Vec<Option<Mean>>,
 }
 
 impl Line {
+    /// As an object with the names of the axes and of the metrics. `metrics` are those that the line was made with.
     pub fn json(&self, metrics: &[Metric]) -> Value {
         let point: serde_json::Map<_, _> =
             self.point.0.iter().map(|(name, label)| (name.clone(), label.as_str().into())).collect();
@@ -64,6 +72,7 @@ impl Line {
     }
 }
 
+/// All rows, in the order of the plan.
 pub fn rows(results: &Results) -> impl Iterator<Item = Result<Row, StoreError>> {
     results.lines().map(|line| {
         let line = line?;
@@ -72,7 +81,7 @@ pub fn rows(results: &Results) -> impl Iterator<Item = Result<Row, StoreError>> 
     })
 }
 
-/// The points in the order of the plan.
+/// Means of these metrics for each point that has results, in the order of the plan.
 pub fn summarise(results: &Results, metrics: &[Metric]) -> Result<Vec<Line>, StoreError> {
     let mut lines: Vec<Line> = Vec::new();
     let mut samples: Vec<Vec<f64>> = Vec::new();
@@ -83,7 +92,7 @@ pub fn summarise(results: &Results, metrics: &[Metric]) -> Result<Vec<Line>, Sto
     };
     for row in rows(results) {
         let row = row?;
-        // Runs of a point have numbers in a row.
+        // The runs of a point follow one another.
         if lines.last().is_none_or(|line| line.point != row.point) {
             close(&mut lines, &samples);
             samples = vec![Vec::new(); metrics.len()];

@@ -11,27 +11,34 @@ use airwire::time::{Duration, Instant};
 use super::stream::Stream;
 use super::watch::Watch;
 
+/// One connection that carries data one way.
 #[derive(Clone)]
 pub struct Flow {
+    /// Which way the data goes; the sender opens the connection.
     pub direction: Direction,
+    /// How much the sender writes.
     pub length: Length,
+    /// When the SYN leaves.
     pub start: Instant,
-    /// The sender's, if it is not its side's.
+    /// The sender's recipe. `None`: that of its side.
     pub recipe: Option<Recipe>,
-    /// The receiver's, in octets, if it is not its profile's.
+    /// The receiver's buffer in octets. `None`: that of its side's profile.
     pub receive_buffer: Option<usize>,
+    /// What is kept of it.
     pub watch: Watch,
 }
 
+/// How much a flow's sender writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Length {
+    /// This much; then the sender ends the stream.
     Octets(u64),
     /// As long as the run.
     Endless,
 }
 
 impl Flow {
-    /// From the fixed side to the mobile, at once, and with what is ordinary there.
+    /// From the fixed side to the mobile, from time zero, with its side's recipe; only results are kept.
     pub fn down(length: Length) -> Self {
         Self {
             direction: Direction::Down,
@@ -43,40 +50,43 @@ impl Flow {
         }
     }
 
-    /// The other way.
+    /// The same from the mobile side to the fixed.
     pub fn up(length: Length) -> Self {
         Self { direction: Direction::Up, ..Self::down(length) }
     }
 }
 
-/// What came of a flow, or has come of it so far.
+/// What has come of a flow so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowResult {
+    /// When its SYN left, or will leave.
     pub started: Instant,
     /// Octets that the receiving application has read, every one of them right.
     pub delivered: u64,
-    /// When the last octet of a flow that has an end was read.
+    /// When the last octet was read. `None`: the flow has no end, or has not come to it.
     pub completed: Option<Instant>,
-    /// The connection was given up.
+    /// Why either end gave the connection up. `None`: neither did.
     pub ended: Option<Ended>,
-    /// The sender's.
+    /// Of the sender's loss recovery.
     pub counters: Counters,
-    /// The sender's.
+    /// Of the sender's connection.
     pub statistics: Statistics,
 }
 
 impl FlowResult {
-    /// From the first SYN to the last octet.
+    /// From the first SYN to the last octet, once it is read.
     pub fn took(&self) -> Option<Duration> {
         Some(self.completed?.saturating_since(self.started))
     }
 }
 
-/// A stream that is not what was written: the TCP under test is wrong.
+/// What arrived is not what was written: the TCP under test is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StreamError {
+    /// The octet at this offset, from zero, differs or was never written.
     #[error("octet {0} of the stream is wrong")]
     Wrong(u64),
+    /// The receiver saw an orderly end after so many octets, and there should be more.
     #[error("the stream ended after {0} octets")]
     Short(u64),
 }
@@ -97,7 +107,7 @@ pub(super) struct FlowState {
     pub(super) listener: ListenId,
     pub(super) connections: [Option<ConnId>; 2],
     pub(super) completed: Option<Instant>,
-    /// Decisions that have been taken over from the connection.
+    /// Decisions taken over from the connection so far.
     pub(super) decisions: Vec<Decision>,
     written: u64,
     delivered: u64,
@@ -111,11 +121,11 @@ pub(super) struct FlowState {
 
 /// What one read takes at most.
 const READ: usize = 64 << 10;
-/// A sender keeps ready, beyond what has left, two windows and this: what an event lets out, be it a whole window,
-/// never waits for the application, and never ends in a small segment. More would only fill memory.
+/// Beyond what has left, a sender keeps two windows and this much ready: an event may let out a whole window, which must
+/// not wait for the application nor end in a small segment. More would only fill memory.
 const READY: u64 = 8 << 10;
 
-/// Between an application and its connection; shared by all.
+/// Scratch space between an application and its connection; all flows share it.
 pub(super) struct Buffers {
     /// What the stream ought to be.
     stream: Vec<u8>,

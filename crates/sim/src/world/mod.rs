@@ -1,8 +1,8 @@
 //! Any number of flows between a fixed and a mobile side, over one `airlink` path, in virtual time.
 //!
-//! Every sender writes a known stream and every receiver checks each octet, so a wrong one ends the run. An event
-//! costs the same however many flows there are: only the flow whose packet arrives is looked at. What a run shows
-//! depends on the scenario, the flows and the seed alone.
+//! Every sender writes a known stream and every receiver checks each octet; a wrong octet ends the run. An event costs
+//! the same however many flows there are, because only the flow whose packet arrives is looked at. Everything that
+//! happens depends on the [`WorldConfig`] alone.
 
 mod flow;
 mod score;
@@ -36,78 +36,108 @@ pub use watch::{Seen, Sighting, Watch};
 
 /// The sender of flow `i` has the port `FIRST_PORT + i`: a packet tells by its ports whose it is.
 const FIRST_PORT: u16 = 10_000;
-/// Listeners differ in their receive buffer, and have the ports from here on.
+/// A host listens once for each size of receive buffer, on ports from here on.
 const LISTENING: u16 = 80;
 const MAX_FLOWS: usize = 50_000;
-/// Packets that may arrive at one instant while a flow has no end. More, and the path takes no time at all.
+/// More packets than this at one instant, while a flow has no end, mean that the path takes no time at all.
 const STANDSTILL: u64 = 200_000;
 
+/// What a world is made of.
 pub struct WorldConfig {
+    /// The path between the two sides.
     pub scenario: Scenario,
+    /// Where all chance comes from: the path's losses and the hosts' own numbers.
     pub seed: u64,
+    /// The hosts that send downwards, and receive what comes up.
     pub fixed: HostSpec,
+    /// The hosts that send upwards, and receive what comes down.
     pub mobile: HostSpec,
+    /// Methods of [`World`] name a flow by its index here.
     pub flows: Vec<Flow>,
 }
 
 /// What the hosts of one side are.
 #[derive(Clone)]
 pub struct HostSpec {
+    /// Before a recipe's options are applied to it.
     pub profile: Profile,
+    /// For the flows that name none of their own.
     pub recipe: Recipe,
 }
 
 impl HostSpec {
+    /// Sends with this recipe, and is otherwise ordinary.
     pub fn sender(recipe: Recipe) -> Self {
         Self { profile: Profile::default(), recipe }
     }
 
-    /// Like every kernel today, it permits SACK to whoever asks.
+    /// Like every kernel today, it permits SACK to any sender that offers it.
     pub fn receiver() -> Self {
         let profile = Profile { sack: SackOffer::Always, ..Profile::default() };
         Self { profile, recipe: Recipe::ordinary() }
     }
 
-    /// A receiver as Linux is one, its quick-ACKs included.
+    /// A receiver that behaves as Linux does, quick ACKs included.
     pub fn kernel() -> Self {
         let profile = Profile { ack: AckPolicy::KERNEL, ..Profile::linux() };
         Self { profile, recipe: Recipe::ordinary() }
     }
 }
 
+/// Why a world cannot be made, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
+    /// The scenario is wrong.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
+    /// The recipe given to [`World::one_flow`] is wrong.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
+    /// There are not so many ports.
     #[error("{0} flows are too many for one world: at most {MAX_FLOWS}")]
     TooManyFlows(usize),
+    /// The sender's host refused to connect.
     #[error("flow {flow} cannot begin: {error}")]
-    Connect { flow: usize, error: ConnectError },
+    Connect {
+        /// Its index.
+        flow: usize,
+        /// The host's reason.
+        error: ConnectError,
+    },
+    /// A receiver's host refused to listen.
     #[error("nobody can listen: {0}")]
     Listen(#[from] ListenError),
+    /// What arrived is not what was written.
     #[error("flow {flow} at {at}: {error}")]
-    Stream { flow: usize, at: Instant, error: StreamError },
+    Stream {
+        /// Its index.
+        flow: usize,
+        /// When the receiver read it.
+        at: Instant,
+        /// Where and how it differs.
+        error: StreamError,
+    },
+    /// Packets go round and round at this instant: the path takes no time, and a flow has no end.
     #[error(
         "no time passes after {0}: give a link of the scenario a `rate` or a `delay`, or the flows an end"
     )]
     Standstill(Instant),
 }
 
-/// One host. A side has one for each recipe that its flows send with.
+/// One host. A side has one for each recipe that its flows send with, because a host has one recipe.
 struct Site {
     port: Port,
     /// The recipe's canonical name.
     recipe: String,
     addr: IpAddr,
     host: Host,
-    /// The host's, since it last had something to do.
+    /// The host's next timer, as of when it last had something to do.
     deadline: Option<Instant>,
-    /// By receive buffer.
+    /// One for each size of receive buffer.
     listeners: Vec<(usize, SocketAddr, ListenId)>,
 }
 
+/// Hosts, the path between them, and the clock. It stands still until one of the `step` and `run` methods is called.
 pub struct World {
     now: Instant,
     path: Path,
@@ -115,9 +145,9 @@ pub struct World {
     flows: Vec<FlowState>,
     /// Flows that have not begun, the next one last.
     starts: Vec<(Instant, usize)>,
-    /// Of limited length, and not complete.
+    /// How many flows have an end and are not closed by both sides yet.
     unfinished: usize,
-    /// Out of the path, and not yet at their hosts.
+    /// Packets out of the path that have not reached their hosts yet.
     arrivals: VecDeque<Vec<u8>>,
     arrived_now: u64,
     watcher: Option<Watcher>,
@@ -128,6 +158,7 @@ pub struct World {
 }
 
 impl World {
+    /// At time zero, before anything has happened.
     pub fn new(config: WorldConfig) -> Result<Self, WorldError> {
         let WorldConfig { scenario, seed, fixed, mobile, flows } = config;
         if flows.len() > MAX_FLOWS {
@@ -183,20 +214,23 @@ impl World {
         })
     }
 
-    /// What leaves the hosts of one side, and arrives there, is shown to `tap`, as a capture of their devices.
+    /// From now on `tap` sees the packets that leave the hosts of one side and those that arrive there, as a capture of
+    /// their devices would. `side` is [`FIXED`] or [`MOBILE`].
     pub fn tap(&mut self, side: Port, tap: impl Tap + Send + 'static) {
         self.taps[side.0] = Some(Box::new(tap));
     }
 
+    /// The virtual time: that of the event last handled.
     pub fn now(&self) -> Instant {
         self.now
     }
 
+    /// With its counters and the state of its stages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// When something happens next.
+    /// When something happens next. `None`: never again.
     pub fn next_event(&self) -> Option<Instant> {
         if !self.arrivals.is_empty() {
             return Some(self.now);
@@ -211,29 +245,29 @@ impl World {
         next
     }
 
-    /// Goes to the next event. False when nothing will ever happen again.
+    /// Handles the next event. `false`: nothing will ever happen again.
     pub fn step(&mut self) -> Result<bool, WorldError> {
         let Some(at) = self.next_event() else { return Ok(false) };
         self.go_to(at)?;
         Ok(true)
     }
 
-    /// The same, if the next event comes at `until` at the latest.
+    /// Handles the next event if it comes no later than `until`; otherwise says `false` and leaves the clock alone.
     pub fn step_until(&mut self, until: Instant) -> Result<bool, WorldError> {
         let Some(at) = self.next_event().filter(|at| *at <= until) else { return Ok(false) };
         self.go_to(at)?;
         Ok(true)
     }
 
-    /// Everything up to and including `until`.
+    /// Handles everything up to and including `until`, and sets the clock to it.
     pub fn run_until(&mut self, until: Instant) -> Result<(), WorldError> {
         while self.step_until(until)? {}
         self.now = self.now.max(until);
         Ok(())
     }
 
-    /// Until every flow that has an end is complete and closed by both ends, nothing happens any more, or so much
-    /// time has passed. Says whether all are complete.
+    /// Runs until every flow that has an end is complete and closed by both ends, nothing happens any more, or `limit` has
+    /// passed. Says whether all are complete.
     pub fn run_to_end(&mut self, limit: Duration) -> Result<bool, WorldError> {
         let until = self.now + limit;
         while !self.is_closed() && self.step_until(until)? {}
@@ -245,24 +279,27 @@ impl World {
         self.flows.iter().filter(|state| state.has_end()).all(|state| state.completed.is_some())
     }
 
-    /// And both ends have closed.
+    /// All these flows are closed by both ends, too.
     pub fn is_closed(&self) -> bool {
         self.unfinished == 0
     }
 
+    /// How many there are, whether they have begun or not.
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
 
+    /// What has come of one flow so far.
     pub fn result(&self, flow: usize) -> FlowResult {
         self.flows[flow].result(self.sender(flow))
     }
 
+    /// What has come of each flow so far.
     pub fn results(&self) -> Vec<FlowResult> {
         (0..self.flows.len()).map(|flow| self.result(flow)).collect()
     }
 
-    /// The sender's connection, while there is one.
+    /// The sender's connection. `None`: the flow has not begun, or the host has forgotten it.
     pub fn sender(&self, flow: usize) -> Option<&Connection> {
         let state = &self.flows[flow];
         self.sites[state.sites[Role::Sender as usize]]
@@ -270,7 +307,7 @@ impl World {
             .connection(state.connections[Role::Sender as usize]?)
     }
 
-    /// The sender's decision trace so far, of a flow that is watched.
+    /// The sender's decision trace so far. Empty unless the flow is watched for [`Watch::Decisions`].
     pub fn decisions(&mut self, flow: usize) -> &[Decision] {
         let state = &mut self.flows[flow];
         let host = &mut self.sites[state.sites[Role::Sender as usize]].host;
@@ -282,24 +319,24 @@ impl World {
         &state.decisions
     }
 
-    /// Why packets of a flow that is watched were lost.
+    /// The packets that a flow has lost. Empty unless it is watched for [`Watch::Decisions`].
     pub fn losses(&self, flow: usize) -> &Losses {
         const NONE: &Losses = &Losses::NONE;
         self.watcher.as_ref().map_or(NONE, |watcher| watcher.losses(flow))
     }
 
-    /// What went past the sender's network device, of a flow of which packets are watched.
+    /// The packets at the sender's device. Empty unless the flow is watched for [`Watch::Packets`].
     pub fn sightings(&self, flow: usize) -> &[Sighting] {
         self.watcher.as_ref().map_or(&[], |watcher| watcher.sightings(flow))
     }
 
-    /// How well `judge` told why packets of `flow` were lost.
+    /// What `judge` said about why packets of `flow` were lost, against why they were: see [`score`].
     pub fn confusion(&mut self, flow: usize, judge: &str) -> Confusion {
         self.decisions(flow);
         score(&self.flows[flow].decisions, self.losses(flow), judge)
     }
 
-    /// All that is known about a flow as a time-sequence, for people who have to find out what went wrong.
+    /// Everything known about a watched flow as text, a line for each event, for finding out what went wrong.
     pub fn time_sequence(&mut self, flow: usize) -> String {
         self.decisions(flow);
         watch::time_sequence(self.sightings(flow), self.losses(flow), &self.flows[flow].decisions)
@@ -351,7 +388,7 @@ impl World {
         Ok(())
     }
 
-    /// What is due in the path up to now.
+    /// Lets the path do what is due up to now.
     fn advance_path(&mut self) {
         catch_up(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
         if let Some(watcher) = &mut self.watcher {
@@ -359,7 +396,7 @@ impl World {
         }
     }
 
-    /// Everything that a host has to send goes into the path.
+    /// Puts everything that a host has to send into the path.
     fn send_from(&mut self, site: usize) {
         let port = self.sites[site].port;
         let mut packet = self.spare.pop().unwrap_or_default();
@@ -388,7 +425,7 @@ impl World {
 
     /// A packet has come through the path.
     fn arrive(&mut self, packet: Vec<u8>) -> Result<(), WorldError> {
-        // Nothing else than our flows sends.
+        // Nobody but our flows sends anything.
         let Some(Heading { flow, to }) = Heading::of(&packet, &self.flows) else { return Ok(()) };
         let now = self.now;
         let state = &mut self.flows[flow];
@@ -404,7 +441,7 @@ impl World {
             let duplicate = dupacks(host).is_some_and(|after| after > before);
             watcher.acknowledged(now, flow, &packet, duplicate);
         }
-        // Whatever is to be accepted was established by this very packet.
+        // A connection that can be accepted now was established by this very packet.
         if state.connections[Role::Receiver as usize].is_none() && to == Role::Receiver {
             state.connections[to as usize] = host.accept(state.listener);
         }
@@ -412,7 +449,7 @@ impl World {
         self.run_app(flow, to)
     }
 
-    /// The application at one end does what it can, and what it causes leaves.
+    /// The application at one end does what it can, and the packets that this causes leave.
     fn run_app(&mut self, flow: usize, role: Role) -> Result<(), WorldError> {
         let site = self.flows[flow].sites[role as usize];
         loop {
@@ -424,7 +461,7 @@ impl World {
                 self.unfinished -= 1;
             }
             self.send_from(site);
-            // A window that opens wide takes more than the application keeps ready.
+            // A window that opens wide takes more than the application keeps ready: it writes again.
             if wrote == 0 {
                 return Ok(());
             }
@@ -432,7 +469,7 @@ impl World {
     }
 }
 
-/// The hosts that flows have asked for so far.
+/// The hosts that the flows so far need.
 struct Sites {
     seed: u64,
     mtu: usize,
@@ -484,7 +521,7 @@ impl Site {
     }
 }
 
-/// Whose packet it is, and to which end it goes.
+/// Which flow a packet belongs to, and to which end it goes.
 struct Heading {
     flow: usize,
     to: Role,

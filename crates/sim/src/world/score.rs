@@ -1,4 +1,4 @@
-//! What judges said about losses, held against what happened to them.
+//! What judges said about the causes of losses, compared with what happened.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use airwire::time::Instant;
 
 use super::truth::Losses;
 
-/// What a decision says about the cause of a loss, by an answer in charge or by one that only watches.
+/// The cause of a loss that a decision names, be it by the answer in charge or by one that only watches.
 fn judgement(what: &What) -> Option<Cause> {
     match what {
         What::Cause(cause) | What::Judged(cause) => Some(*cause),
@@ -17,7 +17,7 @@ fn judgement(what: &What) -> Option<Cause> {
     }
 }
 
-/// Everybody who judged a loss, in the order of their first judgement.
+/// The names of all who judged a loss, in the order of their first judgement.
 pub fn judges(decisions: &[Decision]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for decision in decisions.iter().filter(|decision| judgement(&decision.what).is_some()) {
@@ -30,9 +30,9 @@ pub fn judges(decisions: &[Decision]) -> Vec<&'static str> {
 
 /// Compares what `judge` said with what happened.
 ///
-/// A judgement is about the segment found lost at the same instant or, if a repair under way asked again, about the
-/// one then sent again. A drop answers for one detection: if the same segment is found lost again and no copy
-/// of it was dropped since, that was a mistake. Packets that a stage refused are left out.
+/// A judgement is about the segment found lost at the same instant or, if a repair under way asked for one more, about
+/// the segment that was then sent again. One drop explains one detection: if the segment is found lost again and no copy
+/// of it was dropped since, it was not lost. Packets that a stage refused are left out.
 pub fn score(decisions: &[Decision], losses: &Losses, judge: &str) -> Confusion {
     let mut confusion = Confusion::default();
     let mut found: BTreeMap<u64, Instant> = BTreeMap::new();

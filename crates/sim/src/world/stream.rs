@@ -1,17 +1,17 @@
-//! What a flow's sender writes: a stream of its own, so that octets of another one are found out.
+//! What a flow's sender writes: a stream unlike any other flow's, so that a mix-up is noticed.
 
 use std::ops::Range;
 
 use airlink::packet::Direction;
 
-/// Made of words of eight octets of which no two are equal, in one stream or in two. A word takes no longer to make
-/// than an octet, and simulated applications write and check every one.
+/// Words of eight octets, no two of them equal in all streams. Applications write and check every octet, and a word
+/// takes no longer to make than one octet would.
 pub(super) struct Stream {
     first: u64,
 }
 
 const WORD: u64 = 8;
-/// A stream has words for 2^43 octets.
+/// The number of a stream's first word is a multiple of 2^40: a stream has room for 2^43 octets.
 const WORDS: u32 = 40;
 
 impl Stream {
@@ -35,7 +35,7 @@ impl Stream {
         &scratch[skip..skip + len]
     }
 
-    /// How many of `octets` are what stands at `offset`, up to the first that is not.
+    /// How many of `octets`, from the front, are those of the stream at `offset`.
     pub(super) fn agreeing(&self, offset: u64, octets: &[u8], scratch: &mut Vec<u8>) -> usize {
         let expected = self.octets(offset..offset + octets.len() as u64, scratch);
         if expected == octets {

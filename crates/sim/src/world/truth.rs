@@ -1,24 +1,28 @@
-//! Why packets were lost: what the path put on record, and no sender can know.
+//! Why packets were lost, from the path's own records: no sender can know it.
 
 use airlink::stage::Why;
 use airwire::Cause;
 use airwire::time::Instant;
 
-/// A packet of a sender that took sequence space (data, SYN or FIN) and went no further.
+/// A sender's packet that occupied sequence space (data, SYN or FIN) and was dropped on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dropped {
+    /// When it was dropped.
     pub at: Instant,
+    /// When it left the sender.
     pub sent: Instant,
     /// Counted as in the decision trace: the SYN is at 0, the first octet of data at 1.
     pub offset: u64,
+    /// In sequence space: the octets of data, and one for a SYN or FIN.
     pub len: u64,
     /// 1 is the first transmission of what is at `offset`.
     pub copy: u32,
+    /// What the stage that dropped it says.
     pub why: Why,
 }
 
 impl Dropped {
-    /// `None`: a stage refused the packet as it was, and neither a queue nor the radio had to do with it.
+    /// `None`: a stage refused the packet as it was; neither a queue nor the radio lost it.
     pub fn cause(&self) -> Option<Cause> {
         self.why.cause()
     }
@@ -39,20 +43,22 @@ impl Losses {
         self.0.push(dropped);
     }
 
+    /// All of them, the earliest first.
     pub fn as_slice(&self) -> &[Dropped] {
         &self.0
     }
 
+    /// How many had this cause.
     pub fn count(&self, cause: Cause) -> usize {
         self.0.iter().filter(|dropped| dropped.cause() == Some(cause)).count()
     }
 
-    /// Why was the copy of `offset` lost? The latest one that was dropped before `until`; `None` if there was none.
+    /// The latest drop of a packet with `offset` in it, up to and including `until`.
     pub fn why(&self, offset: u64, until: Instant) -> Option<&Dropped> {
         self.between(offset, None, until)
     }
 
-    /// The same of the drops after `since`.
+    /// The same among the drops after `since`.
     pub fn between(&self, offset: u64, since: Option<Instant>, until: Instant) -> Option<&Dropped> {
         let before = self.0.partition_point(|dropped| dropped.at <= until);
         let after = since.map_or(0, |since| self.0.partition_point(|dropped| dropped.at <= since));

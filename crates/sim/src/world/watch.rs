@@ -1,4 +1,4 @@
-//! Onlookers: each packet of a watched flow is followed through the path, and put down at its sender's device.
+//! Watching a flow: each of its packets is followed through the path, and noted at its sender's device.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,30 +13,47 @@ use airwire::time::Instant;
 
 use super::truth::{Dropped, Losses};
 
-/// How closely a flow is looked at. Less is faster; that nobody looks costs nothing.
+/// What is kept of a flow; each includes the ones before it. Less is faster, and not to look costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Watch {
-    /// What comes of it, and its counters.
+    /// Its result and its counters.
     Results,
-    /// And the sender's decisions, and why packets were lost.
+    /// Also the sender's decisions, and why packets were lost.
     Decisions,
-    /// And every packet that passes the sender's device.
+    /// Also every packet that passes the sender's device.
     Packets,
 }
 
-/// What was seen at the sender's device. Offsets are counted as in the decision trace.
+/// A packet seen at the sender's device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sighting {
+    /// When it left, or arrived.
     pub at: Instant,
+    /// What it was.
     pub seen: Seen,
 }
 
+/// What a sighted packet was. Offsets are counted as in the decision trace: the SYN is at 0, the first octet at 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Data, a SYN or a FIN left. `copy` 1 is the first transmission, everything above is sent again.
-    Sent { offset: u64, len: u64, copy: u32 },
-    /// An acknowledgment arrived; the sender took it for a duplicate or not.
-    Ack { ack: u64, duplicate: bool, sacked: Vec<(u64, u64)> },
+    /// Data, a SYN or a FIN left.
+    Sent {
+        /// Where it begins.
+        offset: u64,
+        /// How much sequence space it occupies.
+        len: u64,
+        /// 1 is the first transmission; everything above is a retransmission.
+        copy: u32,
+    },
+    /// An acknowledgment arrived.
+    Ack {
+        /// The next offset that the receiver expects.
+        ack: u64,
+        /// The sender counted it as a duplicate.
+        duplicate: bool,
+        /// SACK blocks as (left, right), in the option's order; those outside of what was sent are left out.
+        sacked: Vec<(u64, u64)>,
+    },
 }
 
 /// A packet inside the path.
@@ -52,9 +69,9 @@ struct Transit {
 #[derive(Default)]
 struct Watched {
     iss: Option<Seq>,
-    /// One past the highest octet that has left.
+    /// One past the highest offset that has left.
     max: u64,
-    /// How often what begins there was sent again.
+    /// By the offset where a segment begins: how often it was sent again.
     resent: BTreeMap<u64, u32>,
     losses: Losses,
     sightings: Vec<Sighting>,
@@ -62,7 +79,7 @@ struct Watched {
 
 pub(super) struct Watcher {
     flows: Vec<Watched>,
-    /// About to enter.
+    /// The packet that is about to enter the path.
     leaving: Option<Transit>,
     inside: BTreeMap<PacketId, Transit>,
 }
@@ -106,7 +123,7 @@ impl Watcher {
         }
     }
 
-    /// The packet last handed to the path is the first that it has put on record since.
+    /// The packet last handed to the path is the first in the records made since.
     pub(super) fn entered(&mut self, path: &mut Path) {
         let records = path.take_records();
         if let (Some(transit), Some(first)) = (self.leaving.take(), records.first()) {
