@@ -5,14 +5,16 @@ use serde::{Deserialize, Serialize};
 /// A mean and half the width of its 95 % confidence interval (Student's t).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
+    /// The arithmetic mean.
     pub mean: f64,
-    /// Without a second sample nothing is known about it.
+    /// `None`: there is one sample, which says nothing about the spread.
     pub half_width: Option<f64>,
+    /// How many there were.
     pub samples: usize,
 }
 
 impl Mean {
-    /// `None` of nothing.
+    /// `None` if there are no samples.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let n = samples.len();
         if n == 0 {
@@ -26,7 +28,7 @@ impl Mean {
         Some(Self { mean, half_width, samples: n })
     }
 
-    /// Whether the two intervals meet.
+    /// Whether the two intervals meet. Of a single sample the interval is everything.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let wide = |mean: &Self| mean.half_width.unwrap_or(f64::INFINITY);
         (self.mean - other.mean).abs() <= wide(self) + wide(other)

@@ -2,7 +2,7 @@
 
 use airwire::time::Duration;
 
-/// `1500`, `10k`, `20M`, `1.5G`, `64Ki`, `4Mi`: an optional B may follow.
+/// Reads a size: `1500`, `10k`, `20M`, `1.5G`, `64Ki`, `4Mi`, each with or without a B behind it.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size: write for example 1500, 64Ki, 20M or 1G");
     let (number, unit) = split(text);
@@ -24,6 +24,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     if value < 9.2e18 { Ok(value.round() as u64) } else { Err(format!("`{text}` is too large")) }
 }
 
+/// Reads the size of a socket's buffer, from 1 octet to 1Gi.
 pub fn buffer_size(text: &str) -> Result<usize, String> {
     match bytes(text)? {
         size @ 1..=0x4000_0000 => Ok(size as usize),
@@ -31,7 +32,7 @@ pub fn buffer_size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `1s`, `150ms`, `2.5s`, `1m`; a bare number is seconds.
+/// Reads a time above zero: `150ms`, `2.5s`, `1m`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a time: write for example 150ms, 1s or 2m");
     let (number, unit) = split(text);
@@ -57,12 +58,12 @@ fn split(text: &str) -> (&str, &str) {
     (number, unit.trim_start())
 }
 
-/// `12.3 MB`.
+/// Three digits with a decimal prefix: `12.3 MB`.
 pub fn show_bytes(bytes: u64) -> String {
     scaled(bytes as f64, "B")
 }
 
-/// `1.52 Gbit/s`.
+/// Three digits with a decimal prefix: `1.52 Gbit/s`.
 pub fn show_rate(bit_per_s: f64) -> String {
     scaled(bit_per_s, "bit/s")
 }

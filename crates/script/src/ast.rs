@@ -11,48 +11,50 @@ use super::expr::Check;
 /// Where a line stands, for messages: `scripts/x.pkt:12`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Place {
+    /// The script, or a file that it includes.
     pub file: Rc<PathBuf>,
+    /// From 1; 0 is the file as a whole.
     pub line: usize,
 }
 
 /// A whole script with its includes expanded.
 #[derive(Debug)]
-pub struct Script {
-    pub settings: Settings,
-    pub events: Vec<ScriptEvent>,
+pub(crate) struct Script {
+    pub(crate) settings: Settings,
+    pub(crate) events: Vec<ScriptEvent>,
 }
 
 /// What the lines above the first event say.
 #[derive(Debug, Default)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// `recipe NAME`.
-    pub recipe: Option<Named>,
+    pub(crate) recipe: Option<Named>,
     /// `profile NAME`.
-    pub profile: Option<Named>,
+    pub(crate) profile: Option<Named>,
     /// `--name=value`, in order; of two with the same name the later counts, a script's own before an include's.
-    pub flags: Vec<(Place, String, String)>,
+    pub(crate) flags: Vec<(Place, String, String)>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Named {
-    pub place: Place,
-    pub name: String,
+pub(crate) struct Named {
+    pub(crate) place: Place,
+    pub(crate) name: String,
     /// How many includes deep it was said; the outermost counts.
-    pub depth: usize,
+    pub(crate) depth: usize,
 }
 
 #[derive(Debug)]
-pub struct ScriptEvent {
-    pub place: Place,
-    pub when: When,
-    pub action: Action,
+pub(crate) struct ScriptEvent {
+    pub(crate) place: Place,
+    pub(crate) when: When,
+    pub(crate) action: Action,
     /// The line as written, for the transcript.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// When an event happens, since the start of the script or (`+`) since the previous event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum When {
+pub(crate) enum When {
     /// The init command, and `%{ }%` or a shell line without a time: right after what precedes it.
     Here,
     /// `*`: whenever it comes.
@@ -65,13 +67,13 @@ pub enum When {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Base {
+pub(crate) enum Base {
     Start,
     Previous,
 }
 
 #[derive(Debug)]
-pub enum Action {
+pub(crate) enum Action {
     /// `<`: the script's side sends.
     Inbound(Addressing, Inbound),
     /// `>`: the host is expected to send.
@@ -82,20 +84,20 @@ pub enum Action {
 }
 
 #[derive(Debug)]
-pub enum Inbound {
+pub(crate) enum Inbound {
     Tcp(Segment),
     Icmp(Icmp),
 }
 
 /// The bracketed prefixes of a packet line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Addressing {
-    pub flow: FlowName,
-    pub ip: IpFields,
+pub(crate) struct Addressing {
+    pub(crate) flow: FlowName,
+    pub(crate) ip: IpFields,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FlowName {
+pub(crate) enum FlowName {
     /// The connection that the script spoke of last.
     #[default]
     Current,
@@ -107,13 +109,13 @@ pub enum FlowName {
 
 /// What a line says about the IP header; compared only where written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct IpFields {
-    pub tos: Option<Tos>,
-    pub ttl: Option<u8>,
+pub(crate) struct IpFields {
+    pub(crate) tos: Option<Tos>,
+    pub(crate) ttl: Option<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tos {
+pub(crate) enum Tos {
     /// `[tos 0x10]`: the whole octet.
     Octet(u8),
     /// `[ect0]` and its kind: the two ECN bits.
@@ -122,14 +124,14 @@ pub enum Tos {
 
 /// A TCP segment in the script's numbers. The same type holds what the host really sent, mapped back.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Segment {
-    pub flags: Flags,
-    pub seq: u32,
-    pub len: u32,
-    pub ack: Option<u32>,
-    pub win: Option<u16>,
-    pub urg: Option<u16>,
-    pub options: Options,
+pub(crate) struct Segment {
+    pub(crate) flags: Flags,
+    pub(crate) seq: u32,
+    pub(crate) len: u32,
+    pub(crate) ack: Option<u32>,
+    pub(crate) win: Option<u16>,
+    pub(crate) urg: Option<u16>,
+    pub(crate) options: Options,
 }
 
 /// The flag octet of the TCP header, and AE from the octet before.
@@ -137,60 +139,71 @@ pub struct Segment {
 pub struct Flags(pub u16);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Options {
+pub(crate) enum Options {
     /// `<...>`.
     Any,
     Exactly(Vec<TcpOption>),
 }
 
+/// A TCP option as scripts write it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
+    /// `eol`: the end of the option list.
     Eol,
+    /// `nop`: padding.
     Nop,
+    /// `mss 1460`.
     Mss(u16),
+    /// `wscale 7`.
     WindowScale(u8),
+    /// `sackOK`.
     SackPermitted,
+    /// `sack 1001:2001 3001:4001`: blocks as (left, right).
     Sack(Vec<(u32, u32)>),
     /// `None`: the script left that half open.
     Timestamps {
+        /// TSval.
         val: Option<u32>,
+        /// TSecr.
         ecr: Option<u32>,
     },
     /// Only ever seen on the wire: a kind that the language has no word for.
     Unknown {
+        /// Its number.
         kind: u8,
+        /// What follows kind and length.
         data: Vec<u8>,
     },
 }
 
 /// `icmp unreachable frag_needed mtu 1000 [1:1461(1460)]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Icmp {
-    pub kind: IcmpKind,
-    pub mtu: Option<u32>,
+pub(crate) struct Icmp {
+    pub(crate) kind: IcmpKind,
+    pub(crate) mtu: Option<u32>,
     /// The sequence number that the quoted header carries.
-    pub quoted_seq: u32,
-    pub quoted_len: u32,
+    pub(crate) quoted_seq: u32,
+    pub(crate) quoted_len: u32,
 }
 
 /// Type and code of either version; the parser checks that the word exists in one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct IcmpKind {
-    pub kind: String,
-    pub code: Option<String>,
+pub(crate) struct IcmpKind {
+    pub(crate) kind: String,
+    pub(crate) code: Option<String>,
 }
 
 /// `accept(3, ..., ...) = 4`.
 #[derive(Debug)]
-pub struct Call {
-    pub form: Form,
-    pub name: String,
-    pub args: Vec<Value>,
-    pub expect: Expect,
+pub(crate) struct Call {
+    pub(crate) form: Form,
+    pub(crate) name: String,
+    pub(crate) args: Vec<Value>,
+    pub(crate) expect: Expect,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub(crate) enum Form {
     /// `write(4, ..., 1000) = 1000`.
     Full,
     /// `write 1000`: on the connection that was accepted or connected last; it must do all of it.
@@ -198,7 +211,7 @@ pub enum Form {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Expect {
+pub(crate) enum Expect {
     /// Nothing written (only in the short form): it must succeed.
     Success,
     Value(Value),
@@ -207,7 +220,7 @@ pub enum Expect {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Value {
+pub(crate) enum Value {
     Int(i64),
     Text(String),
     /// `A|B|0x4`.
@@ -221,14 +234,23 @@ pub enum Value {
 }
 
 impl Flags {
+    /// `F`.
     pub const FIN: Self = Self(0x001);
+    /// `S`.
     pub const SYN: Self = Self(0x002);
+    /// `R`.
     pub const RST: Self = Self(0x004);
+    /// `P`.
     pub const PSH: Self = Self(0x008);
+    /// `.`.
     pub const ACK: Self = Self(0x010);
+    /// `U`.
     pub const URG: Self = Self(0x020);
+    /// `E` (RFC 3168).
     pub const ECE: Self = Self(0x040);
+    /// `W` (RFC 3168).
     pub const CWR: Self = Self(0x080);
+    /// `A` (accurate ECN).
     pub const AE: Self = Self(0x100);
 
     /// In the order in which they print.
@@ -244,16 +266,19 @@ impl Flags {
         ('.', Self::ACK),
     ];
 
+    /// All flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
     #[must_use]
+    /// Those of both.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     #[must_use]
+    /// Those that are not in `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -261,11 +286,11 @@ impl Flags {
 
 impl Segment {
     /// The sequence number after everything that this segment occupies.
-    pub fn end(&self) -> u32 {
+    pub(crate) fn end(&self) -> u32 {
         self.seq.wrapping_add(self.len)
     }
 
-    pub fn has(&self, flag: Flags) -> bool {
+    pub(crate) fn has(&self, flag: Flags) -> bool {
         self.flags.contains(flag)
     }
 }

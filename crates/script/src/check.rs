@@ -19,6 +19,7 @@ pub(super) struct Rules {
 pub enum Push {
     /// Not compared.
     Neutral,
+    /// It must stand where the script has it.
     Exact,
 }
 

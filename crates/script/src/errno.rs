@@ -5,14 +5,17 @@ use std::fmt;
 /// One of the errors that airtcp's socket calls can give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Errno {
+    /// As in errno.h: `EAGAIN`.
     pub name: &'static str,
+    /// Linux's.
     pub number: i32,
 }
 
 macro_rules! errnos {
     ($($name:ident = $number:literal),* $(,)?) => {
         impl Errno {
-            $(pub const $name: Self = Self { name: stringify!($name), number: $number };)*
+            $(#[doc = concat!("Number ", stringify!($number), ".")]
+            pub const $name: Self = Self { name: stringify!($name), number: $number };)*
             const ALL: &[Self] = &[$(Self::$name),*];
         }
     };
@@ -46,8 +49,8 @@ errnos! {
 }
 
 impl Errno {
-    /// EWOULDBLOCK is another word for EAGAIN.
-    pub fn by_name(name: &str) -> Option<Self> {
+    /// EWOULDBLOCK is another word for EAGAIN. `None` where airtcp never returns that error.
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
         let name = if name == "EWOULDBLOCK" { "EAGAIN" } else { name };
         Self::ALL.iter().copied().find(|errno| errno.name == name)
     }

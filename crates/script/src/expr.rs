@@ -7,10 +7,8 @@ use std::fmt;
 
 /// One `assert`, with the text it came from.
 #[derive(Debug)]
-pub struct Check {
-    pub text: String,
-    /// Lines below the opening `%{`.
-    pub line: usize,
+pub(crate) struct Check {
+    text: String,
     expr: Expr,
 }
 
@@ -63,7 +61,7 @@ const OPERATORS: [(&str, Op); 14] = [
 ];
 
 /// Where the values of names come from.
-pub trait Names {
+pub(crate) trait Names {
     fn value(&self, name: &str) -> Option<f64>;
 }
 
@@ -73,7 +71,7 @@ impl<F: Fn(&str) -> Option<f64>> Names for F {
     }
 }
 
-/// Parses a whole block. The error carries the line below the opening.
+/// Parses a whole block. An error has the number of its line, counted from the opening `%{`.
 pub(crate) fn checks(code: &str) -> Result<Vec<Check>, (usize, String)> {
     let mut checks = Vec::new();
     for (line, statement) in statements(code) {
@@ -86,7 +84,7 @@ pub(crate) fn checks(code: &str) -> Result<Vec<Check>, (usize, String)> {
         if !parser.rest.is_empty() && !parser.rest.starts_with(',') {
             return Err((line, format!("`{}` is left over after `{statement}`", parser.rest)));
         }
-        checks.push(Check { text: statement.to_owned(), line, expr });
+        checks.push(Check { text: statement.to_owned(), expr });
     }
     Ok(checks)
 }
@@ -273,7 +271,7 @@ impl Op {
 
 impl Check {
     /// `Err` says what was false and what the names in it stood for.
-    pub fn hold(&self, names: &dyn Names) -> Result<(), String> {
+    pub(crate) fn hold(&self, names: &dyn Names) -> Result<(), String> {
         if self.expr.value(names)? != 0.0 {
             return Ok(());
         }

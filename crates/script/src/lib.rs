@@ -1,19 +1,21 @@
 //! Packet scripts: the packetdrill language, run against a [`Host`](airtcp::host::Host) in virtual time.
 //!
-//! Two lines are ours: `recipe NAME` and `profile NAME` say against which host a script runs, and `include FILE`
-//! takes in the lines of another. `[fd N]` before a packet names its connection where there are several, and
-//! `write 4000`, `read 1000`, `shutdown`, `close` act on the latest one.
+//! Three kinds of line are ours: `recipe NAME` and `profile NAME` say which host a script runs against, and
+//! `include FILE` reads the lines of another script. `[fd N]` before a packet names its connection where there are
+//! several; `write 4000`, `read 1000`, `shutdown` and `close` act on the latest connection.
 //!
 //! The socket layer below the runner ([`sockets`], [`syscall`]) also serves the library that packetdrill itself
 //! loads.
 
+#![warn(missing_docs)]
+
 mod args;
-pub mod ast;
+mod ast;
 mod check;
 pub mod errno;
 mod expr;
 mod lex;
-pub mod parse;
+mod parse;
 mod print;
 mod run;
 mod script_flow;
@@ -26,7 +28,9 @@ pub mod tuning;
 mod verdict;
 pub mod wire;
 
+pub use ast::{Flags, Place, TcpOption};
 pub use check::Push;
+pub use parse::ParseError;
 pub use run::run_file;
 pub use setup::{End, RunOptions};
 pub use verdict::{Failure, Passed, Problem, ScriptError, Step};

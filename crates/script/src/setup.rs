@@ -12,9 +12,13 @@ use super::verdict::ScriptError;
 /// How to run a script; what is set here overrides the script.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
+    /// Instead of the one that the script names.
     pub recipe: Option<String>,
+    /// Instead of the one that the script names.
     pub profile: Option<String>,
+    /// How far packets and calls may be from their time.
     pub tolerance: Option<Duration>,
+    /// What it means if packets are left over.
     pub end: End,
 }
 

@@ -1,7 +1,7 @@
-//! What an operating system puts around a TCP: descriptors, errno, blocking, and the clock.
+//! What an operating system puts around a TCP: descriptors, error numbers, calls that wait, and the clock.
 //!
-//! Both the script runner and the library for packetdrill drive the host through this. A call that must wait is
-//! kept here and tried again after everything that happens to the host, so that it ends at the right instant.
+//! The script runner and the library for packetdrill both drive the host through this. A call that must wait is kept
+//! here and tried again after everything that happens to the host, so that it returns at the right instant.
 
 mod options;
 mod pending;
@@ -21,10 +21,13 @@ use super::syscall::{Blocking, Fd, Finished, How, Request, Submitted, Take, Tick
 /// A packet that left the host.
 #[derive(Clone, Debug)]
 pub struct Sent {
+    /// When it left.
     pub at: Instant,
+    /// The IP packet.
     pub bytes: Vec<u8>,
 }
 
+/// A host with the sockets on it, and its clock.
 pub struct Sockets {
     host: Host,
     now: Instant,
@@ -74,6 +77,7 @@ const MAX_STEPS_AT_ONE_INSTANT: usize = 10_000;
 pub struct Stuck(pub Instant);
 
 impl Sockets {
+    /// No sockets yet; the clock stands at `now`.
     pub fn new(config: HostConfig, now: Instant) -> Self {
         Self {
             addrs: config.addrs.clone(),
@@ -89,12 +93,12 @@ impl Sockets {
         }
     }
 
-    /// Nothing is bound or connected: another host would not be noticed.
+    /// Nothing is bound or connected, so nobody would notice another host.
     pub fn is_pristine(&self) -> bool {
         self.sockets.values().all(|socket| socket.role == Role::Fresh && socket.local.is_none())
     }
 
-    /// A host with another configuration in the place of a pristine one; options set on sockets start afresh.
+    /// Puts a host with another configuration in the place of a pristine one. Options set on sockets so far are lost.
     pub fn replace_host(&mut self, config: HostConfig) {
         self.addrs.clone_from(&config.addrs);
         self.options = SocketOptions::of(&config.profile);
@@ -104,10 +108,12 @@ impl Sockets {
 
     // Time and packets.
 
+    /// Where the clock stands.
     pub fn now(&self) -> Instant {
         self.now
     }
 
+    /// The next timer of the host or timeout of poll(2). `None`: nothing happens by itself any more.
     pub fn next_deadline(&self) -> Option<Instant> {
         let polls = self.blocked.iter().filter_map(|(_, pending)| pending.deadline());
         polls.chain(self.host.next_deadline()).min()
@@ -146,6 +152,7 @@ impl Sockets {
         }
     }
 
+    /// An IP packet arrives at the host.
     pub fn deliver(&mut self, packet: &[u8]) {
         self.host.handle_packet(self.now, packet);
         self.settle();
@@ -154,10 +161,6 @@ impl Sockets {
     /// The oldest packet that has left and was not taken yet.
     pub fn take_sent(&mut self) -> Option<Sent> {
         self.sent.pop_front()
-    }
-
-    pub fn peek_sent(&self) -> Option<&Sent> {
-        self.sent.front()
     }
 
     // Calls that may have to wait.
@@ -182,6 +185,7 @@ impl Sockets {
         Some(self.finished.swap_remove(at).1)
     }
 
+    /// The end of a call that had to wait has not been taken yet.
     pub fn anything_finished(&self) -> bool {
         !self.finished.is_empty()
     }
@@ -208,6 +212,7 @@ impl Sockets {
 
     // Calls that never wait.
 
+    /// Opens a stream socket as `fd`.
     pub fn socket(&mut self, fd: Fd) -> Result<(), Errno> {
         let socket = Socket {
             role: Role::Fresh,
@@ -221,11 +226,12 @@ impl Sockets {
         Ok(())
     }
 
+    /// Whether `fd` is a socket that was not closed.
     pub fn is_open(&self, fd: Fd) -> bool {
         self.sockets.contains_key(&fd)
     }
 
-    /// The wildcard address means the host's first of that version.
+    /// The wildcard address stands for the host's first address of that version.
     pub fn bind(&mut self, fd: Fd, mut addr: SocketAddr) -> Result<(), Errno> {
         if addr.ip().is_unspecified() {
             let own = self.addrs.iter().find(|own| own.is_ipv4() == addr.is_ipv4());
@@ -242,6 +248,7 @@ impl Sockets {
         Ok(())
     }
 
+    /// Of a bound socket only: `EINVAL` otherwise.
     pub fn listen(&mut self, fd: Fd, backlog: usize) -> Result<(), Errno> {
         let socket = self.socket_mut(fd)?;
         let (Role::Fresh, Some(local)) = (socket.role, socket.local) else {
@@ -363,6 +370,7 @@ impl Sockets {
         Ok(self.host.connection(id).map_or(0, Connection::readable))
     }
 
+    /// Ends the stream to the peer, unless `how` is [`How::Read`], which does nothing.
     pub fn shutdown(&mut self, fd: Fd, how: How) -> Result<(), Errno> {
         let now = self.now;
         let id = self.ready_connection(fd, Errno::ENOTCONN)?;
@@ -373,6 +381,7 @@ impl Sockets {
         Ok(())
     }
 
+    /// Closes it; connections that were not accepted are reset.
     pub fn close(&mut self, fd: Fd) -> Result<(), Errno> {
         let now = self.now;
         let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
@@ -389,15 +398,18 @@ impl Sockets {
         Ok(())
     }
 
+    /// Whether calls on it wait.
     pub fn blocking(&self, fd: Fd) -> Result<Blocking, Errno> {
         Ok(self.socket_of(fd)?.blocking)
     }
 
+    /// Whether calls on it wait from now on.
     pub fn set_blocking(&mut self, fd: Fd, blocking: Blocking) -> Result<(), Errno> {
         self.socket_mut(fd)?.blocking = blocking;
         Ok(())
     }
 
+    /// The host's connection. `None`: the socket has none, or the host has forgotten it.
     pub fn connection(&self, fd: Fd) -> Option<&Connection> {
         match self.sockets.get(&fd)?.role {
             Role::Connecting(id) | Role::Connected(id) => self.host.connection(id),

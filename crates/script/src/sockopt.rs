@@ -5,20 +5,35 @@
 pub enum SockOpt {
     /// Known, taken, and without effect here: there is one process and one clock.
     Accepted,
+    /// SO_ERROR, which can only be read.
     Error,
+    /// SO_SNDBUF, in octets.
     SendBuffer,
+    /// SO_RCVBUF, in octets.
     ReceiveBuffer,
+    /// SO_KEEPALIVE.
     KeepAlive,
+    /// TCP_KEEPIDLE, in seconds.
     KeepIdle,
+    /// TCP_KEEPINTVL, in seconds.
     KeepInterval,
+    /// TCP_KEEPCNT.
     KeepCount,
+    /// SO_LINGER, of which airtcp knows off, and on with zero seconds.
     Linger,
+    /// TCP_LINGER2, in seconds.
     Linger2,
+    /// TCP_NODELAY.
     NoDelay,
+    /// TCP_CORK.
     Cork,
+    /// TCP_MAXSEG, in octets.
     MaxSeg,
+    /// IP_TOS and IPV6_TCLASS.
     Tos,
+    /// IP_MTU_DISCOVER and IPV6_MTU_DISCOVER; any number but zero is on.
     MtuDiscover,
+    /// TCP_INFO, which is read by way of [`tcp_info`](crate::tcp_info).
     Info,
 }
 
@@ -33,10 +48,10 @@ const fn row(level: i32, number: i32, name: &'static str, option: SockOpt) -> Ro
     Row { level, number, name, option }
 }
 
-pub const SOL_IP: i32 = 0;
-pub const SOL_SOCKET: i32 = 1;
-pub const SOL_TCP: i32 = 6;
-pub const SOL_IPV6: i32 = 41;
+const SOL_IP: i32 = 0;
+const SOL_SOCKET: i32 = 1;
+const SOL_TCP: i32 = 6;
+const SOL_IPV6: i32 = 41;
 
 const TABLE: [Row; 25] = [
     row(SOL_SOCKET, 2, "SO_REUSEADDR", SockOpt::Accepted),
@@ -68,10 +83,11 @@ const TABLE: [Row; 25] = [
 ];
 
 impl SockOpt {
-    pub fn by_name(name: &str) -> Option<Self> {
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.name == name).map(|row| row.option)
     }
 
+    /// As setsockopt(2) has them. `None`: airtcp does not know the option.
     pub fn by_number(level: i32, number: i32) -> Option<Self> {
         TABLE.iter().find(|row| (row.level, row.number) == (level, number)).map(|row| row.option)
     }

@@ -11,49 +11,68 @@ use super::errno::Errno;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fd(pub i32);
 
+/// Whether a call waits for what it cannot do at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blocking {
+    /// Until it can.
     Wait,
-    /// O_NONBLOCK.
+    /// It returns EAGAIN instead: O_NONBLOCK.
     Return,
 }
 
 /// The ways of shutdown(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
+    /// SHUT_RD.
     Read,
+    /// SHUT_WR.
     Write,
+    /// SHUT_RDWR.
     Both,
 }
 
 /// What recv(2) leaves behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Take {
+    /// Nothing: what was read is gone.
     Consume,
-    /// MSG_PEEK.
+    /// Everything: MSG_PEEK.
     Peek,
 }
 
 /// The value of a socket option, as far as these calls know shapes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionValue {
+    /// An `int`, which most options are.
     Int(i32),
-    Linger { on: bool, seconds: i32 },
+    /// `struct linger`.
+    Linger {
+        /// `l_onoff`.
+        on: bool,
+        /// `l_linger`.
+        seconds: i32,
+    },
 }
 
-/// What poll(2) can say.
+/// A set of events of poll(2), in the bits of poll.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Events(pub i16);
 
 impl Events {
+    /// A read would not wait.
     pub const IN: Self = Self(0x001);
+    /// A write would not wait.
     pub const OUT: Self = Self(0x004);
+    /// SO_ERROR has something to tell.
     pub const ERR: Self = Self(0x008);
+    /// The connection is over, or was never opened.
     pub const HUP: Self = Self(0x010);
+    /// There is no such descriptor.
     pub const INVALID: Self = Self(0x020);
+    /// The peer sends nothing more.
     pub const RDHUP: Self = Self(0x2000);
 
-    pub const NAMES: [(&str, Self); 7] = [
+    pub(crate) const NAMES: [(&str, Self); 7] = [
         ("POLLIN", Self::IN),
         ("POLLOUT", Self::OUT),
         ("POLLERR", Self::ERR),
@@ -63,64 +82,92 @@ impl Events {
         ("POLLRDNORM", Self(0x040)),
     ];
 
+    /// All events of `other` are in it.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
+/// A call that may have to wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// The new descriptor is chosen by the caller.
+    /// accept(2).
     Accept {
+        /// The listening socket.
         fd: Fd,
+        /// What the new descriptor is to be: the caller chooses.
         as_fd: Fd,
     },
+    /// connect(2).
     Connect {
+        /// The socket, bound or not.
         fd: Fd,
+        /// The peer.
         to: SocketAddr,
     },
-    /// `wait` is `Return` for MSG_DONTWAIT.
+    /// read(2) and recv(2).
     Receive {
+        /// The connected socket.
         fd: Fd,
+        /// How many octets there is room for.
         len: usize,
+        /// What stays to be read.
         take: Take,
+        /// `Return` for MSG_DONTWAIT.
         wait: Blocking,
     },
+    /// write(2) and send(2).
     Send {
+        /// The connected socket.
         fd: Fd,
+        /// What to write. A call that waits waits until the buffer has taken all of it.
         data: Vec<u8>,
+        /// `Return` for MSG_DONTWAIT.
         wait: Blocking,
     },
-    /// No `until`: for ever.
+    /// poll(2).
     Poll {
+        /// Descriptors, each with the events that it is asked for.
         set: Vec<(Fd, Events)>,
+        /// When it returns although nothing is ready. `None`: never.
         until: Option<Instant>,
     },
 }
 
+/// What a call returns that did not fail.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
+    /// By whom: the peer's address.
     Accepted(SocketAddr),
+    /// The handshake is over.
     Connected,
+    /// The octets read. Empty: the end of the stream.
     Received(Vec<u8>),
+    /// How many octets were written.
     Sent(usize),
-    /// One for each of the set.
+    /// The events of each descriptor of the set, in its order.
     Polled(Vec<Events>),
 }
 
+/// What became of a call at its first attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Submitted {
+    /// It has returned.
     Done(Result<Reply, Errno>),
+    /// It waits.
     Asleep(Ticket),
 }
 
-/// A call that waits.
+/// Names a call that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket(pub(super) u64);
 
+/// A call that waited has returned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finished {
+    /// When.
     pub at: Instant,
+    /// With what.
     pub result: Result<Reply, Errno>,
 }
 

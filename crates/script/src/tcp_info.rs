@@ -15,7 +15,7 @@ const fn field(name: &'static str, offset: usize, width: usize, value: fn(&Info)
     Field { name, offset, width, value }
 }
 
-/// `struct tcp_info` of Linux 6.
+/// Octets of `struct tcp_info` of Linux 6.
 pub const LEN: usize = 280;
 
 const FIELDS: [Field; 32] = [

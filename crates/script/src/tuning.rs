@@ -18,14 +18,16 @@ pub struct Tuning {
     changes: Vec<(String, String)>,
 }
 
-/// Whether a name is a knob of ours.
+/// Whether a sysctl changes something of airtcp's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Known {
+    /// It does, and it has been changed.
     Applied,
+    /// It does not.
     Unknown,
 }
 
-/// FreeBSD's sysctls whose last word alone says too little, or another thing than Linux's.
+/// FreeBSD's sysctls whose last word alone is not enough to tell them by, or means something else on Linux.
 const BSD_NAMES: [(&str, &str); 7] = [
     ("net.inet.tcp.sack.enable", "tcp_sack"),
     ("net.inet.tcp.ecn.enable", "tcp_ecn"),
@@ -51,6 +53,7 @@ impl Default for Tuning {
 }
 
 impl Tuning {
+    /// Takes the profile of this name; the changes made so far are made to it as well.
     pub fn profile(&mut self, name: &str) -> Result<(), String> {
         self.profile = Profile::by_name(name).ok_or_else(|| {
             format!("there is no profile `{name}`; there are {}", Profile::NAMES.join(", "))
@@ -61,6 +64,7 @@ impl Tuning {
         Ok(())
     }
 
+    /// Takes this recipe instead.
     pub fn recipe(&mut self, name: &str) -> Result<(), String> {
         self.recipe = name.parse::<Recipe>().map_err(|error| error.to_string())?;
         Ok(())
@@ -112,6 +116,7 @@ impl Tuning {
         Ok(notes)
     }
 
+    /// Applies one sysctl by its full name or its last word.
     pub fn sysctl(&mut self, name: &str, value: &str) -> Result<Known, String> {
         let name = match BSD_NAMES.iter().find(|(bsd, _)| *bsd == name) {
             Some((_, ours)) => ours,
@@ -124,6 +129,7 @@ impl Tuning {
         Ok(known)
     }
 
+    /// A host at these addresses, always with the same seed.
     pub fn host_config(&self, addrs: Vec<IpAddr>, mtu: usize) -> Result<HostConfig, String> {
         Ok(HostConfig { addrs, mtu, profile: self.profile.clone(), recipe: self.recipe.clone(), seed: SEED })
     }

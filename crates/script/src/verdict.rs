@@ -1,4 +1,4 @@
-//! What comes out of a script: a report, or a failure that a person can read.
+//! What comes out of a script: that it passed, or a failure that a person can read.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,11 +11,13 @@ use super::parse::ParseError;
 /// A script that ran to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Passed {
+    /// The script, as it was named.
     pub path: PathBuf,
+    /// How many it had.
     pub events: usize,
-    /// Packets of the host that a line was compared with.
+    /// Packets of the host that a line expected.
     pub checked: usize,
-    /// Packets of the host that no line spoke of.
+    /// Packets of the host after the last that a line expected.
     pub unchecked: usize,
     /// Virtual time from the first event to the last.
     pub duration: Duration,
@@ -23,13 +25,21 @@ pub struct Passed {
     pub notes: Vec<String>,
 }
 
+/// A script did not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
+    /// It cannot be read.
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// The lines above the first event do not make a host.
     #[error("{place}: {message}")]
-    Setup { place: Place, message: String },
+    Setup {
+        /// The line that is wrong.
+        place: Place,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The host did something else than the script says.
     #[error("{0}")]
     Failed(Box<Failure>),
 }
@@ -37,10 +47,13 @@ pub enum ScriptError {
 /// One line did not come true.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
+    /// The line.
     pub place: Place,
+    /// What was wrong.
     pub problem: Problem,
     /// What ran before, in order.
     pub done: Vec<Step>,
+    /// The line as a part of the transcript.
     pub failed: Step,
     /// The last packets in either direction, in the script's notation.
     pub recent: Vec<String>,
@@ -49,15 +62,20 @@ pub struct Failure {
 /// What was wrong, and lines that show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
+    /// In one sentence.
     pub message: String,
+    /// What was expected and what came, a line each.
     pub details: Vec<String>,
 }
 
 /// A line of the transcript.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
+    /// Where it stands.
     pub place: Place,
+    /// Since the start of the script.
     pub at: Duration,
+    /// As it was written, with single spaces.
     pub text: String,
 }
 
@@ -78,7 +96,7 @@ impl From<String> for Problem {
     }
 }
 
-/// Script time, as scripts write it.
+/// Script time as scripts write it, in seconds.
 pub(super) fn clock(time: Duration) -> String {
     format!("{}.{:06}", time.as_nanos() / 1_000_000_000, time.as_nanos() % 1_000_000_000 / 1_000)
 }

@@ -1,4 +1,4 @@
-//! Between bytes and the script's segments. Written apart from the host's own codec, so that one checks the other.
+//! Between bytes and the script's segments. It shares no code with the host's own codec, so that each checks the other.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,19 +8,30 @@ use super::ast::{Flags, IcmpKind, TcpOption};
 
 const TCP_HEADER: usize = 20;
 
-/// A TCP packet off the wire, in the wire's numbers.
+/// A TCP packet with its numbers as they are on the wire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
+    /// Address and port of who sends it.
     pub src: SocketAddr,
+    /// Address and port of who is to have it.
     pub dst: SocketAddr,
+    /// Type of service or traffic class, ECN bits included.
     pub tos: u8,
+    /// Time to live or hop limit.
     pub ttl: u8,
+    /// Nine bits: those of RFC 9293, and AE.
     pub flags: Flags,
+    /// Sequence number.
     pub seq: u32,
+    /// Acknowledgment number, whether or not ACK is set.
     pub ack: u32,
+    /// The window field, not scaled.
     pub win: u16,
+    /// The urgent pointer.
     pub urg: u16,
+    /// In the order of the header.
     pub options: Vec<TcpOption>,
+    /// The data.
     pub payload: Vec<u8>,
 }
 
@@ -69,7 +80,7 @@ impl Packet {
     }
 }
 
-/// Takes PSH off a TCP packet, for readers to whom its place says nothing.
+/// Clears PSH in a TCP packet, for readers who do not compare where it stands.
 pub fn clear_push(bytes: &mut [u8]) {
     let Ok((src, dst, .., segment)) = split_ip(bytes) else { return };
     let start = bytes.len() - segment.len();
@@ -80,19 +91,20 @@ pub fn clear_push(bytes: &mut [u8]) {
     TcpPacket::new_unchecked(&mut bytes[start..]).fill_checksum(&IpAddress::from(src), &IpAddress::from(dst));
 }
 
-/// An ICMP error from `router` about a packet `host` → `peer` of which it quotes the header.
-pub struct IcmpError {
-    pub router: IpAddr,
-    pub host: SocketAddr,
-    pub peer: SocketAddr,
-    pub numbers: (u8, u8),
-    pub mtu: u32,
-    pub quoted_seq: u32,
-    pub quoted_len: u32,
+/// An ICMP error from `router` about a packet `host` → `peer`, whose header it quotes.
+pub(crate) struct IcmpError {
+    pub(crate) router: IpAddr,
+    pub(crate) host: SocketAddr,
+    pub(crate) peer: SocketAddr,
+    /// Type and code.
+    pub(crate) numbers: (u8, u8),
+    pub(crate) mtu: u32,
+    pub(crate) quoted_seq: u32,
+    pub(crate) quoted_len: u32,
 }
 
 impl IcmpError {
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let quoted = Packet {
             src: self.host,
             dst: self.peer,
@@ -129,7 +141,7 @@ impl IcmpError {
 }
 
 /// Type and code of an ICMP line, `None` where that version has no such message.
-pub fn icmp_numbers(kind: &IcmpKind, v6: bool) -> Option<(u8, u8)> {
+pub(crate) fn icmp_numbers(kind: &IcmpKind, v6: bool) -> Option<(u8, u8)> {
     const V4_UNREACHABLE: [&str; 16] = [
         "net_unreachable",
         "host_unreachable",

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use airtcp_script::ast::{Flags, TcpOption};
 use airtcp_script::wire::Packet;
+use airtcp_script::{Flags, TcpOption};
 use libc::{pollfd, sockaddr, sockaddr_in, socklen_t, ssize_t, timeval};
 
 /// The whole table: userdata and 32 functions.

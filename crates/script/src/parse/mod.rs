@@ -16,7 +16,9 @@ use super::lex::{self, Token, TokenKind};
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct ParseError {
+    /// The line that cannot be read.
     pub place: Place,
+    /// What is wrong with it.
     pub message: String,
 }
 
@@ -24,7 +26,7 @@ pub struct ParseError {
 const MAX_DEPTH: usize = 8;
 
 /// Reads a script and everything that it includes.
-pub fn load(path: &Path) -> Result<Script, ParseError> {
+pub(crate) fn load(path: &Path) -> Result<Script, ParseError> {
     let mut script = Script { settings: Settings::default(), events: Vec::new() };
     let place = Place { file: Rc::new(path.to_owned()), line: 0 };
     let text = std::fs::read_to_string(path).map_err(|error| ParseError {

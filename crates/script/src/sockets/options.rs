@@ -13,6 +13,7 @@ const KEEPALIVE: KeepAlive =
     KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
 
 impl Sockets {
+    /// setsockopt(2). A connection that exists takes the change at once.
     pub fn set_option(&mut self, fd: Fd, option: SockOpt, value: OptionValue) -> Result<(), Errno> {
         let now = self.now;
         let socket = self.socket_mut(fd)?;
@@ -53,6 +54,7 @@ impl Sockets {
         Ok(())
     }
 
+    /// getsockopt(2), but for TCP_INFO. To read SO_ERROR clears it.
     pub fn option(&mut self, fd: Fd, option: SockOpt) -> Result<OptionValue, Errno> {
         let socket = self.socket_of(fd)?;
         let options = &socket.options;
