@@ -1,7 +1,7 @@
 //! Our host as the sender: real TCP/IP packets on its side, segment numbers on the path's side.
 //!
 //! Segment numbers are stream offsets divided by the segment size. With a SYN, number 0 is the SYN itself and data
-//! starts at 1; without one, the handshake takes no time and is seen by nobody, and data starts at 0.
+//! starts at 1; without one, the handshake takes no time and is not seen, and data starts at 0.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -24,7 +24,7 @@ const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const PEER_PORT: u16 = 5001;
 const PEER_ISS: u32 = 1000;
-/// "Unlimited" data: so much more than was recorded that the window never sees the end.
+/// For "unlimited" data: so much more than was recorded that the end never comes into the window.
 const MORE: u32 = 200;
 
 pub(crate) struct HostSender<'a> {
@@ -35,7 +35,7 @@ pub(crate) struct HostSender<'a> {
     port: u16,
     iss: u32,
     tsval: Option<u32>,
-    /// The stream's octets not yet accepted by the host; none before the connection stands.
+    /// Octets of the stream that the host has not taken yet. `None`: the connection is not established.
     unwritten: Option<usize>,
     /// Deadlines in a row that moved nothing.
     idle_deadlines: u32,
@@ -144,7 +144,7 @@ impl<'a> HostSender<'a> {
         self.host.handle_packet(now, &bytes);
     }
 
-    /// What the host has to send: data as segments, the SYN as segment 0, pure ACKs to nobody.
+    /// What the host has to send: data as segments, the SYN as segment 0. Pure ACKs go nowhere.
     fn drain(&mut self, now: Instant) -> Vec<Segment> {
         let mut sent = Vec::new();
         let mut bytes = Vec::new();

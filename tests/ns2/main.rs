@@ -1,4 +1,4 @@
-//! ns-2 as oracle: with the profile `ns2`, our host sends the same segments in the same order at the same times.
+//! ns-2 is the oracle: with the profile `ns2`, our host sends the same segments in the same order at the same times.
 //!
 //! README.md says where the vectors come from and how to make more.
 
@@ -25,7 +25,7 @@ const FAMILIES: [(&str, &str); 3] = [
     ("random", include_str!("random.jsonl")),
 ];
 
-/// Vectors known to differ, each with its reason. One that does not differ is as wrong as one that is not listed.
+/// Vectors known to differ, each with its reason. It is an error if one of them does not differ, or another one does.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {

@@ -1,11 +1,11 @@
-//! Two transmission orders compared, and shown around their first difference.
+//! Compares two orders of transmissions, and shows them around their first difference.
 
 use std::fmt::Write;
 
 use crate::vector::Flow;
 use crate::world::Log;
 
-/// A sender that models ns-2's ticks reaches this; one more or less in an RTT sample is a whole tick.
+/// In seconds. A sender that models ns-2's ticks is this exact; otherwise an RTT sample is off by a whole tick.
 const TOLERANCE: f64 = 20e-6;
 
 const BEFORE: usize = 8;

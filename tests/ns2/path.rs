@@ -1,7 +1,7 @@
 //! ns-2's links in virtual time: store and forward behind a drop-tail queue.
 //!
-//! ns-2 counts time in double-precision seconds, and which of two events "at the same time" comes first can hang
-//! on the last bit of a sum. So this model counts the same way instead of in `airwire::time`.
+//! ns-2 counts time in double-precision seconds, and the last bit of a sum can decide which of two events "at the same
+//! time" comes first. So this model counts the same way instead of in `airwire::time`.
 
 use std::collections::{BTreeMap, VecDeque};
 

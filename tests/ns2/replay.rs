@@ -7,8 +7,8 @@ use crate::world::{FlowSender, Segment, run};
 /// Recorded times are rounded to a microsecond, and so is what follows from them.
 const TOLERANCE: f64 = 2.5e-6;
 
-/// More than that rounding: a transmission is tied to the ACK that caused it, since whether a queue has room can
-/// hang on which of two simultaneous events came first.
+/// More than that rounding. Within it, a transmission is tied to the ACK that caused it: which of two simultaneous events
+/// comes first can decide whether a queue has room.
 const SLACK: f64 = 0.6e-6;
 
 struct Replay<'a> {

@@ -21,7 +21,7 @@ pub(crate) trait FlowSender {
     fn ack(&mut self, now: f64, ack: &Ack) -> Vec<Segment>;
     fn next_deadline(&self) -> Option<f64>;
     fn deadline(&mut self, now: f64) -> Vec<Segment>;
-    /// What went so wrong that the run says nothing.
+    /// What went wrong, if the run proves nothing because of it.
     fn fault(&self) -> Option<&str> {
         None
     }
@@ -43,7 +43,7 @@ enum WorldEvent {
     /// A packet stands in front of a link.
     Offer(LinkName, Packet),
     Link(LinkName, LinkEvent),
-    /// A delayed ACK is due; the second number tells a later wait of the same receiver apart.
+    /// A delayed ACK of this flow is due. The second number is that of the wait: the receiver may have begun a later one.
     AckTimer(usize, u64),
 }
 
@@ -53,7 +53,7 @@ enum Direction {
     Reverse,
 }
 
-/// Access links belong to a sending host (the first that used it stands for it), all others are shared by all.
+/// An access link belongs to a sending host, which its first flow stands for; all flows share the other links.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LinkName {
     direction: Direction,
@@ -134,7 +134,7 @@ impl World<'_> {
             .min_by(|a, b| a.0.total_cmp(&b.0));
         let event = self.events.next_time();
         match (timer, event) {
-            // A timer was set before the packet that arrives with it was sent.
+            // A timer goes before a packet of the same instant: it was set before that packet was sent.
             (Some((at, flow)), next) if next.is_none_or(|next| at <= next) && at <= stop => {
                 let sent = self.senders[flow].deadline(at);
                 self.send(at, flow, sent);

@@ -157,7 +157,7 @@ impl Runner {
         Ok(())
     }
 
-    /// When the script wants this to happen.
+    /// The earliest instant at which the script wants this to happen.
     fn start(&self, when: When) -> Instant {
         match when {
             When::Here | When::Any => self.now(),
@@ -459,7 +459,7 @@ impl Runner {
         self.flows.len() - 1
     }
 
-    /// Its application has closed it, so that a SYN opens another.
+    /// Whether the application has closed it, so that a SYN opens another.
     fn is_over(&self, flow: usize) -> bool {
         let fd = self.flows[flow].fd;
         fd.is_some_and(|fd| !self.sockets.as_ref().is_some_and(|sockets| sockets.is_open(fd)))

@@ -1,4 +1,4 @@
-//! One connection as the script sees it: sequence numbers from 0, ports and timestamps left out.
+//! One connection as the script sees it: sequence numbers count from 0, ports are left out, and timestamps are its own.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -63,7 +63,7 @@ impl ScriptFlow {
         }
     }
 
-    /// A packet of the host's was seen leaving: a SYN fixes what the script calls 0.
+    /// Takes note of a packet that left the host. A SYN fixes what the script calls 0.
     pub(super) fn observe(&mut self, packet: &Packet) {
         if packet.flags.contains(Flags::SYN) {
             self.local_base = packet.seq;
@@ -79,7 +79,7 @@ impl ScriptFlow {
         self.local_isn = script;
     }
 
-    /// A number of the script in the host's stream, on the wire.
+    /// The wire's number for one of the script's in the host's stream.
     pub(super) fn local_seq(&self, script: u32) -> u32 {
         self.local_base.wrapping_add(script)
     }
@@ -129,7 +129,7 @@ impl ScriptFlow {
                     })
                     .collect(),
             ),
-            // An open half is filled as a peer with a millisecond clock would.
+            // A half that the script left open is filled as a peer with a millisecond clock would fill it.
             TcpOption::Timestamps { val, ecr } => TcpOption::Timestamps {
                 val: Some(val.unwrap_or(now.as_millis() as u32)),
                 ecr: Some(match ecr {

@@ -100,7 +100,7 @@ pub fn value(info: &Info, name: &str) -> Option<f64> {
 pub fn bytes(info: &Info) -> [u8; LEN] {
     let mut bytes = [0; LEN];
     for field in &FIELDS {
-        // What does not fit its field is cut off at the top, as the kernel does with counters.
+        // The upper bits that do not fit a field are cut off, as the kernel does with counters.
         let value = (field.value)(info).to_le_bytes();
         bytes[field.offset..field.offset + field.width].copy_from_slice(&value[..field.width]);
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// For one answer, on a machine that does other things as well.
+/// How long one answer may take, on a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Browser {
@@ -121,7 +121,7 @@ impl Browser {
         text.as_str().unwrap().to_owned()
     }
 
-    /// Two frames: what was asked for is drawn.
+    /// Waits for two frames, so that what was asked for is drawn.
     pub fn settle(&mut self) {
         self.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
     }
@@ -160,7 +160,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Left, top, width and height, after it was scrolled into sight.
+    /// Scrolls an element into sight. Returns its left, top, width and height.
     pub fn place(&mut self, selector: &str) -> [f64; 4] {
         let place = self.eval(&format!(
             "(() => {{ const node = document.querySelector({selector:?}); node.scrollIntoView({{ block: 'center' }}); \
@@ -178,7 +178,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends when the pipe closes; whatever it does, it is not left behind.
+        // It ends by itself when the pipe closes; killed, it surely does not stay behind.
         self.commands = None;
         for _ in 0..50 {
             if self.process.try_wait().is_ok_and(|status| status.is_some()) {

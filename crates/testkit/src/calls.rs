@@ -1,5 +1,5 @@
-//! An arbitrary program: user calls, time that passes and packets that get through, are lost or are forged, in
-//! any order, against two hosts. Nothing may panic, no sum may be wrong, and in the end everything must end.
+//! An arbitrary program against two hosts: user calls, time that passes, and packets that arrive, are lost or are forged,
+//! in any order. Nothing may panic, no sum may be wrong, and every connection must end in the end.
 
 use airtcp::host::{ConnId, Host, HostConfig, ListenId};
 use airtcp::profile::Profile;
@@ -56,7 +56,7 @@ pub fn run(draw: &mut impl Draw, calls: u32) -> Result<(), String> {
 fn profile(draw: &mut impl Draw) -> Profile {
     let name = draw.pick(&Profile::NAMES);
     let mut profile = Profile::by_name(name).unwrap_or_default();
-    // It has to end some time.
+    // Fewer retries, so that a connection without a peer ends soon.
     (profile.retries, profile.syn_retries) = (profile.retries.min(8), profile.syn_retries.min(4));
     profile
 }
@@ -103,7 +103,7 @@ impl<D: Draw> Program<'_, D> {
             4..=6 => {
                 let len = self.draw.below(20_000) as usize;
                 self.on_connection(|host, id, _| {
-                    // Any answer will do.
+                    // It may fail: any answer is right.
                     let _ = host.write(now, id, &vec![b'a'; len]);
                 });
             }
@@ -145,7 +145,7 @@ impl<D: Draw> Program<'_, D> {
         }
     }
 
-    /// The oldest packets, or any, arrive, or do not.
+    /// Packets arrive, are repeated or are lost: mostly the oldest, now and then any.
     fn deliver(&mut self) {
         for _ in 0..1 + self.draw.below(20) {
             if self.wire.is_empty() {
@@ -213,7 +213,7 @@ impl<D: Draw> Program<'_, D> {
         connections.try_for_each(audit)
     }
 
-    /// Everybody goes home, and nothing arrives any more: what is left must give up by itself.
+    /// Closes everything, and nothing arrives any more: connections that are left must give up by themselves.
     fn wind_up(mut self) -> Result<(), String> {
         let now = self.now;
         for (side, listener) in std::mem::take(&mut self.listeners) {

@@ -22,11 +22,11 @@ pub enum Opening {
 pub struct ExchangeSpec {
     pub opening: Opening,
     pub options: SocketOptions,
-    /// Octets that left and right send.
+    /// How many octets left and right send.
     pub octets: [u64; 2],
-    /// Octets taken by one read.
+    /// How many octets one read takes.
     pub read_at_most: usize,
-    /// An application that is busy reads only so often.
+    /// The time between two reads, for an application that is busy with other things.
     pub read_every: Duration,
     pub faults: Faults,
 }
@@ -36,7 +36,7 @@ pub struct ExchangeSpec {
 pub enum Faults {
     /// The run has failed.
     Fail,
-    /// The application closes and is done: the connection was legitimately reset, or octets were injected.
+    /// The application closes and is done: a forged packet may reset the connection or put octets into the stream.
     Close,
 }
 
@@ -96,17 +96,17 @@ impl Exchange {
         Ok(Self { pair, heard: Eavesdropper::default(), spec, listener, apps })
     }
 
-    /// Octets that `side` will have sent in the end.
+    /// How many octets `side` will have sent in the end.
     pub fn stream_len(&self, side: Peer) -> u64 {
         self.spec.octets[side as usize]
     }
 
-    /// The connection of one side, while there is one.
+    /// The connection of one side. `None`: there is none yet, or the host has forgotten it.
     pub fn connection(&self, side: Peer) -> Option<&Connection> {
         self.pair.host_ref(side).connection(self.apps[side as usize].id?)
     }
 
-    /// What the connection of `side` has decided since this was asked last.
+    /// What the connection of `side` has decided since the last call.
     pub fn take_trace(&mut self, side: Peer) -> Vec<Decision> {
         let Some(id) = self.apps[side as usize].id else { return Vec::new() };
         let connection = self.pair.host(side).connection_mut(id);
@@ -124,12 +124,12 @@ impl Exchange {
         self.apps.iter().all(|app| app.at_end)
     }
 
-    /// What has arrived so far, in either direction: for detecting a standstill.
+    /// Grows with every octet that is sent or arrives in either direction: for detecting a standstill.
     pub fn progress(&self) -> u64 {
         self.apps.iter().map(|app| app.sent + app.received + u64::from(app.at_end)).sum()
     }
 
-    /// Lets both applications run, then goes to the next event. False when nothing will happen any more.
+    /// Lets both applications run, then handles the next event. `false`: nothing will happen any more.
     pub fn step(&mut self) -> Result<bool, String> {
         self.run_apps()?;
         let mut alive = self.pair.step();
@@ -267,7 +267,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Every sum that a connection keeps, counted anew.
+    /// [`audit`]s both connections.
     pub fn audit(&self) -> Result<(), String> {
         [Peer::Left, Peer::Right].into_iter().filter_map(|side| self.connection(side)).try_for_each(audit)
     }
@@ -288,7 +288,7 @@ fn carries_text(packet: &[u8]) -> bool {
     })
 }
 
-/// Every sum that a connection keeps, counted anew.
+/// Counts anew every sum that a connection keeps. `Err` says which one is wrong.
 pub fn audit(connection: &Connection) -> Result<(), String> {
     let flight = connection.flight();
     let (mut at, mut sacked, mut lost, mut resent, mut in_doubt) = (flight.una(), 0, 0, 0, 0);

@@ -1,4 +1,4 @@
-//! Captures made by hand: packets, the frames around them, the files around those.
+//! Captures made by hand: packets, the frames around them, and the files around those.
 
 pub mod bulk;
 
@@ -15,7 +15,7 @@ pub const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
 pub const FIN_ACK: Flags = Flags::FIN.with(Flags::ACK);
 pub const RST: Flags = Flags::RST;
 
-/// One TCP packet. The addresses are of one family.
+/// One TCP packet. Both addresses are of the same family.
 #[derive(Clone, Debug)]
 pub struct Tcp {
     pub src: SocketAddr,
@@ -38,7 +38,7 @@ impl Tcp {
         self
     }
 
-    /// From the IP header on.
+    /// The packet from its IP header on.
     pub fn packet(&self) -> Vec<u8> {
         let mut options = Vec::new();
         self.options.write(Layout::Linux, &mut options);

@@ -1,6 +1,6 @@
-//! Somebody on the path who means no good: overhears a connection and forges packets about it.
+//! An attacker on the path, who overhears a connection and forges packets about it.
 //!
-//! The property tests and the fuzz targets share it; they differ in where the choices come from.
+//! Property tests and fuzz targets share it; they differ in where its choices come from.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,7 +14,7 @@ use super::pair::{Peer, octet};
 
 /// Where choices come from: a seeded stream, or the input of a fuzzer.
 pub trait Draw {
-    /// Something in `0..n`; 0 if `n` is 0.
+    /// A number in `0..n`; 0 if `n` is 0.
     fn below(&mut self, n: u64) -> u64;
 
     fn one_in(&mut self, n: u64) -> bool {
@@ -35,9 +35,9 @@ impl Draw for Stream {
 /// How far the forger goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malice {
-    /// Only what a TCP has to survive: whatever an attacker can do who may not name the next sequence number
-    /// with foreign text, a reset or a FIN, nor acknowledge on the receiver's behalf what it never got, nor move
-    /// its timestamps forward. The streams must arrive exact.
+    /// Only what a TCP has to survive, so the streams must arrive exact. The attacker may do anything but send foreign
+    /// text, a reset or a FIN with the next sequence number, acknowledge what the receiver never got, or move the
+    /// timestamps forward.
     Survivable,
     /// Anything.
     Boundless,
@@ -117,7 +117,7 @@ impl Eavesdropper {
 struct Forger<'a, D> {
     draw: &'a mut D,
     from: Peer,
-    /// Whom we pretend to be, and whom we talk to.
+    /// `me` is the end that we pretend to be, `you` the victim.
     me: Seen,
     you: Seen,
 }
@@ -173,7 +173,7 @@ impl<D: Draw> Forger<'_, D> {
             }
             8 => {
                 forgery.flags = self.draw.pick(&[Flags::RST, Flags::RST.with(Flags::ACK)]);
-                // Not the one number that resets: the next one that the victim expects.
+                // Not the next number that the victim expects: that one would reset.
                 forgery.seq = match self.draw.below(3) {
                     0 => self.me.nxt + 2 + self.draw.below(1 << 16),
                     1 => self.you.ack.wrapping_sub(1 + self.draw.below(1 << 16)),
@@ -181,7 +181,7 @@ impl<D: Draw> Forger<'_, D> {
                 };
             }
             9 => {
-                // From before a clock went back.
+                // Timestamps from long ago: PAWS must drop the text (RFC 7323 §5).
                 let back = (1 << 22) + self.draw.below(1 << 30);
                 forgery.options = self.timestamps(back.wrapping_neg() as u32);
                 let len = self.draw.below(100);
@@ -192,7 +192,7 @@ impl<D: Draw> Forger<'_, D> {
             }
             10 => return self.icmp(),
             11 | 12 => {
-                // True octets once more, cut anew.
+                // True octets once more, cut into other segments.
                 let lowest = self.you.ack.saturating_sub(3000).max(1);
                 let end = self.me.fin.unwrap_or(self.me.nxt);
                 forgery.seq = lowest + self.draw.below(end.saturating_sub(lowest));
@@ -279,7 +279,7 @@ impl<D: Draw> Forger<'_, D> {
         forgery.text = self.noise_of(len);
         let (below, far) = (self.draw.below(4000), self.draw.below(1 << 30));
         forgery.seq = match self.draw.below(4) {
-            // Wholly old: its last octet lies just before what the victim has acknowledged.
+            // Wholly old: its last octet lies just before what the victim expects next.
             0 => self.you.ack.wrapping_sub(len + 1),
             1 => self.you.ack.wrapping_sub(len + 1 + below),
             2 => self.you.ack + window + (1 << 16) + below,
@@ -295,7 +295,7 @@ impl<D: Draw> Forger<'_, D> {
     }
 
     fn true_octets(&self, seq: u64, len: u64) -> Vec<u8> {
-        // Offset 1 is the first octet; a FIN is no octet.
+        // The SYN is at offset 0, the first octet at 1.
         (seq..seq + len).map(|offset| octet(self.from, offset - 1)).collect()
     }
 
@@ -371,7 +371,7 @@ impl<D: Draw> Forger<'_, D> {
         out
     }
 
-    /// Octets that only begin like a packet, if that.
+    /// Random octets, perhaps with a few that look like the beginning of a packet.
     fn noise(&mut self) -> Vec<u8> {
         let len = self.draw.below(120);
         let mut packet = self.noise_of(len);
@@ -383,7 +383,7 @@ impl<D: Draw> Forger<'_, D> {
         packet
     }
 
-    /// Text in the middle of the window, but cut short or with a flipped bit: a checksum is wrong, or a length.
+    /// Text in the middle of the window, cut short or with a flipped bit, so that a checksum or a length is wrong.
     fn damaged(&mut self, mut forgery: Forgery) -> Vec<u8> {
         let len = 1 + self.draw.below(1400);
         forgery.text = self.noise_of(len);

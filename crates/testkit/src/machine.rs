@@ -1,4 +1,4 @@
-//! What the tests of the program share: namespaces, the kernel's side, and the program itself.
+//! What tests of the programs share: namespaces, the kernel's TCP as a peer, and the programs themselves.
 
 #![expect(clippy::disallowed_methods, reason = "another program's socket is waited for")]
 
@@ -32,7 +32,7 @@ pub fn data(len: usize) -> Vec<u8> {
     bytes(0, len)
 }
 
-/// Different for every seed.
+/// Random octets, the same for the same seed.
 pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = airwire::rng::Stream::new(seed, "data");
     let mut data = Vec::with_capacity(len + 8);
@@ -68,7 +68,7 @@ pub fn kernel_receiver(namespace: &Namespace, port: u16) -> JoinHandle<Received>
     })
 }
 
-/// Another program's socket is in LISTEN.
+/// Waits until another program's socket is in LISTEN on this port, five seconds at most.
 pub fn wait_for_listener(namespace: &Namespace, port: u16) {
     let wanted = format!(":{port:04X} ");
     for _ in 0..500 {
@@ -89,7 +89,7 @@ pub fn airtcp(args: &[&str]) -> Command {
     command
 }
 
-/// A run that is over.
+/// A run of a program that is over.
 pub struct Ended {
     pub code: i32,
     pub stdout: String,
@@ -127,7 +127,7 @@ pub fn run(args: &[&str]) -> Ended {
     Ended::of(airtcp(args).stdin(Stdio::null()).output().unwrap())
 }
 
-/// A run with `--json` that has said that it listens.
+/// A run with `--json` that has printed its `start` event and goes on.
 pub struct Running {
     child: Option<Child>,
     stdout: BufReader<ChildStdout>,
@@ -162,7 +162,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// A failed assertion must not leave it running.
+    /// A failed assertion must not leave the program running.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -171,7 +171,7 @@ impl Drop for Running {
     }
 }
 
-/// A path for a file of the test, which is removed with it.
+/// A path for a test's file, which is removed when this is dropped.
 pub struct TempFile(PathBuf);
 
 impl TempFile {

@@ -1,6 +1,8 @@
-//! Text with tags, as pictures and pages are.
+//! Checks text with tags, such as SVG and HTML.
 
-/// Every tag is closed in its order, every attribute quoted, and no `&` or `<` is where none may be.
+/// Checks that every tag is closed in its order, that attributes have both quotes, and that no `&` or `<` is where none
+/// may be.
+///
 /// # Panics
 /// If it is not so.
 pub fn well_formed(text: &str) {

@@ -12,13 +12,16 @@ use airwire::time::{Duration, Instant};
 /// What a path does to packets, each direction alike.
 #[derive(Clone, Debug, Default)]
 pub struct Impairments {
+    /// Chance that a packet is lost.
     pub loss: f64,
+    /// Chance that a packet arrives twice.
     pub duplicate: f64,
     /// Chance that a packet is held back by up to `reorder_by`.
     pub reorder: f64,
     pub reorder_by: Duration,
-    /// Chance that a packet is cut short, or that one of its bits flips: either way nobody may believe it.
+    /// Chance that a packet is cut short.
     pub truncate: f64,
+    /// Chance that one of its bits flips.
     pub corrupt: f64,
     /// Time per octet on the wire; zero is infinitely fast.
     pub per_byte: Duration,
@@ -55,6 +58,7 @@ pub fn octet(side: Peer, offset: u64) -> u8 {
     (mixed >> 56) as u8
 }
 
+/// Two hosts, the path between them, and the clock.
 pub struct Pair {
     pub now: Instant,
     pub left: Host,
@@ -66,9 +70,9 @@ pub struct Pair {
     free_at: [Instant; 2],
     waiting: [usize; 2],
     sent: u64,
-    /// More loss, of the packets of one side only.
+    /// An additional chance of loss for the packets that one side sends.
     pub lossy: Option<(Peer, f64)>,
-    /// Packets that left the given side: for tests that look at the wire.
+    /// `Some`: every packet that leaves a host is kept here, with when it left and whose it is.
     pub tap: Option<Vec<(Instant, Peer, Vec<u8>)>>,
 }
 
@@ -127,7 +131,7 @@ impl Pair {
         }
     }
 
-    /// Lets every packet that may leave now leave.
+    /// Puts every packet on the path that may leave now.
     pub fn drain(&mut self) {
         for side in [Peer::Left, Peer::Right] {
             let mut packet = Vec::new();
@@ -141,7 +145,7 @@ impl Pair {
         }
     }
 
-    /// Goes to the next event. False when nothing will ever happen again.
+    /// Handles the next event. `false`: nothing will ever happen again.
     pub fn step(&mut self) -> bool {
         self.drain();
         let heads = [Peer::Left, Peer::Right]

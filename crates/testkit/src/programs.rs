@@ -9,10 +9,10 @@ pub fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// `airtcp` or `airlink` as the sources are now, built like the test that asks.
+/// `airtcp` or `airlink`, built from the present sources in the profile of the test that asks.
 ///
-/// Cargo builds programs before tests only for tests of the same package, so this asks for them. Whoever has built
-/// them already says so with `AIRTCP_PROGRAMS=DIRECTORY`.
+/// Cargo builds programs before a test only if they are of the same package, so this builds them. If they are built
+/// already, `AIRTCP_PROGRAMS=DIRECTORY` says where.
 ///
 /// # Panics
 /// If they do not build.

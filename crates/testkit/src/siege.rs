@@ -4,8 +4,8 @@ use super::exchange::Exchange;
 use super::hostile::{Draw, Malice};
 use super::pair::Peer;
 
-/// Runs the exchange while forged packets hit both ends. None may provoke more than one packet in reply, and
-/// every sum must stay right; whether the streams arrive is for the caller to see.
+/// Runs the exchange while `blows` forged packets hit its ends. None may provoke more than one packet in reply, and every
+/// sum must stay right. Whether the streams arrive is for the caller to check.
 pub fn siege(
     draw: &mut impl Draw,
     exchange: &mut Exchange,
@@ -16,7 +16,7 @@ pub fn siege(
         for _ in 0..draw.below(3) {
             exchange.step()?;
         }
-        // A SYN that is forged early enough is as good as the true one.
+        // Before the handshake is over, nothing tells a forged SYN from the true one.
         if malice == Malice::Survivable && !exchange.is_synchronized() {
             exchange.step()?;
             continue;

@@ -145,7 +145,7 @@ fn count(result: Result<Reply, Errno>) -> ssize_t {
     }
 }
 
-/// A real descriptor, so that what reaches libc past the interface hits nothing of packetdrill's.
+/// A real descriptor, so that calls that reach libc past the interface touch nothing of packetdrill's.
 fn handle() -> Result<Fd, Errno> {
     // SAFETY: no pointers.
     match unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) } {

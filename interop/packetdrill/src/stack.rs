@@ -362,7 +362,7 @@ mod tests {
                 let polled = stack.call(Request::Poll { set, until });
                 (polled, stack.gettimeofday())
             });
-            // Until the call waits, time must not pass it by.
+            // Time must not pass the call's instant before the call waits.
             while stack.lock().sockets.next_deadline() != until {
                 thread::yield_now();
             }

@@ -118,8 +118,8 @@ impl Checker {
         self.report
     }
 
-    /// What was reported missing long ago and never sent again. Copies go before new data, so each has its turn after
-    /// a window at most; at one PDU per TTI, and a report or an MRW in between.
+    /// Finds what was reported missing long ago and never sent again. Copies go before new data, so each has its turn
+    /// after a window at most, with one PDU per TTI and a report or an MRW in between.
     fn forgotten(&mut self, end: usize) {
         let Self { settings, ends, report, now, .. } = self;
         let (settings, sender) = (&settings[end], &ends[end].sender);
@@ -152,8 +152,8 @@ impl Checker {
         self.report.expect(Invariant::Format, pdu.frame, pdu.objections.is_empty(), || {
             format!("tshark says: {}", pdu.objections)
         });
-        // To tshark each lap is a new channel. So it takes the end of the packet that straddles the wrap for a
-        // packet of its own, which it is not.
+        // To tshark each lap is a new channel. So it wrongly takes the end of a packet that straddles the wrap for a
+        // whole packet.
         let excused = !pdu.inside.is_empty() && pdu.epoch != self.excused[end];
         if excused {
             self.excused[end] = pdu.epoch;
@@ -323,7 +323,7 @@ impl Checker {
         let number = at_or_after(sender.vt_a, mrw);
         sender.vt_s = sender.vt_s.max(number);
         sender.mrw = Some(number);
-        // Nobody waits for an answer about what is given up.
+        // No answer is expected about what is given up.
         if sender.open_poll.as_ref().is_some_and(|poll| poll.vt_s <= number) {
             sender.open_poll = None;
         }

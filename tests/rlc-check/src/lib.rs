@@ -1,8 +1,7 @@
-//! Judges how an RLC AM bearer behaves (3GPP TS 25.322) by nothing but a capture of its PDUs in the order of
-//! transmission, as tshark decodes them. It keeps its own books of both ends, and shares no code with what it
-//! judges.
+//! Judges how an RLC AM bearer behaves (3GPP TS 25.322) from a capture of its PDUs alone, in the order of transmission,
+//! as tshark decodes them. It keeps its own books of both ends, and shares no code with what it judges.
 //!
-//! The carrier's UDP source port tells which PDUs the channel damaged; so both ends' states can be rebuilt.
+//! The carrier's UDP source port tells which PDUs the channel damaged, so the states of both ends can be rebuilt.
 
 mod check;
 pub mod judgement;
@@ -15,7 +14,7 @@ use check::Checker;
 use judgement::Judgement;
 use settings::{Direction, Time};
 
-/// Everything in this capture, in its order. `until`: when it ended, if that is known.
+/// Judges everything in this capture. `until` is when the capture ended, if that is known.
 pub fn judge(
     pcap: &Path,
     down: Direction,

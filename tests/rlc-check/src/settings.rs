@@ -1,4 +1,4 @@
-//! What each direction is set to, as the command line says it.
+//! The settings of each direction, as the command line has them.
 
 use std::str::FromStr;
 

@@ -21,12 +21,12 @@ pub struct Pdu {
     pub way: Way,
     pub lost: bool,
     pub octets: usize,
-    /// The U-RNTI, of which the capture makes an epoch.
+    /// The U-RNTI, which the capture uses as an epoch.
     pub epoch: u32,
     pub kind: PduKind,
-    /// What tshark has to object.
+    /// What tshark objects to in the PDU.
     pub objections: String,
-    /// What it has to object to the packet that it took out.
+    /// What it objects to in the packet inside.
     pub inside: String,
 }
 
@@ -52,7 +52,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Held back by Timer_Status_Prohibit (§9.7.2).
+    /// Whether Timer_Status_Prohibit holds it back (§9.7.2).
     pub fn acknowledges(&self) -> bool {
         self.lsn.is_some() || !self.missing.is_empty()
     }
@@ -142,7 +142,7 @@ fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
         let index = FIELDS.iter().position(|field| *field == name).expect("a field that is asked for");
         fields[index]
     };
-    // Of the carrier and of the packet inside: the carrier's comes first.
+    // The field may be there for the carrier and for the packet inside; the carrier's comes first.
     let outer = |name: &str| field(name).split(',').next().unwrap_or("");
     let octets = number::<usize>(outer("udp.length")).context("no UDP length")?.saturating_sub(AROUND);
     let kind = match (field("rlc.dc"), field("rlc.ctrl_pdu_type")) {
@@ -265,7 +265,7 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// "1.000000020" in nanoseconds, without a detour by fractions that are not exact.
+/// "1.000000020" in nanoseconds, without floating point, which would not be exact.
 fn nanoseconds(text: &str) -> Option<Time> {
     let (seconds, fraction) = text.split_once('.')?;
     (fraction.len() == 9).then_some(())?;

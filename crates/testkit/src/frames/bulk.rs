@@ -1,5 +1,5 @@
-//! Bulk transfers with losses, as a capture at the senders would have them: rounds of a window each, what was lost is
-//! sent again in the next one, and when that is lost too, after a timeout. The same octets for the same numbers.
+//! Bulk transfers with losses, as a capture at the senders would have them. Each round sends a window; what was lost is
+//! sent again in the next round, and if that is lost too, after a timeout. Equal settings make equal octets.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -16,9 +16,9 @@ pub struct Bulk {
     /// Connections at a time; when one ends, the next begins.
     pub parallel: u64,
     pub connections: u64,
-    /// Of each connection.
+    /// Segments of data of each connection.
     pub segments: u64,
-    /// One of so many is lost.
+    /// One segment in so many is lost.
     pub loss: u64,
 }
 
@@ -34,7 +34,7 @@ struct Flow {
     /// Segments, from 0.
     next: u64,
     expected: u64,
-    /// Arrived beyond a hole.
+    /// Segments that have arrived beyond a hole.
     beyond: BTreeSet<u64>,
     lost: Vec<u64>,
     lost_again: Vec<u64>,

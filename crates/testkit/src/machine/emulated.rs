@@ -1,4 +1,4 @@
-//! A path between two namespaces, emulated by a thread: its scenario is the test's.
+//! A path between two namespaces that a thread emulates, with the scenario of the test.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use airwire::time::{Duration, Instant};
 
 use super::namespace;
 
-/// The first also routes for airtcp.
+/// Two namespaces and the path between them. The fixed one also forwards between its devices, for an airtcp there.
 pub struct EmulatedPath {
     pub fixed: Namespace,
     pub mobile: Namespace,

@@ -1,4 +1,4 @@
-//! PDUs arrive, and time goes by.
+//! What the arrival of PDUs changes in the books, and what should have happened by now.
 
 use super::*;
 
@@ -23,7 +23,7 @@ impl Checker {
             PduKind::Reset { rsn, .. } => {
                 let End { sender, receiver } = &mut self.ends[end];
                 receiver.to_answer.push_back(rsn);
-                // The answer to it was lost, or comes too late: nothing is set back twice.
+                // A repeat, because the answer was lost or is late: nothing is set back twice.
                 if receiver.last_rsn != Some(rsn) || sender.pending.is_some() {
                     receiver.last_rsn = Some(rsn);
                     self.set_back(end);
@@ -35,7 +35,7 @@ impl Checker {
                     self.set_back(end);
                 }
             }
-            // While a RESET is not answered nothing else is listened to.
+            // Until its RESET is answered, an end ignores everything else.
             _ if self.ends[end].sender.pending.is_some() => {}
             PduKind::Data { poll, piggybacked, .. } => {
                 let receiver = &mut self.ends[end].receiver;
@@ -123,7 +123,7 @@ impl Checker {
         }
     }
 
-    /// All state variables have their first values again (§11.4.3).
+    /// Sets all state variables back to their first values (§11.4.3).
     pub(super) fn set_back(&mut self, end: usize) {
         let window = self.settings[end].window;
         let End { sender, receiver } = &mut self.ends[end];
@@ -143,7 +143,7 @@ impl Checker {
         };
     }
 
-    /// What should have happened by now.
+    /// Checks that what should have happened by now has happened.
     pub(super) fn deadlines(&mut self) {
         for end in 0..2 {
             let Self { settings, ends, report, now, .. } = self;

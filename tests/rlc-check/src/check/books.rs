@@ -33,7 +33,7 @@ pub(super) struct SenderBook {
     pub(super) open_poll: Option<OpenPoll>,
     /// A PDU may not be sent once more: since when, and which.
     pub(super) exhausted: Option<(Time, u64)>,
-    /// Something that only a RESET can follow, unless it is an MRW, has happened.
+    /// Something has happened that only a RESET can follow, or an MRW.
     pub(super) must_reset: bool,
     /// SN_MRW_LENGTH of a procedure that goes on.
     pub(super) mrw: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) struct SenderBook {
 pub(super) struct ReceiverBook {
     pub(super) vr_r: u64,
     pub(super) vr_h: u64,
-    /// When each arrived; from somewhat below VR(R).
+    /// When each PDU arrived; those well below VR(R) are forgotten.
     pub(super) arrived: BTreeMap<u64, Time>,
     pub(super) last_report: Option<LastReport>,
     /// The oldest poll that is not answered yet: when it came, and with which frame.

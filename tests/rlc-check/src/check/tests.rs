@@ -245,7 +245,7 @@ fn a_poll_that_is_lost_is_to_be_repeated() {
     assert_eq!(judged(&trace), [Invariant::Polling]);
 }
 
-/// When that is not known, a silence at the end tells nothing.
+/// When the end is not known, silence there proves nothing.
 #[test]
 fn what_never_came_before_the_end_of_the_capture_is_found() {
     let until = |trace: &[Pdu], until| judged_until(down(), trace, Some(until));
@@ -268,7 +268,7 @@ fn a_reset_without_a_reason_is_found() {
     assert_eq!(judged_with(unknown, &trace), [], "MaxDAT is not known");
     let discarding = Direction { discard: Discard::Mrw, ..down() };
     assert_eq!(judged_with(discarding, &trace), [], "MaxMRW is not known");
-    // A PDU that carries its poll in vain as often as it may.
+    // A PDU with a poll that is sent as often as allowed and never answered.
     let trace = [data(0, 0), lost(poll(10, 1)), lost(poll(210, 1)), reset(410, false, 0)];
     assert_eq!(judged(&trace), []);
 }
@@ -305,7 +305,7 @@ fn losses_far_from_what_was_set_are_found() {
 fn resets_alternate_and_are_repeated_as_they_were() {
     let with = |second: Pdu, third: Pdu| {
         let again = |pdu| Pdu { epoch: 4097, ..pdu };
-        // Of no MaxDAT, so that a RESET needs no reason that could be seen.
+        // Without MaxDAT, so that the capture need not show the reason for a RESET.
         let down = Direction { max_dat: None, ..down() };
         let trace = [
             data(0, 0),
