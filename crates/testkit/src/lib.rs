@@ -2,7 +2,7 @@
 //!
 //! * [`pair`], [`exchange`], [`hostile`], [`siege`], [`calls`]: hosts in memory, well and badly treated.
 //! * [`frames`]: captures made by hand; [`markup`]: whether text with tags is well formed.
-//! * [`machine`], [`programs`], [`browser`]: this machine's kernel, the programs, headless Chromium.
+//! * `machine`, `programs`, `browser` (feature `machine`): this machine's kernel, the programs, headless Chromium.
 
 pub mod calls;
 pub mod exchange;

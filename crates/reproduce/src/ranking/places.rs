@@ -161,7 +161,7 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use airtcp_sim::run;
+    use airtcp_sim::run::run;
 
     use super::*;
 
@@ -174,7 +174,7 @@ mod tests {
             let recipe = "newreno".parse().unwrap();
             let plan = place.plan(&[&recipe]).unwrap();
             let trouble = (1..=5).map(|seed| {
-                let report = run::run(&Run { seed, ..plan.clone() }).unwrap();
+                let report = run(&Run { seed, ..plan.clone() }).unwrap();
                 let flow = &report.flows[0];
                 assert!(flow.delivered > 0, "{}", place.name);
                 flow.counters.timeouts + flow.counters.fast_retransmits
