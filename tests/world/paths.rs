@@ -360,10 +360,7 @@ fn a_judge_is_scored_against_what_happened() {
     assert_eq!(judge.count(Cause::Radio, Truth::NotLost), 1, "asked before anything was lost");
     assert_eq!((judge.total(), judge.accuracy(), judge.congestion_accuracy()), (4, Some(0.5), None));
     let watcher = score(&decisions, losses, "watcher");
-    assert_eq!(
-        watcher.to_string(),
-        "congestion: 0 c 0 r, radio: 1 c 0 r, not lost: 1 c 0 r (0.0 % right)"
-    );
+    assert_eq!(watcher.to_string(), "congestion: 0 c 0 r, radio: 1 c 0 r, not lost: 1 c 0 r (0.0 % right)");
     assert_eq!(judges(&decisions), ["judge", "watcher"]);
     assert_eq!(score(&decisions, losses, "nobody"), Confusion::default());
 }

@@ -66,7 +66,10 @@ fn capture(
 }
 
 fn preset(name: &str) -> String {
-    fs::read_to_string(airtcp_testkit::programs::repository().join("emulator/presets").join(format!("{name}.toml"))).unwrap()
+    fs::read_to_string(
+        airtcp_testkit::programs::repository().join("emulator/presets").join(format!("{name}.toml")),
+    )
+    .unwrap()
 }
 
 fn down(octets: u64) -> Flow {

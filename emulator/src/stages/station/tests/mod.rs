@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket};
 
-use airwire::marks::{DB, OB, RadioPath};
 use super::header::FIN;
-use airwire::experiment::LossRate;
 use super::*;
 use crate::capture::{Capture, Tap};
 use crate::machine::{Machine, Port, drain};
 use crate::packet::PacketId;
 use crate::path::{FIXED, MOBILE, Named, Path};
-use airwire::Cause;
 use crate::stage::{Record, Recording, Why};
+use airwire::Cause;
+use airwire::experiment::LossRate;
+use airwire::marks::{DB, OB, RadioPath};
 
 mod beside;
 mod marks;

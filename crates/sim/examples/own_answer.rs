@@ -34,18 +34,13 @@ impl Window for Gentle {
     }
 }
 
-/// What the catalogue would say about it.
-static GENTLE: Row = Row {
-    name: "gentle",
-    build: Build::Window(|_profile| Box::new(Gentle::default())),
-    subject: "",
-    summary: "keeps 0.8 of the window after a loss",
-    citation: "",
-    needs: &[],
-    reduces_again: None,
-    with: None,
-    ordinary: false,
-};
+/// Its row: what the catalogue would say about it.
+static GENTLE: Row = Row::answer(
+    "gentle",
+    Build::Window(|_given| Box::<Gentle>::default()),
+    "keeps 0.8 of the window after a loss",
+    "an example",
+);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let newreno: Recipe = "newreno".parse()?;
