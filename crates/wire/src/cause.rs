@@ -1,6 +1,6 @@
 //! Why a packet was lost, in the one way that matters to a sender.
 
-/// What kind of loss it was: what an emulator knows, and what a sender would like to.
+/// The kind of a loss: an emulator knows it, a sender would like to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Cause {
@@ -14,7 +14,7 @@ impl Cause {
     /// Both, in the order of the enum.
     pub const ALL: [Self; 2] = [Self::Congestion, Self::Radio];
 
-    /// As it is printed.
+    /// The word for it in outputs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Congestion => "congestion",

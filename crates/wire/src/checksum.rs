@@ -57,6 +57,7 @@ pub fn transport(src: IpAddr, dst: IpAddr, protocol: u8, segment: &[u8]) -> u16 
     !fold(pseudo_header(src, dst, protocol, segment.len()) + u32::from(sum(segment)))
 }
 
+/// Whether the checksum inside a TCP segment or ICMPv6 message is the right one for these addresses.
 pub fn verify_transport(src: IpAddr, dst: IpAddr, protocol: u8, segment: &[u8]) -> bool {
     fold(pseudo_header(src, dst, protocol, segment.len()) + u32::from(sum(segment))) == 0xffff
 }

@@ -3,9 +3,10 @@
 
 /// An experimental kind that anybody may use (RFC 4727 §3.1).
 pub const KIND: u8 = 254;
-/// Base stations add up the loss rates of their radio links: "qw". Not registered with IANA; for laboratories.
+/// ExID of the option in which base stations add up the loss rates of their radio links: "qw". Not registered with
+/// IANA; for laboratories.
 pub const LOSS_RATE: u16 = 0x7177;
-/// A receiver counts the segments that came reordered by more than three.
+/// ExID of the option in which a receiver counts the segments that came reordered by more than three.
 pub const REORDERING_ALARM: u16 = 0x7178;
 /// Octets of either option: kind, length, ExID and a 16-bit value.
 pub const LENGTH: usize = 6;
@@ -17,7 +18,7 @@ pub struct LossRate(pub u16);
 impl LossRate {
     /// The nearest value; above 1 it saturates.
     pub fn from_ratio(ratio: f64) -> Self {
-        // A conversion from float saturates.
+        // `as` saturates.
         Self((ratio * 65_536.0).round() as u16)
     }
 
@@ -26,7 +27,7 @@ impl LossRate {
         f64::from(self.0) / 65_536.0
     }
 
-    /// What two links lose together, as the paper adds it up.
+    /// What two links lose together: the sum, as in the paper, and at most just below 1.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))

@@ -5,6 +5,45 @@
 //! * [`marks`], [`experiment`]: what base stations and receivers add to it.
 //! * [`units`]: rates, sizes, probabilities and times as people write them.
 //! * [`cause`]: what kind of loss it was.
+//!
+//! A segment is written and read back:
+//!
+//! ```
+//! use airwire::options::{Layout, Options};
+//! use airwire::segment::{self, BadPacket, Ecn, Flags, Header};
+//! use airwire::seq::Seq;
+//!
+//! let syn = Header {
+//!     src: "192.0.2.1:50000".parse()?,
+//!     dst: "192.0.2.2:80".parse()?,
+//!     seq: Seq(1_000),
+//!     ack: Seq(0),
+//!     flags: Flags::SYN,
+//!     window: 65_535,
+//!     ecn: Ecn::NotEct,
+//!     tos: 0,
+//!     ttl: 64,
+//!     dont_fragment: true,
+//!     ident: 1,
+//! };
+//! let offered = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
+//! let mut options = Vec::new();
+//! offered.write(Layout::Linux, &mut options);
+//! let mut packet = Vec::new();
+//! segment::emit(&mut packet, &syn, &options, (b"", b""));
+//!
+//! let read = segment::parse_tcp(&segment::parse_ip(&packet)?)?;
+//! assert_eq!((read.seq, read.flags, read.options), (Seq(1_000), Flags::SYN, offered));
+//! assert_eq!(read.seq_len(), 1, "a SYN has a sequence number of its own");
+//!
+//! // One flipped bit, and nobody believes it.
+//! *packet.last_mut().unwrap() ^= 1;
+//! let damaged = segment::parse_tcp(&segment::parse_ip(&packet)?);
+//! assert_eq!(damaged.unwrap_err(), BadPacket::TcpChecksum);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![warn(missing_docs)]
 
 pub mod cause;
 pub mod checksum;

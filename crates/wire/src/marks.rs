@@ -10,9 +10,9 @@
 
 use crate::cause::Cause;
 
-/// The octet asked for has gone past the base station that serves the data sender, or the only one.
+/// Ob: the octet asked for has gone past the base station that serves the data sender, or the only one.
 pub const OB: u16 = 0x800;
-/// The octet asked for has gone past the base station that serves the data receiver, the second of two.
+/// Db: the octet asked for has gone past the base station that serves the data receiver, the second of two.
 pub const DB: u16 = 0x400;
 
 /// Where a sender's data travel over radio: the paper's Table 1, without its first case (no agent: plain TCP).

@@ -1,6 +1,6 @@
 //! TCP options: parsed into one flat value, written in the order a real system uses.
 //!
-//! Own code because smoltcp's parser keeps three SACK blocks only, and a peer without timestamps sends four.
+//! smoltcp's parser is not used because it keeps only three SACK blocks: a peer without timestamps sends four.
 
 use crate::experiment::{self, LossRate};
 use crate::seq::Seq;
@@ -13,6 +13,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
+    /// Adds the block `left..right`. A fifth is left out.
     pub fn push(&mut self, left: Seq, right: Seq) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
             *slot = (left, right);
@@ -20,27 +21,38 @@ impl SackBlocks {
         }
     }
 
+    /// The blocks in the order in which they were added, which is that of the segment.
     pub fn as_slice(&self) -> &[(Seq, Seq)] {
         &self.blocks[..usize::from(self.len)]
     }
 
+    /// True if the segment carries no SACK option.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
+/// The timestamps option (RFC 7323 §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamps {
+    /// TSval: the sender's clock.
     pub val: u32,
+    /// TSecr: the TSval that it echoes. Without the ACK flag it means nothing.
     pub ecr: u32,
 }
 
+/// The options of one segment. `None` and `false`: the segment does not carry that option.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// Maximum segment size in octets (RFC 9293 §3.7.1). SYN only.
     pub mss: Option<u16>,
+    /// The shift that the sender's window fields need (RFC 7323 §2). SYN only, at most 14.
     pub window_scale: Option<u8>,
+    /// The sender can use SACK blocks (RFC 2018 §2). SYN only.
     pub sack_permitted: bool,
+    /// On a SYN, the offer to use them on the whole connection.
     pub timestamps: Option<Timestamps>,
+    /// What has arrived out of order (RFC 2018 §3), or twice (RFC 2883).
     pub sack: SackBlocks,
     /// What base stations on the path add (P3 §III B); never written here.
     pub loss_report: Option<LossRate>,
@@ -48,7 +60,7 @@ pub struct Options {
     pub reordered: Option<u16>,
 }
 
-/// In which order, and with which padding, a system writes its options.
+/// The order and the padding in which a system writes its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// SYN: `mss,sackOK,TS,nop,wscale`; what is missing from a group is replaced by `nop,nop`.

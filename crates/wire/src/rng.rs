@@ -7,16 +7,19 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use siphasher::sip::SipHasher13;
 
+/// A sequence of random numbers, the same in each run with the same seed.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
+    /// The stream of `component`, a name that nothing else in the run uses.
     pub fn new(seed: u64, component: &str) -> Self {
         let mut hasher = SipHasher13::new_with_keys(seed, 0x7374_7265_616d);
         hasher.write(component.as_bytes());
         Self(Pcg64Mcg::seed_from_u64(hasher.finish()))
     }
 
+    /// 64 bits, each value equally likely.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -26,6 +29,7 @@ impl Stream {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// True with this probability, from 0 (never) to 1 (always). Draws once, whatever the probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

@@ -1,6 +1,6 @@
 //! Segments on the wire: IPv4/IPv6 and TCP headers in and out, with every check that a receiver owes.
 //!
-//! The header layouts are smoltcp's (`smoltcp::wire`); options are `crate::options`.
+//! The header layouts are smoltcp's (`smoltcp::wire`); options are [`crate::options`].
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,32 +15,45 @@ use crate::seq::Seq;
 pub struct Flags(pub u16);
 
 impl Flags {
+    /// No flag is set.
     pub const NONE: Self = Self(0);
+    /// The sender has no more data.
     pub const FIN: Self = Self(0x001);
+    /// The sequence number is the initial one.
     pub const SYN: Self = Self(0x002);
+    /// The connection is reset.
     pub const RST: Self = Self(0x004);
+    /// The application is to get the data at once.
     pub const PSH: Self = Self(0x008);
+    /// The acknowledgment number means something.
     pub const ACK: Self = Self(0x010);
+    /// The urgent pointer means something.
     pub const URG: Self = Self(0x020);
+    /// The receiver has seen congestion marked (RFC 3168 §6.1); in a SYN, ECN is asked for.
     pub const ECE: Self = Self(0x040);
+    /// The sender has answered an ECE by reducing its window (RFC 3168 §6.1).
     pub const CWR: Self = Self(0x080);
     /// Accurate ECN's AE, once NS.
     pub const AE: Self = Self(0x100);
     /// The three bits still reserved.
     pub const RESERVED: Self = Self(0xe00);
 
+    /// All flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
+    /// At least one flag of `other` is set.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
+    /// These flags and those of `other`.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
+    /// These flags, except those of `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -74,14 +87,19 @@ impl std::fmt::Debug for Flags {
 /// The ECN field of the IP header (RFC 3168 §5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
+    /// The sender does not use ECN for this packet.
     #[default]
     NotEct,
+    /// ECN-capable, the codepoint ECT(1).
     Ect1,
+    /// ECN-capable, the codepoint ECT(0): what RFC 3168 senders use.
     Ect0,
+    /// Congestion experienced: a queue has marked the packet instead of dropping it.
     Ce,
 }
 
 impl Ecn {
+    /// From the two lowest bits; the others, the DSCP, are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotEct,
@@ -91,6 +109,7 @@ impl Ecn {
         }
     }
 
+    /// The two bits as they stand in the header.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotEct => 0,
@@ -104,15 +123,23 @@ impl Ecn {
 /// A TCP segment as it arrived, still pointing into the packet.
 #[derive(Clone, Debug)]
 pub struct Segment<'a> {
+    /// Source address and port.
     pub src: SocketAddr,
+    /// Destination address and port.
     pub dst: SocketAddr,
+    /// SEG.SEQ: the number of the SYN, or else of the first octet of `payload`.
     pub seq: Seq,
+    /// SEG.ACK: the next octet that the sender expects. Means something with the ACK flag only.
     pub ack: Seq,
+    /// All twelve bits beside the data offset.
     pub flags: Flags,
     /// As it stands in the header, not scaled.
     pub window: u16,
+    /// From the IP header.
     pub ecn: Ecn,
+    /// Those that are understood; unknown ones are gone.
     pub options: Options,
+    /// The octets of data.
     pub payload: &'a [u8],
 }
 
@@ -128,36 +155,50 @@ impl Segment<'_> {
 /// Why a packet was not handed to any connection. Each is a counter of the host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum BadPacket {
+    /// The packet ends before its headers, or what their length fields promise.
     #[error("shorter than its headers say")]
     Truncated,
+    /// The version field is neither 4 nor 6.
     #[error("neither IPv4 nor IPv6")]
     NotIp,
+    /// The IPv4 header's checksum is wrong. IPv6 has none.
     #[error("wrong IPv4 header checksum")]
     IpChecksum,
+    /// Fragments are not put together again.
     #[error("a fragment: the path below must not fragment")]
     Fragment,
+    /// The TCP checksum is wrong.
     #[error("wrong TCP checksum")]
     TcpChecksum,
+    /// The checksum of an ICMP or ICMPv6 message is wrong.
     #[error("wrong ICMP checksum")]
     IcmpChecksum,
+    /// An option's length does not fit: see [`Options::parse`].
     #[error("malformed TCP options")]
     Options,
+    /// Port 0, or an address that is not unicast: see [`is_unicast`].
     #[error("source or destination that no TCP host can have")]
     Address,
+    /// Neither TCP nor ICMP.
     #[error("a protocol this host does not speak")]
     Protocol,
 }
 
 /// The IP layer of a packet, taken off.
 pub struct Ip<'a> {
+    /// The source address.
     pub src: IpAddr,
+    /// The destination address.
     pub dst: IpAddr,
+    /// What `payload` is: behind the extension headers, if it is IPv6.
     pub protocol: IpProtocol,
+    /// Of the traffic class or TOS octet.
     pub ecn: Ecn,
+    /// What follows the IP header and its extensions, without padding that the link added.
     pub payload: &'a [u8],
 }
 
-/// Takes the IP header off. `checksums` is off only for packets quoted in ICMP errors, which are cut short.
+/// Takes the IP header off, IPv6 extension headers included, after checking it. Fragments are refused.
 pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
     match packet.first().map(|b| b >> 4) {
         Some(4) => {
@@ -253,15 +294,23 @@ pub fn is_unicast(addr: IpAddr) -> bool {
 /// What leaves: everything about a segment but its payload.
 #[derive(Clone, Debug)]
 pub struct Header {
+    /// Source address and port.
     pub src: SocketAddr,
+    /// Destination address and port, of the same family as `src`.
     pub dst: SocketAddr,
+    /// SEG.SEQ.
     pub seq: Seq,
+    /// SEG.ACK; 0 by convention if the ACK flag is not set.
     pub ack: Seq,
+    /// All twelve bits beside the data offset, reserved ones as they are given.
     pub flags: Flags,
+    /// As it will stand in the header, scaled already.
     pub window: u16,
+    /// For the IP header.
     pub ecn: Ecn,
     /// DSCP and ECN octet as the application set it; the ECN bits come from `ecn`.
     pub tos: u8,
+    /// IPv4 time to live, IPv6 hop limit.
     pub ttl: u8,
     /// Don't fragment (RFC 1191). IPv4 only.
     pub dont_fragment: bool,
@@ -269,8 +318,11 @@ pub struct Header {
     pub ident: u16,
 }
 
-/// Writes one whole IP packet into `packet`: header, `options` (already padded), then `payload`, which may lie
+/// Overwrites `packet` with one whole IP packet: header, `options` (already padded), then `payload`, which may lie
 /// in two pieces because a ring buffer wraps.
+///
+/// # Panics
+/// If `src` and `dst` are not of one address family.
 pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u8], &[u8])) {
     let ip_len = if header.src.is_ipv4() { 20 } else { 40 };
     let tcp_len = 20 + options.len();
@@ -312,7 +364,7 @@ pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u
             ip.set_src_addr(src);
             ip.set_dst_addr(dst);
         }
-        // A connection's two ends are of one family: `Host::connect` refuses anything else.
+        // See Panics: a connection's two ends are of one family.
         _ => unreachable!("mixed address families"),
     }
 

@@ -21,11 +21,6 @@ impl Seq {
         let distance = self.0.wrapping_sub(initial.at(near).0) as i32;
         near.checked_add_signed(i64::from(distance))
     }
-
-    /// The signed distance `self - other`, correct while the two are less than 2^31 apart.
-    pub const fn distance(self, other: Self) -> i32 {
-        self.0.wrapping_sub(other.0) as i32
-    }
 }
 
 impl fmt::Debug for Seq {

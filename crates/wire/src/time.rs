@@ -14,36 +14,45 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
+    /// The driver's zero: when a simulation begins.
     pub const ZERO: Self = Self(0);
 
+    /// So many nanoseconds after the driver's zero.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
+    /// So many microseconds after the driver's zero.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
 
+    /// So many milliseconds after the driver's zero.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
+    /// So many seconds after the driver's zero.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
 
+    /// Nanoseconds since the driver's zero.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
+    /// Whole microseconds since the driver's zero, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
+    /// Whole milliseconds since the driver's zero, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
+    /// Seconds since the driver's zero, as near as a float comes.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -55,21 +64,27 @@ impl Instant {
 }
 
 impl Duration {
+    /// No time at all.
     pub const ZERO: Self = Self(0);
+    /// About 584 years: "for ever".
     pub const MAX: Self = Self(u64::MAX);
 
+    /// A length of so many nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
+    /// A length of so many microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
 
+    /// A length of so many milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
+    /// A length of so many seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
@@ -79,34 +94,42 @@ impl Duration {
         Self((secs * 1e9).round() as u64)
     }
 
+    /// The length in nanoseconds, exactly.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
+    /// Whole microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
+    /// Whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
+    /// Seconds, as near as a float comes.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
+    /// True for [`Duration::ZERO`] alone.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
+    /// The difference; zero if `other` is longer. `-` does the same.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// The product, at most [`Duration::MAX`]. `*` does the same.
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
+    /// How far the two are apart, whichever is longer.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
@@ -114,7 +137,7 @@ impl Duration {
 
 impl Add<Duration> for Instant {
     type Output = Self;
-    /// Saturates: "for ever" plus anything is still "for ever".
+    /// Saturates: anything later than "for ever" is still "for ever".
     fn add(self, rhs: Duration) -> Self {
         Self(self.0.saturating_add(rhs.0))
     }

@@ -17,6 +17,7 @@ pub struct Size(u64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(f64);
 
+/// Text that is not the quantity that was expected. The message says how to write one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {wanted}")]
 pub struct UnitError {
@@ -37,6 +38,7 @@ impl Rate {
         Self(bits)
     }
 
+    /// The rate in bits per second, never 0.
     pub const fn as_bits_per_second(self) -> u64 {
         self.0
     }
@@ -49,16 +51,19 @@ impl Rate {
 }
 
 impl Size {
+    /// A size of so many octets.
     pub const fn bytes(bytes: u64) -> Self {
         Self(bytes)
     }
 
+    /// The size in octets.
     pub const fn as_bytes(self) -> u64 {
         self.0
     }
 }
 
 impl Probability {
+    /// What never happens.
     pub const ZERO: Self = Self(0.0);
 
     /// # Panics
@@ -68,12 +73,13 @@ impl Probability {
         Self(value)
     }
 
+    /// The probability as a number from 0 to 1.
     pub const fn value(self) -> f64 {
         self.0
     }
 }
 
-/// The number in front of the unit, and the factor that the unit stands for.
+/// The number times the factor that its unit stands for. `None` if it is negative or the unit is unknown.
 fn split(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let text = text.trim();
     let digits = text
@@ -154,7 +160,7 @@ impl fmt::Display for Size {
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = format!("{}%", self.0 * 100.0);
-        // Only what is read back as the same number.
+        // A percentage only if it is read back as the same number.
         if percent.len() <= 8 && percent.parse() == Ok(*self) {
             f.pad(&percent)
         } else {
@@ -163,7 +169,7 @@ impl fmt::Display for Probability {
     }
 }
 
-/// A length of time that is written exactly, unlike what `Duration` shows to people.
+/// A length of time as it is written in a file: exactly, where `Duration`'s `Display` rounds for people.
 pub fn exact_time(time: Duration) -> String {
     struct Exact(u64);
     impl fmt::Display for Exact {

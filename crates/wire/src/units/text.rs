@@ -1,4 +1,4 @@
-//! Quantities in files: as text, in the same words.
+//! Quantities in files: text, in the words that people type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{PROBABILITY, Probability, RATE, Rate, SIZE, Size, TIME, UnitError, exact_time};
 use crate::time::Duration;
 
-/// Text that `FromStr` understands; what is wrong is said by its error.
+/// Reads what `FromStr` understands, and passes its error on.
 struct Text<T>(std::marker::PhantomData<T>, &'static str);
 
 impl<T: FromStr<Err = UnitError>> Visitor<'_> for Text<T> {
