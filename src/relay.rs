@@ -32,7 +32,7 @@ pub trait Endpoint {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
+pub enum Leg {
     Radio,
     Target,
 }
@@ -47,7 +47,7 @@ pub enum Turn {
     /// Both streams have ended, and everything was handed over.
     Finished,
     /// This side has failed, and the other was reset.
-    Failed(Side),
+    Failed(Leg),
 }
 
 #[derive(Debug, Default)]
@@ -66,19 +66,19 @@ impl Relay {
     pub fn turn(&mut self, radio: &mut impl Endpoint, target: &mut impl Endpoint, chunk: &mut [u8]) -> Turn {
         let up = match self.up.turn(radio, target, chunk) {
             Ok(step) => step,
-            Err(Fault::Source) => return fail(Side::Radio, target),
-            Err(Fault::Sink) => return fail(Side::Target, radio),
+            Err(Fault::Source) => return fail(Leg::Radio, target),
+            Err(Fault::Sink) => return fail(Leg::Target, radio),
         };
         let down = match self.down.turn(target, radio, chunk) {
             Ok(step) => step,
-            Err(Fault::Source) => return fail(Side::Target, radio),
-            Err(Fault::Sink) => return fail(Side::Radio, target),
+            Err(Fault::Source) => return fail(Leg::Target, radio),
+            Err(Fault::Sink) => return fail(Leg::Radio, target),
         };
         match (up, down) {
             (Step::Ended, Step::Ended) => Turn::Finished,
             (Step::Read, _) | (_, Step::Read) => Turn::Again,
-            _ if up != Step::Waiting && radio.has_failed() => fail(Side::Radio, target),
-            _ if down != Step::Waiting && target.has_failed() => fail(Side::Target, radio),
+            _ if up != Step::Waiting && radio.has_failed() => fail(Leg::Radio, target),
+            _ if down != Step::Waiting && target.has_failed() => fail(Leg::Target, radio),
             _ => Turn::Waiting,
         }
     }
@@ -94,9 +94,9 @@ impl Relay {
     }
 }
 
-fn fail(side: Side, other: &mut impl Endpoint) -> Turn {
+fn fail(leg: Leg, other: &mut impl Endpoint) -> Turn {
     other.reset();
-    Turn::Failed(side)
+    Turn::Failed(leg)
 }
 
 /// One direction.

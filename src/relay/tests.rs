@@ -103,10 +103,10 @@ impl World {
         }
     }
 
-    fn side(&mut self, side: Side) -> &mut Scripted {
-        match side {
-            Side::Radio => &mut self.radio,
-            Side::Target => &mut self.target,
+    fn leg(&mut self, leg: Leg) -> &mut Scripted {
+        match leg {
+            Leg::Radio => &mut self.radio,
+            Leg::Target => &mut self.target,
         }
     }
 }
@@ -155,20 +155,20 @@ fn the_end_comes_after_what_was_held() {
 
 #[test]
 fn a_reset_is_passed_on_even_while_nothing_is_read_from_the_side_that_sent_it() {
-    for (failing, other) in [(Side::Radio, Side::Target), (Side::Target, Side::Radio)] {
+    for (failing, other) in [(Leg::Radio, Leg::Target), (Leg::Target, Leg::Radio)] {
         let mut world = World::new(usize::MAX);
-        world.side(failing).send(&[1; BOUND + 1]);
-        assert_eq!(world.until_it_waits(), Turn::Waiting, "the other side takes nothing");
-        world.side(failing).failed = true;
+        world.leg(failing).send(&[1; BOUND + 1]);
+        assert_eq!(world.until_it_waits(), Turn::Waiting, "the other leg takes nothing");
+        world.leg(failing).failed = true;
         assert_eq!(world.turn(), Turn::Failed(failing));
-        assert_eq!((world.side(other).reset, world.side(failing).reset), (1, 0));
+        assert_eq!((world.leg(other).reset, world.leg(failing).reset), (1, 0));
 
         let mut world = World::new(usize::MAX);
-        world.side(failing).arrived_end = true;
-        assert_eq!(world.until_it_waits(), Turn::Waiting, "the other side may answer");
-        world.side(failing).failed = true;
+        world.leg(failing).arrived_end = true;
+        assert_eq!(world.until_it_waits(), Turn::Waiting, "the other leg may answer");
+        world.leg(failing).failed = true;
         assert_eq!(world.turn(), Turn::Failed(failing));
-        assert_eq!(world.side(other).reset, 1);
+        assert_eq!(world.leg(other).reset, 1);
     }
 }
 
@@ -184,27 +184,27 @@ fn a_turn_carries_one_chunk_each_way_whatever_there_is() {
 
 #[derive(Clone, Debug)]
 enum Happening {
-    Arrival(Side, usize),
-    End(Side),
-    Failure(Side),
-    Room(Side, usize),
+    Arrival(Leg, usize),
+    End(Leg),
+    Failure(Leg),
+    Room(Leg, usize),
     Turn,
 }
 
-fn side() -> impl Strategy<Value = Side> {
-    prop_oneof![Just(Side::Radio), Just(Side::Target)]
+fn leg() -> impl Strategy<Value = Leg> {
+    prop_oneof![Just(Leg::Radio), Just(Leg::Target)]
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
     prop_oneof![
-        6 => (side(), 1..60usize).prop_map(|(side, count)| Happening::Arrival(side, count)),
-        6 => (side(), 1..60usize).prop_map(|(side, count)| Happening::Room(side, count)),
-        1 => side().prop_map(Happening::End),
+        6 => (leg(), 1..60usize).prop_map(|(leg, count)| Happening::Arrival(leg, count)),
+        6 => (leg(), 1..60usize).prop_map(|(leg, count)| Happening::Room(leg, count)),
+        1 => leg().prop_map(Happening::End),
         12 => Just(Happening::Turn),
     ]
 }
 
-/// What the test has each side send: no two neighbours alike, and neither side like the other.
+/// What the test has each leg send: no two neighbours alike, and neither leg like the other.
 #[derive(Default)]
 struct Sent {
     radio: Vec<u8>,
@@ -212,10 +212,10 @@ struct Sent {
 }
 
 impl Sent {
-    fn more(&mut self, side: Side, count: usize) -> Vec<u8> {
-        let (sent, start) = match side {
-            Side::Radio => (&mut self.radio, 0),
-            Side::Target => (&mut self.target, 100),
+    fn more(&mut self, leg: Leg, count: usize) -> Vec<u8> {
+        let (sent, start) = match leg {
+            Leg::Radio => (&mut self.radio, 0),
+            Leg::Target => (&mut self.target, 100),
         };
         let from = sent.len();
         sent.extend((from..from + count).map(|i| (start + i * 7) as u8));
@@ -227,15 +227,15 @@ impl Sent {
 fn play(world: &mut World, sent: &mut Sent, happenings: &[Happening]) -> Option<Turn> {
     for happening in happenings {
         match *happening {
-            Happening::Arrival(side, count) => {
-                if !world.side(side).arrived_end && !world.side(side).failed {
-                    let bytes = sent.more(side, count);
-                    world.side(side).send(&bytes);
+            Happening::Arrival(leg, count) => {
+                if !world.leg(leg).arrived_end && !world.leg(leg).failed {
+                    let bytes = sent.more(leg, count);
+                    world.leg(leg).send(&bytes);
                 }
             }
-            Happening::End(side) => world.side(side).arrived_end = true,
-            Happening::Failure(side) => world.side(side).failed = true,
-            Happening::Room(side, count) => world.side(side).room += count,
+            Happening::End(leg) => world.leg(leg).arrived_end = true,
+            Happening::Failure(leg) => world.leg(leg).failed = true,
+            Happening::Room(leg, count) => world.leg(leg).room += count,
             Happening::Turn => {
                 let turn = world.turn();
                 if matches!(turn, Turn::Finished | Turn::Failed(_)) {
@@ -267,9 +267,9 @@ proptest! {
         let (mut world, mut sent) = (World::new(piece), Sent::default());
         let ended = play(&mut world, &mut sent, &happenings);
         let ended = ended.unwrap_or_else(|| {
-            for side in [Side::Radio, Side::Target] {
-                world.side(side).arrived_end = true;
-                world.side(side).room = usize::MAX;
+            for leg in [Leg::Radio, Leg::Target] {
+                world.leg(leg).arrived_end = true;
+                world.leg(leg).room = usize::MAX;
             }
             world.until_it_waits()
         });
@@ -284,7 +284,7 @@ proptest! {
     fn a_failure_at_any_moment_resets_the_other_side_and_nothing_else(
         piece in 1..40usize,
         before in vec(happening(), 0..80),
-        failing in side(),
+        failing in leg(),
         after in vec(happening(), 0..40),
     ) {
         let (mut world, mut sent) = (World::new(piece), Sent::default());
@@ -297,10 +297,10 @@ proptest! {
         match ended {
             // Both streams had ended before.
             Turn::Finished => prop_assert_eq!((world.radio.reset, world.target.reset), (0, 0)),
-            Turn::Failed(side) => {
-                prop_assert_eq!(side, failing);
-                let resets = (world.side(Side::Radio).reset, world.side(Side::Target).reset);
-                prop_assert_eq!(resets, if failing == Side::Radio { (0, 1) } else { (1, 0) });
+            Turn::Failed(leg) => {
+                prop_assert_eq!(leg, failing);
+                let resets = (world.leg(Leg::Radio).reset, world.leg(Leg::Target).reset);
+                prop_assert_eq!(resets, if failing == Leg::Radio { (0, 1) } else { (1, 0) });
             }
             Turn::Again | Turn::Waiting => prop_assert!(false, "the failure was not noticed: {:?}", ended),
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use airtcp::host::{ConnId, Host};
-use airtcp::relay::{Endpoint, Relay, Side, Turn};
+use airtcp::relay::{Endpoint, Leg, Relay, Turn};
 use airtcp::tcp::State;
 use airtcp_tun::{Descriptors, Readiness};
 use airwire::time::{Duration, Instant};
@@ -142,8 +142,8 @@ impl Session {
                     Turn::Again => Next::Again,
                     Turn::Waiting => Next::Wait,
                     Turn::Finished => self.leave(Outcome::Done, None),
-                    Turn::Failed(Side::Radio) => self.leave(Outcome::RadioFailed, ended),
-                    Turn::Failed(Side::Target) => self.leave(Outcome::TargetFailed, None),
+                    Turn::Failed(Leg::Radio) => self.leave(Outcome::RadioFailed, ended),
+                    Turn::Failed(Leg::Target) => self.leave(Outcome::TargetFailed, None),
                 })
             }
             Phase::Leaving { .. } if !matches!(state, State::Closed | State::TimeWait) => Ok(Next::Wait),
