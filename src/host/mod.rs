@@ -24,7 +24,7 @@ use smoltcp::wire::IpProtocol;
 use crate::profile::Profile;
 use crate::recovery::Recipe;
 use crate::tcp::connection::Opening;
-use crate::tcp::input::Outcome;
+use crate::tcp::input::Reaction;
 use crate::tcp::{Connection, Ended, SocketOptions, State};
 
 pub struct HostConfig {
@@ -176,8 +176,8 @@ impl Host {
         if let Some(&index) = self.by_tuple.get(&tuple) {
             let Some(connection) = self.slots.at_mut(index) else { return };
             if !connection.yields_to(segment) {
-                let outcome = connection.handle_segment(now, segment);
-                self.after_segment(index, outcome, segment);
+                let reaction = connection.handle_segment(now, segment);
+                self.after_segment(index, reaction, segment);
                 return;
             }
             connection.retire();
@@ -186,11 +186,11 @@ impl Host {
         self.take_stray(now, segment);
     }
 
-    fn after_segment(&mut self, index: u32, outcome: Outcome, segment: &Segment<'_>) {
-        match outcome {
-            Outcome::Done => {}
-            Outcome::Reset => self.reply_reset(segment),
-            Outcome::Established => {
+    fn after_segment(&mut self, index: u32, reaction: Reaction, segment: &Segment<'_>) {
+        match reaction {
+            Reaction::Done => {}
+            Reaction::Reset => self.reply_reset(segment),
+            Reaction::Established => {
                 if let Some(listener) = self.slots.listener_of(index) {
                     self.listeners[listener.0 as usize].ready.push_back(index);
                 }

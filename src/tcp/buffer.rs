@@ -7,7 +7,7 @@ use crate::ranges::RangeSet;
 
 /// What the application wrote and the peer has not acknowledged yet.
 #[derive(Clone, Debug)]
-pub struct SendBuffer {
+pub(super) struct SendBuffer {
     data: VecDeque<u8>,
     /// Offset of the first octet in `data`.
     start: u64,
@@ -15,39 +15,35 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub fn new(start: u64, limit: usize) -> Self {
+    pub(super) fn new(start: u64, limit: usize) -> Self {
         Self { data: VecDeque::new(), start, limit }
     }
 
-    pub fn free(&self) -> usize {
+    pub(super) fn free(&self) -> usize {
         self.limit.saturating_sub(self.data.len())
     }
 
-    pub fn set_limit(&mut self, limit: usize) {
+    pub(super) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.start + self.data.len() as u64
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.data.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.data.is_empty()
-    }
-
     /// Takes as much of `bytes` as there is room for.
-    pub fn write(&mut self, bytes: &[u8]) -> usize {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.free());
         self.data.extend(&bytes[..taken]);
         taken
     }
 
     /// The octets of `range`, in one or two pieces.
-    pub fn slices(&self, range: Range<u64>) -> (&[u8], &[u8]) {
+    pub(super) fn slices(&self, range: Range<u64>) -> (&[u8], &[u8]) {
         let from = (range.start.saturating_sub(self.start) as usize).min(self.data.len());
         let to = (range.end.saturating_sub(self.start) as usize).clamp(from, self.data.len());
         let (head, tail) = self.data.as_slices();
@@ -62,14 +58,14 @@ impl SendBuffer {
     }
 
     /// Everything below `offset` has been acknowledged.
-    pub fn release_below(&mut self, offset: u64) {
+    pub(super) fn release_below(&mut self, offset: u64) {
         let gone = (offset.saturating_sub(self.start) as usize).min(self.data.len());
         self.data.drain(..gone);
         self.start += gone as u64;
     }
 
     /// An idle connection owns no buffer.
-    pub fn shrink_if_empty(&mut self) {
+    pub(super) fn shrink_if_empty(&mut self) {
         if self.data.is_empty() && self.data.capacity() > 0 {
             self.data = VecDeque::new();
         }
@@ -79,7 +75,7 @@ impl SendBuffer {
 /// What arrived and the application has not read yet, with holes (RFC 9293 §3.4: any segment inside the
 /// window is worth keeping).
 #[derive(Clone, Debug)]
-pub struct RecvBuffer {
+pub(super) struct RecvBuffer {
     data: VecDeque<u8>,
     /// Offset of the first unread octet.
     start: u64,
@@ -94,39 +90,39 @@ pub struct RecvBuffer {
 const MAX_RANGES: usize = 4096;
 
 impl RecvBuffer {
-    pub fn new(start: u64, limit: usize) -> Self {
+    pub(super) fn new(start: u64, limit: usize) -> Self {
         Self { data: VecDeque::new(), start, next: start, out_of_order: RangeSet::new(), limit }
     }
 
-    pub fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    pub fn limit(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         self.limit
     }
 
-    pub fn set_limit(&mut self, limit: usize) {
+    pub(super) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
     /// Octets in order and unread.
-    pub fn readable(&self) -> usize {
+    pub(super) fn readable(&self) -> usize {
         (self.next - self.start) as usize
     }
 
     /// Room for octets from RCV.NXT on, holes included.
-    pub fn window(&self) -> usize {
+    pub(super) fn window(&self) -> usize {
         self.limit.saturating_sub(self.readable())
     }
 
-    pub fn out_of_order(&self) -> &RangeSet {
+    pub(super) fn out_of_order(&self) -> &RangeSet {
         &self.out_of_order
     }
 
     /// Stores `bytes`, which begin at `offset`. What lies below RCV.NXT or beyond `edge`, the window that the
     /// peer was told, is left out; returns how far RCV.NXT moved.
-    pub fn insert(&mut self, offset: u64, bytes: &[u8], edge: u64) -> u64 {
+    pub(super) fn insert(&mut self, offset: u64, bytes: &[u8], edge: u64) -> u64 {
         let end = (offset + bytes.len() as u64).min(edge);
         let from = offset.max(self.next);
         if from >= end {
@@ -161,7 +157,7 @@ impl RecvBuffer {
         self.next - before
     }
 
-    pub fn peek(&self, out: &mut [u8]) -> usize {
+    pub(super) fn peek(&self, out: &mut [u8]) -> usize {
         let count = out.len().min(self.readable());
         let (head, tail) = self.data.as_slices();
         let first = count.min(head.len());
@@ -170,14 +166,14 @@ impl RecvBuffer {
         count
     }
 
-    pub fn read(&mut self, out: &mut [u8]) -> usize {
+    pub(super) fn read(&mut self, out: &mut [u8]) -> usize {
         let count = self.peek(out);
         self.discard(count);
         count
     }
 
     /// Drops the first `count` readable octets.
-    pub fn discard(&mut self, count: usize) {
+    pub(super) fn discard(&mut self, count: usize) {
         self.data.drain(..count);
         self.start += count as u64;
         // An idle connection owns no buffer; a small one is kept for interactive use.
@@ -187,7 +183,7 @@ impl RecvBuffer {
     }
 
     /// The stream has ended or broken: what is beyond RCV.NXT will never be read.
-    pub fn drop_out_of_order(&mut self) {
+    pub(super) fn drop_out_of_order(&mut self) {
         self.data.truncate(self.readable());
         self.out_of_order.clear();
     }

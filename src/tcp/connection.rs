@@ -1,4 +1,4 @@
-//! The plain data of a connection, and what an application can do to it.
+//! One connection: what it is made of, and what an application can do to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,188 +8,14 @@ use airwire::segment::Flags;
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::alarm::ReorderingAlarm;
 use super::buffer::{RecvBuffer, SendBuffer};
-use super::info::Statistics;
-use super::timers::Timers;
+use super::socket::{Ended, Linger, SocketOptions, State};
+use super::statistics::Statistics;
+use super::variables::{AckDue, Pending, ReceiveVariables, SendVariables, Timers};
 use crate::flight::Flight;
 use crate::profile::Profile;
 use crate::recovery::{Path, Recovery};
 use crate::rtt::RttEstimator;
-
-/// RFC 9293 §3.3.2. LISTEN is the host's: it has no connection yet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    Closed,
-    SynSent,
-    SynReceived,
-    Established,
-    FinWait1,
-    FinWait2,
-    CloseWait,
-    Closing,
-    LastAck,
-    TimeWait,
-}
-
-impl State {
-    /// SYN exchanged and acknowledged.
-    pub const fn is_synchronized(self) -> bool {
-        !matches!(self, Self::Closed | Self::SynSent | Self::SynReceived)
-    }
-
-    pub const fn may_send_data(self) -> bool {
-        matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
-    }
-
-    /// Data can still arrive.
-    pub const fn may_receive_data(self) -> bool {
-        matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
-    }
-}
-
-/// Why a connection ended other than by both sides closing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Ended {
-    #[error("connection refused: nothing listens on that port")]
-    Refused,
-    #[error("connection reset by the peer")]
-    Reset,
-    #[error("timed out: the peer stopped answering")]
-    TimedOut,
-    #[error("destination unreachable: {0}")]
-    Unreachable(&'static str),
-    #[error("aborted by this side")]
-    Aborted,
-}
-
-/// What close() does with unsent data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Linger {
-    /// Send it, then FIN.
-    #[default]
-    Default,
-    /// Throw it away and reset (SO_LINGER with a time of zero).
-    Abort,
-}
-
-/// RFC 9293 §3.8.4.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct KeepAlive {
-    pub idle: Duration,
-    pub interval: Duration,
-    pub probes: u32,
-}
-
-#[derive(Clone, Debug)]
-pub struct SocketOptions {
-    pub nodelay: bool,
-    pub cork: bool,
-    /// TCP_MAXSEG: neither side's segments are larger.
-    pub max_seg: Option<u16>,
-    pub send_buffer: usize,
-    pub recv_buffer: usize,
-    pub linger: Linger,
-    pub keepalive: Option<KeepAlive>,
-    /// How long an orphaned connection may stay in FIN-WAIT-2; `None` is the profile's TIME-WAIT length.
-    pub linger2: Option<Duration>,
-    pub tos: u8,
-    pub pmtu_discovery: bool,
-}
-
-impl SocketOptions {
-    pub fn of(profile: &Profile) -> Self {
-        Self {
-            nodelay: !profile.nagle.holds_back(),
-            cork: false,
-            max_seg: None,
-            send_buffer: profile.send_buffer,
-            recv_buffer: profile.recv_buffer,
-            linger: Linger::Default,
-            keepalive: None,
-            linger2: None,
-            tos: 0,
-            pmtu_discovery: profile.pmtu_discovery,
-        }
-    }
-}
-
-/// The sending half.
-#[derive(Debug)]
-pub(super) struct Send {
-    pub(super) iss: Seq,
-    pub(super) buffer: SendBuffer,
-    /// SND.WND in octets.
-    pub(super) wnd: u64,
-    /// SND.WL1 and SND.WL2 as offsets: the segment that last updated the window.
-    pub(super) wl1: u64,
-    pub(super) wl2: u64,
-    pub(super) max_wnd: u64,
-    pub(super) scale: u8,
-    /// Octets of data a full-sized segment carries, options already taken off.
-    pub(super) smss: u64,
-    pub(super) peer_mss: u16,
-    /// Offset of our FIN, once the application has closed.
-    pub(super) fin: Option<u64>,
-    /// End of the last segment sent that was not full-sized (Minshall's variant of Nagle).
-    pub(super) small_end: u64,
-    pub(super) last_sent: Instant,
-    /// The cork was in, or the window too small, for long enough: one partial segment may leave.
-    pub(super) small_once: bool,
-}
-
-/// The receiving half.
-#[derive(Debug)]
-pub(super) struct Receive {
-    pub(super) irs: Seq,
-    pub(super) buffer: RecvBuffer,
-    /// Right edge of the window last advertised, as the peer reads it: all that lies below is accepted.
-    pub(super) adv: u64,
-    /// The same before it was rounded up to the unit of the window scale (RFC 7323 §2.4).
-    pub(super) promised: u64,
-    pub(super) scale: u8,
-    /// Offset of the peer's FIN, once seen in order or not.
-    pub(super) fin: Option<u64>,
-    /// TS.Recent (RFC 7323 §4.3) and when it was taken.
-    pub(super) ts_recent: u32,
-    pub(super) ts_recent_at: Instant,
-    /// Last.ACK.sent.
-    pub(super) last_ack_sent: u64,
-    pub(super) ack: AckDue,
-    pub(super) quick_left: u32,
-    /// Data was answered with data: delaying an ACK is worth while.
-    pub(super) interactive: bool,
-    pub(super) last_data: Instant,
-    /// Largest segment seen, an estimate of the peer's SMSS.
-    pub(super) mss_seen: u64,
-    /// First offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
-    pub(super) recent: [Option<u64>; 4],
-    /// A duplicate to be reported in the next ACK (RFC 2883).
-    pub(super) dsack: Option<(u64, u64)>,
-    /// Kept if the profile asks for it.
-    pub(super) alarm: Option<Box<ReorderingAlarm>>,
-    /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
-    pub(super) echo_ce: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum AckDue {
-    No,
-    /// The delayed-ACK timer is running.
-    Delayed,
-    Now,
-}
-
-/// What else must leave, one segment at a time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pending {
-    pub(super) syn: bool,
-    pub(super) reset: bool,
-    pub(super) keepalive: bool,
-    pub(super) window_probe: bool,
-    /// The ACK of the peer's SYN, which leaves before any data.
-    pub(super) handshake_ack: bool,
-}
 
 #[derive(Debug)]
 pub struct Connection {
@@ -201,8 +27,8 @@ pub struct Connection {
     pub(super) ended: Option<Ended>,
     /// A soft ICMP error, reported if the connection then times out (RFC 5461).
     pub(super) soft_error: Option<&'static str>,
-    pub(super) snd: Send,
-    pub(super) rcv: Receive,
+    pub(super) snd: SendVariables,
+    pub(super) rcv: ReceiveVariables,
     pub(super) flight: Flight,
     pub(super) rtt: RttEstimator,
     /// The one segment being timed, in styles that time only one: its end and when it left.
@@ -262,7 +88,7 @@ impl Connection {
             state,
             ended: None,
             soft_error: None,
-            snd: Send {
+            snd: SendVariables {
                 iss,
                 buffer: SendBuffer::new(1, options.send_buffer),
                 wnd: 0,
@@ -277,7 +103,7 @@ impl Connection {
                 last_sent: now,
                 small_once: false,
             },
-            rcv: Receive {
+            rcv: ReceiveVariables {
                 irs: Seq(0),
                 buffer: RecvBuffer::new(1, options.recv_buffer),
                 adv: 0,

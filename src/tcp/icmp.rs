@@ -3,7 +3,8 @@
 use airwire::seq::Seq;
 use airwire::time::Instant;
 
-use super::connection::{Connection, Ended, State};
+use super::connection::Connection;
+use super::socket::{Ended, State};
 
 /// What an ICMP error means to a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,21 +1,35 @@
 //! One TCP connection (RFC 9293), sans-I/O: bytes and time go in, bytes and the next deadline come out.
 //!
-//! `connection` is plain data and the commands of an application; `input` walks RFC 9293 §3.10.7 step by
-//! step; `ack` takes acknowledgments in; `receive` is the receiving side; `output` decides in one place what
-//! leaves next; `timers` is what happens when nothing happens. Which segment is lost, why, and what the
-//! window does about it are not decided here: that is [`crate::recovery`].
-
-pub mod buffer;
-pub mod info;
+//! | module | |
+//! |---|---|
+//! | `connection` | the connection, and the commands of an application |
+//! | `socket`, `variables`, `statistics`, `buffer` | the plain data it is made of |
+//! | `input` | a segment arrives: RFC 9293 §3.10.7, step by step |
+//! | `ack` | the acknowledgment in it |
+//! | `receive`, `alarm` | the receiving side |
+//! | `output` | decides, in one place, what leaves next |
+//! | `timers` | what happens when nothing happens |
+//! | `icmp` | what an ICMP error changes |
+//! | `info` | what the connection tells about itself |
+//!
+//! Which segment is lost, why, and what the window does about it is not decided here: that is
+//! [`crate::recovery`].
 
 mod ack;
 mod alarm;
+mod buffer;
 pub(crate) mod connection;
 pub(crate) mod icmp;
+mod info;
 pub(crate) mod input;
 mod output;
 mod receive;
+mod socket;
+mod statistics;
 mod timers;
+mod variables;
 
-pub use connection::{Connection, Ended, KeepAlive, Linger, SocketOptions, State};
-pub use info::{CaState, Info, Statistics};
+pub use connection::Connection;
+pub use info::{CaState, Info};
+pub use socket::{Ended, KeepAlive, Linger, SocketOptions, State};
+pub use statistics::Statistics;

@@ -4,7 +4,9 @@ use airwire::options::{Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::time::{Duration, Instant};
 
-use super::connection::{AckDue, Connection, State};
+use super::connection::Connection;
+use super::socket::State;
+use super::variables::AckDue;
 use crate::profile::{Nagle, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 

@@ -4,7 +4,8 @@ use airwire::options::SackBlocks;
 use airwire::segment::{Flags, Segment};
 use airwire::time::{Duration, Instant};
 
-use super::connection::{AckDue, Connection};
+use super::connection::Connection;
+use super::variables::AckDue;
 
 /// A window as it is put into a header.
 #[derive(Clone, Copy, Debug)]

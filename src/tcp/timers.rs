@@ -2,39 +2,10 @@
 
 use airwire::time::Instant;
 
-use super::connection::{AckDue, Connection, Ended, State};
+use super::connection::Connection;
+use super::socket::{Ended, State};
+use super::variables::AckDue;
 use crate::recovery::engine::TimerRule;
-
-/// All deadlines of a connection. The earliest one is the connection's own deadline.
-#[derive(Debug, Default)]
-pub(super) struct Timers {
-    /// Retransmission (RFC 6298 §5).
-    pub(super) rto: Option<Instant>,
-    /// Zero-window probing (RFC 9293 §3.8.6.1).
-    pub(super) persist: Option<Instant>,
-    pub(super) delayed_ack: Option<Instant>,
-    pub(super) keepalive: Option<Instant>,
-    /// TIME-WAIT, or FIN-WAIT-2 of a connection that nobody reads any more.
-    pub(super) linger: Option<Instant>,
-    /// A corked partial segment leaves at the latest now.
-    pub(super) cork: Option<Instant>,
-    pub(super) persist_backoff: u32,
-    /// Probes, of either kind, since the peer was last heard.
-    pub(super) probes_sent: u32,
-    /// Timeouts while the peer's window was closed, since data was last acknowledged.
-    pub(super) refused: u32,
-}
-
-impl Timers {
-    pub(super) fn next(&self) -> Option<Instant> {
-        let Self { rto, persist, delayed_ack, keepalive, linger, cork, .. } = self;
-        [rto, persist, delayed_ack, keepalive, linger, cork].into_iter().flatten().min().copied()
-    }
-
-    pub(super) fn start_orphan(&mut self, at: Instant) {
-        self.linger = Some(at);
-    }
-}
 
 impl Connection {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {

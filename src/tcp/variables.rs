@@ -1,0 +1,115 @@
+//! The variables of a connection, as plain data: the steps read and write them.
+
+use airwire::seq::Seq;
+use airwire::time::Instant;
+
+use super::alarm::ReorderingAlarm;
+use super::buffer::{RecvBuffer, SendBuffer};
+
+/// The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
+#[derive(Debug)]
+pub(super) struct SendVariables {
+    pub(super) iss: Seq,
+    pub(super) buffer: SendBuffer,
+    /// SND.WND in octets.
+    pub(super) wnd: u64,
+    /// SND.WL1 and SND.WL2 as offsets: the segment that last updated the window.
+    pub(super) wl1: u64,
+    pub(super) wl2: u64,
+    pub(super) max_wnd: u64,
+    pub(super) scale: u8,
+    /// Octets of data a full-sized segment carries, options already taken off.
+    pub(super) smss: u64,
+    pub(super) peer_mss: u16,
+    /// Offset of our FIN, once the application has closed.
+    pub(super) fin: Option<u64>,
+    /// End of the last segment sent that was not full-sized (Minshall's variant of Nagle).
+    pub(super) small_end: u64,
+    pub(super) last_sent: Instant,
+    /// The cork was in, or the window too small, for long enough: one partial segment may leave.
+    pub(super) small_once: bool,
+}
+
+/// The receiving half: the Receive Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
+#[derive(Debug)]
+pub(super) struct ReceiveVariables {
+    pub(super) irs: Seq,
+    pub(super) buffer: RecvBuffer,
+    /// Right edge of the window last advertised, as the peer reads it: all that lies below is accepted.
+    pub(super) adv: u64,
+    /// The same before it was rounded up to the unit of the window scale (RFC 7323 §2.4).
+    pub(super) promised: u64,
+    pub(super) scale: u8,
+    /// Offset of the peer's FIN, once seen in order or not.
+    pub(super) fin: Option<u64>,
+    /// TS.Recent (RFC 7323 §4.3) and when it was taken.
+    pub(super) ts_recent: u32,
+    pub(super) ts_recent_at: Instant,
+    /// Last.ACK.sent.
+    pub(super) last_ack_sent: u64,
+    pub(super) ack: AckDue,
+    pub(super) quick_left: u32,
+    /// Data was answered with data: delaying an ACK is worth while.
+    pub(super) interactive: bool,
+    pub(super) last_data: Instant,
+    /// Largest segment seen, an estimate of the peer's SMSS.
+    pub(super) mss_seen: u64,
+    /// First offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
+    pub(super) recent: [Option<u64>; 4],
+    /// A duplicate to be reported in the next ACK (RFC 2883).
+    pub(super) dsack: Option<(u64, u64)>,
+    /// Kept if the profile asks for it.
+    pub(super) alarm: Option<Box<ReorderingAlarm>>,
+    /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
+    pub(super) echo_ce: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AckDue {
+    No,
+    /// The delayed-ACK timer is running.
+    Delayed,
+    Now,
+}
+
+/// What else must leave, one segment at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pending {
+    pub(super) syn: bool,
+    pub(super) reset: bool,
+    pub(super) keepalive: bool,
+    pub(super) window_probe: bool,
+    /// The ACK of the peer's SYN, which leaves before any data.
+    pub(super) handshake_ack: bool,
+}
+
+/// All deadlines of a connection. The earliest one is the connection's own deadline.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    /// Retransmission (RFC 6298 §5).
+    pub(super) rto: Option<Instant>,
+    /// Zero-window probing (RFC 9293 §3.8.6.1).
+    pub(super) persist: Option<Instant>,
+    pub(super) delayed_ack: Option<Instant>,
+    pub(super) keepalive: Option<Instant>,
+    /// TIME-WAIT, or FIN-WAIT-2 of a connection that nobody reads any more.
+    pub(super) linger: Option<Instant>,
+    /// A corked partial segment leaves at the latest now.
+    pub(super) cork: Option<Instant>,
+    pub(super) persist_backoff: u32,
+    /// Probes, of either kind, since the peer was last heard.
+    pub(super) probes_sent: u32,
+    /// Timeouts while the peer's window was closed, since data was last acknowledged.
+    pub(super) refused: u32,
+}
+
+impl Timers {
+    pub(super) fn next(&self) -> Option<Instant> {
+        let Self { rto, persist, delayed_ack, keepalive, linger, cork, .. } = self;
+        [rto, persist, delayed_ack, keepalive, linger, cork].into_iter().flatten().min().copied()
+    }
+
+    pub(super) fn start_orphan(&mut self, at: Instant) {
+        self.linger = Some(at);
+    }
+}
