@@ -4,10 +4,11 @@
 
 use airwire::experiment::LossRate;
 use airwire::segment::{Flags, Segment};
+use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
-use crate::flight::{Delivery, Fate, Sacked};
+use crate::flight::{Acked, Amount, Delivery, Fate, Sacked};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
@@ -31,24 +32,48 @@ impl Connection {
             self.update_window(segment, acked_to, una);
             return true;
         }
-        let mut ack = self.read_blocks(segment, acked_to);
-        ack.number = acked_to;
-        ack.flight_before = self.flight.outstanding();
-        let head_sent = self.flight.head().map(|head| head.first_sent);
-        if acked_to > una {
-            self.advance(now, segment, acked_to, &mut ack, head_sent);
-        }
-        self.take_blocks(segment, &mut ack);
+        let dsack = self.reported_duplicate(segment, acked_to);
+        let flight_before = self.flight.outstanding();
+        let (acked, rtt) =
+            if acked_to > una { self.advance(now, segment, acked_to) } else { (Acked::default(), None) };
+        let news = self.take_blocks(segment, dsack);
         let window_changed = self.update_window(segment, acked_to, una);
-        ack.ece = segment.flags.contains(Flags::ECE) && self.ecn_enabled;
-        ack.flags = segment.flags;
-        ack.loss_report = segment.options.loss_report.map(LossRate::ratio);
-        ack.reordered = segment.options.reordered;
-        ack.ecr = segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr);
-        ack.delivered.bytes = ack.delivered.bytes.saturating_add(ack.newly_sacked.bytes);
-        ack.delivered.segments += ack.newly_sacked.segments;
+        let duplicate = self.repeats(segment, acked_to, una)
+            && if self.has_scoreboard() {
+                // RFC 6675 §2: it must bring new information; the window may change.
+                news.amount.bytes > 0
+            } else {
+                // RFC 5681 §2.
+                !window_changed && dsack.is_none()
+            };
+        let mut originals = acked.originals;
+        originals.merge(news.originals);
+        let in_sequence = acked.amount.bytes - acked.sacked_before.bytes;
+        let ack = Ack {
+            number: acked_to,
+            acked: acked.amount,
+            delivered: Amount {
+                bytes: in_sequence + news.amount.bytes,
+                segments: acked.amount.segments - acked.sacked_before.segments + news.amount.segments,
+            },
+            newly_sacked: news.amount,
+            highest_sacked: news.highest,
+            duplicate,
+            dsack,
+            original_delivered: acked.original_delivered || news.original_delivered,
+            any_resent: acked.any_resent,
+            rtt,
+            ecr: segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr),
+            acked_tsval: acked.last_tsval.filter(|_| self.ts_enabled),
+            ece: segment.flags.contains(Flags::ECE) && self.ecn_enabled,
+            flags: segment.flags,
+            newest: Delivery::later(acked.newest, news.newest),
+            originals,
+            loss_report: segment.options.loss_report.map(LossRate::ratio),
+            reordered: segment.options.reordered,
+            flight_before,
+        };
         self.statistics.segments_delivered += ack.delivered.segments;
-        ack.duplicate = self.is_duplicate(segment, acked_to, una, window_changed, &ack);
 
         // An old ACK without news says nothing about the present.
         if acked_to < una && ack.newly_sacked.bytes == 0 && ack.dsack.is_none() {
@@ -60,25 +85,12 @@ impl Connection {
         true
     }
 
-    /// The cumulative part.
-    fn advance(
-        &mut self,
-        now: Instant,
-        segment: &Segment<'_>,
-        to: u64,
-        ack: &mut Ack,
-        head_sent: Option<Instant>,
-    ) {
+    /// The cumulative part: SND.UNA moves up to `to`. Returns what that took off the list, and the round-trip time if
+    /// there is no doubt about it.
+    fn advance(&mut self, now: Instant, segment: &Segment<'_>, to: u64) -> (Acked, Option<Duration>) {
+        let head_sent = self.flight.head().map(|head| head.first_sent);
         let acked = self.flight.on_ack(to);
         self.timers.refused = 0;
-        ack.acked = acked.amount;
-        ack.delivered.bytes = acked.amount.bytes - acked.sacked_before.bytes;
-        ack.delivered.segments = acked.amount.segments - acked.sacked_before.segments;
-        ack.original_delivered = acked.original_delivered;
-        ack.any_resent = acked.any_resent;
-        ack.newest = acked.newest;
-        ack.originals = acked.originals;
-        ack.acked_tsval = acked.last_tsval.filter(|_| self.ts_enabled);
         let fin_acked = self.snd.fin.is_some_and(|fin| to > fin);
         self.statistics.bytes_acked += acked.amount.bytes - u64::from(fin_acked);
         self.snd.buffer.release_below(to.min(self.snd.buffer.end()));
@@ -88,25 +100,35 @@ impl Connection {
         if self.rtt.style().backoff_ends_with_progress() {
             self.rtt.clear_backoff();
         }
-        let ecr = segment.options.timestamps.map(|ts| ts.ecr);
-        if self.rtt.style().times_one_segment() {
-            if let Some((_, sent_at)) = self.timed.take_if(|(end, _)| *end <= to) {
-                ack.rtt = Some(now - sent_at);
-                self.sample_rtt(now, sent_at);
-            }
+        let rtt = self.take_rtt(now, segment, to, &acked, head_sent);
+        (acked, rtt)
+    }
+
+    /// Hands the round-trip time of what was acknowledged to the estimator. `None` if it could be that of either copy.
+    fn take_rtt(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        to: u64,
+        acked: &Acked,
+        head_sent: Option<Instant>,
+    ) -> Option<Duration> {
+        let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
+            let (_, sent_at) = self.timed.take_if(|(end, _)| *end <= to)?;
+            (now - sent_at, sent_at)
         } else if !acked.any_resent {
             // Karn (RFC 6298 §3): the oldest segment covered, so that a delayed ACK counts as delay.
-            if let Some(sent_at) = acked.oldest_unambiguous {
-                ack.rtt = Some(now - sent_at);
-                self.sample_rtt(now, sent_at);
-            }
-        } else if self.ts_enabled
-            && let Some(rtt) = ecr.and_then(|ecr| self.rtt_from_echo(now, ecr, head_sent))
-        {
+            let sent_at = acked.oldest_unambiguous?;
+            (now - sent_at, sent_at)
+        } else if self.ts_enabled {
             // RFC 7323 §4: the echo tells which copy it was.
-            ack.rtt = Some(rtt);
-            self.sample_rtt(now, now - rtt);
-        }
+            let rtt = self.rtt_from_echo(now, segment.options.timestamps?.ecr, head_sent)?;
+            (rtt, now - rtt)
+        } else {
+            return None;
+        };
+        self.sample_rtt(now, sent_at);
+        Some(rtt)
     }
 
     /// The time since the echoed value was ours, if that can be true of a segment covered by this ACK.
@@ -128,28 +150,31 @@ impl Connection {
         self.rtt.on_sample(&sample);
     }
 
-    /// RFC 2883 §4: a first block at or below the ACK, or inside the second, reports a duplicate.
-    fn read_blocks(&self, segment: &Segment<'_>, acked_to: u64) -> Ack {
-        let mut ack = Ack::default();
+    /// The range of a D-SACK block. RFC 2883 §4: it comes first, and lies below the ACK or inside the second block.
+    fn reported_duplicate(&self, segment: &Segment<'_>, acked_to: u64) -> Option<(u64, u64)> {
         if !self.sack_enabled {
-            return ack;
+            return None;
         }
-        let offset = |seq: airwire::seq::Seq| seq.offset(self.snd.iss, acked_to);
+        let offset = |seq: Seq| seq.offset(self.snd.iss, acked_to);
         let mut blocks = segment.options.sack.as_slice().iter();
-        let Some((left, right)) = blocks.next() else { return ack };
-        let (Some(left), Some(right)) = (offset(*left), offset(*right)) else { return ack };
+        let (left, right) = blocks.next()?;
+        let (left, right) = (offset(*left)?, offset(*right)?);
         let inside_second = blocks.next().is_some_and(
             |(l, r)| matches!((offset(*l), offset(*r)), (Some(l), Some(r)) if l <= left && right <= r),
         );
-        if left < right && right <= self.flight.max() && (right <= acked_to || inside_second) {
-            ack.dsack = Some((left, right));
-        }
-        ack
+        let below_or_inside = right <= acked_to || inside_second;
+        (left < right && right <= self.flight.max() && below_or_inside).then_some((left, right))
     }
 
-    fn take_blocks(&mut self, segment: &Segment<'_>, ack: &mut Ack) {
-        if !self.sack_enabled || !self.recovery.uses_sack() {
-            return;
+    /// What is SACKed is put down: it was agreed on, and the repair has use for it.
+    pub(super) fn has_scoreboard(&self) -> bool {
+        self.sack_enabled && self.recovery.uses_sack()
+    }
+
+    fn take_blocks(&mut self, segment: &Segment<'_>, dsack: Option<(u64, u64)>) -> Sacked {
+        let mut news = Sacked::default();
+        if !self.has_scoreboard() {
+            return news;
         }
         let (una, max) = (self.flight.una(), self.flight.max());
         // RFC 2018 §8: the ACK stands in the middle of what was reported before: it was taken back.
@@ -157,7 +182,6 @@ impl Connection {
             self.statistics.reneged += 1;
             self.flight.forget_sacks();
         }
-        let mut news = Sacked::default();
         for (left, right) in segment.options.sack.as_slice() {
             let left = left.offset(self.snd.iss, una);
             let right = right.offset(self.snd.iss, una).map(|right| right + self.fin_behind(right));
@@ -166,15 +190,11 @@ impl Connection {
                     self.flight.on_sack(left..right, &mut news);
                 }
                 (Some(left), Some(right)) if left < right && right <= una => {}
-                _ if ack.dsack.is_some() => {}
+                _ if dsack.is_some() => {}
                 _ => self.statistics.bad_sack_blocks += 1,
             }
         }
-        ack.newly_sacked = news.amount;
-        ack.highest_sacked = news.highest;
-        ack.newest = Delivery::later(ack.newest, news.newest);
-        ack.originals.merge(news.originals);
-        ack.original_delivered |= news.original_delivered;
+        news
     }
 
     /// Some receivers count only octets of data in a SACK block: a FIN that left in the same segment has arrived too.
@@ -211,24 +231,13 @@ impl Connection {
         before != wnd
     }
 
-    /// RFC 5681 §2; with SACK, RFC 6675 §2: it must bring new information, the window may change.
-    fn is_duplicate(
-        &self,
-        segment: &Segment<'_>,
-        acked_to: u64,
-        una: u64,
-        window_changed: bool,
-        ack: &Ack,
-    ) -> bool {
-        let plain = acked_to == una
+    /// It asks again for what the last ACK asked for, and carries nothing else: what a duplicate ACK must do in either
+    /// of its definitions.
+    fn repeats(&self, segment: &Segment<'_>, acked_to: u64, una: u64) -> bool {
+        acked_to == una
             && segment.payload.is_empty()
             && !segment.flags.intersects(Flags::SYN.with(Flags::FIN))
-            && !self.flight.is_empty();
-        if self.sack_enabled && self.recovery.uses_sack() {
-            plain && ack.newly_sacked.bytes > 0
-        } else {
-            plain && !window_changed && ack.dsack.is_none()
-        }
+            && !self.flight.is_empty()
     }
 
     fn apply_timer_rule(&mut self, now: Instant, rule: TimerRule, advanced: bool) {
@@ -251,8 +260,8 @@ impl Connection {
     }
 }
 
-/// It has nothing to say about what was sent but its number. With nothing under way it is no business of recovery's:
-/// most of what a receiver of data sees.
+/// Its number is all it says about what was sent. With nothing outstanding recovery need not see it, and most segments
+/// that a receiver of data sees are such.
 fn is_bare(segment: &Segment<'_>) -> bool {
     let options = &segment.options;
     !segment.flags.contains(Flags::ECE)

@@ -3,15 +3,18 @@
 use airwire::segment::{Ecn, Flags, Segment};
 use airwire::time::{Duration, Instant};
 
-use super::connection::{AckDue, Connection, Ended, Opening, State};
+use super::connection::{Connection, Opening};
+use super::socket::{Ended, State};
+use super::variables::AckDue;
 use crate::profile::Challenge;
 use crate::recovery::Handshake;
 
-/// What the host has to do after a segment was handled.
+/// What a segment asks of the host, once the connection has handled it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Reaction {
+    /// Nothing.
     Done,
-    /// Answer with a reset (RFC 9293 §3.5.2, groups 1 and 2).
+    /// To answer with a reset (RFC 9293 §3.5.2, groups 1 and 2).
     Reset,
     /// A passive open has completed.
     Established,
@@ -22,7 +25,7 @@ const PAWS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
 enum Verdict {
     GoOn,
-    Stop(Outcome),
+    Stop(Reaction),
 }
 
 use Verdict::{GoOn, Stop};
@@ -38,36 +41,36 @@ impl Connection {
         connection
     }
 
-    pub(crate) fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Outcome {
+    pub(crate) fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         self.statistics.segments_in += 1;
         match self.state {
             // §3.10.7.1: it has ended, the host only has not noticed yet.
-            State::Closed if segment.flags.contains(Flags::RST) => return Outcome::Done,
-            State::Closed => return Outcome::Reset,
+            State::Closed if segment.flags.contains(Flags::RST) => return Reaction::Done,
+            State::Closed => return Reaction::Reset,
             State::SynSent => return self.in_syn_sent(now, segment),
             _ => {}
         }
         let was_syn_received = self.state == State::SynReceived;
-        let outcome = self.in_other_states(now, segment);
-        if outcome == Outcome::Done && was_syn_received && self.state.is_synchronized() {
-            return Outcome::Established;
+        let reaction = self.in_other_states(now, segment);
+        if reaction == Reaction::Done && was_syn_received && self.state.is_synchronized() {
+            return Reaction::Established;
         }
-        outcome
+        reaction
     }
 
     /// §3.10.7.3.
-    fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Outcome {
+    fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         if segment.flags.contains(Flags::ACK) && !self.acks_our_syn(segment) {
-            return if segment.flags.contains(Flags::RST) { Outcome::Done } else { Outcome::Reset };
+            return if segment.flags.contains(Flags::RST) { Reaction::Done } else { Reaction::Reset };
         }
         if segment.flags.contains(Flags::RST) {
             if segment.flags.contains(Flags::ACK) {
                 self.end(Some(Ended::Refused));
             }
-            return Outcome::Done;
+            return Reaction::Done;
         }
         if !segment.flags.contains(Flags::SYN) {
-            return Outcome::Done;
+            return Reaction::Done;
         }
         self.learn_from_syn(now, segment);
         self.heard_from_peer(now);
@@ -75,7 +78,7 @@ impl Connection {
             // Simultaneous open: answer with SYN,ACK and wait for the ACK of it.
             self.state = State::SynReceived;
             self.pending.syn = true;
-            return Outcome::Done;
+            return Reaction::Done;
         }
         // RFC 3168 §6.1.1: ECE without CWR accepts ECN.
         self.ecn_enabled =
@@ -85,29 +88,29 @@ impl Connection {
         self.take_data(now, segment, 1);
         self.rcv.ack = AckDue::Now;
         self.pending.handshake_ack = true;
-        Outcome::Done
+        Reaction::Done
     }
 
     /// §3.10.7.4.
-    fn in_other_states(&mut self, now: Instant, segment: &Segment<'_>) -> Outcome {
+    fn in_other_states(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Verdict; 4] =
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
         for step in steps {
-            if let Stop(outcome) = step(self, now, segment) {
-                return outcome;
+            if let Stop(reaction) = step(self, now, segment) {
+                return reaction;
             }
         }
         // Only a segment that passed every check proves the peer alive and may refresh TS.Recent.
         self.heard_from_peer(now);
         self.refresh_ts_recent(now, segment);
         self.note_ecn(segment);
-        let Some(offset) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return Outcome::Done };
+        let Some(offset) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return Reaction::Done };
         let had_holes = !self.rcv.buffer.out_of_order().is_empty();
-        let outcome = self.check_data(now, segment, offset);
-        if outcome == Outcome::Done {
+        let reaction = self.check_data(now, segment, offset);
+        if reaction == Reaction::Done {
             self.check_fin(now, had_holes);
         }
-        outcome
+        reaction
     }
 
     /// Fourth step, taken first because RFC 5961 §4.2 answers a SYN whatever its sequence number.
@@ -119,21 +122,21 @@ impl Connection {
             if segment.seq == self.rcv.irs && !segment.flags.contains(Flags::ACK) {
                 // The peer did not see our SYN,ACK.
                 self.pending.syn = true;
-                return Stop(Outcome::Done);
+                return Stop(Reaction::Done);
             }
             if segment.seq == self.rcv.irs && self.acks_our_syn(segment) {
                 // Simultaneous open: their SYN,ACK. The SYN in it was seen before.
                 self.establish(now, segment);
                 self.rcv.ack = AckDue::Now;
-                return Stop(Outcome::Done);
+                return Stop(Reaction::Done);
             }
         }
         if self.profile.challenge_syn == Challenge::Rfc793 && self.in_window(segment) {
             self.end(Some(Ended::Reset));
-            return Stop(Outcome::Reset);
+            return Stop(Reaction::Reset);
         }
         self.challenge_ack(now);
-        Stop(Outcome::Done)
+        Stop(Reaction::Done)
     }
 
     /// First step: PAWS (RFC 7323 §5.3 R1 to R3) and the window.
@@ -145,12 +148,12 @@ impl Connection {
                     self.statistics.unacceptable += 1;
                     self.note_duplicate(segment);
                     self.ack_unacceptable(now, segment);
-                    return Stop(Outcome::Done);
+                    return Stop(Reaction::Done);
                 }
                 // §3.2: once negotiated, a segment without the option is not the peer's.
                 None if !self.profile.tolerate_missing_timestamps => {
                     self.statistics.unacceptable += 1;
-                    return Stop(Outcome::Done);
+                    return Stop(Reaction::Done);
                 }
                 _ => {}
             }
@@ -160,7 +163,7 @@ impl Connection {
         }
         self.statistics.unacceptable += 1;
         if reset {
-            return Stop(Outcome::Done);
+            return Stop(Reaction::Done);
         }
         self.note_duplicate(segment);
         self.ack_unacceptable(now, segment);
@@ -173,7 +176,7 @@ impl Connection {
         {
             self.check_fin_acked(now);
         }
-        Stop(Outcome::Done)
+        Stop(Reaction::Done)
     }
 
     fn is_old_timestamp(&self, now: Instant, val: u32) -> bool {
@@ -202,7 +205,7 @@ impl Connection {
         let exact = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) == Some(self.rcv_nxt());
         if !exact && self.profile.challenge_rst == Challenge::Rfc5961 {
             self.challenge_ack(now);
-            return Stop(Outcome::Done);
+            return Stop(Reaction::Done);
         }
         match self.state {
             State::SynReceived => self.end(Some(Ended::Refused)),
@@ -210,25 +213,25 @@ impl Connection {
             State::Closing | State::LastAck | State::TimeWait => self.end(None),
             _ => self.end(Some(Ended::Reset)),
         }
-        Stop(Outcome::Done)
+        Stop(Reaction::Done)
     }
 
     /// Fifth step.
     fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         if !segment.flags.contains(Flags::ACK) {
-            return Stop(Outcome::Done);
+            return Stop(Reaction::Done);
         }
         if self.state == State::SynReceived {
             if !self.acks_our_syn(segment) {
-                return Stop(Outcome::Reset);
+                return Stop(Reaction::Reset);
             }
             self.establish(now, segment);
         }
         if !self.take_ack(now, segment) {
-            return Stop(Outcome::Done);
+            return Stop(Reaction::Done);
         }
         self.check_fin_acked(now);
-        if self.state == State::Closed { Stop(Outcome::Done) } else { GoOn }
+        if self.state == State::Closed { Stop(Reaction::Done) } else { GoOn }
     }
 
     /// Our FIN is acknowledged?
@@ -251,30 +254,30 @@ impl Connection {
     }
 
     /// Seventh step: the text of the segment.
-    fn check_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) -> Outcome {
+    fn check_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) -> Reaction {
         if self.state == State::TimeWait {
             if segment.seq_len() > 0 {
                 // A FIN again: acknowledge it again, and wait again.
                 self.rcv.ack = AckDue::Now;
                 self.enter_time_wait(now);
             }
-            return Outcome::Done;
+            return Reaction::Done;
         }
         if !self.state.may_receive_data() {
             // The peer's FIN was here: there is no text beyond it.
             if segment.seq_len() > 0 {
                 self.rcv.ack = AckDue::Now;
             }
-            return Outcome::Done;
+            return Reaction::Done;
         }
         let end = offset + segment.payload.len() as u64;
         if self.orphaned && end > self.rcv_nxt() && !segment.payload.is_empty() {
             // RFC 9293 §3.6.1: nobody is left to read it.
             self.end(Some(Ended::Aborted));
-            return Outcome::Reset;
+            return Reaction::Reset;
         }
         self.take_data(now, segment, offset);
-        Outcome::Done
+        Reaction::Done
     }
 
     /// Eighth step: has the FIN's turn come?
@@ -399,7 +402,7 @@ impl Connection {
         }
         let handshake = Handshake {
             sack: self.sack_enabled,
-            scoreboard: self.sack_enabled && self.recovery.uses_sack(),
+            scoreboard: self.has_scoreboard(),
             timestamps: self.ts_enabled,
             ecn: self.ecn_enabled,
             peer_flags: self.peer_flags,
