@@ -12,7 +12,7 @@ use airwire::time::Instant;
 
 use crate::ranges::RangeSet;
 
-/// What the sender believes about the newest copy of a segment.
+/// What has become of a segment, as far as the sender can tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// On its way, as far as anybody knows.
@@ -23,17 +23,24 @@ pub enum Fate {
     Resent,
     /// Sent again without having been judged lost: both copies count (RFC 6675 §4, SetPipe).
     InDoubt,
-    /// The receiver reported it.
+    /// The receiver has reported it by SACK.
     Sacked,
 }
 
+/// One segment on the list. SYN and FIN take an offset each, like an octet.
 #[derive(Clone, Debug)]
 pub struct Sent {
+    /// Stream offset of its first octet.
     pub start: u64,
+    /// Offset behind its last octet.
     pub end: u64,
+    /// When its first copy left.
     pub first_sent: Instant,
+    /// When its newest copy left.
     pub last_sent: Instant,
+    /// How often it was sent, the first time included.
     pub transmissions: u16,
+    /// What the sender believes about it.
     pub fate: Fate,
     /// Timestamp value (RFC 7323) of the newest copy.
     pub tsval: u32,
@@ -42,10 +49,12 @@ pub struct Sent {
 }
 
 impl Sent {
+    /// Sequence numbers that it takes.
     pub fn len(&self) -> u64 {
         self.end - self.start
     }
 
+    /// Never true of a segment on the list: each takes a sequence number.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -59,9 +68,13 @@ impl Sent {
 /// The segment among those newly delivered that had left last (RFC 8985 §5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
+    /// When its newest copy left.
     pub sent_at: Instant,
+    /// Offset behind its last octet.
     pub end: u64,
+    /// Timestamp value of its newest copy.
     pub tsval: u32,
+    /// It was sent more than once: which copy arrived is in doubt.
     pub resent: bool,
 }
 
@@ -71,7 +84,7 @@ impl Delivery {
     }
 
     /// RACK_sent_after() of RFC 8985 §5.2: of two sent at the same moment the one that ends later.
-    pub fn later(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+    pub(crate) fn later(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         match (a, b) {
             (Some(first), Some(second)) if first.order() > second.order() => a,
             (_, Some(_)) => b,
@@ -90,13 +103,14 @@ pub struct Originals {
 }
 
 impl Originals {
-    pub fn add(&mut self, delivery: Delivery) {
+    fn add(&mut self, delivery: Delivery) {
         let end = delivery.end;
         self.lowest = Some(self.lowest.map_or(end, |lowest| lowest.min(end)));
         self.newest = Delivery::later(self.newest, Some(delivery));
     }
 
-    pub fn merge(&mut self, other: Self) {
+    /// These and those of `other`, as if one ACK had brought both.
+    pub(crate) fn merge(&mut self, other: Self) {
         self.lowest = self.lowest.into_iter().chain(other.lowest).min();
         self.newest = Delivery::later(self.newest, other.newest);
     }
@@ -105,7 +119,9 @@ impl Originals {
 /// Octets and segments, always moved together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
+    /// Octets; a SYN and a FIN count as one each.
     pub bytes: u64,
+    /// Segments, as they stand on the list.
     pub segments: u64,
 }
 
@@ -124,6 +140,7 @@ impl Amount {
 /// What a cumulative ACK took off the list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acked {
+    /// All of it. A segment acknowledged in part adds octets but no segment.
     pub amount: Amount,
     /// Part of it had been SACKed before: delivered earlier, only now acknowledged in sequence.
     pub sacked_before: Amount,
@@ -144,15 +161,19 @@ pub struct Acked {
 /// What the SACK blocks of one ACK said that was not known before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sacked {
+    /// All of it, in whole segments.
     pub amount: Amount,
     /// End of the highest octet newly SACKed.
     pub highest: Option<u64>,
+    /// The newly SACKed segment whose newest copy had left last.
     pub newest: Option<Delivery>,
+    /// Those newly SACKed that had been sent only once.
     pub originals: Originals,
     /// A newly SACKed segment had been sent only once.
     pub original_delivered: bool,
 }
 
+/// The list of one connection's segments, oldest first, and its sums.
 #[derive(Clone, Debug, Default)]
 pub struct Flight {
     segments: VecDeque<Sent>,
@@ -178,10 +199,12 @@ pub struct Flight {
 }
 
 impl Flight {
+    /// SND.UNA as a stream offset: everything below is acknowledged.
     pub fn una(&self) -> u64 {
         self.una
     }
 
+    /// The highest offset ever sent, plus one (RFC 6675's HighData + 1).
     pub fn max(&self) -> u64 {
         self.max
     }
@@ -191,18 +214,22 @@ impl Flight {
         self.segments.get(self.next).map_or(self.max, |s| s.start)
     }
 
+    /// Nothing waits for an acknowledgment.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
+    /// Segments on the list.
     pub fn len(&self) -> usize {
         self.segments.len()
     }
 
+    /// The oldest segment: what the next new ACK must cover.
     pub fn head(&self) -> Option<&Sent> {
         self.segments.front()
     }
 
+    /// The segments from SND.UNA on.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Sent> + ExactSizeIterator {
         self.segments.iter()
     }
@@ -222,10 +249,12 @@ impl Flight {
         Amount { bytes: self.passed_bytes, segments: self.next as u64 }
     }
 
+    /// What the receiver reports to hold above SND.UNA, in whole segments.
     pub fn sacked(&self) -> Amount {
         self.sacked
     }
 
+    /// Octets known to have reached the receiver since the connection began, in or out of order.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
@@ -255,10 +284,12 @@ impl Flight {
         }
     }
 
+    /// The ranges above SND.UNA that SACK blocks have covered, parts of segments included.
     pub fn sacked_ranges(&self) -> &RangeSet {
         &self.sacked_ranges
     }
 
+    /// A go-back-N pass is under way: SND.NXT is below the highest offset sent.
     pub fn has_rewound(&self) -> bool {
         self.next < self.segments.len()
     }
@@ -358,7 +389,7 @@ impl Flight {
     }
 
     /// Cuts the segment that starts at `start` so that it ends at `end` (a smaller MSS after an ICMP).
-    pub fn split(&mut self, start: u64, end: u64) {
+    pub(crate) fn split(&mut self, start: u64, end: u64) {
         let index = self.index_of(start);
         let Some(segment) = self.segments.get_mut(index) else { return };
         if end <= segment.start || end >= segment.end {
@@ -477,8 +508,8 @@ impl Flight {
 
     // ----- what was decided -----
 
-    /// Judges lost the head of the list.
-    pub fn mark_head_lost(&mut self) -> bool {
+    /// Judges the head of the list lost. False if it was so judged before, or there is none.
+    pub(crate) fn mark_head_lost(&mut self) -> bool {
         match self.segments.front() {
             Some(head) if head.fate != Fate::Lost => {
                 self.set_fate(0, Fate::Lost);
@@ -488,8 +519,8 @@ impl Flight {
         }
     }
 
-    /// The same, unless the receiver has reported the head by SACK.
-    pub fn mark_head_lost_if_unsacked(&mut self) -> bool {
+    /// Judges the head of the list lost unless it is SACKed. False if it is, or there is none.
+    pub(crate) fn mark_head_lost_if_unsacked(&mut self) -> bool {
         let sacked = self.segments.front().is_none_or(|head| head.fate == Fate::Sacked);
         if !sacked {
             self.mark_head_lost();
@@ -497,8 +528,8 @@ impl Flight {
         !sacked
     }
 
-    /// Judges lost the segment that starts at `start`.
-    pub fn mark_lost(&mut self, start: u64) -> bool {
+    /// Judges the segment that starts at `start` lost. False if there is none, or nothing changes.
+    pub(crate) fn mark_lost(&mut self, start: u64) -> bool {
         let index = self.index_of(start);
         match self.segments.get(index) {
             Some(s)
@@ -511,8 +542,9 @@ impl Flight {
         }
     }
 
-    /// Judges lost everything un-SACKed below `edge` that was sent once; returns how many segments that is.
-    pub fn mark_lost_below(&mut self, edge: u64) -> u64 {
+    /// Judges everything lost that lies below `edge`, is not SACKed and was sent once; returns how many segments that
+    /// is.
+    pub(crate) fn mark_lost_below(&mut self, edge: u64) -> u64 {
         let mut marked = 0;
         let mut index = self.index_of(self.lost_edge.max(self.una));
         while let Some(segment) = self.segments.get(index) {
@@ -533,7 +565,7 @@ impl Flight {
     }
 
     /// Go-back-N: everything the receiver has not reported counts as lost, and SND.NXT returns to SND.UNA.
-    pub fn rewind(&mut self) {
+    pub(crate) fn rewind(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].fate != Fate::Sacked {
                 self.set_fate(index, Fate::Lost);
@@ -546,7 +578,7 @@ impl Flight {
     }
 
     /// After a rewind: the first segment is on its way already.
-    pub fn skip_head(&mut self) {
+    pub(crate) fn skip_head(&mut self) {
         if !self.segments.is_empty() {
             self.set_fate(0, Fate::Resent);
             self.advance_pass(1);
@@ -554,7 +586,7 @@ impl Flight {
     }
 
     /// SND.NXT = SND.MAX: what waited to be sent again is taken to be on its way after all.
-    pub fn resume_at_max(&mut self) {
+    pub(crate) fn resume_at_max(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].fate == Fate::Lost {
                 let again = self.segments[index].transmissions > 1;
@@ -567,7 +599,7 @@ impl Flight {
     }
 
     /// Forgets what was SACKed: the receiver may have reneged (RFC 2018 §8).
-    pub fn forget_sacks(&mut self) {
+    pub(crate) fn forget_sacks(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].fate == Fate::Sacked {
                 self.set_fate(index, Fate::InFlight);

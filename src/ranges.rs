@@ -1,39 +1,47 @@
-//! A set of disjoint, non-adjacent half-open ranges of stream offsets, ordered.
+//! A set of stream offsets, kept as half-open ranges in ascending order.
 //!
 //! The receiver keeps its out-of-order data in one, the sender what the peer has SACKed.
 
 use std::ops::Range;
 
+/// The set. No two of its ranges overlap or touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: Vec<Range<u64>>,
 }
 
 impl RangeSet {
+    /// The empty set, which owns no memory.
     pub const fn new() -> Self {
         Self { ranges: Vec::new() }
     }
 
+    /// True if it holds no offset.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
+    /// Ranges, not offsets.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
+    /// The ranges, lowest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> + ExactSizeIterator {
         self.ranges.iter()
     }
 
+    /// The lowest range.
     pub fn first(&self) -> Option<&Range<u64>> {
         self.ranges.first()
     }
 
+    /// The highest range.
     pub fn last(&self) -> Option<&Range<u64>> {
         self.ranges.last()
     }
 
+    /// Forgets all ranges.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
@@ -51,6 +59,7 @@ impl RangeSet {
         Some(held.start.max(range.start)..held.end.min(range.end))
     }
 
+    /// The whole of `range` is in the set.
     pub fn contains_range(&self, range: &Range<u64>) -> bool {
         self.containing(range.start).is_some_and(|r| range.end <= r.end)
     }
@@ -82,6 +91,7 @@ impl RangeSet {
         }
     }
 
+    /// Adds `range`, joining what it touches.
     pub fn insert(&mut self, range: Range<u64>) {
         self.insert_with(range, |_| ());
     }

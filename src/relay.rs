@@ -1,20 +1,20 @@
-//! A relay: two streams, one in each direction, between two endpoints that know nothing of each other.
+//! A relay: it joins two connections that know nothing of each other, and carries the stream of each to the other.
 //!
-//! It reads from a side only when the other side has taken everything, so that whoever is slow slows down the one
-//! who sends to it, and no more than one chunk per direction waits here. An end of a stream is passed on after its
+//! It reads from one leg only when the other has taken everything. So a slow reader slows its writer down, and no
+//! more than one chunk per direction waits here. An end of a stream is passed on after its
 //! last byte, and a reset at once, as TCP would have done without a relay. Nothing here waits or knows the time:
 //! whoever drives it takes a turn when something may have changed.
 
-/// Why nothing was read or written.
+/// Why an endpoint read or wrote nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// Not now; whoever drives the relay hears of it when that changes.
+    /// Nothing to read or no room now. Whoever drives the relay hears of it when that changes.
     Later,
     /// The connection is gone.
     Failed,
 }
 
-/// One side's connection.
+/// The connection of one leg.
 pub trait Endpoint {
     /// `Ok(0)` is the end of the stream.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop>;
@@ -25,31 +25,36 @@ pub trait Endpoint {
     /// Nothing more will be written.
     fn shutdown(&mut self);
 
+    /// Ends it at once, in both directions; what was not sent yet is lost.
     fn reset(&mut self);
 
     /// Asked while its stream is not read, so that a reset is noticed all the same.
     fn has_failed(&mut self) -> bool;
 }
 
+/// One of the two connections that a relay joins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leg {
+    /// The one over the radio link.
     Radio,
+    /// The one to the server behind.
     Target,
 }
 
 /// What a turn has led to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// There may be more to do at once; others may go first.
+    /// There may be more to do at once, after other relays have had their turn.
     Again,
-    /// Until something happens to one of the endpoints.
+    /// Nothing to do until something happens to one of the endpoints.
     Waiting,
     /// Both streams have ended, and everything was handed over.
     Finished,
-    /// This side has failed, and the other was reset.
+    /// This leg has failed, and the other was reset.
     Failed(Leg),
 }
 
+/// What it holds between two turns: bytes that were read and not taken yet, and which streams have ended.
 #[derive(Debug, Default)]
 pub struct Relay {
     /// From the radio side to the target.
@@ -59,8 +64,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// At most one chunk each way, so that one turn is never long. `chunk` is scratch space; its length is the
-    /// bound of what may wait here per direction.
+    /// Carries what it can, at most one chunk each way, so that one turn is never long. `chunk` is scratch space; its
+    /// length bounds what may wait here per direction.
     ///
     /// Not to be called again after `Finished` and `Failed`.
     pub fn turn(&mut self, radio: &mut impl Endpoint, target: &mut impl Endpoint, chunk: &mut [u8]) -> Turn {
@@ -88,7 +93,7 @@ impl Relay {
         self.up.carried
     }
 
-    /// Bytes that the radio side has taken.
+    /// Bytes that the radio leg has taken.
     pub fn carried_down(&self) -> u64 {
         self.down.carried
     }

@@ -11,18 +11,22 @@ use airwire::time::{Duration, Instant};
 pub struct Rto(Duration);
 
 impl Rto {
-    pub fn clamped(value: Duration, limits: &RtoLimits) -> Self {
+    fn clamped(value: Duration, limits: &RtoLimits) -> Self {
         Self(value.max(limits.min).min(limits.max))
     }
 
+    /// The timeout as a length of time.
     pub const fn get(self) -> Duration {
         self.0
     }
 }
 
+/// The bounds of a retransmission timeout, and its first value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoLimits {
+    /// Never less.
     pub min: Duration,
+    /// Never more, backoff included (RFC 6298 (2.5)).
     pub max: Duration,
     /// Before the first sample (RFC 6298 (2.1)).
     pub initial: Duration,
@@ -32,23 +36,39 @@ pub struct RtoLimits {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TimerStyle {
     /// RFC 6298 with clock granularity G: RTO = SRTT + max(G, 4·RTTVAR).
-    Rfc6298 { granularity: Duration },
+    Rfc6298 {
+        /// G.
+        granularity: Duration,
+    },
     /// 4.4BSD: times in ticks of a coarse clock, one segment timed per window, RTO at least two ticks.
-    Bsd { tick: Duration },
+    Bsd {
+        /// Of the clock that measures and fires.
+        tick: Duration,
+    },
     /// Linux 2.2: SRTT + 4·MDEV, stretched by a quarter and more while the window is small; 200 ms floor.
     Linux22,
     /// Linux 2.4 and later: the floor stands under the variance term, which falls at most once per round trip.
-    Linux24 { floor: Duration },
+    Linux24 {
+        /// The least that the variance term adds.
+        floor: Duration,
+    },
     /// Solaris 8: 1.25·SRTT + 4·RTTVAR, 400 ms floor.
     Solaris,
     /// ns-2's one-way agents: integer ticks with a phase, the variance scaled by four, backoff kept until a
     /// segment *timed after it* is acknowledged.
-    Ns2 { tick: Duration, phase: Duration, min_before_backoff: bool },
+    Ns2 {
+        /// Of the clock that measures.
+        tick: Duration,
+        /// How long before time zero that clock had last ticked.
+        phase: Duration,
+        /// The least timeout bounds the value that is doubled, not the product.
+        min_before_backoff: bool,
+    },
 }
 
 impl TimerStyle {
-    /// How many segments may be timed at once.
-    pub const fn times_one_segment(self) -> bool {
+    /// At most one segment is timed at once.
+    pub(crate) const fn times_one_segment(self) -> bool {
         matches!(self, Self::Bsd { .. } | Self::Ns2 { .. })
     }
 
@@ -61,24 +81,24 @@ impl TimerStyle {
         }
     }
 
-    /// When the backoff ends: with new data acknowledged, or only with a new sample (RFC 6298 §5 (5.7), Karn).
-    pub const fn backoff_ends_with_progress(self) -> bool {
+    /// The backoff ends when new data is acknowledged. In the other styles it takes a new sample (RFC 6298 §5, Karn).
+    pub(crate) const fn backoff_ends_with_progress(self) -> bool {
         matches!(self, Self::Linux22 | Self::Linux24 { .. })
     }
 
     /// A SYN's backoff stays in force for the data until a sample ends it.
-    pub const fn backoff_outlives_handshake(self) -> bool {
+    pub(crate) const fn backoff_outlives_handshake(self) -> bool {
         matches!(self, Self::Ns2 { .. })
     }
 
     /// The timer measures from the transmission of the oldest outstanding segment. The others start it anew with each
     /// ACK of new data (RFC 6298 (5.3)), which adds about a round trip (Ludwig; P2 §5.2).
-    pub const fn counts_from_transmission(self) -> bool {
+    pub(crate) const fn counts_from_transmission(self) -> bool {
         matches!(self, Self::Linux22)
     }
 
-    /// Coarse clocks fire on their ticks.
-    pub fn align(self, deadline: Instant) -> Instant {
+    /// When a timer set for `deadline` fires: a coarse clock waits for its next tick.
+    pub(crate) fn align(self, deadline: Instant) -> Instant {
         match self {
             Self::Bsd { tick } => {
                 let ticks = deadline.as_nanos().div_ceil(tick.as_nanos().max(1));
@@ -89,18 +109,22 @@ impl TimerStyle {
     }
 }
 
-/// One unambiguous measurement, with what the styles want to know about its moment.
+/// One unambiguous measurement, with what the styles need to know about its moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
+    /// When the segment left.
     pub sent_at: Instant,
+    /// When its ACK arrived.
     pub now: Instant,
-    /// SND.UNA and SND.NXT after the ACK, for once-per-round-trip rules.
+    /// SND.UNA after the ACK. Some rules apply once per round trip: until it passes an older `nxt`.
     pub una: u64,
+    /// SND.NXT after the ACK.
     pub nxt: u64,
     /// cwnd in segments.
     pub cwnd: f64,
 }
 
+/// The estimator of one connection: samples go in, the timeout comes out.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     style: TimerStyle,
@@ -125,6 +149,7 @@ enum Estimate {
 }
 
 impl RttEstimator {
+    /// Before any sample the timeout is `limits.initial`.
     pub fn new(style: TimerStyle, limits: RtoLimits) -> Self {
         let state = match style {
             TimerStyle::Rfc6298 { .. } | TimerStyle::Solaris | TimerStyle::Linux22 => {
@@ -141,6 +166,7 @@ impl RttEstimator {
         Self { style, limits, state, backoff: 0, base: limits.initial, latest: None, min: None, samples: 0 }
     }
 
+    /// Takes a sample in, and ends the backoff (RFC 6298 (2.2), (2.3)).
     pub fn on_sample(&mut self, sample: &Sample) {
         let rtt = sample.now - sample.sent_at;
         self.latest = Some(rtt);
@@ -251,7 +277,7 @@ impl RttEstimator {
     }
 
     /// RFC 6298 (5.5): the timer fired, double it.
-    pub fn back_off(&mut self) {
+    pub(crate) fn back_off(&mut self) {
         match self.style {
             TimerStyle::Ns2 { min_before_backoff, .. } => {
                 if self.backoff < 6 || (min_before_backoff && self.rto().get() < self.limits.max) {
@@ -269,22 +295,24 @@ impl RttEstimator {
     }
 
     /// RFC 6298 (5.7): the SYN was lost and gave no sample, so data starts with three seconds.
-    pub fn fall_back_after_lost_syn(&mut self) {
+    pub(crate) fn fall_back_after_lost_syn(&mut self) {
         if self.samples == 0 && !matches!(self.style, TimerStyle::Ns2 { .. }) {
             self.base = self.base.max(Duration::from_secs(3));
         }
     }
 
-    pub fn clear_backoff(&mut self) {
+    /// Ends the backoff without a sample.
+    pub(crate) fn clear_backoff(&mut self) {
         self.backoff = 0;
     }
 
+    /// How often the timeout in force was doubled.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// For an algorithm that answers a spurious or fast timeout by adapting the timer (RFC 4015 §3.2; P2 Fig. 8).
-    pub fn set_smoothed(&mut self, srtt: Duration, rttvar: Duration, cwnd: f64) {
+    /// Sets the estimates: some algorithms answer a spurious or fast timeout in this way (RFC 4015 §3.2; P2 Fig. 8).
+    pub(crate) fn set_smoothed(&mut self, srtt: Duration, rttvar: Duration, cwnd: f64) {
         match &mut self.state {
             Estimate::Plain { srtt: s, rttvar: v } => (*s, *v) = (Some(srtt), rttvar),
             Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, .. } => {
@@ -305,22 +333,27 @@ impl RttEstimator {
         self.base = self.compute(cwnd);
     }
 
+    /// The style it was made with.
     pub fn style(&self) -> TimerStyle {
         self.style
     }
 
+    /// The last sample.
     pub fn latest(&self) -> Option<Duration> {
         self.latest
     }
 
+    /// The shortest sample of the connection.
     pub fn min(&self) -> Option<Duration> {
         self.min
     }
 
+    /// How many samples were taken.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
+    /// The smoothed round-trip time. `None` before the first sample; in ns-2's style also after its fourth backoff.
     pub fn srtt(&self) -> Option<Duration> {
         match &self.state {
             Estimate::Plain { srtt, .. } => *srtt,
@@ -329,6 +362,7 @@ impl RttEstimator {
         }
     }
 
+    /// The smoothed deviation. A coarse clock starts it at twelve seconds, before there is a sample.
     pub fn rttvar(&self) -> Duration {
         match &self.state {
             Estimate::Plain { rttvar, .. } => *rttvar,

@@ -1,9 +1,10 @@
 //! Many connections behind one host: demultiplexing, ports, listeners, resets, ICMP.
 //!
-//! Methods are of four kinds, in this order: what comes in (`handle_*`), what the application commands, what
-//! goes out (`poll_packet`, `next_deadline`), and getters. After anything of the first two kinds, drain
-//! `poll_packet` until it says false: an ACK per arriving segment depends on it. A call with the same `now` as
-//! the one before is another event at the same instant.
+//! The methods of [`Host`] are of four kinds, in this order: what comes in (`handle_*`), what the application commands,
+//! what goes out (`poll_*`, `next_deadline`), and getters. After anything of the first two kinds, call
+//! [`Host::poll_packet`] until it says false, then ask for [`Host::next_deadline`]. Packets that come in before that are
+//! answered by one ACK instead of one each. `now` never goes back; the same `now` again is another event at the same
+//! instant.
 
 mod icmp;
 mod slots;
@@ -27,15 +28,21 @@ use crate::tcp::connection::Opening;
 use crate::tcp::input::Reaction;
 use crate::tcp::{Connection, Ended, SocketOptions, State};
 
+/// What a host starts from.
 pub struct HostConfig {
+    /// Its own addresses, of either family. Packets to others are counted and dropped.
     pub addrs: Vec<IpAddr>,
+    /// The longest IP packet that the device takes, in octets.
     pub mtu: usize,
+    /// How its TCP behaves where standards leave a choice. The recipe's options override it.
     pub profile: Profile,
+    /// How its senders find and repair losses.
     pub recipe: Recipe,
     /// Initial sequence numbers, timestamp offsets and ephemeral ports come from it.
     pub seed: u64,
 }
 
+/// Names a listening port of one host, from [`Host::listen`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ListenId(u32);
 
@@ -50,55 +57,78 @@ struct Listener {
     open: bool,
 }
 
+/// Why [`Host::connect`] did not open a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConnectError {
+    /// The host has no address of the remote address's family.
     #[error("this host has no {0} address to connect from")]
     NoAddress(&'static str),
+    /// Its port is 0, or it is a broadcast, multicast or unspecified address.
     #[error("{0} cannot be connected to: a port other than 0 and a unicast address are needed")]
     BadRemote(SocketAddr),
+    /// There is such a connection already. Port 0: no free port is left.
     #[error("{0} is in use for a connection to the same address and port")]
     InUse(SocketAddr),
+    /// The local address is another's, or of the other family.
     #[error("{0} is not an address of this host")]
     NotOurs(SocketAddr),
 }
 
+/// Why [`Host::listen`] refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ListenError {
+    /// There is a listener with this very address and port.
     #[error("{0} is being listened on already")]
     InUse(SocketAddr),
+    /// Neither unspecified nor one of the host's.
     #[error("{0} is not an address of this host")]
     NotOurs(SocketAddr),
 }
 
+/// Why a read or write did nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum IoError {
+    /// No data has arrived, or the send buffer is full. Try again when the connection has changed.
     #[error("would block")]
     WouldBlock,
+    /// The application has closed it, or both sides have and it is over.
     #[error("not connected")]
     NotConnected,
+    /// Writing was shut down.
     #[error("this side has been closed")]
     Closed,
+    /// The connection has failed. Data that arrived before can still be read.
     #[error(transparent)]
     Ended(#[from] Ended),
 }
 
-/// Packets that no connection saw, and why.
+/// What a host counts: packets in all, and those that no connection has dealt with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
+    /// Packets handed in, good or bad.
     pub packets_in: u64,
+    /// Packets handed out.
     pub packets_out: u64,
+    /// Packets that were dropped because something is wrong with them.
     pub bad: BTreeMap<BadPacket, u64>,
+    /// Packets to an address that the host does not have.
     pub not_ours: u64,
+    /// Resets that answered segments of no connection (RFC 9293 §3.5.2).
     pub resets_sent: u64,
+    /// SYNs dropped because the listener's backlog was full.
     pub syns_dropped: u64,
+    /// ICMP errors that a connection believed.
     pub icmp_errors: u64,
+    /// ICMP messages that changed nothing: unknown, about no connection, or not believed.
     pub icmp_ignored: u64,
+    /// Echo requests answered.
     pub echo_replies: u64,
 }
 
-/// Replies that belong to no connection (resets, echo replies) wait here; more than this are dropped.
+/// Replies that belong to no connection (resets, echo replies) and wait to leave, at most. Further ones are dropped.
 const MAX_REPLIES: usize = 256;
 
+/// A TCP host: connections and listeners behind a set of addresses. See the [module](self) for how to drive it.
 pub struct Host {
     addrs: Vec<IpAddr>,
     mtu: usize,
@@ -116,12 +146,13 @@ pub struct Host {
     replies: VecDeque<Vec<u8>>,
     ports_given: u64,
     traced: bool,
-    /// What has changed since it was last named, if somebody wants to know.
+    /// Connections that have changed since they were last named. `None` unless `note_changes` was called.
     changed: Option<VecDeque<u32>>,
     counters: HostCounters,
 }
 
 impl Host {
+    /// A host without connections. Nothing leaves before the first command or packet.
     pub fn new(config: HostConfig) -> Self {
         let HostConfig { addrs, mtu, profile, recipe, seed } = config;
         Self {
@@ -146,7 +177,7 @@ impl Host {
 
     // ----- in -----
 
-    /// One whole IP packet from the device.
+    /// Takes in one whole IP packet. What is wrong with it, if anything, is only counted.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         self.counters.packets_in += 1;
         if let Err(bad) = self.take_packet(now, packet) {
@@ -228,7 +259,7 @@ impl Host {
         self.mark_ready(index);
     }
 
-    /// Time has passed: fires every timer that is due.
+    /// Time has passed: fires every timer that is due. Too early a call does no harm.
     pub fn handle_deadline(&mut self, now: Instant) {
         while let Some((at, index)) = self.deadlines.first().copied() {
             if at > now {
@@ -247,7 +278,8 @@ impl Host {
 
     // ----- commands -----
 
-    /// Active open. `local` may leave the port 0; without it, an address of the right family is used.
+    /// Active open. Without `local` the host's first address of the right family is used; port 0 lets the host choose.
+    /// Comes back at once, with a connection in SYN-SENT.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -284,7 +316,8 @@ impl Host {
         Ok(self.slots.id(index))
     }
 
-    /// Passive open. An unspecified address listens on all of this host's.
+    /// Passive open. An unspecified address listens on all of this host's of its family. At most `backlog` connections,
+    /// and at least one, may be opening or wait for [`Host::accept`].
     pub fn listen(
         &mut self,
         addr: SocketAddr,
@@ -302,7 +335,7 @@ impl Host {
         Ok(ListenId(self.listeners.len() as u32 - 1))
     }
 
-    /// Stops listening; connections not accepted yet are reset.
+    /// Stops listening. Connections not accepted yet are reset.
     pub fn unlisten(&mut self, id: ListenId) {
         let Some(listener) = self.listeners.get_mut(id.0 as usize) else { return };
         listener.open = false;
@@ -316,13 +349,14 @@ impl Host {
         }
     }
 
+    /// The options of connections that this listener opens from now on.
     pub fn set_listen_options(&mut self, id: ListenId, options: SocketOptions) {
         if let Some(listener) = self.listeners.get_mut(id.0 as usize) {
             listener.options = options;
         }
     }
 
-    /// The next connection that has completed its handshake.
+    /// The next connection that has completed its handshake; `None` if there is none, or nobody listens any more.
     pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
         let listener = self.listeners.get_mut(id.0 as usize).filter(|listener| listener.open)?;
         let index = listener.ready.pop_front()?;
@@ -331,7 +365,7 @@ impl Host {
         Some(self.slots.id(index))
     }
 
-    /// Takes as much of `data` as the send buffer has room for.
+    /// Buffers as much of `data` as there is room for; returns how many octets that is.
     pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> Result<usize, IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         match connection.state() {
@@ -345,7 +379,7 @@ impl Host {
         if taken == 0 && !data.is_empty() { Err(IoError::WouldBlock) } else { Ok(taken) }
     }
 
-    /// `Ok(0)` is the end of the stream.
+    /// Takes octets that have arrived in order; returns how many. `Ok(0)` is the end of the stream.
     pub fn read(&mut self, _now: Instant, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         match connection.read(out) {
@@ -358,7 +392,7 @@ impl Host {
         }
     }
 
-    /// Like `read`, but the octets stay.
+    /// Like [`Host::read`], but the octets stay where they are.
     pub fn peek(&self, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
         let connection = self.slots.get(id).ok_or(IoError::NotConnected)?;
         match connection.peek(out) {
@@ -367,7 +401,7 @@ impl Host {
         }
     }
 
-    /// FIN after what is buffered; reading goes on.
+    /// Sends FIN after what is buffered. Reading goes on.
     pub fn shutdown_write(&mut self, _now: Instant, id: ConnId) -> Result<(), IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         if connection.state() == State::Closed {
@@ -378,7 +412,7 @@ impl Host {
         Ok(())
     }
 
-    /// Like close(2): the connection ends on its own, the id is no longer valid for the application.
+    /// Like close(2): the connection ends by itself, and the application must not use the id any more.
     pub fn close(&mut self, now: Instant, id: ConnId) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.close(now);
@@ -386,33 +420,34 @@ impl Host {
         self.mark_ready(id.index());
     }
 
-    /// Resets the connection.
+    /// Resets the connection. Its id stays valid until it is closed.
     pub fn abort(&mut self, _now: Instant, id: ConnId) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.abort();
         self.mark_ready(id.index());
     }
 
+    /// Changes the options of an open connection. Smaller buffers keep what is in them.
     pub fn set_options(&mut self, now: Instant, id: ConnId, options: SocketOptions) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.set_options(now, options);
         self.mark_ready(id.index());
     }
 
-    /// Every connection opened from now on keeps the trace of its decisions.
+    /// Every connection opened from now on keeps a trace of its decisions.
     pub fn trace_decisions(&mut self) {
         self.traced = true;
     }
 
-    /// From now on `poll_changed` names the connections that something has happened to. Whoever asks for this must
-    /// poll: until then the driver does not rest.
+    /// From now on [`Host::poll_changed`] names the connections to which something has happened. Whoever asks for this
+    /// must poll it: until it has said `None` the driver does not rest.
     pub fn note_changes(&mut self) {
         self.changed.get_or_insert_default();
     }
 
     // ----- out -----
 
-    /// Overwrites `packet` with the next packet that has to leave; false when there is none.
+    /// Overwrites `packet` with the next IP packet that has to leave; false when there is none.
     pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         if let Some(reply) = self.replies.pop_front() {
             self.counters.packets_out += 1;
@@ -436,7 +471,7 @@ impl Host {
         false
     }
 
-    /// When `handle_deadline` is to be called if nothing else happens before.
+    /// When [`Host::handle_deadline`] must be called, if nothing else happens before. Ask again after each drain.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
@@ -454,6 +489,7 @@ impl Host {
         None
     }
 
+    /// True if [`Host::poll_changed`] may have a connection to name.
     pub fn has_changes(&self) -> bool {
         self.changed.as_ref().is_some_and(|changed| !changed.is_empty())
     }
@@ -465,10 +501,12 @@ impl Host {
         self.slots.get(id)
     }
 
+    /// The same, to start or take the trace of its decisions.
     pub fn connection_mut(&mut self, id: ConnId) -> Option<&mut Connection> {
         self.slots.get_mut(id)
     }
 
+    /// The addresses it was given.
     pub fn addrs(&self) -> &[IpAddr] {
         &self.addrs
     }
@@ -478,10 +516,12 @@ impl Host {
         &self.profile
     }
 
+    /// The recipe it was given.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
+    /// What it has counted so far.
     pub fn counters(&self) -> &HostCounters {
         &self.counters
     }

@@ -5,6 +5,7 @@ use airwire::time::Instant;
 use super::ListenId;
 use crate::tcp::Connection;
 
+/// Names a connection of one host. It is never given to another one, so an old id names nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ConnId {
     index: u32,
@@ -21,7 +22,7 @@ impl ConnId {
 struct Slot {
     generation: u32,
     connection: Option<Box<Connection>>,
-    /// Still counted by this listener.
+    /// The listener that still counts it.
     listener: Option<ListenId>,
     /// Waiting in the host's ready queue.
     queued: bool,
@@ -120,7 +121,7 @@ impl Slots {
         self.slots[index as usize].queued = false;
     }
 
-    /// Returns true if it has to be put into the queue of changes: it is the application's.
+    /// Returns true if it has to be put into the queue of changes: the application holds it, and it is not there yet.
     pub(super) fn note_change(&mut self, index: u32) -> bool {
         let slot = &mut self.slots[index as usize];
         slot.connection.is_some() && !slot.released && !std::mem::replace(&mut slot.changed, true)
@@ -133,8 +134,8 @@ impl Slots {
         (slot.connection.is_some() && !slot.released).then(|| self.id(index))
     }
 
-    /// Returns what the queue holds for it if that is nothing or too late. Being early does no harm: when that
-    /// time has come, the connection is asked again.
+    /// Returns what the queue holds for it, if that is nothing or too late. An early entry may stay: when its time has
+    /// come, the connection is asked again.
     pub(super) fn note_deadline(&mut self, index: u32, at: Instant) -> Option<Option<Instant>> {
         let slot = &mut self.slots[index as usize];
         if slot.deadline.is_some_and(|known| known <= at) {

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use airwire::options::SackBlocks;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
@@ -17,6 +16,7 @@ use crate::profile::Profile;
 use crate::recovery::{Path, Recovery};
 use crate::rtt::RttEstimator;
 
+/// One connection. [`Host::connection`](crate::host::Host::connection) shows it, commands go through the host.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) local: SocketAddr,
@@ -198,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// The application lets go: nothing more will be read or written.
+    /// The application will read and write no more.
     pub(crate) fn close(&mut self, now: Instant) {
         self.orphaned = true;
         let unread = self.rcv.buffer.readable() > 0;
@@ -217,7 +217,7 @@ impl Connection {
         self.options.linger2.unwrap_or(self.profile.time_wait)
     }
 
-    /// RFC 9293 §3.10.5.
+    /// ABORT (RFC 9293 §3.10.5).
     pub(crate) fn abort(&mut self) {
         match self.state {
             State::Closed | State::SynSent | State::TimeWait => self.end(None),
@@ -293,42 +293,52 @@ impl Connection {
 
     // ----- getters -----
 
+    /// Where it stands in RFC 9293's state diagram.
     pub fn state(&self) -> State {
         self.state
     }
 
+    /// Our address and port.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
+    /// The peer's address and port.
     pub fn remote(&self) -> SocketAddr {
         self.remote
     }
 
+    /// The options in force.
     pub fn options(&self) -> &SocketOptions {
         &self.options
     }
 
+    /// The profile in force, with the recipe's options applied.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
+    /// Its loss recovery: window, counters, trace.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
+    /// The same, to start or take its trace of decisions.
     pub fn recovery_mut(&mut self) -> &mut Recovery {
         &mut self.recovery
     }
 
+    /// What was sent and is not acknowledged yet.
     pub fn flight(&self) -> &Flight {
         &self.flight
     }
 
+    /// Its round-trip time and retransmission timeout.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
+    /// What it has counted so far.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -338,7 +348,7 @@ impl Connection {
         self.ended
     }
 
-    /// The application has said that it will write no more.
+    /// No more data can be written: the application has shut writing down.
     pub(crate) fn write_is_shut(&self) -> bool {
         self.snd.fin.is_some()
     }
@@ -348,7 +358,7 @@ impl Connection {
         self.rcv.buffer.readable()
     }
 
-    /// Octets that can be written now.
+    /// Octets that can be written now: 0 also if writing was shut down or the connection is over.
     pub fn writable(&self) -> usize {
         let open =
             matches!(self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait);
@@ -356,7 +366,7 @@ impl Connection {
     }
 
     /// The peer has closed and everything it sent has been read.
-    pub fn at_end_of_stream(&self) -> bool {
+    pub(crate) fn at_end_of_stream(&self) -> bool {
         self.readable() == 0
             && (self.rcv.fin.is_some_and(|fin| self.rcv.buffer.next() >= fin)
                 || matches!(self.state, State::Closed | State::TimeWait))
@@ -377,10 +387,5 @@ impl Connection {
     /// Octets written and not acknowledged yet.
     pub fn unacknowledged(&self) -> usize {
         self.snd.buffer.len()
-    }
-
-    /// The SACK blocks the next ACK will carry, for tests and tools.
-    pub fn sack_blocks(&self) -> SackBlocks {
-        self.blocks_to_report()
     }
 }

@@ -17,8 +17,9 @@ pub(crate) enum IcmpError {
     Unreachable(&'static str),
 }
 
-/// RFC 1191 §3: no link may have less; below RFC 879's default we do not believe it.
+/// A path that says less is taken to have this MTU: the least but one in Table 7-1 of RFC 1191.
 const MIN_MTU_V4: usize = 296;
+/// RFC 8200 §5: no link may have less.
 const MIN_MTU_V6: usize = 1280;
 
 impl Connection {

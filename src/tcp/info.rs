@@ -9,59 +9,95 @@ use crate::recovery::Phase;
 /// Linux's `tcpi_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaState {
+    /// Nothing is amiss.
     Open = 0,
+    /// Duplicate ACKs or SACKs have come, too few to say that something is lost.
     Disorder = 1,
+    /// The window was reduced for an ECN echo; nothing is missing.
     Cwr = 2,
+    /// Fast recovery.
     Recovery = 3,
+    /// Going back after a timeout.
     Loss = 4,
 }
 
 /// A snapshot in the units of TCP_INFO: windows in segments.
 #[derive(Clone, Debug)]
 pub struct Info {
+    /// Where it stands in RFC 9293's state diagram.
     pub state: State,
+    /// Where its sender stands between two losses.
     pub ca_state: CaState,
     /// Consecutive timeouts without progress.
     pub retransmits: u32,
+    /// Window probes and keepalives since the peer was last heard.
     pub probes: u32,
+    /// How often the timeout in force was doubled.
     pub backoff: u32,
+    /// Both ends have agreed on SACK.
     pub sack: bool,
+    /// Both ends have agreed on timestamps.
     pub timestamps: bool,
+    /// Both ends have agreed on ECN.
     pub ecn: bool,
+    /// The shift of the windows that the peer offers.
     pub snd_wscale: u8,
+    /// The shift of the windows that we offer.
     pub rcv_wscale: u8,
+    /// The retransmission timeout in force, backoff included.
     pub rto: Duration,
+    /// Octets of data that a full-sized segment of ours carries.
     pub snd_mss: u32,
+    /// The same of the peer's, estimated: the largest seen, at least 536 and at most what we advertise.
     pub rcv_mss: u32,
+    /// The MSS that we advertise, less the timestamps option.
     pub advmss: u32,
+    /// Segments sent and not acknowledged, SACKed ones included.
     pub unacked: u32,
+    /// Segments SACKed; without SACK, the duplicate ACKs that stand for them.
     pub sacked: u32,
+    /// Segments judged lost, sent again or not.
     pub lost: u32,
-    /// Sent again and not yet acknowledged.
+    /// Segments sent again and not acknowledged since.
     pub retrans: u32,
+    /// The smoothed round-trip time; zero before the first sample.
     pub rtt: Duration,
+    /// Its smoothed deviation.
     pub rttvar: Duration,
+    /// The shortest sample; `None` before the first.
     pub min_rtt: Option<Duration>,
+    /// Whole segments, with what duplicate ACKs have inflated it by.
     pub cwnd: u32,
     /// `None` while it is arbitrarily high.
     pub ssthresh: Option<u32>,
-    /// Duplicate ACKs, or SACKed segments above it, that make a segment lost.
+    /// How many duplicate ACKs, or SACKed segments above it, make a segment lost.
     pub reordering: u32,
+    /// Segments sent again since the connection began, SYNs included.
     pub total_retrans: u32,
+    /// Octets of data sent again since the connection began.
     pub bytes_retrans: u64,
+    /// Segments known to have reached the peer.
     pub delivered: u32,
+    /// D-SACK reports from the peer (RFC 2883).
     pub dsack_dups: u32,
+    /// The size of the receive buffer in octets.
     pub rcv_space: u32,
     /// The window that the peer offers, in octets.
     pub snd_wnd: u32,
+    /// The longest packet that the path takes, in octets, as far as is known.
     pub pmtu: u32,
+    /// Octets of data that the peer has acknowledged.
     pub bytes_acked: u64,
+    /// Octets of data received in order.
     pub bytes_received: u64,
+    /// Segments sent, with or without data.
     pub segs_out: u64,
+    /// Segments received, with or without data.
     pub segs_in: u64,
 }
 
 impl Connection {
+    /// What TCP_INFO would say now.
     pub fn info(&self) -> Info {
         let cc = self.recovery.congestion();
         let flight = &self.flight;

@@ -44,7 +44,7 @@ impl Connection {
     pub(crate) fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         self.statistics.segments_in += 1;
         match self.state {
-            // §3.10.7.1: it has ended, the host only has not noticed yet.
+            // §3.10.7.1: it has ended, and the host has not noticed yet.
             State::Closed if segment.flags.contains(Flags::RST) => return Reaction::Done,
             State::Closed => return Reaction::Reset,
             State::SynSent => return self.in_syn_sent(now, segment),
@@ -209,7 +209,7 @@ impl Connection {
         }
         match self.state {
             State::SynReceived => self.end(Some(Ended::Refused)),
-            // Both sides have closed: nothing is lost by it.
+            // Both sides have closed: a reset takes nothing away.
             State::Closing | State::LastAck | State::TimeWait => self.end(None),
             _ => self.end(Some(Ended::Reset)),
         }
@@ -234,7 +234,7 @@ impl Connection {
         if self.state == State::Closed { Stop(Reaction::Done) } else { GoOn }
     }
 
-    /// Our FIN is acknowledged?
+    /// Has our FIN been acknowledged?
     fn check_fin_acked(&mut self, now: Instant) {
         if self.snd.fin.is_none_or(|fin| self.flight.una() <= fin) {
             return;
@@ -368,7 +368,7 @@ impl Connection {
         self.profile.sack.is_offered(self.recovery.wants_sack())
     }
 
-    /// It has to have left: hosts take in several packets before they send.
+    /// The SYN must have left: a host may take in several packets before it sends.
     fn acks_our_syn(&self, segment: &Segment<'_>) -> bool {
         segment.ack.offset(self.snd.iss, 1) == Some(1) && self.flight.max() >= 1
     }
@@ -440,7 +440,8 @@ impl Connection {
         }
     }
 
-    /// An unacceptable segment is answered, but not another stack's answer to ours for ever (RFC 5961 §7).
+    /// An unacceptable segment is answered. One without text may be the answer to such an answer: a limit keeps two
+    /// stacks from going on for ever (RFC 5961 §7).
     fn ack_unacceptable(&mut self, now: Instant, segment: &Segment<'_>) {
         if segment.seq_len() > 0 {
             self.rcv.ack = AckDue::Now;
@@ -452,7 +453,7 @@ impl Connection {
         }
     }
 
-    /// RFC 5961 §7: throttled.
+    /// As many a second as the profile allows (RFC 5961 §7).
     pub(super) fn challenge_ack(&mut self, now: Instant) {
         let second = now.as_nanos() / 1_000_000_000;
         if self.challenge.0 != second {

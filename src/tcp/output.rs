@@ -1,4 +1,4 @@
-//! What leaves next. One function decides, one builds; nothing else emits a segment.
+//! What leaves next: `poll_packet` decides, `emit` builds. Only a reset is built elsewhere, because it carries no options.
 
 use airwire::options::{Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header};
@@ -36,7 +36,7 @@ impl Connection {
                     self.emit_syn(now, packet);
                     return true;
                 }
-                // Answers an unacceptable segment; the SYN, ACK is on its way.
+                // It answers an unacceptable segment; the SYN,ACK is on its way.
                 let due = self.state == State::SynReceived && self.rcv.ack == AckDue::Now;
                 if due {
                     self.emit_ack(now, packet, self.flight.max());
@@ -153,7 +153,7 @@ impl Connection {
     fn small_segment_may_leave(&mut self, now: Instant, len: u64, unsent: u64) -> bool {
         let idle = self.flight.is_empty();
         if len < unsent {
-            // The window, not the application, makes it small.
+            // It is small because of the window, not of the application.
             if len * 2 >= self.snd.max_wnd {
                 return true;
             }
@@ -218,7 +218,7 @@ impl Connection {
             self.flight.on_new(end, now, tsval);
         } else {
             self.statistics.bytes_resent += data_end - start;
-            // Karn: the segment that is being timed has become ambiguous, or the timing is off anyway.
+            // Karn: the segment that is being timed has become ambiguous, or a loss has spoilt the timing.
             if matches!(kind, Transmission::FastRetransmit | Transmission::Timeout)
                 || self.timed.is_some_and(|(timed_end, _)| timed_end == end)
             {
@@ -261,7 +261,7 @@ impl Connection {
         }
     }
 
-    /// Something is written and not acknowledged yet, be it a FIN: a probe has something to carry.
+    /// Data or a FIN is not acknowledged yet: a probe has something to carry.
     pub(super) fn waits_for_window(&self) -> bool {
         let una = self.flight.una();
         una < self.snd.buffer.end() || self.snd.fin.is_some_and(|fin| una <= fin)
@@ -394,7 +394,7 @@ impl Connection {
         }
         if pure_ack {
             options.sack = self.blocks_to_report();
-            // Without timestamps nothing can be counted, and none is not the same as unknown.
+            // Without timestamps nothing is counted: no option, which is not the same as a count of 0.
             options.reordered =
                 self.rcv.alarm.as_ref().filter(|_| self.ts_enabled).map(|alarm| alarm.count());
         }

@@ -7,7 +7,7 @@ use airwire::time::{Duration, Instant};
 use super::connection::Connection;
 use super::variables::AckDue;
 
-/// A window as it is put into a header.
+/// A window, as the header says it and as it is meant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Advertisement {
     pub(super) field: u16,
@@ -43,7 +43,7 @@ impl Connection {
         let payload = self.clip(segment.payload, offset);
         let next = self.rcv.buffer.next();
         if payload.is_empty() {
-            // All of it was said to lie beyond the FIN.
+            // All of it lies beyond the FIN.
             self.rcv.ack = AckDue::Now;
             return;
         }
@@ -80,7 +80,7 @@ impl Connection {
         self.delay_ack(now);
     }
 
-    /// Data beyond a FIN does not exist.
+    /// The part of `payload` that lies below the FIN.
     fn clip<'a>(&self, payload: &'a [u8], offset: u64) -> &'a [u8] {
         let Some(fin) = self.rcv.fin else { return payload };
         let room = fin.saturating_sub(offset) as usize;
@@ -163,7 +163,7 @@ impl Connection {
         self.rcv.recent = recent;
     }
 
-    /// The next ACK tells about holes or duplicates.
+    /// The next ACK will report a hole or a duplicate.
     pub(super) fn has_blocks_to_report(&self) -> bool {
         self.sack_enabled && (self.rcv.dsack.is_some() || !self.rcv.buffer.out_of_order().is_empty())
     }

@@ -4,18 +4,28 @@ use airwire::time::Duration;
 
 use crate::profile::Profile;
 
-/// RFC 9293 §3.3.2. LISTEN is the host's: it has no connection yet.
+/// The states of RFC 9293 §3.3.2. LISTEN is the host's: it has no connection yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
+    /// Over, or never begun.
     Closed,
+    /// Our SYN waits for an answer.
     SynSent,
+    /// Both have sent a SYN; ours waits for its ACK.
     SynReceived,
+    /// Data flows both ways.
     Established,
+    /// We have closed; our FIN is not acknowledged yet.
     FinWait1,
+    /// We have closed, and the peer knows; it may still send.
     FinWait2,
+    /// The peer has closed; we may still send.
     CloseWait,
+    /// Both have closed at once; our FIN is not acknowledged yet.
     Closing,
+    /// The peer closed first, then we did; our FIN is not acknowledged yet.
     LastAck,
+    /// Over, and kept for a while so that late segments do no harm.
     TimeWait,
 }
 
@@ -25,6 +35,7 @@ impl State {
         !matches!(self, Self::Closed | Self::SynSent | Self::SynReceived)
     }
 
+    /// Data, or a retransmission of it, can still leave.
     pub const fn may_send_data(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
     }
@@ -38,14 +49,19 @@ impl State {
 /// Why a connection ended other than by both sides closing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Ended {
+    /// A reset answered our SYN or SYN,ACK, or an ICMP error said that there is no such port.
     #[error("connection refused: nothing listens on that port")]
     Refused,
+    /// The peer sent a reset, or a SYN where the profile takes it for one.
     #[error("connection reset by the peer")]
     Reset,
+    /// Retransmissions, window probes or keepalives stayed without an answer.
     #[error("timed out: the peer stopped answering")]
     TimedOut,
+    /// An ICMP error ended the opening, or came before the timeout (RFC 5461 §4); the text is what it said.
     #[error("destination unreachable: {0}")]
     Unreachable(&'static str),
+    /// The application aborted it, or closed it while the peer still sent.
     #[error("aborted by this side")]
     Aborted,
 }
@@ -60,31 +76,44 @@ pub enum Linger {
     Abort,
 }
 
-/// RFC 9293 §3.8.4.
+/// When to ask a silent peer whether it is still there (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
+    /// Silence after which the first probe leaves.
     pub idle: Duration,
+    /// Between two probes.
     pub interval: Duration,
+    /// Probes without an answer that end the connection.
     pub probes: u32,
 }
 
+/// What an application can set on a connection, or on a listener for the connections that it opens.
 #[derive(Clone, Debug)]
 pub struct SocketOptions {
+    /// TCP_NODELAY: a small segment waits for no ACK, whatever the profile says about Nagle.
     pub nodelay: bool,
+    /// TCP_CORK: a partial segment waits for more data, 200 ms at most.
     pub cork: bool,
     /// TCP_MAXSEG: neither side's segments are larger.
     pub max_seg: Option<u16>,
+    /// Octets that may be written and not acknowledged.
     pub send_buffer: usize,
+    /// Octets that may be received and not read: the largest window that is offered.
     pub recv_buffer: usize,
+    /// SO_LINGER.
     pub linger: Linger,
+    /// SO_KEEPALIVE and its times; `None` is off.
     pub keepalive: Option<KeepAlive>,
-    /// How long an orphaned connection may stay in FIN-WAIT-2; `None` is the profile's TIME-WAIT length.
+    /// TCP_LINGER2: how long a closed connection may stay in FIN-WAIT-2; `None` is the profile's TIME-WAIT length.
     pub linger2: Option<Duration>,
+    /// The TOS or traffic class octet of each packet. Its two ECN bits are ignored.
     pub tos: u8,
+    /// Packets are sent with Don't Fragment, and ICMP errors may lower the MTU of the path (RFC 1191).
     pub pmtu_discovery: bool,
 }
 
 impl SocketOptions {
+    /// Those that a system with this profile has when nothing was set.
     pub fn of(profile: &Profile) -> Self {
         Self {
             nodelay: !profile.nagle.holds_back(),

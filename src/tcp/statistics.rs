@@ -3,18 +3,29 @@
 /// What a run adds up to, beside [`crate::recovery::Counters`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
+    /// Segments sent, with or without data.
     pub segments_out: u64,
+    /// Segments received, with or without data, acceptable or not.
     pub segments_in: u64,
+    /// Segments sent with data or FIN, retransmissions included, window probes not.
     pub data_segments_out: u64,
+    /// Octets of data sent again.
     pub bytes_resent: u64,
     /// Octets of data acknowledged by the peer.
     pub bytes_acked: u64,
+    /// Octets of data received in order.
     pub bytes_received: u64,
+    /// Segments known to have reached the peer, by ACK or SACK.
     pub segments_delivered: u64,
+    /// Segments with octets that were held already; new ones with such an overlap only if the profile sends D-SACK.
     pub duplicate_segments_in: u64,
+    /// Segments received above RCV.NXT.
     pub out_of_order_segments_in: u64,
+    /// Zero-window probes sent (RFC 9293 §3.8.6.1).
     pub window_probes: u64,
+    /// Challenge ACKs sent (RFC 5961 §7); those that its limit kept back do not count.
     pub challenge_acks: u64,
+    /// Keepalive probes sent (RFC 9293 §3.8.4).
     pub keepalives: u64,
     /// Segments refused by the sequence or PAWS check.
     pub unacceptable: u64,

@@ -25,10 +25,10 @@ impl Connection {
             self.rcv.ack = AckDue::Now;
         }
         if due(&mut self.timers.cork) {
-            // One partial segment is let through; the cork stays in.
+            // One partial segment may leave; the connection stays corked.
             self.snd.small_once = true;
         }
-        // Before the retransmission timer, which what a detector finds puts off.
+        // Before the retransmission timer: what a detector finds may put that off.
         if self.recovery.deadline().is_some_and(|at| at <= now) {
             let (recovery, mut path) = self.recovery_and_path(now);
             if recovery.on_deadline(&mut path) == TimerRule::Restart {
@@ -95,7 +95,7 @@ impl Connection {
         self.timers.rto = Some(self.rtt.style().align(deadline));
     }
 
-    /// The window is closed and nothing is in flight: somebody has to ask.
+    /// The window is closed and nothing is in flight: only a probe will learn that it has opened.
     pub(super) fn start_persist(&mut self, now: Instant) {
         if self.timers.persist.is_none() {
             let base = self.rtt.rto().get().max(self.profile.persist_min);
@@ -130,7 +130,7 @@ impl Connection {
         self.start_persist(now);
     }
 
-    /// Anything heard from the peer proves it alive.
+    /// Any acceptable segment proves the peer alive.
     pub(super) fn heard_from_peer(&mut self, now: Instant) {
         self.timers.probes_sent = 0;
         self.start_keepalive(now);

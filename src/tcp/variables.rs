@@ -23,7 +23,7 @@ pub(super) struct SendVariables {
     pub(super) peer_mss: u16,
     /// Offset of our FIN, once the application has closed.
     pub(super) fin: Option<u64>,
-    /// End of the last segment sent that was not full-sized (Minshall's variant of Nagle).
+    /// End of the last segment sent that was not full-sized, for Minshall's variant of Nagle.
     pub(super) small_end: u64,
     pub(super) last_sent: Instant,
     /// The cork was in, or the window too small, for long enough: one partial segment may leave.
@@ -49,7 +49,7 @@ pub(super) struct ReceiveVariables {
     pub(super) last_ack_sent: u64,
     pub(super) ack: AckDue,
     pub(super) quick_left: u32,
-    /// Data was answered with data: delaying an ACK is worth while.
+    /// Data was answered with data: a delayed ACK may travel with the answer.
     pub(super) interactive: bool,
     pub(super) last_data: Instant,
     /// Largest segment seen, an estimate of the peer's SMSS.
@@ -58,7 +58,7 @@ pub(super) struct ReceiveVariables {
     pub(super) recent: [Option<u64>; 4],
     /// A duplicate to be reported in the next ACK (RFC 2883).
     pub(super) dsack: Option<(u64, u64)>,
-    /// Kept if the profile asks for it.
+    /// `None` unless the profile asks for it.
     pub(super) alarm: Option<Box<ReorderingAlarm>>,
     /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
     pub(super) echo_ce: bool,
@@ -72,7 +72,7 @@ pub(super) enum AckDue {
     Now,
 }
 
-/// What else must leave, one segment at a time.
+/// What must leave beside data and ACKs, one segment each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
     pub(super) syn: bool,
@@ -83,7 +83,7 @@ pub(super) struct Pending {
     pub(super) handshake_ack: bool,
 }
 
-/// All deadlines of a connection. The earliest one is the connection's own deadline.
+/// All deadlines of a connection but those of recovery. The earliest one is the connection's own.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     /// Retransmission (RFC 6298 §5).
@@ -92,9 +92,9 @@ pub(super) struct Timers {
     pub(super) persist: Option<Instant>,
     pub(super) delayed_ack: Option<Instant>,
     pub(super) keepalive: Option<Instant>,
-    /// TIME-WAIT, or FIN-WAIT-2 of a connection that nobody reads any more.
+    /// The end of TIME-WAIT, or of FIN-WAIT-2 once nobody reads the connection any more.
     pub(super) linger: Option<Instant>,
-    /// A corked partial segment leaves at the latest now.
+    /// When a corked partial segment leaves at the latest.
     pub(super) cork: Option<Instant>,
     pub(super) persist_backoff: u32,
     /// Probes, of either kind, since the peer was last heard.
