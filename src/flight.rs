@@ -154,7 +154,7 @@ pub struct Acked {
     pub originals: Originals,
     /// Timestamp of the newest copy of the last segment covered.
     pub last_tsval: Option<u32>,
-    /// Some of the covered segments were never judged lost or resent, and were not SACKed before.
+    /// At least one of the segments was never judged lost, sent again or SACKed.
     pub original_delivered: bool,
 }
 
@@ -192,7 +192,7 @@ pub struct Flight {
     in_doubt: Amount,
     /// No segment below this index is `Lost`. A cache: looking may move it up.
     lost_hint: Cell<usize>,
-    /// Everything un-SACKed below this offset has been judged lost already.
+    /// What lies below this offset and is not SACKed has been judged lost already.
     lost_edge: u64,
     /// Octets known to have reached the receiver, in or out of order.
     delivered: u64,
@@ -244,7 +244,7 @@ impl Flight {
         Amount { bytes: self.max - self.una, segments: self.segments.len() as u64 }
     }
 
-    /// What lies between SND.UNA and SND.NXT of the present pass: all of it, except after a rewind.
+    /// What lies between SND.UNA and SND.NXT: the same as `outstanding`, except after a rewind.
     pub fn passed(&self) -> Amount {
         Amount { bytes: self.passed_bytes, segments: self.next as u64 }
     }
@@ -299,7 +299,7 @@ impl Flight {
         self.segments.range(self.next.min(self.segments.len())..).find(|s| s.fate != Fate::Sacked)
     }
 
-    /// The same, whether the receiver holds it or not.
+    /// First segment of the present pass that still waits, SACKed or not.
     pub fn head_of_pass(&self) -> Option<&Sent> {
         self.segments.get(self.next)
     }
@@ -355,7 +355,7 @@ impl Flight {
     /// A segment never sent before leaves.
     pub fn on_new(&mut self, end: u64, now: Instant, tsval: u32) {
         debug_assert!(end > self.max);
-        // SACKed segments at the end of a rewound pass need no sending: step over them.
+        // SACKed segments at the end of a rewound pass need not be sent again.
         self.advance_pass(self.segments.len());
         let sent = Sent {
             start: self.max,
@@ -542,8 +542,7 @@ impl Flight {
         }
     }
 
-    /// Judges everything lost that lies below `edge`, is not SACKed and was sent once; returns how many segments that
-    /// is.
+    /// Judges the segments below `edge` lost that are not SACKed and were sent once; returns how many.
     pub(crate) fn mark_lost_below(&mut self, edge: u64) -> u64 {
         let mut marked = 0;
         let mut index = self.index_of(self.lost_edge.max(self.una));
@@ -621,7 +620,7 @@ impl Flight {
         if self.segments.front().is_none_or(|head| offset < head.end) {
             return 0;
         }
-        // Nearly all segments have one size: first look where it is then. A search touches cold memory.
+        // Nearly all segments have one size, so look first where it would be then: a search touches cold memory.
         let share = (offset - self.una) as f64 / (self.max - self.una) as f64;
         let guess = (share * self.segments.len() as f64) as usize;
         match self.segments.get(guess) {

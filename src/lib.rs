@@ -1,8 +1,9 @@
-//! A TCP of our own above IP, whose loss recovery is put together from named parts.
+//! A userspace TCP: everything above IP, with a loss recovery that is put together from named parts.
 //!
 //! It is *sans-I/O*: it knows no clock, no socket, no thread and no randomness of its own. A driver hands in the time
 //! and IP packets, and gets IP packets and the next deadline back. So the same code runs over a TUN device in real
-//! time, in a simulation in virtual time, and in a browser.
+//! time and in a simulation in virtual time. Nothing in it calls an operating system: it builds for
+//! `wasm32-unknown-unknown`.
 //!
 //! # Driving a host
 //!

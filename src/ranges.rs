@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-/// The set. No two of its ranges overlap or touch.
+/// No two of its ranges overlap or touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: Vec<Range<u64>>,
@@ -21,7 +21,7 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    /// Ranges, not offsets.
+    /// How many ranges, not offsets, it holds.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }

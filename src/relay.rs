@@ -1,9 +1,9 @@
 //! A relay: it joins two connections that know nothing of each other, and carries the stream of each to the other.
 //!
 //! It reads from one leg only when the other has taken everything. So a slow reader slows its writer down, and no
-//! more than one chunk per direction waits here. An end of a stream is passed on after its
-//! last byte, and a reset at once, as TCP would have done without a relay. Nothing here waits or knows the time:
-//! whoever drives it takes a turn when something may have changed.
+//! more than one chunk per direction waits here. The end of a stream is passed on after its last byte, and a reset at
+//! once, as TCP would have done without a relay. Nothing here waits or knows the time: whoever drives it takes a turn
+//! when something may have changed.
 
 /// Why an endpoint read or wrote nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,12 +54,12 @@ pub enum Turn {
     Failed(Leg),
 }
 
-/// What it holds between two turns: bytes that were read and not taken yet, and which streams have ended.
+/// What must be kept between two turns: bytes that were read and not taken yet, and which streams have ended.
 #[derive(Debug, Default)]
 pub struct Relay {
-    /// From the radio side to the target.
+    /// From the radio leg to the target.
     up: Pipe,
-    /// From the target to the radio side.
+    /// From the target to the radio leg.
     down: Pipe,
 }
 
@@ -124,7 +124,7 @@ enum Stream {
 /// What a pipe did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// It has read, and may find more.
+    /// It has read, and there may be more to read.
     Read,
     /// The source has nothing now.
     Waiting,

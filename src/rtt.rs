@@ -1,12 +1,12 @@
 //! Round-trip time and retransmission timeout: RFC 6298, and the timer *styles* of the systems that the
 //! papers measured (Inamura et al., Fig. 5).
 //!
-//! A style is how an estimator rounds, floors and smooths; when the timer is started or stopped is the
-//! connection's business. Karn's rule (RFC 6298 §3) is the caller's: only unambiguous samples come here.
+//! A style is how an estimator rounds, floors and smooths. The connection starts and stops the timer, and keeps Karn's
+//! rule (RFC 6298 §3): only unambiguous samples come here.
 
 use airwire::time::{Duration, Instant};
 
-/// A retransmission timeout, clamped when made.
+/// A retransmission timeout, within its bounds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Rto(Duration);
 
@@ -37,12 +37,12 @@ pub struct RtoLimits {
 pub enum TimerStyle {
     /// RFC 6298 with clock granularity G: RTO = SRTT + max(G, 4·RTTVAR).
     Rfc6298 {
-        /// G.
+        /// G, the period of the clock.
         granularity: Duration,
     },
     /// 4.4BSD: times in ticks of a coarse clock, one segment timed per window, RTO at least two ticks.
     Bsd {
-        /// Of the clock that measures and fires.
+        /// The period of the clock that measures and fires.
         tick: Duration,
     },
     /// Linux 2.2: SRTT + 4·MDEV, stretched by a quarter and more while the window is small; 200 ms floor.
@@ -57,7 +57,7 @@ pub enum TimerStyle {
     /// ns-2's one-way agents: integer ticks with a phase, the variance scaled by four, backoff kept until a
     /// segment *timed after it* is acknowledged.
     Ns2 {
-        /// Of the clock that measures.
+        /// The period of the clock that measures.
         tick: Duration,
         /// How long before time zero that clock had last ticked.
         phase: Duration,
@@ -338,12 +338,12 @@ impl RttEstimator {
         self.style
     }
 
-    /// The last sample.
+    /// The last sample; `None` before the first.
     pub fn latest(&self) -> Option<Duration> {
         self.latest
     }
 
-    /// The shortest sample of the connection.
+    /// The shortest sample so far; `None` before the first.
     pub fn min(&self) -> Option<Duration> {
         self.min
     }

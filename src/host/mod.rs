@@ -66,10 +66,10 @@ pub enum ConnectError {
     /// Its port is 0, or it is a broadcast, multicast or unspecified address.
     #[error("{0} cannot be connected to: a port other than 0 and a unicast address are needed")]
     BadRemote(SocketAddr),
-    /// There is such a connection already. Port 0: no free port is left.
+    /// There is such a connection already. With port 0: no port is free.
     #[error("{0} is in use for a connection to the same address and port")]
     InUse(SocketAddr),
-    /// The local address is another's, or of the other family.
+    /// The local address is not the host's, or not of the remote address's family.
     #[error("{0} is not an address of this host")]
     NotOurs(SocketAddr),
 }
@@ -141,7 +141,7 @@ pub struct Host {
     listeners: Vec<Listener>,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
-    /// One entry per connection at most. It may be early: then the connection is asked again.
+    /// At most one entry per connection. An early one does no harm: the connection is asked again.
     deadlines: BTreeSet<(Instant, u32)>,
     replies: VecDeque<Vec<u8>>,
     ports_given: u64,
@@ -259,7 +259,7 @@ impl Host {
         self.mark_ready(index);
     }
 
-    /// Time has passed: fires every timer that is due. Too early a call does no harm.
+    /// Time has passed: fires every timer that is due. A call too early does no harm.
     pub fn handle_deadline(&mut self, now: Instant) {
         while let Some((at, index)) = self.deadlines.first().copied() {
             if at > now {
@@ -476,9 +476,9 @@ impl Host {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// The next connection of the application's for which a packet or a timer was handled, or a command carried out,
-    /// and everything that followed has left: there may be more to read, room to write, or an end. Each is named
-    /// once, however much has happened.
+    /// The next of the application's connections to which something has happened: a packet, a timer or a command was
+    /// handled, and every packet that followed has left. There may be more to read, room to write, or an end. Each is
+    /// named once, however much has happened. `None` always, unless [`Host::note_changes`] was called.
     pub fn poll_changed(&mut self) -> Option<ConnId> {
         let changed = self.changed.as_mut()?;
         while let Some(index) = changed.pop_front() {
@@ -496,7 +496,7 @@ impl Host {
 
     // ----- getters -----
 
-    /// The connection, also after it has ended, until it is closed by the application.
+    /// The connection, also after it has ended, until the application closes it.
     pub fn connection(&self, id: ConnId) -> Option<&Connection> {
         self.slots.get(id)
     }
@@ -659,7 +659,7 @@ impl Host {
         }
     }
 
-    /// RFC 9293 §3.5.2: the reset that answers a segment nobody wants.
+    /// The reset that answers a segment of no connection (RFC 9293 §3.5.2).
     fn reply_reset(&mut self, segment: &Segment<'_>) {
         let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
             (segment.ack, Seq(0), Flags::RST)

@@ -1,6 +1,6 @@
 //! What an acknowledgment says: sequence space, SACK blocks, window, round-trip time.
 //!
-//! Everything is put into one [`Ack`] for the recovery machinery, which decides what follows from it.
+//! All of it goes into one [`Ack`] for the recovery, which decides what follows.
 
 use airwire::experiment::LossRate;
 use airwire::segment::{Flags, Segment};
@@ -85,8 +85,7 @@ impl Connection {
         true
     }
 
-    /// The cumulative part: SND.UNA moves up to `to`. Returns what that took off the list, and the round-trip time if
-    /// there is no doubt about it.
+    /// The cumulative part: SND.UNA moves up to `to`. Returns what that took off the list, and the round-trip time.
     fn advance(&mut self, now: Instant, segment: &Segment<'_>, to: u64) -> (Acked, Option<Duration>) {
         let head_sent = self.flight.head().map(|head| head.first_sent);
         let acked = self.flight.on_ack(to);
@@ -104,7 +103,8 @@ impl Connection {
         (acked, rtt)
     }
 
-    /// Hands the round-trip time of what was acknowledged to the estimator. `None` if it could be that of either copy.
+    /// Hands the round-trip time of what was acknowledged to the estimator. `None` if nothing was timed, or nobody knows
+    /// which copy was acknowledged.
     fn take_rtt(
         &mut self,
         now: Instant,
@@ -131,7 +131,7 @@ impl Connection {
         Some(rtt)
     }
 
-    /// The time since the echoed value was ours, if that can be true of a segment covered by this ACK.
+    /// The age of the echoed timestamp, if a segment that this ACK covers can be that old.
     pub(super) fn rtt_from_echo(
         &self,
         now: Instant,
@@ -166,7 +166,7 @@ impl Connection {
         (left < right && right <= self.flight.max() && below_or_inside).then_some((left, right))
     }
 
-    /// What is SACKed is put down: it was agreed on, and the repair has use for it.
+    /// SACK blocks are recorded: both ends have agreed on SACK, and the repair uses it.
     pub(super) fn has_scoreboard(&self) -> bool {
         self.sack_enabled && self.recovery.uses_sack()
     }
@@ -177,7 +177,7 @@ impl Connection {
             return news;
         }
         let (una, max) = (self.flight.una(), self.flight.max());
-        // RFC 2018 §8: the ACK stands in the middle of what was reported before: it was taken back.
+        // RFC 2018 §8: the ACK stops below octets that were SACKed. The receiver has taken them back.
         if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
             self.statistics.reneged += 1;
             self.flight.forget_sacks();
@@ -231,8 +231,8 @@ impl Connection {
         before != wnd
     }
 
-    /// It asks again for what the last ACK asked for, and carries nothing else: what a duplicate ACK must do in either
-    /// of its definitions.
+    /// What both definitions of a duplicate ACK demand: it asks for the same octet as the last ACK, carries no text, and
+    /// something is outstanding.
     fn repeats(&self, segment: &Segment<'_>, acked_to: u64, una: u64) -> bool {
         acked_to == una
             && segment.payload.is_empty()
@@ -254,7 +254,7 @@ impl Connection {
             let oldest = self.flight.head().filter(|_| self.rtt.style().counts_from_transmission());
             let since = oldest.map_or(now, |oldest| oldest.last_sent);
             self.restart_rto(since);
-            // Acknowledged late enough, the next segment's time has passed already.
+            // If the ACK was late, the next segment's time has passed already.
             self.timers.rto = self.timers.rto.max(Some(now));
         }
     }

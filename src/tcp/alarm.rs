@@ -12,12 +12,12 @@
 //! +--------+--------+--------+--------+--------+--------+
 //! ```
 //!
-//! A segment that was lost and sent again fills its hole in the same way. Its timestamp tells: it left after what
-//! it is below, while one that was only overtaken left before. Equal timestamps are those of a burst, since a
+//! A segment that was lost and sent again fills its hole in the same way. Its timestamp tells: a retransmission left
+//! after the segments above it, an overtaken segment before them. Equal timestamps are those of a burst, since a
 //! retransmission leaves a round trip later. Without timestamps nothing is counted.
 //!
-//! Choice: the three are those furthest ahead, whose number a peer cannot make large. A retransmission that is itself
-//! overtaken by three newer segments therefore counts: it was reordered, too.
+//! Choice: only the three segments furthest ahead are remembered, so that no peer can make the list long. A
+//! retransmission that is itself overtaken by three newer segments therefore counts: it was reordered, too.
 
 #[derive(Debug, Default)]
 pub(super) struct ReorderingAlarm {

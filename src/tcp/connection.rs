@@ -236,7 +236,7 @@ impl Connection {
         self.start_keepalive(now);
     }
 
-    /// A TIME-WAIT connection makes room for a new one; what was not read yet can still be read.
+    /// A TIME-WAIT connection makes room for a new one. What has arrived can still be read.
     pub(crate) fn retire(&mut self) {
         self.end(None);
     }
@@ -255,7 +255,7 @@ impl Connection {
         self.flight = Flight::default();
     }
 
-    /// Recovery beside the parts of this connection that it decides about.
+    /// Recovery, and the parts of this connection that it decides about.
     pub(super) fn recovery_and_path(&mut self, now: Instant) -> (&mut Recovery, Path<'_>) {
         let path = Path {
             now,

@@ -1,4 +1,4 @@
-//! What an ICMP error does to a connection.
+//! ICMP errors, as a connection takes them.
 
 use airwire::seq::Seq;
 use airwire::time::Instant;
@@ -11,9 +11,9 @@ use super::socket::{Ended, State};
 pub(crate) enum IcmpError {
     /// The packet was too big for a link with this MTU (0: not said).
     TooBig { mtu: u32 },
-    /// The protocol or port does not exist there: hard, for a connection being opened.
+    /// The protocol or port does not exist there: the end of a connection that is being opened.
     NoService(&'static str),
-    /// The path is broken just now.
+    /// The path does not work at present.
     Unreachable(&'static str),
 }
 

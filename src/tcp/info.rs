@@ -66,9 +66,9 @@ pub struct Info {
     pub rttvar: Duration,
     /// The shortest sample; `None` before the first.
     pub min_rtt: Option<Duration>,
-    /// Whole segments, with what duplicate ACKs have inflated it by.
+    /// The congestion window in whole segments, inflation by duplicate ACKs included.
     pub cwnd: u32,
-    /// `None` while it is arbitrarily high.
+    /// The slow-start threshold in whole segments; `None` while it is arbitrarily high.
     pub ssthresh: Option<u32>,
     /// How many duplicate ACKs, or SACKed segments above it, make a segment lost.
     pub reordering: u32,

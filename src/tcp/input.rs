@@ -20,7 +20,7 @@ pub(crate) enum Reaction {
     Established,
 }
 
-/// RFC 7323 §5.5: a timestamp older than this says nothing.
+/// RFC 7323 §5.5: a TS.Recent older than this says nothing.
 const PAWS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
 enum Verdict {
@@ -58,7 +58,7 @@ impl Connection {
         reaction
     }
 
-    /// §3.10.7.3.
+    /// SYN-SENT (§3.10.7.3).
     fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         if segment.flags.contains(Flags::ACK) && !self.acks_our_syn(segment) {
             return if segment.flags.contains(Flags::RST) { Reaction::Done } else { Reaction::Reset };
@@ -91,7 +91,7 @@ impl Connection {
         Reaction::Done
     }
 
-    /// §3.10.7.4.
+    /// The other states (§3.10.7.4).
     fn in_other_states(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Verdict; 4] =
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
@@ -113,7 +113,7 @@ impl Connection {
         reaction
     }
 
-    /// Fourth step, taken first because RFC 5961 §4.2 answers a SYN whatever its sequence number.
+    /// Fourth step: SYN. It is taken first because RFC 5961 §4.2 answers a SYN whatever its sequence number.
     fn check_syn(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST) {
             return GoOn;
@@ -197,7 +197,7 @@ impl Connection {
         }
     }
 
-    /// Second step.
+    /// Second step: RST.
     fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         if !segment.flags.contains(Flags::RST) {
             return GoOn;
@@ -216,7 +216,7 @@ impl Connection {
         Stop(Reaction::Done)
     }
 
-    /// Fifth step.
+    /// Fifth step: ACK.
     fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         if !segment.flags.contains(Flags::ACK) {
             return Stop(Reaction::Done);
@@ -264,7 +264,7 @@ impl Connection {
             return Reaction::Done;
         }
         if !self.state.may_receive_data() {
-            // The peer's FIN was here: there is no text beyond it.
+            // The peer's FIN has arrived: there is no text beyond it.
             if segment.seq_len() > 0 {
                 self.rcv.ack = AckDue::Now;
             }
@@ -427,7 +427,7 @@ impl Connection {
         }
     }
 
-    /// RFC 3168 §6.1.3.
+    /// A CE mark is echoed until CWR answers (RFC 3168 §6.1.3).
     fn note_ecn(&mut self, segment: &Segment<'_>) {
         if !self.ecn_enabled {
             return;

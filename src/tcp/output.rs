@@ -1,4 +1,4 @@
-//! What leaves next: `poll_packet` decides, `emit` builds. Only a reset is built elsewhere, because it carries no options.
+//! What leaves next: `poll_packet` decides, `emit` builds. A reset, which has no options, is built by itself.
 
 use airwire::options::{Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header};

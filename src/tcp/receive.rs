@@ -114,10 +114,10 @@ impl Connection {
         self.timers.delayed_ack = Some(now + delay);
     }
 
-    /// The peer closes its side. An application that answers at once saves the separate ACK.
+    /// The peer closes its side. If the application answers at once, no separate ACK is needed.
     pub(super) fn ack_fin(&mut self, now: Instant) {
         let policy = self.profile.ack;
-        // Linux: a FIN makes the connection interactive, and what data has taught it is the delay.
+        // Linux: a FIN makes the connection interactive, so its ACK waits if data has come before.
         if policy.delay_fin && self.rcv.last_data != Instant::ZERO {
             self.start_delayed_ack(now, policy.delay);
         } else {

@@ -1,6 +1,7 @@
 //! What a connection counts.
 
-/// What a run adds up to, beside [`crate::recovery::Counters`].
+/// What one connection has counted since it began. Its recovery has counters of its own:
+/// [`crate::recovery::Counters`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Segments sent, with or without data.

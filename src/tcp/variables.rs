@@ -37,10 +37,10 @@ pub(super) struct ReceiveVariables {
     pub(super) buffer: RecvBuffer,
     /// Right edge of the window last advertised, as the peer reads it: all that lies below is accepted.
     pub(super) adv: u64,
-    /// The same before it was rounded up to the unit of the window scale (RFC 7323 §2.4).
+    /// The same edge before it was rounded up to the unit of the window scale (RFC 7323 §2.4).
     pub(super) promised: u64,
     pub(super) scale: u8,
-    /// Offset of the peer's FIN, once seen in order or not.
+    /// Offset of the peer's FIN, once it has been seen, in order or not.
     pub(super) fin: Option<u64>,
     /// TS.Recent (RFC 7323 §4.3) and when it was taken.
     pub(super) ts_recent: u32,
