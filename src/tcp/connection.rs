@@ -366,7 +366,7 @@ impl Connection {
     }
 
     /// The peer has closed and everything it sent has been read.
-    pub(crate) fn at_end_of_stream(&self) -> bool {
+    pub fn at_end_of_stream(&self) -> bool {
         self.readable() == 0
             && (self.rcv.fin.is_some_and(|fin| self.rcv.buffer.next() >= fin)
                 || matches!(self.state, State::Closed | State::TimeWait))
