@@ -1,5 +1,6 @@
 //! Configuration of an interface, in the namespace of the calling thread.
 
+#![expect(unsafe_code, reason = "interfaces are configured by ioctl")]
 #![expect(clippy::disallowed_methods, reason = "the kernel takes a moment to take an address into use")]
 
 use std::ffi::CString;
@@ -13,8 +14,9 @@ use std::time::Duration;
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-use super::address;
 use crate::prefix::Prefix;
+
+mod address;
 
 mod ioctl {
     use nix::{ioctl_read_bad, ioctl_write_int, ioctl_write_ptr_bad};
@@ -49,14 +51,14 @@ pub(crate) fn loopback_up() -> io::Result<()> {
 }
 
 /// No checksum, segmentation or other offload: what crosses the device is what crosses a wire.
-pub(super) fn no_offloads(tun: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn no_offloads(tun: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its flags by value; no memory is passed.
     unsafe { ioctl::tun_set_offload(tun.as_raw_fd(), 0) }?;
     Ok(())
 }
 
 /// Packets dropped on their way out of the kernel, from /proc/net/dev of the calling thread's namespace.
-pub(super) fn transmit_drops(name: &str) -> io::Result<u64> {
+pub(crate) fn transmit_drops(name: &str) -> io::Result<u64> {
     const DROPS: usize = 11;
     fs::read_to_string("/proc/thread-self/net/dev")?
         .lines()
@@ -92,7 +94,7 @@ fn ipv6_is_on(device: &str) -> bool {
     fs::read_to_string(format!("{IPV6}/conf/{device}/disable_ipv6")).is_ok_and(|text| text.trim() == "0")
 }
 
-pub(super) struct Interface {
+pub(crate) struct Interface {
     name: String,
     index: libc::c_int,
     /// Any socket will do to name the namespace; it stays in the one where it was opened.
@@ -100,13 +102,13 @@ pub(super) struct Interface {
 }
 
 impl Interface {
-    pub(super) fn by_name(name: &str) -> io::Result<Self> {
+    pub(crate) fn by_name(name: &str) -> io::Result<Self> {
         let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
         let index = nix::net::if_::if_nametoindex(name)? as libc::c_int;
         Ok(Self { name: name.to_owned(), index, control })
     }
 
-    pub(super) fn up(&self) -> io::Result<()> {
+    pub(crate) fn up(&self) -> io::Result<()> {
         let mut request = self.request(libc::__c_anonymous_ifr_ifru { ifru_flags: 0 });
         // SAFETY: an ifreq with a terminated name, and SIOCGIFFLAGS fills in ifru_flags, which is then valid to read.
         let flags = unsafe {
@@ -120,14 +122,14 @@ impl Interface {
         Ok(())
     }
 
-    pub(super) fn set_mtu(&self, mtu: u16) -> io::Result<()> {
+    pub(crate) fn set_mtu(&self, mtu: u16) -> io::Result<()> {
         let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_mtu: i32::from(mtu) });
         // SAFETY: an ifreq with a terminated name and the union's MTU set, as SIOCSIFMTU wants it.
         unsafe { ioctl::set_mtu(self.fd(), &request) }?;
         Ok(())
     }
 
-    pub(super) fn set_queue_len(&self, packets: u32) -> io::Result<()> {
+    pub(crate) fn set_queue_len(&self, packets: u32) -> io::Result<()> {
         // The kernel's ifr_qlen is the same int of the same union as ifru_metric.
         let packets = i32::try_from(packets).map_err(io::Error::other)?;
         let request = self.request(libc::__c_anonymous_ifr_ifru { ifru_metric: packets });
@@ -137,7 +139,7 @@ impl Interface {
     }
 
     /// The device must be up: only then does the kernel make the route to the address's network.
-    pub(super) fn add_addr(&self, prefix: Prefix) -> io::Result<()> {
+    pub(crate) fn add_addr(&self, prefix: Prefix) -> io::Result<()> {
         address::add(self.index as u32, prefix)?;
         match prefix.addr() {
             IpAddr::V4(_) => Ok(()),
@@ -145,7 +147,7 @@ impl Interface {
         }
     }
 
-    pub(super) fn add_route(&self, prefix: Prefix) -> io::Result<()> {
+    pub(crate) fn add_route(&self, prefix: Prefix) -> io::Result<()> {
         let network = prefix.network();
         match network.addr() {
             IpAddr::V4(addr) => self.add_route_v4(addr, network.bit_len()),
@@ -154,14 +156,14 @@ impl Interface {
     }
 
     /// The kernel has IPv6 switched on for this device.
-    pub(super) fn has_ipv6(&self) -> bool {
+    pub(crate) fn has_ipv6(&self) -> bool {
         ipv6_is_on(&self.name)
     }
 
     /// Keeps the kernel from sending router solicitations and the like: nobody asked for them.
     ///
     /// Best effort: without it the device works, only less quietly.
-    pub(super) fn quiet_ipv6(&self, used: bool) {
+    pub(crate) fn quiet_ipv6(&self, used: bool) {
         let knobs: &[(&str, &str)] = if used {
             &[("addr_gen_mode", "1"), ("accept_ra", "0"), ("router_solicitations", "0")]
         } else {

@@ -24,6 +24,8 @@ pub mod control;
 #[cfg(feature = "devices")]
 pub mod driver;
 #[cfg(feature = "devices")]
+mod interface;
+#[cfg(feature = "devices")]
 pub mod lateness;
 #[cfg(feature = "devices")]
 pub mod netns;

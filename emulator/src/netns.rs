@@ -24,7 +24,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getegid, geteuid};
 
-use crate::tun;
+use crate::interface;
 
 /// Where iproute2 looks for named namespaces.
 const RUN_NETNS: &str = "/run/netns";
@@ -176,7 +176,7 @@ impl Anonymous {
             ];
             for (key, value) in knobs {
                 let path = Path::new("/proc/sys/net").join(key);
-                if key.starts_with("ipv6") && !tun::has_ipv6() {
+                if key.starts_with("ipv6") && !interface::has_ipv6() {
                     continue;
                 }
                 fs::write(&path, value)
@@ -288,8 +288,8 @@ fn new_network() -> Result<(), NamespaceError> {
         .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
     // It may have come into the world with what the administrator has switched off for others
     // (net.core.devconf_inherit_init_net).
-    tun::enable_ipv6();
-    tun::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))
+    interface::enable_ipv6();
+    interface::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))
 }
 
 /// The pid in `airtcp-PID-N`.

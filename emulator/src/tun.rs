@@ -1,19 +1,15 @@
 //! TUN devices: whole IP packets in and out of a kernel, in any network namespace.
 
-#![expect(unsafe_code, reason = "a device is opened and configured by ioctl")]
-
-mod address;
-mod interface;
+#![expect(unsafe_code, reason = "a device lends its descriptor")]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 
-use interface::Interface;
-pub use interface::new_devices_have_ipv6;
-pub(crate) use interface::{enable_ipv6, has_ipv6, loopback_up};
 use tun_tap::{Iface, Mode};
 
+pub use crate::interface::new_devices_have_ipv6;
+use crate::interface::{self, Interface};
 use crate::netns::{self, NamespaceError};
 use crate::prefix::Prefix;
 
@@ -238,6 +234,7 @@ mod tests {
     use std::net::UdpSocket;
 
     use super::*;
+    use crate::interface::enable_ipv6;
     use crate::netns::Namespace;
 
     fn namespace() -> Namespace {
