@@ -4,8 +4,8 @@
 
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::path::{FIXED, Named, Path};
+use airlink::settings::Directions;
 use airlink::stage::{Recording, Stage};
-use airlink::stages::Directions;
 use airlink::stages::duplex::Duplex;
 use airlink::stages::link::{Link, LinkConfig};
 use airlink::stages::loss::{Loss, LossConfig};

@@ -12,9 +12,11 @@ pub mod path;
 pub mod prefix;
 pub mod rlc;
 pub mod scenario;
+pub mod settings;
 pub mod simulate;
 pub mod stage;
 pub mod stages;
+mod suggest;
 pub mod views;
 
 #[cfg(feature = "devices")]

@@ -50,7 +50,7 @@ pub struct Packet {
 
 /// What a packet is for, as far as a lossy link that was told to spare some of them needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Purpose {
     /// Carries payload of any protocol, or opens or closes a TCP connection.
     Data,
     /// A TCP segment that only acknowledges.
@@ -125,18 +125,18 @@ impl Packet {
     }
 
     /// `None`: not a whole IP packet (truncated, or of another protocol).
-    pub fn kind(&self) -> Option<Kind> {
+    pub fn purpose(&self) -> Option<Purpose> {
         let (protocol, payload) = transport(&self.bytes)?;
         if protocol != IpProtocol::Tcp || is_later_fragment(&self.bytes) {
-            return Some(Kind::Data);
+            return Some(Purpose::Data);
         }
-        let Ok(segment) = TcpPacket::new_checked(payload) else { return Some(Kind::Data) };
+        let Ok(segment) = TcpPacket::new_checked(payload) else { return Some(Purpose::Data) };
         let only_acknowledges = segment.ack()
             && !segment.syn()
             && !segment.fin()
             && !segment.rst()
             && segment.payload().is_empty();
-        Some(if only_acknowledges { Kind::PureAck } else { Kind::Data })
+        Some(if only_acknowledges { Purpose::PureAck } else { Purpose::Data })
     }
 }
 

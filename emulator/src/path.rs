@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::machine::{Machine, Port};
 use crate::packet::{Direction, Origin, Packet, PerDirection};
+use crate::settings::Settings;
 use crate::stage::{Event, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage, Why};
-use crate::stages::StageConfig;
 
 /// Where a path meets the fixed side's host.
 pub const FIXED: Port = Port(0);
@@ -27,8 +27,8 @@ pub struct Named {
 pub struct Path {
     stages: Vec<Named>,
     out: Outbox,
-    /// On its way to the stage of this index; one past the ends means out.
-    moving: VecDeque<(usize, Packet)>,
+    /// Handed on, and not yet where it goes.
+    moving: VecDeque<(Stop, Packet)>,
     outgoing: VecDeque<(Port, Vec<u8>)>,
     totals: PerDirection<Totals>,
     background: PerDirection<Totals>,
@@ -38,6 +38,15 @@ pub struct Path {
     deadlines: Vec<Option<Instant>>,
     /// The earliest of them.
     next: Option<Instant>,
+}
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// To the stage of this index.
+    Stage(usize),
+    /// Out of the path, at the end that its direction leads to.
+    Out,
 }
 
 /// The stages that are the radio link of one that measures it.
@@ -120,12 +129,22 @@ impl Path {
         }
     }
 
-    /// `stage` may have another deadline than before.
-    fn touched(&mut self, stage: usize) {
-        self.deadlines[stage] = self.stages[stage].stage.next_deadline();
+    /// Calls a stage that may put something into the outbox. There is no other way to: only so do the records name
+    /// the stage that spoke, and only so is its new deadline known.
+    fn call<T>(
+        &mut self,
+        now: Instant,
+        stage: usize,
+        call: impl FnOnce(&mut dyn Stage, &mut Outbox) -> T,
+    ) -> T {
+        let called = &mut *self.stages[stage].stage;
+        self.out.begin(now, Some(stage));
+        let result = call(called, &mut self.out);
+        self.deadlines[stage] = called.next_deadline();
+        result
     }
 
-    /// Everything rests again.
+    /// Every packet has come to rest: looks for the earliest deadline.
     fn settle(&mut self) {
         self.next = None;
         for deadline in self.deadlines.iter().flatten() {
@@ -168,10 +187,17 @@ impl Path {
         )
     }
 
-    pub fn reconfigure(&mut self, now: Instant, stage: usize, config: &StageConfig) -> Result<(), NotLive> {
-        self.out.begin(now, Some(stage));
-        self.stages[stage].stage.reconfigure(now, config, &mut self.out)?;
-        self.touched(stage);
+    /// Gives the stage of this index new settings while it runs. After an error nothing has changed.
+    ///
+    /// # Panics
+    /// If there is no such stage.
+    pub fn reconfigure(
+        &mut self,
+        now: Instant,
+        stage: usize,
+        settings: &dyn Settings,
+    ) -> Result<(), NotLive> {
+        self.call(now, stage, |stage, out| stage.reconfigure(now, settings, out))?;
         let alone = self.take_over(stage);
         self.run(now, alone);
         self.settle();
@@ -189,7 +215,7 @@ impl Path {
 
     /// What `stage` has put into the outbox goes to its neighbours. A packet that goes alone, as most do, is
     /// handed back and spared the way through `moving`.
-    fn take_over(&mut self, stage: usize) -> Option<(usize, Packet)> {
+    fn take_over(&mut self, stage: usize) -> Option<(Stop, Packet)> {
         while let Some((direction, origin, why)) = self.out.dropped.pop() {
             self.totals_of(direction, origin).dropped[why as usize] += 1;
             if origin == Origin::Host && why.cause() == Some(Cause::Radio) {
@@ -218,7 +244,7 @@ impl Path {
     }
 
     /// Where a packet goes that leaves `stage`. `None`: it was a traffic source's and is gone.
-    fn next_stop(&mut self, stage: usize, packet: Packet) -> Option<(usize, Packet)> {
+    fn next_stop(&mut self, stage: usize, packet: Packet) -> Option<(Stop, Packet)> {
         match packet.origin {
             Origin::Background { leaves_after } if leaves_after == stage => {
                 self.leave(packet);
@@ -227,12 +253,20 @@ impl Path {
             Origin::Background { .. } => {}
             Origin::Host => self.radio_carried(stage, packet.direction, RadioFate::Arrived),
         }
-        // Index 0 is the fixed end, and stage i has the index i + 1.
         let next = match packet.direction {
-            Direction::Down => stage + 2,
-            Direction::Up => stage,
+            Direction::Down => Some(stage + 1).filter(|next| *next < self.stages.len()),
+            Direction::Up => stage.checked_sub(1),
         };
-        Some((next, packet))
+        Some((next.map_or(Stop::Out, Stop::Stage), packet))
+    }
+
+    /// Where a packet goes that a host has sent.
+    fn first_stop(&self, direction: Direction) -> Stop {
+        let last = self.stages.len().checked_sub(1);
+        last.map_or(Stop::Out, |last| match direction {
+            Direction::Down => Stop::Stage(0),
+            Direction::Up => Stop::Stage(last),
+        })
     }
 
     /// Whoever measures the radio link that `stage` is part of is told.
@@ -248,17 +282,15 @@ impl Path {
     }
 
     /// Moves packets from stage to stage until each rests in one, or is out.
-    fn run(&mut self, now: Instant, first: Option<(usize, Packet)>) {
+    fn run(&mut self, now: Instant, first: Option<(Stop, Packet)>) {
         let mut alone = first;
-        while let Some((index, packet)) = alone.take().or_else(|| self.moving.pop_front()) {
-            match index.checked_sub(1).filter(|stage| *stage < self.stages.len()) {
-                Some(stage) => {
-                    self.out.begin(now, Some(stage));
-                    self.stages[stage].stage.handle_packet(now, packet, &mut self.out);
-                    self.touched(stage);
+        while let Some((next, packet)) = alone.take().or_else(|| self.moving.pop_front()) {
+            match next {
+                Stop::Stage(stage) => {
+                    self.call(now, stage, |stage, out| stage.handle_packet(now, packet, out));
                     alone = self.take_over(stage);
                 }
-                None => {
+                Stop::Out => {
                     self.out.begin(now, None);
                     self.leave(packet);
                 }
@@ -286,10 +318,7 @@ impl Machine for Path {
         self.totals[direction].enter(bytes.len());
         self.out.begin(now, None);
         let packet = self.out.originate(direction, Origin::Host, bytes);
-        let first = match direction {
-            Direction::Down => 1,
-            Direction::Up => self.stages.len(),
-        };
+        let first = self.first_stop(direction);
         self.run(now, Some((first, packet)));
         self.settle();
     }
@@ -297,9 +326,7 @@ impl Machine for Path {
     fn handle_deadline(&mut self, now: Instant) {
         for stage in 0..self.stages.len() {
             if self.deadlines[stage].is_some_and(|deadline| deadline <= now) {
-                self.out.begin(now, Some(stage));
-                self.stages[stage].stage.handle_deadline(now, &mut self.out);
-                self.touched(stage);
+                self.call(now, stage, |stage, out| stage.handle_deadline(now, out));
                 let alone = self.take_over(stage);
                 self.run(now, alone);
             }

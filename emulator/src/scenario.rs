@@ -6,19 +6,22 @@ mod error;
 mod kinds;
 pub mod presets;
 mod tree;
+mod write;
 
 use std::fmt::Write;
 
 use draft::Draft;
-use error::{Location, Source, suggest};
+use error::{Location, Source};
 pub use error::{Place, Problem, ScenarioError};
+pub use kinds::StageConfig;
 use serde_json::{Value as Json, json};
 use tree::{Node, Table, Value};
 
 use crate::path::{Named, Path};
 use crate::prefix::Prefix;
+use crate::settings::Position;
 use crate::stage::Recording;
-use crate::stages::StageConfig;
+use crate::suggest::suggest;
 
 /// The version of the format.
 pub const SCHEMA: i64 = 1;
@@ -79,8 +82,10 @@ impl Scenario {
         let seed = seed.unwrap_or(self.seed);
         let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
         let mut stages = Vec::new();
-        for StageSettings { name, config } in &self.stages {
-            let stage = kinds::build(config, seed, name, &names)
+        for (index, StageSettings { name, config }) in self.stages.iter().enumerate() {
+            let stage = config
+                .settings()
+                .build(Position { index, names: &names }, seed)
                 .map_err(|message| Problem::new(format!("stage `{name}`: {message}")))?;
             stages.push(Named { name: name.clone(), stage });
         }
@@ -90,16 +95,16 @@ impl Scenario {
     /// Every setting, defaults included. Read again, it is the same scenario.
     pub fn to_toml(&self) -> String {
         let mut out = format!("schema = {SCHEMA}\n");
-        let write = |out: &mut String, line: std::fmt::Arguments<'_>| {
+        let append = |out: &mut String, line: std::fmt::Arguments<'_>| {
             out.write_fmt(line).expect("a String takes everything");
         };
-        write(&mut out, format_args!("description = {}\n", kinds::quoted(&self.description)));
-        write(&mut out, format_args!("seed = {}\nmtu = {}\n", self.seed, self.mtu));
+        append(&mut out, format_args!("description = {}\n", write::quoted(&self.description)));
+        append(&mut out, format_args!("seed = {}\nmtu = {}\n", self.seed, self.mtu));
         if let Some(Addresses { fixed, mobile }) = &self.addresses {
             let list = |prefixes: &[Prefix]| {
                 prefixes.iter().map(|prefix| format!("\"{prefix}\"")).collect::<Vec<_>>().join(", ")
             };
-            write(
+            append(
                 &mut out,
                 format_args!("\n[addresses]\nfixed = [{}]\nmobile = [{}]\n", list(fixed), list(mobile)),
             );
@@ -108,11 +113,11 @@ impl Scenario {
             out.insert_str(out.find("\n[addresses]").unwrap_or(out.len()), "stage = []\n");
         }
         for StageSettings { name, config } in &self.stages {
-            write(
+            append(
                 &mut out,
-                format_args!("\n[[stage]]\nkind = \"{}\"\nname = \"{name}\"\n", kinds::name(config)),
+                format_args!("\n[[stage]]\nkind = \"{}\"\nname = \"{name}\"\n", config.kind_name()),
             );
-            kinds::lines(&kinds::write(config), "", &mut out);
+            write::lines(&config.to_table(), "", &mut out);
         }
         out
     }
@@ -123,8 +128,8 @@ impl Scenario {
             .stages
             .iter()
             .map(|StageSettings { name, config }| {
-                let mut stage = kinds::table_to_json(&kinds::write(config));
-                stage.insert("kind".to_owned(), kinds::name(config).into());
+                let mut stage = write::table_to_json(&config.to_table());
+                stage.insert("kind".to_owned(), config.kind_name().into());
                 stage.insert("name".to_owned(), name.as_str().into());
                 stage.into()
             })
@@ -149,23 +154,23 @@ impl Scenario {
     /// an error nothing has changed.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(usize, StageConfig), ScenarioError> {
         let (index, rest) = self.stage_of(key)?;
-        if !rest.split('.').all(kinds::is_bare) {
+        if !rest.split('.').all(write::is_bare) {
             return Err(self.no_such_key(index, key, rest).into());
         }
         let node = assignment(key, value)?;
         let keys = Location { end: key.len(), ..node.at.clone() };
         let over = node.as_table().and_then(|table| table.get(&self.stages[index].name)?.as_table());
         let mut over = over.cloned().ok_or_else(|| self.no_such_key(index, key, rest))?;
-        let kind = kinds::name(&self.stages[index].config);
-        if kinds::has_directions(kind) {
+        let kind = self.stages[index].config.kind();
+        if kind.has_both {
             over.spread_both();
         }
-        let mut settings = kinds::write(&self.stages[index].config);
+        let mut settings = self.stages[index].config.to_table();
         settings.overlay(&over);
         let node = Node { value: Value::Table(settings), at: keys };
-        let config = kinds::read(kind, &node).map_err(ScenarioError::several)?;
+        let config = (kind.read)(&node).map_err(ScenarioError::several)?;
         let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
-        kinds::check(&config, &node, index, &names)?;
+        kinds::check(&config, &node, Position { index, names: &names })?;
         self.stages[index].config = config.clone();
         Ok((index, config))
     }
@@ -175,7 +180,7 @@ impl Scenario {
     pub fn get(&self, key: &str) -> Result<Json, ScenarioError> {
         let (index, rest) = self.stage_of(key)?;
         if let Some(rest) = rest.strip_prefix("both").filter(|rest| rest.is_empty() || rest.starts_with('.'))
-            && kinds::has_directions(kinds::name(&self.stages[index].config))
+            && self.stages[index].config.kind().has_both
         {
             let stage = &self.stages[index].name;
             let of = |direction: &str| self.get(&format!("{stage}.{direction}{rest}"));
@@ -187,7 +192,7 @@ impl Scenario {
                 (Err(error), Err(_)) => Err(error),
             };
         }
-        let settings = kinds::write(&self.stages[index].config);
+        let settings = self.stages[index].config.to_table();
         let mut node = Node {
             value: Value::Table(settings),
             at: Location { source: Source::new("", ""), start: 0, end: 0 },
@@ -206,7 +211,7 @@ impl Scenario {
             };
             node = inner;
         }
-        Ok(kinds::to_json(&node))
+        Ok(write::to_json(&node))
     }
 
     /// Index of the stage that a dotted key begins with, and what follows.
@@ -225,7 +230,7 @@ impl Scenario {
 
     /// `rest` of the `key` is not words with dots between them.
     fn no_such_key(&self, index: usize, key: &str, rest: &str) -> Problem {
-        let settings = kinds::write(&self.stages[index].config);
+        let settings = self.stages[index].config.to_table();
         let message = match rest {
             "" => "a key belongs after the name of the stage, as in `wire.down.rate`".to_owned(),
             _ => format!("`{rest}` is not a key: keys are words with dots between them"),
@@ -246,7 +251,7 @@ fn assignment(key: &str, value: &str) -> Result<Node, Problem> {
     let literal = if tree::parse_value(&written).is_some() {
         value.trim().to_owned()
     } else {
-        kinds::quoted(value.trim())
+        write::quoted(value.trim())
     };
     let source = Source::new("set", &format!("{key} = {literal}"));
     let end = source.text.len();

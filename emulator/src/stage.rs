@@ -1,13 +1,14 @@
 //! What every stage of a path looks like: a sans-I/O machine that hands packets on, and reports what it did to
 //! each of them.
 
+use std::any::Any;
+
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::packet::{Direction, Origin, Packet, PacketId};
-use crate::stages::{Directions, StageConfig};
 
 /// One stage. Calls come in the order that `machine::Machine` lays down; what leaves is put into `out` during the
 /// call, at the time of the call.
@@ -26,8 +27,9 @@ pub trait Stage {
     /// Live counters, for people and programs.
     fn stats(&self) -> Value;
 
-    /// Takes over new settings while it runs. What cannot change under way is refused, and then nothing changes.
-    fn reconfigure(&mut self, now: Instant, config: &StageConfig, out: &mut Outbox) -> Result<(), NotLive>;
+    /// Takes over new settings while it runs: `settings` is the type of settings that this kind of stage is built
+    /// from, and any other type is refused. What cannot change under way is refused too, and then nothing changes.
+    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive>;
 
     /// Which way a packet goes to the radio link that this stage measures: the stages on that side, up to the next
     /// one that measures or the end of the path. `None`: it measures nothing.
@@ -62,15 +64,14 @@ impl NotLive {
 /// One direction of a stage whose directions know nothing of each other. `stages::duplex::Duplex` makes a `Stage`
 /// of two of them; the rules are those of `Stage`.
 pub trait OneWay {
-    type Config;
+    /// The settings of one direction.
+    type Config: 'static;
+
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
     fn next_deadline(&self) -> Option<Instant>;
     fn held(&self) -> usize;
     fn stats(&self) -> Value;
-
-    /// The settings of this kind of stage, if these are such.
-    fn settings(config: &StageConfig) -> Option<&Directions<Self::Config>>;
 
     /// Whether these settings can be taken over while it runs.
     fn check(&self, config: &Self::Config) -> Result<(), NotLive>;
@@ -305,17 +306,11 @@ impl Outbox {
         });
     }
 
-    /// Whether anybody wants `radio`: it is not cheap to prepare.
-    pub fn wants_radio(&self) -> bool {
-        self.radio
-    }
-
-    /// `pdu.at` and `pdu.stage` are filled in here.
-    pub fn radio(&mut self, mut pdu: RadioPdu) {
+    /// Puts a radio PDU on record, if radio PDUs are recorded. `pdu` makes it from the time and the index of the
+    /// stage that speaks, and is not called if nobody wants it: it is not cheap.
+    pub fn radio(&mut self, pdu: impl FnOnce(Instant, usize) -> RadioPdu) {
         if self.radio {
-            pdu.at = self.at;
-            pdu.stage = self.stage.unwrap_or_default();
-            self.pdus.push(pdu);
+            self.pdus.push(pdu(self.at, self.stage.unwrap_or_default()));
         }
     }
 

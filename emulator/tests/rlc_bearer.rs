@@ -11,7 +11,6 @@ use airlink::rlc::config::{
     RlcConfig, SenderConfig,
 };
 use airlink::stage::{Event, RadioPdu, Recording, Why};
-use airlink::stages::StageConfig;
 use airlink::stages::queue::QueueConfig;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Size};
@@ -360,7 +359,7 @@ fn settings_change_under_way_and_others_are_refused() {
         let mut changed = config.clone();
         change(&mut changed);
         run.until(now);
-        run.path.reconfigure(now, 0, &StageConfig::Rlc(Box::new(changed))).map_err(|error| error.to_string())
+        run.path.reconfigure(now, 0, &changed).map_err(|error| error.to_string())
     };
     for (name, change) in [
         (
@@ -423,7 +422,7 @@ fn a_full_window_of_4095_does_not_learn_to_discard_under_way() {
         (config.down.sender.window, config.down.receiver.window) = (window, window);
         let mut run = Run::new(&config, 1);
         config.down.sender.discard = Discard::MrwAfterMaxDat { max_dat, timer_mrw, max_mrw };
-        let changed = run.path.reconfigure(at(0), 0, &StageConfig::Rlc(Box::new(config)));
+        let changed = run.path.reconfigure(at(0), 0, &config);
         match changed.map_err(|error| error.to_string()) {
             Ok(_) => assert!(live),
             Err(error) => assert!(!live && error.contains("down.sender.discard"), "{error}"),
@@ -481,7 +480,7 @@ fn a_bearer_that_failed_is_established_anew() {
     assert_eq!(run.path.totals().down.dropped_for(Why::RlcReset), 1);
     assert_eq!(run.path.stats()["radio"]["reestablished"], 1);
     config.down.channel.errors = bler(0.0);
-    run.path.reconfigure(at(1450), 0, &StageConfig::Rlc(Box::new(config))).unwrap();
+    run.path.reconfigure(at(1450), 0, &config).unwrap();
     run.until(at(3000));
     // The packet that had not begun was begun after that, and was lost once.
     assert_eq!(run.left.len(), 1);

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use airlink::machine::{Machine, Port, catch_up, drain};
-use airlink::packet::{Direction, Kind, Origin, Packet, PacketId, PerDirection};
+use airlink::packet::{Direction, Origin, Packet, PacketId, PerDirection, Purpose};
 use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::settings::{Directions, Settings};
 use airlink::stage::{Event, Outbox, Recording, Stage, Why};
 use airlink::stages::arq::{Arq, ArqConfig};
-use airlink::stages::duplex::Duplex;
+use airlink::stages::duplex::{Duplex, OneWaySettings};
 use airlink::stages::link::{Link, LinkConfig};
 use airlink::stages::loss::{Loss, LossConfig};
 use airlink::stages::outage::{Meanwhile, Outage, OutageConfig};
 use airlink::stages::queue::QueueConfig;
 use airlink::stages::trace::Trace;
 use airlink::stages::traffic::{Source, Traffic, TrafficConfig};
-use airlink::stages::{Directions, StageConfig};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Rate, Size};
@@ -242,7 +242,7 @@ fn events_tell_how_many_were_before_and_how_long_it_waited() {
 
 #[test]
 fn a_new_rate_holds_for_the_bits_not_yet_sent() {
-    let config = |rate| StageConfig::Link(down_only(LinkConfig { rate, ..LinkConfig::default() }));
+    let config = |rate| down_only(LinkConfig { rate, ..LinkConfig::default() });
     let mut path = path(vec![link(&LinkConfig { rate: Some(kbit(80)), ..LinkConfig::default() })]);
     let mut arrived = run(&mut path, &burst(3, 1000), at(ms(40)));
     // 60 ms are left at 80 kbit/s: 120 ms at 40 kbit/s.
@@ -260,7 +260,7 @@ fn a_shorter_delay_set_under_way_lets_nobody_overtake() {
     let config = |delay| LinkConfig { delay, ..LinkConfig::default() };
     let mut path = path(vec![link(&config(ms(100)))]);
     assert!(run(&mut path, &[(at(ms(0)), 10)], at(ms(10))).is_empty());
-    path.reconfigure(at(ms(10)), 0, &StageConfig::Link(down_only(config(ms(5))))).unwrap();
+    path.reconfigure(at(ms(10)), 0, &down_only(config(ms(5)))).unwrap();
     path.handle_packet(at(ms(10)), FIXED, numbered(1, 10));
     assert_eq!(run(&mut path, &[], HOUR), [(0, at(ms(100))), (1, at(ms(100)))]);
 }
@@ -269,14 +269,14 @@ fn a_shorter_delay_set_under_way_lets_nobody_overtake() {
 fn what_cannot_change_under_way_is_refused_and_changes_nothing() {
     let config = LinkConfig { delay: ms(100), ..LinkConfig::default() };
     let mut path = path(vec![link(&config)]);
-    let refused = |path: &mut Path, config: StageConfig| {
-        path.reconfigure(Instant::ZERO, 0, &config).unwrap_err().to_string()
+    let refused = |path: &mut Path, config: &dyn Settings| {
+        path.reconfigure(Instant::ZERO, 0, config).unwrap_err().to_string()
     };
     let with_trace = LinkConfig { trace: Some("x".into()), delay: ms(1), ..LinkConfig::default() };
-    assert!(refused(&mut path, StageConfig::Link(down_only(with_trace))).contains("`down.trace`"));
+    assert!(refused(&mut path, &down_only(with_trace)).contains("`down.trace`"));
     let both = Directions { down: Some(LinkConfig::default()), up: Some(LinkConfig::default()) };
-    assert!(refused(&mut path, StageConfig::Link(both)).contains("`up`"));
-    assert!(refused(&mut path, StageConfig::Loss(down_only(LossConfig::none()))).contains("`kind`"));
+    assert!(refused(&mut path, &both).contains("`up`"));
+    assert!(refused(&mut path, &down_only(LossConfig::none())).contains("`kind`"));
     assert_eq!(run(&mut path, &[(at(ms(0)), 10)], HOUR), [(0, at(ms(100)))]);
 }
 
@@ -365,7 +365,7 @@ fn an_outage_taken_back_under_way_lets_go_what_it_kept() {
     let mut path = path(vec![outage(&hole(Meanwhile::Requeued))]);
     assert!(run(&mut path, &[(at(ms(110)), 10)], at(ms(120))).is_empty());
     let later = OutageConfig { at: vec![ms(500)], ..hole(Meanwhile::Requeued) };
-    path.reconfigure(at(ms(120)), 0, &StageConfig::Outage(down_only(later))).unwrap();
+    path.reconfigure(at(ms(120)), 0, &down_only(later)).unwrap();
     assert_eq!((path.totals().down.left, path.held()), (1, 0));
 }
 
@@ -440,7 +440,7 @@ fn later_packets_overtake_one_that_is_sent_again() {
     // The channel is bad until 10 ms and good from then on: only the first transmission of packet 0 is damaged.
     let mut path = path(vec![arq(&llrtx(1.0, 3))]);
     let mut arrived = run(&mut path, &burst(6, 100), at(ms(10)));
-    path.reconfigure(at(ms(10)), 0, &StageConfig::Arq(down_only(llrtx(0.0, 3)))).unwrap();
+    path.reconfigure(at(ms(10)), 0, &down_only(llrtx(0.0, 3))).unwrap();
     arrived.extend(run(&mut path, &[], HOUR));
     // It is missed at 30 ms, when packet 2 is just out: it goes before packet 3.
     assert_eq!(
@@ -511,7 +511,7 @@ fn background_packets_are_valid_udp_to_the_discard_port() {
         for packet in out.take() {
             assert_eq!(packet.len() as u64, octets);
             assert_eq!(packet.origin, Origin::Background { leaves_after: 7 });
-            assert_eq!(packet.kind(), Some(Kind::Data));
+            assert_eq!(packet.purpose(), Some(Purpose::Data));
             let ip = smoltcp::wire::Ipv4Packet::new_checked(&packet.bytes[..]).unwrap();
             assert!(ip.verify_checksum());
             let udp = smoltcp::wire::UdpPacket::new_checked(ip.payload()).unwrap();

@@ -2,6 +2,7 @@
 //!
 //! These tests make network namespaces and fail, saying so, when they are not run as root.
 
+use std::any::Any;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,6 @@ use airlink::packet::{Direction, Packet};
 use airlink::path::{Named, Path};
 use airlink::reactor::{Clock, Reactor};
 use airlink::stage::{NotLive, Outbox, Recording, Stage, Why};
-use airlink::stages::StageConfig;
 use airlink::stages::station::{Station, StationConfig};
 use airlink::tun::{Tun, TunConfig};
 use airwire::time::{Duration, Instant};
@@ -45,7 +45,7 @@ impl Stage for Radio {
     fn stats(&self) -> Value {
         Value::Null
     }
-    fn reconfigure(&mut self, _: Instant, _: &StageConfig, _: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(&mut self, _: Instant, _: &dyn Any, _: &mut Outbox) -> Result<(), NotLive> {
         Ok(())
     }
 }

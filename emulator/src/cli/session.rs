@@ -341,7 +341,7 @@ impl Asked<'_> {
         };
         let mut scenario = self.scenario.clone();
         let (stage, config) = scenario.set(key, &text).map_err(|error| error.to_string())?;
-        self.path.reconfigure(self.now, stage, &config).map_err(|error| error.to_string())?;
+        self.path.reconfigure(self.now, stage, config.settings()).map_err(|error| error.to_string())?;
         *self.scenario = scenario;
         self.scenario.get(key).map_err(|error| error.to_string())
     }

@@ -13,6 +13,8 @@
 mod air;
 mod ledger;
 
+use std::any::Any;
+
 use airwire::time::Instant;
 use serde_json::{Value, json};
 
@@ -23,8 +25,8 @@ use crate::rlc::config::{DirectionConfig, Discard, RlcConfig};
 use crate::rlc::entity::{
     Entity, EntityConfig, Incoming, Kind, Outcome, Outgoing, SduId, Stats, TimersStart,
 };
+use crate::settings::{Invalid, Position, Settings};
 use crate::stage::{Event, NotLive, Outbox, RadioPdu, Stage, Why};
-use crate::stages::{Invalid, StageConfig};
 
 /// An SDU is an IP packet: longer ones do not exist.
 const LONGEST: usize = 65_535;
@@ -58,6 +60,18 @@ struct Counters {
     refused: u64,
     /// Packets that came out and had not gone in. There are none, unless there is a mistake in here.
     foreign: u64,
+}
+
+impl Settings for RlcConfig {
+    fn validate(&self) -> Result<(), Invalid> {
+        // The type's own function of this name.
+        RlcConfig::validate(self)
+    }
+
+    fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String> {
+        let bearer = Bearer::new(self, seed, position.name()).map_err(|invalid| invalid.to_string())?;
+        Ok(Box::new(bearer))
+    }
 }
 
 impl Bearer {
@@ -117,24 +131,22 @@ impl Bearer {
         }
         let Lane { air, ledger, .. } = lane;
         let on_air = |pdu: &Outgoing, lost| {
-            if out.wants_radio() {
-                out.radio(RadioPdu {
-                    at: begins,
-                    stage: 0,
-                    direction,
-                    bytes: pdu.octets.as_slice().into(),
-                    epoch: pdu.epoch,
-                    lost,
-                    transmission: match pdu.kind {
-                        Kind::Data { transmission, .. } => transmission,
-                        Kind::Status | Kind::Reset | Kind::ResetAck => 1,
-                    },
-                    packets: sdus(pdu)
-                        .iter()
-                        .filter_map(|SduId(number)| Some(ledger.packet(*number)?.id))
-                        .collect(),
-                });
-            }
+            out.radio(|at, stage| RadioPdu {
+                at,
+                stage,
+                direction,
+                bytes: pdu.octets.as_slice().into(),
+                epoch: pdu.epoch,
+                lost,
+                transmission: match pdu.kind {
+                    Kind::Data { transmission, .. } => transmission,
+                    Kind::Status | Kind::Reset | Kind::ResetAck => 1,
+                },
+                packets: sdus(pdu)
+                    .iter()
+                    .filter_map(|SduId(number)| Some(ledger.packet(*number)?.id))
+                    .collect(),
+            });
         };
         air.launch(pdus, on_air, |pdu| pdu.octets);
         self.collect(now, out);
@@ -403,15 +415,15 @@ impl Stage for Bearer {
         })
     }
 
-    fn reconfigure(&mut self, now: Instant, config: &StageConfig, out: &mut Outbox) -> Result<(), NotLive> {
-        let StageConfig::Rlc(config) = config else {
+    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
+        let Some(config) = settings.downcast_ref::<RlcConfig>() else {
             return Err(NotLive::new("kind", "another kind of stage takes a new link"));
         };
         config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))?;
         for direction in Direction::BOTH {
             self.check(direction, of(config, direction))?;
         }
-        self.config = config.as_ref().clone();
+        self.config = config.clone();
         for direction in Direction::BOTH {
             let DirectionConfig { channel, queue, .. } = of(&self.config, direction);
             self.lanes[direction].air.reconfigure(channel);

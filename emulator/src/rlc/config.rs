@@ -7,7 +7,7 @@ use airwire::time::Duration;
 use airwire::units::{Probability, Size};
 use serde::{Deserialize, Serialize};
 
-use crate::stages::Invalid;
+use crate::settings::Invalid;
 use crate::stages::queue::QueueConfig;
 
 /// One bearer: what each direction's sender does, and what it is carried in.

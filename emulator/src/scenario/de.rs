@@ -8,8 +8,9 @@ use serde::de::{
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::error::{Location, Problem, suggest};
+use super::error::{Location, Problem};
 use super::tree::{Entry, Node, Value};
+use crate::suggest::suggest;
 
 #[derive(Debug)]
 pub(super) struct Misfit {

@@ -4,10 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{Location, Problem, ScenarioError, Source, suggest};
+use super::error::{Location, Problem, ScenarioError, Source};
+use super::kinds::{self, Kind};
 use super::tree::{self, Entry, Node, Table, Value};
-use super::{Addresses, SCHEMA, Scenario, StageSettings, de, kinds, presets};
+use super::{Addresses, SCHEMA, Scenario, StageSettings, de, presets, write};
 use crate::prefix::Prefix;
+use crate::settings::Position;
+use crate::suggest::suggest;
 
 const KEYS: [&str; 7] = ["schema", "description", "seed", "extends", "mtu", "addresses", "stage"];
 /// Longer chains of `extends` than this are a mistake.
@@ -25,7 +28,7 @@ pub(super) struct Draft {
 #[derive(Clone, Debug)]
 struct StageDraft {
     name: String,
-    kind: String,
+    kind: &'static Kind,
     /// Where it begins.
     at: Location,
     settings: Table,
@@ -89,9 +92,9 @@ impl Draft {
         let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
         for (index, StageDraft { name, kind, at, settings }) in self.stages.iter().enumerate() {
             let node = Node { value: Value::Table(settings.clone()), at: at.clone() };
-            note(kinds::read(kind, &node).and_then(|config| {
+            note((kind.read)(&node).and_then(|config| {
                 if whole {
-                    kinds::check(&config, &node, index, &names).map_err(one)?;
+                    kinds::check(&config, &node, Position { index, names: &names }).map_err(one)?;
                 }
                 scenario.stages.push(StageSettings { name: name.clone(), config });
                 Ok(())
@@ -168,7 +171,7 @@ fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem>
     let mut problems: Vec<Problem> = Vec::new();
     problems.extend(top.0.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())).map(|entry| {
         let mut help = suggest(&entry.key, "keys at the top", &KEYS);
-        if kinds::KINDS.contains(&entry.key.as_str()) {
+        if kinds::find(&entry.key).is_some() {
             help = format!("a stage begins with [[stage]], and then says kind = \"{}\"", entry.key);
         }
         Problem::new(format!("there is no key `{}` at the top of a scenario", entry.key))
@@ -265,19 +268,12 @@ impl Draft {
         let kind = settings.take("kind");
         let name = settings.take("name");
         let place = self.place(&mut settings, extends)?;
-        let kind_text = kind.as_ref().map(|entry| de::read::<String>(&entry.node)).transpose()?;
-        if let (Some(text), Some(entry)) = (&kind_text, &kind)
-            && !kinds::KINDS.contains(&text.as_str())
-        {
-            return Err(Problem::new(format!("there is no kind of stage `{text}`"))
-                .at(&entry.node.at)
-                .help(suggest(text, "kinds", &kinds::KINDS)));
-        }
+        let kind = kind.map(|entry| kind_of(&entry.node)).transpose()?;
         let name_at = name.as_ref().map_or(&item.at, |entry| &entry.node.at).clone();
         let name = match name {
             Some(entry) => valid_name(&entry.node)?,
-            None => match &kind_text {
-                Some(kind) => self.free_name(kind),
+            None => match kind {
+                Some(kind) => self.free_name(kind.name),
                 None => return Err(Problem::new("this stage has no kind").at(&item.at).help(kinds_help())),
             },
         };
@@ -288,17 +284,15 @@ impl Draft {
         }
         here.push(name.clone());
         let old = self.stages.iter().position(|stage| stage.name == name);
-        let Some(kind) = kind_text.or_else(|| old.map(|index| self.stages[index].kind.clone())) else {
+        let Some(kind) = kind.or_else(|| old.map(|index| self.stages[index].kind)) else {
             let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
             let help = if extends { suggest(&name, "stages below", &names) } else { kinds_help() };
             return Err(Problem::new(format!("the stage `{name}` has no kind")).at(&name_at).help(help));
         };
-        if kinds::has_directions(&kind) {
+        if kind.has_both {
             settings.spread_both();
         }
-        if kind == "link" {
-            resolve_traces(&mut settings, source);
-        }
+        resolve_paths(&mut settings, kind.paths, source);
         let new = StageDraft { name, kind, at: item.at.clone(), settings };
         match (place, old) {
             (Where::Removed, Some(index)) => drop(self.stages.remove(index)),
@@ -360,12 +354,23 @@ impl Draft {
 }
 
 fn kinds_help() -> String {
-    format!("write kind = \"…\" with one of: {}", kinds::KINDS.join(", "))
+    format!("write kind = \"…\" with one of: {}", kinds::names().join(", "))
+}
+
+fn kind_of(node: &Node) -> Result<&'static Kind, Problem> {
+    let name: String = de::read(node)?;
+    kinds::find(&name).ok_or_else(|| {
+        Problem::new(format!("there is no kind of stage `{name}`")).at(&node.at).help(suggest(
+            &name,
+            "kinds",
+            &kinds::names(),
+        ))
+    })
 }
 
 impl StageDraft {
     fn change(&mut self, new: Self) -> Result<(), Problem> {
-        if self.kind == new.kind {
+        if self.kind.name == new.kind.name {
             self.settings.overlay(&new.settings);
         } else {
             self.settings = new.settings;
@@ -379,7 +384,7 @@ impl StageDraft {
 /// A name is a key in `airlink ctl set`, so it has no dots and no spaces.
 fn valid_name(node: &Node) -> Result<String, Problem> {
     let name: String = de::read(node)?;
-    if kinds::is_bare(&name) {
+    if write::is_bare(&name) {
         Ok(name)
     } else {
         Err(Problem::new(format!("{} is not a name", node.describe()))
@@ -388,10 +393,11 @@ fn valid_name(node: &Node) -> Result<String, Problem> {
     }
 }
 
-fn resolve_traces(settings: &mut Table, source: &Source) {
+/// `keys`: those of each direction that are paths.
+fn resolve_paths(settings: &mut Table, keys: &[&str], source: &Source) {
     for entry in &mut settings.0 {
         let Value::Table(direction) = &mut entry.node.value else { continue };
-        for entry in direction.0.iter_mut().filter(|entry| entry.key == "trace") {
+        for entry in direction.0.iter_mut().filter(|entry| keys.contains(&entry.key.as_str())) {
             if let Value::Text(path) = &mut entry.node.value {
                 // Absolute: what `airlink show` writes is read again somewhere else.
                 let path_here = beside(source, Path::new(path));

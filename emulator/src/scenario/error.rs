@@ -145,40 +145,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// "did you mean `delay`? The keys are: …": the nearest word first, then all of them.
-pub(super) fn suggest(word: &str, what: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|name| (distance(word, name), *name))
-        .filter(|(distance, name)| *distance <= (name.len().max(word.len()) / 3).max(1))
-        .min();
-    let list = known.join(", ");
-    let all = if known.is_empty() { String::new() } else { format!("the {what}: {list}") };
-    match nearest {
-        Some((_, name)) => format!("did you mean `{name}`? {all}"),
-        None => all,
-    }
-}
-
-/// How many letters must be changed, inserted, left out or swapped with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let changed = rows[i - 1][j - 1] + usize::from(!a[i - 1].eq_ignore_ascii_case(&b[j - 1]));
-            let mut best = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,13 +156,6 @@ mod tests {
         let location = Location { source, start, end: start + 4 };
         let shown = Problem::new("no").at(&location).help("yes").to_string();
         assert_eq!(shown, "x.toml:2:11: no\n  2 | \tdown = { dely = 5 }\n    | \t         ^^^^\n  yes");
-    }
-
-    #[test]
-    fn the_nearest_word_is_suggested_and_a_strange_one_is_not() {
-        let known = ["rate", "delay", "jitter"];
-        assert_eq!(suggest("dealy", "keys", &known), "did you mean `delay`? the keys: rate, delay, jitter");
-        assert_eq!(suggest("colour", "keys", &known), "the keys: rate, delay, jitter");
     }
 
     #[test]

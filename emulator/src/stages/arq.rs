@@ -13,10 +13,11 @@ use airwire::units::{Probability, Rate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::duplex::OneWaySettings;
 use super::pace::Pace;
 use super::queue::{Queue, QueueConfig};
-use super::{Directions, Invalid, StageConfig};
-use crate::packet::Packet;
+use crate::packet::{Direction, Packet};
+use crate::settings::{Invalid, Position};
 use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,9 +39,16 @@ pub struct ArqConfig {
     pub queue: QueueConfig,
 }
 
-impl ArqConfig {
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl OneWaySettings for ArqConfig {
+    type Stage = Arq;
+
+    fn validate(&self) -> Result<(), Invalid> {
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
+    }
+
+    fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Arq, String> {
+        let damage = position.stream(seed, direction, "damage");
+        Arq::new(self, damage).map_err(|invalid| invalid.to_string())
     }
 }
 
@@ -212,13 +220,6 @@ impl OneWay for Arq {
             "awaiting_retransmission": self.awaiting.len() + self.again.len(),
             "on_the_wire": self.arriving.len(),
         })
-    }
-
-    fn settings(config: &StageConfig) -> Option<&Directions<ArqConfig>> {
-        match config {
-            StageConfig::Arq(settings) => Some(settings),
-            _ => None,
-        }
     }
 
     fn check(&self, config: &ArqConfig) -> Result<(), NotLive> {

@@ -1,13 +1,56 @@
 //! Two one-way stages, back to back.
 
+use std::any::Any;
+
 use airwire::time::Instant;
 use serde_json::{Map, Value};
 
-use super::{Directions, StageConfig};
 use crate::packet::{Direction, Packet, PerDirection};
+use crate::settings::{Directions, Invalid, Misplaced, Position, Settings};
 use crate::stage::{NotLive, OneWay, Outbox, Stage};
 
-/// A direction without a side lets everything pass untouched.
+/// The settings of one direction of a stage whose directions know nothing of each other. The rules are those of
+/// [`Settings`], and keys are seen from the direction's own table.
+pub trait OneWaySettings: Sized + 'static {
+    /// What they are the settings of.
+    type Stage: OneWay<Config = Self> + 'static;
+
+    /// As [`Settings::validate`].
+    fn validate(&self) -> Result<(), Invalid>;
+
+    /// As [`Settings::check_in_path`].
+    fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), Misplaced> {
+        Ok(())
+    }
+
+    /// As [`Settings::build`].
+    fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Self::Stage, String>;
+}
+
+impl<C: OneWaySettings> Settings for Directions<C> {
+    fn validate(&self) -> Result<(), Invalid> {
+        for (direction, config) in self.iter() {
+            config.validate().map_err(|invalid| invalid.within(direction.name()))?;
+        }
+        Ok(())
+    }
+
+    fn check_in_path(&self, position: Position<'_>) -> Result<(), Misplaced> {
+        for (direction, config) in self.iter() {
+            config.check_in_path(direction, position).map_err(|misplaced| Misplaced {
+                key: format!("{direction}.{}", misplaced.key),
+                ..misplaced
+            })?;
+        }
+        Ok(())
+    }
+
+    fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String> {
+        Ok(Box::new(Duplex::build(self, |direction, config: &C| config.build(direction, position, seed))?))
+    }
+}
+
+/// A stage made of one [`OneWay`] for each direction. A direction without one lets everything pass untouched.
 pub struct Duplex<S> {
     sides: PerDirection<Option<S>>,
     /// What each side said when it was last touched.
@@ -15,13 +58,14 @@ pub struct Duplex<S> {
 }
 
 impl<S: OneWay> Duplex<S> {
+    /// `None`: everything that goes this way passes untouched.
     pub fn new(sides: PerDirection<Option<S>>) -> Self {
         let deadline = |side: &Option<S>| side.as_ref().and_then(S::next_deadline);
         let deadlines = PerDirection { down: deadline(&sides.down), up: deadline(&sides.up) };
         Self { sides, deadlines }
     }
 
-    /// Makes the sides that have settings. `make` is told the direction too.
+    /// Makes the directions that have settings, `down` first.
     pub fn build<E>(
         directions: &Directions<S::Config>,
         mut make: impl FnMut(Direction, &S::Config) -> Result<S, E>,
@@ -78,8 +122,8 @@ impl<S: OneWay> Stage for Duplex<S> {
         )
     }
 
-    fn reconfigure(&mut self, now: Instant, config: &StageConfig, out: &mut Outbox) -> Result<(), NotLive> {
-        let Some(settings) = S::settings(config) else {
+    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
+        let Some(settings) = settings.downcast_ref::<Directions<S::Config>>() else {
             return Err(NotLive::new("kind", "a stage of another kind would have other packets inside"));
         };
         // All of it is checked before any of it changes.

@@ -1,7 +1,7 @@
 //! A queue, the transmitter that empties it at a rate or by a trace, and the wire behind that.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -9,11 +9,12 @@ use airwire::units::Rate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::duplex::OneWaySettings;
 use super::pace::Pace;
 use super::queue::{Queue, QueueConfig};
-use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER, Trace};
-use super::{Directions, Invalid, StageConfig};
-use crate::packet::Packet;
+use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER, Trace, TraceError};
+use crate::packet::{Direction, Packet};
+use crate::settings::{Invalid, Misplaced, Position};
 use crate::stage::{Event, NotLive, OneWay, Outbox};
 
 /// `rate`, `trace` or neither (then nothing is ever serialised).
@@ -36,8 +37,10 @@ pub struct LinkConfig {
     pub queue: QueueConfig,
 }
 
-impl LinkConfig {
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl OneWaySettings for LinkConfig {
+    type Stage = Link;
+
+    fn validate(&self) -> Result<(), Invalid> {
         if self.rate.is_some() && self.trace.is_some() {
             return Err(Invalid::new(
                 "trace",
@@ -46,6 +49,27 @@ impl LinkConfig {
         }
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }
+
+    fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), Misplaced> {
+        match self.trace.as_deref().map(load_trace) {
+            Some(Err(message)) => Err(Misplaced { key: "trace".to_owned(), message, help: None }),
+            Some(Ok(_)) | None => Ok(()),
+        }
+    }
+
+    fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Link, String> {
+        let trace = self.trace.as_deref().map(load_trace).transpose()?;
+        let jitter = position.stream(seed, direction, "jitter");
+        Link::new(self, trace, jitter).map_err(|invalid| invalid.to_string())
+    }
+}
+
+fn load_trace(path: &Path) -> Result<Trace, String> {
+    Trace::load(path).map_err(|error| match error {
+        TraceError::Line { line, wrong } => format!("{}:{line}: {wrong}", path.display()),
+        TraceError::Unreadable(..) => error.to_string(),
+        other => format!("{}: {other}", path.display()),
+    })
 }
 
 /// One direction of a link.
@@ -225,13 +249,6 @@ impl OneWay for Link {
             "transmitting": usize::from(self.transmitter.busy()),
             "on_the_wire": self.wire.flying.len(),
         })
-    }
-
-    fn settings(config: &StageConfig) -> Option<&Directions<LinkConfig>> {
-        match config {
-            StageConfig::Link(settings) => Some(settings),
-            _ => None,
-        }
     }
 
     fn check(&self, config: &LinkConfig) -> Result<(), NotLive> {

@@ -12,8 +12,9 @@ use airwire::units::Probability;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Directions, Invalid, StageConfig};
-use crate::packet::{Kind, Packet};
+use super::duplex::OneWaySettings;
+use crate::packet::{Direction, Packet, Purpose};
+use crate::settings::{Invalid, Position};
 use crate::stage::{NotLive, OneWay, Outbox, Why};
 
 pub mod list;
@@ -211,10 +212,13 @@ impl LossConfig {
     pub fn list(drop: Vec<Listed>) -> Self {
         Self { model: Model::List, drop: Some(drop), ..Self::none() }
     }
+}
 
-    /// # Errors
+impl OneWaySettings for LossConfig {
+    type Stage = Loss;
+
     /// Names the setting that is missing, too much, or impossible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Invalid> {
         let present = [
             ("per", self.per.is_some()),
             ("ber", self.ber.is_some()),
@@ -264,6 +268,11 @@ impl LossConfig {
             Some(states) => markov::validate(states),
             None => Ok(()),
         }
+    }
+
+    fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Loss, String> {
+        let stream = |purpose| position.stream(seed, direction, purpose);
+        Loss::new(self, stream("damage"), stream("state")).map_err(|invalid| invalid.to_string())
     }
 }
 
@@ -340,8 +349,8 @@ impl Loss {
     fn affected(&self, packet: &Packet) -> bool {
         match self.affects {
             Affects::All => true,
-            Affects::Data => packet.kind() != Some(Kind::PureAck),
-            Affects::Acks => packet.kind() == Some(Kind::PureAck),
+            Affects::Data => packet.purpose() != Some(Purpose::PureAck),
+            Affects::Acks => packet.purpose() == Some(Purpose::PureAck),
         }
     }
 }
@@ -396,13 +405,6 @@ impl OneWay for Loss {
             Channel::Clean | Channel::Memoryless(_) => {}
         }
         stats
-    }
-
-    fn settings(config: &StageConfig) -> Option<&Directions<LossConfig>> {
-        match config {
-            StageConfig::Loss(settings) => Some(settings),
-            _ => None,
-        }
     }
 
     fn check(&self, config: &LossConfig) -> Result<(), NotLive> {

@@ -4,9 +4,10 @@ use airwire::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::duplex::OneWaySettings;
 use super::queue::{Queue, QueueConfig};
-use super::{Directions, Invalid, StageConfig};
-use crate::packet::Packet;
+use crate::packet::{Direction, Packet};
+use crate::settings::{Invalid, Position};
 use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
 
 /// An outage holds for packets that arrive here from its beginning until before its end.
@@ -35,8 +36,10 @@ pub enum Meanwhile {
     Requeued,
 }
 
-impl OutageConfig {
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl OneWaySettings for OutageConfig {
+    type Stage = Outage;
+
+    fn validate(&self) -> Result<(), Invalid> {
         let (Some(first), Some(last)) = (self.at.first(), self.at.last()) else {
             return Err(Invalid::new(
                 "at",
@@ -70,6 +73,12 @@ impl OutageConfig {
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }
 
+    fn build(&self, _direction: Direction, _position: Position<'_>, _seed: u64) -> Result<Outage, String> {
+        Outage::new(self).map_err(|invalid| invalid.to_string())
+    }
+}
+
+impl OutageConfig {
     /// When the outage ends that `now` is in.
     fn end(&self, now: Instant) -> Option<Instant> {
         let first = Instant::ZERO + *self.at.first()?;
@@ -170,13 +179,6 @@ impl OneWay for Outage {
             "dropped": self.dropped,
             "queue": self.kept.stats(),
         })
-    }
-
-    fn settings(config: &StageConfig) -> Option<&Directions<OutageConfig>> {
-        match config {
-            StageConfig::Outage(settings) => Some(settings),
-            _ => None,
-        }
     }
 
     fn check(&self, config: &OutageConfig) -> Result<(), NotLive> {

@@ -7,8 +7,8 @@ use airwire::units::Size;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Invalid;
 use crate::packet::Packet;
+use crate::settings::Invalid;
 use crate::stage::{Event, Outbox, Why};
 
 /// `{ packets = 50 }`, `{ bytes = "64kB" }`, both, or `{}` for a queue without an end.

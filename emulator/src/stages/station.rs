@@ -1,4 +1,4 @@
-//! The base station: P4's transit agent ([`agent`]) and P3's loss-rate report ([`report`]).
+//! The base station: P4's transit agent ([`agent`]) and P3's loss-rate report ([`loss_rate`]).
 //!
 //! It stands between the fixed network and a radio link: the stages on its radio side, up to the next station or
 //! the end of the path. A path between two mobiles has two: the one on the fixed port's side has
@@ -8,26 +8,27 @@
 //! the agent takes note); what is behind an IPv6 header other than hop-by-hop, destination options and an atomic
 //! fragment's; segments signed by TCP-MD5 or TCP-AO; resets; and packets of background sources.
 
-pub mod agent;
-mod flow;
+mod agent;
+mod flow_table;
 mod header;
+mod loss_rate;
 mod ranges;
-pub mod report;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::num::NonZeroU32;
 
 use agent::Agent;
 use airwire::time::Instant;
 use header::{ACK, Parsed, RST, SYN, Segment};
-use report::{Meter, Unfit};
+use loss_rate::{Meter, Unfit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::packet::{Direction, Origin, Packet, PerDirection};
+use crate::settings::{Invalid, Position, Settings};
 use crate::stage::{Event, Mark, NotLive, Outbox, RadioFate, Stage};
-use crate::stages::StageConfig;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -57,6 +58,16 @@ impl Default for StationConfig {
             window: const { NonZeroU32::new(1_000).expect("not 0") },
             mtu: 1500,
         }
+    }
+}
+
+impl Settings for StationConfig {
+    fn validate(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    fn build(&self, _position: Position<'_>, _seed: u64) -> Result<Box<dyn Stage>, String> {
+        Ok(Box::new(Station::new(self)))
     }
 }
 
@@ -116,7 +127,7 @@ impl Station {
 
     fn segment(&mut self, mut segment: Segment, packet: &mut Packet, out: &mut Outbox) {
         self.counters.segments += 1;
-        let signed = report::signed(segment.options(&packet.bytes));
+        let signed = loss_rate::signed(segment.options(&packet.bytes));
         if self.config.transit_marks {
             // What a signed segment says is remembered all the same.
             let writing = self.agent.pass(&segment, packet.direction).filter(|_| !signed);
@@ -137,7 +148,7 @@ impl Station {
         let own = self.radio[packet.direction.reversed()].rate();
         let old = segment.options(&packet.bytes);
         let before = old.len();
-        match report::add(old, own) {
+        match loss_rate::add(old, own) {
             Err(Unfit::Full) => self.counters.options_full += 1,
             Err(Unfit::Garbled) => self.counters.options_garbled += 1,
             Ok((options, sum)) => {
@@ -146,7 +157,7 @@ impl Station {
                     self.counters.over_mtu += 1;
                     return;
                 }
-                match report::find(old) {
+                match loss_rate::find(old) {
                     Some(_) => self.counters.added += 1,
                     None => self.counters.inserted += 1,
                 }
@@ -196,9 +207,9 @@ impl Stage for Station {
         })
     }
 
-    fn reconfigure(&mut self, _now: Instant, config: &StageConfig, _out: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(&mut self, _now: Instant, settings: &dyn Any, _out: &mut Outbox) -> Result<(), NotLive> {
         let refuse = |setting: &str, why: &str| Err(NotLive { setting: setting.into(), why: why.into() });
-        let StageConfig::Station(config) = config else {
+        let Some(config) = settings.downcast_ref::<StationConfig>() else {
             return refuse("kind", "a station stays one");
         };
         if config.transit_marks != self.config.transit_marks {

@@ -11,11 +11,13 @@ use serde_json::{Value, json};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{IpProtocol, Ipv4Address, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr};
 
+use super::duplex::OneWaySettings;
 use super::pace::Pace;
-use super::{Directions, Invalid, StageConfig};
 use crate::maths;
 use crate::packet::{Direction, Origin, Packet};
+use crate::settings::{Invalid, Misplaced, Position};
 use crate::stage::{NotLive, OneWay, Outbox};
+use crate::suggest::suggest;
 
 /// `source` says which of the other settings belong to it:
 ///
@@ -62,8 +64,10 @@ const HEADERS: u64 = 28;
 /// Far more than the papers' 5, and few enough to look through them all at each deadline.
 const MOST_SOURCES: u32 = 1000;
 
-impl TrafficConfig {
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl OneWaySettings for TrafficConfig {
+    type Stage = Traffic;
+
+    fn validate(&self) -> Result<(), Invalid> {
         let packet = self.packet.as_bytes();
         if !(HEADERS..=65_535).contains(&packet) {
             return Err(Invalid::new(
@@ -110,6 +114,42 @@ impl TrafficConfig {
         }
         Ok(())
     }
+
+    fn check_in_path(&self, direction: Direction, position: Position<'_>) -> Result<(), Misplaced> {
+        self.last_stage(direction, position).map(|_index| ())
+    }
+
+    fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Traffic, String> {
+        let last = self.last_stage(direction, position).map_err(|misplaced| misplaced.message)?;
+        let stream = position.stream(seed, direction, "traffic");
+        Traffic::new(self, direction, last, stream).map_err(|invalid| invalid.to_string())
+    }
+}
+
+impl TrafficConfig {
+    /// Index of the stage behind which the packets leave. It lies in the direction in which they go.
+    fn last_stage(&self, direction: Direction, position: Position<'_>) -> Result<usize, Misplaced> {
+        let (name, Position { index, names }) = (&self.leaves_after, position);
+        let misplaced =
+            |message, help| Misplaced { key: "leaves_after".to_owned(), message, help: Some(help) };
+        let Some(last) = names.iter().position(|other| other == name) else {
+            return Err(misplaced(
+                format!("there is no stage `{name}` behind which to leave"),
+                suggest(name, "stages", names),
+            ));
+        };
+        let (before, ahead) = match direction {
+            Direction::Down => (last < index, &names[index + 1..]),
+            Direction::Up => (last > index, &names[..index]),
+        };
+        if before || last == index {
+            return Err(misplaced(
+                format!("packets that go {direction} from here never come to the stage `{name}`"),
+                format!("stages ahead of them: {}", ahead.join(", ")),
+            ));
+        }
+        Ok(last)
+    }
 }
 
 const SHORTEST_MEAN: Duration = Duration::from_micros(100);
@@ -121,7 +161,7 @@ pub struct Traffic {
     direction: Direction,
     /// Index of the stage behind which the packets leave.
     leaves_after: usize,
-    sources: Vec<Sender>,
+    sources: Vec<Transmitter>,
     /// What every packet looks like but for its number.
     template: Vec<u8>,
     /// The earliest of what the sources wait for.
@@ -132,7 +172,7 @@ pub struct Traffic {
 }
 
 #[derive(Debug)]
-struct Sender {
+struct Transmitter {
     pace: Pace,
     phase: Phase,
 }
@@ -171,7 +211,9 @@ impl Traffic {
         for index in 0..config.sources {
             let at = Instant::ZERO + config.starts + spacing * u64::from(index) / u64::from(config.sources);
             let until = traffic.draw_on().map(|on| at + on);
-            traffic.sources.push(Sender { pace: Pace::new(config.rate), phase: Phase::On { at, until } });
+            traffic
+                .sources
+                .push(Transmitter { pace: Pace::new(config.rate), phase: Phase::On { at, until } });
         }
         traffic.next = traffic.earliest();
         Ok(traffic)
@@ -256,13 +298,6 @@ impl OneWay for Traffic {
     fn stats(&self) -> Value {
         let on = self.sources.iter().filter(|source| matches!(source.phase, Phase::On { .. })).count();
         json!({ "packets": self.packets, "bytes": self.bytes, "sources": self.sources.len(), "on": on })
-    }
-
-    fn settings(config: &StageConfig) -> Option<&Directions<TrafficConfig>> {
-        match config {
-            StageConfig::Traffic(settings) => Some(settings),
-            _ => None,
-        }
     }
 
     fn check(&self, config: &TrafficConfig) -> Result<(), NotLive> {

@@ -7,7 +7,7 @@ use airwire::time::{Duration, Instant};
 
 use super::{State, Step};
 use crate::maths;
-use crate::stages::Invalid;
+use crate::settings::Invalid;
 
 /// How a state damages packets.
 #[derive(Clone, Debug)]

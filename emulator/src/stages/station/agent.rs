@@ -39,7 +39,7 @@ use airwire::marks::{DB, OB};
 use serde::Serialize;
 
 use super::Side;
-use super::flow::{Flows, Key, Syn};
+use super::flow_table::{Flows, Key, Syn};
 use super::header::{ACK, RST, SYN, Segment};
 use super::ranges::Transit;
 use crate::packet::Direction;

@@ -51,10 +51,10 @@ fn options_of_ipv4_and_extension_headers_of_ipv6_are_walked() {
     }
     let ack = Tcp::new(Ip::V6, MOBILE, ACK, 9, 9);
     let (_, options) = read(&net.send(MOBILE, &ack.v6(0, &atomic)).unwrap());
-    assert!(report::find(&options).is_some());
+    assert!(loss_rate::find(&options).is_some());
     let ack = Tcp::new(Ip::V4, MOBILE, ACK, 9, 9);
     let (_, options) = read(&net.send(MOBILE, &ack.v4(&[1; 40], 0)).unwrap());
-    assert!(report::find(&options).is_some());
+    assert!(loss_rate::find(&options).is_some());
 }
 
 #[test]
@@ -97,10 +97,9 @@ fn a_scenario_says_what_a_station_does() {
 #[test]
 fn the_report_can_be_switched_while_the_link_runs_but_not_the_marks() {
     let mut net = Net::station(&marks(Side::Mobile));
-    let mut change =
-        |config: StationConfig| net.0.reconfigure(Instant::ZERO, 0, &StageConfig::Station(config));
+    let mut change = |config: StationConfig| net.0.reconfigure(Instant::ZERO, 0, &config);
     change(StationConfig { loss_report: true, ..marks(Side::Mobile) }).unwrap();
     assert!(change(StationConfig::default()).unwrap_err().to_string().contains("transit_marks"));
     let (_, options) = net.pass(&Tcp::new(Ip::V4, MOBILE, ACK, 1, 1)).unwrap();
-    assert!(report::find(&options).is_some());
+    assert!(loss_rate::find(&options).is_some());
 }

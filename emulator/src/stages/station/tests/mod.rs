@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use airwire::Cause;
+use airwire::experiment::LossRate;
+use airwire::marks::{DB, OB, RadioPath};
 use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket};
 
 use super::header::FIN;
@@ -16,8 +19,8 @@ use airwire::experiment::LossRate;
 use airwire::marks::{DB, OB, RadioPath};
 
 mod beside;
+mod loss_rates;
 mod marks;
-mod reports;
 mod seen;
 
 const PSH_ACK: u16 = 0x018;
@@ -171,7 +174,7 @@ impl<F: FnMut(&Packet) -> Option<Why>> Stage for Losing<F> {
     fn stats(&self) -> Value {
         Value::Null
     }
-    fn reconfigure(&mut self, _: Instant, _: &StageConfig, _: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(&mut self, _: Instant, _: &dyn Any, _: &mut Outbox) -> Result<(), NotLive> {
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ fn reported(stages: Vec<Named>, sender: Port) -> f64 {
     let ack = Tcp::new(Ip::V4, other(sender), ACK, 1, 1).options(&TIMESTAMPS);
     let (_, options) = net.pass(&ack).unwrap();
     assert!(options.starts_with(&TIMESTAMPS));
-    report::find(&options).expect("it is reported").ratio()
+    loss_rate::find(&options).expect("it is reported").ratio()
 }
 
 /// Loses every `n`th packet of a direction.
@@ -85,7 +85,7 @@ fn where_there_is_no_room_the_segment_goes_as_it_came_and_the_next_one_tells() {
     let full = Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).options(&sack(3));
     assert_eq!(net.send(MOBILE, &full.packet()), Some(full.packet()));
     let room = Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).options(&sack(2));
-    assert_eq!(report::find(&net.pass(&room).unwrap().1), Some(LossRate(0)));
+    assert_eq!(loss_rate::find(&net.pass(&room).unwrap().1), Some(LossRate(0)));
 
     let large = Tcp::new(Ip::V6, MOBILE, PSH_ACK, 1, 1).payload(&[7; 1440]);
     assert_eq!(net.send(MOBILE, &large.packet()), Some(large.packet()), "as long as the MTU");

@@ -29,8 +29,8 @@ const NOP: u8 = 1;
 const MD5: u8 = 19;
 const AO: u8 = 29;
 
-/// The rate that the options of a TCP header carry: for the sender that reads it.
-pub fn find(options: &[u8]) -> Option<LossRate> {
+/// The rate that the options of a TCP header carry. `None`: they carry none, or cannot be understood before it.
+pub(super) fn find(options: &[u8]) -> Option<LossRate> {
     walk(options).map_while(Result::ok).find_map(|option| option.rate())
 }
 

@@ -1,0 +1,73 @@
+//! How settings are written: as TOML and as JSON.
+
+use serde::Serialize;
+
+use super::error::Source;
+use super::tree::{self, Node, Table, Value};
+
+/// Every setting, defaults included, in the order of the code.
+pub(super) fn to_table(settings: &impl Serialize) -> Table {
+    let text = toml::to_string(settings).expect("settings have no maps with odd keys and no odd numbers");
+    tree::parse(&Source::new("settings", &text)).expect("what was written can be read")
+}
+
+/// As TOML, on one line.
+pub(super) fn inline(node: &Node) -> String {
+    match &node.value {
+        Value::Text(text) => quoted(text),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => format!("{number:?}"),
+        Value::Bool(value) => value.to_string(),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", "))
+        }
+        Value::Table(table) if table.0.is_empty() => "{}".to_owned(),
+        Value::Table(table) => {
+            let entries: Vec<_> = table
+                .0
+                .iter()
+                .map(|entry| format!("{} = {}", bare(&entry.key), inline(&entry.node)))
+                .collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+    }
+}
+
+pub(super) fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn bare(key: &str) -> String {
+    if is_bare(key) { key.to_owned() } else { quoted(key) }
+}
+
+/// Needs no quotes as a key.
+pub(super) fn is_bare(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
+/// `down.queue.packets = 50`, a line for each leaf: what stands to the left is what `airlink ctl set` takes.
+pub(super) fn lines(table: &Table, prefix: &str, out: &mut String) {
+    for entry in &table.0 {
+        let key = format!("{prefix}{}", bare(&entry.key));
+        match &entry.node.value {
+            Value::Table(inner) if !inner.0.is_empty() => lines(inner, &format!("{key}."), out),
+            _ => out.push_str(&format!("{key} = {}\n", inline(&entry.node))),
+        }
+    }
+}
+
+pub(super) fn to_json(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Text(text) => text.as_str().into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Float(number) => (*number).into(),
+        Value::Bool(value) => (*value).into(),
+        Value::Array(items) => items.iter().map(to_json).collect(),
+        Value::Table(table) => table_to_json(table).into(),
+    }
+}
+
+pub(super) fn table_to_json(table: &Table) -> serde_json::Map<String, serde_json::Value> {
+    table.0.iter().map(|entry| (entry.key.clone(), to_json(&entry.node))).collect()
+}
