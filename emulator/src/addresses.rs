@@ -1,4 +1,4 @@
-//! Addresses for a link that nobody has chosen any for.
+//! Addresses for a link whose user chose none.
 //!
 //! They come from 100.64.0.0/10 (RFC 6598) and fd61:6972:6c6b::/64. A link has a block: its fixed side is number
 //! 1 in it, its mobile side number 2, and the rest is for links inside of that mobile side. So every namespace
@@ -28,12 +28,15 @@ pub struct Block {
     _reservation: UnixListener,
 }
 
+/// Why there are no addresses for a link.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
     #[error(
         "no addresses are left in 100.64.0.0/10 for a link (its blocks are in use, or links are nested more than four deep)"
     )]
+    /// Every block that could be used is.
     NoneLeft,
+    /// The kernel would not list addresses or routes, or would not lend the lock.
     #[error("cannot see which addresses are in use: {0}")]
     Io(#[from] io::Error),
 }
@@ -72,11 +75,12 @@ impl Block {
         Err(BlockError::NoneLeft)
     }
 
-    /// Its length makes the kernel route the whole block into the device.
+    /// The fixed side's, IPv4 first. Their length makes the kernel route the whole block into the device.
     pub fn fixed(&self) -> [Prefix; 2] {
         self.host(1)
     }
 
+    /// The mobile side's, IPv4 first.
     pub fn mobile(&self) -> [Prefix; 2] {
         self.host(2)
     }

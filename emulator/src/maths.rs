@@ -30,6 +30,7 @@ pub fn ln_1p(x: f64) -> f64 {
     2.0 * s * sum
 }
 
+/// e^x. Beyond the range of an `f64`: 0 or infinity.
 pub fn exp(x: f64) -> f64 {
     let halvings = (x / LN_2).round();
     if halvings > 1023.0 {

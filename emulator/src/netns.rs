@@ -32,16 +32,29 @@ const PREFIX: &str = "airtcp-";
 /// That of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
 
+/// Why a namespace cannot be made or entered. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
+    /// Nothing has this name or path.
     #[error("there is no network namespace {}: make it with `ip netns add NAME`, or give the path of one, such as /proc/PID/ns/net", .0.display())]
     NotFound(PathBuf),
+    /// The kernel asks for privileges that the process does not have.
     #[error("not allowed to {what}: run as root, or inside `unshare --user --map-root-user --net --mount`")]
-    NotPermitted { what: String },
+    NotPermitted {
+        /// As a verb with its object.
+        what: String,
+    },
+    /// The path exists, and is something else.
     #[error("{} is not a network namespace", .0.display())]
     NotANamespace(PathBuf),
+    /// Any other error of the kernel.
     #[error("cannot {what}: {source}")]
-    Failed { what: String, source: io::Error },
+    Failed {
+        /// As a verb with its object.
+        what: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
 }
 
 impl NamespaceError {
@@ -95,6 +108,7 @@ impl Namespace {
         &self.name
     }
 
+    /// Where it is mounted.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -154,12 +168,13 @@ impl Anonymous {
         File::open(OWN).map(Self).map_err(|source| NamespaceError::new(format!("open {OWN}"), source))
     }
 
-    /// Good for this process only. /proc may be that of an outer process namespace, where this process has another
-    /// number.
+    /// A path that only this process can use. It has no pid in it: /proc may be that of an outer process namespace,
+    /// where this process has another one.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
 
+    /// As [`Namespace::enter`].
     pub fn enter<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
         enter(&self.path(), f)
     }
@@ -167,8 +182,8 @@ impl Anonymous {
     /// Lets its packets pass from one device to another, as a router does.
     pub fn forward_packets(&self) -> Result<(), NamespaceError> {
         self.enter(|| {
-            // `all` decides for IPv6. A device of which it is said too reports its multicast group of routers, and
-            // nobody asked for that packet: so devices to come shall not be told.
+            // For IPv6, `all` decides. A device that has forwarding switched on for itself also reports that it joined
+            // the routers' multicast group. Nobody asked for that packet, so the default for new devices stays off.
             let knobs = [
                 ("ipv4/ip_forward", "1"),
                 ("ipv6/conf/all/forwarding", "1"),
@@ -286,8 +301,7 @@ fn is_locked(path: &Path) -> bool {
 fn new_network() -> Result<(), NamespaceError> {
     unshare(CloneFlags::CLONE_NEWNET)
         .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
-    // It may have come into the world with what the administrator has switched off for others
-    // (net.core.devconf_inherit_init_net).
+    // A new namespace may inherit what the administrator has switched off (net.core.devconf_inherit_init_net).
     interface::enable_ipv6();
     interface::loopback_up().map_err(|source| NamespaceError::new("bring lo up", source))
 }

@@ -21,10 +21,12 @@ pub enum Direction {
     Up,
 }
 
-/// One of each.
+/// One value for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerDirection<T> {
+    /// That of the downlink.
     pub down: T,
+    /// That of the uplink.
     pub up: T,
 }
 
@@ -35,16 +37,24 @@ pub enum Origin {
     Host,
     /// A traffic source inside the network. Such a packet never reaches a host: it leaves after the stage of
     /// this index.
-    Background { leaves_after: usize },
+    Background {
+        /// Counted from 0 at the fixed side.
+        leaves_after: usize,
+    },
 }
 
+/// An IP packet inside a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
+    /// Unique in its path.
     pub id: PacketId,
+    /// Never changes.
     pub direction: Direction,
+    /// Never changes.
     pub origin: Origin,
     /// When it came into the path.
     pub entered: Instant,
+    /// From the IP header on.
     pub bytes: Vec<u8>,
 }
 
@@ -58,8 +68,10 @@ pub enum Purpose {
 }
 
 impl Direction {
+    /// Down first.
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
 
+    /// The direction of the answers.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -68,6 +80,7 @@ impl Direction {
         }
     }
 
+    /// `down` or `up`, as in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Down => "down",
@@ -83,14 +96,17 @@ impl fmt::Display for Direction {
 }
 
 impl<T> PerDirection<T> {
+    /// Calls `make` for `Down` first.
     pub fn from_fn(mut make: impl FnMut(Direction) -> T) -> Self {
         Self { down: make(Direction::Down), up: make(Direction::Up) }
     }
 
+    /// Calls `f` for `down` first.
     pub fn map<U>(self, mut f: impl FnMut(T) -> U) -> PerDirection<U> {
         PerDirection { down: f(self.down), up: f(self.up) }
     }
 
+    /// `Down` first.
     pub fn iter(&self) -> impl Iterator<Item = (Direction, &T)> {
         [(Direction::Down, &self.down), (Direction::Up, &self.up)].into_iter()
     }
@@ -116,10 +132,12 @@ impl<T> std::ops::IndexMut<Direction> for PerDirection<T> {
 }
 
 impl Packet {
+    /// In octets, IP header included.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
+    /// No octets at all. A path takes such a packet too; a stage may refuse it.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

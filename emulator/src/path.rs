@@ -1,4 +1,8 @@
 //! A chain of stages between the fixed side and the mobile: the machine that a driver runs.
+//!
+//! A path moves packets from stage to stage, counts them, and knows the earliest deadline of all stages. Two more
+//! things need a view of all stages, and are done here: a traffic source's packet leaves after the stage that its
+//! source names, and a stage that measures a radio link is told what became of the packets on that link.
 
 use std::collections::VecDeque;
 
@@ -19,7 +23,9 @@ pub const MOBILE: Port = Port(1);
 
 /// A stage that has a name.
 pub struct Named {
+    /// Unique in its path.
     pub name: String,
+    /// The machine itself.
     pub stage: Box<dyn Stage>,
 }
 
@@ -33,8 +39,7 @@ pub struct Path {
     totals: PerDirection<Totals>,
     background: PerDirection<Totals>,
     radio_links: Vec<RadioLink>,
-    /// What each stage said when it was last touched: asking all of them for each event would cost more than the
-    /// events.
+    /// Of each stage, as of its last call: asking all of them at each event would cost more than the events.
     deadlines: Vec<Option<Instant>>,
     /// The earliest of them.
     next: Option<Instant>,
@@ -49,7 +54,7 @@ enum Stop {
     Out,
 }
 
-/// The stages that are the radio link of one that measures it.
+/// A stage that measures a radio link, and the stages that are that link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RadioLink {
     measured_by: usize,
@@ -90,10 +95,15 @@ impl RadioLink {
 /// `entered` is the sum of `left`, of all `dropped`, and of what is inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
+    /// Packets that came in.
     pub entered: u64,
+    /// Their octets, IP headers included.
     pub entered_bytes: u64,
+    /// Packets that went out.
     pub left: u64,
+    /// Their octets.
     pub left_bytes: u64,
+    /// Packets that were dropped, by `Why as usize`.
     pub dropped: [u64; Why::ALL.len()],
 }
 
@@ -108,12 +118,15 @@ impl Totals {
         self.left_bytes += bytes as u64;
     }
 
+    /// Packets dropped for this reason.
     pub fn dropped_for(&self, why: Why) -> u64 {
         self.dropped[why as usize]
     }
 }
 
 impl Path {
+    /// `stages` from the fixed side to the mobile. `recording` says what [`Path::take_records`] hands out, `radio`
+    /// whether [`Path::take_pdus`] hands out anything.
     pub fn new(stages: Vec<Named>, recording: Recording, radio: bool) -> Self {
         let deadlines: Vec<_> = stages.iter().map(|named| named.stage.next_deadline()).collect();
         Self {
@@ -176,6 +189,7 @@ impl Path {
         self.stages.iter().map(|named| named.stage.held()).sum()
     }
 
+    /// From the fixed side to the mobile.
     pub fn stage_names(&self) -> impl Iterator<Item = &str> {
         self.stages.iter().map(|named| named.name.as_str())
     }
@@ -204,17 +218,18 @@ impl Path {
         Ok(())
     }
 
-    /// What was put on record since the last call.
+    /// The events that were recorded since the last call, in their order.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.out.take_records()
     }
 
+    /// The radio PDUs that were transmitted since the last call, by all stages in the order of transmission.
     pub fn take_pdus(&mut self) -> Vec<RadioPdu> {
         self.out.take_pdus()
     }
 
-    /// What `stage` has put into the outbox goes to its neighbours. A packet that goes alone, as most do, is
-    /// handed back and spared the way through `moving`.
+    /// Takes what `stage` has put into the outbox, and sends it on its way. Most packets go alone: such a one is
+    /// returned, and spared the way through `moving`.
     fn take_over(&mut self, stage: usize) -> Option<(Stop, Packet)> {
         while let Some((direction, origin, why)) = self.out.dropped.pop() {
             self.totals_of(direction, origin).dropped[why as usize] += 1;
@@ -269,7 +284,7 @@ impl Path {
         })
     }
 
-    /// Whoever measures the radio link that `stage` is part of is told.
+    /// Tells the stages that measure a radio link of which `stage` is a part.
     fn radio_carried(&mut self, stage: usize, direction: Direction, fate: RadioFate) {
         for link in &self.radio_links {
             let over = fate == RadioFate::Damaged || link.last(direction) == stage;

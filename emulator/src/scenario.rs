@@ -1,4 +1,9 @@
 //! A scenario: the file that says of which stages a path is made, and with which settings.
+//!
+//! `docs/scenarios.md` describes the format. On its way from text to a [`Scenario`] a file passes through these
+//! modules: `tree` (values with their places in the text), `draft` (what `extends`, `before`, `after` and `remove`
+//! make of several texts), `de` (from values to settings, by serde), `kinds` (what each kind of stage has to say).
+//! `write` goes the other way.
 
 mod de;
 mod draft;
@@ -26,37 +31,43 @@ use crate::suggest::suggest;
 /// The version of the format.
 pub const SCHEMA: i64 = 1;
 
+/// What a scenario file says, in full: extended scenarios are merged, and defaults are filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// The preset's name, or the file's.
     pub name: String,
+    /// One line for people. May be empty.
     pub description: String,
     /// All randomness comes from here, unless the command line says otherwise.
     pub seed: u64,
     /// Largest packet of the devices at both ends, in octets.
     pub mtu: u16,
-    /// Of the kernels at both ends. `None`: whatever is free.
+    /// Of the devices at both ends. `None`: whatever is free.
     pub addresses: Option<Addresses>,
-    /// From the fixed side to the mobile.
+    /// In their order from the fixed side to the mobile.
     pub stages: Vec<StageSettings>,
 }
 
+/// One stage of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageSettings {
     /// Unique in its scenario.
     pub name: String,
+    /// Its kind and its settings.
     pub config: StageConfig,
 }
 
 /// IPv4, IPv6 or both, at each end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
+    /// Of the fixed side's device.
     pub fixed: Vec<Prefix>,
+    /// Of the mobile side's device.
     pub mobile: Vec<Prefix>,
 }
 
 impl Scenario {
-    /// A preset by its name, or a file by its path. A file that has the name of a preset is `./name`.
+    /// A preset by its name, or a file by its path. Write `./name` for a file that has the name of a preset.
     pub fn load(name_or_path: &str) -> Result<Self, ScenarioError> {
         let source = draft::find(name_or_path)?;
         Self::from_source(&source)
@@ -76,8 +87,11 @@ impl Scenario {
         Draft::read(source)?.finish(&source.name)
     }
 
-    /// The machine, ready to run. Every stage has streams of its own, named after it, so one more draw in one place
-    /// shifts nothing anywhere else.
+    /// The machine, at the start of time. Every stage has random streams of its own, named after it, so one more draw
+    /// in one stage shifts nothing in another.
+    ///
+    /// `seed` takes the place of the scenario's. What `recording` and `radio` mean: [`Path::new`]. An error is a file
+    /// that cannot be read any more, or settings changed in code and not valid.
     pub fn build(&self, seed: Option<u64>, recording: Recording, radio: bool) -> Result<Path, ScenarioError> {
         let seed = seed.unwrap_or(self.seed);
         let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
@@ -122,7 +136,7 @@ impl Scenario {
         out
     }
 
-    /// The same for programs.
+    /// The same as [`to_toml`](Self::to_toml), for programs.
     pub fn to_json(&self) -> Json {
         let stages: Vec<Json> = self
             .stages
@@ -149,9 +163,9 @@ impl Scenario {
         json
     }
 
-    /// Changes one setting, `"radio.down.channel.errors.bler"` to `"5%"`: the name of a stage, then the keys as in
-    /// the file. `value` is as in the file; quotes may be left out. Hands back what `Path::reconfigure` wants. After
-    /// an error nothing has changed.
+    /// Changes one setting, such as `"radio.down.channel.errors.bler"` to `"5%"`: the name of a stage, then the keys
+    /// as in the file. `value` is as in the file; quotes may be left out. Returns what [`Path::reconfigure`] needs:
+    /// the index of the stage, and its new settings. After an error nothing has changed.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(usize, StageConfig), ScenarioError> {
         let (index, rest) = self.stage_of(key)?;
         if !rest.split('.').all(write::is_bare) {
@@ -175,8 +189,8 @@ impl Scenario {
         Ok((index, config))
     }
 
-    /// One setting (`"wire.down.rate"`), a group of them (`"wire.down"`), or a whole stage (`"wire"`). With `both`,
-    /// what both directions have; where that differs, an object of the two.
+    /// One setting (`"wire.down.rate"`), a group of them (`"wire.down"`), or a whole stage (`"wire"`). With `both` in
+    /// place of a direction: the value if the two directions have the same, or else an object with `down` and `up`.
     pub fn get(&self, key: &str) -> Result<Json, ScenarioError> {
         let (index, rest) = self.stage_of(key)?;
         if let Some(rest) = rest.strip_prefix("both").filter(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -245,7 +259,7 @@ fn keys_of(table: &Table) -> Vec<&str> {
     table.0.iter().map(|entry| entry.key.as_str()).collect()
 }
 
-/// `key = value` as TOML; a value that is none is taken for a text whose quotes were left out.
+/// `key = value` as TOML. What is not a TOML value is taken for a text without its quotes.
 fn assignment(key: &str, value: &str) -> Result<Node, Problem> {
     let written = Source::new("value", value.trim());
     let literal = if tree::parse_value(&written).is_some() {

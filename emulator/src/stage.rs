@@ -1,5 +1,8 @@
 //! What every stage of a path looks like: a sans-I/O machine that hands packets on, and reports what it did to
 //! each of them.
+//!
+//! [`Stage`] is the contract and [`Outbox`] is where a stage puts its packets and says what happened: an [`Event`]
+//! with its time and place is a [`Record`]. This module knows neither the kinds of stages nor their settings.
 
 use std::any::Any;
 
@@ -19,6 +22,7 @@ pub trait Stage {
     /// Time passed: `now` has reached `next_deadline()`.
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
 
+    /// When `handle_deadline` is wanted next. `None`: not before another packet comes in.
     fn next_deadline(&self) -> Option<Instant>;
 
     /// Packets that came in and have neither been handed on nor dropped.
@@ -31,31 +35,38 @@ pub trait Stage {
     /// from, and any other type is refused. What cannot change under way is refused too, and then nothing changes.
     fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive>;
 
-    /// Which way a packet goes to the radio link that this stage measures: the stages on that side, up to the next
-    /// one that measures or the end of the path. `None`: it measures nothing.
+    /// The direction in which packets go from here to the radio link that this stage measures. That link is all
+    /// stages on that side, up to the next one that measures or to the end of the path. `None`: it measures nothing.
     fn radio_side(&self) -> Option<Direction> {
         None
     }
 
-    /// A host's packet came to the far end of that radio link, or was lost on it; not one lost to congestion.
+    /// A host's packet came to the far end of that radio link, or was damaged on it. Packets that a full queue drops
+    /// are not reported.
     fn radio_carried(&mut self, _direction: Direction, _fate: RadioFate) {}
 }
 
-/// How a radio link did by a packet.
+/// What a radio link did to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RadioFate {
+    /// It crossed the link.
     Arrived,
+    /// A stage of the link dropped it for a reason whose cause is the radio.
     Damaged,
 }
 
+/// Why a stage that runs refuses new settings.
 #[derive(Debug, thiserror::Error)]
 #[error("`{setting}` cannot be changed while the link runs: {why}")]
 pub struct NotLive {
+    /// Where in the stage's settings, with dots: `down.trace`.
     pub setting: String,
+    /// What stands against it, as a clause.
     pub why: String,
 }
 
 impl NotLive {
+    /// `setting` as seen from the table that is checked.
     pub fn new(setting: impl Into<String>, why: impl Into<String>) -> Self {
         Self { setting: setting.into(), why: why.into() }
     }
@@ -67,10 +78,15 @@ pub trait OneWay {
     /// The settings of one direction.
     type Config: 'static;
 
+    /// As [`Stage::handle_packet`].
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
+    /// As [`Stage::handle_deadline`].
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
+    /// As [`Stage::next_deadline`].
     fn next_deadline(&self) -> Option<Instant>;
+    /// As [`Stage::held`].
     fn held(&self) -> usize;
+    /// As [`Stage::stats`].
     fn stats(&self) -> Value;
 
     /// Whether these settings can be taken over while it runs.
@@ -83,38 +99,48 @@ pub trait OneWay {
 /// What happened to a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It came into the path: from a host, or (with the index of a stage) from a traffic source.
+    /// It came into the path: from a host, or from a traffic source (then the record names a stage).
     Entered {
+        /// The length of the packet.
         bytes: usize,
     },
     /// It waits behind so many others.
     Queued {
+        /// How many wait before it.
         packets: usize,
+        /// Their octets.
         bytes: u64,
     },
     /// Its transmission began, after having waited.
     Sent {
+        /// How long it was in the queue; zero if it did not have to wait.
         waited: Duration,
     },
     /// A local retransmission: the `attempt`th transmission of this packet (2: the first retransmission).
     Resent {
+        /// The first transmission has the number 1.
         attempt: u32,
     },
     /// It is kept back until the end of an outage.
     Held {
+        /// When the outage ends, as far as is known now.
         until: Instant,
     },
     /// Bits in its header were changed.
     Marked {
+        /// Which bits.
         what: Mark,
     },
+    /// It goes no further.
     Dropped {
+        /// For which reason.
         why: Why,
     },
     /// It left the path: to a host or, if it is a traffic source's, after the stage.
     Left,
 }
 
+/// What a station changed in a packet's TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The transit agent's bits on an ACK.
@@ -129,11 +155,13 @@ pub enum Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
+    /// There was no room for it in a queue.
     QueueFull,
     /// The channel damaged it.
     Loss,
     /// A drop list named it.
     Listed,
+    /// It arrived during an outage.
     Outage,
     /// Local retransmission gave up.
     RetryLimit,
@@ -148,6 +176,7 @@ pub enum Why {
 }
 
 impl Why {
+    /// In the order of their numbers (`Why as usize`).
     pub const ALL: [Self; 9] = [
         Self::QueueFull,
         Self::Loss,
@@ -160,6 +189,7 @@ impl Why {
         Self::Malformed,
     ];
 
+    /// As records, summaries and traces write it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue-full",
@@ -174,13 +204,13 @@ impl Why {
         }
     }
 
-    /// As views write it.
+    /// The name of the cause as views write it; `refused` where there is none.
     pub fn cause_name(self) -> &'static str {
         self.cause().map_or("refused", Cause::name)
     }
 
-    /// What an algorithm that attributes losses ought to have said. `None`: a stage refused the packet as it was, and
-    /// neither a queue nor the radio had to do with it.
+    /// What an algorithm that attributes losses ought to say. `None`: the stage cannot carry such a packet, and
+    /// neither a queue nor the radio is to blame.
     pub const fn cause(self) -> Option<Cause> {
         match self {
             Self::QueueFull => Some(Cause::Congestion),
@@ -195,14 +225,18 @@ impl Why {
     }
 }
 
-/// An event, where and when.
+/// An event, and to which packet, where and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
+    /// The time of the call in which the stage reported it.
     pub at: Instant,
     /// Index of the stage in its path; `None`: the path's own ends.
     pub stage: Option<usize>,
+    /// The packet to which it happened.
     pub packet: PacketId,
+    /// Which way the packet goes.
     pub direction: Direction,
+    /// What happened.
     pub event: Event,
     /// The packet as it was at that moment, if somebody wants to see packets; only with `Entered`, `Dropped` and
     /// `Left`.
@@ -212,9 +246,13 @@ pub struct Record {
 /// A radio PDU at the moment of its transmission, whether it then arrives or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RadioPdu {
+    /// When its transmission begins.
     pub at: Instant,
+    /// Index of the stage in its path.
     pub stage: usize,
+    /// Which way the PDU goes.
     pub direction: Direction,
+    /// The PDU as it is on the air.
     pub bytes: Box<[u8]>,
     /// Grows with every wrap of the sequence number and every RESET, so that (epoch, SN) is unique.
     pub epoch: u32,
@@ -226,18 +264,19 @@ pub struct RadioPdu {
     pub packets: Vec<PacketId>,
 }
 
-/// How much of what happens is put on record.
+/// How much of what happens to packets is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recording {
-    /// Nothing; stages count.
+    /// Nothing. Stages still count.
     #[default]
     Off,
+    /// Every event, without the packets' octets.
     Events,
-    /// And the packets themselves.
+    /// Every event, with the packet's octets where it enters, is dropped or leaves.
     Bytes,
 }
 
-/// Where a stage puts packets that leave it, and what it has to say.
+/// Where a stage puts the packets that leave it, and reports what happened to each.
 #[derive(Debug, Default)]
 pub struct Outbox {
     at: Instant,
@@ -254,12 +293,13 @@ pub struct Outbox {
 }
 
 impl Outbox {
+    /// `radio`: radio PDUs are recorded too.
     pub fn new(recording: Recording, radio: bool) -> Self {
         Self { recording, radio, ..Self::default() }
     }
 
     /// From now on it is `stage` that speaks, at the time `at`.
-    pub fn begin(&mut self, at: Instant, stage: Option<usize>) {
+    pub(crate) fn begin(&mut self, at: Instant, stage: Option<usize>) {
         self.at = at;
         self.stage = stage;
     }
@@ -281,11 +321,13 @@ impl Outbox {
         self.leaving.push(packet);
     }
 
+    /// The packet goes no further. It is counted whether or not events are recorded.
     pub fn drop(&mut self, packet: Packet, why: Why) {
         self.dropped.push((packet.direction, packet.origin, why));
         self.note(&packet, Event::Dropped { why });
     }
 
+    /// Records what happened to a packet, if events are recorded.
     #[inline]
     pub fn note(&mut self, packet: &Packet, event: Event) {
         if self.recording != Recording::Off {
@@ -314,15 +356,17 @@ impl Outbox {
         }
     }
 
-    /// For a stage's tests and for whoever runs a stage alone.
+    /// The packets that were forwarded since the last call. For whoever runs a stage alone.
     pub fn take(&mut self) -> Vec<Packet> {
         std::mem::take(&mut self.leaving)
     }
 
+    /// The events that were recorded since the last call, in their order.
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
     }
 
+    /// The radio PDUs that were recorded since the last call.
     pub fn take_pdus(&mut self) -> Vec<RadioPdu> {
         std::mem::take(&mut self.pdus)
     }

@@ -13,6 +13,7 @@ use crate::interface::{self, Interface};
 use crate::netns::{self, NamespaceError};
 use crate::prefix::Prefix;
 
+/// How a device is made.
 #[derive(Clone, Debug)]
 pub struct TunConfig {
     /// Interface name; `%d` lets the kernel choose a number.
@@ -23,6 +24,7 @@ pub struct TunConfig {
     pub addrs: Vec<Prefix>,
     /// What the kernel sends into the device beside the networks of its addresses.
     pub routes: Vec<Prefix>,
+    /// The largest packet in either direction, in octets.
     pub mtu: u16,
     /// Packets that the kernel keeps for us while we are not reading. What does not fit it drops.
     pub queue_len: u32,
@@ -42,42 +44,90 @@ impl Default for TunConfig {
     }
 }
 
+/// Why a device cannot be made or read. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
+    /// The kernel or the container has no TUN driver.
     #[error(
         "there is no /dev/net/tun: load the driver (`modprobe tun`), or give the container the device (`--device /dev/net/tun`)"
     )]
     NoDriver,
+    /// The file mode of the driver's node forbids it.
     #[error(
         "/dev/net/tun may not be opened: run as root, or let root do `chmod 666 /dev/net/tun`, which is the usual mode"
     )]
     NodeNotPermitted,
+    /// CAP_NET_ADMIN is missing.
     #[error(
         "not allowed to make or configure the device `{name}`: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`"
     )]
-    NotPermitted { name: String },
+    NotPermitted {
+        /// Of the device, as it was asked for.
+        name: String,
+    },
+    /// Another program has it open.
     #[error("the device `{name}` is in use by another program: choose another name or end that program")]
-    Busy { name: String },
+    Busy {
+        /// Of the device, as it was asked for.
+        name: String,
+    },
+    /// The name belongs to another sort of interface.
     #[error(
         "`{name}` exists and is not an ordinary TUN device: choose another name, or remove it with `ip link del {name}`"
     )]
-    NotATun { name: String },
+    NotATun {
+        /// Of the interface.
+        name: String,
+    },
+    /// The kernel would refuse the name.
     #[error(
         "`{name}` is not an interface name: 1 to 15 letters, digits, `-`, `_` or `.`, and at most one `%d` for a number"
     )]
-    BadName { name: String },
+    BadName {
+        /// As it was asked for.
+        name: String,
+    },
+    /// IPv6 is switched off for this device.
     #[error(
         "the device `{name}` cannot have {prefix}: IPv6 is disabled here; allow it with `sysctl net.ipv6.conf.default.disable_ipv6=0`, or leave the IPv6 addresses out"
     )]
-    NoIpv6 { name: String, prefix: Prefix },
+    NoIpv6 {
+        /// Of the device.
+        name: String,
+        /// The address or route that was asked for.
+        prefix: Prefix,
+    },
+    /// The MTU is too small for IPv6.
     #[error("the device `{name}` cannot have {prefix}: an MTU of {mtu} is below the 1280 that IPv6 needs")]
-    Ipv6Mtu { name: String, prefix: Prefix, mtu: u16 },
+    Ipv6Mtu {
+        /// Of the device.
+        name: String,
+        /// The address or route that was asked for.
+        prefix: Prefix,
+        /// In octets; less than [`IPV6_MTU`].
+        mtu: u16,
+    },
+    /// The namespace that the device belongs in cannot be entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
+    /// Any other error while an open device is configured or read.
     #[error("cannot {what} of the device `{name}`: {source}")]
-    Configure { name: String, what: String, source: io::Error },
+    Configure {
+        /// Of the device.
+        name: String,
+        /// As a verb with its object.
+        what: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Any other error while a device is opened.
     #[error("cannot open a device named `{name}`: {source}")]
-    Open { name: String, source: io::Error },
+    Open {
+        /// Of the device, as it was asked for.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
 }
 
 /// RFC 8200 §5: a link with a smaller MTU has no IPv6.
@@ -117,7 +167,7 @@ impl Tun {
         }
     }
 
-    /// Hands the kernel a packet. It has processed it, up to the socket it is for, when this returns.
+    /// Hands the kernel a packet. When this returns, the kernel has processed it, up to the socket that it is for.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         loop {
             match self.iface.send(packet) {

@@ -139,12 +139,12 @@ impl Bridge {
 struct Summary {
     schema_version: u32,
     seconds: f64,
-    fixed: Side,
-    mobile: Side,
+    fixed: EndSummary,
+    mobile: EndSummary,
 }
 
 #[derive(Serialize)]
-struct Side {
+struct EndSummary {
     device: String,
     #[serde(flatten)]
     traffic: Traffic,
@@ -152,8 +152,8 @@ struct Side {
     dropped_by_kernel: u64,
 }
 
-fn side(endpoint: &Endpoint) -> anyhow::Result<Side> {
-    Ok(Side {
+fn side(endpoint: &Endpoint) -> anyhow::Result<EndSummary> {
+    Ok(EndSummary {
         device: endpoint.name().to_owned(),
         traffic: endpoint.traffic(),
         dropped_by_kernel: endpoint.kernel_drops()?,

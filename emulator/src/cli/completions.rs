@@ -12,11 +12,11 @@ use super::say;
 #[command(after_help = "Example:\n  airlink completions bash > /etc/bash_completion.d/airlink")]
 pub(crate) struct Completions {
     /// The shell
-    shell: Kind,
+    shell: ShellName,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
+enum ShellName {
     Bash,
     Zsh,
     Fish,
@@ -25,9 +25,9 @@ enum Kind {
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let shell = match self.shell {
-            Kind::Bash => Shell::Bash,
-            Kind::Zsh => Shell::Zsh,
-            Kind::Fish => Shell::Fish,
+            ShellName::Bash => Shell::Bash,
+            ShellName::Zsh => Shell::Zsh,
+            ShellName::Fish => Shell::Fish,
         };
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut super::command(), "airlink", &mut script);

@@ -203,8 +203,8 @@ impl Running {
         command: Option<u8>,
         lateness: Option<&Lateness>,
     ) -> anyhow::Result<Summary> {
-        let side = |endpoint: &Endpoint| -> anyhow::Result<Side> {
-            Ok(Side {
+        let side = |endpoint: &Endpoint| -> anyhow::Result<EndSummary> {
+            Ok(EndSummary {
                 device: endpoint.name().to_owned(),
                 traffic: endpoint.traffic(),
                 // Whoever removed the device took the counter along.
@@ -250,12 +250,12 @@ struct Summary {
     /// Of the command, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u8>,
-    fixed: Side,
-    mobile: Side,
+    fixed: EndSummary,
+    mobile: EndSummary,
 }
 
 #[derive(Serialize)]
-struct Side {
+struct EndSummary {
     device: String,
     #[serde(flatten)]
     traffic: Traffic,

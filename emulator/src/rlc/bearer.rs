@@ -31,6 +31,7 @@ use crate::stage::{Event, NotLive, Outbox, RadioPdu, Stage, Why};
 /// An SDU is an IP packet: longer ones do not exist.
 const LONGEST: usize = 65_535;
 
+/// The stage.
 pub struct Bearer {
     config: RlcConfig,
     /// By the direction in which each sends data: the network's end is `down`, the terminal's `up`.
@@ -58,7 +59,7 @@ struct Counters {
     rlc_reset: u64,
     /// Refused: empty, or too long.
     refused: u64,
-    /// Packets that came out and had not gone in. There are none, unless there is a mistake in here.
+    /// Packets that came out and had not gone in. There are none, unless this code has a mistake.
     foreign: u64,
 }
 

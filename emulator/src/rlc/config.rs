@@ -16,6 +16,7 @@ use crate::stages::queue::QueueConfig;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RlcConfig {
+    /// From the network to the terminal.
     pub down: DirectionConfig,
     /// As `down`, but what is absent from its channel is that of a 64 kbit/s uplink.
     #[serde(with = "Uplink")]
@@ -27,9 +28,13 @@ pub struct RlcConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DirectionConfig {
+    /// At the end from which data go this way.
     pub sender: SenderConfig,
+    /// At the other end.
     pub receiver: ReceiverConfig,
+    /// How PDUs that go this way are written.
     pub format: FormatConfig,
+    /// What carries PDUs this way, STATUS PDUs about the other direction among them.
     pub channel: ChannelConfig,
     /// Bounds the packets of which nothing has been transmitted yet: the packet under transmission and those that
     /// wait for an acknowledgement do not count. Default: no bound.
@@ -63,6 +68,7 @@ pub struct SenderConfig {
     pub max_rst: u8,
     /// How long until an unanswered RESET is repeated. Default: 500 ms.
     pub timer_rst: Duration,
+    /// When the receiver is asked for a report.
     pub poll: PollConfig,
     /// "Send MRW": an MRW names every SDU that it discards, not the last one alone. Default: false. Choice: only SDUs
     /// of which something was transmitted; the specification would also name those that were dropped before that,
@@ -85,13 +91,30 @@ pub struct SenderConfig {
 pub enum Discard {
     /// No_discard: a PDU that would be transmitted a MaxDAT-th time makes a RESET instead, which throws away every
     /// packet of which anything had been transmitted.
-    ResetAfterMaxDat { max_dat: u8 },
+    ResetAfterMaxDat {
+        /// MaxDAT.
+        max_dat: u8,
+    },
     /// SDU discard after MaxDAT transmissions: the peer is told to move its receiving window (MRW). MRW is repeated
     /// after `timer_mrw`, and after `max_mrw` of them there is a RESET.
-    MrwAfterMaxDat { max_dat: u8, timer_mrw: Duration, max_mrw: u8 },
+    MrwAfterMaxDat {
+        /// MaxDAT.
+        max_dat: u8,
+        /// Timer_MRW.
+        timer_mrw: Duration,
+        /// MaxMRW.
+        max_mrw: u8,
+    },
     /// Timer-based discard with explicit signalling: an SDU that has not been acknowledged `timer_discard` after
     /// it came to RLC is given up, and all before it.
-    Timer { timer_discard: Duration, timer_mrw: Duration, max_mrw: u8 },
+    Timer {
+        /// Timer_Discard.
+        timer_discard: Duration,
+        /// Timer_MRW.
+        timer_mrw: Duration,
+        /// MaxMRW.
+        max_mrw: u8,
+    },
 }
 
 /// The poll triggers of §9.7.1, and what holds them back.
@@ -180,18 +203,37 @@ pub enum Counts {
     Any,
 }
 
+/// Which blocks the channel damages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "model", deny_unknown_fields)]
 pub enum BlockErrors {
     /// Each block for itself.
-    Independent { bler: Probability },
+    Independent {
+        /// The block error rate.
+        bler: Probability,
+    },
     /// A whole TTI is damaged, or none of it.
-    PerTti { bler: Probability },
+    PerTti {
+        /// The probability that a TTI is damaged.
+        bler: Probability,
+    },
     /// Gilbert–Elliott: the block error rates of a good and a bad state, and how likely a TTI leaves its state for
     /// the other. Time passes for it whether or not anything is transmitted.
-    GilbertElliott { good: Probability, bad: Probability, good_to_bad: Probability, bad_to_good: Probability },
+    GilbertElliott {
+        /// The block error rate in the good state.
+        good: Probability,
+        /// The block error rate in the bad state.
+        bad: Probability,
+        /// The probability at each TTI to leave the good state.
+        good_to_bad: Probability,
+        /// The probability at each TTI to leave the bad state.
+        bad_to_good: Probability,
+    },
     /// Exactly these, counted from 0 in the order of transmission in this direction.
-    Listed { lost: Vec<u64> },
+    Listed {
+        /// The numbers of the blocks.
+        lost: Vec<u64>,
+    },
 }
 
 impl RlcConfig {
@@ -295,6 +337,7 @@ impl Default for ChannelConfig {
 }
 
 impl ChannelConfig {
+    /// 12 blocks per TTI of 10 ms.
     pub fn downlink_384() -> Self {
         Self {
             tti: Duration::from_millis(10),
@@ -306,6 +349,7 @@ impl ChannelConfig {
         }
     }
 
+    /// 4 blocks per TTI of 20 ms.
     pub fn uplink_64() -> Self {
         Self { tti: Duration::from_millis(20), blocks: vec![1, 2, 3, 4], ..Self::downlink_384() }
     }

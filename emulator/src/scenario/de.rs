@@ -1,4 +1,4 @@
-//! From the tree to settings: serde's deserializer that knows, when something does not fit, where that stands.
+//! From the tree to settings: a serde deserializer that knows the place of whatever does not fit.
 
 use std::fmt;
 
@@ -32,8 +32,8 @@ pub(super) fn read<T: for<'de> Deserialize<'de>>(node: &Node) -> Result<T, Probl
 }
 
 impl Misfit {
-    /// The innermost place counts. What serde has buffered (a table whose key says of which sort it is) comes back
-    /// without one, but names what it does not like.
+    /// Adds the place where there is none yet: the innermost one counts. An error from a table that serde had to buffer
+    /// (one whose tag says of which sort it is) has no place, but its text names the word that did not fit.
     fn at(mut self, node: &Node) -> Self {
         if self.at.is_none() {
             let word = match &self.what {

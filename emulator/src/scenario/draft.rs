@@ -34,9 +34,11 @@ struct StageDraft {
     settings: Table,
 }
 
-/// Where a stage of an extending scenario goes.
+/// Where a stage goes in the list of the scenario that is extended.
 enum Where {
+    /// In the place of the stage of its name, or else last.
     Over,
+    /// The same, but `remove = false` was written.
     Last,
     Before(usize),
     After(usize),
@@ -73,7 +75,7 @@ impl Draft {
 
     pub(super) fn finish(&self, name: &str) -> Result<Scenario, ScenarioError> {
         let mut problems = self.problems.clone();
-        // What is checked last would only repeat in other words what is wrong with a stage already.
+        // With problems so far, checking settings would only repeat them in other words.
         let whole = problems.is_empty();
         let mut note = |result: Result<(), Vec<Problem>>| problems.extend(result.err().into_iter().flatten());
         let one = |problem| vec![problem];

@@ -1,5 +1,5 @@
-//! What is wrong with a scenario, and where: file, line and column, the line itself with a caret, and what was
-//! meant.
+//! What is wrong with a scenario, and where: file, line and column, the line itself with a caret, and what to write
+//! instead.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,13 +30,16 @@ pub struct ScenarioError {
 pub struct Problem {
     /// File and place in it. `None`: it is not in a text, or no place in particular.
     pub place: Option<Place>,
+    /// What is wrong.
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
 }
 
+/// Where in a text something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
+    /// The path of the file, or the name of the preset.
     pub file: String,
     /// From 1.
     pub line: usize,
@@ -99,6 +102,7 @@ impl ScenarioError {
         Self { problems }
     }
 
+    /// In the order of their places.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

@@ -3,6 +3,7 @@
 /// A scenario that is known by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
+    /// What `airlink run -s` and `extends` take.
     pub name: &'static str,
     /// As it was written, with its comments.
     pub text: &'static str,
@@ -48,6 +49,7 @@ presets![
     "etcp-mobile-mobile",
 ];
 
+/// `None`: there is no such preset.
 pub fn find(name: &str) -> Option<&'static Preset> {
     ALL.iter().find(|preset| preset.name == name)
 }

@@ -34,7 +34,7 @@ pub(super) struct Entry {
     pub(super) node: Node,
 }
 
-/// Keys that say of which sort a table is: with another one, none of the old settings is left.
+/// Keys that say of which sort a table is. A table of another sort replaces the old one whole.
 const TAGS: [&str; 3] = ["model", "mode", "source"];
 
 /// A whole document.

@@ -20,13 +20,15 @@ use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
 use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
 
+/// The settings of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArqConfig {
-    /// Of each transmission.
+    /// The packet error rate, of each transmission on its own.
     pub per: Probability,
     /// Retransmissions of one packet, at most: with 3 a packet is transmitted up to 4 times. With 0, none.
     pub retries: u32,
+    /// Of the transmitter. Retransmissions take their time too.
     pub rate: Rate,
     /// Propagation.
     #[serde(default)]
@@ -52,7 +54,7 @@ impl OneWaySettings for ArqConfig {
     }
 }
 
-/// One direction.
+/// One direction of the stage.
 #[derive(Debug)]
 pub struct Arq {
     config: ArqConfig,
@@ -76,14 +78,15 @@ pub struct Arq {
     given_up: u64,
 }
 
-/// A packet and the how-manyth transmission of it this is, from 1.
 #[derive(Debug)]
 struct Attempt {
+    /// 1 is the first transmission of the packet.
     number: u32,
     packet: Packet,
 }
 
 impl Arq {
+    /// `damage` decides about each transmission.
     pub fn new(config: &ArqConfig, damage: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {

@@ -53,7 +53,7 @@ impl<C: OneWaySettings> Settings for Directions<C> {
 /// A stage made of one [`OneWay`] for each direction. A direction without one lets everything pass untouched.
 pub struct Duplex<S> {
     sides: PerDirection<Option<S>>,
-    /// What each side said when it was last touched.
+    /// Of each direction, as of its last call.
     deadlines: PerDirection<Option<Instant>>,
 }
 

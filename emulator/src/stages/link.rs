@@ -17,10 +17,11 @@ use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Misplaced, Position};
 use crate::stage::{Event, NotLive, OneWay, Outbox};
 
-/// `rate`, `trace` or neither (then nothing is ever serialised).
+/// The settings of one direction: `rate`, `trace` or neither. With neither, a packet is on the wire at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
+    /// Of the transmitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Delivery opportunities in mahimahi's format, in place of a rate.
@@ -29,7 +30,7 @@ pub struct LinkConfig {
     /// Propagation.
     #[serde(default)]
     pub delay: Duration,
-    /// Up to so much more propagation, uniform. Does not reorder: a packet never overtakes.
+    /// Up to so much more propagation, uniformly distributed. A packet never overtakes another.
     #[serde(default)]
     pub jitter: Duration,
     /// Where packets wait for the transmitter. Without a rate and without a trace none ever waits.

@@ -1,8 +1,8 @@
 //! A channel that damages packets.
 //!
-//! It draws the same numbers for every packet, whatever becomes of it and whomever the losses are meant for: what
-//! happens to the n-th packet depends on n, the seed and the packet's length only. What is not an IP packet is
-//! damaged like any other.
+//! It draws the same random numbers for every packet, whatever becomes of the packet and whichever packets can be
+//! damaged: what happens to the n-th packet depends on n, the seed and the packet's length only. What is not an IP
+//! packet is damaged like any other.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use list::DropList;
 pub use list::Listed;
 use markov::{Chain, Damage};
 
-/// What damages packets, and which ones.
+/// The settings of one direction: what damages packets, and which ones.
 ///
 /// `model` says which of the other settings belong to it:
 ///
@@ -38,6 +38,7 @@ use markov::{Chain, Damage};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
+    /// What damages packets.
     pub model: Model,
     /// Of `uniform`: the packet error rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,11 +52,13 @@ pub struct LossConfig {
     /// Of `gilbert-elliott`: the packet error rate in the bad state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Probability>,
+    /// Of `gilbert-elliott`: the probability at each step to leave the good state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good_to_bad: Option<Probability>,
+    /// Of `gilbert-elliott`: the probability at each step to leave the bad state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad_to_good: Option<Probability>,
-    /// Of `markov`.
+    /// Of `markov`: at least one. The channel starts in the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<Vec<State>>,
     /// Of `markov` and `gilbert-elliott`: "packet" (the default; a step after each packet), or a time such as
@@ -74,14 +77,21 @@ pub struct LossConfig {
     pub affects: Affects,
 }
 
+/// What damages packets: see [`LossConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
+    /// Nothing.
     None,
+    /// Packet errors, each independent of the others.
     Uniform,
+    /// Bit errors, each independent of the others.
     BitErrors,
+    /// Two states.
     GilbertElliott,
+    /// Any number of states.
     Markov,
+    /// A list of packets.
     List,
 }
 
@@ -89,9 +99,12 @@ pub enum Model {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Affects {
+    /// Every packet.
     #[default]
     All,
+    /// All but TCP segments that only acknowledge.
     Data,
+    /// TCP segments that only acknowledge.
     Acks,
 }
 
@@ -99,9 +112,12 @@ pub enum Affects {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Unique in its channel.
     pub name: String,
+    /// The packet error rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Probability>,
+    /// The bit error rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ber: Option<Probability>,
     /// Probability of each other state at the next step, by name. What is missing to 1 is that of staying.
@@ -112,8 +128,10 @@ pub struct State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Step {
+    /// After each packet.
     #[default]
     Packet,
+    /// Each time this time has passed, whether packets come or not.
     Every(Duration),
 }
 
@@ -164,6 +182,7 @@ impl Model {
 }
 
 impl LossConfig {
+    /// The model `none`, and the start of every other.
     pub fn none() -> Self {
         Self {
             model: Model::None,
@@ -180,15 +199,17 @@ impl LossConfig {
         }
     }
 
+    /// The model `uniform`.
     pub fn uniform(per: Probability) -> Self {
         Self { model: Model::Uniform, per: Some(per), ..Self::none() }
     }
 
+    /// The model `bit-errors`.
     pub fn bit_errors(ber: Probability) -> Self {
         Self { model: Model::BitErrors, ber: Some(ber), ..Self::none() }
     }
 
-    /// P0's two-state model: x, y, α, β.
+    /// The model `gilbert-elliott`: P0's x, y, α, β.
     pub fn gilbert_elliott(
         good: Probability,
         bad: Probability,
@@ -205,10 +226,12 @@ impl LossConfig {
         }
     }
 
+    /// The model `markov`. The channel starts in the first state.
     pub fn markov(states: Vec<State>, step: Step) -> Self {
         Self { model: Model::Markov, states: Some(states), step: Some(step), ..Self::none() }
     }
 
+    /// The model `list`.
     pub fn list(drop: Vec<Listed>) -> Self {
         Self { model: Model::List, drop: Some(drop), ..Self::none() }
     }

@@ -10,26 +10,30 @@ use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
 use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
 
-/// An outage holds for packets that arrive here from its beginning until before its end.
+/// The settings of one direction. An outage concerns the packets that arrive at or after its beginning and before
+/// its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutageConfig {
     /// When each begins, since the start, in ascending order.
     pub at: Vec<Duration>,
+    /// How long each of them is.
     pub lasts: Duration,
-    /// Each of them begins again after this time, for ever.
+    /// All of them begin again after this time, for ever. Absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
     /// What becomes of packets that arrive meanwhile.
     pub packets: Meanwhile,
-    /// Of `packets = "requeued"`: how many can be kept.
+    /// How many packets can be kept with `packets = "requeued"`.
     #[serde(default)]
     pub queue: QueueConfig,
 }
 
+/// What becomes of packets that arrive during an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Meanwhile {
+    /// They are lost.
     Dropped,
     /// They are queued again at the new cell: all go on when it is over, in order, as fast as the stage behind
     /// takes them.
@@ -95,7 +99,7 @@ impl OutageConfig {
     }
 }
 
-/// One direction.
+/// One direction of the stage.
 #[derive(Debug)]
 pub struct Outage {
     config: OutageConfig,
@@ -108,6 +112,7 @@ pub struct Outage {
 }
 
 impl Outage {
+    /// An error if the settings are not valid.
     pub fn new(config: &OutageConfig) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {

@@ -19,13 +19,16 @@ use crate::stage::{Event, Outbox, Why};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueConfig {
+    /// Packets that can wait. Absent: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<usize>,
+    /// Octets of packets that can wait. Absent: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Size>,
 }
 
 impl QueueConfig {
+    /// Refuses bounds that let no packet wait.
     pub fn validate(&self) -> Result<(), Invalid> {
         if self.packets == Some(0) {
             return Err(Invalid::new(
@@ -57,19 +60,22 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Empty. `config` need not be valid.
     pub fn new(config: QueueConfig) -> Self {
         Self { config, ..Self::default() }
     }
 
-    /// Shorter bounds hold for who comes from now on: who waits already goes on waiting.
+    /// New bounds hold for packets that come from now on: those that wait already go on waiting.
     pub fn set_bounds(&mut self, config: QueueConfig) {
         self.config = config;
     }
 
+    /// Packets that wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
+    /// No packet waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -79,12 +85,13 @@ impl Queue {
         self.bytes
     }
 
+    /// Whether a packet of this length may wait, too.
     pub fn has_room_for(&self, octets: usize) -> bool {
         self.config.packets.is_none_or(|limit| self.waiting.len() < limit)
             && self.config.bytes.is_none_or(|limit| self.bytes + octets as u64 <= limit.as_bytes())
     }
 
-    /// Queues it, or drops it, and says which.
+    /// Queues the packet, or drops it if there is no room, and records which.
     pub fn push(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
         if self.has_room_for(packet.len()) {
             out.note(&packet, Event::Queued { packets: self.waiting.len(), bytes: self.bytes });
@@ -95,7 +102,7 @@ impl Queue {
         }
     }
 
-    /// Queues it without a word about it, whatever the bounds.
+    /// Queues the packet whatever the bounds, and records nothing.
     pub(super) fn append(&mut self, now: Instant, packet: Packet) {
         self.bytes += packet.len() as u64;
         self.waiting.push_back((now, packet));
@@ -110,6 +117,7 @@ impl Queue {
         Some((now - since, packet))
     }
 
+    /// Its counters since the start, for `Stage::stats`.
     pub fn stats(&self) -> Value {
         json!({
             "packets": self.len(),

@@ -30,6 +30,7 @@ use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::{Invalid, Position, Settings};
 use crate::stage::{Event, Mark, NotLive, Outbox, RadioFate, Stage};
 
+/// The settings of a base station. By default it changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StationConfig {
@@ -71,16 +72,19 @@ impl Settings for StationConfig {
     }
 }
 
+/// One of the two sides of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
+    /// Packets that go down go there.
     #[default]
     Mobile,
+    /// Packets that go up go there.
     Fixed,
 }
 
 impl Side {
-    /// Which way a packet goes that goes there.
+    /// The direction of packets that go to this side.
     pub const fn towards(self) -> Direction {
         match self {
             Self::Mobile => Direction::Down,
@@ -89,6 +93,7 @@ impl Side {
     }
 }
 
+/// The stage.
 #[derive(Debug)]
 pub struct Station {
     config: StationConfig,
@@ -103,19 +108,20 @@ struct Counters {
     not_tcp: u64,
     fragments: u64,
     signed: u64,
-    /// ACKs to which the report was added as a new option, …
+    /// ACKs that got the loss-rate option.
     inserted: u64,
-    /// … that had it from a station before, …
+    /// ACKs that had it from another station: the rate in it was increased.
     added: u64,
-    /// … and that went without: their option space was full, …
+    /// ACKs that went without: their option space was full.
     options_full: u64,
-    /// … could not be understood, …
+    /// ACKs that went without: their options could not be understood.
     options_garbled: u64,
-    /// … or the packet would have become longer than the MTU.
+    /// ACKs that went without: the packet would have become longer than the MTU.
     over_mtu: u64,
 }
 
 impl Station {
+    /// Remembers no connection, and has measured nothing.
     pub fn new(config: &StationConfig) -> Self {
         Self {
             config: config.clone(),

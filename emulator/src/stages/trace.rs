@@ -22,19 +22,32 @@ pub struct Trace {
     millis: Arc<[u64]>,
 }
 
+/// Why a file is not a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
+    /// The file, and what the operating system said.
     #[error("{0} cannot be read: {1}")]
     Unreadable(String, std::io::Error),
+    /// A line that is not a time, or goes back.
     #[error("line {line}: {wrong}")]
-    Line { line: usize, wrong: String },
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        wrong: String,
+    },
+    /// There are no lines.
     #[error("no opportunity in it: write the time of each in milliseconds, one per line")]
     Empty,
+    /// All times are 0.
     #[error(
         "line {line}: the last time is 0, but it is also the period after which the trace starts over: \
              write at least one time after 0"
     )]
-    NoPeriod { line: usize },
+    NoPeriod {
+        /// The last one, counted from 1.
+        line: usize,
+    },
 }
 
 /// More than a century: a number beyond it was not meant.
@@ -47,6 +60,7 @@ impl Trace {
         Self::parse(&String::from_utf8_lossy(&text))
     }
 
+    /// Reads the text of a trace file.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut millis = Vec::new();
         for (index, content) in text.lines().enumerate() {
@@ -75,10 +89,12 @@ impl Trace {
         self.millis.len()
     }
 
+    /// Never: a trace has at least one opportunity.
     pub fn is_empty(&self) -> bool {
         self.millis.is_empty()
     }
 
+    /// After this time the trace starts over.
     pub fn period_millis(&self) -> u64 {
         self.millis.last().copied().unwrap_or_default()
     }

@@ -19,7 +19,7 @@ use crate::settings::{Invalid, Misplaced, Position};
 use crate::stage::{NotLive, OneWay, Outbox};
 use crate::suggest::suggest;
 
-/// `source` says which of the other settings belong to it:
+/// The settings of one direction. `source` says which of the others belong to it:
 ///
 /// - `cbr`: each of `sources` sends at `rate`, for ever
 /// - `pareto-on-off`: each of `sources` sends at `rate` while it is on; how long it is on and off are Pareto
@@ -27,23 +27,28 @@ use crate::suggest::suggest;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
+    /// When packets are sent.
     pub source: Source,
-    /// How many, each on its own. They do not begin at once but spread over the time between two packets.
+    /// How many sources, each independent of the others. They do not begin at once but spread over the time between
+    /// two packets.
     #[serde(default = "one")]
     pub sources: u32,
     /// Of each source, while it is on, IP headers included.
     pub rate: Rate,
     /// Of each packet, IP header included.
     pub packet: Size,
-    /// Of `pareto-on-off`: the smaller, the heavier the tail; above 1, for there is no mean otherwise.
+    /// Of `pareto-on-off`: the smaller, the heavier the tail. At 1 and below there is no mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<f64>,
+    /// Of `pareto-on-off`: how long a source is on, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_on: Option<Duration>,
+    /// Of `pareto-on-off`: how long a source is off, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_off: Option<Duration>,
-    /// Name of the stage behind which it leaves the path.
+    /// Name of the stage behind which the packets leave the path.
     pub leaves_after: String,
+    /// When the first source begins, since the start.
     #[serde(default)]
     pub starts: Duration,
 }
@@ -52,10 +57,13 @@ fn one() -> u32 {
     1
 }
 
+/// The sort of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
+    /// Constant bit rate.
     Cbr,
+    /// On and off in turn, each time for a Pareto distributed time.
     ParetoOnOff,
 }
 
@@ -154,7 +162,7 @@ impl TrafficConfig {
 
 const SHORTEST_MEAN: Duration = Duration::from_micros(100);
 
-/// One direction's sources. A host's packets pass untouched.
+/// The sources of one direction. Hosts' packets pass untouched.
 #[derive(Debug)]
 pub struct Traffic {
     config: TrafficConfig,

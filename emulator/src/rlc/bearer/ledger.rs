@@ -1,4 +1,4 @@
-//! The packets that RLC has in one direction: what became of each is found out exactly once.
+//! The packets that RLC has in one direction. What became of each is decided exactly once.
 //!
 //! RLC's two ends do not agree at every moment on what was delivered: a packet that the sender gives up may have
 //! been put together by the receiver, its acknowledgement lost. Here both ends are known, and the receiver's word
@@ -34,7 +34,7 @@ impl Ledger {
         Self { bounds, ..Self::default() }
     }
 
-    /// Tighter bounds hold for who comes from now on.
+    /// New bounds hold for packets that come from now on.
     pub(super) fn set_bounds(&mut self, bounds: QueueConfig) {
         self.bounds = bounds;
     }
@@ -94,7 +94,7 @@ impl Ledger {
         self.settle(self.first + index as u64)
     }
 
-    /// Nothing will be heard of it any more. `None`: it was settled before.
+    /// Takes the packet of this number out for good. `None`: it was settled before.
     pub(super) fn settle(&mut self, number: u64) -> Option<Packet> {
         let index = self.index(number)?;
         let Entry { packet, .. } = self.entries.get_mut(index)?.take()?;

@@ -10,7 +10,8 @@ use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
 
 use crate::packet::transport;
 
-/// "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7", "packets 100-110", "ack 3".
+/// What one item of a drop list names: "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7",
+/// "packets 100-110", "ack 3".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Listed {
@@ -34,6 +35,7 @@ enum What {
     "`{0}` names no packet: write \"segment 50\", \"segment 50 retransmission 1\", \"packet 7\", \
      \"packets 100-110\" or \"ack 3\", all counted from 1"
 )]
+/// A text that names no packet.
 pub struct NotListed(String);
 
 impl FromStr for Listed {
