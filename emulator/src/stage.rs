@@ -144,11 +144,19 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The transit agent's bits on an ACK.
-    Transit { ob: bool, db: bool },
+    Transit {
+        /// [`airwire::marks::OB`] is set now.
+        ob: bool,
+        /// [`airwire::marks::DB`] is set now.
+        db: bool,
+    },
     /// The transit agent made itself known on a SYN.
     Announced,
-    /// The loss rate that the ACK carries now, in units of 2^-16.
-    LossRate { rate: u16 },
+    /// The loss rate that the ACK carries now.
+    LossRate {
+        /// In units of 2^-16.
+        rate: u16,
+    },
 }
 
 /// Why a packet went no further. The ground truth that no real network gives.

@@ -412,7 +412,7 @@ fn what_is_set_reaches_the_path_that_runs() {
     let mut path = build(&scenario, None);
     assert_eq!(arrivals(&mut path).len(), 500);
     let (index, config) = scenario.set("loss.down.per", "100%").unwrap();
-    path.reconfigure(Instant::from_secs(1), index, &config).unwrap();
+    path.reconfigure(Instant::from_secs(1), index, config.settings()).unwrap();
     path.handle_packet(Instant::from_secs(1), FIXED, vec![0; 40]);
     assert_eq!(path.poll_packet(Instant::from_secs(1)), None);
 }

@@ -65,8 +65,8 @@ struct Counters {
 
 impl Settings for RlcConfig {
     fn validate(&self) -> Result<(), Invalid> {
-        // The type's own function of this name.
-        RlcConfig::validate(self)
+        // Not a recursion: a type's own function goes before a trait's.
+        Self::validate(self)
     }
 
     fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String> {

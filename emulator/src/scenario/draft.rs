@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::{Location, Problem, ScenarioError, Source};
-use super::kinds::{self, Kind};
+use super::kinds::{self, StageKind};
 use super::tree::{self, Entry, Node, Table, Value};
 use super::{Addresses, SCHEMA, Scenario, StageSettings, de, presets, write};
 use crate::prefix::Prefix;
@@ -28,7 +28,7 @@ pub(super) struct Draft {
 #[derive(Clone, Debug)]
 struct StageDraft {
     name: String,
-    kind: &'static Kind,
+    kind: &'static StageKind,
     /// Where it begins.
     at: Location,
     settings: Table,
@@ -359,7 +359,7 @@ fn kinds_help() -> String {
     format!("write kind = \"…\" with one of: {}", kinds::names().join(", "))
 }
 
-fn kind_of(node: &Node) -> Result<&'static Kind, Problem> {
+fn kind_of(node: &Node) -> Result<&'static StageKind, Problem> {
     let name: String = de::read(node)?;
     kinds::find(&name).ok_or_else(|| {
         Problem::new(format!("there is no kind of stage `{name}`")).at(&node.at).help(suggest(

@@ -21,7 +21,7 @@ use crate::suggest::suggest;
 
 /// A row of the table.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct StageKind {
     /// As a scenario writes it.
     pub(super) name: &'static str,
     /// Settings stand in `down` and `up`, and `both` stands for the two.
@@ -38,11 +38,12 @@ macro_rules! kinds {
     },)*) => {
         /// The settings of one stage: what `kind` says in a scenario, and what belongs to it.
         #[derive(Clone, Debug, PartialEq)]
+        #[expect(clippy::large_enum_variant, reason = "a scenario has a handful of them")]
         pub enum StageConfig {
             $($(#[$doc])* $variant($settings),)*
         }
 
-        pub(super) static KINDS: &[Kind] = &[$(Kind {
+        pub(super) static KINDS: &[StageKind] = &[$(StageKind {
             name: $name,
             has_both: $has_both,
             paths: $paths,
@@ -92,12 +93,12 @@ kinds! {
 }
 
 impl StageConfig {
-    pub(super) fn kind(&self) -> &'static Kind {
+    pub(super) fn kind(&self) -> &'static StageKind {
         find(self.kind_name()).expect("each variant is a row")
     }
 }
 
-pub(super) fn find(name: &str) -> Option<&'static Kind> {
+pub(super) fn find(name: &str) -> Option<&'static StageKind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 
