@@ -266,7 +266,7 @@ pub struct RadioPdu {
     pub epoch: u32,
     /// The channel damages this transmission.
     pub lost: bool,
-    /// The how-manyth transmission of this PDU (from 1).
+    /// Counts the transmissions of this PDU; 1 is the first.
     pub transmission: u32,
     /// The packets of which it carries octets.
     pub packets: Vec<PacketId>,

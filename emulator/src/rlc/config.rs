@@ -134,10 +134,10 @@ pub struct PollConfig {
     /// No two polls closer than this. Default: 100 ms.
     #[serde(with = "off")]
     pub timer_poll_prohibit: Option<Duration>,
-    /// Poll with every so-manyth PDU. Default: off.
+    /// Poll with every n-th PDU. Default: off.
     #[serde(with = "off")]
     pub poll_pdu: Option<u16>,
-    /// Poll with every so-manyth SDU. Default: off.
+    /// Poll with every n-th SDU. Default: off.
     #[serde(with = "off")]
     pub poll_sdu: Option<u16>,
     /// Poll when so many per cent of the transmission window are in use. Default: 50.

@@ -113,7 +113,7 @@ fn found_words(found: Unexpected<'_>) -> String {
     }
 }
 
-/// What Rust calls its types says little to whoever writes a scenario.
+/// Rust's names of types, in the words of somebody who writes a scenario.
 fn wanted_words(wanted: &dyn Expected) -> String {
     let wanted = wanted.to_string();
     let most = match wanted.as_str() {

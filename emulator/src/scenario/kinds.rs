@@ -111,7 +111,7 @@ fn whole<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<T, Vec<Problem
     de::read(settings).map_err(|problem| vec![problem])
 }
 
-/// Reads each direction on its own, so that what is wrong in both is reported for both.
+/// Reads each direction on its own: problems in the one do not hide those in the other.
 fn each_direction<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<Directions<T>, Vec<Problem>> {
     let mut read = Directions { down: None, up: None };
     let mut problems: Vec<Problem> = Vec::new();
@@ -121,7 +121,7 @@ fn each_direction<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<Direc
             "up" => de::read(node).map(|config| read.up = Some(config)),
             other => Err(misplaced(other, at)),
         };
-        // What `both` says wrong is wrong in both.
+        // What is wrong in `both` is wrong in each, and said once.
         problems.extend(result.err().filter(|problem| !problems.contains(problem)));
     }
     if problems.is_empty() { Ok(read) } else { Err(problems) }

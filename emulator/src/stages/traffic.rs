@@ -108,7 +108,7 @@ impl OneWaySettings for TrafficConfig {
                 Source::Cbr | Source::ParetoOnOff => {}
             }
         }
-        // 1.01 has a mean of 101 times the shortest; below, the mean is made by what nobody ever sees.
+        // At 1.01 the mean is 101 times the shortest time. Below that, it consists of times too long and rare to occur.
         if self.shape.is_some_and(|shape| !(1.01..=100.0).contains(&shape)) {
             return Err(Invalid::new(
                 "shape",
