@@ -49,7 +49,7 @@
 //! - `devices`: what runs machines in real time, on Linux only: TUN devices, namespaces, processes, the clock.
 //! - `program` (default): the program `airlink`; it needs `devices`.
 //!
-//! Without either, nothing needs an operating system, and the library compiles to WebAssembly.
+//! Without either, only what reads or writes files needs an operating system, and the library compiles to WebAssembly.
 
 #![warn(missing_docs)]
 
