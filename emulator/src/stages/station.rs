@@ -1,4 +1,4 @@
-//! The base station: P4's transit agent ([`agent`]) and P3's loss-rate report ([`loss_rate`]).
+//! The base station: P4's transit agent (`agent`) and P3's loss-rate report (`loss_rate`).
 //!
 //! It stands between the fixed network and a radio link: the stages on its radio side, up to the next station or
 //! the end of the path. A path between two mobiles has two: the one on the fixed port's side has
