@@ -14,7 +14,7 @@ use airlink::rlc::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::entity::{Entity, EntityConfig, Incoming, OneLess, SduId, TimersStart};
 use airlink::rlc::pdu::{Pdu, Rest, Sn, Status};
 use airlink::rlc::reassembly::{Delivery, Reassembler};
-use airlink::rlc::report::{Received, acknowledge, interpret};
+use airlink::rlc::status_report::{Received, acknowledge, interpret};
 use airwire::time::{Duration, Instant};
 
 target::run!(run);

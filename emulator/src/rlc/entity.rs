@@ -18,7 +18,7 @@ mod poll;
 mod receiver;
 mod reset;
 mod stats;
-mod status;
+mod reporting;
 #[cfg(test)]
 mod tests;
 mod transmitter;
@@ -29,14 +29,14 @@ use receiver::{Arrival, Receiver};
 pub use reset::ResetCause;
 use reset::{Expiry, Received, Resetting};
 pub use stats::Stats;
-pub use status::Incoming;
+pub use reporting::Incoming;
 use transmitter::{Transmission, Transmitter};
 
 use super::codec::{Format, decode, encode};
 use super::config::{ReceiverConfig, SenderConfig};
 use super::pdu::{Pdu, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
-use super::report;
+use super::status_report;
 
 #[derive(Clone, Debug)]
 pub struct EntityConfig {
@@ -297,7 +297,7 @@ impl Entity {
             self.receiver.begin_report(others, self.sends.pdu_size, starts);
         }
         if !others.is_empty() {
-            return Some(report::without_acknowledgement(others));
+            return Some(status_report::without_acknowledgement(others));
         }
         let part = self.receiver.reporting.next_part(starts);
         self.stats.statuses_sent -= u64::from(part.is_none());
@@ -362,7 +362,7 @@ impl Entity {
 
     fn handle_status(&mut self, now: Instant, status: &Status) {
         self.stats.statuses_received += 1;
-        let Ok(told) = report::interpret(status) else {
+        let Ok(told) = status_report::interpret(status) else {
             self.stats.statuses_refused += 1;
             return;
         };

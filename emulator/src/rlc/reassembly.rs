@@ -9,7 +9,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use super::pdu::{Amd, Previous, Rest, Sn};
-use super::report::Gap;
+use super::status_report::Gap;
 
 /// No IP packet is longer. An SDU that is has lost its end.
 const LONGEST_SDU: usize = 65_535;

@@ -1,7 +1,7 @@
 //! The numbers of a relative list (§9.2.2.11.6): code words of 4 bits, three of value and one that ends a number.
 
 use crate::rlc::pdu::Sn;
-use crate::rlc::report::Gap;
+use crate::rlc::status_report::Gap;
 
 /// 0001 where a number would begin: the number that follows counts further errors, one after the other.
 const BURST: u8 = 0b0001;

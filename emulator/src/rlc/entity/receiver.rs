@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use airwire::time::Instant;
 
 use super::discard::wire;
-use super::status::{Incoming, Reporting};
+use super::reporting::{Incoming, Reporting};
 use crate::rlc::config::ReceiverConfig;
 use crate::rlc::pdu::{Amd, Sn, Sufi};
 use crate::rlc::reassembly::{Delivery, Faults, Reassembler, Receipt};
-use crate::rlc::report::{self, Mrw, Received};
+use crate::rlc::status_report::{self, Mrw, Received};
 
 pub(super) struct Receiver {
     reassembler: Reassembler,
@@ -186,7 +186,7 @@ impl Receiver {
         }
         let missing = self.reassembler.missing(wire(self.vr_h));
         let received = Received { vr_r: wire(self.vr_r), vr_h: wire(self.vr_h), missing: &missing };
-        let parts = report::acknowledge(received, others, octets);
+        let parts = status_report::acknowledge(received, others, octets);
         let count = missing.iter().map(|gap| u64::from(gap.count)).sum();
         self.reporting.begin(parts, count, self.vr_h, starts);
     }

@@ -6,7 +6,7 @@ mod hostile;
 mod poll;
 mod reset;
 mod soak;
-mod status;
+mod reporting;
 mod window;
 
 use std::collections::VecDeque;
@@ -244,7 +244,7 @@ impl Pair {
     /// What an end reported: when, which PDUs are missing, and LSN.
     fn reported(&self, from: usize) -> Vec<(u64, Vec<u16>, u16)> {
         let reports = self.statuses(from).into_iter().filter_map(|(at, sufis)| {
-            let told = report::interpret(&Status(sufis)).expect("an entity does not contradict itself");
+            let told = status_report::interpret(&Status(sufis)).expect("an entity does not contradict itself");
             Some((at, told.missing.iter().map(|sn| sn.get()).collect(), told.lsn?.get()))
         });
         reports.collect()

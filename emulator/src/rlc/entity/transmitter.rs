@@ -14,7 +14,7 @@ use super::{Activity, Outcome, SduId};
 use crate::rlc::codec::{Format, encode_amd};
 use crate::rlc::config::{Discard, SenderConfig};
 use crate::rlc::pdu::{Amd, Rest, Status};
-use crate::rlc::report::Interpretation;
+use crate::rlc::status_report::Interpretation;
 use crate::rlc::segmentation::Segmenter;
 
 pub(super) struct Transmitter {

@@ -133,7 +133,7 @@ fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
     assert_eq!(reports[parts], last + 100, "one more report, from the last part of the first one on");
     let mut asked = Vec::new();
     for (_, sufis) in &pair.statuses(B)[..parts] {
-        let told = report::interpret(&Status(sufis.clone())).expect("it makes sense");
+        let told = status_report::interpret(&Status(sufis.clone())).expect("it makes sense");
         assert_eq!(told.lsn, Some(Sn::ZERO), "no part vouches for what another one names");
         asked.extend(told.missing.iter().map(|sn| sn.get()));
     }
