@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use airlink::netns::Namespace;
-use airlink::reactor::{Clock, Event, Interest, Reactor, Token};
+use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airlink::tun::{Tun, TunConfig};
 use airwire::time::Instant;
 use anyhow::Context;
@@ -59,7 +59,7 @@ impl Lab {
         loop {
             match self.reactor.wait(Some(until))? {
                 [] => {}
-                events => return Ok(events.contains(&Event::Readable(Token(0)))),
+                events => return Ok(events.contains(&Wakeup::Readable(Token(0)))),
             }
         }
     }

@@ -447,7 +447,7 @@ impl Iterator for Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reactor::{Clock, Event};
+    use crate::reactor::{Clock, Wakeup};
 
     /// Remembers one value.
     struct Knob(Value);
@@ -485,14 +485,14 @@ mod tests {
             });
             loop {
                 let events = reactor.wait(control.next_deadline()).unwrap().to_vec();
-                if events.contains(&Event::Readable(Token(0))) {
+                if events.contains(&Wakeup::Readable(Token(0))) {
                     return caller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 }
                 let ready: Vec<Token> = events
                     .iter()
                     .filter_map(|event| match event {
-                        Event::Readable(token) | Event::Writable(token) => Some(*token),
-                        Event::Deadline | Event::Stop => None,
+                        Wakeup::Readable(token) | Wakeup::Writable(token) => Some(*token),
+                        Wakeup::Deadline | Wakeup::Stop => None,
                     })
                     .collect();
                 let now = reactor.clock().now();

@@ -13,7 +13,7 @@ use crate::capture::Capture;
 use crate::lateness::Lateness;
 use crate::machine::{Machine, Port, catch_up, drain};
 use crate::output::OutputError;
-use crate::reactor::{Clock, Event, Interest, Reactor, Token};
+use crate::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use crate::tun::{DeviceError, Tun};
 
 /// What the machine's port of the same number is connected to.
@@ -209,10 +209,10 @@ fn serve<M: Machine>(
         let mut stopping = false;
         for event in reactor.wait(deadlines.into_iter().flatten().min())? {
             match event {
-                Event::Stop => stopping = true,
-                Event::Readable(token) if *token < OBSERVERS_OWN => readable.push(token.0 as usize),
-                Event::Readable(token) | Event::Writable(token) => ready.push(*token),
-                Event::Deadline => {}
+                Wakeup::Stop => stopping = true,
+                Wakeup::Readable(token) if *token < OBSERVERS_OWN => readable.push(token.0 as usize),
+                Wakeup::Readable(token) | Wakeup::Writable(token) => ready.push(*token),
+                Wakeup::Deadline => {}
             }
         }
         // A deadline that has come is served before the packets that came after it.

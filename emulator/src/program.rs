@@ -26,7 +26,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
 use crate::netns::{Anonymous, NamespaceError};
-use crate::reactor::{Clock, Event, Interest, Reactor, Token};
+use crate::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 
 /// What a person or another program may send, and the program behind the link shall get.
 pub const PASSED_ON: [Signal; 6] =
@@ -41,7 +41,7 @@ pub enum ProgramError {
 }
 
 /// What shall run, and where.
-pub struct Plan<'a> {
+pub struct Launch<'a> {
     pub mobile: &'a Anonymous,
     /// For `server`.
     pub fixed: &'a Anonymous,
@@ -66,16 +66,20 @@ impl Program {
     ///
     /// When this returns the command has been started, or could not be. Signals that came before that have not
     /// reached it.
-    pub fn start(plan: Plan<'_>) -> Result<Self, ProgramError> {
+    pub fn start(launch: Launch<'_>) -> Result<Self, ProgramError> {
         let (alive, keep) = io::pipe().map_err(ProgramError::Start)?;
         let (mut started, tell) = io::pipe().map_err(ProgramError::Start)?;
         let mut inside = Command::new("/proc/self/exe");
         inside.arg0("airlink").arg("inside").arg("--alive").arg(alive.as_raw_fd().to_string());
         inside.arg("--started").arg(tell.as_raw_fd().to_string());
-        if let Some(server) = &plan.server {
-            inside.arg("--fixed").arg(plan.fixed.as_fd().as_raw_fd().to_string()).arg("--server").arg(server);
+        if let Some(server) = &launch.server {
+            inside
+                .arg("--fixed")
+                .arg(launch.fixed.as_fd().as_raw_fd().to_string())
+                .arg("--server")
+                .arg(server);
         }
-        inside.arg("--").args(&plan.command).envs(plan.environment);
+        inside.arg("--").args(&launch.command).envs(launch.environment);
         let spawn = || -> Result<Child, ProgramError> {
             unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)
                 .map_err(|errno| ProgramError::Start(errno.into()))?;
@@ -83,9 +87,9 @@ impl Program {
         };
         inherit(alive.as_fd(), true)?;
         inherit(tell.as_fd(), true)?;
-        inherit(plan.fixed.as_fd(), plan.server.is_some())?;
-        let child = plan.mobile.enter(spawn)?;
-        inherit(plan.fixed.as_fd(), false)?;
+        inherit(launch.fixed.as_fd(), launch.server.is_some())?;
+        let child = launch.mobile.enter(spawn)?;
+        inherit(launch.fixed.as_fd(), false)?;
         drop((alive, tell));
 
         let init = child?;
@@ -245,7 +249,7 @@ impl Inside {
             let until = result.map(|(_, until)| until);
             let events = reactor.wait(until).map_err(ProgramError::Start)?;
             // Who started us is gone. The kernel kills whatever is still here when we go.
-            if events.contains(&Event::Readable(ALIVE)) || events.contains(&Event::Deadline) {
+            if events.contains(&Wakeup::Readable(ALIVE)) || events.contains(&Wakeup::Deadline) {
                 return Ok(result.map_or(1, |(code, _)| code));
             }
             while let Ok(Some(info)) = signals.read_signal() {

@@ -74,7 +74,7 @@ impl Interest {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Wakeup {
     /// A read will not block (it may report an error or the end).
     Readable(Token),
     /// A write will not block (it may report an error).
@@ -103,7 +103,7 @@ pub struct Reactor {
     signals: Option<SignalFd>,
     tokens: BTreeSet<Token>,
     buffer: Vec<EpollEvent>,
-    events: Vec<Event>,
+    events: Vec<Wakeup>,
 }
 
 // epoll's 64 bits: the caller's tokens are below 2^32.
@@ -161,7 +161,7 @@ impl Reactor {
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// From now on SIGINT, SIGTERM and SIGHUP arrive as `Event::Stop` instead of ending the process.
+    /// From now on SIGINT, SIGTERM and SIGHUP arrive as `Wakeup::Stop` instead of ending the process.
     ///
     /// Call it before other threads are started: they inherit the blocked signals, and a thread that did not
     /// would take the signal and die of it.
@@ -182,7 +182,7 @@ impl Reactor {
 
     /// Waits until something happens or the clock reaches `deadline`. A deadline that has passed does not wait,
     /// but what is ready is still reported. May return without an event.
-    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<&[Event]> {
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<&[Wakeup]> {
         let ready = self.wait_for_descriptors(deadline)?;
         self.events.clear();
         for event in &self.buffer[..ready] {
@@ -194,7 +194,7 @@ impl Reactor {
                 }
                 SIGNALS => {
                     while let Some(Some(_)) = self.signals.as_ref().map(|fd| fd.read_signal()).transpose()? {}
-                    self.events.push(Event::Stop);
+                    self.events.push(Wakeup::Stop);
                 }
                 token => {
                     let token = Token(token as u32);
@@ -202,16 +202,16 @@ impl Reactor {
                     let failed = event.events().intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
                     let writable = event.events().contains(EpollFlags::EPOLLOUT);
                     if event.events().contains(EpollFlags::EPOLLIN) || (failed && !writable) {
-                        self.events.push(Event::Readable(token));
+                        self.events.push(Wakeup::Readable(token));
                     }
                     if writable {
-                        self.events.push(Event::Writable(token));
+                        self.events.push(Wakeup::Writable(token));
                     }
                 }
             }
         }
         if deadline.is_some_and(|deadline| deadline <= self.clock.now()) {
-            self.events.push(Event::Deadline);
+            self.events.push(Wakeup::Deadline);
         }
         Ok(&self.events)
     }
@@ -286,7 +286,7 @@ mod tests {
             while reactor.wait(Some(deadline)).unwrap().is_empty() {}
             assert!(clock.now() >= deadline);
         }
-        assert_eq!(reactor.wait(Some(Instant::ZERO)).unwrap(), [Event::Deadline]);
+        assert_eq!(reactor.wait(Some(Instant::ZERO)).unwrap(), [Wakeup::Deadline]);
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
         reactor.register(&b, Token(7), Interest::Read).unwrap();
         a.write_all(b"x").unwrap();
         let soon = reactor.clock().now() + Duration::from_millis(5);
-        assert_eq!(reactor.wait(Some(soon)).unwrap(), [Event::Readable(Token(7))]);
+        assert_eq!(reactor.wait(Some(soon)).unwrap(), [Wakeup::Readable(Token(7))]);
         reactor.deregister(&b, Token(7)).unwrap();
         let later = soon + Duration::from_millis(10);
         while reactor.wait(Some(later)).unwrap().is_empty() {}
@@ -308,17 +308,20 @@ mod tests {
         let mut reactor = reactor();
         let (mut a, mut b) = UnixStream::pair().unwrap();
         reactor.register(&b, Token(1), Interest::Both).unwrap();
-        assert_eq!(reactor.wait(Some(Instant::ZERO)).unwrap(), [Event::Writable(Token(1)), Event::Deadline]);
+        assert_eq!(
+            reactor.wait(Some(Instant::ZERO)).unwrap(),
+            [Wakeup::Writable(Token(1)), Wakeup::Deadline]
+        );
         reactor.modify(&b, Token(1), Interest::Read).unwrap();
         a.write_all(b"x").unwrap();
         for _ in 0..2 {
-            assert_eq!(reactor.wait(None).unwrap(), [Event::Readable(Token(1))]);
+            assert_eq!(reactor.wait(None).unwrap(), [Wakeup::Readable(Token(1))]);
         }
         b.read_exact(&mut [0]).unwrap();
         drop(a);
         assert_eq!(
             reactor.wait(None).unwrap(),
-            [Event::Readable(Token(1))],
+            [Wakeup::Readable(Token(1))],
             "the end of the stream is readable"
         );
     }
@@ -332,13 +335,13 @@ mod tests {
         for millis in [5, 40] {
             let deadline = reactor.clock().now() + Duration::from_millis(millis);
             while reactor.wait(Some(deadline)).unwrap().is_empty() {}
-            assert_eq!(reactor.events, [Event::Deadline]);
+            assert_eq!(reactor.events, [Wakeup::Deadline]);
             assert!(reactor.clock().now() >= deadline);
         }
         b.write_all(b"x").unwrap();
         let deadline = reactor.clock().now() + Duration::from_secs(1000);
         while reactor.wait(Some(deadline)).unwrap().is_empty() {}
-        assert_eq!(reactor.events, [Event::Readable(Token(1))]);
+        assert_eq!(reactor.events, [Wakeup::Readable(Token(1))]);
     }
 
     #[test]
@@ -360,7 +363,7 @@ mod tests {
         for signal in signals.into_iter().filter(|signal| !is_ignored(*signal)) {
             // To this thread only: the other tests' threads have not blocked it.
             nix::sys::signal::raise(signal).unwrap();
-            assert_eq!(reactor.wait(None).unwrap(), [Event::Stop]);
+            assert_eq!(reactor.wait(None).unwrap(), [Wakeup::Stop]);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::maths;
 use crate::packet::{Direction, PerDirection};
 use crate::path::{FIXED, MOBILE, Path};
 
-/// What one side sends.
+/// What one source sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     None,
@@ -47,7 +47,7 @@ pub enum Family {
 }
 
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Workload {
     pub loads: PerDirection<Load>,
     pub sizes: Sizes,
     pub family: Family,
@@ -59,7 +59,7 @@ pub struct Plan {
 }
 
 /// Who looks on.
-pub trait Observer {
+pub trait PacketObserver {
     type Error;
     /// A packet crosses the border of the path at this end.
     fn packet(&mut self, at: Instant, end: Port, packet: &[u8]);
@@ -77,22 +77,22 @@ pub struct Arrived {
 }
 
 /// Runs to the end, and says when that was and what arrived.
-pub fn run<O: Observer>(
+pub fn run<O: PacketObserver>(
     path: &mut Path,
-    plan: &Plan,
+    workload: &Workload,
     observer: &mut O,
 ) -> Result<(Instant, PerDirection<Arrived>), O::Error> {
-    let mut sides = PerDirection::from_fn(|direction| Side::new(direction, plan));
+    let mut sources = PerDirection::from_fn(|direction| LoadSource::new(direction, workload));
     let mut now = Instant::ZERO;
     loop {
         let load = Direction::BOTH
             .into_iter()
-            .filter_map(|direction| Some((sides[direction].next()?, direction)))
-            .filter(|(at, _)| *at < plan.until)
+            .filter_map(|direction| Some((sources[direction].next()?, direction)))
+            .filter(|(at, _)| *at < workload.until)
             .min_by_key(|(at, _)| *at);
         // A path without packets may go on with its timers for ever.
         let busy = load.is_some() || inside(path, Direction::Down) + inside(path, Direction::Up) > 0;
-        let path_at = path.next_deadline().filter(|at| busy && *at <= plan.until + plan.drain);
+        let path_at = path.next_deadline().filter(|at| busy && *at <= workload.until + workload.drain);
         match (path_at, load) {
             // Deadlines come before packets of the same instant.
             (Some(at), load) if load.is_none_or(|(load, _)| at <= load) => {
@@ -101,7 +101,7 @@ pub fn run<O: Observer>(
             }
             (_, Some((at, direction))) => {
                 now = at;
-                sides[direction].due(at, path, observer);
+                sources[direction].due(at, path, observer);
             }
             _ => break,
         }
@@ -112,22 +112,22 @@ pub fn run<O: Observer>(
             drain(path, now, |at, port, packet| {
                 observer.packet(at, port, &packet);
                 let direction = if port == MOBILE { Direction::Down } else { Direction::Up };
-                acks[direction.reversed()] += u64::from(sides[direction].arrived(&packet));
+                acks[direction.reversed()] += u64::from(sources[direction].arrived(&packet));
                 left += 1;
             });
             if left == 0 {
                 break;
             }
-            for direction in Direction::BOTH.into_iter().filter(|_| now < plan.until) {
-                sides[direction].acknowledge(acks[direction], now, path, observer);
+            for direction in Direction::BOTH.into_iter().filter(|_| now < workload.until) {
+                sources[direction].acknowledge(acks[direction], now, path, observer);
             }
         }
         for direction in Direction::BOTH {
-            sides[direction].refill(now);
+            sources[direction].refill(now);
         }
         observer.after(now, path)?;
     }
-    Ok((now, sides.map(|side| side.arrived)))
+    Ok((now, sources.map(|source| source.arrived)))
 }
 
 /// Packets of hosts.
@@ -136,8 +136,8 @@ fn inside(path: &Path, direction: Direction) -> u64 {
     totals.entered - totals.left - totals.dropped.iter().sum::<u64>()
 }
 
-/// One side's source, and the sink of what it sent.
-struct Side {
+/// One source's source, and the sink of what it sent.
+struct LoadSource {
     direction: Direction,
     family: Family,
     load: Load,
@@ -158,15 +158,15 @@ struct Side {
 /// How soon a path that refused a packet is offered one again.
 const RETRY: Duration = Duration::from_millis(1);
 
-impl Side {
-    fn new(direction: Direction, plan: &Plan) -> Self {
-        let load = plan.loads[direction];
+impl LoadSource {
+    fn new(direction: Direction, workload: &Workload) -> Self {
+        let load = workload.loads[direction];
         Self {
             direction,
-            family: plan.family,
+            family: workload.family,
             load,
-            sizes: plan.sizes,
-            stream: Stream::new(plan.seed, &format!("sim/{direction}")),
+            sizes: workload.sizes,
+            stream: Stream::new(workload.seed, &format!("sim/{direction}")),
             sequence: 0,
             next: (!matches!(load, Load::None | Load::Acks)).then_some(Instant::ZERO),
             last_offer: None,
@@ -180,7 +180,7 @@ impl Side {
         self.next
     }
 
-    fn due<O: Observer>(&mut self, now: Instant, path: &mut Path, observer: &mut O) {
+    fn due<O: PacketObserver>(&mut self, now: Instant, path: &mut Path, observer: &mut O) {
         match self.load {
             Load::None | Load::Acks => self.next = None,
             Load::Cbr(rate) => {
@@ -217,7 +217,7 @@ impl Side {
         }
     }
 
-    fn send<O: Observer>(&mut self, now: Instant, path: &mut Path, observer: &mut O) -> usize {
+    fn send<O: PacketObserver>(&mut self, now: Instant, path: &mut Path, observer: &mut O) -> usize {
         let len = self.len();
         let packet = sequenced(self.family, self.direction, self.sequence, len);
         self.sequence += 1;
@@ -225,7 +225,7 @@ impl Side {
         len
     }
 
-    fn enter<O: Observer>(&self, now: Instant, packet: Vec<u8>, path: &mut Path, observer: &mut O) {
+    fn enter<O: PacketObserver>(&self, now: Instant, packet: Vec<u8>, path: &mut Path, observer: &mut O) {
         let port = match self.direction {
             Direction::Down => FIXED,
             Direction::Up => MOBILE,
@@ -246,7 +246,7 @@ impl Side {
         len.max(self.family.header())
     }
 
-    /// For one that arrives at the other side; whether it is of the kind that is acknowledged.
+    /// For one that arrives at the other source; whether it is of the kind that is acknowledged.
     fn arrived(&mut self, packet: &[u8]) -> bool {
         let Some(low) = sequence_bits(packet) else { return false };
         let ahead = (low.wrapping_sub(self.highest as u16)) as i16;
@@ -262,7 +262,13 @@ impl Side {
     }
 
     /// `packets` more have come the other way.
-    fn acknowledge<O: Observer>(&mut self, packets: u64, now: Instant, path: &mut Path, observer: &mut O) {
+    fn acknowledge<O: PacketObserver>(
+        &mut self,
+        packets: u64,
+        now: Instant,
+        path: &mut Path,
+        observer: &mut O,
+    ) {
         if self.load != Load::Acks {
             return;
         }
@@ -379,7 +385,7 @@ fn ip(family: Family, direction: Direction, protocol: IpProtocol, number: u16, l
     bytes
 }
 
-/// From and to. 10.0.0.1 and fd00::1 are on the fixed side, 10.0.0.2 and fd00::2 are mobile.
+/// From and to. 10.0.0.1 and fd00::1 are on the fixed source, 10.0.0.2 and fd00::2 are mobile.
 fn addresses(family: Family, direction: Direction) -> (IpAddress, IpAddress) {
     let host = |number: u16| match family {
         Family::V4 => IpAddress::Ipv4(Ipv4Address::new(10, 0, 0, number as u8)),

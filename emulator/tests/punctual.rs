@@ -7,7 +7,7 @@ mod lab;
 use std::fs;
 
 use airlink::lateness::Lateness;
-use airlink::reactor::{Clock, Event, Reactor};
+use airlink::reactor::{Clock, Reactor, Wakeup};
 use airwire::time::Duration;
 use lab::{Scratch, airlink, summary, text};
 
@@ -35,7 +35,7 @@ fn bare_timer() -> Lateness {
     let mut deadline = clock.now();
     for _ in 0..200 {
         deadline += Duration::from_millis(5);
-        while !reactor.wait(Some(deadline)).unwrap().contains(&Event::Deadline) {}
+        while !reactor.wait(Some(deadline)).unwrap().contains(&Wakeup::Deadline) {}
         lateness.record(clock.now() - deadline);
     }
     lateness

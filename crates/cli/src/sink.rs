@@ -8,7 +8,7 @@ use std::os::linux::net::TcpStreamExt;
 use std::path::PathBuf;
 
 use airlink::netns;
-use airlink::reactor::{Clock, Event, Interest, Reactor, Token};
+use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
@@ -230,7 +230,7 @@ fn rest(reactor: &mut Reactor, stream: impl AsFd, until: Option<Instant>) -> any
 }
 
 fn wait(reactor: &mut Reactor, until: Option<Instant>) -> anyhow::Result<()> {
-    if reactor.wait(until)?.contains(&Event::Stop) {
+    if reactor.wait(until)?.contains(&Wakeup::Stop) {
         return Err(failure::run("stopped by a signal"));
     }
     Ok(())

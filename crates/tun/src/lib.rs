@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use airlink::capture::{Capture, Tap};
 pub use airlink::driver::DriverError;
-use airlink::reactor::{Clock, Event, Interest, Reactor, Token};
+use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airlink::tun::{DeviceError, Tun};
 use airtcp::host::Host;
 use airwire::time::Instant;
@@ -283,15 +283,15 @@ impl Driver {
     ) -> Result<Wait, DriverError> {
         for event in self.reactor.wait(until)? {
             match event {
-                Event::Stop if application.stop(self.clock.now(), &mut self.host).is_break() => {
+                Wakeup::Stop if application.stop(self.clock.now(), &mut self.host).is_break() => {
                     return Ok(Wait::Stopped);
                 }
-                Event::Readable(DESCRIPTORS) => {
+                Wakeup::Readable(DESCRIPTORS) => {
                     if let Some(descriptors) = &self.descriptors {
                         descriptors.report(|name, readiness| application.ready(name, readiness))?;
                     }
                 }
-                Event::Readable(WAKER) => {
+                Wakeup::Readable(WAKER) => {
                     // Only empties the counter; the application looks for itself what has changed.
                     let _ = self.waker.0.read();
                 }

@@ -12,7 +12,7 @@ use airlink::control::Address;
 use airlink::driver::OBSERVERS_OWN;
 use airlink::netns::{self, Anonymous};
 use airlink::prefix::Prefix;
-use airlink::program::{PASSED_ON, Plan, Program, from_a_process};
+use airlink::program::{Launch, PASSED_ON, Program, from_a_process};
 use airlink::reactor::{Clock, Interest, Token, is_ignored};
 use airlink::scenario::Scenario;
 use airlink::tun::{self, IPV6_MTU, TunConfig};
@@ -125,9 +125,14 @@ impl Run {
             running.address(),
         );
 
-        let plan =
-            Plan { mobile: &mobile, fixed: &fixed, server: self.server, command: self.command, environment };
-        let program = Program::start(plan)?;
+        let launch = Launch {
+            mobile: &mobile,
+            fixed: &fixed,
+            server: self.server,
+            command: self.command,
+            environment,
+        };
+        let program = Program::start(launch)?;
         running.reactor.register(program.ended(), ENDED, Interest::Read)?;
         let mut watch = Behind { program, signals, clock, linger: self.linger, until: None };
         // What the terminal has sent until now may have come before the program was there.

@@ -137,7 +137,7 @@ impl Session {
             Ok(Endpoint::new(Tun::open(config)?, capture))
         };
         let endpoints = [endpoint(fixed, &link.pcap_fixed)?, endpoint(mobile, &link.pcap_mobile)?];
-        let run = views::Run {
+        let run = views::RunInfo {
             scenario: scenario.name.clone(),
             seed,
             stages: path.stage_names().map(str::to_owned).collect(),

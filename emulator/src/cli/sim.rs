@@ -10,7 +10,7 @@ use airlink::output::OutputError;
 use airlink::packet::PerDirection;
 use airlink::path::{FIXED, Path};
 use airlink::scenario::Scenario;
-use airlink::simulate::{self, Arrived, Family, Load, Observer, Plan, Sizes};
+use airlink::simulate::{self, Arrived, Family, Load, PacketObserver, Sizes, Workload};
 use airlink::views::summary::Summary;
 use airlink::views::{self, Views};
 use airwire::time::{Duration, Instant};
@@ -94,7 +94,7 @@ impl Sim {
         }
         let seed = self.seed.unwrap_or(scenario.seed);
         let mut path = scenario.build(Some(seed), self.files.recording(), self.files.radio())?;
-        let run = views::Run {
+        let run = views::RunInfo {
             scenario: scenario.name.clone(),
             seed,
             stages: path.stage_names().map(str::to_owned).collect(),
@@ -108,7 +108,7 @@ impl Sim {
             fixed: capture(&self.pcap_fixed)?,
             mobile: capture(&self.pcap_mobile)?,
         };
-        let plan = Plan {
+        let workload = Workload {
             loads: PerDirection { down: self.down, up: self.up },
             sizes: self.size,
             family: if self.ipv6 { Family::V6 } else { Family::V4 },
@@ -116,7 +116,7 @@ impl Sim {
             until: Instant::ZERO + self.duration,
             drain: self.drain,
         };
-        let (now, arrived) = simulate::run(&mut path, &plan, &mut eyes)?;
+        let (now, arrived) = simulate::run(&mut path, &workload, &mut eyes)?;
         for capture in [&mut eyes.fixed, &mut eyes.mobile].into_iter().flatten() {
             capture.flush()?;
         }
@@ -159,7 +159,7 @@ struct Eyes {
     mobile: Option<Capture>,
 }
 
-impl Observer for Eyes {
+impl PacketObserver for Eyes {
     type Error = OutputError;
 
     fn packet(&mut self, at: Instant, end: Port, packet: &[u8]) {

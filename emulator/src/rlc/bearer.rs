@@ -23,7 +23,7 @@ use self::ledger::Ledger;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::config::{DirectionConfig, Discard, RlcConfig};
 use crate::rlc::entity::{
-    Entity, EntityConfig, Incoming, Kind, Outcome, Outgoing, SduId, Stats, TimersStart,
+    Entity, EntityConfig, Incoming, Outgoing, PduKind, SduId, SduOutcome, Stats, TimersStart,
 };
 use crate::settings::{Invalid, Position, Settings};
 use crate::stage::{Event, NotLive, Outbox, RadioPdu, Stage, Why};
@@ -140,8 +140,8 @@ impl Bearer {
                 epoch: pdu.epoch,
                 lost,
                 transmission: match pdu.kind {
-                    Kind::Data { transmission, .. } => transmission,
-                    Kind::Status | Kind::Reset | Kind::ResetAck => 1,
+                    PduKind::Data { transmission, .. } => transmission,
+                    PduKind::Status | PduKind::Reset | PduKind::ResetAck => 1,
                 },
                 packets: sdus(pdu)
                     .iter()
@@ -184,11 +184,11 @@ impl Bearer {
                 let Some(packet) = ledger.settle(number) else { continue };
                 let why = match outcome {
                     // It was delivered, under the name of an earlier packet of the same octets, which was given up.
-                    Outcome::Acknowledged | Outcome::Discarded => {
+                    SduOutcome::Acknowledged | SduOutcome::Discarded => {
                         counters.rlc_discard += 1;
                         Why::RlcDiscard
                     }
-                    Outcome::Reset => {
+                    SduOutcome::Reset => {
                         counters.rlc_reset += 1;
                         Why::RlcReset
                     }
@@ -322,8 +322,8 @@ fn receiver_stats(stats: &Stats) -> Value {
 /// The packets of which it carries octets.
 fn sdus(pdu: &Outgoing) -> &[SduId] {
     match &pdu.kind {
-        Kind::Data { sdus, .. } => sdus,
-        Kind::Status | Kind::Reset | Kind::ResetAck => &[],
+        PduKind::Data { sdus, .. } => sdus,
+        PduKind::Status | PduKind::Reset | PduKind::ResetAck => &[],
     }
 }
 

@@ -7,7 +7,7 @@ mod sufi;
 mod tests;
 
 pub use amd::encode_amd;
-pub use rlist::{Errors, RlistError, expand_rlist, push_burst, push_distance};
+pub use rlist::{RlistError, RlistGaps, expand_rlist, push_burst, push_distance};
 
 use super::config::FormatConfig;
 use super::pdu::{Pdu, Reset};

@@ -16,9 +16,9 @@
 mod discard;
 mod poll;
 mod receiver;
+mod reporting;
 mod reset;
 mod stats;
-mod reporting;
 #[cfg(test)]
 mod tests;
 mod transmitter;
@@ -26,10 +26,10 @@ mod transmitter;
 use airwire::time::{Duration, Instant};
 use discard::wire;
 use receiver::{Arrival, Receiver};
-pub use reset::ResetCause;
-use reset::{Expiry, Received, Resetting};
-pub use stats::Stats;
 pub use reporting::Incoming;
+pub use reset::ResetCause;
+use reset::{Expiry, ResetReceipt, Resetting};
+pub use stats::Stats;
 use transmitter::{Transmission, Transmitter};
 
 use super::codec::{Format, decode, encode};
@@ -75,7 +75,7 @@ pub struct SduId(pub u64);
 
 /// What became of an SDU, as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SduOutcome {
     /// The peer has it.
     Acknowledged,
     /// Given up because of MaxDAT or Timer_Discard.
@@ -88,7 +88,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     pub octets: Vec<u8>,
-    pub kind: Kind,
+    pub kind: PduKind,
     /// Grows with every RESET and every wrap of the sequence number: a PDU that is transmitted again keeps its
     /// epoch, so (epoch, SN) is unique, for 4096 wraps (4 hours of a full 384 kbit/s) after each of 2^20 RESETs.
     /// Control PDUs have that of the next new PDU.
@@ -96,7 +96,7 @@ pub struct Outgoing {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PduKind {
     Data {
         sn: Sn,
         /// VT(DAT): 1 for the first transmission.
@@ -219,10 +219,10 @@ impl Entity {
         let mut first_data = 0;
         while pdus.len() + usize::from(piggyback.is_some()) < blocks {
             if let Some(ack) = self.resetting.take_ack() {
-                pdus.push(self.control(&Pdu::ResetAck(ack), Kind::ResetAck));
+                pdus.push(self.control(&Pdu::ResetAck(ack), PduKind::ResetAck));
             } else if let Some(reset) = self.resetting.take_reset(starts) {
                 self.stats.reset_pdus += 1;
-                pdus.push(self.control(&Pdu::Reset(reset), Kind::Reset));
+                pdus.push(self.control(&Pdu::Reset(reset), PduKind::Reset));
             } else if self.activity() == Activity::ResetPending {
                 break;
             } else if let Some(status) = self.next_status(starts) {
@@ -231,7 +231,7 @@ impl Entity {
                     piggyback = Some(status);
                     first_data = pdus.len();
                 } else {
-                    pdus.push(self.control(&Pdu::Status(status), Kind::Status));
+                    pdus.push(self.control(&Pdu::Status(status), PduKind::Status));
                 }
             } else {
                 match self.transmitter.transmit(now, starts, &mut piggyback, &mut self.stats) {
@@ -247,7 +247,7 @@ impl Entity {
             }
         }
         if let Some(status) = piggyback {
-            let pdu = self.control(&Pdu::Status(status), Kind::Status);
+            let pdu = self.control(&Pdu::Status(status), PduKind::Status);
             pdus.insert(first_data, pdu);
         }
         pdus
@@ -257,7 +257,7 @@ impl Entity {
         Outgoing {
             octets: sent.octets,
             epoch: self.epoch(sent.sn),
-            kind: Kind::Data {
+            kind: PduKind::Data {
                 sn: wire(sent.sn),
                 transmission: sent.number,
                 polls: sent.polls,
@@ -266,7 +266,7 @@ impl Entity {
         }
     }
 
-    fn control(&self, pdu: &Pdu, kind: Kind) -> Outgoing {
+    fn control(&self, pdu: &Pdu, kind: PduKind) -> Outgoing {
         Outgoing { octets: encode(pdu, self.sends), kind, epoch: self.epoch(self.transmitter.vt_s()) }
     }
 
@@ -323,7 +323,7 @@ impl Entity {
         match pdu {
             Pdu::Reset(reset) => {
                 let hfni = self.hfni();
-                if self.resetting.handle_reset(reset, hfni) == Received::New {
+                if self.resetting.handle_reset(reset, hfni) == ResetReceipt::New {
                     self.stats.resets_by_peer += 1;
                     self.reset(now);
                 }
@@ -395,7 +395,7 @@ impl Entity {
     }
 
     /// The next SDU whose outcome is known.
-    pub fn poll_outcome(&mut self) -> Option<(SduId, Outcome)> {
+    pub fn poll_outcome(&mut self) -> Option<(SduId, SduOutcome)> {
         self.transmitter.poll_outcome()
     }
 

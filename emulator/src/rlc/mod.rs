@@ -10,5 +10,5 @@ pub mod config;
 pub mod entity;
 pub mod pdu;
 pub mod reassembly;
-pub mod status_report;
 pub mod segmentation;
+pub mod status_report;

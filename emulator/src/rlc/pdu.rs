@@ -109,6 +109,14 @@ pub struct ListItem {
     pub further: u8,
 }
 
+/// PDUs that are missing one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub first: Sn,
+    /// At least 1.
+    pub count: u16,
+}
+
 /// RESET and RESET ACK (§9.2.1.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reset {
@@ -148,6 +156,12 @@ impl Sn {
     #[must_use]
     pub const fn previous(self) -> Self {
         self.plus(Self::MODULUS - 1)
+    }
+}
+
+impl Gap {
+    pub fn sns(self) -> impl Iterator<Item = Sn> {
+        (0..self.count).map(move |n| self.first.plus(n))
     }
 }
 

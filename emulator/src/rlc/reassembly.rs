@@ -8,8 +8,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use super::pdu::{Amd, Previous, Rest, Sn};
-use super::status_report::Gap;
+use super::pdu::{Amd, Gap, Previous, Rest, Sn};
 
 /// No IP packet is longer. An SDU that is has lost its end.
 const LONGEST_SDU: usize = 65_535;

@@ -8,21 +8,7 @@ mod tests;
 use coding::{Coding, Cursor};
 
 use super::codec::expand_rlist;
-use super::pdu::{Sn, Status, Sufi};
-
-/// PDUs that are missing one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    pub first: Sn,
-    /// At least 1.
-    pub count: u16,
-}
-
-impl Gap {
-    pub fn sns(self) -> impl Iterator<Item = Sn> {
-        (0..self.count).map(move |n| self.first.plus(n))
-    }
-}
+use super::pdu::{Gap, Sn, Status, Sufi};
 
 /// What a receiver knows: everything from VR(R) up to VR(H) was received, except for the gaps, which ascend from
 /// VR(R) and do not touch each other.

@@ -4,7 +4,7 @@ use super::*;
 #[derive(Default)]
 struct Log(Vec<(Instant, Port, Vec<u8>)>);
 
-impl Observer for Log {
+impl PacketObserver for Log {
     type Error = std::convert::Infallible;
     fn packet(&mut self, at: Instant, end: Port, packet: &[u8]) {
         self.0.push((at, end, packet.to_vec()));
@@ -14,8 +14,8 @@ impl Observer for Log {
     }
 }
 
-fn plan(down: &str, up: &str) -> Plan {
-    Plan {
+fn workload(down: &str, up: &str) -> Workload {
+    Workload {
         loads: PerDirection { down: down.parse().unwrap(), up: up.parse().unwrap() },
         sizes: Sizes::Fixed(1000),
         family: Family::V4,
@@ -29,15 +29,15 @@ fn empty_path() -> Path {
     Path::new(Vec::new(), crate::stage::Recording::Off, false)
 }
 
-fn simulated(plan: &Plan) -> (Log, PerDirection<Arrived>) {
+fn simulated(workload: &Workload) -> (Log, PerDirection<Arrived>) {
     let mut log = Log::default();
-    let Ok((_, arrived)) = run(&mut empty_path(), plan, &mut log);
+    let Ok((_, arrived)) = run(&mut empty_path(), workload, &mut log);
     (log, arrived)
 }
 
 #[test]
 fn a_constant_rate_sends_at_equal_distances_from_the_first_instant() {
-    let (log, arrived) = simulated(&plan("cbr:80kbit", "none"));
+    let (log, arrived) = simulated(&workload("cbr:80kbit", "none"));
     let sent: Vec<u64> =
         log.0.iter().filter(|(_, end, _)| *end == FIXED).map(|(at, ..)| at.as_millis()).collect();
     assert_eq!(sent, [0, 100, 200, 300, 400, 500, 600, 700, 800, 900]);
@@ -46,7 +46,7 @@ fn a_constant_rate_sends_at_equal_distances_from_the_first_instant() {
 
 #[test]
 fn every_second_packet_is_acknowledged() {
-    let (log, _) = simulated(&plan("cbr:80kbit", "acks"));
+    let (log, _) = simulated(&workload("cbr:80kbit", "acks"));
     let acks: Vec<_> = log.0.iter().filter(|(_, end, packet)| *end == MOBILE && packet.len() == 40).collect();
     assert_eq!(acks.len(), 5);
     assert_eq!(acks[0].0.as_millis(), 100);
@@ -54,7 +54,7 @@ fn every_second_packet_is_acknowledged() {
 
 #[test]
 fn an_acknowledgment_leaves_a_path_without_delay_when_it_enters() {
-    let (log, _) = simulated(&plan("cbr:80kbit", "acks"));
+    let (log, _) = simulated(&workload("cbr:80kbit", "acks"));
     let acks = |border| {
         let at = log.0.iter().filter(|(_, end, packet)| *end == border && packet.len() == 40);
         at.map(|(at, ..)| *at).collect::<Vec<_>>()
@@ -66,14 +66,14 @@ fn an_acknowledgment_leaves_a_path_without_delay_when_it_enters() {
 
 #[test]
 fn a_path_that_takes_no_time_does_not_stop_the_clock() {
-    let (_, arrived) = simulated(&plan("saturate", "saturate:3"));
+    let (_, arrived) = simulated(&workload("saturate", "saturate:3"));
     assert_eq!(arrived.down.intact, 1000, "one each millisecond");
     assert_eq!(arrived.up.intact, 1000);
 }
 
 #[test]
 fn exponential_distances_have_the_mean_that_was_asked_for() {
-    let (_, arrived) = simulated(&plan("poisson:8Mbit", "none"));
+    let (_, arrived) = simulated(&workload("poisson:8Mbit", "none"));
     // 1000 expected, standard deviation 32: beyond 4 of them is less than one seed in 10,000.
     assert!((872..=1128).contains(&arrived.down.intact), "{arrived:?}");
 }
@@ -92,15 +92,15 @@ fn any_size_of_either_family_is_a_packet_that_tells_its_number() {
 
 #[test]
 fn a_changed_octet_and_a_late_packet_are_seen() {
-    let mut side = Side::new(Direction::Down, &plan("none", "none"));
+    let mut source = LoadSource::new(Direction::Down, &workload("none", "none"));
     let packet = |number| sequenced(Family::V4, Direction::Down, number, 100);
-    side.arrived(&packet(0));
-    side.arrived(&packet(2));
-    side.arrived(&packet(1));
+    source.arrived(&packet(0));
+    source.arrived(&packet(2));
+    source.arrived(&packet(1));
     let mut damaged = packet(3);
     damaged[99] ^= 1;
-    side.arrived(&damaged);
-    assert_eq!(side.arrived, Arrived { intact: 3, damaged: 1, late: 1 });
+    source.arrived(&damaged);
+    assert_eq!(source.arrived, Arrived { intact: 3, damaged: 1, late: 1 });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use airwire::time::Instant;
 use serde::Serialize;
 
-use super::Run;
+use super::RunInfo;
 use super::summary::DirectionTotals;
 use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
@@ -70,7 +70,7 @@ enum Detail {
 }
 
 impl EventLog {
-    pub fn create(path: &FilePath, run: &Run) -> Result<Self, OutputError> {
+    pub fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
         let mut log = Self { output: Output::create(path)?, stages: run.stages.clone(), line: Vec::new() };
         let wall_zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         log.write(&Start {

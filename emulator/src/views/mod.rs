@@ -40,7 +40,7 @@ pub struct Files {
 
 /// What a run is, for the first line of its files.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct RunInfo {
     pub scenario: String,
     pub seed: u64,
     pub stages: Vec<String>,
@@ -77,7 +77,7 @@ impl Files {
 }
 
 impl Views {
-    pub fn create(files: &Files, run: &Run) -> Result<Self, OutputError> {
+    pub fn create(files: &Files, run: &RunInfo) -> Result<Self, OutputError> {
         Ok(Self {
             events: files.events.as_deref().map(|path| EventLog::create(path, run)).transpose()?,
             notes: files.pcapng.as_deref().map(|path| Notes::create(path, run)).transpose()?,

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use airwire::time::{Duration, Instant};
 
-use super::Run;
-use super::pcapng::{Packet, Way, Writer, wall};
+use super::RunInfo;
+use super::pcapng::{PathPacket, Way, Writer, wall};
 use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::stage::{Event, RadioPdu, Record};
@@ -75,7 +75,7 @@ struct Radio {
 }
 
 impl Notes {
-    pub fn create(path: &FilePath, run: &Run) -> Result<Self, OutputError> {
+    pub fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
         let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut notes = Self {
             output: Output::create(path)?,
@@ -235,7 +235,7 @@ impl Notes {
             self.waiting_bytes -= front.bytes.len();
             let interface = self.interface(front.point);
             let comment = front.comment.unwrap_or_else(|| format!("packet={} fate=inside", front.packet.0));
-            self.writer.packet(&Packet {
+            self.writer.packet(&PathPacket {
                 interface,
                 wall: wall(self.zero, front.at),
                 bytes: &front.bytes,

@@ -34,7 +34,7 @@ pub struct Writer {
     pub buffer: Vec<u8>,
 }
 
-pub struct Packet<'a> {
+pub struct PathPacket<'a> {
     pub interface: u32,
     /// Nanoseconds since 1970.
     pub wall: u64,
@@ -89,8 +89,8 @@ impl Writer {
         });
     }
 
-    pub fn packet(&mut self, packet: &Packet<'_>) {
-        let &Packet { interface, wall, bytes, way, comment } = packet;
+    pub fn packet(&mut self, packet: &PathPacket<'_>) {
+        let &PathPacket { interface, wall, bytes, way, comment } = packet;
         let family = family(bytes).to_le_bytes();
         let length = bytes.len() as u32 + 4;
         let (way, comment) = (Some(way), Some(comment));

@@ -31,7 +31,7 @@ pub struct Summary {
     pub stages: Value,
     /// How late packets left; in virtual time they never do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lateness: Option<Lateness>,
+    pub lateness: Option<LatenessSummary>,
 }
 
 /// What became of one direction's packets.
@@ -53,7 +53,7 @@ pub struct Background {
 
 /// The distribution of actual departure minus ideal departure, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Lateness {
+pub struct LatenessSummary {
     pub packets: u64,
     pub p50: u64,
     pub p90: u64,
@@ -89,7 +89,7 @@ impl Background {
     }
 }
 
-impl Lateness {
+impl LatenessSummary {
     /// Of a histogram of nanoseconds.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl Summary {
             held: path.held(),
             background: Background::of(path),
             stages: path.stats(),
-            lateness: lateness.map(Lateness::of),
+            lateness: lateness.map(LatenessSummary::of),
         }
     }
 
@@ -164,7 +164,7 @@ impl fmt::Display for Summary {
                 counters(f, name, stats)?;
             }
         }
-        if let Some(Lateness { packets, p50, p90, p99, p999, max }) = self.lateness
+        if let Some(LatenessSummary { packets, p50, p90, p99, p999, max }) = self.lateness
             && packets > 0
         {
             let time = Duration::from_nanos;

@@ -13,8 +13,8 @@ fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("airlink-views-{}-{name}", std::process::id()))
 }
 
-fn run() -> Run {
-    Run {
+fn run() -> RunInfo {
+    RunInfo {
         scenario: "test".to_owned(),
         seed: 1,
         stages: vec!["wire".to_owned(), "radio".to_owned()],

@@ -9,7 +9,7 @@ mod resent;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use airlink::reactor::{Clock, Event, Interest, Reactor, Token};
+use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airtcp_analyze::capture::{Capture, CaptureError};
 use airtcp_analyze::connections::{Limits, Traces};
 use airtcp_analyze::packet::Timestamp;
@@ -143,7 +143,7 @@ impl Analyze {
             busy = 0;
             let until = if progress == Progress::Nothing { look } else { Instant::ZERO };
             let deadline = end.map_or(until, |end| end.min(until));
-            let stop = reactor.wait(Some(deadline))?.contains(&Event::Stop);
+            let stop = reactor.wait(Some(deadline))?.contains(&Wakeup::Stop);
             let now = clock.now();
             if stop {
                 end = Some(end.map_or(now + GRACE, |end| end.min(now + GRACE)));

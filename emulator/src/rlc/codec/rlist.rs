@@ -1,7 +1,6 @@
 //! The numbers of a relative list (§9.2.2.11.6): code words of 4 bits, three of value and one that ends a number.
 
-use crate::rlc::pdu::Sn;
-use crate::rlc::status_report::Gap;
+use crate::rlc::pdu::{Gap, Sn};
 
 /// 0001 where a number would begin: the number that follows counts further errors, one after the other.
 const BURST: u8 = 0b0001;
@@ -20,7 +19,7 @@ pub enum RlistError {
 
 /// The errors that a relative list tells of, in their order; the first one is FSN itself.
 #[derive(Clone, Debug)]
-pub struct Errors<'a> {
+pub struct RlistGaps<'a> {
     codewords: &'a [u8],
     first: Option<Sn>,
     /// The last error so far.
@@ -29,11 +28,11 @@ pub struct Errors<'a> {
     span: u64,
 }
 
-pub fn expand_rlist(fsn: Sn, codewords: &[u8]) -> Errors<'_> {
-    Errors { codewords, first: Some(fsn), last: fsn, span: 0 }
+pub fn expand_rlist(fsn: Sn, codewords: &[u8]) -> RlistGaps<'_> {
+    RlistGaps { codewords, first: Some(fsn), last: fsn, span: 0 }
 }
 
-impl Errors<'_> {
+impl RlistGaps<'_> {
     /// The least significant code word comes first; the one with the end bit is the most significant.
     fn number(&mut self) -> Result<u16, RlistError> {
         let length = self.codewords.iter().position(|word| word & 1 == 1).ok_or(RlistError::Unfinished)? + 1;
@@ -65,7 +64,7 @@ impl Errors<'_> {
     }
 }
 
-impl Iterator for Errors<'_> {
+impl Iterator for RlistGaps<'_> {
     type Item = Result<Gap, RlistError>;
 
     fn next(&mut self) -> Option<Self::Item> {

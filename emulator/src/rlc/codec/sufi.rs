@@ -3,7 +3,7 @@
 use super::{DecodeError, expand_rlist};
 use crate::rlc::pdu::{ListItem, Sn, Status, Sufi};
 
-mod kind {
+mod sufi_type {
     pub(super) const NO_MORE: u8 = 0;
     pub(super) const WINDOW: u8 = 1;
     pub(super) const ACK: u8 = 2;
@@ -76,18 +76,18 @@ impl Writer {
 
     fn sufi(&mut self, sufi: &Sufi) {
         match sufi {
-            Sufi::NoMore => self.nibble(kind::NO_MORE),
+            Sufi::NoMore => self.nibble(sufi_type::NO_MORE),
             Sufi::Window { wsn } => {
-                self.nibble(kind::WINDOW);
+                self.nibble(sufi_type::WINDOW);
                 self.twelve(*wsn);
             }
             Sufi::Ack { lsn } => {
-                self.nibble(kind::ACK);
+                self.nibble(sufi_type::ACK);
                 self.twelve(lsn.get());
             }
             Sufi::List(items) => {
                 assert!(!items.is_empty(), "a LIST of nothing");
-                self.nibble(kind::LIST);
+                self.nibble(sufi_type::LIST);
                 self.length(items.len(), 15);
                 for item in items {
                     self.twelve(item.sn.get());
@@ -96,19 +96,19 @@ impl Writer {
             }
             Sufi::Bitmap { fsn, bits } => {
                 assert!(!bits.is_empty(), "a BITMAP of nothing");
-                self.nibble(kind::BITMAP);
+                self.nibble(sufi_type::BITMAP);
                 self.length(bits.len() - 1, 15);
                 self.twelve(fsn.get());
                 bits.iter().for_each(|octet| self.octet(*octet));
             }
             Sufi::Rlist { fsn, codewords } => {
-                self.nibble(kind::RLIST);
+                self.nibble(sufi_type::RLIST);
                 self.length(codewords.len(), 15);
                 self.twelve(fsn.get());
                 codewords.iter().for_each(|word| self.nibble(*word));
             }
             Sufi::Mrw { sns, long_distance, nlength } => {
-                self.nibble(kind::MRW);
+                self.nibble(sufi_type::MRW);
                 if *long_distance {
                     assert_eq!(sns.len(), 1, "LENGTH = 0 goes with exactly one SN_MRW");
                     self.nibble(0);
@@ -120,12 +120,12 @@ impl Writer {
                 self.nibble(*nlength);
             }
             Sufi::MrwAck { n, sn_ack } => {
-                self.nibble(kind::MRW_ACK);
+                self.nibble(sufi_type::MRW_ACK);
                 self.nibble(*n);
                 self.twelve(sn_ack.get());
             }
             Sufi::Poll { sn } => {
-                self.nibble(kind::POLL);
+                self.nibble(sufi_type::POLL);
                 self.twelve(sn.get());
             }
         }
@@ -177,10 +177,10 @@ impl Reader<'_> {
 
     fn sufi(&mut self) -> Result<Sufi, DecodeError> {
         Ok(match self.nibble()? {
-            kind::NO_MORE => Sufi::NoMore,
-            kind::WINDOW => Sufi::Window { wsn: self.twelve()? },
-            kind::ACK => Sufi::Ack { lsn: self.sn()? },
-            kind::LIST => {
+            sufi_type::NO_MORE => Sufi::NoMore,
+            sufi_type::WINDOW => Sufi::Window { wsn: self.twelve()? },
+            sufi_type::ACK => Sufi::Ack { lsn: self.sn()? },
+            sufi_type::LIST => {
                 let length = self.length()?;
                 if length == 0 {
                     return Err(DecodeError::EmptyList);
@@ -188,11 +188,11 @@ impl Reader<'_> {
                 let item = |_| Ok(ListItem { sn: self.sn()?, further: self.nibble()? });
                 Sufi::List((0..length).map(item).collect::<Result<_, _>>()?)
             }
-            kind::BITMAP => {
+            sufi_type::BITMAP => {
                 let (length, fsn) = (self.length()? + 1, self.sn()?);
                 Sufi::Bitmap { fsn, bits: (0..length).map(|_| self.octet()).collect::<Result<_, _>>()? }
             }
-            kind::RLIST => {
+            sufi_type::RLIST => {
                 let (length, fsn) = (self.length()?, self.sn()?);
                 let codewords = (0..length).map(|_| self.nibble()).collect::<Result<Vec<_>, _>>()?;
                 for gap in expand_rlist(fsn, &codewords) {
@@ -200,13 +200,13 @@ impl Reader<'_> {
                 }
                 Sufi::Rlist { fsn, codewords }
             }
-            kind::MRW => {
+            sufi_type::MRW => {
                 let length = self.length()?;
                 let sns = (0..length.max(1)).map(|_| self.sn()).collect::<Result<_, _>>()?;
                 Sufi::Mrw { sns, long_distance: length == 0, nlength: self.nibble()? }
             }
-            kind::MRW_ACK => Sufi::MrwAck { n: self.nibble()?, sn_ack: self.sn()? },
-            kind::POLL => Sufi::Poll { sn: self.sn()? },
+            sufi_type::MRW_ACK => Sufi::MrwAck { n: self.nibble()?, sn_ack: self.sn()? },
+            sufi_type::POLL => Sufi::Poll { sn: self.sn()? },
             reserved => return Err(DecodeError::SufiType(reserved)),
         })
     }

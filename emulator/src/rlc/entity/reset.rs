@@ -18,7 +18,7 @@ pub enum ResetCause {
 
 /// What to do about a RESET PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Received {
+pub(super) enum ResetReceipt {
     New,
     /// The peer did not get the RESET ACK: repeat it, and reset nothing.
     Repeated,
@@ -111,14 +111,14 @@ impl Resetting {
     }
 
     /// `hfni`: what a RESET ACK of ours says.
-    pub(super) fn handle_reset(&mut self, reset: Reset, hfni: u32) -> Received {
+    pub(super) fn handle_reset(&mut self, reset: Reset, hfni: u32) -> ResetReceipt {
         self.ack_queued = true;
         let repeated = self.last_ack.is_some_and(|last| last.rsn == reset.rsn) && self.pending.is_none();
         if repeated {
-            return Received::Repeated;
+            return ResetReceipt::Repeated;
         }
         self.last_ack = Some(Reset { rsn: reset.rsn, hfni });
-        Received::New
+        ResetReceipt::New
     }
 
     /// Whether it answers the RESET that is pending. Any other is discarded (§11.4.4).

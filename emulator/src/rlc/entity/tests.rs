@@ -4,9 +4,9 @@
 mod discard;
 mod hostile;
 mod poll;
+mod reporting;
 mod reset;
 mod soak;
-mod reporting;
 mod window;
 
 use std::collections::VecDeque;
@@ -38,7 +38,7 @@ struct Seen {
     at: Instant,
     from: usize,
     pdu: Pdu,
-    kind: Kind,
+    kind: PduKind,
     epoch: u32,
     lost: bool,
 }
@@ -91,7 +91,7 @@ struct Pair {
     /// What arrived at each end.
     delivered: [Vec<Vec<u8>>; 2],
     /// What became of the SDUs that each end sent.
-    outcomes: [Vec<(u64, Outcome)>; 2],
+    outcomes: [Vec<(u64, SduOutcome)>; 2],
     next_id: u64,
 }
 
@@ -244,7 +244,8 @@ impl Pair {
     /// What an end reported: when, which PDUs are missing, and LSN.
     fn reported(&self, from: usize) -> Vec<(u64, Vec<u16>, u16)> {
         let reports = self.statuses(from).into_iter().filter_map(|(at, sufis)| {
-            let told = status_report::interpret(&Status(sufis)).expect("an entity does not contradict itself");
+            let told =
+                status_report::interpret(&Status(sufis)).expect("an entity does not contradict itself");
             Some((at, told.missing.iter().map(|sn| sn.get()).collect(), told.lsn?.get()))
         });
         reports.collect()
@@ -283,7 +284,7 @@ impl Pair {
         self.delivered[to].iter().map(|sdu| u64::from(sdu[0])).collect()
     }
 
-    fn outcomes(&self, from: usize, wanted: Outcome) -> Vec<u64> {
+    fn outcomes(&self, from: usize, wanted: SduOutcome) -> Vec<u64> {
         self.outcomes[from].iter().filter(|(_, outcome)| *outcome == wanted).map(|(id, _)| *id).collect()
     }
 
@@ -309,7 +310,7 @@ impl Pair {
 fn first_of(from: usize, sns: &'static [u16]) -> impl FnMut(&Seen) -> bool {
     move |seen| {
         seen.from == from
-            && matches!(&seen.kind, Kind::Data { sn, transmission: 1, .. } if sns.contains(&sn.get()))
+            && matches!(&seen.kind, PduKind::Data { sn, transmission: 1, .. } if sns.contains(&sn.get()))
     }
 }
 

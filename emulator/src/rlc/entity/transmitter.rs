@@ -10,12 +10,12 @@ use super::discard::{Discarding, End, Target, wire};
 use super::poll::Polling;
 use super::reset::ResetCause;
 use super::stats::Stats;
-use super::{Activity, Outcome, SduId};
+use super::{Activity, SduId, SduOutcome};
 use crate::rlc::codec::{Format, encode_amd};
 use crate::rlc::config::{Discard, SenderConfig};
 use crate::rlc::pdu::{Amd, Rest, Status};
-use crate::rlc::status_report::Interpretation;
 use crate::rlc::segmentation::Segmenter;
+use crate::rlc::status_report::Interpretation;
 
 pub(super) struct Transmitter {
     config: SenderConfig,
@@ -37,7 +37,7 @@ pub(super) struct Transmitter {
     first_sdu: u64,
     /// So many of the first of `sdus` are not `Kept`.
     settled: usize,
-    outcomes: VecDeque<(SduId, Outcome)>,
+    outcomes: VecDeque<(SduId, SduOutcome)>,
     pub(super) polling: Polling,
     pub(super) discarding: Discarding,
     /// SDUs of which nothing was transmitted yet, and their octets.
@@ -142,7 +142,7 @@ impl Transmitter {
         self.vt_s
     }
 
-    pub(super) fn poll_outcome(&mut self) -> Option<(SduId, Outcome)> {
+    pub(super) fn poll_outcome(&mut self) -> Option<(SduId, SduOutcome)> {
         self.outcomes.pop_front()
     }
 
@@ -512,19 +512,19 @@ impl Transmitter {
         while self.sdus.front().is_some_and(|sdu| {
             sdu.fate == Fate::Dropped || sdu.end.is_some_and(|end| end.said_in < self.vt_a)
         }) {
-            self.free(Outcome::Acknowledged);
+            self.free(SduOutcome::Acknowledged);
         }
     }
 
     /// An MRW procedure ended.
     fn discarded(&mut self, through: u64) {
         while self.first_sdu <= through && self.settled > 0 {
-            self.free(Outcome::Discarded);
+            self.free(SduOutcome::Discarded);
         }
     }
 
     /// The first SDU's fate is known: `outcome`, unless it was given up.
-    fn free(&mut self, outcome: Outcome) {
+    fn free(&mut self, outcome: SduOutcome) {
         let Some(sdu) = self.sdus.pop_front() else { return };
         self.first_sdu += 1;
         if sdu.fate != Fate::Kept {
@@ -532,7 +532,7 @@ impl Transmitter {
         }
         match sdu.fate {
             Fate::Kept => self.outcomes.push_back((sdu.id, outcome)),
-            Fate::GivenUp => self.outcomes.push_back((sdu.id, Outcome::Discarded)),
+            Fate::GivenUp => self.outcomes.push_back((sdu.id, SduOutcome::Discarded)),
             Fate::Dropped => {}
         }
     }

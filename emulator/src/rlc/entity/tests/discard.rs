@@ -22,7 +22,7 @@ fn by_time(timer_discard: Duration) -> EntityConfig {
 }
 
 fn never(sn: u16) -> impl FnMut(&Seen) -> bool {
-    move |seen| matches!(&seen.kind, Kind::Data { sn: sent, .. } if sent.get() == sn)
+    move |seen| matches!(&seen.kind, PduKind::Data { sn: sent, .. } if sent.get() == sn)
 }
 
 /// The MRW and MRW_ACK super-fields of one end.
@@ -50,8 +50,8 @@ fn after_max_dat_the_sdus_of_the_window_up_to_that_pdu_are_discarded() {
     // Reported missing at 40 ms, and at 140 ms when TSP allows it.
     assert_eq!(procedure, [(180, mrw(&[3], 0)), (220, mrw_ack(6, 0))]);
     assert_eq!(pair.arrived(B), [0, 1, 3, 4, 5]);
-    assert_eq!(pair.outcomes(A, Outcome::Discarded), [2]);
-    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [0, 1, 3, 4, 5]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [2]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [0, 1, 3, 4, 5]);
     assert_eq!(pair.ends[A].stats().resets(), 0);
 }
 
@@ -67,7 +67,7 @@ fn mrw_with_n_when_another_sdu_begins_in_the_pdu_where_the_discarded_one_ends() 
     assert_eq!(mrws(&pair, B)[0].1, mrw_ack(4, 0), "PDU 1 is there, so VR(R) is further on");
     assert_eq!(pair.arrived(B), [1, 2]);
     assert_eq!(pair.delivered[B][1].len(), 60);
-    assert_eq!(pair.outcomes(A, Outcome::Discarded), [0]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0]);
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn mrw_ack_with_n_when_that_pdu_is_still_missing() {
     // The first SDU is too old at 151 ms, the second at 159 ms: its MRW has to wait.
     assert_eq!(mrws(&pair, A), [(160, mrw(&[1], 1)), (240, mrw(&[4], 0))]);
     assert_eq!(mrws(&pair, B), [(200, mrw_ack(1, 1))]);
-    assert_eq!(pair.outcomes(A, Outcome::Discarded), [0]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0]);
     pair.run_until(at(1_000));
     assert_eq!(mrws(&pair, B)[1..], [(280, mrw_ack(4, 0))]);
-    assert_eq!(pair.outcomes(A, Outcome::Discarded), [0, 1]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0, 1]);
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn timer_discard_takes_the_expired_sdu_and_all_before_it_and_nothing_later() {
     pair.run_until(at(100));
     pair.send_pdus(A, 2);
     pair.run_until(at(3_000));
-    assert_eq!(pair.outcomes(A, Outcome::Discarded), [0, 1]);
-    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [2, 3]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0, 1]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [2, 3]);
     assert_eq!(mrws(&pair, A), [(300, mrw(&[2], 0))]);
     assert_eq!(mrws(&pair, B), [(340, mrw_ack(4, 0))], "obsolete: VR(R) was there already");
     assert_eq!(pair.ends[B].stats().mrws_obsolete, 1);
@@ -114,7 +114,7 @@ fn an_sdu_that_was_never_begun_is_dropped_without_a_word() {
     pair.ends[A].submit(pair.now, SduId(7), vec![7; 39]);
     pair.blocks = 0;
     pair.run_until(at(300));
-    assert_eq!(pair.outcomes[A], [(0, Outcome::Acknowledged), (1, Outcome::Discarded)]);
+    assert_eq!(pair.outcomes[A], [(0, SduOutcome::Acknowledged), (1, SduOutcome::Discarded)]);
     assert_eq!(pair.ends[A].waiting(), (1, 39));
     assert_eq!(pair.ends[A].stats().discards, 0);
 }
@@ -123,7 +123,7 @@ fn an_sdu_that_was_never_begun_is_dropped_without_a_word() {
 fn an_sdu_that_was_sent_in_part_is_not_taken_for_the_beginning_of_the_next() {
     // The peer gets every PDU and no MRW for a while.
     let mut pair = Pair::new(by_time(ms(400)))
-        .losing(|seen| seen.from == A && seen.kind == Kind::Status && seen.at < at(550));
+        .losing(|seen| seen.from == A && seen.kind == PduKind::Status && seen.at < at(550));
     pair.blocks = 1;
     pair.send(A, 4_000);
     pair.run_until(at(395));
@@ -136,7 +136,7 @@ fn an_sdu_that_was_sent_in_part_is_not_taken_for_the_beginning_of_the_next() {
     assert!(pair.arrived(B).is_empty());
     pair.run_until(at(1_000));
     assert_eq!((pair.arrived(B), pair.delivered[B][0].len()), (vec![1], 77));
-    assert_eq!(pair.outcomes[A], [(0, Outcome::Discarded), (1, Outcome::Acknowledged)]);
+    assert_eq!(pair.outcomes[A], [(0, SduOutcome::Discarded), (1, SduOutcome::Acknowledged)]);
     assert_eq!(pair.ends[A].stats().resets(), 0);
 }
 
@@ -146,7 +146,7 @@ fn an_mrw_out_of_a_full_window_says_that_its_number_lies_beyond() {
     config.sender.window = 4;
     config.receiver.window = 4;
     let mut pair =
-        Pair::new(config).losing(|seen| matches!(seen.kind, Kind::Data { .. }) && seen.at < at(90));
+        Pair::new(config).losing(|seen| matches!(seen.kind, PduKind::Data { .. }) && seen.at < at(90));
     pair.send(A, 400);
     pair.run_until(at(50));
     pair.send(A, 39);
@@ -154,7 +154,7 @@ fn an_mrw_out_of_a_full_window_says_that_its_number_lies_beyond() {
     let long = Sufi::Mrw { sns: vec![Sn::new(5)], long_distance: true, nlength: 0 };
     assert_eq!(mrws(&pair, A)[0], (100, long));
     assert_eq!(mrws(&pair, B)[0], (140, mrw_ack(5, 0)));
-    assert!(pair.outcomes(A, Outcome::Discarded).contains(&0));
+    assert!(pair.outcomes(A, SduOutcome::Discarded).contains(&0));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn an_unanswered_mrw_is_repeated_and_after_max_mrw_there_is_a_reset() {
     assert_eq!(mrws(&pair, A), [80, 180, 280, 380].map(|at| (at, mrw(&[1], 0))), "always the same");
     assert_eq!(pair.resets(A).iter().map(|(at, _)| *at).collect::<Vec<_>>(), [480]);
     assert_eq!(pair.ends[A].stats().resets_max_mrw, 1);
-    assert_eq!(pair.outcomes(A, Outcome::Discarded), [0]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0]);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn an_mrw_ack_that_nobody_waits_for_or_that_does_not_match_is_ignored() {
         assert_eq!(pair.outcomes[A], [], "SN_ACK {sn_ack}, N {n}");
     }
     pair.inject_status(A, vec![mrw_ack(1, 1), Sufi::NoMore]);
-    assert_eq!(pair.outcomes[A], [(0, Outcome::Discarded)]);
+    assert_eq!(pair.outcomes[A], [(0, SduOutcome::Discarded)]);
     assert_eq!(pair.ends[A].stats().resets(), 0);
 }
 
@@ -220,7 +220,7 @@ fn an_mrw_ack_is_ignored_before_the_mrw_has_gone_out_and_heard_before_it_is_repe
     pair.blocks = 0;
     pair.run_until(at(165));
     pair.inject_status(A, vec![mrw_ack(1, 0), Sufi::NoMore]);
-    assert_eq!(pair.outcomes[A], [(0, Outcome::Discarded)]);
+    assert_eq!(pair.outcomes[A], [(0, SduOutcome::Discarded)]);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn an_lsn_beyond_sn_mrw_ends_the_procedure_too() {
     pair.inject_status(A, vec![ack(3)]);
     assert_eq!(
         pair.outcomes[A],
-        [(0, Outcome::Discarded), (1, Outcome::Acknowledged), (2, Outcome::Acknowledged)]
+        [(0, SduOutcome::Discarded), (1, SduOutcome::Acknowledged), (2, SduOutcome::Acknowledged)]
     );
     pair.run_until(at(195));
     assert_eq!(mrws(&pair, A).len(), 1, "Timer_MRW does not repeat it");
@@ -244,7 +244,7 @@ fn send_mrw_names_every_sdu_fifteen_at_a_time() {
     let mut config = by_time(ms(300));
     config.sender.send_mrw = true;
     let mut pair =
-        Pair::new(config).losing(|seen| matches!(seen.kind, Kind::Data { .. }) && seen.at < at(310));
+        Pair::new(config).losing(|seen| matches!(seen.kind, PduKind::Data { .. }) && seen.at < at(310));
     pair.blocks = 12;
     pair.send_pdus(A, 20);
     pair.run_until(at(3_000));
@@ -258,7 +258,7 @@ fn send_mrw_names_every_sdu_fifteen_at_a_time() {
         mrws(&pair, B).into_iter().map(|(_, sufi)| sufi).collect::<Vec<_>>(),
         [mrw_ack(15, 0), mrw_ack(20, 0)]
     );
-    assert_eq!(pair.outcomes(A, Outcome::Discarded).len(), 20);
+    assert_eq!(pair.outcomes(A, SduOutcome::Discarded).len(), 20);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn an_sdu_that_arrived_before_its_discard_is_delivered_before_its_outcome_is_tol
     assert_eq!(pair.outcomes[A], []);
     assert_eq!(pair.arrived(B), [0]);
     pair.run_until(at(1_000));
-    assert_eq!(pair.outcomes[A], [(0, Outcome::Discarded)]);
+    assert_eq!(pair.outcomes[A], [(0, SduOutcome::Discarded)]);
     assert_eq!(pair.arrived(B), [0]);
 }
 
@@ -279,7 +279,7 @@ fn a_full_window_of_4095_leaves_room_for_the_pdu_that_a_discard_never_sends() {
     config.sender.window = 4095;
     config.receiver.window = 4095;
     let mut pair =
-        Pair::new(config).losing(|seen| matches!(seen.kind, Kind::Data { .. }) && seen.at < at(390));
+        Pair::new(config).losing(|seen| matches!(seen.kind, PduKind::Data { .. }) && seen.at < at(390));
     pair.blocks = 200;
     for _ in 0..4 {
         pair.send(A, 60_000);
@@ -288,10 +288,10 @@ fn a_full_window_of_4095_leaves_room_for_the_pdu_that_a_discard_never_sends() {
     pair.send(A, 40);
     pair.run_until(at(3_000));
     assert_eq!(pair.ends[A].stats().resets(), 0);
-    let mut discarded = pair.outcomes(A, Outcome::Discarded);
+    let mut discarded = pair.outcomes(A, SduOutcome::Discarded);
     discarded.sort_unstable();
     assert_eq!(discarded, [0, 1, 2, 3], "the last one without having been begun, hence at once");
-    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [4]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [4]);
     assert_eq!(pair.arrived(B), [4]);
 }
 

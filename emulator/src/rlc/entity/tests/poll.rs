@@ -9,7 +9,7 @@ fn the_last_pdu_in_the_buffer_polls() {
     pair.run_until(at(1_000));
     assert_eq!(pair.polls(A), [(10, 5)]);
     assert_eq!(pair.statuses(B), [(50, vec![ack(6)])]);
-    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn timer_poll_repeats_an_unanswered_poll() {
     pair.run_until(at(2_000));
     assert_eq!(pair.polls(A), [(0, 2), (200, 2), (400, 2)], "VT(S) − 1 carries it, until it is answered");
     assert_eq!(pair.reports(B), [40, 240, 440]);
-    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [0, 1, 2]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [0, 1, 2]);
     assert_eq!(pair.ends[A].next_deadline(), None);
 }
 

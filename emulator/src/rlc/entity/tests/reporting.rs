@@ -227,7 +227,7 @@ fn a_report_fits_into_the_padding_of_data_if_it_may() {
         pair.inject_status(B, vec![list(&[0]), ack(1)]);
         pair.run_until(at(1_000));
         assert_eq!(pair.arrived(A), [1]);
-        assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [0]);
+        assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [0]);
         let mut again = pair.from(B).filter_map(|seen| match &seen.pdu {
             Pdu::Amd(amd) => Some(&amd.rest),
             _ => None,
@@ -242,7 +242,7 @@ fn a_report_without_padding_to_go_to_takes_a_block_before_the_data() {
     pair.inject_data(B, 0, true);
     pair.send(B, 1_000);
     pair.run_until(at(5));
-    let kinds: Vec<_> = pair.from(B).map(|seen| seen.kind == Kind::Status).collect();
+    let kinds: Vec<_> = pair.from(B).map(|seen| seen.kind == PduKind::Status).collect();
     assert_eq!(kinds, [true, false, false, false]);
 }
 

@@ -17,7 +17,7 @@ fn resetting() -> EntityConfig {
 
 /// Loses every transmission of an SN before the first RESET.
 fn never(sn: u16) -> impl FnMut(&Seen) -> bool {
-    move |seen| seen.epoch == 0 && matches!(&seen.kind, Kind::Data { sn: sent, .. } if sent.get() == sn)
+    move |seen| seen.epoch == 0 && matches!(&seen.kind, PduKind::Data { sn: sent, .. } if sent.get() == sn)
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn a_reset_takes_what_was_begun_and_leaves_what_was_not() {
     let (reset_at, reset) = pair.resets(A)[0];
     assert_eq!(reset, Reset { rsn: false, hfni: 0 });
     assert_eq!(pair.reset_acks(B), [(reset_at + 40, reset)]);
-    assert_eq!(pair.outcomes(A, Outcome::Reset), [0, 1, 2, 3]);
-    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [4, 5]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0, 1, 2, 3]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [4, 5]);
     assert_eq!(pair.arrived(B), [4, 5]);
     let restarted = pair.data(A).into_iter().find(|(time, ..)| *time > reset_at);
     assert_eq!(restarted, Some((reset_at + 80, 0, false)), "from SN 0, when the RESET ACK is here");
@@ -67,7 +67,7 @@ fn a_reset_takes_what_was_begun_and_leaves_what_was_not() {
 
 #[test]
 fn while_a_reset_is_pending_nothing_is_sent_and_nothing_is_taken() {
-    let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == Kind::ResetAck && seen.at < at(500));
+    let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == PduKind::ResetAck && seen.at < at(500));
     pair.send_pdus(A, 3);
     pair.run_until(at(15));
     pair.inject_status(A, vec![ack(9)]);
@@ -77,7 +77,7 @@ fn while_a_reset_is_pending_nothing_is_sent_and_nothing_is_taken() {
     pair.send_pdus(A, 3);
     pair.run_until(at(500));
     let from_a: Vec<_> = pair.from(A).skip(3).map(|seen| seen.kind.clone()).collect();
-    assert_eq!(from_a, [Kind::Reset]);
+    assert_eq!(from_a, [PduKind::Reset]);
     assert_eq!((pair.arrived(A).len(), pair.outcomes[A].len()), (0, 0));
 }
 
@@ -87,8 +87,8 @@ fn a_lost_reset_ack_is_repeated_without_another_reset() {
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
     let mut acks = 0;
     let mut pair = Pair::new(config).losing(move |seen| {
-        acks += u32::from(seen.kind == Kind::ResetAck);
-        seen.kind == Kind::ResetAck && acks == 1
+        acks += u32::from(seen.kind == PduKind::ResetAck);
+        seen.kind == PduKind::ResetAck && acks == 1
     });
     pair.send_pdus(A, 3);
     pair.run_until(at(15));
@@ -137,8 +137,8 @@ fn both_ends_reset_at_the_same_time() {
     pair.run_until(at(1_000));
     assert_eq!(pair.arrived(B), [4, 5, 6], "what came while a RESET was pending does not count");
     assert_eq!(pair.arrived(A), [7, 8, 9]);
-    assert_eq!(pair.outcomes(A, Outcome::Reset), [0, 1]);
-    assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [4, 5, 6]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0, 1]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [4, 5, 6]);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn max_rst_minus_one_resets_and_then_the_error_is_unrecoverable() {
         pair.run_until(at(10_000));
         assert_eq!(pair.resets(A).len(), usize::from(max_rst) - 1);
         assert!(pair.ends[A].is_unrecoverable());
-        assert_eq!(pair.outcomes(A, Outcome::Reset), [0]);
+        assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0]);
         assert_eq!((pair.ends[A].blocks_wanted(9), pair.ends[A].next_deadline()), (0, None));
         // Re-established, both carry on with what had not been sent.
         pair.lose = Box::new(|_| false);
@@ -183,7 +183,7 @@ fn max_rst_minus_one_resets_and_then_the_error_is_unrecoverable() {
             end.reestablish(now);
         }
         pair.run_for(ms(1_000));
-        assert_eq!(pair.outcomes(A, Outcome::Acknowledged), [1, 2]);
+        assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [1, 2]);
     }
 }
 
@@ -198,7 +198,7 @@ fn a_reset_ack_that_nobody_waits_for_is_ignored() {
     pair.inject(A, &Pdu::ResetAck(Reset { rsn: true, hfni: 0 }));
     assert_eq!(pair.outcomes[A], []);
     pair.inject(A, &Pdu::ResetAck(Reset { rsn: false, hfni: 0 }));
-    assert_eq!(pair.outcomes(A, Outcome::Reset), [0]);
+    assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0]);
 }
 
 #[test]
@@ -215,9 +215,9 @@ fn periodic_timers_survive_a_reset() {
 
 #[test]
 fn an_sdu_whose_acknowledgement_was_lost_arrives_and_is_reset_once_each() {
-    let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == Kind::Status);
+    let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == PduKind::Status);
     pair.send_pdus(A, 1);
     pair.run_until(at(5_000));
     assert_eq!(pair.arrived(B), [0]);
-    assert_eq!(pair.outcomes[A], [(0, Outcome::Reset)]);
+    assert_eq!(pair.outcomes[A], [(0, SduOutcome::Reset)]);
 }

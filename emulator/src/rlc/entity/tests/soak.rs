@@ -58,7 +58,7 @@ fn account(pair: &Pair, sent: &[Vec<Vec<u8>>; 2], in_order: bool) -> [usize; 2] 
         let mut told = vec![0; sent[from].len()];
         for (id, outcome) in &pair.outcomes[from] {
             told[*id as usize] += 1;
-            if *outcome == Outcome::Acknowledged {
+            if *outcome == SduOutcome::Acknowledged {
                 assert_eq!(arrived[*id as usize], 1, "SDU {id} was acknowledged and did not arrive");
             }
         }

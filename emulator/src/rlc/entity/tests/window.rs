@@ -153,7 +153,7 @@ fn an_sdu_across_the_wrap_of_the_sequence_number_arrives() {
     let mut first = std::collections::BTreeSet::new();
     let mut again = 0;
     for seen in pair.from(A) {
-        let Kind::Data { sn, transmission, .. } = &seen.kind else { continue };
+        let PduKind::Data { sn, transmission, .. } = &seen.kind else { continue };
         let new = first.insert((seen.epoch, sn.get()));
         assert_eq!(new, *transmission == 1, "epoch {}, SN {sn}", seen.epoch);
         again += u32::from(!new);
@@ -189,7 +189,7 @@ fn with_a_window_of_2048_or_more_an_acknowledged_pdu_carries_polls_however_often
         // PDU 0 never arrives, and of the reports only the first for a while.
         let mut pair = Pair::new(config).losing(|seen| {
             let report = seen.from == B && seen.at > at(50) && seen.at < at(2_000);
-            report || matches!(&seen.kind, Kind::Data { sn, .. } if sn.get() == 0)
+            report || matches!(&seen.kind, PduKind::Data { sn, .. } if sn.get() == 0)
         });
         pair.send_pdus(A, 3);
         pair.run_until(at(1_999));
@@ -201,7 +201,7 @@ fn with_a_window_of_2048_or_more_an_acknowledged_pdu_carries_polls_however_often
         let stats = pair.ends[A].stats();
         match discard {
             Discard::ResetAfterMaxDat { .. } => assert_eq!((stats.resets_max_dat, stats.discards), (1, 0)),
-            _ => assert_eq!((stats.resets(), pair.outcomes(A, Outcome::Discarded)), (0, vec![0])),
+            _ => assert_eq!((stats.resets(), pair.outcomes(A, SduOutcome::Discarded)), (0, vec![0])),
         }
     }
 }
@@ -251,7 +251,7 @@ fn a_nack_that_is_ignored_does_not_stop_timer_poll() {
     config.sender.ignore_nack_within = Some(ms(200));
     // The last PDU and its first copy are lost, and the report about the copy comes before the 200 ms are over.
     let mut pair = Pair::new(config)
-        .losing(|seen| matches!(&seen.kind, Kind::Data { sn, transmission: 1 | 2, .. } if sn.get() == 3));
+        .losing(|seen| matches!(&seen.kind, PduKind::Data { sn, transmission: 1 | 2, .. } if sn.get() == 3));
     pair.send_pdus(A, 4);
     pair.run_until(at(10_000));
     assert!(pair.ends[A].stats().nacks_ignored > 0);

@@ -5,7 +5,7 @@ use airwire::time::Instant;
 use super::{Activity, End, Fate, Sdu, Sent, State, Stats, Target, Transmitter, widest};
 use crate::rlc::config::Discard;
 use crate::rlc::entity::reset::ResetCause;
-use crate::rlc::entity::{Outcome, discard};
+use crate::rlc::entity::{SduOutcome, discard};
 
 impl Transmitter {
     /// VT(DAT) has become MaxDAT.
@@ -73,7 +73,7 @@ impl Transmitter {
         self.segmenter.reset();
         while self.sdus.front().is_some_and(|sdu| sdu.begun_in.is_some() || sdu.fate == Fate::Dropped) {
             stats.sdus_reset += u64::from(self.sdus[0].fate == Fate::Kept);
-            self.free(Outcome::Reset);
+            self.free(SduOutcome::Reset);
         }
         self.pdus.clear();
         self.scheduled.clear();
@@ -133,13 +133,13 @@ impl Transmitter {
         sdu.fate = Fate::Dropped;
         self.unbegun -= 1;
         self.unbegun_octets -= sdu.octets;
-        self.outcomes.push_back((sdu.id, Outcome::Discarded));
+        self.outcomes.push_back((sdu.id, SduOutcome::Discarded));
         stats.sdus_discarded += 1;
         self.settled += 1;
         self.segmenter.remove_unsent(self.first_sdu + index as u64);
         // Nothing is open before it: then it needs no place.
         if index == 0 {
-            self.free(Outcome::Discarded);
+            self.free(SduOutcome::Discarded);
         }
     }
 }
