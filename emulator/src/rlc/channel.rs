@@ -1,7 +1,7 @@
 //! Which blocks of a transport channel are damaged.
 //!
-//! One draw per block, always: what becomes of the n-th block depends on n, and on nothing that the protocol does
-//! otherwise. The state of a Gilbert–Elliott channel has a stream of its own.
+//! Every block takes one random number, whatever the model. So the fate of the n-th block depends on n, not on what the
+//! protocol sends when. The states of a Gilbert–Elliott channel have a stream of their own.
 
 use airwire::rng::Stream;
 
@@ -9,7 +9,7 @@ use crate::rlc::config::BlockErrors;
 
 /// One direction's block errors.
 #[derive(Clone, Debug)]
-pub struct Channel {
+pub(crate) struct Channel {
     model: BlockErrors,
     blocks: Stream,
     fading: Stream,
@@ -20,7 +20,7 @@ pub struct Channel {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing was transmitted yet: the stationary distribution decides.
+    /// Before the first transmission: the stationary distribution decides.
     #[default]
     Unknown,
     Good {
@@ -32,8 +32,8 @@ enum State {
 }
 
 impl Channel {
-    /// `name` is the direction's, such as `radio/down`.
-    pub fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
+    /// `name` is the direction's, such as `radio/down`; it names the random streams.
+    pub(crate) fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
         Self {
             model,
             blocks: Stream::new(seed, &format!("{name}/blocks")),
@@ -43,13 +43,13 @@ impl Channel {
         }
     }
 
-    /// The next block is decided by the new model; the streams go on.
-    pub fn set_model(&mut self, model: BlockErrors) {
+    /// From the next block on `model` decides. The streams go on.
+    pub(crate) fn set_model(&mut self, model: BlockErrors) {
         self.model = model;
     }
 
-    /// `count` blocks are transmitted in the TTI of this index: says of each, in order, whether it is damaged.
-    pub fn transmit(&mut self, tti: u64, count: usize, mut damaged: impl FnMut(bool)) {
+    /// Transmits `count` blocks in the TTI number `tti`, and calls `damaged` for each in order, with true if it is.
+    pub(crate) fn transmit(&mut self, tti: u64, count: usize, mut damaged: impl FnMut(bool)) {
         let first = self.next_block;
         self.next_block += count as u64;
         let mut draws = std::iter::repeat_with(|| self.blocks.unit()).take(count);
@@ -75,8 +75,8 @@ impl Channel {
 }
 
 impl State {
-    /// The state in a later TTI. However many TTIs have passed, one draw decides: the chain's n-step probability is
-    /// known.
+    /// The state in a later TTI. One draw decides, however many TTIs have passed: the n-step transition probability of
+    /// the chain is known.
     fn at(self, tti: u64, good_to_bad: f64, bad_to_good: f64, draw: f64) -> Self {
         let leaving = good_to_bad + bad_to_good;
         // A chain that never moves stays where it began: in the good state.
@@ -90,7 +90,7 @@ impl State {
     }
 }
 
-/// By squaring, so that every platform finds the same bits.
+/// Powers by squaring: `powf` may differ in the last bit between platforms.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {

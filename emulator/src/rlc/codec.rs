@@ -1,4 +1,5 @@
-//! PDUs as octets, and back (TS 25.322 §9.2). Strict: what clause 10 tells to discard is a `DecodeError`.
+//! PDUs as octets, and back (§9.2). A PDU with "reserved or invalid values", which §10.3 tells to discard, is a
+//! [`DecodeError`].
 
 mod amd;
 mod rlist;
@@ -6,8 +7,9 @@ mod sufi;
 #[cfg(test)]
 mod tests;
 
-pub use amd::encode_amd;
-pub use rlist::{RlistError, RlistGaps, expand_rlist, push_burst, push_distance};
+pub(crate) use amd::encode_amd;
+pub use rlist::RlistError;
+pub(crate) use rlist::{expand_rlist, push_burst, push_distance};
 
 use super::config::FormatConfig;
 use super::pdu::{Pdu, Reset};
@@ -15,56 +17,101 @@ use super::pdu::{Pdu, Reset};
 /// How PDUs of one direction are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Octets of every AMD PDU, and the most that a control PDU has.
+    /// "AMD PDU size" in octets, which is fixed; the most that a control PDU has.
     pub pdu_size: usize,
-    /// "Use special value of the HE field".
+    /// "Use of the special value of the HE field" is configured (§9.2.2.7): HE = 10 is sent, and understood.
     pub he_special: bool,
 }
 
-/// Why a PDU is discarded. Numbers are as they stand in the PDU.
+/// Why a PDU is discarded (§10.3, §11.3.4.5, §11.3.4.6, §11.3.4.10). The numbers are those of the PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
+    /// There is no octet to read.
     #[error("no octets at all")]
     Empty,
+    /// §11.3.4.10: an AMD PDU that has not the configured "AMD PDU size".
     #[error("an AMD PDU of {octets} octets where {pdu_size} are configured")]
-    AmdSize { octets: usize, pdu_size: usize },
+    AmdSize {
+        /// What came.
+        octets: usize,
+        /// What is configured.
+        pdu_size: usize,
+    },
+    /// §9.2.1.5, §9.2.1.7: the size of a control PDU is bounded by the configured one.
     #[error("a control PDU of {octets} octets where at most {pdu_size} are configured")]
-    ControlSize { octets: usize, pdu_size: usize },
+    ControlSize {
+        /// What came.
+        octets: usize,
+        /// What is configured.
+        pdu_size: usize,
+    },
+    /// §9.2.2.7.
     #[error("HE = 11 is reserved")]
     HeReserved,
+    /// §9.2.2.7, where [`Format::he_special`] is not set.
     #[error("HE = 10, which is not configured")]
     HeNotConfigured,
+    /// §11.3.4.6: a value that §9.2.2.8 reserves in AMD PDUs.
     #[error("length indicator {li:#x} is reserved")]
-    LiReserved { li: u16 },
+    LiReserved {
+        /// The indicator.
+        li: u16,
+    },
+    /// §9.2.2.8: what tells about the previous PDU is "placed as the first".
     #[error("length indicator {li:#x} speaks of the PDU before, but is not the first")]
-    LiNotFirst { li: u16 },
+    LiNotFirst {
+        /// The indicator.
+        li: u16,
+    },
+    /// §9.2.2.8: padding and a piggybacked STATUS PDU are announced after all other indicators.
     #[error("length indicator {li:#x} must be the last, but E = 1")]
-    LiNotLast { li: u16 },
+    LiNotLast {
+        /// The indicator.
+        li: u16,
+    },
+    /// §9.2.2.8: indicators are in the order of their SDUs, and no SDU is empty.
     #[error("length indicator {li} does not exceed the one before it, {before}")]
-    LiNotAscending { li: u16, before: u16 },
+    LiNotAscending {
+        /// The indicator.
+        li: u16,
+        /// The one before it, or 0.
+        before: u16,
+    },
+    /// §11.3.4.5: larger than PDU size − RLC header size.
     #[error("length indicator {li} where {room} octets follow the header")]
-    LiBeyondPdu { li: u16, room: usize },
+    LiBeyondPdu {
+        /// The indicator.
+        li: u16,
+        /// Octets after the last indicator.
+        room: usize,
+    },
+    /// §9.2.2.2.
     #[error("control PDU type {0} is reserved")]
     ControlType(u8),
+    /// §9.2.2.6.
     #[error("R1 of a RESET or RESET ACK is {0}, not 0")]
     R1(u8),
+    /// §9.2.2.12.
     #[error("R2 of a piggybacked STATUS PDU is 1, not 0")]
     R2,
+    /// §9.2.1.6.
     #[error("a piggybacked PDU of type {0}: only STATUS can be")]
     PiggybackedType(u8),
+    /// §9.2.2.11.
     #[error("super-field type {0} is reserved")]
     SufiType(u8),
+    /// §9.2.2.11.4: LENGTH = 0 is invalid.
     #[error("a LIST of length 0")]
     EmptyList,
+    /// §9.2.2.11.6.
     #[error("a relative list: {0}")]
     Rlist(RlistError),
-    /// The super-fields go up to the very end of the PDU and none of them is ACK or NO_MORE (§9.2.2.11), or the
-    /// PDU ends within one.
+    /// §9.2.2.11: the PDU ends within a super-field, or after super-fields of which none is ACK or NO_MORE.
     #[error("the PDU ends within its fields")]
     Truncated,
 }
 
-/// The three bits that follow D/C = 0.
+/// "PDU Type" (§9.2.2.2): the three bits after D/C = 0.
 mod control {
     pub(super) const STATUS: u8 = 0;
     pub(super) const RESET: u8 = 1;
@@ -72,16 +119,16 @@ mod control {
 }
 
 impl Format {
-    /// Sizes that every PDU fits: RESET needs four octets, and 15-bit indicators must stay clear of the reserved
-    /// values.
+    /// The values of [`pdu_size`](Self::pdu_size) that work: no PDU is too small for a report with one gap, and no
+    /// offset is as large as a reserved value of a 15-bit indicator.
     pub const SIZES: std::ops::RangeInclusive<usize> = 8..=0x7000;
 
-    /// Octets of one length indicator with its E bit (§9.2.2.8: 7 bits for PDUs of up to 126 octets).
+    /// Octets of a "Length Indicator" with its E bit (§9.2.2.8): 7 bits if the AMD PDU size is ≤ 126 octets, else 15.
     pub const fn li_octets(self) -> usize {
         if self.pdu_size <= 126 { 1 } else { 2 }
     }
 
-    /// Octets of an AMD PDU after its two octets of header.
+    /// Octets of an AMD PDU after its header of two octets: "Length Indicators", data and padding.
     pub const fn body(self) -> usize {
         self.pdu_size - 2
     }
@@ -93,12 +140,12 @@ impl From<&FormatConfig> for Format {
     }
 }
 
-/// An AMD PDU of exactly `pdu_size` octets, or a control PDU padded with zeros to that size.
+/// Writes a PDU of exactly `pdu_size` octets. Control PDUs are padded with zeros (§9.2.1.5, §9.2.1.7).
 ///
 /// # Panics
 ///
-/// If the PDU cannot be written in this format: that is a bug in whoever built it. Nothing that `decode` gave
-/// (with the same format) panics.
+/// If the PDU cannot be written in this format, which is a mistake of whoever built it. A PDU that [`decode`] returned
+/// can be written in the same format.
 pub fn encode(pdu: &Pdu, format: Format) -> Vec<u8> {
     match pdu {
         Pdu::Amd(amd) => encode_amd(amd, format),
@@ -113,19 +160,21 @@ pub fn encode(pdu: &Pdu, format: Format) -> Vec<u8> {
     }
 }
 
-fn encode_reset(reset: Reset, kind: u8, format: Format) -> Vec<u8> {
+/// §9.2.1.7: D/C = 0, PDU Type, RSN, R1 = 000, HFNI, PAD.
+fn encode_reset(reset: Reset, pdu_type: u8, format: Format) -> Vec<u8> {
     assert!(reset.hfni < 1 << 20, "HFNI has 20 bits");
-    let word = u32::from(kind) << 28 | u32::from(reset.rsn) << 27 | reset.hfni << 4;
+    let word = u32::from(pdu_type) << 28 | u32::from(reset.rsn) << 27 | reset.hfni << 4;
     let mut octets = Vec::with_capacity(format.pdu_size);
     octets.extend(word.to_be_bytes());
     octets.resize(format.pdu_size, 0);
     octets
 }
 
-/// What a PDU says. AMD PDUs must have the configured size; control PDUs may be shorter. Whatever stands in
-/// padding is ignored.
+/// Reads a PDU. An AMD PDU must have the configured size; a control PDU may be shorter. What stands in padding is
+/// disregarded (§9.2.2.10).
 pub fn decode(octets: &[u8], format: Format) -> Result<Pdu, DecodeError> {
     let first = *octets.first().ok_or(DecodeError::Empty)?;
+    // D/C (§9.2.2.1).
     if first & 0x80 != 0 {
         return amd::decode(octets, format).map(Pdu::Amd);
     }

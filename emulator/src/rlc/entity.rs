@@ -1,17 +1,17 @@
-//! RLC acknowledged mode: the protocol at one end (TS 25.322 §9 to §11).
+//! An AM RLC entity: the protocol at one end (§9.3.3, §11.3 to §11.6).
 //!
-//! An entity sends SDUs in one direction and takes what comes from the other. It is sans-I/O, and knows blocks and
-//! TTIs only as far as somebody calls `pull` for each TTI.
+//! It has a Sender, which transmits SDUs in one direction, and a Receiver, which takes those of the other. It does no
+//! I/O. Per TTI its owner calls [`Entity::pull`] for PDUs to send, and hands it the PDUs that arrive.
 //!
-//! What it is asked for, in this order: RESET ACK and RESET, STATUS, retransmissions, new data. While it waits for a
-//! RESET ACK it neither sends nor takes data and STATUS.
+//! Priorities: RESET ACK and RESET PDUs (§11.4.1), STATUS PDUs (§11.5.1), retransmissions, new AMD PDUs (§11.3.2.2). In
+//! RESET_PENDING (§9.3.3.3) it neither sends nor takes AMD and STATUS PDUs.
 //!
 //! # What becomes of an SDU
 //!
-//! Every SDU that was submitted has exactly one outcome at its sender. `Discarded` and `Reset` say that the sender gave
-//! up on it, which it may do although the SDU had arrived and only the acknowledgement was lost. They are told when
-//! they are final: provided that each direction keeps its order and PDUs are not slower than Timer_RST, an SDU is
-//! delivered before its outcome is told, or never.
+//! Every SDU that is submitted has exactly one [`SduOutcome`] at its Sender. `Discarded` and `Reset` mean that the
+//! Sender gave it up. It may have arrived all the same, if only the acknowledgement was lost. An outcome is told when
+//! it is final: if each direction keeps its order and no PDU is slower than Timer_RST, an SDU is delivered before its
+//! outcome is told, or never.
 
 mod discard;
 mod poll;
@@ -38,85 +38,107 @@ use super::pdu::{Pdu, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
 use super::status_report;
 
+/// The parameters of an entity (§9.6), and what it has to know about the layer below.
 #[derive(Clone, Debug)]
 pub struct EntityConfig {
-    /// For the data that this entity sends.
+    /// For the SDUs that it sends.
     pub sender: SenderConfig,
-    /// For the data that it takes.
+    /// For the SDUs that it receives.
     pub receiver: ReceiverConfig,
-    /// How PDUs are written in the direction in which it sends, its own STATUS PDUs included.
+    /// The format of the PDUs that it sends, control PDUs included.
     pub sends: Format,
-    /// How PDUs are written that it receives.
+    /// The format of the PDUs that it receives.
     pub receives: Format,
+    /// Whether it is in the UE or in UTRAN, as far as timers can tell.
     pub timers: TimersStart,
-    /// What the direction that it receives carries per TTI (EPC alone needs it).
+    /// The capacity of the direction that it receives. Only Timer_EPC needs it.
     pub incoming: Incoming,
 }
 
-/// When a timer starts that belongs to the transmission of a PDU (§9.5).
+/// When a timer starts that the transmission of a PDU starts (§9.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimersStart {
-    /// When the PDU is handed to the layer below: in UTRAN.
+    /// In UTRAN: when the PDU is submitted to the lower layer.
     WhenSubmitted,
-    /// When the layer below says that it has transmitted it, at the end of the TTI: in the UE.
-    WhenTransmitted { tti: Duration },
+    /// In the UE: when the lower layer indicates that it was transmitted, at the end of the TTI.
+    WhenTransmitted {
+        /// The TTI's length.
+        tti: Duration,
+    },
 }
 
-/// Whether the transport format set has the number below the one that was chosen (TS 25.321 §11.4).
+/// Whether the transport format set also has a format with one block less than the chosen one (TS 25.321 §11.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OneLess {
+    /// It has.
     Fits,
+    /// It has not: a block less would have to be padding.
     HasNoFormat,
 }
 
 /// The owner's name for an SDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SduId(pub u64);
+pub struct SduId(
+    /// The owner's choice.
+    pub u64,
+);
 
 /// What became of an SDU, as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SduOutcome {
-    /// The peer has it.
+    /// The peer has acknowledged all of it.
     Acknowledged,
-    /// Given up because of MaxDAT or Timer_Discard.
+    /// Given up because of MaxDAT or Timer_Discard (§11.6).
     Discarded,
-    /// Thrown away by a RESET, or by an unrecoverable error.
+    /// Discarded by a reset (§11.4.3) or an unrecoverable error (§11.4.4a).
     Reset,
 }
 
-/// A PDU for the layer below.
+/// A PDU for the lower layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
+    /// The PDU, of the configured size.
     pub octets: Vec<u8>,
+    /// What it is.
     pub kind: PduKind,
-    /// Grows with every RESET and every wrap of the sequence number: a PDU that is transmitted again keeps its
-    /// epoch, so (epoch, SN) is unique, for 4096 wraps (4 hours of a full 384 kbit/s) after each of 2^20 RESETs.
-    /// Control PDUs have that of the next new PDU.
+    /// Grows with every reset and every wrap of the sequence number, and stays the same in a retransmission. So (epoch,
+    /// SN) names an AMD PDU uniquely, for 4096 wraps (4 hours of a full 384 kbit/s) after each of 2^20 resets. Control
+    /// PDUs have the epoch of VT(S).
     pub epoch: u32,
 }
 
+/// What an outgoing PDU is, for whoever accounts for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PduKind {
+    /// AMD PDU, perhaps with a piggybacked STATUS PDU.
     Data {
+        /// Its "Sequence Number".
         sn: Sn,
         /// VT(DAT): 1 for the first transmission.
         transmission: u32,
+        /// The "Polling bit" is set.
         polls: bool,
-        /// The SDUs of which it carries octets and whose outcome is open.
+        /// The SDUs of which it carries octets, except those that have their outcome.
         sdus: Vec<SduId>,
     },
+    /// STATUS PDU.
     Status,
+    /// RESET PDU.
     Reset,
+    /// RESET ACK PDU.
     ResetAck,
 }
 
-/// What timers may do.
+/// The protocol state (§9.3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
+    /// DATA_TRANSFER_READY.
     DataTransfer,
+    /// RESET_PENDING.
     ResetPending,
 }
 
+/// An AM RLC entity. The owner calls it when something happens, and at [`next_deadline`](Self::next_deadline).
 pub struct Entity {
     sends: Format,
     receives: Format,
@@ -124,17 +146,17 @@ pub struct Entity {
     transmitter: Transmitter,
     receiver: Receiver,
     resetting: Resetting,
-    /// MaxRST was reached. Nothing goes on until `reestablish`.
+    /// VT(RST) = MaxRST. Nothing happens until `reestablish`.
     unrecoverable: bool,
-    /// The highest hyper frame number that data was sent with, as far as whole resets count. There is no ciphering:
-    /// it is kept because RESET PDUs show it.
+    /// HFN of VT(S) = 0 since the last reset. There is no ciphering; RESET and RESET ACK PDUs show it (§9.2.2.14).
     hfn: u32,
-    /// RESETs that this entity went through.
+    /// How often this entity was reset or re-established.
     resets: u32,
     stats: Stats,
 }
 
 impl Entity {
+    /// Establishes the entity, in DATA_TRANSFER_READY (§9.3.3.1). The periodic timers start.
     pub fn new(config: EntityConfig, now: Instant) -> Self {
         Self {
             sends: config.sends,
@@ -150,8 +172,9 @@ impl Entity {
         }
     }
 
-    /// Takes over every setting but the two window sizes and the order of delivery. (From No_discard to a discard not
-    /// with a window of 4095: all of it may be in use, and a discard needs another number.)
+    /// §9.7.9: uses new values of all parameters from now on, except the two window sizes and "In-Sequence Delivery",
+    /// which stay. With a window of 4095 it must not change from No_discard to a discard: all of the window may be in
+    /// use, and a discard needs one more number.
     pub fn reconfigure(
         &mut self,
         now: Instant,
@@ -167,7 +190,11 @@ impl Entity {
         self.catch_up(now);
     }
 
-    /// Takes an SDU, of at least one octet. An `id` is the owner's to choose.
+    /// Takes an SDU from the upper layer. `poll_outcome` will name it by `id`.
+    ///
+    /// # Panics
+    ///
+    /// If it is empty.
     pub fn submit(&mut self, now: Instant, id: SduId, octets: Vec<u8>) {
         self.stats.sdus_submitted += 1;
         self.transmitter.submit(now, id, octets);
@@ -178,7 +205,7 @@ impl Entity {
         self.transmitter.waiting()
     }
 
-    /// How many blocks it could fill now, counted up to `most`. (A report counts as one until it is put together.)
+    /// How many PDUs it could send now, counted up to `most`. A report that is not written yet counts as one.
     pub fn blocks_wanted(&self, most: usize) -> usize {
         if self.unrecoverable {
             return 0;
@@ -195,7 +222,7 @@ impl Entity {
         let others = self.transmitter.discarding.queued()
             || self.transmitter.wants_poll_sufi()
             || self.receiver.has_others();
-        // What is left of a report that has begun goes first, and by itself.
+        // The rest of a written report goes first, and by itself.
         self.receiver.reporting.underway() + usize::from(others || self.receiver.reporting.is_due())
     }
 
@@ -203,8 +230,8 @@ impl Entity {
         if self.resetting.is_pending() { Activity::ResetPending } else { Activity::DataTransfer }
     }
 
-    /// What a TTI that begins now carries: at most so many PDUs. A report in the padding of another PDU saves one:
-    /// `one_less` says whether the TTI can be sent with that, too.
+    /// The PDUs for a TTI that begins now, at most `blocks`. A STATUS PDU that is piggybacked saves a block, which is
+    /// done only if `one_less` says that the TTI can be sent without it.
     pub fn pull(&mut self, now: Instant, blocks: usize, one_less: OneLess) -> Vec<Outgoing> {
         let mut pdus = Vec::with_capacity(blocks);
         if self.unrecoverable {
@@ -214,7 +241,7 @@ impl Entity {
             TimersStart::WhenSubmitted => now,
             TimersStart::WhenTransmitted { tti } => now + tti,
         };
-        // A report that may find room in an AMD PDU: a block is kept for it until it has.
+        // §11.5.2.1: a STATUS PDU that may fit the padding of an AMD PDU. A block is kept for it until it does.
         let mut piggyback = None;
         let mut first_data = 0;
         while pdus.len() + usize::from(piggyback.is_some()) < blocks {
@@ -236,7 +263,7 @@ impl Entity {
             } else {
                 match self.transmitter.transmit(now, starts, &mut piggyback, &mut self.stats) {
                     Ok(Some(sent)) => pdus.push(self.data(sent)),
-                    // It may have made a discard instead.
+                    // A discard took the place of the transmission, and has to be told by an MRW.
                     Ok(None) if self.statuses_wanted() > 0 => {}
                     Ok(None) => break,
                     Err(cause) => self.start_reset(cause),
@@ -275,8 +302,8 @@ impl Entity {
     }
 
     fn next_status(&mut self, starts: Instant) -> Option<Status> {
-        // Each part of a report acknowledges up to VR(R) as it was. If an MRW_ACK overtook one, the peer would find
-        // the numbers erroneous, and reset.
+        // Every part of a report has the LSN of the moment when it was written. If an MRW_ACK went ahead of one, LSN
+        // would be below the peer's VT(A), an "erroneous Sequence Number".
         if let Some(part) = self.receiver.reporting.next_part(starts) {
             self.stats.statuses_sent += 1;
             return Some(part);
@@ -304,23 +331,25 @@ impl Entity {
         part
     }
 
-    /// Whether a report fits behind these: ACK, WINDOW and one gap in any coding.
+    /// Whether a report fits behind `others`: the header, ACK, WINDOW, and one gap in any coding.
     fn leaves_room(&self, others: &[Sufi]) -> bool {
         const REPORT: usize = 1 + 4 + 4 + 7;
         others.iter().map(Sufi::nibbles).sum::<usize>() + REPORT <= self.sends.pdu_size * 2
     }
 
-    /// A PDU came, undamaged.
+    /// Reception of a PDU without CRC error. (§10.4: one with an error is discarded, by the lower layer.)
     pub fn handle_pdu(&mut self, now: Instant, octets: &[u8]) {
         if self.unrecoverable {
             self.stats.ignored += 1;
             return;
         }
+        // §10.3, invalid PDU format.
         let Ok(pdu) = decode(octets, self.receives) else {
             self.stats.decode_errors += 1;
             return;
         };
         match pdu {
+            // §11.4.3; in RESET_PENDING §11.4.5.3: the entity is reset, and stays pending.
             Pdu::Reset(reset) => {
                 let hfni = self.hfni();
                 if self.resetting.handle_reset(reset, hfni) == ResetReceipt::New {
@@ -328,6 +357,7 @@ impl Entity {
                     self.reset(now);
                 }
             }
+            // §11.4.4.
             Pdu::ResetAck(ack) => {
                 if self.resetting.handle_reset_ack(ack) {
                     self.reset(now);
@@ -335,10 +365,14 @@ impl Entity {
                     self.stats.ignored += 1;
                 }
             }
+            // §11.4.2: ignore any incoming AMD PDU, piggybacked STATUS PDU or STATUS PDU.
             Pdu::Amd(_) | Pdu::Status(_) if self.activity() == Activity::ResetPending => {
                 self.stats.ignored += 1;
             }
+            // §11.5.3.
             Pdu::Status(status) => self.handle_status(now, &status),
+            // §11.3.3. A piggybacked STATUS PDU counts also if the AMD PDU is a duplicate (§11.3.4.8). Choice: and if
+            // it is outside the reception window.
             Pdu::Amd(mut amd) => {
                 let piggybacked = match std::mem::take(&mut amd.rest) {
                     Rest::Piggybacked(status) => Some(status),
@@ -362,6 +396,7 @@ impl Entity {
 
     fn handle_status(&mut self, now: Instant, status: &Status) {
         self.stats.statuses_received += 1;
+        // §10.2, inconsistent status indication.
         let Ok(told) = status_report::interpret(status) else {
             self.stats.statuses_refused += 1;
             return;
@@ -382,23 +417,24 @@ impl Entity {
         }
     }
 
-    /// Tells the peer to use a window of so many PDUs (WINDOW SUFI).
+    /// Tells the peer to use a transmission window of `wsn` PDUs (WINDOW, §9.2.2.11.3).
     pub fn advertise_window(&mut self, wsn: u16) {
         self.receiver.advertise_window(wsn);
     }
 
-    /// The next SDU that is complete.
+    /// The next SDU for the upper layer, if one is complete.
     pub fn poll_sdu(&mut self) -> Option<Vec<u8>> {
         let sdu = self.receiver.poll_sdu()?;
         self.stats.sdus_delivered += 1;
         Some(sdu)
     }
 
-    /// The next SDU whose outcome is known.
+    /// The next SDU whose outcome is known; each is returned once.
     pub fn poll_outcome(&mut self) -> Option<(SduId, SduOutcome)> {
         self.transmitter.poll_outcome()
     }
 
+    /// Timers expire. To be called when the clock reaches [`next_deadline`](Self::next_deadline); harmless before.
     pub fn handle_deadline(&mut self, now: Instant) {
         if self.unrecoverable {
             return;
@@ -413,7 +449,7 @@ impl Entity {
         }
     }
 
-    /// `None` with nothing to wait for. What there is to transmit is for `blocks_wanted` to tell.
+    /// When the next timer expires; `None`: none is running. Whether there is something to send, `blocks_wanted` tells.
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.unrecoverable {
             return None;
@@ -426,24 +462,26 @@ impl Entity {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Deadlines that a change has moved into the past.
+    /// Handles the deadlines that a change has moved into the past.
     fn catch_up(&mut self, now: Instant) {
         while self.next_deadline().is_some_and(|at| at <= now) {
             self.handle_deadline(now);
         }
     }
 
+    /// Everything counted since the entity was made.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// What the peer's PDUs said that makes no sense together.
+    /// What well-formed PDUs of the peer said that contradicts the ones before them.
     pub fn faults(&self) -> Faults {
         self.receiver.faults()
     }
 
     // RESET.
 
+    /// §11.4.2: initiates the reset procedure, unless it is pending.
     fn start_reset(&mut self, cause: ResetCause) {
         if self.activity() == Activity::ResetPending || self.unrecoverable {
             return;
@@ -460,11 +498,15 @@ impl Entity {
         }
     }
 
-    /// The highest hyper frame number that was used: it grows with each wrap of the sequence number.
+    /// §11.4.2.1, §11.4.3.1: the highest HFN used, that of VT(S) − 1. HFN grows by one with each wrap of the sequence
+    /// number.
     fn hfni(&self) -> u32 {
         (self.hfn + (self.transmitter.vt_s().saturating_sub(1) >> 12) as u32) & 0xf_ffff
     }
 
+    /// §11.4.3, §11.4.4: the entity is reset.
+    ///
+    /// Deviation: a RESET PDU in RESET_PENDING increases HFN by one, too; by §11.4.5.3 only the RESET ACK PDU does.
     fn reset(&mut self, now: Instant) {
         self.hfn = (self.hfni() + 1) & 0xf_ffff;
         self.resets += 1;
@@ -473,20 +515,21 @@ impl Entity {
         self.catch_up(now);
     }
 
-    /// Whether MaxRST RESETs went unanswered. The layers above would release or re-establish the bearer; until
-    /// `reestablish` the entity is silent, and keeps the SDUs of which nothing was transmitted.
+    /// §11.4.4a: VT(RST) has reached MaxRST. The upper layers would release or re-establish the bearer. Until
+    /// [`reestablish`](Self::reestablish) the entity is silent, and keeps the SDUs of which nothing was transmitted.
     pub fn is_unrecoverable(&self) -> bool {
         self.unrecoverable
     }
 
+    /// §11.4.4a: indicates an unrecoverable error. What was sent in part is discarded.
     fn fail(&mut self) {
         self.stats.unrecoverable_errors += 1;
         self.unrecoverable = true;
         self.transmitter.reset(&mut self.stats);
     }
 
-    /// Re-establishment (§9.7.7), which both ends go through at once. What is still on its way between them must not
-    /// arrive any more.
+    /// §9.7.7: re-establishes the whole entity. Both ends have to do so at once, and no PDU that is on its way between
+    /// them may arrive any more.
     pub fn reestablish(&mut self, now: Instant) {
         self.unrecoverable = false;
         self.resetting.reestablish();

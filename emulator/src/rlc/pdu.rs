@@ -1,139 +1,175 @@
-//! What the PDUs of TS 25.322 §9.2 say, apart from how it is written in bits (`codec`).
+//! What the PDUs of AM say (§9.2). How they write it in bits is the matter of [`codec`](super::codec).
 
 use std::fmt;
 
-/// A sequence number, modulo 4096.
+/// "Sequence Number" of an AMD PDU (§9.2.2.3): 12 bits, so arithmetic is modulo 4096.
 ///
-/// Which of two numbers is "greater" depends on where one stands (§9.4): compare the distances from VT(A) at the
-/// sender, and from VR(R) at the receiver.
+/// §9.4: to compare two numbers, subtract the modulus base from both and compare the distances
+/// ([`since`](Self::since)). The base is VT(A) at the Sender and VR(R) at the Receiver. The derived `Ord` compares the
+/// bare numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sn(u16);
 
-/// One PDU.
+/// A PDU of AM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pdu {
+    /// AMD PDU (§9.2.1.4): data, perhaps with a piggybacked STATUS PDU.
     Amd(Amd),
+    /// STATUS PDU (§9.2.1.5).
     Status(Status),
+    /// RESET PDU (§9.2.1.7).
     Reset(Reset),
+    /// RESET ACK PDU (§9.2.1.7).
     ResetAck(Reset),
 }
 
-/// Acknowledged mode data (§9.2.1.4).
+/// AMD PDU: acknowledged mode data (§9.2.1.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amd {
+    /// "Sequence Number".
     pub sn: Sn,
-    /// P: the peer shall report its status.
+    /// "Polling bit" (§9.2.2.4): requests a status report.
     pub poll: bool,
-    /// What the first length indicator says about the end of the SDU that the PDU before this one carried.
+    /// What the first "Length Indicator" says about the PDU with the previous "Sequence Number".
     pub previous: Previous,
-    /// Offsets, in octets of `data`, of the end of each SDU that ends in this PDU and says so by a length
-    /// indicator. Cumulative: they ascend (§9.2.2.8).
+    /// One "Length Indicator" per SDU that ends in this PDU (§9.2.2.8): the octets of `data` up to and including the
+    /// SDU's last one. Counted from the beginning of `data` each time, so they ascend.
     pub ends: Vec<u16>,
     /// All octets of SDUs, without padding. One exception: with 15-bit indicators an SDU can end one octet short of
-    /// the end of the PDU without room to say so. Then the ignored octet is part of `data`, because only the next
-    /// PDU tells (`EndedOneShort`).
+    /// the end of the PDU, and only the next PDU says so (`EndedOneShort`). Then `data` includes the octet that the
+    /// Receiver has to ignore.
     pub data: Vec<u8>,
+    /// What follows `data`.
     pub rest: Rest,
 }
 
+/// How the last SDU of the previous PDU ended, if that PDU could not say so (§9.2.2.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Previous {
-    /// No special length indicator: `data` goes on with it, or begins an SDU because that ended with an indicator.
+    /// No such "Length Indicator": the SDU goes on in this PDU, or its own indicator told its end.
     #[default]
     Unsaid,
-    /// LI 0: it ended with the last octet of the PDU before, which had no room to say so.
+    /// LI 0: the SDU exactly filled the previous PDU.
     EndedExactly,
-    /// LI 0x7ffb (15 bit only): it ended one octet before the end of the PDU before.
+    /// LI 0x7ffb (15 bits only): the SDU was one octet short of exactly filling the previous PDU.
     EndedOneShort,
 }
 
-/// What follows the data.
+/// What follows the data of an AMD PDU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Rest {
-    /// Nothing: the data fills the PDU (or, with 15-bit indicators, an SDU that says so ends one octet before the
-    /// end of the PDU: that octet is ignored, §9.2.2.8).
+    /// Nothing: the data fills the PDU. (With 15-bit indicators one octet may follow an SDU whose indicator is in this
+    /// PDU. It is ignored, and no indicator announces it: §9.2.2.8.)
     #[default]
     Nothing,
-    /// HE = 10: the data fills the PDU and ends with the end of an SDU.
+    /// HE = 10, "special value of the HE field" (§9.2.2.7): the last octet of the PDU is the last octet of an SDU.
     SduEnd,
     /// LI 1111111: padding, possibly of 0 octets.
     Padding,
-    /// LI 1111110: a piggybacked STATUS PDU.
+    /// LI 1111110: a piggybacked STATUS PDU (§9.2.1.6).
     Piggybacked(Status),
 }
 
-/// The super-fields (SUFIs) of a STATUS PDU in their order (§9.2.2.11). It ends with ACK or NO_MORE.
+/// The super-fields (SUFIs) of a STATUS PDU in their order (§9.2.2.11). ACK or NO_MORE is the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status(pub Vec<Sufi>);
+pub struct Status(
+    /// At least one.
+    pub Vec<Sufi>,
+);
 
+/// A super-field (§9.2.2.11).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sufi {
+    /// NO_MORE (§9.2.2.11.1): the last one where there is no ACK.
     NoMore,
+    /// WINDOW (§9.2.2.11.3).
     Window {
+        /// The value of VT(WS) to be used; 0 is to be discarded.
         wsn: u16,
     },
-    /// Acknowledges everything below `lsn` that the same STATUS PDU does not report missing. Always the last.
+    /// ACK (§9.2.2.11.2): always the last.
     Ack {
+        /// Acknowledges all with a smaller number that the same STATUS PDU does not report missing.
         lsn: Sn,
     },
-    /// Missing PDUs: each `sn`, and `further` that follow it (0..=15). 1 to 15 items.
+    /// LIST (§9.2.2.11.4): 1 to 15 items.
     List(Vec<ListItem>),
-    /// 1 bits: received. A whole number of octets, 1 to 16 of them; the most significant bit stands for `fsn`.
+    /// BITMAP (§9.2.2.11.5).
     Bitmap {
+        /// The number that the first bit stands for.
         fsn: Sn,
+        /// 1 to 16 octets, most significant bit first. 1: correctly received.
         bits: Vec<u8>,
     },
-    /// Missing PDUs as code words (4 bits each, 0 to 15 of them) of distances.
+    /// RLIST (§9.2.2.11.6).
     Rlist {
+        /// The first one missing.
         fsn: Sn,
+        /// 0 to 15 code words of 4 bits: distances from one that is missing to the next.
         codewords: Vec<u8>,
     },
-    /// Move the receiving window. `sns` as they stand; `long_distance`: LENGTH = 0, one SN beyond the window.
+    /// MRW: move the receiving window (§9.2.2.11.8).
     Mrw {
+        /// SN_MRW1 and so on; the last one is SN_MRW_LENGTH.
         sns: Vec<Sn>,
+        /// LENGTH = 0: there is one SN_MRW, and the SDU to be discarded extends above the configured window.
         long_distance: bool,
+        /// Which "Length Indicator" of the PDU SN_MRW_LENGTH ends the last SDU to be discarded; 0: none.
         nlength: u8,
     },
+    /// MRW_ACK (§9.2.2.11.7).
     MrwAck {
+        /// NLENGTH of the MRW if `sn_ack` is its SN_MRW_LENGTH, else 0.
         n: u8,
+        /// VR(R) after the MRW.
         sn_ack: Sn,
     },
+    /// POLL (§9.2.2.11.9).
     Poll {
+        /// Poll_SN: VT(S) − 1.
         sn: Sn,
     },
 }
 
+/// A pair (SNi, Li) of a LIST (§9.2.2.11.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListItem {
+    /// SNi: not correctly received.
     pub sn: Sn,
+    /// Li: how many that follow `sn` were not received either, 0 to 15.
     pub further: u8,
 }
 
-/// PDUs that are missing one after the other.
+/// AMD PDUs with consecutive numbers that are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
+    /// The first one missing.
     pub first: Sn,
-    /// At least 1.
+    /// How many are missing, at least 1.
     pub count: u16,
 }
 
 /// RESET and RESET ACK (§9.2.1.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reset {
-    /// Reset sequence number: 0 or 1.
+    /// RSN (§9.2.2.13), 1 bit. A RESET that is repeated keeps it, a RESET ACK repeats it.
     pub rsn: bool,
-    /// Hyper frame number indicator, 20 bits.
+    /// HFNI (§9.2.2.14), 20 bits: the highest hyper frame number that the sender of this PDU has used.
     pub hfni: u32,
 }
 
 impl Sn {
+    /// How many numbers there are.
     pub const MODULUS: u16 = 4096;
+    /// The initial value of VT(S), VT(A), VR(R) and VR(H).
     pub const ZERO: Self = Self(0);
 
+    /// `value` modulo 4096.
     pub const fn new(value: u16) -> Self {
         Self(value % Self::MODULUS)
     }
 
+    /// The number, 0 to 4095.
     pub const fn get(self) -> u16 {
         self.0
     }
@@ -143,16 +179,19 @@ impl Sn {
         self.0.wrapping_sub(base.0) % Self::MODULUS
     }
 
+    /// The number `n` places later.
     #[must_use]
     pub const fn plus(self, n: u16) -> Self {
         Self(self.0.wrapping_add(n) % Self::MODULUS)
     }
 
+    /// The number after this one; 0 after 4095.
     #[must_use]
     pub const fn next(self) -> Self {
         self.plus(1)
     }
 
+    /// The number before this one; 4095 before 0.
     #[must_use]
     pub const fn previous(self) -> Self {
         self.plus(Self::MODULUS - 1)
@@ -160,6 +199,7 @@ impl Sn {
 }
 
 impl Gap {
+    /// Every number of the gap, in ascending order.
     pub fn sns(self) -> impl Iterator<Item = Sn> {
         (0..self.count).map(move |n| self.first.plus(n))
     }

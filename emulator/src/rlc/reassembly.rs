@@ -1,7 +1,8 @@
-//! AMD PDUs put together to SDUs (TS 25.322 §11.3.3), in sequence or as soon as an SDU is complete; and what an MRW
-//! throws away (§11.6.3).
+//! Reassembly of AMD PDUs into SDUs (§11.3.3), in sequence or as soon as an SDU is complete, and what an MRW discards
+//! of them (§11.6.3).
 //!
-//! Whether a PDU is inside the receiving window is the owner's business; here are VR(R) and what waits beyond it.
+//! It holds VR(R) and what was received beyond it. Whether a PDU is inside the reception window is the owner's
+//! business.
 
 #[cfg(test)]
 mod tests;
@@ -10,70 +11,78 @@ use std::collections::VecDeque;
 
 use super::pdu::{Amd, Gap, Previous, Rest, Sn};
 
-/// No IP packet is longer. An SDU that is has lost its end.
+/// SDUs are IP packets, and none is longer. If one grows beyond that, its end was lost.
 const LONGEST_SDU: usize = 65_535;
 
+/// AMD PDUs received, on their way to be SDUs.
 #[derive(Clone, Debug)]
 pub struct Reassembler {
     delivery: Delivery,
     vr_r: Sn,
-    /// The PDU VR(R) + i at index i; the first one is always absent.
+    /// The PDU VR(R) + i at index i. There is never one at index 0.
     waiting: VecDeque<Option<Held>>,
+    /// How many of `waiting` are there.
     held: usize,
     unfinished: Unfinished,
-    /// The PDU VR(R) begins only after so many of its length indicators (NLENGTH).
+    /// NLENGTH of the last MRW: of the PDU VR(R), what its first `skip` "Length Indicators" end is discarded.
     skip: u8,
     faults: Faults,
 }
 
+/// Whether "In-Sequence Delivery" is configured (§11.3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
+    /// SDUs are delivered in the order in which they were sent.
     InSequence,
+    /// An SDU is delivered when its last missing PDU comes, even if earlier SDUs are incomplete.
     AsSoonAsComplete,
 }
 
+/// What became of an AMD PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
+    /// It is the first with its number.
     New,
-    /// Its number was received before; it was thrown away.
+    /// §11.3.4.8: one with its number was received before. It was discarded.
     Duplicate,
 }
 
-/// What well-formed PDUs said that contradicts the PDUs before them.
+/// Counts what well-formed PDUs said that contradicts the PDUs before them. Each is ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Faults {
-    /// An indicator ended an SDU of the PDU before, where none was open.
+    /// A "Length Indicator" ended an SDU in the previous PDU, but none was open.
     pub nothing_to_end: u64,
-    /// An SDU grew beyond every IP packet and was thrown away.
+    /// An SDU grew longer than any IP packet, and was discarded.
     pub too_long: u64,
-    /// An MRW skipped more length indicators than the PDU has.
+    /// NLENGTH of an MRW was larger than the number of indicators in the PDU.
     pub nlength: u64,
 }
 
-/// What stands before VR(R).
+/// What the PDUs before VR(R) left unfinished.
 #[derive(Clone, Debug)]
 enum Unfinished {
-    /// Nothing that was received: establishment, RESET, MRW.
+    /// Nothing: after establishment, RESET or MRW.
     Nothing,
-    /// An SDU that said that it ended.
+    /// Nothing: the last SDU has ended.
     Ended,
-    /// An SDU, unless the next PDU says that it ended.
+    /// An SDU. The next PDU may say that it has ended (LI 0, LI 0x7ffb).
     Sdu(Vec<u8>),
-    /// Too much. Thrown away up to the next end.
+    /// An SDU that is too long; discarded up to its end.
     TooLong,
 }
 
+/// A PDU beyond VR(R).
 #[derive(Clone, Debug)]
 struct Held {
     amd: Amd,
-    /// The SDUs that were delivered before their turn: bit i for the boundary i of `boundaries`.
+    /// The SDUs that were delivered out of sequence: bit i for the one that ends at the i-th of `boundaries`.
     delivered: u64,
 }
 
-/// Where an SDU ends, as a PDU tells.
+/// The end of an SDU, as its "Length Indicator" or the special value of HE tells it.
 #[derive(Clone, Copy)]
 struct Boundary {
-    /// In `data`.
+    /// Octets of `data` before it.
     offset: usize,
     /// Octets before it that are no data (LI 0x7ffb).
     ignored: usize,
@@ -93,6 +102,7 @@ impl Held {
     }
 }
 
+/// All ends of SDUs that a PDU tells, in order.
 fn boundaries(amd: &Amd) -> impl DoubleEndedIterator<Item = Boundary> {
     let previous = match amd.previous {
         Previous::Unsaid => None,
@@ -105,6 +115,7 @@ fn boundaries(amd: &Amd) -> impl DoubleEndedIterator<Item = Boundary> {
 }
 
 impl Reassembler {
+    /// With VR(R) = 0 and nothing received.
     pub fn new(delivery: Delivery) -> Self {
         Self {
             delivery,
@@ -117,26 +128,27 @@ impl Reassembler {
         }
     }
 
-    /// VR(R): the next PDU in sequence.
+    /// VR(R), §9.4: the number after the last one received in sequence.
     pub const fn vr_r(&self) -> Sn {
         self.vr_r
     }
 
-    /// Whether this PDU, at or after VR(R), was received.
+    /// Whether the PDU with this number, VR(R) or later, was received.
     pub fn holds(&self, sn: Sn) -> bool {
         self.waiting.get(usize::from(sn.since(self.vr_r))).is_some_and(Option::is_some)
     }
 
-    /// PDUs that were received and wait for others.
+    /// How many PDUs were received out of sequence.
     pub const fn held(&self) -> usize {
         self.held
     }
 
+    /// Everything counted since it was made.
     pub const fn faults(&self) -> Faults {
         self.faults
     }
 
-    /// What is missing from VR(R) up to VR(H), in ascending order.
+    /// What is missing with VR(R) ≤ SN < VR(H), in ascending order.
     pub fn missing(&self, vr_h: Sn) -> Vec<Gap> {
         let mut gaps: Vec<Gap> = Vec::new();
         let known = self.waiting.len().min(usize::from(vr_h.since(self.vr_r)));
@@ -151,7 +163,7 @@ impl Reassembler {
                 }
             }
         }
-        // Beyond the last that waits, up to a VR(H) that a POLL told of.
+        // A POLL super-field can move VR(H) beyond the last PDU received (§11.5.2).
         let beyond = vr_h.since(self.vr_r) - known as u16;
         match gaps.last_mut() {
             _ if beyond == 0 => {}
@@ -161,11 +173,11 @@ impl Reassembler {
         gaps
     }
 
-    /// Takes a PDU of the receiving window, and hands out the SDUs that are complete with it.
+    /// Takes a PDU inside the reception window, and hands the SDUs that it completes to `deliver`.
     pub fn receive(&mut self, amd: Amd, mut deliver: impl FnMut(Vec<u8>)) -> Receipt {
         let distance = usize::from(amd.sn.since(self.vr_r));
         if distance == 0 {
-            // The usual case does without the store.
+            // The usual case needs no place in `waiting`.
             self.advance(Held { amd, delivered: 0 }, &mut deliver);
             self.waiting.pop_front();
             self.catch_up(&mut deliver);
@@ -185,9 +197,12 @@ impl Reassembler {
         Receipt::New
     }
 
-    /// An MRW that is not obsolete (§11.6.3): forgets everything before the PDU `sn`, and in it everything through
-    /// the indicator number `nlength` (0: nothing). `sn` is taken as VR(R) or ahead of it. The new VR(R) may be
-    /// further ahead.
+    /// §11.6.3, an MRW that is not obsolete: discards all PDUs before `sn`, SN_MRW_LENGTH, and of that PDU what its
+    /// first `nlength` "Length Indicators" end. `sn` is taken to be VR(R) or later. If PDUs from `sn` on were
+    /// received, VR(R) moves further.
+    ///
+    /// Deviation: the clause has SDUs delivered that were received completely before `sn`. Here in-sequence delivery
+    /// discards those that are behind a gap.
     pub fn move_window(&mut self, sn: Sn, nlength: u8, mut deliver: impl FnMut(Vec<u8>)) {
         let distance = usize::from(sn.since(self.vr_r)).min(self.waiting.len());
         self.held -= self.waiting.drain(..distance).flatten().count();
@@ -197,12 +212,12 @@ impl Reassembler {
         self.catch_up(&mut deliver);
     }
 
-    /// RESET: forgets every PDU and what was open.
+    /// §11.4.3: discards every PDU and the unfinished SDU. Faults are still counted.
     pub fn reset(&mut self) {
         *self = Self { faults: self.faults, ..Self::new(self.delivery) };
     }
 
-    /// Takes what waits and is in sequence now.
+    /// Takes the PDUs that are in sequence now.
     fn catch_up(&mut self, deliver: &mut impl FnMut(Vec<u8>)) {
         while let Some(Some(_)) = self.waiting.front() {
             let held = self.waiting.pop_front().flatten().expect("the loop saw it");
@@ -211,7 +226,7 @@ impl Reassembler {
         }
     }
 
-    /// The PDU VR(R).
+    /// Takes the PDU with the number VR(R).
     fn advance(&mut self, held: Held, deliver: &mut impl FnMut(Vec<u8>)) {
         self.vr_r = self.vr_r.next();
         let skip = usize::from(std::mem::take(&mut self.skip));
@@ -230,11 +245,12 @@ impl Reassembler {
         self.append(&held.amd.data[from..]);
     }
 
+    /// Continues the unfinished SDU, or begins one.
     fn append(&mut self, octets: &[u8]) {
         match &mut self.unfinished {
             _ if octets.is_empty() => {}
             Unfinished::TooLong => {}
-            // One more than the longest is for an octet that LI 0x7ffb takes back.
+            // LI 0x7ffb may take back one octet.
             Unfinished::Sdu(sdu) if sdu.len() + octets.len() > LONGEST_SDU + 1 => {
                 self.faults.too_long += 1;
                 self.unfinished = Unfinished::TooLong;
@@ -248,6 +264,7 @@ impl Reassembler {
         }
     }
 
+    /// Ends the unfinished SDU, whose last `ignored` octets are no data.
     fn end(&mut self, ignored: usize) -> Option<Vec<u8>> {
         match std::mem::replace(&mut self.unfinished, Unfinished::Ended) {
             Unfinished::Sdu(sdu) if sdu.len() > LONGEST_SDU + ignored => self.faults.too_long += 1,
@@ -256,19 +273,19 @@ impl Reassembler {
                 return Some(sdu);
             }
             Unfinished::Sdu(_) | Unfinished::Ended => self.faults.nothing_to_end += 1,
-            // What it ends was thrown away.
+            // Its beginning was discarded.
             Unfinished::Nothing | Unfinished::TooLong => {}
         }
         None
     }
 
-    /// Hands out the SDUs that the PDU at `index`, just stored, completes.
+    /// Delivers the SDUs that the PDU at `index`, just stored, completes.
     fn deliver_around(&mut self, index: usize, deliver: &mut impl FnMut(Vec<u8>)) {
         let ends = self.slot(index).map_or(0, |held| held.boundaries().count());
         for boundary in 0..ends {
             self.deliver_early(index, boundary, deliver);
         }
-        // And the SDU that goes on after it, up to the first PDU that ends something.
+        // The SDU that goes on behind it ends in the first PDU that ends any.
         let mut end = index + 1;
         while self.slot(end).is_some_and(Held::ends_nothing) {
             end += 1;
@@ -282,7 +299,7 @@ impl Reassembler {
         self.waiting.get(index)?.as_ref()
     }
 
-    /// Hands out the SDU that ends at a boundary of the PDU at `index`, if it is complete.
+    /// Delivers the SDU that ends at a boundary of the PDU at `index`, if it is complete.
     fn deliver_early(&mut self, index: usize, boundary: usize, deliver: &mut impl FnMut(Vec<u8>)) {
         if let Some(sdu) = self.complete(index, boundary)
             && let Some(held) = &mut self.waiting[index]
@@ -292,9 +309,10 @@ impl Reassembler {
         }
     }
 
+    /// The SDU that ends at a boundary of the PDU at `index`, if no PDU of it is missing.
     fn complete(&self, index: usize, boundary: usize) -> Option<Vec<u8>> {
         let held = self.slot(index)?;
-        // More ends than bits: those are delivered in their turn.
+        // `delivered` has 64 bits. Further SDUs are delivered in sequence.
         if boundary >= 64 || held.was_delivered(boundary) {
             return None;
         }
@@ -304,7 +322,7 @@ impl Reassembler {
         let mut sdu = match before {
             Some(before) => held.amd.data[before.offset..end.offset].to_vec(),
             None => {
-                // Begins in an earlier PDU, or exactly with this one, which only the earlier one knows.
+                // It begins in an earlier PDU, or with this one; only the earlier one can tell.
                 let mut start = index.checked_sub(1)?;
                 while self.slot(start)?.ends_nothing() {
                     start = start.checked_sub(1)?;

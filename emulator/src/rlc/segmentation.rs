@@ -1,7 +1,7 @@
-//! SDUs cut into the bodies of AMD PDUs, and concatenated in them (TS 25.322 §9.2.2.8, §9.2.2.9, §11.3.2).
+//! Segmentation and concatenation of SDUs into AMD PDUs of a fixed size (§9.2.2.8, §9.2.2.9, §11.3.2).
 //!
-//! A PDU is filled when it is asked for, and not before. So an SDU that has begun but has not ended reaches up to the
-//! last PDU that was asked for.
+//! Choice: an AMD PDU is filled when it is about to be sent, not when SDUs come from the upper layer. So it carries as
+//! much as there is by then, and VT(S) is the only PDU that can still change.
 
 #[cfg(test)]
 mod tests;
@@ -11,60 +11,61 @@ use std::collections::VecDeque;
 use super::codec::Format;
 use super::pdu::{Amd, Previous, Rest, Sn};
 
-/// An MRW can name no length indicator beyond the 15th, so no more than 15 SDUs end in one PDU. Choice: nor is there a
-/// 16th indicator for padding, which the specification does not forbid but Wireshark calls malformed.
+/// §9.2.2.8: with "SDU discard with explicit signalling", at most 15 "Length Indicators" indicate ends of SDUs in one
+/// AMD PDU, since NLENGTH has four bits. Choice: so it is in all modes, and padding gets no 16th indicator, which the
+/// standard allows but Wireshark calls malformed.
 const MOST_INDICATORS: usize = 15;
 
-/// SDUs on their way into PDUs. `Id` is whatever the owner knows an SDU by.
+/// SDUs that wait for AMD PDUs. `Id` is the owner's name for an SDU.
 #[derive(Clone, Debug)]
-pub struct Segmenter<Id> {
+pub(crate) struct Segmenter<Id> {
     format: Format,
-    /// The first one may have begun.
+    /// The first one may have been sent in part.
     waiting: VecDeque<Sdu<Id>>,
     /// Octets of the first one that PDUs carry already.
     sent: usize,
-    octets: usize,
-    /// An SDU that ended with a PDU that had no room to say so: the next one has to.
+    /// An SDU whose end the next PDU has to tell, since the one with its last octet had no room to.
     unsaid: Option<(Previous, Id)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sdu<Id> {
-    pub id: Id,
-    pub octets: Vec<u8>,
+pub(crate) struct Sdu<Id> {
+    pub(crate) id: Id,
+    pub(crate) octets: Vec<u8>,
 }
 
 /// An AMD PDU, and what it carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut<Id> {
-    pub amd: Amd,
+pub(crate) struct Cut<Id> {
+    pub(crate) amd: Amd,
     /// The SDUs that it carries octets of, in order.
-    pub carried: Vec<Carried<Id>>,
-    /// The SDUs whose end it tells of, in order. The one at index i is told of by the length indicator i + 1; the
-    /// first may be an SDU that it carries nothing of (LI 0). With HE = 10 there is one, and no indicator.
-    pub ended: Vec<Id>,
-    /// Octets of padding, after its length indicator: what a piggybacked STATUS may take.
-    pub spare: usize,
+    pub(crate) carried: Vec<Carried<Id>>,
+    /// The SDUs whose end it tells, in order. The (i + 1)-th "Length Indicator" is that of the SDU at index i; the
+    /// first may be of an SDU that it carries nothing of (LI 0). With HE = 10 there is one SDU, and no indicator.
+    pub(crate) ended: Vec<Id>,
+    /// Octets of padding after its "Length Indicator", which a piggybacked STATUS PDU may use (§9.2.2.8).
+    pub(crate) spare: usize,
 }
 
+/// An SDU, or a segment of it, in an AMD PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Carried<Id> {
-    pub id: Id,
+pub(crate) struct Carried<Id> {
+    pub(crate) id: Id,
     /// Whether its first octet is here.
-    pub first: bool,
+    pub(crate) first: bool,
     /// Whether its last octet is here.
-    pub last: bool,
+    pub(crate) last: bool,
 }
 
-/// What an MRW says about where the receiver goes on (§11.6.2.2).
+/// Where an MRW has the Receiver resume (§11.6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResumeAt {
+pub(crate) struct ResumeAt {
     /// SN_MRW_LENGTH.
-    pub sn: Sn,
-    pub nlength: u8,
+    pub(crate) sn: Sn,
+    pub(crate) nlength: u8,
 }
 
-/// What becomes of the rest of an SDU, if there is room for so many octets of data and indicators.
+/// How the rest of an SDU fits the room in a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
     /// It goes on in the next PDU.
@@ -78,8 +79,9 @@ enum Fit {
 }
 
 impl Fit {
-    /// In a PDU that has so many `indicators` already. None: the SDU would have the last indicator, and what is behind
-    /// its end would need one more.
+    /// `rest` octets of an SDU in `room` octets, which are for data and indicators; a "Length Indicator" takes
+    /// `indicator` octets, and the PDU has `indicators` of them. `None`: it does not fit, since it would take the 15th
+    /// indicator and what is behind its end would need another.
     const fn of(rest: usize, room: usize, indicator: usize, indicators: usize) -> Option<Self> {
         match room.checked_sub(rest) {
             None => Some(Self::GoesOn),
@@ -92,9 +94,11 @@ impl Fit {
 }
 
 impl<Id: Copy + PartialEq> Cut<Id> {
-    /// Where the receiver goes on if the SDU that ends at `index` of `ended` is the last that is discarded.
-    pub fn resume_after(&self, index: usize) -> ResumeAt {
-        // LI 0 tells of an SDU that this PDU carries nothing of.
+    /// §11.6.2.2, if the SDU at `index` of `ended` is the last one to be discarded: with no new SDU in this AMD PDU,
+    /// SN_MRW_LENGTH is the next number and NLENGTH = 0. Otherwise SN_MRW_LENGTH is this PDU, and NLENGTH counts the
+    /// indicators up to that SDU's.
+    pub(crate) fn resume_after(&self, index: usize) -> ResumeAt {
+        // With LI 0 alone it carries nothing.
         let nothing_follows = self.carried.last().is_none_or(|carried| carried.id == self.ended[index]);
         if nothing_follows {
             ResumeAt { sn: self.amd.sn.next(), nlength: 0 }
@@ -105,36 +109,27 @@ impl<Id: Copy + PartialEq> Cut<Id> {
 }
 
 impl<Id: Copy + PartialEq> Segmenter<Id> {
-    pub fn new(format: Format) -> Self {
-        Self { format, waiting: VecDeque::new(), sent: 0, octets: 0, unsaid: None }
+    pub(crate) fn new(format: Format) -> Self {
+        Self { format, waiting: VecDeque::new(), sent: 0, unsaid: None }
     }
 
+    /// Takes an SDU from the upper layer.
+    ///
     /// # Panics
     ///
-    /// If the SDU is empty: no length indicator could tell where it ends.
-    pub fn push(&mut self, id: Id, octets: Vec<u8>) {
+    /// If it is empty: no "Length Indicator" could tell where it ends.
+    pub(crate) fn push(&mut self, id: Id, octets: Vec<u8>) {
         assert!(!octets.is_empty(), "an SDU of 0 octets");
-        self.octets += octets.len();
         self.waiting.push_back(Sdu { id, octets });
     }
 
-    /// Whether `cut` has something to give.
-    pub fn has_next(&self) -> bool {
+    /// Whether [`cut`](Self::cut) would return a PDU.
+    pub(crate) fn has_next(&self) -> bool {
         !self.waiting.is_empty() || self.unsaid.is_some()
     }
 
-    /// Octets of SDUs that no PDU carries yet.
-    pub const fn octets(&self) -> usize {
-        self.octets
-    }
-
-    /// SDUs that have not ended in a PDU.
-    pub fn sdus(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// How many PDUs `cut` has to give now, counted up to `most`.
-    pub fn ready(&self, most: usize) -> usize {
+    /// How many PDUs [`cut`](Self::cut) would return now, counted up to `most`.
+    pub(crate) fn ready(&self, most: usize) -> usize {
         let indicator = self.format.li_octets();
         let mut rests = self.waiting.iter().map(|sdu| sdu.octets.len());
         let mut rest = rests.next().map(|octets| octets - self.sent);
@@ -163,17 +158,8 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         pdus
     }
 
-    /// The SDU that has begun and not ended.
-    pub fn partial(&self) -> Option<Id> {
-        self.waiting.front().filter(|_| self.sent > 0).map(|sdu| sdu.id)
-    }
-
-    pub fn ids(&self) -> impl Iterator<Item = Id> {
-        self.waiting.iter().map(|sdu| sdu.id)
-    }
-
-    /// The next PDU, filled as far as there are SDUs.
-    pub fn cut(&mut self, sn: Sn) -> Option<Cut<Id>> {
+    /// The next AMD PDU, filled as far as there are SDUs. `None`: there is nothing to send.
+    pub(crate) fn cut(&mut self, sn: Sn) -> Option<Cut<Id>> {
         if !self.has_next() {
             return None;
         }
@@ -191,8 +177,8 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
             room -= indicator;
         }
 
-        // `room`: octets for data and for further indicators. With 15-bit indicators, what follows an SDU's end can be
-        // a single octet: it stays unused (§9.2.2.8).
+        // `room` is for data and further indicators. §9.2.2.8: a single octet behind an SDU with a 15-bit indicator is
+        // not filled.
         while room >= indicator {
             let fits = self.waiting.front().and_then(|sdu| {
                 let rest = &sdu.octets[self.sent..];
@@ -206,7 +192,6 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
             let taken = rest.len().min(room);
             cut.amd.data.extend(&rest[..taken]);
             cut.carried.push(Carried { id, first: self.sent == 0, last: fit != Fit::GoesOn });
-            self.octets -= taken;
             if fit == Fit::GoesOn {
                 self.sent += taken;
                 break;
@@ -224,7 +209,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
                     cut.amd.data.push(0);
                     self.unsaid = Some((Previous::EndedOneShort, id));
                 }
-                // HE = 10 stands where HE = 01 would announce indicators.
+                // §11.3.2: HE = 10 where there is no concatenation inside the PDU. With indicators HE is 01.
                 _ if self.format.he_special && cut.ended.is_empty() => {
                     cut.amd.rest = Rest::SduEnd;
                     cut.ended.push(id);
@@ -236,41 +221,35 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         Some(cut)
     }
 
-    /// Takes back an SDU of which nothing was sent.
-    pub fn remove_unsent(&mut self, id: Id) -> Option<Sdu<Id>> {
+    /// Takes back an SDU of which nothing was sent. `None`: there is none with that name.
+    pub(crate) fn remove_unsent(&mut self, id: Id) -> Option<Sdu<Id>> {
         let index = self.waiting.iter().position(|sdu| sdu.id == id)?;
         if index == 0 && self.sent > 0 {
             return None;
         }
-        let sdu = self.waiting.remove(index)?;
-        self.octets -= sdu.octets.len();
-        Some(sdu)
+        self.waiting.remove(index)
     }
 
-    /// Takes back every SDU up to and including `id`, the one that has begun too. Then the next PDU begins with an
-    /// SDU, and an MRW sends the receiver there: SN_MRW_LENGTH = its number, NLENGTH = 0. Nothing happens if `id`
-    /// does not wait here, except that its end need not be told any more.
-    pub fn discard_through(&mut self, id: Id) -> Vec<Sdu<Id>> {
+    /// Discards every SDU up to and including `id`, also one that was sent in part (§11.6.2). Then the next AMD PDU
+    /// begins with an SDU: an MRW with its number and NLENGTH = 0 sends the Receiver there. If `id` was sent
+    /// completely, its end need not be told any more, and nothing else happens.
+    pub(crate) fn discard_through(&mut self, id: Id) -> Vec<Sdu<Id>> {
         let waits = self.waiting.iter().position(|sdu| sdu.id == id);
         if waits.is_some() || self.unsaid.as_ref().is_some_and(|(_, unsaid)| *unsaid == id) {
             self.unsaid = None;
         }
         let Some(index) = waits else { return Vec::new() };
-        let discarded: Vec<_> = self.waiting.drain(..=index).collect();
-        self.octets -= discarded.iter().map(|sdu| sdu.octets.len()).sum::<usize>() - self.sent;
         self.sent = 0;
-        discarded
+        self.waiting.drain(..=index).collect()
     }
 
-    /// RESET (§11.4.3): gives up the SDU that has begun; those of which nothing was sent stay.
-    pub fn reset(&mut self) -> Option<Sdu<Id>> {
+    /// §11.4.3: discards the SDU that was sent in part. Those of which nothing was sent stay.
+    pub(crate) fn reset(&mut self) -> Option<Sdu<Id>> {
         self.unsaid = None;
         if self.sent == 0 {
             return None;
         }
-        let sdu = self.waiting.pop_front()?;
-        self.octets -= sdu.octets.len() - self.sent;
         self.sent = 0;
-        Some(sdu)
+        self.waiting.pop_front()
     }
 }

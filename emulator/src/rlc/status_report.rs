@@ -1,5 +1,5 @@
-//! What a receiver has to say about missing PDUs, as super-fields, and what a sender reads out of them
-//! (TS 25.322 §9.2.2.11, §11.5.2).
+//! The contents of status reports: the Receiver writes what it misses as super-fields (§11.5.2.2), the Sender reads
+//! them (§11.5.3). When a report is triggered, and what prohibits it, is the entity's business (§9.7.2).
 
 mod coding;
 #[cfg(test)]
@@ -10,24 +10,30 @@ use coding::{Coding, Cursor};
 use super::codec::expand_rlist;
 use super::pdu::{Gap, Sn, Status, Sufi};
 
-/// What a receiver knows: everything from VR(R) up to VR(H) was received, except for the gaps, which ascend from
-/// VR(R) and do not touch each other.
+/// What a Receiver knows: every AMD PDU with VR(R) ≤ SN < VR(H) was received, except for those of the gaps.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
+    /// VR(R): the next one expected in sequence.
     pub vr_r: Sn,
+    /// VR(H): the one after the highest that was received or is known to be missing.
     pub vr_h: Sn,
+    /// What is missing, in ascending order from VR(R) on. Gaps do not touch each other.
     pub missing: &'a [Gap],
 }
 
-/// Acknowledgement: one STATUS PDU of at most `octets` if that holds everything, in the shortest of the three
-/// codings; else several. `others` (MRW_ACK, MRW, WINDOW) go into the first PDU, before the acknowledgement.
+/// Writes an acknowledgement status report (§11.5.2.2): negative acknowledgements for all AMD PDUs detected as missing,
+/// then ACK. It is one STATUS PDU if `octets` suffice, else several. `others` (MRW_ACK, MRW, WINDOW, POLL) go into the
+/// first one, before the rest.
 ///
-/// A report that is split acknowledges with LSN = VR(R) in every part, because LSN vouches for everything below it
-/// that its own PDU does not name (§9.2.2.11.2).
+/// Choice: "which SUFI fields to use is implementation dependent" (§9.2.2.11). Each PDU uses whichever of LIST, RLIST
+/// and BITMAP leaves the fewest missing PDUs to the next STATUS PDU, and at a tie is the shortest.
+///
+/// §9.2.2.11.2: with LSN > VR(R) all erroneous AMD PDUs are in the same STATUS PDU. So each part of a report of several
+/// PDUs has LSN = VR(R).
 ///
 /// # Panics
 ///
-/// If a PDU of so few octets cannot hold `others` with an ACK, or cannot hold any gap.
+/// If a PDU of `octets` cannot hold `others` and an ACK, or cannot hold a single gap.
 pub fn acknowledge(received: Received<'_>, others: Vec<Sufi>, octets: usize) -> Vec<Status> {
     let header_and_ack = 1 + Sufi::Ack { lsn: received.vr_h }.nibbles();
     let room = |others: &[Sufi]| {
@@ -54,49 +60,61 @@ pub fn acknowledge(received: Received<'_>, others: Vec<Sufi>, octets: usize) -> 
     }
 }
 
-/// A STATUS PDU that acknowledges nothing, which Timer_Status_Prohibit does not hold back (§9.5): `others`, ended by
-/// NO_MORE.
+/// Writes a status report without LIST, BITMAP, RLIST and ACK, which Timer_Status_Prohibit does not restrict (§9.5 f):
+/// `others`, then NO_MORE.
 pub fn without_acknowledgement(mut others: Vec<Sufi>) -> Status {
     others.push(Sufi::NoMore);
     Status(others)
 }
 
-/// What a STATUS PDU tells its receiver.
+/// What a STATUS PDU tells. `None`: there is no such super-field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interpretation {
-    /// Acknowledges every PDU below it that is not in `missing`.
+    /// LSN of ACK: acknowledges every PDU below it that is not in `missing`.
     pub lsn: Option<Sn>,
-    /// Every PDU that is reported missing, once, in the order of the report.
+    /// Every PDU that is negatively acknowledged, in the order of the report. §11.5.3: one that is named more than
+    /// once is retransmitted only once, so it is here once.
     pub missing: Vec<Sn>,
-    /// The last WINDOW super-field.
+    /// WSN of the last WINDOW.
     pub window: Option<u16>,
+    /// MRW.
     pub mrw: Option<Mrw>,
+    /// MRW_ACK.
     pub mrw_ack: Option<MrwAck>,
+    /// Poll_SN of POLL.
     pub poll: Option<Sn>,
 }
 
+/// MRW super-field (§9.2.2.11.8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mrw {
     /// SN_MRW1 and so on; the last one is SN_MRW_LENGTH.
     pub sns: Vec<Sn>,
-    /// LENGTH = 0: `sns` is one number, at or ahead of the window's upper edge.
+    /// LENGTH = 0: `sns` is one number, VT(A) + Configured_Tx_Window_Size or ahead of it.
     pub long_distance: bool,
+    /// Which "Length Indicator" of the PDU SN_MRW_LENGTH ends the last SDU to be discarded; 0: none.
     pub nlength: u8,
 }
 
+/// MRW_ACK super-field (§9.2.2.11.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MrwAck {
+    /// NLENGTH of the MRW if `sn_ack` is its SN_MRW_LENGTH, else 0.
     pub n: u8,
+    /// VR(R) after the MRW.
     pub sn_ack: Sn,
 }
 
-/// A STATUS PDU that contradicts itself is discarded (clause 10).
+/// Why a STATUS PDU is discarded although every field of it is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Contradiction {
+    /// §10.2, inconsistent status indication: different status for the same AMD PDU.
     #[error("PDU {0} is reported both received and missing")]
     BothWays(Sn),
+    /// §9.2.2.11.6. A PDU that was decoded has no such list.
     #[error("a relative list that makes no sense")]
     Rlist,
+    /// Choice: two MRW, two MRW_ACK or two POLL. Nothing says which of them holds.
     #[error("two super-fields of a kind that can stand there once")]
     Twice,
 }
@@ -113,7 +131,7 @@ impl Set {
         self.0[sn.get() as usize / 64] >> (sn.get() % 64) & 1 == 1
     }
 
-    /// Whether it was not there before.
+    /// True if it was not there before.
     const fn insert(&mut self, sn: Sn) -> bool {
         let new = !self.contains(sn);
         self.0[sn.get() as usize / 64] |= 1 << (sn.get() % 64);
@@ -121,8 +139,11 @@ impl Set {
     }
 }
 
-/// Reads a STATUS PDU. Whether its numbers are within the window is for the sender to judge. Only what names a PDU
-/// counts as a report about it: a 1 in a BITMAP does, being passed over by a LIST does not.
+/// Reads a STATUS PDU. Whether its numbers are erroneous (§10.1) is for the Sender to judge, which knows VT(A) and
+/// VT(S).
+///
+/// Choice: in the sense of §10.2 a 1 in a BITMAP says that a PDU was received. That a LIST or RLIST passes over it does
+/// not.
 pub fn interpret(status: &Status) -> Result<Interpretation, Contradiction> {
     let mut told = Interpretation::default();
     let (mut received, mut missing) = (Set::new(), Set::new());
@@ -172,6 +193,7 @@ pub fn interpret(status: &Status) -> Result<Interpretation, Contradiction> {
     }
 }
 
+/// Sets what may be said once.
 fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Contradiction> {
     match place.replace(value) {
         None => Ok(()),

@@ -1,22 +1,24 @@
-//! AMD PDUs and their length indicators (§9.2.1.4, §9.2.2.5 to 9.2.2.8).
+//! AMD PDUs (§9.2.1.4) with their "Length Indicators" (§9.2.2.8).
 
 use super::{DecodeError, Format, control, sufi};
 use crate::rlc::pdu::{Amd, Previous, Rest, Sn};
 
-/// The header extension type.
+/// Header Extension Type (§9.2.2.7).
 mod he {
     pub(super) const DATA: u16 = 0;
     pub(super) const INDICATOR: u16 = 1;
     pub(super) const SDU_END: u16 = 2;
 }
 
-/// The values of a length indicator that are no offsets. The 15-bit ones begin with eight more 1 bits.
+/// "Length Indicators" of one size, and their predefined values (§9.2.2.8). Those of 15 bits are those of 7 bits with
+/// eight more 1 bits in front, except for 0.
 #[derive(Clone, Copy)]
 struct Indicators {
     octets: usize,
     all_ones: u16,
 }
 
+/// What a "Length Indicator" says.
 enum Meaning {
     Previous(Previous),
     Offset(u16),
@@ -40,7 +42,7 @@ impl Indicators {
         match (self.octets, self.all_ones - li) {
             (_, 0) => Meaning::Padding,
             (_, 1) => Meaning::Piggybacked,
-            // Both are for UM only.
+            // 111 1101, 111 1100 and, with 15 bits, 0x7ffa: for UMD PDUs only.
             (_, 2 | 3) | (2, 5) => Meaning::Reserved,
             (2, 4) => Meaning::Previous(Previous::EndedOneShort),
             _ => Meaning::Offset(li),
@@ -64,12 +66,8 @@ impl Indicators {
     }
 }
 
-/// `encode` of an AMD PDU.
-///
-/// # Panics
-///
-/// Like `encode`.
-pub fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
+/// [`encode`](super::encode) for an AMD PDU, which panics in the same cases.
+pub(crate) fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
     let indicators = Indicators::of(format);
     let previous = indicators.previous(amd.previous);
     let rest = indicators.rest(&amd.rest);
@@ -90,6 +88,7 @@ pub fn encode_amd(amd: &Amd, format: Format) -> Vec<u8> {
     };
     octets.extend((0x8000 | amd.sn.get() << 3 | u16::from(amd.poll) << 2 | he).to_be_bytes());
 
+    // E = 1 (§9.2.2.5): another "Length Indicator" follows.
     let mut left = count;
     for li in previous.into_iter().chain(amd.ends.iter().copied()).chain(rest) {
         left -= 1;
@@ -123,8 +122,8 @@ fn last_end(ends: &[u16]) -> usize {
     usize::from(ends.last().copied().unwrap_or(0))
 }
 
-/// With 15-bit indicators the last octet is neither data nor padding that an indicator could tell of, if an SDU
-/// ends just before it (§9.2.2.8). The next SDU does not begin there.
+/// §9.2.2.8: if a 15-bit "Length Indicator" says that an SDU ends with one octet left in the PDU, that octet is padding
+/// without an indicator, and the next SDU does not begin there.
 fn ignores_an_octet(indicators: Indicators, ends: &[u16], room: usize) -> bool {
     indicators.octets == 2 && ends.last().is_some_and(|end| usize::from(*end) + 1 == room)
 }
@@ -134,6 +133,7 @@ pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd, DecodeError> 
         return Err(DecodeError::AmdSize { octets: octets.len(), pdu_size: format.pdu_size });
     }
     let (header, body) = octets.split_first_chunk().ok_or(DecodeError::Truncated)?;
+    // D/C (1 bit), Sequence Number (12), P (1), HE (2).
     let word = u16::from_be_bytes(*header);
     let mut amd = Amd { sn: Sn::new(word >> 3 & 0xfff), poll: word & 4 != 0, ..Amd::default() };
     match word & 3 {
@@ -149,6 +149,7 @@ pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd, DecodeError> 
     Ok(amd)
 }
 
+/// HE = 01: groups of "Length Indicator" and E, then data.
 fn with_indicators(amd: &mut Amd, mut body: &[u8], indicators: Indicators) -> Result<(), DecodeError> {
     let mut rest = None;
     let mut first = true;
@@ -191,6 +192,7 @@ fn with_indicators(amd: &mut Amd, mut body: &[u8], indicators: Indicators) -> Re
     };
     match rest {
         Some(Meaning::Piggybacked) => {
+            // §9.2.1.6: R2 and PDU Type instead of D/C and PDU Type.
             let first = after.first().ok_or(DecodeError::Truncated)?;
             if first & 0x80 != 0 {
                 return Err(DecodeError::R2);

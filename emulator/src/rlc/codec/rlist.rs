@@ -1,25 +1,32 @@
-//! The numbers of a relative list (§9.2.2.11.6): code words of 4 bits, three of value and one that ends a number.
+//! The code words of a Relative List super-field (§9.2.2.11.6): three bits of a number, and one that is set in the last
+//! code word of the number.
 
 use crate::rlc::pdu::{Gap, Sn};
 
-/// 0001 where a number would begin: the number that follows counts further errors, one after the other.
+/// "Error burst indicator", 0001 where a number would begin: the number that follows counts the subsequent erroneous
+/// AMD PDUs, without the one already indicated.
 const BURST: u8 = 0b0001;
 
+/// Why a Relative List is invalid, and its STATUS PDU discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RlistError {
+    /// §9.2.2.11.6: the last code word does not end with a 1.
     #[error("its last number does not end")]
     Unfinished,
+    /// §9.2.2.11.6: no number follows an error burst indicator.
     #[error("it ends with an error burst indicator")]
     BurstWithoutLength,
+    /// Choice: it would name the same PDU again, or none.
     #[error("a distance or a burst length of 0")]
     Zero,
+    /// Choice: it would come round to FSN again.
     #[error("it reaches more than 4095 sequence numbers ahead")]
     TooFar,
 }
 
-/// The errors that a relative list tells of, in their order; the first one is FSN itself.
+/// The erroneous PDUs of a relative list, in its order; the first one is FSN. After an error there is nothing more.
 #[derive(Clone, Debug)]
-pub struct RlistGaps<'a> {
+pub(crate) struct RlistGaps<'a> {
     codewords: &'a [u8],
     first: Option<Sn>,
     /// The last error so far.
@@ -28,12 +35,13 @@ pub struct RlistGaps<'a> {
     span: u64,
 }
 
-pub fn expand_rlist(fsn: Sn, codewords: &[u8]) -> RlistGaps<'_> {
+/// What a relative list reports missing.
+pub(crate) fn expand_rlist(fsn: Sn, codewords: &[u8]) -> RlistGaps<'_> {
     RlistGaps { codewords, first: Some(fsn), last: fsn, span: 0 }
 }
 
 impl RlistGaps<'_> {
-    /// The least significant code word comes first; the one with the end bit is the most significant.
+    /// The first code word of a number holds its least significant bits; the one that ends it is the most significant.
     fn number(&mut self) -> Result<u16, RlistError> {
         let length = self.codewords.iter().position(|word| word & 1 == 1).ok_or(RlistError::Unfinished)? + 1;
         let (number, after) = self.codewords.split_at(length);
@@ -82,22 +90,22 @@ impl Iterator for RlistGaps<'_> {
     }
 }
 
-/// Appends the code words that say: the next error is `distance` after the last one.
+/// Appends the distance from one erroneous PDU to the next.
 ///
 /// # Panics
 ///
 /// If `distance` is 0.
-pub fn push_distance(distance: u16, codewords: &mut Vec<u8>) {
+pub(crate) fn push_distance(distance: u16, codewords: &mut Vec<u8>) {
     assert!(distance > 0, "an error is not its own successor");
     push_number(distance, codewords);
 }
 
-/// Appends the code words that say: and `further` more errors, one after the other.
+/// Appends an error burst: `further` erroneous PDUs follow the last one without a gap.
 ///
 /// # Panics
 ///
 /// If `further` is 0.
-pub fn push_burst(further: u16, codewords: &mut Vec<u8>) {
+pub(crate) fn push_burst(further: u16, codewords: &mut Vec<u8>) {
     assert!(further > 0, "a burst of no errors");
     codewords.push(BURST);
     push_number(further, codewords);

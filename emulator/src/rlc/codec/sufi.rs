@@ -1,8 +1,9 @@
-//! STATUS PDUs: super-fields one after the other in units of 4 bits (§9.2.1.5, §9.2.2.11).
+//! STATUS PDUs (§9.2.1.5): super-fields one after the other, in units of 4 bits (§9.2.2.11).
 
 use super::{DecodeError, expand_rlist};
 use crate::rlc::pdu::{ListItem, Sn, Status, Sufi};
 
+/// The type field of a super-field (§9.2.2.11).
 mod sufi_type {
     pub(super) const NO_MORE: u8 = 0;
     pub(super) const WINDOW: u8 = 1;
@@ -16,7 +17,7 @@ mod sufi_type {
 }
 
 impl Status {
-    /// How many octets this takes, alone or piggybacked, without padding.
+    /// Octets without padding, the same for a STATUS PDU and a piggybacked one.
     pub fn octets(&self) -> usize {
         let nibbles = 1 + self.0.iter().map(Sufi::nibbles).sum::<usize>();
         nibbles.div_ceil(2)
@@ -24,7 +25,7 @@ impl Status {
 }
 
 impl Sufi {
-    /// How many units of 4 bits this takes. A STATUS PDU needs one more for its header.
+    /// Units of 4 bits. The header of a STATUS PDU takes one more.
     pub const fn nibbles(&self) -> usize {
         match self {
             Self::NoMore => 1,
@@ -37,7 +38,7 @@ impl Sufi {
         }
     }
 
-    /// Whether nothing can follow.
+    /// Whether it ends the super-fields of its PDU: ACK and NO_MORE do (§9.2.2.11.1, §9.2.2.11.2).
     pub const fn ends(&self) -> bool {
         matches!(self, Self::NoMore | Self::Ack { .. })
     }
@@ -212,7 +213,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads what follows the header, whose first four bits the caller has seen to.
+/// Reads the super-fields. The caller has checked the first four bits.
 pub(super) fn decode(octets: &[u8]) -> Result<Status, DecodeError> {
     let mut reader = Reader { octets, at: 1 };
     let mut sufis = Vec::new();

@@ -1,4 +1,4 @@
-//! SDU discard with explicit signalling: the sender's side of the MRW procedure (§11.6).
+//! SDU discard with explicit signalling: the Sender's side of the procedure (§11.6).
 
 use std::collections::VecDeque;
 
@@ -8,53 +8,62 @@ use crate::rlc::codec::Format;
 use crate::rlc::config::{Discard, SenderConfig};
 use crate::rlc::pdu::{Sn, Sufi};
 
-/// Where a discarded SDU ends, as an MRW says it.
+/// Where the Receiver resumes if an SDU is the last one to be discarded (§11.6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// SN_MRW. The receiver forgets everything before it…
+    /// SN_MRW_LENGTH: the Receiver discards all PDUs before it…
     pub(super) sn: u64,
-    /// …and this PDU up to the octet that its so-manyth length indicator tells. 0: nothing of it.
+    /// NLENGTH: …and of this PDU what its NLENGTH-th "Length Indicator" ends. 0: nothing.
     pub(super) nlength: u8,
 }
 
-/// Where an SDU that is given up ends.
+/// Where an SDU ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
-    /// The PDU that says where it ends.
+    /// The AMD PDU with the "Length Indicator" or the special value of HE that tells the end. It is the SN_MRWi of an
+    /// SDU that is not the last one of an MRW.
     pub(super) said_in: u64,
     pub(super) target: Target,
     /// The SDU's place in the order of submission.
     pub(super) sdu: u64,
 }
 
-/// An MRW names at most so many SDUs: LENGTH has four bits.
+/// The most SN_MRWi in an MRW: LENGTH has four bits (§9.2.2.11.8).
 const MOST: usize = 15;
 
 pub(super) struct Discarding {
     active: Option<Procedure>,
-    /// Ends of SDUs that were given up while a procedure was running: "only one MRW procedure at a time".
+    /// Discarded SDUs that no MRW has named. §11.6.2: while a procedure is going on, no new MRW is sent.
     waiting: VecDeque<End>,
+    /// Timer_MRW.
     timer: Duration,
     max_mrw: u8,
-    /// How many SDUs an MRW names: the last one alone, or every one ("Send MRW").
+    /// How many SDUs an MRW names: the last one alone, or up to 15 ("Send MRW").
     most: usize,
 }
 
+/// A discard procedure, from its initiation to its termination.
 struct Procedure {
+    /// SN_MRWi.
     sns: Vec<u64>,
     long_distance: bool,
     target: Target,
+    /// The place of the last SDU that it discards.
     through: u64,
-    /// VT(MRW): how often Timer_MRW expired.
+    /// VT(MRW): how often Timer_MRW has expired (§9.4 i).
     vt_mrw: u8,
+    /// `None`: not running.
     timer_mrw: Option<Instant>,
+    /// The MRW waits to be sent.
     queued: bool,
 }
 
-/// What the expiry of Timer_MRW leads to.
+/// What the expiry of Timer_MRW leads to (§11.6.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry {
+    /// VT(MRW) < MaxMRW: the same MRW again.
     Repeat,
+    /// VT(MRW) = MaxMRW: the RLC reset procedure (§11.6.4a).
     GiveUp,
 }
 
@@ -72,8 +81,8 @@ impl Discarding {
         {
             (self.timer, self.max_mrw) = (timer_mrw, max_mrw);
         }
-        // A STATUS PDU with one MRW and NO_MORE: 5 units of 4 bits, and 3 for each SN_MRW. MRW_ACK, WINDOW and POLL may
-        // want to go with it.
+        // A STATUS PDU with one MRW and NO_MORE takes 5 units of 4 bits, and 3 for each SN_MRWi. MRW_ACK (5), WINDOW
+        // (4) and POLL (4) may have to go with it.
         let fits = (format.pdu_size * 2).saturating_sub(5 + 5 + 4 + 4) / 3;
         self.most = if config.send_mrw { fits.clamp(1, MOST) } else { 1 };
     }
@@ -83,13 +92,15 @@ impl Discarding {
         self.waiting.clear();
     }
 
+    /// These SDUs are discarded, and the Receiver has to be told.
     pub(super) fn discard(&mut self, ends: impl Iterator<Item = End>) {
         self.waiting.extend(ends);
     }
 
-    /// Starts the next procedure if one is due and none runs.
+    /// §11.6.2: assembles the next MRW, if there are discarded SDUs to tell of and no procedure is going on. With "Send
+    /// MRW" and more than 15 SDUs, the rest waits for the next procedure.
     pub(super) fn start_next(&mut self, vt_a: u64, window: u16) {
-        // The peer has passed these in the meantime.
+        // The peer has acknowledged these meanwhile.
         while self.waiting.front().is_some_and(|end| end.said_in < vt_a) {
             self.waiting.pop_front();
         }
@@ -102,7 +113,7 @@ impl Discarding {
         let earlier = self.waiting.range(named.start..named.end - 1);
         let sns: Vec<u64> = earlier.map(|end| end.said_in).chain([last.target.sn]).collect();
         self.waiting.drain(..named.end);
-        // LENGTH = 0 says that the only SN lies beyond the window (§9.2.2.11.6).
+        // §11.6.2.2: LENGTH = 0 if there is one SN_MRWi, and it is ≥ VT(A) + Configured_Tx_Window_Size.
         let long_distance = sns.len() == 1 && last.target.sn >= vt_a + u64::from(window);
         self.active = Some(Procedure {
             sns,
@@ -119,7 +130,8 @@ impl Discarding {
         self.active.as_ref().is_some_and(|procedure| procedure.queued)
     }
 
-    /// The MRW, always the same one within a procedure. Timer_MRW runs from `starts`.
+    /// The MRW, if it waits to be sent. §11.6.5: within a procedure it stays "as previously transmitted". Timer_MRW
+    /// starts at `starts` (§9.5 i).
     pub(super) fn take(&mut self, starts: Instant) -> Option<Sufi> {
         let procedure = self.active.as_mut().filter(|procedure| procedure.queued)?;
         procedure.queued = false;
@@ -131,8 +143,12 @@ impl Discarding {
         })
     }
 
-    /// An MRW_ACK whose SN_ACK is not behind VT(A). The last SDU that the procedure was about, if it ends. Before the
-    /// MRW has gone out Timer_MRW does not run, and an MRW_ACK answers another one (§11.6.6).
+    /// MRW_ACK. Returns the place of the last discarded SDU if the procedure terminates (§11.6.4):
+    ///
+    /// - SN_ACK > SN_MRW_LENGTH and N = 0; or
+    /// - SN_ACK = SN_MRW_LENGTH and N = NLENGTH.
+    ///
+    /// §11.6.6.3: any other MRW_ACK is discarded. So is one that comes before the MRW was sent: it answers another.
     pub(super) fn acknowledged(&mut self, sn_ack: u64, n: u8) -> Option<u64> {
         let procedure = self.active.as_ref().filter(|procedure| !procedure.queued || procedure.vt_mrw > 0)?;
         let target = procedure.target;
@@ -140,7 +156,10 @@ impl Discarding {
         ends.then(|| self.finish()).flatten()
     }
 
-    /// An ACK of everything below `vt_a`: beyond SN_MRW_LENGTH, it answers as well.
+    /// ACK has moved VT(A). The third way to terminate (§11.6.4): all AMD PDUs up to SN_MRW_LENGTH − 1 are
+    /// acknowledged.
+    ///
+    /// Choice: VT(A) must be beyond SN_MRW_LENGTH, as in earlier releases; at SN_MRW_LENGTH only MRW_ACK terminates.
     pub(super) fn acknowledged_up_to(&mut self, vt_a: u64) -> Option<u64> {
         let answers = self.active.as_ref().is_some_and(|procedure| vt_a > procedure.target.sn);
         answers.then(|| self.finish()).flatten()
@@ -154,6 +173,7 @@ impl Discarding {
         self.active.as_ref()?.timer_mrw
     }
 
+    /// §11.6.5: Timer_MRW.
     pub(super) fn handle_deadline(&mut self, now: Instant) -> Option<Expiry> {
         let procedure = self.active.as_mut()?;
         procedure.timer_mrw.filter(|at| *at <= now)?;
@@ -167,7 +187,7 @@ impl Discarding {
     }
 }
 
-/// An unbounded sequence number as the PDUs write it.
+/// A sequence number without its modulus, as the PDUs write it.
 pub(super) fn wire(sn: u64) -> Sn {
     Sn::new((sn % 4096) as u16)
 }

@@ -1,4 +1,5 @@
-//! When the sender asks for a status report, and what holds the question back (§9.7.1, §9.5 a–c).
+//! The Polling function (§9.7.1): what triggers a poll, and what delays it (Timer_Poll, Timer_Poll_Prohibit and
+//! Timer_Poll_Periodic: §9.5 a, b, e).
 
 use airwire::time::Instant;
 
@@ -6,14 +7,15 @@ use crate::rlc::config::PollConfig;
 
 pub(super) struct Polling {
     config: PollConfig,
-    /// VT(PDU): AMD PDUs since the last poll that it made.
+    /// VT(PDU), §9.4 f: AMD PDUs transmitted since it made the last poll.
     vt_pdu: u16,
-    /// VT(SDU): SDUs begun since the last poll that it made.
+    /// VT(SDU), §9.4 g: SDUs begun since it made the last poll.
     vt_sdu: u16,
-    /// A poll was triggered and has not gone out: Timer_Poll_Prohibit forbids it, or it needs a PDU to ride on.
+    /// A poll was triggered and has not been sent: it is prohibited, or waits for an AMD PDU to carry it. Several
+    /// triggers make one poll (§9.5 b).
     due: bool,
     timer_poll: Option<Instant>,
-    /// VT(S) after the last poll: the report has to tell about everything below.
+    /// VT(S) after the last poll was submitted: the x of §9.5 a.
     asked_below: u64,
     timer_poll_prohibit: Option<Instant>,
     timer_poll_periodic: Option<Instant>,
@@ -33,7 +35,7 @@ impl Polling {
         }
     }
 
-    /// New settings. Timers that run go on as they are; one that is now without a value ends.
+    /// §9.7.9. Timers that run go on as they are; one that is no longer configured ends.
     pub(super) fn reconfigure(&mut self, now: Instant, config: PollConfig) {
         if config.timer_poll_periodic != self.config.timer_poll_periodic {
             self.timer_poll_periodic = config.timer_poll_periodic.map(|period| now + period);
@@ -43,8 +45,8 @@ impl Polling {
         self.config = config;
     }
 
-    /// A RESET: everything starts anew, but Timer_Poll_Periodic runs on (§11.4.3); stopping it was a deadlock of
-    /// early releases.
+    /// §11.4.3, §11.4.4: state variables and timers are reset, except Timer_Poll_Periodic. (Early releases stopped that
+    /// too, and could deadlock.)
     pub(super) fn reset(&mut self) {
         self.vt_pdu = 0;
         self.vt_sdu = 0;
@@ -54,22 +56,26 @@ impl Polling {
         self.timer_poll_prohibit = None;
     }
 
-    /// Re-establishment: the periodic timer too starts anew.
+    /// Re-establishment.
+    ///
+    /// Deviation: §9.7.7 lets Timer_Poll_Periodic run on; here it starts anew.
     pub(super) fn restart(&mut self, now: Instant) {
         self.timer_poll_periodic = self.config.timer_poll_periodic.map(|period| now + period);
     }
 
-    /// An AMD PDU is transmitted. Whether that makes it the Poll_PDU-th one.
+    /// Trigger 4, "Every Poll_PDU PDU": counts an AMD PDU, new or retransmitted. True if VT(PDU) reaches Poll_PDU.
     pub(super) fn pdu_counts(&mut self) -> bool {
         count(&mut self.vt_pdu, self.config.poll_pdu)
     }
 
-    /// An SDU is begun. Whether that makes it the Poll_SDU-th one: then the PDU with its last segment polls.
+    /// Trigger 5, "Every Poll_SDU SDU": counts an SDU whose first segment is sent for the first time. True if VT(SDU)
+    /// reaches Poll_SDU; then the AMD PDU with the SDU's last segment polls.
     pub(super) fn sdu_counts(&mut self) -> bool {
         count(&mut self.vt_sdu, self.config.poll_sdu)
     }
 
-    /// The window-based trigger; `vt_s` before the PDU is submitted.
+    /// Trigger 6, "Window based" (§9.6 d): J ≥ Poll_Window, where
+    /// J = ((4096 + VT(S) + 1 − VT(A)) mod 4096) / VT(WS) · 100, with VT(S) before the AMD PDU is submitted.
     pub(super) fn window_triggers(&self, vt_a: u64, vt_s: u64, vt_ws: u16) -> bool {
         self.config.poll_window.is_some_and(|percent| {
             let used = (vt_s + 1 - vt_a) % 4096;
@@ -81,17 +87,18 @@ impl Polling {
         self.due = true;
     }
 
-    /// Nothing is unacknowledged: there is nothing to ask about.
+    /// §9.7.1: with no AMD PDU to be transmitted and all of them acknowledged, the Polling function is not initiated.
     pub(super) fn forget(&mut self) {
         self.due = false;
     }
 
-    /// A poll may go out now, and wants to.
+    /// A poll was triggered, and polling is not prohibited.
     pub(super) fn wants_to_go(&self) -> bool {
         self.due && self.timer_poll_prohibit.is_none()
     }
 
-    /// A PDU (or a POLL SUFI) goes out. Whether it polls; then the timers start at `starts`. `vt_s`: after it.
+    /// An AMD PDU or a POLL SUFI is submitted. True if it polls (§11.3.2.1.1). Then Timer_Poll and Timer_Poll_Prohibit
+    /// start at `starts`, and `vt_s`, VT(S) after it, is saved.
     pub(super) fn goes(&mut self, starts: Instant, vt_s: u64) -> bool {
         if !self.wants_to_go() {
             return false;
@@ -103,20 +110,22 @@ impl Polling {
         true
     }
 
-    /// All below `vt_a` are acknowledged.
+    /// §9.5 a: Timer_Poll stops when all AMD PDUs up to x − 1 are positively acknowledged.
     pub(super) fn acknowledged(&mut self, vt_a: u64) {
         if vt_a >= self.asked_below {
             self.timer_poll = None;
         }
     }
 
+    /// §9.5 a: …or when x − 1 is negatively acknowledged.
     pub(super) fn negatively_acknowledged(&mut self, sn: u64) {
         if sn + 1 == self.asked_below {
             self.timer_poll = None;
         }
     }
 
-    /// `anything`: PDUs wait to be transmitted or to be acknowledged. Returns whether Timer_Poll was what expired.
+    /// Triggers 3, "Poll timer", and 7, "Timer based" (§9.5 a, e). `anything`: AMD PDUs are to be transmitted or not
+    /// yet acknowledged. True if Timer_Poll has expired.
     pub(super) fn handle_deadline(&mut self, now: Instant, anything: bool) -> bool {
         self.timer_poll_prohibit = self.timer_poll_prohibit.filter(|at| *at > now);
         if let Some(at) = self.timer_poll_periodic.filter(|at| *at <= now) {
@@ -136,6 +145,7 @@ impl Polling {
     }
 }
 
+/// Counts one more. True, and back to 0, at the limit. `None`: the trigger is not configured.
 fn count(counter: &mut u16, limit: Option<u16>) -> bool {
     let Some(limit) = limit else { return false };
     *counter += 1;

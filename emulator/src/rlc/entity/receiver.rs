@@ -1,4 +1,4 @@
-//! The receiving side: the window, what it puts together, and what it has to say about it (§11.3.3, §11.5, §11.6.3).
+//! The Receiver: reception of AMD PDUs (§11.3.3), status reports (§11.5.2), POLL (§11.5.2) and MRW (§11.6.3).
 
 use std::collections::VecDeque;
 
@@ -13,14 +13,14 @@ use crate::rlc::status_report::{self, Mrw, Received};
 
 pub(super) struct Receiver {
     reassembler: Reassembler,
-    /// VR(R), without its modulus.
+    /// VR(R), §9.4, without its modulus.
     vr_r: u64,
-    /// VR(H), without its modulus.
+    /// VR(H), §9.4, without its modulus.
     vr_h: u64,
     pub(super) reporting: Reporting,
+    /// The MRW_ACK that waits to be sent.
     mrw_ack: Option<Sufi>,
-    /// The window that the peer was told to use, if any. A STATUS PDU can be lost, so each further report repeats
-    /// it.
+    /// WSN that the peer was told. A STATUS PDU can be lost, so every report repeats it. `None`: it was told nothing.
     window: Option<u16>,
     window_queued: bool,
     sdus: VecDeque<Vec<u8>>,
@@ -30,9 +30,9 @@ pub(super) struct Receiver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     New,
-    /// It was there already: a copy that nobody needed.
+    /// One with its number was received before (§11.3.4.8), or just behind the reception window.
     Duplicate,
-    /// Not in VR(R) ≤ SN < VR(MR), and no copy of what was received lately either.
+    /// Outside the interval VR(R) ≤ SN < VR(MR), and not within a window behind it (§11.3.4.2).
     OutsideWindow,
 }
 
@@ -51,7 +51,7 @@ impl Receiver {
         }
     }
 
-    /// What was received and not in sequence is gone; what is complete is still handed on.
+    /// §11.4.3: discards all PDUs received, and resets the state variables. SDUs that are complete are still delivered.
     pub(super) fn reset(&mut self) {
         self.reassembler.reset();
         (self.vr_r, self.vr_h) = (0, 0);
@@ -73,16 +73,17 @@ impl Receiver {
         self.sdus.pop_front()
     }
 
-    /// Tells the peer to keep its window this small.
+    /// WINDOW (§9.2.2.11.3).
     pub(super) fn advertise_window(&mut self, wsn: u16) {
         self.window = Some(wsn);
         self.window_queued = true;
     }
 
+    /// §11.3.3: reception of an AMD PDU.
     pub(super) fn handle_amd(&mut self, amd: Amd) -> Arrival {
         let poll = amd.poll;
         let arrival = self.accept(amd);
-        // Outside the window as well: whoever asks from there has missed reports (§9.7.2).
+        // §11.5.2, trigger 1; also if the PDU is discarded (§11.3.4.2, §11.3.4.8).
         if poll {
             self.reporting.trigger();
         }
@@ -91,6 +92,7 @@ impl Receiver {
 
     fn accept(&mut self, amd: Amd) -> Arrival {
         let window = self.reporting.config().window;
+        // §11.3.4.2: outside the interval VR(R) ≤ SN < VR(MR), where VR(MR) = VR(R) + Configured_Rx_Window_Size.
         let distance = amd.sn.since(self.reassembler.vr_r());
         if distance >= window {
             let behind = Sn::MODULUS - distance;
@@ -110,7 +112,8 @@ impl Receiver {
         Arrival::New
     }
 
-    /// The peer has sent everything below `below`; everything from `known` on was received.
+    /// Updates VR(H), §9.4: the peer has sent all PDUs below `below`, and of these at least the ones from `known` on
+    /// were received. §11.5.2, trigger 2: "Missing PDU Indicator" is configured, and a missing AMD PDU is detected.
     fn saw(&mut self, known: u64, below: u64) {
         if known > self.vr_h && self.reporting.config().missing_pdu_indicator {
             self.reporting.trigger();
@@ -118,13 +121,14 @@ impl Receiver {
         self.vr_h = self.vr_h.max(below);
     }
 
-    /// The reassembler has moved VR(R).
+    /// Updates VR(R) from the reassembler, and with it VR(H) ≥ VR(R).
     fn catch_up(&mut self) {
         self.vr_r += u64::from(self.reassembler.vr_r().since(wire(self.vr_r)));
         self.vr_h = self.vr_h.max(self.vr_r);
     }
 
-    /// POLL SUFI: the peer has sent everything up to POLL_SN, and wants to know.
+    /// POLL. §11.5.2, trigger 5: considers that the Sender has transmitted Poll_SN. §9.4: if VR(H) ≤ Poll_SN < VR(MR),
+    /// then VR(H) := Poll_SN + 1.
     pub(super) fn handle_poll(&mut self, poll_sn: Sn) {
         let distance = poll_sn.since(self.reassembler.vr_r());
         if distance < self.reporting.config().window {
@@ -134,18 +138,18 @@ impl Receiver {
         self.reporting.trigger();
     }
 
-    /// Whether it was obsolete: VR(R) was there already.
+    /// §11.6.3: reception of an MRW. True if it was obsolete (§11.6.6.1): then nothing moves, and MRW_ACK has SN_ACK =
+    /// VR(R) and N = 0.
     pub(super) fn handle_mrw(&mut self, mrw: &Mrw) -> bool {
         let window = self.reporting.config().window;
         let vr_r = self.reassembler.vr_r();
         let Some((first, last)) = mrw.sns.first().zip(mrw.sns.last()) else { return true };
-        // SN_MRW1 lies below VR(MR), and so may lie below VR(R); unless LENGTH = 0: then it is not below VR(R)
-        // (§9.2.2.11.6). The others follow one after the other.
+        // §11.6.3: with LENGTH = 0 SN_MRW1 is above or equal to VR(R), otherwise it is less than VR(MR), and may be
+        // below VR(R). Each of the others is above or equal to the one before it.
         let distance = first.since(vr_r);
-        // One that was repeated because its MRW_ACK was lost can have been overtaken by what it made way for, also
-        // if LENGTH = 0. Then it lies at most a window behind VR(R). That is further ahead than any sender has gone,
-        // as long as two windows fit the 4096 numbers; with more than 2047 PDUs one that is far behind looks as if
-        // it were ahead, and is obeyed.
+        // Choice: an MRW is repeated if its MRW_ACK is lost, and by then VR(R) may have passed it, also with LENGTH =
+        // 0. So one at most a window behind VR(R) is obsolete. No Sender is that far ahead while two windows fit the
+        // 4096 numbers. With windows above 2047 an MRW far behind looks as if it were ahead, and is obeyed.
         let overtaken = distance > window.saturating_add(1) && Sn::MODULUS - distance <= window;
         let behind = if mrw.long_distance { overtaken } else { distance >= window };
         let ahead = i64::from(distance) - if behind { i64::from(Sn::MODULUS) } else { 0 };
@@ -160,16 +164,17 @@ impl Receiver {
                 n = mrw.nlength;
             }
         }
+        // §11.6.3.1: SN_ACK = the new VR(R); N = NLENGTH if that is SN_MRW_LENGTH, else 0.
         self.mrw_ack = Some(Sufi::MrwAck { n, sn_ack: self.reassembler.vr_r() });
         obsolete
     }
 
-    /// Whether there is something to say that no timer holds back.
+    /// Whether an MRW_ACK or WINDOW waits to be sent. No timer delays these (§9.5 f).
     pub(super) fn has_others(&self) -> bool {
         self.mrw_ack.is_some() || self.window_queued
     }
 
-    /// What to say that no timer holds back.
+    /// The MRW_ACK and WINDOW that wait to be sent.
     pub(super) fn take_others(&mut self, others: &mut Vec<Sufi>) {
         others.extend(self.mrw_ack.take());
         if std::mem::take(&mut self.window_queued) {
@@ -177,7 +182,7 @@ impl Receiver {
         }
     }
 
-    /// Puts the report together, with the `others` before it, in PDUs of so many octets.
+    /// Writes the report that is due (§11.5.2.2), in STATUS PDUs of at most `octets`. `others` go first.
     pub(super) fn begin_report(&mut self, mut others: Vec<Sufi>, octets: usize, starts: Instant) {
         if let Some(wsn) = self.window
             && !others.iter().any(|sufi| matches!(sufi, Sufi::Window { .. }))

@@ -1,4 +1,5 @@
-//! When the receiver reports, and what holds the report back: TSP, periodic reports and EPC (§9.7.2, §9.5 d, f, g).
+//! STATUS transmission (§9.7.2): what triggers a status report, and what delays it (Timer_Status_Prohibit and
+//! Timer_Status_Periodic: §9.5 f, g; Timer_EPC: earlier releases only).
 
 use std::collections::VecDeque;
 
@@ -7,10 +8,13 @@ use airwire::time::{Duration, Instant};
 use crate::rlc::config::ReceiverConfig;
 use crate::rlc::pdu::Status;
 
-/// How many PDUs the peer can send per TTI: what VR(EP) is counted down by.
+/// The direction that the entity receives: how many PDUs it can carry per TTI. The EPC mechanism counts VR(EP) down by
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incoming {
+    /// The TTI's length.
     pub tti: Duration,
+    /// The most PDUs in a TTI; 0 counts as 1.
     pub blocks: u16,
 }
 
@@ -18,29 +22,32 @@ pub(super) struct Reporting {
     config: ReceiverConfig,
     incoming: Incoming,
     state: State,
-    /// Triggered while prohibited, or in the middle of a report: one report afterwards, whatever the number of
-    /// triggers.
+    /// A report was triggered while it was prohibited, or while the parts of another were being sent. §9.7.2: one
+    /// report follows, however many were triggered.
     delayed: bool,
     timer_status_periodic: Option<Instant>,
     epc: Option<Epc>,
 }
 
-/// Acknowledgement is prohibited from the trigger of a report until Timer_Status_Prohibit expires.
+/// §9.5 f: from the trigger of an acknowledgement status report until Timer_Status_Prohibit expires, acknowledgement is
+/// prohibited.
 enum State {
     Allowed,
-    /// Triggered. It is put together when there is a block for it, so it is as new as can be.
+    /// Triggered. It is written when a block is there for it, so that it is up to date.
     Due,
-    /// The parts of a report that does not fit one PDU, and of which some have gone.
+    /// Written. These of its STATUS PDUs have not been submitted.
     Underway(VecDeque<Status>),
+    /// Timer_Status_Prohibit runs.
     Prohibited {
         until: Instant,
     },
 }
 
+/// The EPC mechanism waits for retransmissions.
 struct Epc {
-    /// When all that was asked for should have come.
+    /// When VR(EP) is 0: all that was reported missing should have come.
     at: Instant,
-    /// VR(H) of that report: it asked for what was missing below.
+    /// VR(H) at the time of the report.
     asked_below: u64,
 }
 
@@ -72,18 +79,21 @@ impl Reporting {
         self.config = config;
     }
 
-    /// A RESET: Timer_Status_Periodic alone runs on (§11.4.3).
+    /// §11.4.3, §11.4.4: of these timers Timer_Status_Periodic alone runs on.
     pub(super) fn reset(&mut self) {
         self.state = State::Allowed;
         self.delayed = false;
         self.epc = None;
     }
 
-    /// Re-establishment: the periodic timer too starts anew.
+    /// Re-establishment.
+    ///
+    /// Deviation: §9.7.7 lets Timer_Status_Periodic run on; here it starts anew.
     pub(super) fn restart(&mut self, now: Instant) {
         self.timer_status_periodic = self.config.timer_status_periodic.map(|period| now + period);
     }
 
+    /// §9.7.2: a poll, a missing PDU, Timer_Status_Periodic or EPC asks for a report.
     pub(super) fn trigger(&mut self) {
         match self.state {
             State::Allowed => self.state = State::Due,
@@ -96,7 +106,7 @@ impl Reporting {
         matches!(self.state, State::Due)
     }
 
-    /// What is left of a report that has begun, in STATUS PDUs.
+    /// STATUS PDUs of a written report that have not been submitted.
     pub(super) fn underway(&self) -> usize {
         match &self.state {
             State::Underway(parts) => parts.len(),
@@ -104,17 +114,19 @@ impl Reporting {
         }
     }
 
-    /// The report that was due is this. `missing` PDUs below `vr_h` are asked for.
+    /// The report that was due is written, as `parts`. It reports `missing` PDUs below `vr_h`. Timer_EPC starts at
+    /// `starts` if there are any.
     pub(super) fn begin(&mut self, parts: Vec<Status>, missing: u64, vr_h: u64, starts: Instant) {
         self.state = State::Underway(parts.into());
         self.epc = self.config.timer_epc.filter(|_| missing > 0).map(|timer| {
-            // Timer_EPC covers the round trip; then VR(EP) is counted down by what a TTI carries.
+            // VR(EP) := the number of negatively acknowledged PDUs. When Timer_EPC, the round trip, has expired, each
+            // TTI counts it down by the PDUs that it can carry.
             let ttis = missing.div_ceil(u64::from(self.incoming.blocks.max(1)));
             Epc { at: starts + timer + self.incoming.tti * ttis, asked_below: vr_h }
         });
     }
 
-    /// The next part. With the last one Timer_Status_Prohibit starts, at `starts`.
+    /// The next STATUS PDU of a written report. §9.5 f: Timer_Status_Prohibit starts with the last one, at `starts`.
     pub(super) fn next_part(&mut self, starts: Instant) -> Option<Status> {
         let State::Underway(parts) = &mut self.state else { return None };
         let part = parts.pop_front();
@@ -127,11 +139,13 @@ impl Reporting {
         part
     }
 
+    /// §9.7.2: acknowledgement is no longer prohibited, and a delayed report is due.
     fn allow(&mut self) {
         self.state = if std::mem::take(&mut self.delayed) { State::Due } else { State::Allowed };
     }
 
-    /// Everything below `vr_r` was received.
+    /// Timer_Status_Prohibit, Timer_Status_Periodic (§9.5 f, g), and the end of EPC: if a PDU that was reported
+    /// missing is still missing, another report is triggered. Everything below `vr_r` was received.
     pub(super) fn handle_deadline(&mut self, now: Instant, vr_r: u64) {
         if matches!(self.state, State::Prohibited { until } if until <= now) {
             self.allow();
@@ -149,7 +163,7 @@ impl Reporting {
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let prohibit = match self.state {
-            // Without a delayed report nothing happens at its end, but then a trigger must find it over.
+            // Also if no report is delayed: the next trigger must find it expired.
             State::Prohibited { until } => Some(until),
             _ => None,
         };

@@ -1,52 +1,59 @@
-//! The RESET procedure (§11.4), both sides.
+//! The RLC reset procedure (§11.4), both sides.
 
 use airwire::time::{Duration, Instant};
 
 use crate::rlc::config::SenderConfig;
 use crate::rlc::pdu::Reset;
 
-/// Why an entity starts the RESET procedure (§11.4.2).
+/// What initiates the RLC reset procedure (§11.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetCause {
-    /// VT(DAT) of a PDU became MaxDAT, with No_discard.
+    /// 1) "No_discard after MaxDAT number of transmissions" is configured, and VT(DAT) equals MaxDAT.
     MaxDat,
-    /// VT(MRW) became MaxMRW.
+    /// 2) VT(MRW) equals MaxMRW.
     MaxMrw,
-    /// The peer acknowledged or asked for what was never sent, or is long acknowledged (§10).
+    /// 3) A STATUS PDU included an "erroneous Sequence Number" (§10.1).
     ErroneousSn,
 }
 
-/// What to do about a RESET PDU.
+/// What to do about a RESET PDU (§11.4.3). Either way a RESET ACK answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResetReceipt {
+    /// The first since establishment, or RSN differs from the last one received: the entity is reset.
     New,
-    /// The peer did not get the RESET ACK: repeat it, and reset nothing.
+    /// RSN is the same as in the last one received: the entity is not reset.
     Repeated,
 }
 
-/// What the expiry of Timer_RST leads to.
+/// What the scheduling of a RESET PDU leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry {
+    /// VT(RST) < MaxRST: it is sent.
     Repeat,
+    /// VT(RST) = MaxRST: unrecoverable error (§11.4.4a).
     Unrecoverable,
 }
 
 pub(super) struct Resetting {
     max_rst: u8,
+    /// Timer_RST.
     timer: Duration,
-    /// RSN of the next RESET of our own: the first is 0, and each new one differs from the one before.
+    /// RSN of the next RESET of our own (§11.4.2.1): the first is 0, and each new one differs from the one before.
     next_rsn: bool,
     pending: Option<Pending>,
-    /// VT(RST): a RESET that the peer began does not touch it.
+    /// VT(RST), §9.4 h: only a RESET ACK resets it.
     vt_rst: u8,
-    /// The answer to the last RESET that came; `None` since establishment.
+    /// The answer to the last RESET received; `None` if there was none since establishment.
     last_ack: Option<Reset>,
     ack_queued: bool,
 }
 
+/// A reset procedure of our own.
 struct Pending {
+    /// §11.4.5.1: it is repeated as previously transmitted.
     reset: Reset,
     queued: bool,
+    /// `None`: not running.
     timer_rst: Option<Instant>,
 }
 
@@ -68,6 +75,7 @@ impl Resetting {
         self.timer = config.timer_rst;
     }
 
+    /// §9.7.7: an ongoing procedure is aborted. RSN and VT(RST) begin with 0 again.
     pub(super) fn reestablish(&mut self) {
         self.next_rsn = false;
         self.pending = None;
@@ -76,12 +84,12 @@ impl Resetting {
         self.ack_queued = false;
     }
 
-    /// RESET_PENDING.
+    /// RESET_PENDING (§9.3.3.3).
     pub(super) fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// `Unrecoverable` at once with MaxRST = 1: no RESET may then be transmitted at all.
+    /// §11.4.2. `Unrecoverable` at once with MaxRST = 1: a RESET is transmitted at most MaxRST − 1 times (§9.6 e).
     pub(super) fn start(&mut self, hfni: u32) -> Expiry {
         self.pending =
             Some(Pending { reset: Reset { rsn: self.next_rsn, hfni }, queued: false, timer_rst: None });
@@ -89,6 +97,7 @@ impl Resetting {
         self.schedule()
     }
 
+    /// §11.4.2, §11.4.5.1: increments VT(RST) by 1.
     fn schedule(&mut self) -> Expiry {
         self.vt_rst = self.vt_rst.saturating_add(1);
         if self.vt_rst >= self.max_rst {
@@ -101,6 +110,7 @@ impl Resetting {
         Expiry::Repeat
     }
 
+    /// §11.4.5.1: Timer_RST timeout.
     pub(super) fn handle_deadline(&mut self, now: Instant) -> Option<Expiry> {
         let expired = self.next_deadline().is_some_and(|at| at <= now);
         expired.then(|| self.schedule())
@@ -110,7 +120,7 @@ impl Resetting {
         self.pending.as_ref()?.timer_rst
     }
 
-    /// `hfni`: what a RESET ACK of ours says.
+    /// §11.4.3, and in RESET_PENDING §11.4.5.3, where RSN is not compared. `hfni`: what our RESET ACK says (§11.4.3.1).
     pub(super) fn handle_reset(&mut self, reset: Reset, hfni: u32) -> ResetReceipt {
         self.ack_queued = true;
         let repeated = self.last_ack.is_some_and(|last| last.rsn == reset.rsn) && self.pending.is_none();
@@ -121,7 +131,7 @@ impl Resetting {
         ResetReceipt::New
     }
 
-    /// Whether it answers the RESET that is pending. Any other is discarded (§11.4.4).
+    /// §11.4.4: true if RSN is that of our RESET. Any other RESET ACK is discarded.
     pub(super) fn handle_reset_ack(&mut self, ack: Reset) -> bool {
         let answers = self.pending.as_ref().is_some_and(|pending| pending.reset.rsn == ack.rsn);
         if answers {
@@ -131,6 +141,7 @@ impl Resetting {
         answers
     }
 
+    /// RESET and RESET ACK PDUs that wait to be sent.
     pub(super) fn queued(&self) -> usize {
         let reset = self.pending.as_ref().is_some_and(|pending| pending.queued);
         usize::from(self.ack_queued) + usize::from(reset)
@@ -140,7 +151,7 @@ impl Resetting {
         std::mem::take(&mut self.ack_queued).then_some(self.last_ack).flatten()
     }
 
-    /// Timer_RST runs from `starts`.
+    /// The RESET PDU, if it waits to be sent. Timer_RST starts at `starts` (§9.5 h).
     pub(super) fn take_reset(&mut self, starts: Instant) -> Option<Reset> {
         let pending = self.pending.as_mut().filter(|pending| pending.queued)?;
         pending.queued = false;

@@ -1,4 +1,5 @@
-//! The sending side: the window and retransmission (§11.3.2, §11.5.3). When it gives up is in `giving_up`.
+//! The Sender: transmission of AMD PDUs (§11.3.2), reception of STATUS PDUs (§11.5.3). When it gives up SDUs is in
+//! `giving_up`.
 
 mod giving_up;
 
@@ -21,21 +22,23 @@ pub(super) struct Transmitter {
     config: SenderConfig,
     format: Format,
     segmenter: Segmenter<u64>,
-    /// VT(S), without its modulus, like all sequence numbers here.
+    /// VT(S), §9.4 a, without its modulus, like all sequence numbers here.
     vt_s: u64,
+    /// VT(A), §9.4 b.
     vt_a: u64,
+    /// VT(WS), §9.4 j.
     vt_ws: u16,
-    /// VT(A) up to VT(S).
+    /// VT(A) ≤ SN < VT(S).
     pdus: VecDeque<Sent>,
-    /// Of `pdus`: those that the peer is not known to have and that are worth having.
+    /// How many of `pdus` are neither acknowledged nor discarded.
     unacknowledged: usize,
     /// Scheduled for retransmission, each once.
     scheduled: BTreeSet<u64>,
-    /// Every SDU whose fate is open, in the order of submission.
+    /// Every SDU that has no outcome yet, or is not the first of all, in the order of submission.
     sdus: VecDeque<Sdu>,
-    /// The place of the first of `sdus`.
+    /// The place of the first of `sdus` in the order of submission.
     first_sdu: u64,
-    /// So many of the first of `sdus` are not `Kept`.
+    /// How many of `sdus`, from the first on, are not `Kept`.
     settled: usize,
     outcomes: VecDeque<(SduId, SduOutcome)>,
     pub(super) polling: Polling,
@@ -43,17 +46,20 @@ pub(super) struct Transmitter {
     /// SDUs of which nothing was transmitted yet, and their octets.
     unbegun: usize,
     unbegun_octets: usize,
+    /// New data waits because VT(S) = VT(MS), and that was counted.
     stalled: bool,
 }
 
+/// An AMD PDU that was sent.
 struct Sent {
-    /// As it went out, without P and without a piggybacked STATUS.
+    /// As it was sent, but without P and without a piggybacked STATUS PDU. §11.3.2.1: a retransmission has the same
+    /// "Sequence Number"; Choice: and padding where a STATUS PDU was.
     octets: Box<[u8]>,
     state: State,
-    /// How often it was scheduled for transmission.
+    /// VT(DAT), §9.4 c: how often it was scheduled for transmission.
     vt_dat: u32,
     last_sent: Instant,
-    /// The places of the first and last SDU that it carries octets of.
+    /// The places of the first and the last SDU that it carries octets of.
     carries: Option<(u64, u64)>,
 }
 
@@ -61,7 +67,7 @@ struct Sent {
 enum State {
     Unacknowledged,
     Acknowledged,
-    /// It carries nothing but SDUs that were given up.
+    /// It carries no SDU that was not given up (§11.6.2).
     Discarded,
 }
 
@@ -69,31 +75,32 @@ struct Sdu {
     id: SduId,
     octets: usize,
     submitted: Instant,
-    /// The first PDU that carries octets of it.
+    /// The AMD PDU with its first segment. `None`: nothing of it was sent.
     begun_in: Option<u64>,
+    /// `None`: its last segment was not sent.
     end: Option<End>,
     fate: Fate,
-    /// It is a Poll_SDU-th one: the PDU with its last octet polls.
+    /// VT(SDU) reached Poll_SDU with it: the PDU with its last segment polls.
     polls: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Kept,
-    /// Begun and given up; open until the peer has taken notice.
+    /// Given up after something of it was sent. It has no outcome until the peer has acknowledged that.
     GivenUp,
-    /// Given up before it was begun, and its outcome told.
+    /// Given up before anything of it was sent. Its outcome was told.
     Dropped,
 }
 
 /// What a NACK leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nack {
-    /// A retransmission, if none is scheduled and the PDU is still worth one.
+    /// The PDU is scheduled for retransmission, unless it was already, was acknowledged or was discarded.
     Heeded,
-    /// Nothing: it came so soon that it is about an earlier copy.
+    /// Nothing: it came so soon after a retransmission that it is about an earlier copy (`ignore_nack_within`).
     TooSoon,
-    /// The PDU has been transmitted as often as MaxDAT allows.
+    /// VT(DAT) = MaxDAT (§11.3.3a).
     Exhausts,
 }
 
@@ -101,6 +108,7 @@ enum Nack {
 pub(super) struct Transmission {
     pub(super) octets: Vec<u8>,
     pub(super) sn: u64,
+    /// VT(DAT).
     pub(super) number: u32,
     pub(super) polls: bool,
     pub(super) sdus: Vec<SduId>,
@@ -167,11 +175,13 @@ impl Transmitter {
         (self.unbegun, self.unbegun_octets)
     }
 
+    /// VT(MS) = VT(A) + VT(WS), §9.4 d.
     fn vt_ms(&self) -> u64 {
         self.vt_a + u64::from(self.vt_ws)
     }
 
-    /// VT(DAT) at which a PDU is given up. With MaxDAT = 1 no PDU could ever be transmitted: it is taken as 2.
+    /// MaxDAT, §9.6 a. `None`: VT(DAT) has no limit. Choice: MaxDAT = 1, with which no PDU could be transmitted, is
+    /// taken as 2.
     fn max_dat(&self) -> Option<u32> {
         match self.config.discard {
             Discard::ResetAfterMaxDat { max_dat } | Discard::MrwAfterMaxDat { max_dat, .. } => {
@@ -191,7 +201,7 @@ impl Transmitter {
 
     // What there is to transmit.
 
-    /// How many AMD PDUs could go out now, counted up to `most`.
+    /// How many AMD PDUs are scheduled and allowed for transmission (§11.3.2.2), counted up to `most`.
     pub(super) fn queued(&self, most: usize) -> usize {
         let again = self.sendable();
         let data = again + self.new_pdus(most.saturating_sub(again));
@@ -199,7 +209,8 @@ impl Transmitter {
         if data == 0 { usize::from(carrier) } else { data }
     }
 
-    /// Retransmissions that the window allows. A peer that narrowed it may exclude some.
+    /// How many retransmissions are allowed: SN < VT(MS), or SN = VT(S) − 1 (§11.3.2.2). A WINDOW that lowers VT(WS)
+    /// can forbid some.
     fn sendable(&self) -> usize {
         let vt_ms = self.vt_ms();
         if self.vt_s <= vt_ms {
@@ -209,12 +220,13 @@ impl Transmitter {
         self.scheduled.range(..vt_ms).count() + usize::from(last >= vt_ms && self.scheduled.contains(&last))
     }
 
+    /// How many new AMD PDUs are allowed: VT(S) < VT(MS).
     fn new_pdus(&self, most: usize) -> usize {
         let window = self.vt_ms().saturating_sub(self.vt_s) as usize;
         self.segmenter.ready(most.min(window))
     }
 
-    /// VT(S) − 1 may always be transmitted (§9.4, VT(MS)): how else to poll in a full window.
+    /// §11.3.2.2: SN < VT(MS), or SN = VT(S) − 1, without which a full window could not be polled for.
     fn next_scheduled(&self) -> Option<u64> {
         let sn = *self.scheduled.first()?;
         if sn < self.vt_ms() {
@@ -224,8 +236,11 @@ impl Transmitter {
         self.scheduled.contains(&last).then_some(last)
     }
 
-    /// A PDU whose only purpose is to carry a poll: VT(S) − 1, or any that is not acknowledged; with windows of 2048
-    /// and more VT(S) − 1 alone (§11.3.2). None if there is nothing to ask about.
+    /// §11.3.2: the AMD PDU that is retransmitted to carry a poll, when no PDU is scheduled.
+    ///
+    /// - There is at least one that was transmitted, not discarded and not acknowledged; otherwise `None`.
+    /// - If Configured_Tx_Window_Size ≥ 2048: VT(S) − 1.
+    /// - If it is less: VT(S) − 1, or one that has not been discarded and not yet acknowledged.
     fn carrier(&self) -> Option<u64> {
         if self.unacknowledged == 0 {
             return None;
@@ -241,7 +256,7 @@ impl Transmitter {
         (self.vt_a..allowed).find(|sn| index(*sn).is_some_and(|pdu| pdu.state == State::Unacknowledged))
     }
 
-    /// A poll that nothing can carry goes as a POLL SUFI, if that is configured.
+    /// §11.3.2: a POLL super-field instead of a retransmission, when no AMD PDU is scheduled, if that is configured.
     pub(super) fn wants_poll_sufi(&self) -> bool {
         self.config.poll.poll_sufi
             && self.polling.wants_to_go()
@@ -249,13 +264,15 @@ impl Transmitter {
             && self.sendable() + self.new_pdus(1) == 0
     }
 
-    /// POLL_SN.
+    /// The Poll_SN, VT(S) − 1, of a POLL super-field to be sent.
+    ///
+    /// Deviation: it does not increment VT(DAT) of that AMD PDU (§11.3.5).
     pub(super) fn take_poll_sufi(&mut self, starts: Instant) -> Option<u64> {
         (self.wants_poll_sufi() && self.polling.goes(starts, self.vt_s)).then(|| self.vt_s - 1)
     }
 
-    /// The next AMD PDU: retransmissions first, then new ones, then one that carries a poll. `piggyback` is taken if
-    /// there is room for it.
+    /// §11.3.2.2: the next AMD PDU to submit. Retransmissions have priority over new PDUs; one that is retransmitted to
+    /// carry a poll comes last. A new PDU takes `piggyback` if its padding has room for it (§11.5.2.1).
     pub(super) fn transmit(
         &mut self,
         now: Instant,
@@ -265,6 +282,8 @@ impl Transmitter {
     ) -> Result<Option<Transmission>, ResetCause> {
         if let Some(sn) = self.next_scheduled() {
             self.scheduled.remove(&sn);
+            // §9.7.1, trigger 2, "Last PDU in Retransmission buffer": the last one scheduled. Deviation: not also the
+            // last one that the window allows.
             if self.config.poll.last_retransmission && self.scheduled.is_empty() {
                 self.polling.trigger();
             }
@@ -284,12 +303,12 @@ impl Transmitter {
                 self.polling.forget();
                 break;
             };
-            // One that has arrived cannot fail to arrive: MaxDAT is not for it.
+            // Choice: MaxDAT does not apply to a PDU that the peer has acknowledged.
             if !self.exhausts(sn) || self.sent(sn).state == State::Acknowledged {
                 stats.poll_retransmissions += 1;
                 return Ok(Some(self.retransmit(now, starts, sn, stats)));
             }
-            // A discard takes it away; then another has to carry the poll.
+            // If it is discarded, another has to carry the poll.
             self.exhausted(sn, stats)?;
             if self.sent(sn).state == State::Unacknowledged {
                 break;
@@ -298,6 +317,7 @@ impl Transmitter {
         Ok(None)
     }
 
+    /// Submits a PDU again. §11.3.2.1: same "Sequence Number", new "Polling bit".
     fn retransmit(&mut self, now: Instant, starts: Instant, sn: u64, stats: &mut Stats) -> Transmission {
         stats.pdus_resent += 1;
         if self.polling.pdu_counts() || self.polling.window_triggers(self.vt_a, self.vt_s, self.vt_ws) {
@@ -310,6 +330,7 @@ impl Transmitter {
         self.transmission(octets, sn, number, polls, carries, stats)
     }
 
+    /// Submits a PDU for the first time. `None`: there is nothing to send.
     fn transmit_new(
         &mut self,
         now: Instant,
@@ -321,6 +342,8 @@ impl Transmitter {
         let cut = self.segmenter.cut(wire(sn))?;
         let mut trigger = self.polling.pdu_counts();
         trigger |= self.polling.window_triggers(self.vt_a, self.vt_s, self.vt_ws);
+        // §9.7.1, trigger 1, "Last PDU in buffer": no data remains to be segmented. Deviation: the last PDU that the
+        // window allows does not poll unless it is the last one of all.
         trigger |= self.config.poll.last_pdu && !self.segmenter.has_next();
         for carried in &cut.carried {
             let polls = carried.first && self.polling.sdu_counts();
@@ -329,6 +352,7 @@ impl Transmitter {
                 sdu.begun_in = Some(sn);
                 sdu.polls = polls;
             }
+            // §9.7.1, trigger 5: the AMD PDU with the last segment of the SDU.
             trigger |= carried.last && sdu.polls;
             if carried.first {
                 let octets = sdu.octets;
@@ -344,7 +368,7 @@ impl Transmitter {
         }
         let carries = cut.carried.first().zip(cut.carried.last()).map(|(first, last)| (first.id, last.id));
         let plain = encode_amd(&cut.amd, self.format);
-        let octets = match piggyback.take_if(|status| octets_of(status) <= cut.spare) {
+        let octets = match piggyback.take_if(|status| status.octets() <= cut.spare) {
             Some(status) => {
                 stats.piggybacked += 1;
                 encode_amd(&Amd { rest: Rest::Piggybacked(status), ..cut.amd }, self.format)
@@ -381,7 +405,7 @@ impl Transmitter {
             octets[1] |= P;
             stats.polls += 1;
         }
-        // What was freed meanwhile (by an MRW) has no name any more.
+        // SDUs that have their outcome (after an MRW) are not named.
         let sdus = carries.map_or_else(Vec::new, |(first, last)| {
             (first..=last).filter_map(|place| self.sdu(place).map(|sdu| sdu.id)).collect()
         });
@@ -390,14 +414,15 @@ impl Transmitter {
 
     // What the peer says.
 
-    /// Acknowledgement and retransmission. A STATUS PDU with an erroneous sequence number is discarded as a whole,
-    /// and makes a RESET (§10).
+    /// §11.5.3: reception of a STATUS PDU.
     pub(super) fn handle_report(
         &mut self,
         now: Instant,
         told: &Interpretation,
         stats: &mut Stats,
     ) -> Result<(), ResetCause> {
+        // §10.1, "erroneous Sequence Number": a negatively acknowledged one outside VT(A) ≤ SN < VT(S), or LSN outside
+        // VT(A) ≤ LSN ≤ VT(S). The STATUS PDU is discarded, and the reset procedure initiated.
         let base = wire(self.vt_a);
         let outstanding = self.vt_s - self.vt_a;
         let in_flight = |sn: &crate::rlc::pdu::Sn| u64::from(sn.since(base)) < outstanding;
@@ -407,6 +432,7 @@ impl Transmitter {
             stats.erroneous_sns += 1;
             return Err(ResetCause::ErroneousSn);
         }
+        // §9.2.2.11.3: VT(WS) := WSN, at most Configured_Tx_Window_Size. WSN = 0 is discarded.
         if let Some(wsn) = told.window.filter(|wsn| *wsn > 0) {
             self.vt_ws = wsn.min(widest(&self.config));
         }
@@ -418,7 +444,7 @@ impl Transmitter {
         for sn in &missing {
             stats.nacks += 1;
             match self.negatively_acknowledged(now, *sn) {
-                // The poll was not answered: the report does not know the copy.
+                // The report was written before the last retransmission, so it does not answer a poll in that.
                 Nack::TooSoon => {
                     stats.nacks_ignored += 1;
                     continue;
@@ -434,7 +460,7 @@ impl Transmitter {
         }
         if let Some(ack) = told.mrw_ack {
             let sn_ack = vt_a + u64::from(ack.sn_ack.since(base));
-            // Else it is obsolete (or nonsense): ignored (§11.6.6).
+            // §11.6.6.3: any other is obsolete or corrupted, and discarded.
             if (self.vt_a..=self.vt_s).contains(&sn_ack)
                 && let Some(through) = self.discarding.acknowledged(sn_ack, ack.n)
             {
@@ -444,12 +470,13 @@ impl Transmitter {
         }
         self.discarding.start_next(self.vt_a, self.config.window);
         match exhausted {
-            // Acknowledged by the same report it cannot be, but an MRW_ACK may have come with it.
+            // An MRW_ACK in the same STATUS PDU may have moved VT(A) beyond it.
             Some(sn) if sn >= self.vt_a => self.exhausted(sn, stats),
             _ => Ok(()),
         }
     }
 
+    /// §11.3.2: the PDU is scheduled, which increments VT(DAT). True if VT(DAT) = MaxDAT.
     fn exhausts(&mut self, sn: u64) -> bool {
         let max_dat = self.max_dat();
         let pdu = self.sent(sn);
@@ -457,10 +484,11 @@ impl Transmitter {
         max_dat.is_some_and(|max_dat| pdu.vt_dat >= max_dat)
     }
 
+    /// §11.3.2: schedules a negatively acknowledged PDU for retransmission, once.
     fn negatively_acknowledged(&mut self, now: Instant, sn: u64) -> Nack {
         let ignored = self.config.ignore_nack_within;
         let pdu = self.sent(sn);
-        // Before the first retransmission there is no earlier copy that it could be about.
+        // `ignore_nack_within`. With VT(DAT) = 1 there is no earlier copy.
         let too_soon = pdu.vt_dat > 1 && ignored.is_some_and(|within: Duration| now - pdu.last_sent < within);
         if pdu.state != State::Unacknowledged || self.scheduled.contains(&sn) {
             return Nack::Heeded;
@@ -475,7 +503,8 @@ impl Transmitter {
         Nack::Heeded
     }
 
-    /// LSN, with the missing PDUs of the same STATUS PDU.
+    /// §9.2.2.11.2: ACK with `lsn` acknowledges all PDUs with SN < LSN that the same STATUS PDU does not report
+    /// `missing`. VT(A) := LSN, or the first one missing if that is less.
     fn acknowledge(&mut self, lsn: u64, missing: &[u64]) {
         let mut missing_below = missing.iter().copied().take_while(|sn| *sn < lsn).peekable();
         let first_missing = missing_below.peek().copied();
@@ -491,14 +520,14 @@ impl Transmitter {
             }
         }
         self.advance(first_missing.unwrap_or(lsn));
-        // Not LSN: a report that lists what is missing goes beyond a PDU that an MRW is about before the MRW has
-        // arrived.
+        // §11.6.4, by VT(A) and not by LSN: before the MRW has arrived, LSN can be beyond PDUs that the MRW is about,
+        // and that are reported missing.
         if let Some(through) = self.discarding.acknowledged_up_to(self.vt_a) {
             self.discarded(through);
         }
     }
 
-    /// Moves VT(A), and frees what lies behind it.
+    /// Moves VT(A), and frees the PDUs and SDUs behind it.
     fn advance(&mut self, vt_a: u64) {
         while self.vt_a < vt_a {
             let pdu = self.pdus.pop_front().expect("VT(A) does not pass VT(S)");
@@ -516,14 +545,14 @@ impl Transmitter {
         }
     }
 
-    /// An MRW procedure ended.
+    /// §11.6.4: a discard procedure has terminated, which concerned the SDUs up to this place.
     fn discarded(&mut self, through: u64) {
         while self.first_sdu <= through && self.settled > 0 {
             self.free(SduOutcome::Discarded);
         }
     }
 
-    /// The first SDU's fate is known: `outcome`, unless it was given up.
+    /// Removes the first SDU. Its outcome is `outcome`, unless it was given up.
     fn free(&mut self, outcome: SduOutcome) {
         let Some(sdu) = self.sdus.pop_front() else { return };
         self.first_sdu += 1;
@@ -538,7 +567,8 @@ impl Transmitter {
     }
 }
 
-/// The largest VT(WS). A discard can make VT(S) one more than VT(MS), and that must not be VT(A) again.
+/// The largest VT(WS): Configured_Tx_Window_Size. Choice: at most 4094 with a discard, which can make VT(S) one more
+/// than VT(MS); modulo 4096 that must not be VT(A) again.
 fn widest(config: &SenderConfig) -> u16 {
     match config.discard {
         Discard::ResetAfterMaxDat { .. } => config.window,
@@ -548,8 +578,3 @@ fn widest(config: &SenderConfig) -> u16 {
 
 /// The poll bit in the second octet of an AMD PDU.
 const P: u8 = 0x04;
-
-/// Of a STATUS PDU without padding.
-fn octets_of(status: &Status) -> usize {
-    (1 + status.0.iter().map(crate::rlc::pdu::Sufi::nibbles).sum::<usize>()).div_ceil(2)
-}

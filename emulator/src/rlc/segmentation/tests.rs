@@ -9,6 +9,18 @@ const PDU_42: Format = Format { pdu_size: 42, he_special: false };
 const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };
 const PDU_130: Format = Format { pdu_size: 130, he_special: false };
 
+impl<Id: Copy> Segmenter<Id> {
+    /// Octets that no PDU carries yet.
+    fn octets(&self) -> usize {
+        self.waiting.iter().map(|sdu| sdu.octets.len()).sum::<usize>() - self.sent
+    }
+
+    /// The SDU that was sent in part.
+    fn partial(&self) -> Option<Id> {
+        self.waiting.front().filter(|_| self.sent > 0).map(|sdu| sdu.id)
+    }
+}
+
 /// SDUs of these lengths, known by their index.
 fn with(format: Format, lengths: &[usize]) -> Segmenter<usize> {
     let mut segmenter = Segmenter::new(format);

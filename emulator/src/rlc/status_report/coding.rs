@@ -1,4 +1,4 @@
-//! The three ways to write gaps: LIST, BITMAP, RLIST. Each writes as many as fit, from a cursor on.
+//! The three ways to report gaps: LIST, BITMAP and RLIST. Each writes as many as fit, from a cursor on.
 
 use super::Received;
 use crate::rlc::codec::{push_burst, push_distance};
@@ -12,23 +12,24 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// At equal length the first one is taken: the plainest.
+    /// In the order of preference: of those that are equally good, the first is taken.
     pub(super) const ALL: [Self; 3] = [Self::List, Self::Rlist, Self::Bitmap];
 }
 
-/// The first missing PDU that is not written yet.
+/// Points to the first missing PDU that no super-field reports yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     gap: usize,
     within: u16,
 }
 
+/// What one coding makes of the room in one STATUS PDU.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) sufis: Vec<Sufi>,
     pub(super) nibbles: usize,
     pub(super) next: Cursor,
-    /// Missing PDUs from `next` on.
+    /// How many PDUs are missing from `next` on.
     pub(super) left: usize,
 }
 
@@ -37,7 +38,7 @@ impl Cursor {
         Self { gap: 0, within: 0 }
     }
 
-    /// What is left of the gap that it points into.
+    /// The rest of the gap it points into; `None` at the end.
     fn gap(self, missing: &[Gap]) -> Option<Gap> {
         let gap = missing.get(self.gap)?;
         Some(Gap { first: gap.first.plus(self.within), count: gap.count - self.within })
@@ -50,7 +51,7 @@ impl Cursor {
         }
     }
 
-    /// To the first missing PDU at or after `base + distance`.
+    /// Moves to the first missing PDU at or after `base + distance`.
     fn advance_to(&mut self, missing: &[Gap], base: Sn, distance: u16) {
         while let Some(gap) = self.gap(missing) {
             let ahead = gap.first.since(base);
@@ -62,6 +63,7 @@ impl Cursor {
     }
 }
 
+/// Writes super-fields of one coding, in at most `room` units of 4 bits.
 pub(super) fn write(coding: Coding, received: Received<'_>, from: Cursor, room: usize) -> Written {
     let mut next = from;
     let mut sufis = Vec::new();
@@ -80,6 +82,7 @@ pub(super) fn write(coding: Coding, received: Received<'_>, from: Cursor, room: 
     Written { sufis, nibbles, next, left: after - usize::from(next.within) }
 }
 
+/// §9.2.2.11.4: up to 15 pairs (SNi, Li); a pair stands for up to 16 PDUs.
 fn list(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
     let most = (room.saturating_sub(2) / 4).min(15);
     let mut items = Vec::new();
@@ -93,13 +96,17 @@ fn list(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
     (!items.is_empty()).then_some(Sufi::List(items))
 }
 
-/// The bits are whole octets, but nothing at or beyond VR(H) can be called missing or received. So the last bit
-/// stands for VR(H) − 1 at most, and what is too much is put in front: those PDUs were received, or were named
-/// before.
+/// §9.2.2.11.5: up to 16 octets from FSN on.
+///
+/// §9.2.2.11: no information is included about "Sequence Number" ≥ VR(H), and bits come in whole octets. So the last
+/// bit stands for VR(H) − 1 at most, and surplus bits go in front, where PDUs were received or are reported already.
+/// At most 7 of them are below VR(R), as the clause demands of FSN.
+///
+/// Deviation: with a reception window of half the numbers or more, FSN must not be below VR(R) at all.
 fn bitmap(received: Received<'_>, next: &mut Cursor, room: usize) -> Option<Sufi> {
     let most = (room.saturating_sub(5) / 2).min(16) as u16;
     let first = next.gap(received.missing)?.first.since(received.vr_r);
-    // The last missing PDU of all: further than that no bitmap needs to reach.
+    // No bitmap needs to reach further than the last gap.
     let last = received.missing.last().map(|gap| gap.first.plus(gap.count).since(received.vr_r))?;
     let octets = (last - first).div_ceil(8).min(most);
     if octets == 0 {
@@ -108,7 +115,7 @@ fn bitmap(received: Received<'_>, next: &mut Cursor, room: usize) -> Option<Sufi
     let up_to = (first + 8 * octets).min(received.vr_h.since(received.vr_r));
     let fsn = received.vr_r.plus(up_to).plus(Sn::MODULUS - 8 * octets);
     let mut bits = vec![0xff_u8; usize::from(octets)];
-    // Gaps that were named before may reach into the octets that were added in front.
+    // The surplus bits in front may stand for PDUs of earlier gaps.
     for gap in received.missing {
         for sn in gap.sns() {
             let bit = sn.since(fsn);
@@ -121,6 +128,7 @@ fn bitmap(received: Received<'_>, next: &mut Cursor, room: usize) -> Option<Sufi
     Some(Sufi::Bitmap { fsn, bits })
 }
 
+/// §9.2.2.11.6: FSN and up to 15 code words.
 fn rlist(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
     let most = room.checked_sub(5)?.min(15);
     let fsn = next.gap(missing)?.first;
@@ -129,7 +137,7 @@ fn rlist(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
     next.advance(missing, 1);
     while let Some(gap) = next.gap(missing) {
         let mark = codewords.len();
-        // A distance of 1 takes one code word, a burst at least two.
+        // A distance of 1 takes one code word, an error burst at least two.
         let count = if gap.first == last.next() && gap.count > 2 {
             push_burst(gap.count, &mut codewords);
             gap.count

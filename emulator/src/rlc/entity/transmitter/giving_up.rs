@@ -1,4 +1,4 @@
-//! When the sender gives up on SDUs: MaxDAT, Timer_Discard and RESET (§9.7.3, §11.4.3, §11.6.2).
+//! When the Sender gives up SDUs: MaxDAT (§11.3.3a), Timer_Discard (§11.3.4.3) and RESET (§11.4.3).
 
 use airwire::time::Instant;
 
@@ -8,12 +8,14 @@ use crate::rlc::entity::reset::ResetCause;
 use crate::rlc::entity::{SduOutcome, discard};
 
 impl Transmitter {
-    /// VT(DAT) has become MaxDAT.
+    /// §11.3.3a: VT(DAT) of the PDU `sn` equals MaxDAT. With "No_discard after MaxDAT number of transmissions"
+    /// (§9.7.3.4) this initiates the reset procedure, with "SDU discard after MaxDAT number of transmissions"
+    /// (§9.7.3.3) a discard.
     pub(super) fn exhausted(&mut self, sn: u64, stats: &mut Stats) -> Result<(), ResetCause> {
         if let Discard::ResetAfterMaxDat { .. } = self.config.discard {
             return Err(ResetCause::MaxDat);
         }
-        // Every SDU that has segments in VT(A) ≤ SN ≤ this.
+        // §11.6.2: all SDUs with segments or "Length Indicators" in VT(A) ≤ SN ≤ X, where X is `sn`.
         let begun = |sdu: &Sdu| sdu.begun_in.is_some_and(|begun_in| begun_in <= sn);
         let count = self.sdus.iter().take_while(|sdu| begun(sdu) || sdu.fate == Fate::Dropped).count();
         if count > self.settled {
@@ -23,12 +25,13 @@ impl Transmitter {
         Ok(())
     }
 
-    /// Gives up the first `count` SDUs, which have begun; an MRW has to tell the peer (§11.6.2).
+    /// §11.6.2: discards the first `count` SDUs, of all of which something was sent, with explicit signalling.
     fn give_up(&mut self, count: usize, stats: &mut Stats) {
         let last = self.first_sdu + count as u64 - 1;
         if self.sdus[count - 1].end.is_none() {
-            // It goes no further. The PDU that would have said so is never transmitted: thus the peer cannot take
-            // what follows for its end before the MRW has arrived, and SN_MRW_LENGTH > VT(S).
+            // The last one was sent in part, and is not continued. The PDU with its "Length Indicator" would be VT(S),
+            // which is never transmitted. Otherwise the peer could take the next SDU for its end before the MRW
+            // arrives. So SN_MRW_LENGTH > VT(S), and VT(S) := SN_MRW_LENGTH.
             self.segmenter.discard_through(last);
             let said_in = self.vt_s;
             self.pdus.push_back(Sent {
@@ -49,6 +52,7 @@ impl Transmitter {
             ends.extend(sdu.end);
         }
         self.settled = count;
+        // §11.6.2: discards the AMD PDUs with segments of these SDUs, unless they also carry one of another SDU.
         let target = ends.last().map_or(self.vt_a, |end| end.target.sn);
         for sn in self.vt_a..target {
             let pdu = self.sent(sn);
@@ -62,13 +66,14 @@ impl Transmitter {
         self.discarding.discard(ends.into_iter());
     }
 
-    /// RESET_PENDING: no timer of data transfer runs.
+    /// RESET_PENDING (§11.4.2): nothing is transmitted, so these timers stop.
     pub(in crate::rlc::entity) fn suspend(&mut self) {
         self.polling.reset();
         self.discarding.reset();
     }
 
-    /// Every SDU of which anything was transmitted is gone; the others wait for their turn (§11.4.3).
+    /// §11.4.3, §11.4.4: discards all SDUs of which anything was transmitted, and resets the state variables. The
+    /// other SDUs stay.
     pub(in crate::rlc::entity) fn reset(&mut self, stats: &mut Stats) {
         self.segmenter.reset();
         while self.sdus.front().is_some_and(|sdu| sdu.begun_in.is_some() || sdu.fate == Fate::Dropped) {
@@ -84,7 +89,7 @@ impl Transmitter {
         self.suspend();
     }
 
-    /// When the first SDU that is not given up has been here too long.
+    /// When Timer_Discard (§9.5 d) of the first SDU that is not given up expires.
     fn timer_discard(&self) -> Option<Instant> {
         let Discard::Timer { timer_discard, .. } = self.config.discard else { return None };
         self.sdus.get(self.settled).map(|sdu| sdu.submitted + timer_discard)
@@ -93,7 +98,7 @@ impl Transmitter {
     pub(in crate::rlc::entity) fn next_deadline(&self, activity: Activity) -> Option<Instant> {
         let discard = match activity {
             Activity::DataTransfer => self.timer_discard(),
-            // All that has begun goes with the RESET, and the rest is looked at after it.
+            // The reset discards what was sent in part. Timer_Discard of the rest is looked at after it.
             Activity::ResetPending => None,
         };
         [self.polling.next_deadline(), self.discarding.next_deadline(), discard].into_iter().flatten().min()
@@ -122,7 +127,8 @@ impl Transmitter {
         }
     }
 
-    /// Timer_Discard of the first SDU that is not given up.
+    /// §9.7.3.1: Timer_Discard of the first SDU that is not given up. Explicit signalling only if a segment of it was
+    /// submitted to the lower layer.
     fn expire(&mut self, stats: &mut Stats) {
         let index = self.settled;
         if self.sdus[index].begun_in.is_some() {
@@ -137,7 +143,7 @@ impl Transmitter {
         stats.sdus_discarded += 1;
         self.settled += 1;
         self.segmenter.remove_unsent(self.first_sdu + index as u64);
-        // Nothing is open before it: then it needs no place.
+        // If it is the first of all, it need not keep its place.
         if index == 0 {
             self.free(SduOutcome::Discarded);
         }
