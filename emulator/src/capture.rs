@@ -1,4 +1,4 @@
-//! Packets as nanosecond pcap files, one per capture point, for tcpdump, tcptrace and Wireshark.
+//! pcap files with nanoseconds, which tcpdump, tcptrace and Wireshark read: one per place where packets are captured.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -7,12 +7,13 @@ use airwire::time::Instant;
 
 use crate::output::{Output, OutputError};
 
-/// A place where packets go past and somebody may look at them. Drivers call it; machines never know.
+/// Takes every packet that passes a place. Drivers call it; machines do not know of it.
 pub trait Tap {
+    /// A packet passes at this time. It cannot fail: what goes wrong is for the implementation to keep.
     fn packet(&mut self, at: Instant, packet: &[u8]);
 }
 
-/// Nobody looks.
+/// `None` ignores packets.
 impl<T: Tap> Tap for Option<T> {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
         if let Some(tap) = self {
@@ -21,24 +22,24 @@ impl<T: Tap> Tap for Option<T> {
     }
 }
 
-/// For tests: everything is kept.
+/// Keeps everything, for tests.
 impl Tap for Vec<(Instant, Vec<u8>)> {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
         self.push((at, packet.to_vec()));
     }
 }
 
-/// A file of whole IP packets.
+/// A pcap file of whole IP packets.
 #[derive(Debug)]
 pub struct Capture {
     output: Output,
     /// Wall time at `Instant::ZERO`, since 1970.
     zero: std::time::Duration,
-    /// What went wrong first; nothing is written after it.
+    /// The first failure of the `Tap`. Nothing is written after it.
     failed: Option<OutputError>,
 }
 
-/// Of files in which times have nanoseconds.
+/// The magic number of files whose times have nanoseconds.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: [u16; 2] = [2, 4];
 /// No packet is longer; tcpdump refuses a larger number.
@@ -46,8 +47,8 @@ const SNAPLEN: u32 = 262_144;
 const LINKTYPE_RAW: u32 = 101;
 
 impl Capture {
-    /// A file in which `Instant::ZERO` is the wall time `zero`.
-    /// In virtual time that is `SystemTime::UNIX_EPOCH`, so that files repeat to the byte.
+    /// Creates a file in which `Instant::ZERO` is the wall time `zero`. In virtual time use `SystemTime::UNIX_EPOCH`:
+    /// then a repeated run writes the same file, byte for byte.
     pub fn create(path: impl AsRef<Path>, zero: SystemTime) -> Result<Self, OutputError> {
         let mut output = Output::create(path.as_ref())?;
         let mut header = [0; 24];
@@ -62,12 +63,13 @@ impl Capture {
         Ok(Self { output, zero, failed: None })
     }
 
+    /// Writes a packet, at once or when the buffer is full.
     pub fn write(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
         let wall = self.zero + std::time::Duration::from_nanos(at.as_nanos());
         // An IP packet is at most 65575 octets (a v6 header and its 16-bit length).
         let len = packet.len() as u32;
         let mut header = [0; 16];
-        // 32 bits of seconds end in 2106; to readers that take them for signed, as libpcap 1.10 does, in 2038.
+        // 32 bits of seconds last until 2106, or until 2038 for readers that take them as signed, such as libpcap 1.10.
         header[..4].copy_from_slice(&(wall.as_secs() as u32).to_ne_bytes());
         header[4..8].copy_from_slice(&wall.subsec_nanos().to_ne_bytes());
         header[8..12].copy_from_slice(&len.to_ne_bytes());
@@ -76,7 +78,7 @@ impl Capture {
         self.output.write(packet)
     }
 
-    /// Writes out what is buffered, and reports what a `Tap` could not.
+    /// Writes out what is buffered, and reports the first failure of its [`Tap`].
     pub fn flush(&mut self) -> Result<(), OutputError> {
         match self.failed.take() {
             Some(error) => Err(error),

@@ -1,4 +1,4 @@
-//! A running link's control socket: requests and answers are JSON objects, one a line.
+//! The control socket of a running link. Requests and answers are JSON objects, one per line.
 //!
 //! ```text
 //! > {"command":"set","key":"wire.down.rate","value":"64kbit"}
@@ -12,10 +12,10 @@
 //! > {"command":"stop"}                      the run ends, as by SIGTERM
 //! ```
 //!
-//! The socket is an abstract one, `@airlink/NAME`: it belongs to the network namespace, is its own lock, and is
-//! gone with the process however that ends. Where a path is given instead, the file is removed at the end, and one
-//! that a killed process left is replaced. Only the same user and root are answered; others are told so. (Inside of
-//! a user namespace root is not to be told from any other user, and is not answered.)
+//! The socket is an abstract one, `@airlink/NAME`. It belongs to the network namespace, its name serves as a lock, and
+//! it goes away with the process, however that ends. If a path is given instead, the file is removed at the end, and a
+//! file that a killed process left is replaced. Only the user who started the link, and root, are answered; others are
+//! told so. (Inside a user namespace root looks like any other foreign user, and is not answered.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,30 +35,42 @@ use serde_json::{Value, json};
 
 use crate::reactor::{Interest, Reactor, Token};
 
+/// `schema_version` of every answer.
 pub const SCHEMA_VERSION: u32 = 1;
 const PREFIX: &str = "airlink/";
-/// A request is a line; who sends no end of it is disconnected.
+/// Octets of the longest request. A client that sends a longer line is disconnected.
 const LONGEST_LINE: usize = 64 << 10;
-/// Answers that a client has not read. Then it is disconnected: it must not make the link wait.
+/// Octets of answers that a client has not read. With more it is disconnected, since the link cannot wait for it.
 const UNREAD: usize = 1 << 20;
+/// Clients at a time.
 const CLIENTS: usize = 64;
 
+/// What a client can ask. As JSON the field `command` names the variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
+    /// The value of a setting.
     Get {
+        /// As in a scenario, `STAGE.KEY`. `None`: the whole scenario.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
+    /// Changes a setting. The answer is its new value.
     Set {
+        /// As in a scenario, `STAGE.KEY`.
         key: String,
+        /// As in a scenario.
         value: Value,
     },
+    /// The counters.
     Stats,
+    /// The counters, again and again until the client leaves.
     Watch {
+        /// At least 1 ms. Default: 1 s.
         #[serde(default = "second")]
         every: Duration,
     },
+    /// Ends the link, as SIGTERM does.
     Stop,
 }
 
@@ -66,27 +78,46 @@ fn second() -> Duration {
     Duration::from_secs(1)
 }
 
-/// Where a control socket is.
+/// Where a control socket is. As text: whatever contains a `/` is a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
+    /// The abstract socket `@airlink/NAME` of this network namespace.
     Named(String),
+    /// A socket in the file system.
     File(PathBuf),
 }
 
+/// Why a control socket could not be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
+    /// The text is not an [`Address`].
     #[error("`{0}` is neither a name (letters, digits, `-`, `_`, `.`) nor a path with a `/` in it")]
     BadName(String),
+    /// Another process listens there.
     #[error("a link named {0} is running already: choose another name, or end it with `airlink down {0}`")]
     Taken(Address),
+    /// Nobody listens there.
     #[error("there is no running link named {0}: `airlink status` lists those that are there")]
     NotThere(Address),
+    /// The path is of something that is not a socket.
     #[error("{0} is in the way of a control socket, and is not one itself: choose another path")]
     InTheWay(Address),
+    /// The socket could not be made for another reason.
     #[error("cannot make the control socket {address}: {source}; is its directory there, and writable?")]
-    Listen { address: Address, source: io::Error },
+    Listen {
+        /// Where it was to be.
+        address: Address,
+        /// What the system reported.
+        source: io::Error,
+    },
+    /// The conversation broke off.
     #[error("the control socket {address}: {source}")]
-    Io { address: Address, source: io::Error },
+    Io {
+        /// With whom it was.
+        address: Address,
+        /// What the system reported.
+        source: io::Error,
+    },
 }
 
 impl FromStr for Address {
@@ -120,7 +151,7 @@ impl Address {
         }
     }
 
-    /// Of one who wants to be called.
+    /// An error of the link, which wants to listen.
     fn listen_error(&self, source: io::Error) -> ControlError {
         let address = self.clone();
         match (source.kind(), self) {
@@ -132,7 +163,7 @@ impl Address {
         }
     }
 
-    /// Of one who calls.
+    /// An error of a client.
     fn call_error(&self, source: io::Error) -> ControlError {
         let address = self.clone();
         match source.kind() {
@@ -145,7 +176,7 @@ impl Address {
         let result = UnixListener::bind_addr(&self.socket()?);
         match (self, result) {
             (Self::File(path), Err(error)) if error.kind() == io::ErrorKind::AddrInUse => {
-                // Somebody answers, or it is not even a socket: it is not ours to replace.
+                // Only a socket at which nobody listens may be replaced.
                 match UnixStream::connect(path) {
                     Err(refused) if is_socket(path) && refused.kind() == io::ErrorKind::ConnectionRefused => {
                         fs::remove_file(path)?;
@@ -169,36 +200,41 @@ pub fn running() -> io::Result<Vec<String>> {
     let names: BTreeSet<String> = sockets
         .lines()
         .filter_map(|line| line.rsplit(' ').next()?.strip_prefix('@')?.strip_prefix(PREFIX))
-        // Other things have names with a further slash.
+        // A name with another slash is not a link's.
         .filter(|name| !name.contains('/'))
         .map(str::to_owned)
         .collect();
     Ok(names.into_iter().collect())
 }
 
-/// What somebody asked is answered by this.
+/// Answers the requests that come by a [`Control`].
 pub trait Subject {
+    /// The result, or a message that says what is wrong with the request. `Watch` never gets here: it becomes a `Stats`
+    /// each time.
     fn answer(&mut self, request: &Request) -> Result<Value, String>;
 }
 
-/// The running link's end.
+/// The control socket at the running link's end, which never waits.
 pub struct Control {
     address: Address,
     listener: UnixListener,
     clients: BTreeMap<Token, Client>,
+    /// The listener's token, and the next client's.
     tokens: (Token, u32),
-    /// Who calls waits until then: it could not be let in.
+    /// New clients are not accepted until then, because accepting one has failed.
     closed_until: Option<Instant>,
 }
 
-/// How long callers wait when there are no descriptors left for them.
+/// How long no client is accepted after accepting one has failed, for example for lack of descriptors.
 const CLOSED: Duration = Duration::from_millis(100);
 
 struct Client {
     stream: UnixStream,
+    /// What came of an incomplete line.
     unread: Vec<u8>,
+    /// Answers that the client has not taken.
     unsent: Vec<u8>,
-    /// Told again and again.
+    /// `Watch`: how often it is told, and when next.
     watch: Option<(Duration, Instant)>,
 }
 
@@ -210,7 +246,7 @@ enum Stays {
 }
 
 impl Control {
-    /// All tokens from `first` on are its own.
+    /// Makes the socket. It uses all tokens of the reactor from `first` on.
     pub fn listen(address: Address, first: Token, reactor: &mut Reactor) -> Result<Self, ControlError> {
         let mut open = || -> io::Result<UnixListener> {
             let listener = address.listen()?;
@@ -226,17 +262,19 @@ impl Control {
         Ok(Self { address, listener, clients: BTreeMap::new(), tokens, closed_until: None })
     }
 
+    /// Where clients find it.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// When somebody wants to be told something.
+    /// When [`attend`](Self::attend) is wanted even if no descriptor is ready. `None`: not at all.
     pub fn next_deadline(&self) -> Option<Instant> {
         let told = self.clients.values().filter_map(|client| client.watch.map(|(_, at)| at));
         told.chain(self.closed_until).min()
     }
 
-    /// Takes care of who is `ready`, and of those who watch.
+    /// Accepts clients, reads requests and writes answers, as far as descriptors are `ready`, and answers those who
+    /// watch. A client that makes trouble is disconnected; an error is the reactor's.
     pub fn attend(
         &mut self,
         now: Instant,
@@ -251,7 +289,7 @@ impl Control {
         if ready.contains(&self.tokens.0)
             && let Err(error) = self.accept(reactor)
         {
-            // The link goes on, whoever cannot be let in. The caller stays there and would wake us again at once.
+            // The link goes on. The client would wake us again at once, so the listener is left alone for a while.
             tracing::warn!("nobody can talk to this link for the moment: {error}");
             reactor.deregister(&self.listener, self.tokens.0)?;
             self.closed_until = Some(now + CLOSED);
@@ -263,7 +301,7 @@ impl Control {
                 continue;
             }
             let blocked = !client.unsent.is_empty();
-            // What goes wrong with one client is its own affair.
+            // An error of one client ends the conversation with it, not the link.
             if client.attend(now, subject).unwrap_or(Stays::No) == Stays::No {
                 reactor.deregister(&client.stream, *token)?;
                 left.push(*token);
@@ -290,7 +328,7 @@ impl Control {
             let mut client = Client { stream, unread: Vec::new(), unsent: Vec::new(), watch: None };
             if let Err(refusal) = self.admit(&client.stream) {
                 client.say(&Err(refusal));
-                // Whoever does not wait for the answer does not get it.
+                // If the client cannot take it at once, it does not get it.
                 let _ = client.flush();
                 continue;
             }
@@ -347,7 +385,7 @@ impl Client {
         }
         if let Some((every, at)) = self.watch.filter(|(_, at)| *at <= now) {
             self.say(&subject.answer(&Request::Stats));
-            // A client that was not told for a while is not told all at once.
+            // If several were missed, they are not made up for.
             self.watch = Some((every, (at + every).max(now)));
         }
         self.flush()?;
@@ -392,28 +430,30 @@ impl Client {
     }
 }
 
-/// The other end, which may wait.
+/// The client's end of a control socket, which waits for answers.
 pub struct Caller {
     address: Address,
     stream: BufReader<UnixStream>,
 }
 
-/// What came back: a result, or what the link had against the request.
+/// The link's answer: a result, or a message that says why there is none.
 pub type Answer = Result<Value, String>;
 
 impl Caller {
+    /// Connects to a running link.
     pub fn connect(address: &Address) -> Result<Self, ControlError> {
         let connect = || UnixStream::connect_addr(&address.socket()?);
         let stream = connect().map_err(|source| address.call_error(source))?;
         Ok(Self { address: address.clone(), stream: BufReader::new(stream) })
     }
 
+    /// Sends a request, and waits for the answer. After a `Watch` iterate for those that follow.
     pub fn ask(&mut self, request: &Request) -> Result<Answer, ControlError> {
         // Plain data: strings and values.
         let mut line = serde_json::to_vec(request).expect("a request becomes JSON");
         line.push(b'\n');
         match self.stream.get_mut().write_all(&line) {
-            // It has hung up, and may have said why before.
+            // The link has closed the connection. It may have said why.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             result => result.map_err(|source| self.address.call_error(source))?,
         }
@@ -421,7 +461,7 @@ impl Caller {
     }
 }
 
-/// What is said without being asked again: after `watch`.
+/// The answers after the first one to a `Watch`; ends with the connection.
 impl Iterator for Caller {
     type Item = Result<Answer, ControlError>;
     fn next(&mut self) -> Option<Self::Item> {
@@ -449,7 +489,7 @@ mod tests {
     use super::*;
     use crate::reactor::{Clock, Wakeup};
 
-    /// Remembers one value.
+    /// Has one value.
     struct Knob(Value);
 
     impl Subject for Knob {

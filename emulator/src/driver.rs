@@ -1,7 +1,7 @@
 //! Real time: runs a machine between TUN devices, in one thread.
 //!
-//! A machine is handed its deadlines at their own times and packets at the times when they were read, so that
-//! what one packet was late is not added to the next.
+//! A machine is told the time for which a deadline was set, not the time when it is handled; and of a packet the time
+//! when it was read. So one packet's lateness does not add to the next one's.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -16,43 +16,57 @@ use crate::output::OutputError;
 use crate::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use crate::tun::{DeviceError, Tun};
 
-/// What the machine's port of the same number is connected to.
+/// A TUN device at one of the machine's ports: the endpoint at index `i` is port `i`.
 pub struct Endpoint {
     tun: Tun,
     tap: Option<Capture>,
     traffic: Traffic,
 }
 
-/// What went through a device, seen from the kernel behind it.
+/// What went through a device. The kernel behind it has sent and received these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
+    /// Packets that the kernel sent: read from the device.
     pub sent_packets: u64,
+    /// Their octets, IP headers included.
     pub sent_bytes: u64,
+    /// Packets that the kernel received: written to the device.
     pub received_packets: u64,
+    /// Their octets, IP headers included.
     pub received_bytes: u64,
-    /// The kernel would not take these (the interface was down, the packet was malformed).
+    /// Packets that the kernel refused; [`is_refusal`] says why it may.
     pub refused_packets: u64,
 }
 
+/// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
+    /// A packet could not be read or written, and not because the kernel refused it.
     #[error("the device `{name}` failed: {source}; was it removed while in use?")]
-    Device { name: String, source: io::Error },
+    Device {
+        /// The interface's name.
+        name: String,
+        /// What read or write reported.
+        source: io::Error,
+    },
+    /// The reactor failed.
     #[error("cannot wait for packets: {0}")]
     Wait(#[from] io::Error),
+    /// A capture could not be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// What an observer could not do.
+    /// An observer failed.
     #[error(transparent)]
     Observer(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What runs beside a machine in the same thread: views, a control socket, the end of a program.
+/// What runs beside a machine in the same thread, such as views, a control socket, or the wait for a program's end.
 pub trait Observer<M> {
-    /// Once per round, when the packets of the round have been written. `Break` ends the run.
+    /// Called once per round, after its packets have been written. `Break` ends the run.
     fn after(&mut self, round: Round<'_, M>) -> Result<ControlFlow<()>, DriverError>;
 
-    /// When it wants a round even if nothing happens. `after` must move it on.
+    /// When it wants a round even if nothing happens; `None`: never. [`after`](Self::after) must move it on, or rounds
+    /// follow without a pause.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
@@ -60,23 +74,26 @@ pub trait Observer<M> {
 
 /// What an observer sees of a run.
 pub struct Round<'a, M> {
+    /// The time up to which the machine has handled its deadlines.
     pub now: Instant,
-    /// It may be changed; what then leaves it is written next.
+    /// The machine, which may be changed. Packets that leave it because of that are written after this call.
     pub machine: &'a mut M,
-    /// For descriptors of the observer's own, with tokens from `OBSERVERS_OWN` on.
+    /// For descriptors of the observer's own, with tokens from [`OBSERVERS_OWN`] on.
     pub reactor: &'a mut Reactor,
-    /// Those of them that are ready.
+    /// The observer's descriptors that are ready.
     pub ready: &'a [Token],
+    /// The devices, by the number of their port.
     pub endpoints: &'a [Endpoint],
+    /// How late packets have left so far.
     pub lateness: &'a Lateness,
-    /// SIGINT, SIGTERM or SIGHUP came, and the run ends with this round.
+    /// A stop signal came ([`Reactor::catch_stop_signals`]): this round is the last one.
     pub stopping: bool,
 }
 
-/// The smaller tokens are the devices'.
+/// The first token that an observer may use. The smaller ones belong to the devices.
 pub const OBSERVERS_OWN: Token = Token(16);
 
-/// Nobody looks.
+/// No observer.
 impl<M> Observer<M> for () {
     fn after(&mut self, _: Round<'_, M>) -> Result<ControlFlow<()>, DriverError> {
         Ok(ControlFlow::Continue(()))
@@ -85,30 +102,49 @@ impl<M> Observer<M> for () {
 
 /// Packets read from one device before the others get their turn.
 const BATCH: usize = 64;
-/// No IP packet is longer (a v6 header and its 16-bit length).
-const MAX_PACKET: usize = 65_575;
+/// Octets of the longest IP packet: an IPv6 header and what its 16-bit length can say. A read into a buffer of this
+/// size gets the whole packet.
+pub const MAX_PACKET: usize = 65_575;
+
+/// Whether a failed write to a TUN device means that the kernel refused this one packet: the interface was down, the
+/// packet was malformed, or there was no buffer for it. The driver counts it and goes on, since a network may drop any
+/// packet.
+pub fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::ENOBUFS))
+}
+
+impl DriverError {
+    /// The device `name` failed to read or write.
+    pub fn device(name: &str, source: io::Error) -> Self {
+        Self::Device { name: name.to_owned(), source }
+    }
+}
 
 impl Endpoint {
+    /// `tap` gets every packet that crosses the device, in either direction.
     pub fn new(tun: Tun, tap: Option<Capture>) -> Self {
         Self { tun, tap, traffic: Traffic::default() }
     }
 
+    /// The interface's name.
     pub fn name(&self) -> &str {
         self.tun.name()
     }
 
+    /// What went through since the beginning.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// Packets lost between the kernel and us, which no machine has seen.
+    /// Packets that the kernel has dropped because the device's queue was full. No machine has seen them.
     pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
         self.tun.kernel_drops()
     }
 
-    /// Reads into a packet that has been done with, if there is one.
+    /// The next packet, in memory that is used again if there is some. `None`: there is none to read.
     fn recv(&mut self, at: Instant, scratch: &mut Scratch) -> Result<Option<Vec<u8>>, DriverError> {
-        let len = self.tun.recv(&mut scratch.buffer).map_err(|source| self.device_error(source))?;
+        let len =
+            self.tun.recv(&mut scratch.buffer).map_err(|source| DriverError::device(self.name(), source))?;
         let Some(len) = len else { return Ok(None) };
         let mut packet = scratch.done_with.pop().unwrap_or_default();
         packet.clear();
@@ -127,26 +163,21 @@ impl Endpoint {
                 self.traffic.received_bytes += packet.len() as u64;
                 Ok(())
             }
-            // What a kernel does not like it drops; a network does not end of that.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::ENOBUFS)) => {
+            Err(error) if is_refusal(&error) => {
                 self.traffic.refused_packets += 1;
                 Ok(())
             }
-            Err(source) => Err(self.device_error(source)),
+            Err(source) => Err(DriverError::device(self.name(), source)),
         }
     }
 
     fn capture(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
         self.tap.as_mut().map_or(Ok(()), |tap| tap.write(at, packet))
     }
-
-    fn device_error(&self, source: io::Error) -> DriverError {
-        DriverError::Device { name: self.name().to_owned(), source }
-    }
 }
 
-/// Runs `machine` between `endpoints` until somebody stops the program, until the observer has seen enough, or
-/// until the clock says so.
+/// Runs `machine` between `endpoints` until a stop signal comes, the observer ends it, or the clock reaches `until`.
+/// Returns how late packets left. Captures are written out in any case.
 pub fn run<M: Machine>(
     machine: &mut M,
     endpoints: &mut [Endpoint],
@@ -162,19 +193,21 @@ pub fn run<M: Machine>(
     for (endpoint, token) in endpoints.iter_mut().zip(0..) {
         let deregistered = reactor.deregister(&endpoint.tun, Token(token));
         let flushed = endpoint.tap.as_mut().map_or(Ok(()), Capture::flush);
-        // Everything is tried; what went wrong first is told.
+        // All of it is done even after an error; the first error is reported.
         result = result.and_then(|()| Ok(deregistered?)).and_then(|()| Ok(flushed?));
     }
     result.map(|()| lateness)
 }
 
-/// Memory that is used again and again.
+/// Memory that is used again.
 struct Scratch {
+    /// For reads.
     buffer: Vec<u8>,
+    /// Packets that have left.
     done_with: Vec<Vec<u8>>,
 }
 
-/// Packets that have left and whose memory is kept for others.
+/// The most packets whose memory is kept.
 const KEPT: usize = 256;
 
 /// Where packets leave the machine.
@@ -183,7 +216,7 @@ struct Exits<'a> {
     endpoints: &'a mut [Endpoint],
     lateness: &'a mut Lateness,
     scratch: Scratch,
-    /// The first failure: a machine cannot be stopped in the middle of handing out.
+    /// The first failure. It is kept until the machine has handed out everything, which cannot be interrupted.
     failed: Result<(), DriverError>,
 }
 
@@ -215,7 +248,7 @@ fn serve<M: Machine>(
                 Wakeup::Deadline => {}
             }
         }
-        // A deadline that has come is served before the packets that came after it.
+        // Deadlines before the packets that came after them.
         exits.catch_up(machine, clock.now());
         for index in &readable {
             for _ in 0..BATCH {
@@ -226,7 +259,7 @@ fn serve<M: Machine>(
                 exits.drain(machine, now);
             }
         }
-        // An observer may change the machine, which must have come as far as the clock by then.
+        // An observer may change the machine, which must have handled everything up to now.
         let now = clock.now();
         exits.catch_up(machine, now);
         exits.failure()?;

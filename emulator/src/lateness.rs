@@ -1,4 +1,4 @@
-//! How well real time was kept: when packets left, against when they ought to have left.
+//! How late packets left in real time: the time when one was written, minus the time for which the machine had set it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,39 +6,42 @@ use std::str::FromStr;
 use airwire::time::Duration;
 use hdrhistogram::Histogram;
 
-/// Of every packet that left at a deadline. One that left at the instant of its arrival cannot have been late.
+/// The lateness of every packet that left a machine at a deadline. A packet that leaves at the instant of its arrival
+/// has none.
 #[derive(Clone, Debug)]
 pub struct Lateness(Histogram<u64>);
 
 impl Default for Lateness {
     fn default() -> Self {
         const MINUTE: u64 = 60_000_000_000;
-        // Three digits of everything up to a minute: beyond that nobody asks how late exactly.
+        // Three digits up to a minute. What is later counts as a minute.
         Self(Histogram::new_with_bounds(1, MINUTE, 3).expect("these bounds are within the histogram's own"))
     }
 }
 
 impl Lateness {
+    /// One packet left so late. More than a minute counts as a minute.
     pub fn record(&mut self, late: Duration) {
         self.0.saturating_record(late.as_nanos());
     }
 
+    /// How many packets were recorded.
     pub fn packets(&self) -> u64 {
         self.0.len()
     }
 
-    /// `None` if no packet left at a deadline.
+    /// The lateness that so many per cent of the packets did not exceed. `None` if there were no packets.
     pub fn at(&self, percentile: f64) -> Option<Duration> {
         (!self.0.is_empty()).then(|| Duration::from_nanos(self.0.value_at_percentile(percentile)))
     }
 
-    /// Of nanoseconds.
+    /// The distribution, in nanoseconds.
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.0
     }
 }
 
-/// A bound that a run must keep: `p99=300us`, `max=2ms`.
+/// A bound on the lateness, as text `p99=300us` or `max=2ms`. `max` is the 100th percentile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     percentile: f64,
@@ -46,12 +49,13 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The lateness that broke it.
+    /// The lateness at its percentile, if that is more than it allows. `None`: it was kept.
     pub fn missed_by(&self, lateness: &Lateness) -> Option<Duration> {
         lateness.at(self.percentile).filter(|late| *late > self.at_most)
     }
 }
 
+/// The text, which is not a [`Limit`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a bound on the lateness: write for example p99=300us, p50=50us or max=2ms")]
 pub struct LimitError(String);

@@ -1,9 +1,10 @@
-//! Files that are written while a path runs. An error names its file, and none is lost.
+//! Files that are written while a path runs. Every error is reported, with the name of the file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+/// A file could not be created or written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}; is the directory there, writable and not full?", path.display())]
 pub struct OutputError {
@@ -11,7 +12,7 @@ pub struct OutputError {
     source: io::Error,
 }
 
-/// A buffered file. Dropping it writes out what is buffered, but cannot report that the disk is full: `flush` does.
+/// A buffered file. Dropping it writes out what is buffered, but only `flush` can report that it failed.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: BufWriter<File>,

@@ -1,19 +1,23 @@
-//! An address with the length of its network's prefix: `10.0.0.1/24`, `fd00::1/64`.
+//! IP addresses with the length of their network's prefix.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+/// An IP address with a prefix length, as text `10.0.0.1/24` or `fd00::1/64`. The host bits may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     addr: IpAddr,
     len: u8,
 }
 
+/// Why something is not a [`Prefix`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixError {
+    /// The part before the slash.
     #[error("`{0}` is not an address: write for example 10.0.0.1/24 or fd00::1/64")]
     Address(String),
+    /// The part after the slash, or a number that the family does not allow.
     #[error(
         "`{0}` is not a prefix length: a number from 0 to 32 (IPv4) or 128 (IPv6) belongs after the slash"
     )]
@@ -21,6 +25,7 @@ pub enum PrefixError {
 }
 
 impl Prefix {
+    /// An error if `len` is more than the 32 or 128 bits of the address.
     pub fn new(addr: IpAddr, len: u8) -> Result<Self, PrefixError> {
         if len > bits(addr) {
             return Err(PrefixError::Length(len.to_string()));
@@ -28,16 +33,17 @@ impl Prefix {
         Ok(Self { addr, len })
     }
 
+    /// The address, host bits included.
     pub fn addr(self) -> IpAddr {
         self.addr
     }
 
-    /// Length of the prefix in bits.
+    /// The prefix length in bits.
     pub fn bit_len(self) -> u8 {
         self.len
     }
 
-    /// The network itself: the address with its host bits cleared.
+    /// The network: the address with its host bits cleared.
     pub fn network(self) -> Self {
         let addr = match self.addr {
             IpAddr::V4(v4) => {
@@ -52,6 +58,7 @@ impl Prefix {
         Self { addr, len: self.len }
     }
 
+    /// Whether `other` is in this network. An address of the other family is not, mapped or not.
     pub fn contains(self, other: IpAddr) -> bool {
         self.addr.is_ipv4() == other.is_ipv4()
             && self.network() == Self { addr: other, len: self.len }.network()
@@ -65,7 +72,7 @@ fn bits(addr: IpAddr) -> u8 {
 impl FromStr for Prefix {
     type Err = PrefixError;
 
-    /// Without a slash the prefix is the single address.
+    /// Without a slash the network has this address alone.
     fn from_str(text: &str) -> Result<Self, PrefixError> {
         let (addr, len) = match text.split_once('/') {
             Some((addr, len)) => (addr, Some(len)),

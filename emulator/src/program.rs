@@ -1,8 +1,8 @@
-//! A program behind a link: it and everything that it starts run in namespaces of their own, and end together.
+//! A program behind a link. It runs in namespaces of its own, and everything that it starts ends with it.
 //!
-//! The first process in a process namespace is its init: when it ends, the kernel kills all others. Here this is
-//! `airlink inside` (`Inside`), which starts the programs and watches a pipe whose other end only the emulator
-//! has. So nothing outlives the emulator, even if that is killed.
+//! The first process in a process namespace is its init: when it ends, the kernel kills all others. Here the init is
+//! `airlink inside` ([`Inside`]). It starts the programs, and watches a pipe whose other end only the emulator has. So
+//! nothing outlives the emulator, even if the emulator is killed.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -28,43 +28,50 @@ use nix::unistd::Pid;
 use crate::netns::{Anonymous, NamespaceError};
 use crate::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 
-/// What a person or another program may send, and the program behind the link shall get.
+/// The signals that are passed on to the program behind the link.
 pub const PASSED_ON: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
 
+/// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
+    /// A namespace could not be made or entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
+    /// The init could not be started.
     #[error("cannot start the program's first process: {0}")]
     Start(io::Error),
 }
 
-/// What shall run, and where.
+/// What to run, and where.
 pub struct Launch<'a> {
+    /// The namespace for `command`.
     pub mobile: &'a Anonymous,
-    /// For `server`.
+    /// The namespace for `server`.
     pub fixed: &'a Anonymous,
-    /// A command line for the shell.
+    /// A command line for `sh -c`, which runs until `command` ends. `None`: no server.
     pub server: Option<OsString>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// Variables that both get beside the emulator's own.
     pub environment: Vec<(&'static str, String)>,
 }
 
-/// It runs.
+/// A program that was started.
 pub struct Program {
     init: Child,
+    /// Becomes readable when the init has ended.
     ended: Arc<EventFd>,
     watcher: JoinHandle<()>,
-    /// Its other end is the init's.
+    /// The init has the other end, and ends when this one is closed.
     _alive: PipeWriter,
 }
 
 impl Program {
-    /// `PASSED_ON` must be blocked already in the calling thread; the init then has them blocked too.
+    /// Starts the init, and by it the programs. The calling thread must have blocked [`PASSED_ON`] already; the init
+    /// inherits that.
     ///
-    /// When this returns the command has been started, or could not be. Signals that came before that have not
+    /// When this returns, the command has been started or has failed to start. Signals that came before have not
     /// reached it.
     pub fn start(launch: Launch<'_>) -> Result<Self, ProgramError> {
         let (alive, keep) = io::pipe().map_err(ProgramError::Start)?;
@@ -93,7 +100,7 @@ impl Program {
         drop((alive, tell));
 
         let init = child?;
-        // Its end comes when the other end is closed.
+        // The init closes the other end when it has started the command, or when it ends.
         let _ = started.read(&mut [0]);
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let ended = Arc::new(EventFd::from_flags(flags).map_err(|errno| ProgramError::Start(errno.into()))?);
@@ -102,10 +109,10 @@ impl Program {
             .spawn({
                 let (ended, init) = (Arc::clone(&ended), pid(&init));
                 move || {
-                    // It is not reaped here: until `wait` its number belongs to nobody else.
+                    // WNOWAIT: until `wait` reaps the init, no other process can get its number.
                     let end = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
                     while waitid(Id::Pid(init), end) == Err(Errno::EINTR) {}
-                    // The only failure is a full counter.
+                    // The only failure is a full counter, which is readable as well.
                     let _ = ended.write(1);
                 }
             })
@@ -118,31 +125,32 @@ impl Program {
         self.ended.as_fd()
     }
 
-    /// `ended` is not readable any more.
+    /// Makes `ended` unreadable again.
     pub fn acknowledge_end(&self) {
-        // It was readable, or there is nothing to take back.
+        // If it was not readable, this changes nothing.
         let _ = self.ended.read();
     }
 
-    /// It may have, before `ended` says so.
+    /// Whether the program has ended. `ended` may be readable only later.
     pub fn has_ended(&self) -> bool {
         let end = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
         !matches!(waitid(Id::Pid(pid(&self.init)), end), Ok(WaitStatus::StillAlive))
     }
 
+    /// Sends a signal to the init, which passes it on. SIGKILL ends everything.
     pub fn signal(&self, signal: Signal) {
-        // It may have ended; then the signal is too late.
+        // If it has ended, the signal comes too late.
         let _ = kill(pid(&self.init), signal);
     }
 
-    /// Waits for it and everything that it started; what does not end by itself is killed. Returns the exit code
-    /// as a shell would.
+    /// Ends what still runs, and waits for it. Returns the command's exit code, or 128 and the number of the signal
+    /// that killed it.
     pub fn wait(self) -> u8 {
         let Self { mut init, watcher, _alive: alive, .. } = self;
         drop(alive);
-        // It has nothing that it could panic of.
+        // The thread cannot panic.
         let _ = watcher.join();
-        // A child that cannot be waited for: nothing is known about it.
+        // If it cannot be waited for, nothing is known about its end.
         init.wait().map_or(1, code)
     }
 }
@@ -151,14 +159,14 @@ fn pid(child: &Child) -> Pid {
     Pid::from_raw(child.id() as i32)
 }
 
-/// Whether a child gets this descriptor. Nothing else is started meanwhile.
+/// Sets whether children inherit this descriptor. Nothing else is started meanwhile.
 fn inherit(fd: BorrowedFd<'_>, inherit: bool) -> Result<(), ProgramError> {
     let flags = if inherit { FdFlag::empty() } else { FdFlag::FD_CLOEXEC };
     fcntl(fd, FcntlArg::F_SETFD(flags)).map_err(|errno| ProgramError::Start(errno.into()))?;
     Ok(())
 }
 
-/// The command's own, or 128 and the signal that killed it.
+/// The exit code as a shell gives it: the process's own, or 128 and the number of the signal that killed it.
 fn code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
@@ -167,37 +175,41 @@ fn code(status: ExitStatus) -> u8 {
     }
 }
 
-/// True if a process sent it. What the terminal sends, all processes in front of it have got already.
+/// True if a process sent the signal. One from the terminal has reached all foreground processes already, so it is not
+/// passed on.
 pub fn from_a_process(info: &siginfo) -> bool {
     const SI_KERNEL: i32 = 0x80;
     info.ssi_code != SI_KERNEL
 }
 
-/// The init of the programs' process namespace.
+/// The init of the programs' process namespace: what [`Program::start`] starts as `airlink inside`.
 #[derive(Debug)]
 pub struct Inside {
-    /// Number of the descriptor that reports the emulator's end.
+    /// The number of the descriptor that reports the emulator's end.
     pub alive: i32,
-    /// Number of the descriptor that is closed when the command has been started.
+    /// The number of the descriptor to close when the command has been started.
     pub started: i32,
-    /// Number of the descriptor of the fixed side's namespace.
+    /// The number of the descriptor of the fixed side's namespace; `None` if there is no server.
     pub fixed: Option<i32>,
+    /// As in [`Launch`].
     pub server: Option<OsString>,
+    /// As in [`Launch`].
     pub command: Vec<OsString>,
 }
 
 const SIGNALS: Token = Token(0);
 const ALIVE: Token = Token(1);
 
-/// How long what a command leaves running has to end by itself.
+/// How long the processes that a command leaves behind may take to end by themselves.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// As a shell reports them.
+/// Exit codes of a command that could not be started, as a shell has them.
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
 impl Inside {
-    /// The exit code for the whole.
+    /// Starts the programs, passes signals on and reaps processes until the command ends or the emulator does. Returns
+    /// the exit code for the process.
     pub fn run(self) -> Result<u8, ProgramError> {
         let failed = |errno: Errno| ProgramError::Start(errno.into());
         let alive = adopt(self.alive, File::options().read(true))?;
@@ -225,21 +237,21 @@ impl Inside {
         let (program, arguments) = self.command.split_first().expect("clap asks for a command");
         let mut command = Command::new(program);
         command.args(arguments).env("AIRLINK_SIDE", "mobile");
-        // In a thread, as the unblocking of signals is the thread's.
+        // `start` unblocks signals, which concerns its thread alone. So it gets a thread of its own.
         let child = thread::scope(|scope| scope.spawn(|| start(&mut command)).join());
         let child = match child.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
             Ok(child) => pid(&child),
             Err(error) => return Ok(explain(&program.to_string_lossy(), &error)),
         };
 
-        // The thread that did not block signals, and lost them, is gone: now they are passed on.
+        // The thread that took signals without passing them on is gone. From now on they are passed on.
         drop(started);
         let mut result = None;
         loop {
-            // Before the first wait too: while a thread started somebody, the news of an end went to that thread.
+            // Also before the first wait: that thread may have taken the SIGCHLD.
             let (left, ended) = reap(child);
             if let Some(code) = ended {
-                // What it has left behind, and the server, may write out what they have.
+                // The server, and what the command has left behind, may finish their work.
                 let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
                 result = Some((code, reactor.clock().now() + GRACE));
             }
@@ -248,14 +260,14 @@ impl Inside {
             }
             let until = result.map(|(_, until)| until);
             let events = reactor.wait(until).map_err(ProgramError::Start)?;
-            // Who started us is gone. The kernel kills whatever is still here when we go.
+            // The emulator is gone, or GRACE is over. When this process ends, the kernel kills the others.
             if events.contains(&Wakeup::Readable(ALIVE)) || events.contains(&Wakeup::Deadline) {
                 return Ok(result.map_or(1, |(code, _)| code));
             }
             while let Ok(Some(info)) = signals.read_signal() {
                 match Signal::try_from(info.ssi_signo as i32) {
                     Ok(signal) if PASSED_ON.contains(&signal) && from_a_process(&info) => {
-                        // It may have ended meanwhile.
+                        // If it has ended, the signal comes too late.
                         let _ = kill(child, signal);
                     }
                     _ => {}
@@ -265,13 +277,15 @@ impl Inside {
     }
 }
 
+/// Whether there are processes left in the namespace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Somebody,
     Nobody,
 }
 
-/// Takes note of processes that have ended: our own children, and orphans, which are an init's.
+/// Reaps the processes that have ended: our children, and orphans, which an init inherits. Returns the exit code of
+/// `command` if it is among them.
 fn reap(command: Pid) -> (Left, Option<u8>) {
     let mut ended = None;
     loop {
@@ -285,27 +299,29 @@ fn reap(command: Pid) -> (Left, Option<u8>) {
     }
 }
 
+/// Starts a process that blocks no signals.
 fn start(command: &mut Command) -> io::Result<Child> {
-    // A child inherits the blocked signals of the thread that starts it.
+    // A child inherits what the thread that starts it blocks.
     SigSet::all().thread_unblock()?;
     command.spawn()
 }
 
+/// Says on stderr why a program could not be started, and returns the exit code for that.
 fn explain(program: &str, error: &io::Error) -> u8 {
-    // `eprintln!` would panic where nobody listens.
+    // `eprintln!` would panic if stderr is closed.
     let _ = writeln!(io::stderr(), "airlink: cannot start {program}: {error}");
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED }
 }
 
-/// Our own copy, closed on exec, of a descriptor that we were started with.
+/// Opens an inherited descriptor anew, closed on exec, and closes the inherited one.
 fn adopt(number: i32, how: &OpenOptions) -> Result<File, ProgramError> {
     let file = how.open(format!("/proc/self/fd/{number}")).map_err(ProgramError::Start)?;
     nix::unistd::close(number).map_err(|errno| ProgramError::Start(errno.into()))?;
     Ok(file)
 }
 
-/// A /proc that shows the processes of this namespace. Without it `ps` and the like show other numbers, which is
-/// no reason to give up; in some containers it is not allowed.
+/// Mounts a /proc that shows the processes of this namespace. Some containers do not allow that; then `ps` and the like
+/// show other numbers, and nothing else is wrong.
 fn own_proc() {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     let result = mount(None::<&str>, "/", None::<&str>, private, None::<&str>)

@@ -16,7 +16,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC as the machines know it, with the wall time of its zero for captures.
+/// CLOCK_MONOTONIC with a zero of its own, which machines are told, and the wall time of that zero for captures.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at `Instant::ZERO`.
@@ -32,11 +32,12 @@ impl Clock {
         Self { zero, wall_zero: SystemTime::UNIX_EPOCH + wall }
     }
 
+    /// The time since [`start`](Self::start).
     pub fn now(&self) -> Instant {
         Instant::from_nanos(nanos(ClockId::CLOCK_MONOTONIC).saturating_sub(self.zero))
     }
 
-    /// The wall time at `Instant::ZERO`.
+    /// CLOCK_REALTIME at `Instant::ZERO`. A wall clock that is set later does not change it.
     pub fn wall_zero(&self) -> SystemTime {
         self.wall_zero
     }
@@ -54,12 +55,19 @@ fn nanos(clock: ClockId) -> u64 {
 
 /// The caller's name for a registered file descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Token(pub u32);
+pub struct Token(
+    /// The caller's choice.
+    pub u32,
+);
 
+/// What the caller wants to do with a descriptor as soon as it can be done without blocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
+    /// Read from it.
     Read,
+    /// Write to it.
     Write,
+    /// Read and write.
     Both,
 }
 
@@ -73,20 +81,21 @@ impl Interest {
     }
 }
 
+/// Why [`Reactor::wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wakeup {
-    /// A read will not block (it may report an error or the end).
+    /// A read will not block. It may report an error or the end.
     Readable(Token),
-    /// A write will not block (it may report an error).
+    /// A write will not block. It may report an error.
     Writable(Token),
     /// The clock has reached the deadline that was given to `wait`.
     Deadline,
-    /// Somebody asked the program to stop (SIGINT, SIGTERM, SIGHUP).
+    /// SIGINT, SIGTERM or SIGHUP came, and [`Reactor::catch_stop_signals`] was called.
     Stop,
 }
 
-/// Whether this process was started with the signal ignored, as `nohup` does with SIGHUP. A signal that is blocked
-/// arrives in spite of that.
+/// Whether this process ignores the signal, as `nohup` has a program ignore SIGHUP. A signalfd reports an ignored
+/// signal too, so whoever blocks signals must leave out these.
 pub fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -94,10 +103,12 @@ pub fn is_ignored(signal: Signal) -> bool {
     ignored & 1 << (signal as i32 - 1) != 0
 }
 
+/// Waits for descriptors, a deadline and stop signals.
 pub struct Reactor {
     clock: Clock,
     epoll: Epoll,
     timer: TimerFd,
+    /// What the timer is set to.
     armed: Option<Instant>,
     spin: Duration,
     signals: Option<SignalFd>,
@@ -106,11 +117,12 @@ pub struct Reactor {
     events: Vec<Wakeup>,
 }
 
-// epoll's 64 bits: the caller's tokens are below 2^32.
+// epoll returns 64 bits per descriptor. The caller's tokens are below 2^32.
 const TIMER: u64 = 1 << 32;
 const SIGNALS: u64 = TIMER + 1;
 
 impl Reactor {
+    /// A reactor whose deadlines are times of `clock`. Signals still end the process.
     pub fn new(clock: Clock) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer =
@@ -129,19 +141,20 @@ impl Reactor {
         })
     }
 
+    /// The clock that its deadlines refer to.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// The last stretch before a deadline is not slept but watched, descriptors and clock in turn: a timer wakes
-    /// a thread some ten microseconds late. It costs that much of a processor per deadline.
+    /// How long before a deadline the thread stops sleeping, and looks at descriptors and clock in turn. A timer wakes
+    /// a thread some ten microseconds late; this avoids that, and costs the processor `spin` per deadline. Initially
+    /// 0.
     pub fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
 
-    /// Reports `Readable`/`Writable` with `token` as long as the descriptor is ready (level-triggered).
-    ///
-    /// Deregister it before it is closed.
+    /// From now on `wait` reports `token` whenever the descriptor is ready, again and again as long as it is
+    /// (level-triggered). A token can name one descriptor at a time. Deregister a descriptor before it is closed.
     pub fn register(&mut self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
         if !self.tokens.insert(token) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{token:?} is taken")));
@@ -152,19 +165,22 @@ impl Reactor {
         Ok(())
     }
 
+    /// Changes the interest in a registered descriptor.
     pub fn modify(&mut self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
         Ok(self.epoll.modify(fd, &mut EpollEvent::new(interest.flags(), u64::from(token.0)))?)
     }
 
+    /// The descriptor is no longer reported, and its token is free again.
     pub fn deregister(&mut self, fd: impl AsFd, token: Token) -> io::Result<()> {
         self.tokens.remove(&token);
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// From now on SIGINT, SIGTERM and SIGHUP arrive as `Wakeup::Stop` instead of ending the process.
+    /// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored) arrive as [`Wakeup::Stop`] instead of ending the
+    /// process.
     ///
-    /// Call it before other threads are started: they inherit the blocked signals, and a thread that did not
-    /// would take the signal and die of it.
+    /// Call it before other threads are started. They inherit the blocked signals; a signal that a thread does not
+    /// block would end the process.
     pub fn catch_stop_signals(&mut self) -> io::Result<()> {
         if self.signals.is_some() {
             return Ok(());
@@ -180,15 +196,15 @@ impl Reactor {
         Ok(())
     }
 
-    /// Waits until something happens or the clock reaches `deadline`. A deadline that has passed does not wait,
-    /// but what is ready is still reported. May return without an event.
+    /// Waits until something happens or the clock reaches `deadline`; `None`: without a limit. With a deadline that has
+    /// passed it does not wait, but still reports what is ready. It may return nothing.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<&[Wakeup]> {
         let ready = self.wait_for_descriptors(deadline)?;
         self.events.clear();
         for event in &self.buffer[..ready] {
             match event.data() {
                 TIMER => {
-                    // Only empties the descriptor: the clock decides below whether the deadline has come.
+                    // This empties the descriptor. Whether the deadline has come, the clock says below.
                     let _ = self.timer.wait();
                     self.armed = None;
                 }
@@ -198,7 +214,7 @@ impl Reactor {
                 }
                 token => {
                     let token = Token(token as u32);
-                    // An error or a hang-up is found by the read or write that it makes ready.
+                    // The caller finds an error or a hang-up by its next read or write.
                     let failed = event.events().intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
                     let writable = event.events().contains(EpollFlags::EPOLLOUT);
                     if event.events().contains(EpollFlags::EPOLLIN) || (failed && !writable) {
@@ -216,9 +232,9 @@ impl Reactor {
         Ok(&self.events)
     }
 
-    /// How many descriptors are ready; none when the deadline has come.
+    /// Fills `buffer`, and returns how many descriptors are ready; 0 at the deadline.
     fn wait_for_descriptors(&mut self, deadline: Option<Instant>) -> io::Result<usize> {
-        // A timer that was armed for a deadline that is gone may end one wait early; the next one arms it anew.
+        // A timer that is still set for an earlier deadline may end one wait early. The next wait sets it anew.
         let Some(deadline) = deadline else {
             self.arm(None)?;
             return self.poll(EpollTimeout::NONE);
@@ -230,7 +246,7 @@ impl Reactor {
             if self.spin.is_zero() || !only_timer {
                 return Ok(ready);
             }
-            // Only empties the descriptor.
+            // This empties the descriptor.
             let _ = self.timer.wait();
             self.armed = None;
         }

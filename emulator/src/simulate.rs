@@ -1,4 +1,4 @@
-//! Virtual time: a path between two simple sources of packets, with the clock jumping from deadline to deadline.
+//! Virtual time: a path between two simple sources of packets. The clock jumps from deadline to deadline.
 
 use std::str::FromStr;
 
@@ -16,67 +16,83 @@ use crate::maths;
 use crate::packet::{Direction, PerDirection};
 use crate::path::{FIXED, MOBILE, Path};
 
-/// What one source sends.
+/// What one side sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
+    /// Nothing.
     None,
-    /// As much as the path takes: so many packets are kept inside it.
+    /// As much as the path takes.
     Saturate {
+        /// How many packets are kept inside the path.
         packets: u64,
     },
-    /// Packets at the distances that this rate gives them.
+    /// Constant bit rate: the next packet follows when this rate would have sent the last one.
     Cbr(Rate),
-    /// This rate on average; the distances are exponential.
+    /// This rate on average, with exponential intervals between packets.
     Poisson(Rate),
-    /// A TCP acknowledgment of 40 octets (60 with IPv6) for every second packet that came the other way.
+    /// A TCP acknowledgment of 40 octets (60 with IPv6) for every second packet that arrives from the other side.
     Acks,
 }
 
+/// How long packets are, IP header included. [`Load::Acks`] has a size of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
+    /// So many octets.
     Fixed(u16),
-    /// What is awkward for a radio link: the smallest packets, multiples of 40 octets and their neighbours, and
-    /// anything up to 1500.
+    /// Sizes that are difficult for a radio link: the smallest packets, multiples of 40 octets and their neighbours,
+    /// and anything up to 1500.
     Mix,
 }
 
+/// The version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
+    /// IPv4.
     V4,
+    /// IPv6.
     V6,
 }
 
+/// What both sides send, and for how long.
 #[derive(Clone, Debug)]
 pub struct Workload {
+    /// By the direction in which it is sent: the fixed side's is `down`.
     pub loads: PerDirection<Load>,
+    /// Of both directions.
     pub sizes: Sizes,
+    /// Of both directions.
     pub family: Family,
+    /// For the sizes and intervals. The path has a seed of its own.
     pub seed: u64,
-    /// The loads end here.
+    /// Nothing is sent from then on.
     pub until: Instant,
-    /// How much longer the path may take to let out what is inside.
+    /// How long after `until` packets may still leave the path.
     pub drain: Duration,
 }
 
-/// Who looks on.
+/// What is told of a run in virtual time.
 pub trait PacketObserver {
+    /// What ends the run early.
     type Error;
-    /// A packet crosses the border of the path at this end.
+    /// A packet enters or leaves the path at this end.
     fn packet(&mut self, at: Instant, end: Port, packet: &[u8]);
-    /// A step is done.
+    /// All that happens at `now` has happened.
     fn after(&mut self, now: Instant, path: &mut Path) -> Result<(), Self::Error>;
 }
 
-/// What arrived, compared with what was sent. Acknowledgments are not compared: stages may write into them.
+/// How the packets that arrived compare with those that were sent. Acknowledgments are not compared, since stages may
+/// write into them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Arrived {
+    /// As they were sent.
     pub intact: u64,
+    /// With other octets.
     pub damaged: u64,
-    /// Intact, but overtaken by one that was sent later.
+    /// Of `intact`: those that arrived after a packet that was sent later.
     pub late: u64,
 }
 
-/// Runs to the end, and says when that was and what arrived.
+/// Runs until all packets have left the path, or `drain` is over. Returns the time of the end, and what arrived.
 pub fn run<O: PacketObserver>(
     path: &mut Path,
     workload: &Workload,
@@ -90,11 +106,11 @@ pub fn run<O: PacketObserver>(
             .filter_map(|direction| Some((sources[direction].next()?, direction)))
             .filter(|(at, _)| *at < workload.until)
             .min_by_key(|(at, _)| *at);
-        // A path without packets may go on with its timers for ever.
+        // Without packets the timers of a path may go on for ever.
         let busy = load.is_some() || inside(path, Direction::Down) + inside(path, Direction::Up) > 0;
         let path_at = path.next_deadline().filter(|at| busy && *at <= workload.until + workload.drain);
         match (path_at, load) {
-            // Deadlines come before packets of the same instant.
+            // At the same instant deadlines come before packets.
             (Some(at), load) if load.is_none_or(|(load, _)| at <= load) => {
                 now = at;
                 path.handle_deadline(at);
@@ -105,7 +121,7 @@ pub fn run<O: PacketObserver>(
             }
             _ => break,
         }
-        // An acknowledgment may leave at the same instant. It is not acknowledged itself, so this ends.
+        // An acknowledgment may pass the path at once. It is not acknowledged itself, so this loop ends.
         loop {
             let mut acks = PerDirection::<u64>::default();
             let mut left = 0;
@@ -130,13 +146,13 @@ pub fn run<O: PacketObserver>(
     Ok((now, sources.map(|source| source.arrived)))
 }
 
-/// Packets of hosts.
+/// How many packets of hosts are inside the path.
 fn inside(path: &Path, direction: Direction) -> u64 {
     let totals = &path.totals()[direction];
     totals.entered - totals.left - totals.dropped.iter().sum::<u64>()
 }
 
-/// One source's source, and the sink of what it sent.
+/// The source of one direction's packets, and their sink at the other side.
 struct LoadSource {
     direction: Direction,
     family: Family,
@@ -147,15 +163,16 @@ struct LoadSource {
     sequence: u64,
     /// When a timed load sends next, or a saturating one that was refused tries again.
     next: Option<Instant>,
-    /// When a saturating load last offered packets: once at each instant.
+    /// When a saturating load offered packets last. It does so once per instant.
     last_offer: Option<Instant>,
+    /// Packets of the other direction that `Load::Acks` has counted.
     acknowledged: u64,
     arrived: Arrived,
-    /// The number after the highest that has arrived.
+    /// One more than the highest number that has arrived.
     highest: u64,
 }
 
-/// How soon a path that refused a packet is offered one again.
+/// How long a saturating load waits before it offers packets again to a path that refused one.
 const RETRY: Duration = Duration::from_millis(1);
 
 impl LoadSource {
@@ -199,7 +216,7 @@ impl LoadSource {
                 while before < packets {
                     self.send(now, path, observer);
                     let after = inside(path, self.direction);
-                    // A packet that did not stay was refused, or the path takes no time: no more at this instant.
+                    // It was refused, or has left at once.
                     if after <= before {
                         break;
                     }
@@ -210,7 +227,7 @@ impl LoadSource {
         }
     }
 
-    /// Something may have left.
+    /// Something may have left: a saturating load offers packets at once.
     fn refill(&mut self, now: Instant) {
         if matches!(self.load, Load::Saturate { .. }) && self.last_offer != Some(now) {
             self.next = Some(now);
@@ -246,7 +263,7 @@ impl LoadSource {
         len.max(self.family.header())
     }
 
-    /// For one that arrives at the other source; whether it is of the kind that is acknowledged.
+    /// One of its packets has arrived at the other side. True if `Load::Acks` counts it there.
     fn arrived(&mut self, packet: &[u8]) -> bool {
         let Some(low) = sequence_bits(packet) else { return false };
         let ahead = (low.wrapping_sub(self.highest as u16)) as i16;
@@ -261,7 +278,7 @@ impl LoadSource {
         true
     }
 
-    /// `packets` more have come the other way.
+    /// `packets` of the other direction have arrived at this side.
     fn acknowledge<O: PacketObserver>(
         &mut self,
         packets: u64,
@@ -283,7 +300,7 @@ impl LoadSource {
 }
 
 impl Family {
-    /// No packet is shorter.
+    /// Octets of the IP header, which is the shortest packet.
     pub const fn header(self) -> usize {
         match self {
             Self::V4 => 20,
@@ -292,12 +309,12 @@ impl Family {
     }
 }
 
-/// The packet of this number and length: UDP to the discard port, or a mere header if it is too short for that.
-/// Whoever knows number and length can make it again.
+/// The packet with this number and length: UDP to the discard port, or an IP header with a payload of up to 7 octets.
+/// The same arguments make the same packet.
 pub fn sequenced(family: Family, direction: Direction, sequence: u64, len: usize) -> Vec<u8> {
     let header = family.header();
     let udp = len >= header + UDP_HEADER;
-    // RFC 3692: for experiments.
+    // RFC 3692: 253 is for experiments.
     let protocol = if udp { IpProtocol::Udp } else { IpProtocol::Unknown(253) };
     let mut bytes = ip(family, direction, protocol, sequence as u16, len);
     let payload = &mut bytes[header..];
@@ -322,7 +339,7 @@ pub fn sequenced(family: Family, direction: Direction, sequence: u64, len: usize
 const UDP_HEADER: usize = 8;
 const DISCARD: u16 = 9;
 
-/// The last 16 bits of the number, if it is a packet of ours that has one.
+/// The last 16 bits of the packet's number. `None`: it is an acknowledgment, or no IP packet.
 fn sequence_bits(packet: &[u8]) -> Option<u16> {
     match packet.first()? >> 4 {
         4 => {
@@ -385,7 +402,7 @@ fn ip(family: Family, direction: Direction, protocol: IpProtocol, number: u16, l
     bytes
 }
 
-/// From and to. 10.0.0.1 and fd00::1 are on the fixed source, 10.0.0.2 and fd00::2 are mobile.
+/// Source and destination. 10.0.0.1 and fd00::1 are on the fixed side, 10.0.0.2 and fd00::2 on the mobile side.
 fn addresses(family: Family, direction: Direction) -> (IpAddress, IpAddress) {
     let host = |number: u16| match family {
         Family::V4 => IpAddress::Ipv4(Ipv4Address::new(10, 0, 0, number as u8)),
@@ -397,22 +414,27 @@ fn addresses(family: Family, direction: Direction) -> (IpAddress, IpAddress) {
     }
 }
 
+/// Why a text is not a [`Load`] or [`Sizes`].
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
+    /// No load has this form.
     #[error(
         "`{0}` is not a load: write none, acks, saturate, saturate:PACKETS, cbr:RATE or poisson:RATE, such as \
          cbr:64kbit"
     )]
     Unknown(String),
+    /// The rate of `cbr` or `poisson`.
     #[error("{0}")]
     Rate(#[from] airwire::units::UnitError),
+    /// The number of `saturate`.
     #[error("`{0}` is not a number of packets: write one from 1 to 1000000, such as saturate:64")]
     Packets(String),
+    /// A size.
     #[error("`{0}` is not a size: write mix, or octets from 20 to 65535, such as 1500")]
     Size(String),
 }
 
-/// About 2 s of a 384 kbit/s link.
+/// `saturate` without a number: about 2 s of a 384 kbit/s link.
 const SATURATE: u64 = 64;
 
 impl FromStr for Load {

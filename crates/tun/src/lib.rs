@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use airlink::capture::{Capture, Tap};
 pub use airlink::driver::DriverError;
+use airlink::driver::{MAX_PACKET, is_refusal};
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airlink::tun::{DeviceError, Tun};
 use airtcp::host::Host;
 use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
-use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// What uses the host. It is never interrupted and must not block.
@@ -90,8 +90,6 @@ const RECEIVE_BATCH: usize = 64;
 const BUSY_ROUNDS: u32 = 64;
 /// The same for an application with descriptors of its own: a busy connection must not keep those of others waiting.
 const BUSY_ROUNDS_WITH_DESCRIPTORS: u32 = 8;
-/// No IP packet is longer (a v6 header and its 16-bit length).
-const MAX_PACKET: usize = 65_575;
 
 /// Whether the host has more to send than it could.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -246,9 +244,8 @@ impl Driver {
                     }
                     return Ok(Sent::Blocked);
                 }
-                // What a kernel does not like it drops, as a network would.
                 Err(error) if is_refusal(&error) => self.traffic.refused += 1,
-                Err(source) => return Err(self.device_error(source)),
+                Err(source) => return Err(DriverError::device(self.tun.name(), source)),
             }
             if std::mem::take(&mut self.held) {
                 self.reactor.modify(&self.tun, DEVICE, Interest::Read)?;
@@ -261,7 +258,7 @@ impl Driver {
     fn receive(&mut self, application: &mut impl Application) -> Result<usize, DriverError> {
         for received in 0..RECEIVE_BATCH {
             let read = self.tun.recv(&mut self.buffer);
-            let Some(len) = read.map_err(|source| self.device_error(source))? else {
+            let Some(len) = read.map_err(|source| DriverError::device(self.tun.name(), source))? else {
                 return Ok(received);
             };
             let now = self.clock.now();
@@ -300,19 +297,10 @@ impl Driver {
         }
         Ok(Wait::Over)
     }
-
-    fn device_error(&self, source: io::Error) -> DriverError {
-        DriverError::Device { name: self.tun.name().to_owned(), source }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
     Over,
     Stopped,
-}
-
-fn is_refusal(error: &io::Error) -> bool {
-    let known = error.raw_os_error().map(Errno::from_raw);
-    matches!(known, Some(Errno::EIO | Errno::EINVAL | Errno::ENOBUFS))
 }

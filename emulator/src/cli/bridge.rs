@@ -1,4 +1,4 @@
-//! `airlink bridge`: two devices and a perfect wire.
+//! `airlink bridge`: a perfect wire between two devices.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
+use super::device::DeviceSummary;
 use super::say;
 
 const EXAMPLES: &str = "\
@@ -43,7 +44,7 @@ pub(crate) struct Bridge {
     /// Address of the kernel on the fixed side (repeatable; IPv4 and IPv6)
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Fixed side")]
     fixed_addr: Vec<Prefix>,
-    /// What else the fixed side's kernel sends into the device (repeatable)
+    /// Another network that the fixed side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Fixed side")]
     fixed_route: Vec<Prefix>,
     /// Write what crosses the fixed side's device to a pcap file (nanoseconds)
@@ -59,7 +60,7 @@ pub(crate) struct Bridge {
     /// Address of the kernel on the mobile side (repeatable; IPv4 and IPv6)
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Mobile side")]
     mobile_addr: Vec<Prefix>,
-    /// What else the mobile side's kernel sends into the device (repeatable)
+    /// Another network that the mobile side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
     mobile_route: Vec<Prefix>,
     /// Write what crosses the mobile side's device to a pcap file (nanoseconds)
@@ -69,10 +70,10 @@ pub(crate) struct Bridge {
     /// Largest packet in bytes, on both sides
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
     mtu: u16,
-    /// Stop by itself after this time
+    /// Stop after this time
     #[arg(long, value_name = "SECONDS")]
     duration: Option<f64>,
-    /// At the end print one JSON object instead of the table
+    /// Print one JSON object at the end instead of the table
     #[arg(long)]
     json: bool,
 }
@@ -101,8 +102,8 @@ impl Bridge {
         let summary = Summary {
             schema_version: 1,
             seconds: clock.now().as_secs_f64(),
-            fixed: side(fixed)?,
-            mobile: side(mobile)?,
+            fixed: device(fixed)?,
+            mobile: device(mobile)?,
         };
         say::print(if self.json {
             serde_json::to_string(&summary).context("writing the summary")? + "\n"
@@ -139,25 +140,12 @@ impl Bridge {
 struct Summary {
     schema_version: u32,
     seconds: f64,
-    fixed: EndSummary,
-    mobile: EndSummary,
+    fixed: DeviceSummary,
+    mobile: DeviceSummary,
 }
 
-#[derive(Serialize)]
-struct EndSummary {
-    device: String,
-    #[serde(flatten)]
-    traffic: Traffic,
-    /// Lost between that kernel and us.
-    dropped_by_kernel: u64,
-}
-
-fn side(endpoint: &Endpoint) -> anyhow::Result<EndSummary> {
-    Ok(EndSummary {
-        device: endpoint.name().to_owned(),
-        traffic: endpoint.traffic(),
-        dropped_by_kernel: endpoint.kernel_drops()?,
-    })
+fn device(endpoint: &Endpoint) -> anyhow::Result<DeviceSummary> {
+    Ok(DeviceSummary::new(endpoint, endpoint.kernel_drops()?))
 }
 
 fn table(summary: &Summary) -> String {

@@ -1,4 +1,4 @@
-//! `airlink check`: whether scenarios are right, and if not, where and why.
+//! `airlink check`: what is wrong with a scenario, and where.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use clap::Args;
 use super::failure::USAGE;
 use super::say;
 
-/// Read scenarios and say what is wrong with them. Exits with 2 if anything is.
+/// Read scenarios and say what is wrong with them. Exits with 2 if something is.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +40,7 @@ impl Check {
     }
 }
 
-/// The number of stages. What only shows when the stages are made is found too.
+/// Loads a scenario and builds its stages, which finds mistakes that loading does not. Returns the number of stages.
 fn check(file: &str) -> Result<usize, ScenarioError> {
     let scenario = Scenario::load(file)?;
     scenario.build(None, Recording::Off, false)?;

@@ -11,7 +11,7 @@ use super::say;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airlink completions bash > /etc/bash_completion.d/airlink")]
 pub(crate) struct Completions {
-    /// The shell
+    /// The shell that the script is for
     shell: ShellName,
 }
 

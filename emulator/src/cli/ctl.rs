@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::say::{self, Reader};
 
-/// Look at a running link, and change it.
+/// Look at a running link, or change it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Ctl {
@@ -30,12 +30,12 @@ Every line is one JSON value. The socket (abstract, @airlink/NAME) takes the sam
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Print a setting, or all of them
+    /// Print a setting, or the whole scenario
     Get {
         #[arg(value_name = "STAGE.KEY")]
         key: Option<String>,
     },
-    /// Change a setting; packets that are under way stay so
+    /// Change a setting; it does not concern packets that are on their way already
     Set {
         #[arg(value_name = "STAGE.KEY")]
         key: String,

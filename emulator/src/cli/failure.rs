@@ -1,4 +1,4 @@
-//! What goes wrong, as an exit code and a message that says what to do next.
+//! Errors as a message that says what to do next, and an exit code.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use super::say;
 pub(super) const USAGE: u8 = 2;
 const ENVIRONMENT: u8 = 3;
 
-/// The command line asks for something that cannot be.
+/// The command line asks for something impossible.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Usage(String);
@@ -22,7 +22,7 @@ pub(super) fn usage(message: impl Into<String>) -> anyhow::Error {
     Usage(message.into()).into()
 }
 
-/// The error and its causes, without those that it has told already itself.
+/// The error and its causes, without causes that a message before them includes.
 fn told(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
         "" => cause,
@@ -41,7 +41,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<ProgramError>()
         || error.is::<BlockError>()
     {
-        // The machine does not let us.
+        // Privilege, devices, namespaces.
         ExitCode::from(ENVIRONMENT)
     } else {
         ExitCode::FAILURE

@@ -1,4 +1,4 @@
-//! `airlink inside`: what `airlink run` starts first in its namespaces. Not for people.
+//! `airlink inside`: the first process that `airlink run` starts in its namespaces. Not for people.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

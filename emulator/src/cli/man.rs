@@ -11,7 +11,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airlink man /usr/local/share/man/man1")]
 pub(crate) struct Man {
-    /// The directory; it is made if it does not exist
+    /// The directory, which is made if it does not exist
     dir: PathBuf,
 }
 

@@ -1,9 +1,10 @@
-//! The command line of `airlink`: one file per subcommand, which holds its definition and what it does.
+//! The command line of `airlink`: one file per subcommand, with its definition and what it does.
 
 mod bridge;
 mod check;
 mod completions;
 mod ctl;
+mod device;
 mod failure;
 mod inside;
 mod man;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 pub(crate) use failure::report;
 
-/// The network below IP, between two TUN devices.
+/// Emulate the network below IP, between two TUN devices.
 #[derive(Debug, Parser)]
 #[command(name = "airlink", version, max_term_width = 110, after_help = EXIT_CODES)]
 pub(crate) struct Cli<C: Subcommand = Any> {
@@ -35,7 +36,7 @@ pub(crate) enum Any {
     Inside(inside::Inside),
 }
 
-/// Those for people: generators would name a hidden one too.
+/// The subcommands for people. Generators of completions and manual pages would name a hidden one too.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(run::Run),
@@ -56,7 +57,7 @@ Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege
 4 timing could not be kept. `run` exits with the code of the command that it ran.
 Logs go to stderr; RUST_LOG chooses them (default: info).";
 
-/// Packets left later than was allowed.
+/// Exit code: packets left later than `--max-lateness` allows.
 const TIMING: u8 = 4;
 
 impl Cli {
@@ -81,7 +82,7 @@ impl Cli {
     }
 }
 
-/// The definition itself, for generators.
+/// The definition, for generators of completions and manual pages.
 pub(crate) fn command() -> clap::Command {
     Cli::<Command>::command()
 }

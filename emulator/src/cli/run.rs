@@ -1,4 +1,4 @@
-//! `airlink run`: any program behind a link.
+//! `airlink run`: a program behind a link.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,25 +26,26 @@ use super::session::{self, Link, Session, Watch};
 
 /// Run a program behind a link: on its mobile side, in a network namespace of its own.
 ///
-/// The fixed side is the namespace that this command was started in, where the program reaches servers at the
-/// address in AIRLINK_FIXED (IPv6: AIRLINK_FIXED_V6), and is reached at AIRLINK_MOBILE (AIRLINK_MOBILE_V6). An
-/// `airlink run` inside of an `airlink run` puts two links in a row. When the program ends, everything that it
-/// started ends too, and nothing is left behind.
+/// The fixed side is the namespace in which this command was started. The program reaches servers there at the address
+/// in AIRLINK_FIXED (IPv6: AIRLINK_FIXED_V6), and is reached at AIRLINK_MOBILE (AIRLINK_MOBILE_V6). `airlink run`
+/// inside `airlink run` puts two links in a row. When the program ends, everything that it started ends too, and
+/// nothing is left behind.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
     #[command(flatten)]
     link: Link,
-    /// Give the fixed side a namespace of its own too, and run this there by `sh -c` until the command ends
+    /// Give the fixed side a namespace of its own too, and run this there with `sh -c` until the command ends
     #[arg(long, value_name = "COMMAND LINE")]
     server: Option<OsString>,
-    /// Make a user namespace, so that no privilege is needed (then --server is needed); auto: if not privileged
+    /// Make a user namespace, so that no privilege is needed, but --server is; auto: if this is started without
+    /// privilege
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Rootless::Auto)]
     rootless: Rootless,
-    /// Name of the control socket for `airlink ctl`, or the path of one [default: run-PID]
+    /// Name of the control socket for `airlink ctl`, or its path [default: run-PID]
     #[arg(long, value_name = "NAME|PATH")]
     control: Option<Address>,
-    /// Keep the link up for so long after the command's end, so that its last packets arrive
+    /// Keep the link up for so long after the command has ended, so that its last packets arrive
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     linger: Duration,
     /// The program and its arguments
@@ -79,8 +80,8 @@ The first four end --linger.";
 impl Run {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let session = Session::new(self.link)?;
-        // Both before there are other threads: a user namespace is the process's, and signals that are blocked
-        // stay so in threads to come.
+        // Both before there are other threads. Only a process with one thread can enter a user namespace, and threads
+        // inherit the blocked signals.
         let rootless = match self.rootless {
             Rootless::Yes => true,
             Rootless::No => false,
@@ -106,7 +107,7 @@ impl Run {
         let mobile = Anonymous::create()?;
         let fixed = if self.server.is_some() { Anonymous::create()? } else { Anonymous::current()? };
         let addresses = Addresses::of(&session.scenario, &fixed, &mobile)?;
-        // So that links nest.
+        // So that a link inside this one reaches further.
         if let Err(error) = mobile.forward_packets() {
             tracing::warn!("links inside of this one will reach no further than it: {error}");
         }
@@ -135,7 +136,7 @@ impl Run {
         let program = Program::start(launch)?;
         running.reactor.register(program.ended(), ENDED, Interest::Read)?;
         let mut watch = Behind { program, signals, clock, linger: self.linger, until: None };
-        // What the terminal has sent until now may have come before the program was there.
+        // Signals of the terminal that came before the program was there have not reached it.
         watch.pass_on(Senders::All)?;
         let code = running.run(watch, |Behind { program, .. }| Some(program.wait()))?;
         Ok(ExitCode::from(code))
@@ -145,7 +146,7 @@ impl Run {
 const SIGNALS: Token = OBSERVERS_OWN;
 const ENDED: Token = Token(OBSERVERS_OWN.0 + 1);
 
-/// How long a command has to end after it was asked to.
+/// How long a command may take to end after SIGTERM or SIGHUP.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A program behind the link.
@@ -160,15 +161,15 @@ struct Behind {
 /// What the run waits for.
 #[derive(Clone, Copy)]
 enum Until {
-    /// The command was asked to end, and is killed then.
+    /// The command was told to end, and is killed then.
     Killed(Instant),
-    /// The command has ended, and its last packets are on their way.
+    /// The command has ended; its last packets may arrive until then.
     Lingered(Instant),
-    /// Nobody wants to wait for them any longer.
+    /// A signal has ended the linger.
     Ended,
 }
 
-/// Whose signals are passed on. What the terminal sends, all processes in front of it get.
+/// Whose signals are passed on. The terminal's own reach all foreground processes anyway.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Senders {
     All,
@@ -181,7 +182,7 @@ impl Watch for Behind {
             self.program.acknowledge_end();
             self.until = Some(Until::Lingered(now + self.linger));
         }
-        // After that: a signal that comes together with the end is for the linger.
+        // After that, so that a signal that comes together with the end ends the linger.
         if ready.contains(&SIGNALS) {
             self.pass_on(Senders::Processes)?;
         }
@@ -225,12 +226,12 @@ impl Behind {
     }
 }
 
-/// Of both sides' devices.
+/// The addresses of both sides' devices.
 struct Addresses {
     scenario: String,
     fixed: Vec<Prefix>,
     mobile: Vec<Prefix>,
-    /// Keeps others from taking the same.
+    /// Keeps others from taking the same addresses.
     _block: Option<Block>,
 }
 
@@ -292,7 +293,7 @@ impl Addresses {
     }
 }
 
-/// Several addresses of one family, or of one network, are reached by one route.
+/// The routes without repetitions: several addresses of one network need one route.
 fn once_each(routes: impl Iterator<Item = Prefix>) -> Vec<Prefix> {
     routes.fold(Vec::new(), |mut routes, route| {
         if !routes.contains(&route) {

@@ -1,18 +1,19 @@
-//! What a command says to whoever started it. That nobody listens any more is no failure.
+//! Output of a command. It is no failure if the reader has gone.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
 use anyhow::Context;
 
+/// Whether somebody still reads stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
     Reads,
-    /// It has seen enough, as `head` has.
+    /// It has closed the pipe, as `head` does.
     HasGone,
 }
 
-/// To stdout. `print!` would panic when the reader has gone.
+/// Writes to stdout. `print!` would panic when the reader has gone.
 pub(super) fn print(text: impl Display) -> anyhow::Result<Reader> {
     let mut stdout = std::io::stdout().lock();
     match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
@@ -22,7 +23,7 @@ pub(super) fn print(text: impl Display) -> anyhow::Result<Reader> {
     }
 }
 
-/// To stderr. Where that cannot be written, nobody can be told so.
+/// Writes to stderr. If that fails, there is nobody to tell.
 pub(super) fn complain(text: impl Display) {
     let _ = write!(std::io::stderr().lock(), "{text}");
 }

@@ -1,5 +1,5 @@
-//! What `run` and `up` have in common: a scenario's path between two devices, in real time, with all that looks at
-//! it and talks to it.
+//! What `run` and `up` have in common: a scenario's path between two devices in real time, with views and a control
+//! socket.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use airlink::capture::Capture;
 use airlink::control::{Address, Control, Request, Subject};
-use airlink::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round, Traffic};
+use airlink::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round};
 use airlink::lateness::{Lateness, Limit};
 use airlink::path::Path;
 use airlink::reactor::{Clock, Reactor, Token};
@@ -21,6 +21,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::device::DeviceSummary;
 use super::say;
 
 /// Options of a link in real time.
@@ -29,10 +30,10 @@ pub(super) struct Link {
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
     scenario: String,
-    /// Where all randomness comes from [default: the scenario's]
+    /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Link")]
     seed: Option<u64>,
-    /// Another value for one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Link")]
     set: Vec<(String, String)>,
 
@@ -44,7 +45,7 @@ pub(super) struct Link {
     pcap_mobile: Option<PathBuf>,
     #[command(flatten)]
     files: views::Files,
-    /// At the end print one JSON object to stdout instead of the table to stderr
+    /// Print one JSON object to stdout at the end instead of the table to stderr
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// Write that JSON object to a file
@@ -54,17 +55,18 @@ pub(super) struct Link {
     #[arg(long, help_heading = "Output")]
     live: bool,
 
-    /// Exit with 4 if packets left later than this after their time, e.g. p99=300us or max=2ms (repeatable)
+    /// Exit with 4 if packets left later after their time than this, e.g. p99=300us or max=2ms (repeatable)
     #[arg(long, value_name = "PERCENTILE=TIME", help_heading = "Timing")]
     max_lateness: Vec<Limit>,
-    /// Watch the clock instead of sleeping for so long before a packet is due; 0us: only sleep
+    /// How long before a packet is due to watch the clock instead of sleeping; 0us: only sleep
     #[arg(long, value_name = "TIME", default_value = "100us", help_heading = "Timing")]
     spin: Duration,
-    /// Ask for real-time scheduling (SCHED_FIFO) of the emulator; goes on without it if it is not allowed
+    /// Ask for real-time scheduling (SCHED_FIFO) of the emulator; go on without it if that is not allowed
     #[arg(long, help_heading = "Timing")]
     realtime: bool,
 }
 
+/// Parses `STAGE.KEY=VALUE`.
 pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
@@ -72,7 +74,7 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// The scenario, checked and built; nothing has been opened yet.
+/// A scenario, checked and built. No device or file is open yet.
 pub(super) struct Session {
     link: Link,
     pub(super) scenario: Scenario,
@@ -92,10 +94,10 @@ pub(super) struct Running {
     control: Control,
 }
 
-/// Tokens: what a command watches itself, and from here on the control socket.
+/// The tokens from here on are the control socket's. Those before it, from `OBSERVERS_OWN` on, are the command's.
 const CONTROL: Token = Token(OBSERVERS_OWN.0 + 16);
 
-/// What a command has to do in every round, beside what all have.
+/// What a command does in every round, beside what `run` and `up` have in common.
 pub(super) trait Watch {
     fn after(&mut self, now: Instant, ready: &[Token]) -> io::Result<ControlFlow<()>>;
     fn next_deadline(&self) -> Option<Instant>;
@@ -160,7 +162,8 @@ impl Running {
         self.control.address()
     }
 
-    /// Until it is stopped. Then `end` says how the command ended, and everything is written out.
+    /// Runs until the link is stopped. Then `end` returns the exit code of the command behind the link, if there is
+    /// one, and everything is written out. Returns the exit code for this process.
     pub(super) fn run<W: Watch>(
         mut self,
         mut watch: W,
@@ -176,10 +179,10 @@ impl Running {
         };
         let result = driver::run(&mut self.path, &mut self.endpoints, &mut self.reactor, None, &mut observer);
         let now = clock.now();
-        // The command ends with the link, whatever ended that.
+        // Whatever has ended the link, the command ends with it.
         let command = end(watch);
-        // The counters are in the namespaces, which are still there.
-        let summary = self.summary(now, command, result.as_ref().ok())?;
+        // Now, because the counters go away with the namespaces.
+        let summary = self.summary(now, command, result.as_ref().ok());
         self.views.finish(&mut self.path, now)?;
         let lateness = result?;
         self.link.print(&summary)?;
@@ -197,22 +200,12 @@ impl Running {
         Ok(code)
     }
 
-    fn summary(
-        &self,
-        now: Instant,
-        command: Option<u8>,
-        lateness: Option<&Lateness>,
-    ) -> anyhow::Result<Summary> {
-        let side = |endpoint: &Endpoint| -> anyhow::Result<EndSummary> {
-            Ok(EndSummary {
-                device: endpoint.name().to_owned(),
-                traffic: endpoint.traffic(),
-                // Whoever removed the device took the counter along.
-                dropped_by_kernel: endpoint.kernel_drops().unwrap_or_default(),
-            })
-        };
+    fn summary(&self, now: Instant, command: Option<u8>, lateness: Option<&Lateness>) -> Summary {
+        // If somebody has removed the device, its counter is gone too.
+        let device =
+            |endpoint: &Endpoint| DeviceSummary::new(endpoint, endpoint.kernel_drops().unwrap_or_default());
         let [fixed, mobile] = &self.endpoints;
-        Ok(Summary {
+        Summary {
             path: summary::Summary::new(
                 &self.scenario.name,
                 self.seed,
@@ -221,9 +214,9 @@ impl Running {
                 lateness.map(Lateness::histogram),
             ),
             exit_code: command,
-            fixed: side(fixed)?,
-            mobile: side(mobile)?,
-        })
+            fixed: device(fixed),
+            mobile: device(mobile),
+        }
     }
 }
 
@@ -247,20 +240,11 @@ impl Link {
 struct Summary {
     #[serde(flatten)]
     path: summary::Summary,
-    /// Of the command, if there was one.
+    /// The command's exit code, if there was a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u8>,
-    fixed: EndSummary,
-    mobile: EndSummary,
-}
-
-#[derive(Serialize)]
-struct EndSummary {
-    device: String,
-    #[serde(flatten)]
-    traffic: Traffic,
-    /// Lost between that kernel and us.
-    dropped_by_kernel: u64,
+    fixed: DeviceSummary,
+    mobile: DeviceSummary,
 }
 
 struct Everything<'a, W> {
@@ -279,9 +263,7 @@ impl<W: Watch> Observer<Path> for Everything<'_, W> {
     fn after(&mut self, round: Round<'_, Path>) -> Result<ControlFlow<()>, DriverError> {
         let Round { now, machine, reactor, ready, endpoints, lateness, stopping: _ } = round;
         self.views.after(machine).map_err(failed)?;
-        if let Some(live) = self.views.live().filter(|live| live.next_tick() <= now) {
-            live.tick(now, machine, lateness.at(99.0));
-        }
+        self.views.draw_live_line(now, machine, || lateness.at(99.0));
         let mut asked = Asked {
             now,
             scenario: self.scenario,
@@ -306,7 +288,7 @@ impl<W: Watch> Observer<Path> for Everything<'_, W> {
     }
 }
 
-/// A link that somebody asks something by its control socket.
+/// A link that answers requests of its control socket.
 struct Asked<'a> {
     now: Instant,
     scenario: &'a mut Scenario,
@@ -333,7 +315,7 @@ impl Subject for Asked<'_> {
 }
 
 impl Asked<'_> {
-    /// Both or none: the scenario is what the stages run with.
+    /// Changes the scenario and the stage, or neither, so that the scenario always says what the stages run with.
     fn set(&mut self, key: &str, value: &Value) -> Result<Value, String> {
         let text = match value {
             Value::String(text) => text.clone(),
@@ -349,7 +331,7 @@ impl Asked<'_> {
     fn stats(&self) -> Value {
         let lateness = Some(self.lateness.histogram());
         let summary = summary::Summary::new(&self.scenario.name, self.seed, self.path, self.now, lateness);
-        // Plain data: numbers, strings and lists.
+        // It cannot fail: these are numbers, strings and lists.
         let mut stats = serde_json::to_value(summary).unwrap_or_default();
         for (endpoint, side) in self.endpoints.iter().zip(["fixed", "mobile"]) {
             stats[side] = json!({"device": endpoint.name(), "traffic": endpoint.traffic()});
@@ -358,10 +340,10 @@ impl Asked<'_> {
     }
 }
 
-/// By the program for it: the system call has no safe wrapper here, and asking once costs nothing.
+/// Runs `chrt`, since nix has no safe wrapper for the system call.
 fn ask_for_real_time() {
     let pid = std::process::id().to_string();
-    // -R: what this process starts is not to be in real time too.
+    // -R: the processes that this one starts are scheduled as usual.
     let mut chrt = Command::new("chrt");
     chrt.args(["-R", "-f", "-p", "1", &pid]).stdin(Stdio::null()).stdout(Stdio::null());
     let result = chrt.stderr(Stdio::null()).status();
@@ -372,7 +354,7 @@ fn ask_for_real_time() {
     }
 }
 
-/// A reactor before anything else is started, so that its zero is the run's.
+/// A reactor, with its clock at 0. Make it first: that is the beginning of the run.
 pub(super) fn reactor() -> anyhow::Result<Reactor> {
     Ok(Reactor::new(Clock::start())?)
 }

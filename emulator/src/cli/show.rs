@@ -1,4 +1,4 @@
-//! `airlink show`: the presets, and what a scenario comes down to with every default filled in.
+//! `airlink show`: the presets, and a scenario with all its defaults filled in.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::say;
 
-/// List the presets, or print a scenario with every setting that it has, defaults included.
+/// List the presets, or print a scenario with all its settings, defaults included.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! `airlink sim`: a link in virtual time, between simple sources of packets.
+//! `airlink sim`: a link in virtual time between simple sources of packets.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,43 +22,43 @@ use super::failure;
 use super::say;
 use super::session::assignment;
 
-/// Run a link in virtual time, between simple sources of packets: no privilege, no waiting, the same every time.
+/// Run a link in virtual time between simple sources of packets: without privilege or waiting, and the same every time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
     scenario: String,
-    /// Where all randomness comes from [default: the scenario's]
+    /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Link")]
     seed: Option<u64>,
-    /// Another value for one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Link")]
     set: Vec<(String, String)>,
 
     /// How long packets are sent
     #[arg(long = "for", value_name = "TIME", default_value = "10s", help_heading = "Load")]
     duration: Duration,
-    /// How much longer what is inside may take to get out
+    /// How long after that packets may still leave the link
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Load")]
     drain: Duration,
     /// What the fixed side sends: none, saturate, saturate:PACKETS, cbr:RATE, poisson:RATE or acks
     #[arg(long, value_name = "LOAD", default_value = "saturate", help_heading = "Load")]
     down: Load,
-    /// What the mobile side sends
+    /// What the mobile side sends, in the same words
     #[arg(long, value_name = "LOAD", default_value = "acks", help_heading = "Load")]
     up: Load,
-    /// Octets of every packet with its IP header, or mix: what is awkward for a radio link
+    /// Octets of every packet with its IP header, or mix: sizes that are difficult for a radio link
     #[arg(long, value_name = "OCTETS|mix", default_value = "1500", help_heading = "Load")]
     size: Sizes,
-    /// IPv6 packets instead of IPv4
+    /// Send IPv6 packets instead of IPv4
     #[arg(long, help_heading = "Load")]
     ipv6: bool,
 
-    /// Write what crosses the fixed side's border to a pcap file (nanoseconds)
+    /// Write the packets at the fixed side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_fixed: Option<PathBuf>,
-    /// Write what crosses the mobile side's border to a pcap file (nanoseconds)
+    /// Write the packets at the mobile side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_mobile: Option<PathBuf>,
     #[command(flatten)]
@@ -77,7 +77,7 @@ Examples:
     airlink sim -s wcdma-384 --size mix --pcapng trace.pcapng --events trace.jsonl
     tshark -r trace.pcapng -T fields -e frame.time_epoch -e frame.interface_name -e frame.comment";
 
-/// No link needs as long, and it is far from where time ends.
+/// The longest run: no link needs more, and the 64 bits of a time allow it.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 impl Sim {

@@ -1,4 +1,4 @@
-//! `airlink up`, `down` and `status`: links that stay, between two network namespaces.
+//! `airlink up`, `down` and `status`: links between two network namespaces that stay until they are taken down.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -17,12 +17,12 @@ use super::session::{self, Link, Session};
 
 /// Put up a link between two network namespaces, which stays until `airlink down`.
 ///
-/// Its control socket is its lock, and belongs to the network namespace that this is started in: `airlink down`,
-/// `status` and `ctl` must be started in the same one. There is no file that a killed link could leave.
+/// The link's name is that of its control socket, which belongs to the network namespace in which this is started.
+/// Start `airlink down`, `status` and `ctl` in the same one. A link that is killed leaves no file behind.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Up {
-    /// What the link is called from now on
+    /// The link's name for `airlink down`, `status` and `ctl`
     #[arg(long, value_name = "NAME")]
     name: Address,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct Up {
     /// Address of the kernel on the fixed side (repeatable) [default: the scenario's]
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Fixed side")]
     fixed_addr: Vec<Prefix>,
-    /// What else the fixed side's kernel sends into the link (repeatable)
+    /// Another network that the fixed side's kernel reaches through the link (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Fixed side")]
     fixed_route: Vec<Prefix>,
     /// Namespace of the mobile side: a name of `ip netns`, or a path [default: the current one]
@@ -48,13 +48,13 @@ pub(crate) struct Up {
     /// Address of the kernel on the mobile side (repeatable) [default: the scenario's]
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Mobile side")]
     mobile_addr: Vec<Prefix>,
-    /// What else the mobile side's kernel sends into the link (repeatable)
+    /// Another network that the mobile side's kernel reaches through the link (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
     mobile_route: Vec<Prefix>,
-    /// Stay in front, until SIGINT (Ctrl-C), SIGTERM or SIGHUP
+    /// Stay in the foreground, until SIGINT (Ctrl-C), SIGTERM or SIGHUP
     #[arg(long)]
     foreground: bool,
-    /// Started by `up` itself: goes to the background when the link is up.
+    /// `up` starts itself with this: it goes to the background when the link is up.
     #[arg(long, hide = true)]
     detach: bool,
 }
@@ -68,24 +68,24 @@ Example:
   airlink ctl radio set radio.down.channel.errors.bler 5%
   airlink down radio";
 
-/// Take a link down that `up` has put up, or end an `airlink run`.
+/// Take down a link of `airlink up`, or end an `airlink run`.
 #[derive(Debug, Args)]
 pub(crate) struct Down {
     #[arg(value_name = "NAME|PATH")]
     name: Address,
 }
 
-/// List the links that run here, or print the counters of one.
+/// List the running links of this network namespace, or print the counters of one.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     #[arg(value_name = "NAME|PATH")]
     name: Option<Address>,
-    /// One JSON array, or object, instead of lines
+    /// Print one JSON array, or object, on one line
     #[arg(long)]
     json: bool,
 }
 
-/// What the background process says when the link is up.
+/// What the background process writes to stderr when the link is up.
 const IS_UP: &[u8] = b"\0up\n";
 
 impl Up {
@@ -121,7 +121,7 @@ impl Up {
     }
 }
 
-/// Starts the same again in the background, and stays until the link is up or has failed.
+/// Starts the same command in the background, and waits until the link is up or has failed.
 fn detached() -> anyhow::Result<ExitCode> {
     let mut up = Command::new("/proc/self/exe");
     up.arg0("airlink").args(std::env::args_os().skip(1)).arg("--detach");
@@ -133,7 +133,7 @@ fn detached() -> anyhow::Result<ExitCode> {
         .context("starting the link in the background")?;
     let mut said = Vec::new();
     let mut stderr = child.stderr.take().context("a pipe was asked for")?;
-    // The end comes when the link is up, as it closes its stderr then, or when it has failed.
+    // The process closes its stderr when the link is up, and when it has failed.
     stderr.read_to_end(&mut said)?;
     let up = said.ends_with(IS_UP);
     let said = if up { &said[..said.len() - IS_UP.len()] } else { &said };
@@ -158,7 +158,7 @@ impl Down {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let mut caller = Caller::connect(&self.name)?;
         caller.ask(&Request::Stop)?.map_err(anyhow::Error::msg)?;
-        // The connection ends with the process, which has then given everything back.
+        // The connection ends with the process, after that has cleaned up.
         for answer in caller {
             if answer.is_err() {
                 break;

@@ -1,4 +1,4 @@
-//! What happened to every packet, as JSON lines. `docs/views.md` describes them.
+//! What happened to every packet, as JSON lines. `docs/views.md` describes the fields.
 
 use std::path::Path as FilePath;
 use std::time::SystemTime;
@@ -13,10 +13,10 @@ use crate::packet::{Direction, PacketId};
 use crate::path::Path;
 use crate::stage::{Event, Mark, Record, Why};
 
-/// Grows when a field changes its meaning or goes away; not when one is added.
-pub const SCHEMA_VERSION: u32 = 1;
+/// Grows when a field changes its meaning or goes away, not when one is added.
+const SCHEMA_VERSION: u32 = 1;
 
-pub struct EventLog {
+pub(super) struct EventLog {
     output: Output,
     stages: Vec<String>,
     line: Vec<u8>,
@@ -70,7 +70,7 @@ enum Detail {
 }
 
 impl EventLog {
-    pub fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
+    pub(super) fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
         let mut log = Self { output: Output::create(path)?, stages: run.stages.clone(), line: Vec::new() };
         let wall_zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         log.write(&Start {
@@ -84,7 +84,7 @@ impl EventLog {
         Ok(log)
     }
 
-    pub fn record(&mut self, record: &Record) -> Result<(), OutputError> {
+    pub(super) fn record(&mut self, record: &Record) -> Result<(), OutputError> {
         let (event, detail) = describe(&record.event);
         let stages = std::mem::take(&mut self.stages);
         let written = self.write(&Line {
@@ -99,7 +99,7 @@ impl EventLog {
         written
     }
 
-    pub fn finish(mut self, path: &Path, now: Instant) -> Result<(), OutputError> {
+    pub(super) fn finish(mut self, path: &Path, now: Instant) -> Result<(), OutputError> {
         let totals = path.totals();
         self.write(&End {
             t: now.as_nanos(),

@@ -9,9 +9,10 @@ use serde_json::Value;
 use crate::packet::{Direction, PerDirection};
 use crate::path::Path;
 
+/// How often the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-pub struct Live {
+pub(super) struct Live {
     last: Sample,
     next: Instant,
 }
@@ -35,29 +36,26 @@ struct Blocks {
 
 impl Live {
     /// `None`: stderr is not a terminal.
-    pub fn on_terminal() -> Option<Self> {
+    pub(super) fn on_terminal() -> Option<Self> {
         std::io::stderr()
             .is_terminal()
             .then(|| Self { last: Sample::default(), next: Instant::ZERO + INTERVAL })
     }
 
-    pub fn next_tick(&self) -> Instant {
+    pub(super) fn next_tick(&self) -> Instant {
         self.next
     }
 
-    /// Draws the line, if it is time to.
-    pub fn tick(&mut self, now: Instant, path: &Path, lateness_p99: Option<Duration>) {
-        if now < self.next {
-            return;
-        }
+    /// Draws the line: rates are those since the last time.
+    pub(super) fn draw(&mut self, now: Instant, path: &Path, lateness_p99: Option<Duration>) {
         let sample = Sample::take(now, path);
-        // A terminal that is gone is no reason to stop.
+        // If the terminal has gone, the run goes on.
         let _ = write!(std::io::stderr().lock(), "\r\x1b[K{}", line(&self.last, &sample, lateness_p99));
         self.last = sample;
         self.next = now + INTERVAL;
     }
 
-    pub fn clear(self) {
+    pub(super) fn clear(self) {
         let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
     }
 }
@@ -74,7 +72,7 @@ impl Sample {
     }
 }
 
-/// Stages that have `blocks` in their counters are radio links.
+/// Sums over the stages with `blocks` in their counters: radio links.
 fn radio(stats: &Value) -> PerDirection<Blocks> {
     let mut sums = PerDirection::<Blocks>::default();
     for stage in stats.as_object().into_iter().flat_map(serde_json::Map::values) {

@@ -1,11 +1,12 @@
-//! What people and programs see of a path: events, captures, the live line, the summary.
+//! What people and programs see of a path: events, captures, the live line, the summary. `docs/views.md` describes the
+//! files.
 //!
-//! A driver calls `Views::after` when a step is done and its packets are on their way. Nothing here is looked at
-//! by a machine.
+//! A driver calls [`Views::after`] when a step is done and its packets are on their way. Views never change what
+//! happens.
 
-pub mod events;
-pub mod live;
-pub mod notes;
+mod events;
+mod live;
+mod notes;
 pub mod pcapng;
 pub mod radio;
 pub mod summary;
@@ -13,7 +14,7 @@ pub mod summary;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use airwire::time::Instant;
+use airwire::time::{Duration, Instant};
 use events::EventLog;
 use live::Live;
 use notes::Notes;
@@ -38,18 +39,21 @@ pub struct Files {
     pub radio_pcap: Option<PathBuf>,
 }
 
-/// What a run is, for the first line of its files.
+/// What was run, for the beginnings of files.
 #[derive(Clone, Debug)]
 pub struct RunInfo {
+    /// The scenario's name.
     pub scenario: String,
+    /// The seed of all random streams.
     pub seed: u64,
+    /// The names of the stages, in the order of the path: a record names a stage by its index.
     pub stages: Vec<String>,
-    /// Wall time at `Instant::ZERO`. In virtual time that is `SystemTime::UNIX_EPOCH`, so that files repeat to
-    /// the byte.
+    /// Wall time at `Instant::ZERO`. In virtual time that is `SystemTime::UNIX_EPOCH`: then a repeated run writes the
+    /// same files, byte for byte.
     pub wall_zero: SystemTime,
 }
 
-/// Everything that looks at a path while it runs.
+/// The views of one run: those that were asked for.
 #[derive(Default)]
 pub struct Views {
     events: Option<EventLog>,
@@ -59,7 +63,7 @@ pub struct Views {
 }
 
 impl Files {
-    /// What a path has to put on record for these.
+    /// What a path has to record for these files.
     pub fn recording(&self) -> Recording {
         if self.pcapng.is_some() {
             Recording::Bytes
@@ -77,6 +81,7 @@ impl Files {
 }
 
 impl Views {
+    /// Creates the files, with their beginnings.
     pub fn create(files: &Files, run: &RunInfo) -> Result<Self, OutputError> {
         Ok(Self {
             events: files.events.as_deref().map(|path| EventLog::create(path, run)).transpose()?,
@@ -90,27 +95,35 @@ impl Views {
         })
     }
 
-    /// Shows a line on the terminal, if stderr is one.
+    /// With the live line on stderr, if that is a terminal.
     #[must_use]
     pub fn with_live_line(mut self) -> Self {
         self.live = Live::on_terminal();
         self
     }
 
-    /// The next moment at which the live line wants to be drawn anew, if there is one.
+    /// When the live line is to be drawn next. `None`: there is none.
     pub fn next_tick(&self) -> Option<Instant> {
         self.live.as_ref().map(Live::next_tick)
     }
 
-    pub fn live(&mut self) -> Option<&mut Live> {
-        self.live.as_mut()
+    /// Draws the live line, if there is one and it is time to. Only then asks for the 99th percentile of the lateness.
+    pub fn draw_live_line(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        lateness_p99: impl FnOnce() -> Option<Duration>,
+    ) {
+        if let Some(live) = self.live.as_mut().filter(|live| live.next_tick() <= now) {
+            live.draw(now, path, lateness_p99());
+        }
     }
 
-    /// Takes from the path what it has put on record since the last call.
+    /// Writes what the path has recorded since the last call.
     pub fn after(&mut self, path: &mut Path) -> Result<(), OutputError> {
         let mut records = path.take_records().into_iter().peekable();
         for pdu in path.take_pdus() {
-            // Both as they happened: a PDU carries packets that came in before it.
+            // In the order of time: a PDU carries packets that entered before it.
             while let Some(record) = records.next_if(|record| record.at <= pdu.at) {
                 self.record(record)?;
             }
@@ -137,7 +150,7 @@ impl Views {
         Ok(())
     }
 
-    /// Writes what is still held back, and the ends of the files.
+    /// Clears the live line, and writes what is held back and the ends of the files.
     pub fn finish(mut self, path: &mut Path, now: Instant) -> Result<(), OutputError> {
         self.after(path)?;
         if let Some(live) = self.live {

@@ -1,7 +1,7 @@
 //! One pcapng file with all points of a path, and on each packet a comment that tells its fate.
 //!
-//! What becomes of a packet is known later than when it comes in. So the file is held back, in the order of time,
-//! behind the oldest packet that is still inside.
+//! A packet's fate is not known when it enters. So nothing is written that is later than the entry of the oldest packet
+//! still inside.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -16,10 +16,10 @@ use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::stage::{Event, RadioPdu, Record};
 
-/// Octets held back at most. Beyond it the oldest packets are written as `fate=inside`.
+/// The most octets held back. With more, the oldest packets are written as `fate=inside`.
 const HELD_BACK: usize = 64 << 20;
 
-pub struct Notes {
+pub(super) struct Notes {
     output: Output,
     writer: Writer,
     zero: u64,
@@ -27,7 +27,7 @@ pub struct Notes {
     /// The interface of each point that has one so far: the two ends, then stages in the order of first drops.
     interfaces: BTreeMap<Point, u32>,
     waiting: VecDeque<Waiting>,
-    /// The number of the first of `waiting`, counted from the beginning of the run.
+    /// How many entries were before `waiting` since the beginning of the run.
     first: u64,
     waiting_bytes: usize,
     inside: BTreeMap<PacketId, Inside>,
@@ -46,15 +46,15 @@ struct Waiting {
     point: Point,
     way: Way,
     bytes: Box<[u8]>,
-    /// `None`: its packet is still inside.
+    /// `None`: the packet is still inside.
     comment: Option<String>,
 }
 
-/// A packet of which the fate is not known yet.
+/// A packet whose fate is not known yet.
 struct Inside {
-    /// Its entry's number.
+    /// The number of its entry, counted from the beginning of the run.
     entry: u64,
-    /// From a traffic source, not from a host.
+    /// It is from a traffic source, not from a host.
     background: bool,
     entered: Instant,
     queued: Duration,
@@ -63,10 +63,10 @@ struct Inside {
     radio: Vec<Radio>,
 }
 
-/// What one radio link did to carry a packet.
+/// How one radio link carried a packet.
 struct Radio {
     stage: usize,
-    /// Sequence numbers of the first and the last PDU that had octets of it.
+    /// The sequence numbers of the first and the last PDU with octets of it.
     first: u16,
     last: u16,
     sent: u32,
@@ -75,7 +75,7 @@ struct Radio {
 }
 
 impl Notes {
-    pub fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
+    pub(super) fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
         let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut notes = Self {
             output: Output::create(path)?,
@@ -91,13 +91,13 @@ impl Notes {
         notes.writer.section_header(concat!("airlink ", env!("CARGO_PKG_VERSION")));
         notes.interface(Point::Fixed);
         notes.interface(Point::Mobile);
-        // Now: without a packet it is the whole file, and without it the file is none.
+        // At once, so that a run without packets leaves a valid file.
         notes.write_out()?;
         Ok(notes)
     }
 
-    pub fn pdu(&mut self, pdu: &RadioPdu) {
-        // Of control PDUs, which have D/C = 0, none carries a packet.
+    pub(super) fn pdu(&mut self, pdu: &RadioPdu) {
+        // Control PDUs carry no packet.
         let Some(sn) = sequence_number(&pdu.bytes) else { return };
         for packet in &pdu.packets {
             let Some(inside) = self.inside.get_mut(packet) else { continue };
@@ -125,7 +125,7 @@ impl Notes {
         }
     }
 
-    pub fn record(&mut self, record: Record) -> Result<(), OutputError> {
+    pub(super) fn record(&mut self, record: Record) -> Result<(), OutputError> {
         let id = record.packet;
         match record.event {
             Event::Entered { .. } => {
@@ -172,17 +172,18 @@ impl Notes {
     }
 
     /// Octets of packets that are not written yet.
-    pub fn held_back(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn held_back(&self) -> usize {
         self.waiting_bytes
     }
 
-    /// Packets that are inside at the end are written as such.
-    pub fn finish(mut self) -> Result<(), OutputError> {
+    /// Writes the rest. Packets still inside get `fate=inside`.
+    pub(super) fn finish(mut self) -> Result<(), OutputError> {
         self.write_known(0)?;
         self.output.flush()
     }
 
-    /// The packet's fate is known: its entry says so, and the place where it ended.
+    /// The packet's fate is known: it is noted at its entry, and at the place where it ended.
     fn end(&mut self, record: &Record, point: Point, fate: &str) {
         let id = record.packet;
         let mut comment = format!("packet={} {fate}", id.0);
@@ -224,7 +225,8 @@ impl Notes {
         self.waiting.push_back(Waiting { at: record.at, packet: record.packet, point, way, bytes, comment });
     }
 
-    /// Writes from the front what is known, and what is not if more than `limit` octets wait.
+    /// Writes from the front what has its comment. With more than `limit` octets waiting, or a limit of 0, also what
+    /// has none.
     fn write_known(&mut self, limit: usize) -> Result<(), OutputError> {
         while let Some(front) = self.waiting.front() {
             if front.comment.is_none() && self.waiting_bytes <= limit && limit > 0 {
@@ -253,6 +255,7 @@ impl Notes {
         Ok(())
     }
 
+    /// The number of the point's interface, which is declared when the point comes up first.
     fn interface(&mut self, point: Point) -> u32 {
         let next = self.interfaces.len() as u32;
         *self.interfaces.entry(point).or_insert_with(|| {
@@ -266,7 +269,7 @@ impl Notes {
     }
 }
 
-/// Where packets of this direction come out.
+/// The end at which packets of this direction leave.
 fn end(direction: Direction) -> Point {
     match direction {
         Direction::Down => Point::Mobile,
@@ -274,7 +277,8 @@ fn end(direction: Direction) -> Point {
     }
 }
 
-/// Of an AMD PDU (TS 25.322 §9.2.1.4): D/C = 1, then 12 bits.
+/// The "Sequence Number" of an AMD PDU (TS 25.322 §9.2.1.4): 12 bits behind D/C = 1. `None`: a control PDU, with D/C =
+/// 0.
 fn sequence_number(pdu: &[u8]) -> Option<u16> {
     let &[first, second, ..] = pdu else { return None };
     (first & 0x80 != 0).then_some(u16::from(first & 0x7f) << 5 | u16::from(second) >> 3)

@@ -1,16 +1,16 @@
-//! Writes pcapng (draft-ietf-opsawg-pcapng): libpcap can read it, but not write it.
+//! Writes pcapng (draft-ietf-opsawg-pcapng), which libpcap reads but does not write.
 //!
-//! The points of a path are all of LINKTYPE_NULL and have one snaplen, because libpcap reads no file in which
-//! interfaces differ, and of LINKTYPE_RAW not even two that are equal. Its four octets in front of each packet tell
-//! IPv4 from IPv6. Frames of other captures keep the link type that they have.
+//! libpcap reads no file whose interfaces differ in link type or snaplen, nor one with two interfaces of LINKTYPE_RAW.
+//! So all points of a path are of LINKTYPE_NULL, with the same snaplen. Four octets in front of each packet tell IPv4
+//! from IPv6. Frames from other captures keep their link type.
 
 use airwire::time::Instant;
 
 const LINKTYPE_NULL: u16 = 0;
-/// A v6 header and its 16-bit length, and the octets that tell the family.
+/// The longest IP packet, and the four octets that tell the family.
 const SNAPLEN: u32 = 65_575 + 4;
 
-/// What LINKTYPE_NULL writes in front of a packet: the address families of the BSDs.
+/// The address families that LINKTYPE_NULL has in front of packets: those of the BSDs.
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 30;
 
@@ -21,44 +21,50 @@ const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const EPB_FLAGS: u16 = 2;
 
-/// From where the packet's way goes, seen from the interface.
+/// Whether a packet was received or sent at its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
+    /// Received.
     Inbound,
+    /// Sent.
     Outbound,
 }
 
-/// Blocks are appended to a buffer that the caller empties.
+/// Appends blocks to a buffer, which the caller writes out and empties.
 #[derive(Debug, Default)]
 pub struct Writer {
+    /// The blocks so far.
     pub buffer: Vec<u8>,
 }
 
-pub struct PathPacket<'a> {
-    pub interface: u32,
+/// An IP packet at a point of a path.
+pub(super) struct PathPacket<'a> {
+    pub(super) interface: u32,
     /// Nanoseconds since 1970.
-    pub wall: u64,
-    pub bytes: &'a [u8],
-    pub way: Way,
-    pub comment: &'a str,
+    pub(super) wall: u64,
+    pub(super) bytes: &'a [u8],
+    pub(super) way: Way,
+    pub(super) comment: &'a str,
 }
 
-/// Of any link type, and perhaps cut.
+/// A frame of any link type, perhaps cut.
 pub struct Frame<'a> {
+    /// The interface's index in the order of their declaration.
     pub interface: u32,
     /// Nanoseconds since 1970.
     pub wall: u64,
-    /// What was kept, in two pieces.
+    /// What was captured, in two pieces.
     pub bytes: [&'a [u8]; 2],
-    /// As long as it was on the wire.
+    /// Its length on the wire, in octets.
     pub length: u32,
+    /// `None`: not known.
     pub way: Option<Way>,
     /// At most 65535 octets.
     pub comment: Option<&'a str>,
 }
 
 impl Writer {
-    /// `program` is who writes the file.
+    /// The first block of a file. `program` is the one that writes it.
     pub fn section_header(&mut self, program: &str) {
         self.block(0x0a0d_0d0a, |body| {
             body.extend(0x1a2b_3c4d_u32.to_le_bytes());
@@ -71,10 +77,12 @@ impl Writer {
         });
     }
 
-    pub fn interface(&mut self, name: &str) {
+    /// Declares a point of a path.
+    pub(super) fn interface(&mut self, name: &str) {
         self.interface_of(LINKTYPE_NULL, SNAPLEN, Some(name));
     }
 
+    /// Declares an interface. The first one declared has the index 0.
     pub fn interface_of(&mut self, link_type: u16, snap_length: u32, name: Option<&str>) {
         self.block(1, |body| {
             body.extend(link_type.to_le_bytes());
@@ -89,7 +97,8 @@ impl Writer {
         });
     }
 
-    pub fn packet(&mut self, packet: &PathPacket<'_>) {
+    /// Appends an IP packet, with the family that LINKTYPE_NULL wants in front.
+    pub(super) fn packet(&mut self, packet: &PathPacket<'_>) {
         let &PathPacket { interface, wall, bytes, way, comment } = packet;
         let family = family(bytes).to_le_bytes();
         let length = bytes.len() as u32 + 4;
@@ -97,6 +106,7 @@ impl Writer {
         self.frame(&Frame { interface, wall, bytes: [&family, bytes], length, way, comment });
     }
 
+    /// Appends an Enhanced Packet Block.
     pub fn frame(&mut self, frame: &Frame<'_>) {
         self.block(6, |body| {
             let kept = frame.bytes.iter().map(|piece| piece.len() as u32).sum::<u32>();
@@ -120,9 +130,10 @@ impl Writer {
         });
     }
 
-    fn block(&mut self, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    /// A block has its type and length in front, and its length again behind.
+    fn block(&mut self, block_type: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         let start = self.buffer.len();
-        self.buffer.extend(kind.to_le_bytes());
+        self.buffer.extend(block_type.to_le_bytes());
         self.buffer.extend([0; 4]);
         fill(&mut self.buffer);
         let total = (self.buffer.len() - start + 4) as u32;
@@ -131,7 +142,7 @@ impl Writer {
     }
 }
 
-/// What is no IP packet at all is shown as IPv4, in which readers see at once what is wrong.
+/// What is not an IP packet passes for IPv4; readers then show it as malformed.
 fn family(bytes: &[u8]) -> u32 {
     match bytes.first().map(|first| first >> 4) {
         Some(6) => AF_INET6,
@@ -151,7 +162,7 @@ fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// `Instant::ZERO` is the wall time `zero`, in nanoseconds since 1970.
-pub fn wall(zero: u64, at: Instant) -> u64 {
+/// Nanoseconds since 1970. `Instant::ZERO` is the wall time `zero`.
+pub(super) fn wall(zero: u64, at: Instant) -> u64 {
     zero + at.as_nanos()
 }

@@ -1,9 +1,8 @@
 //! Every radio PDU in the order of transmission, in the `umts-rlc` framing that Wireshark's RLC dissector reads
 //! when it is told to: `tshark --enable-heuristic rlc_udp`.
 //!
-//! Each PDU is the payload of a UDP datagram. That datagram is only a carrier, so its header says what the PDU
-//! itself cannot: the source port tells whether the channel damaged it, and the identification which
-//! transmission of the PDU it is.
+//! Each PDU is the payload of a UDP datagram, which is only its carrier. The datagram's header tells what the PDU
+//! itself cannot: the source port whether the channel damaged the PDU, the IP identification which transmission it is.
 
 use std::path::Path as FilePath;
 use std::time::SystemTime;
@@ -14,42 +13,43 @@ use crate::packet::Direction;
 use crate::stage::RadioPdu;
 
 /// The source port of a PDU that arrives.
-pub const ARRIVES: u16 = 50_000;
+const ARRIVES: u16 = 50_000;
 /// The source port of a PDU that is damaged on the air.
 pub const LOST: u16 = 50_002;
-/// The port that all of them go to.
-pub const TO: u16 = 50_001;
+/// The destination port of all PDUs.
+const TO: u16 = 50_001;
 
-/// Documentation addresses (RFC 5737), so that nobody takes the carrier for traffic.
+/// Documentation addresses (RFC 5737): nobody shall take the carrier for traffic.
 const NETWORK: [u8; 4] = [192, 0, 2, 1];
 const MOBILE: [u8; 4] = [192, 0, 2, 2];
 
-/// The first user radio bearer after the four of signalling.
+/// The number of the first radio bearer for user data; four are for signalling.
 const FIRST_BEARER: usize = 5;
 
 const IP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const FRAMING: usize = 24;
 
-/// Of the length of an AMD PDU follows the length of its length indicators (TS 25.322 §9.2.2.8).
+/// TS 25.322 §9.2.2.8: AMD PDUs of up to 126 octets have 7-bit "Length Indicators".
 const LONGEST_WITH_7_BITS: usize = 126;
 
-pub struct RadioCapture {
+/// A pcap file of radio PDUs.
+pub(super) struct RadioCapture {
     capture: Capture,
     datagram: Vec<u8>,
 }
 
 impl RadioCapture {
-    pub fn create(path: &FilePath, zero: SystemTime) -> Result<Self, OutputError> {
+    pub(super) fn create(path: &FilePath, zero: SystemTime) -> Result<Self, OutputError> {
         Ok(Self { capture: Capture::create(path, zero)?, datagram: Vec::new() })
     }
 
-    pub fn pdu(&mut self, pdu: &RadioPdu) -> Result<(), OutputError> {
+    pub(super) fn pdu(&mut self, pdu: &RadioPdu) -> Result<(), OutputError> {
         encode(pdu, &mut self.datagram);
         self.capture.write(pdu.at, &self.datagram)
     }
 
-    pub fn finish(mut self) -> Result<(), OutputError> {
+    pub(super) fn finish(mut self) -> Result<(), OutputError> {
         self.capture.flush()
     }
 }
@@ -77,12 +77,12 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out.extend([0, 0]);
 
     out.extend(b"umts-rlc");
-    // PS DTCH and AM: without both there is no reassembly, and no hand-over to IP.
+    // Channel type PS DTCH and mode AM: the dissector reassembles, and hands over to IP, only with both.
     out.extend([0x02, 4, 0x03, 2]);
     out.extend([0x04, u8::from(pdu.direction == Direction::Down)]);
     out.push(0x05);
-    // The dissector takes a sequence number that comes back for a duplicate or forgets what is unfinished. So
-    // every lap of the numbers is another mobile to it. 0 is none.
+    // The dissector takes a sequence number that returns for a duplicate, or forgets unfinished SDUs. So each epoch
+    // passes for a mobile of its own. 0 is not allowed.
     out.extend((pdu.epoch.wrapping_add(1)).max(1).to_be_bytes());
     out.extend([0x06, (FIRST_BEARER + pdu.stage).min(255) as u8]);
     out.extend([0x07, if pdu.bytes.len() <= LONGEST_WITH_7_BITS { 1 } else { 2 }]);
@@ -92,7 +92,7 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     let mut pseudo = sum(0, &out[12..IP_HEADER]);
     pseudo = sum(pseudo, &[0, 17]);
     pseudo = sum(pseudo, &(udp_len as u16).to_be_bytes());
-    // 0 says that there is no checksum.
+    // RFC 768: 0 would mean that there is no checksum.
     let checksum = match !sum(pseudo, &out[IP_HEADER..]) {
         0 => 0xffff,
         checksum => checksum,
@@ -100,7 +100,7 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out[IP_HEADER + 6..IP_HEADER + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// RFC 1071: the one's complement sum, continued.
+/// RFC 1071: continues a one's complement sum.
 fn sum(start: u16, bytes: &[u8]) -> u16 {
     let mut sum = u64::from(start);
     for pair in bytes.chunks(2) {

@@ -1,4 +1,4 @@
-//! What a run amounted to: a table for people, one JSON object for programs.
+//! The result of a run: a table for people, one JSON object for programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,54 +12,75 @@ use crate::packet::Direction;
 use crate::path::{Path, Totals};
 use crate::stage::Why;
 
-pub const SCHEMA_VERSION: u32 = 1;
+/// Grows when a field changes its meaning or goes away, not when one is added.
+const SCHEMA_VERSION: u32 = 1;
 
+/// The result of a run. Displayed, it is the table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
+    /// 1.
     pub schema_version: u32,
+    /// The scenario's name.
     pub scenario: String,
+    /// The seed of all random streams.
     pub seed: u64,
+    /// How long the run was.
     pub seconds: f64,
+    /// From the fixed side to the mobile side.
     pub down: DirectionTotals,
+    /// From the mobile side to the fixed side.
     pub up: DirectionTotals,
     /// Packets that are inside at the end.
     pub held: usize,
-    /// The same of packets that traffic sources made.
+    /// The packets of traffic sources, which the fields above do not count. `None`: there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// Each stage's own counters, by its name.
+    /// Each stage's counters, by its name.
     pub stages: Value,
-    /// How late packets left; in virtual time they never do.
+    /// How late packets left. `None` in virtual time, where they never are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LatenessSummary>,
 }
 
-/// What became of one direction's packets.
+/// What became of the packets of one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DirectionTotals {
+    /// Packets that entered the path.
     pub entered: u64,
+    /// Their octets.
     pub entered_bytes: u64,
+    /// Packets that left it at the other end.
     pub left: u64,
+    /// Their octets.
     pub left_bytes: u64,
-    /// By the reason; reasons that never were are not there.
+    /// Packets dropped, by the reason. A reason that did not occur is absent.
     pub dropped: BTreeMap<&'static str, u64>,
 }
 
+/// What became of the packets of traffic sources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Background {
+    /// From the fixed side to the mobile side.
     pub down: DirectionTotals,
+    /// From the mobile side to the fixed side.
     pub up: DirectionTotals,
 }
 
 /// The distribution of actual departure minus ideal departure, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LatenessSummary {
+    /// Packets that left at a deadline.
     pub packets: u64,
+    /// The median.
     pub p50: u64,
+    /// The 90th percentile.
     pub p90: u64,
+    /// The 99th percentile.
     pub p99: u64,
+    /// The 99.9th percentile.
     #[serde(rename = "p99.9")]
     pub p999: u64,
+    /// The largest.
     pub max: u64,
 }
 
@@ -90,8 +111,8 @@ impl Background {
 }
 
 impl LatenessSummary {
-    /// Of a histogram of nanoseconds.
-    pub fn of(histogram: &Histogram<u64>) -> Self {
+    /// From a histogram of nanoseconds.
+    fn of(histogram: &Histogram<u64>) -> Self {
         Self {
             packets: histogram.len(),
             p50: histogram.value_at_quantile(0.5),
@@ -104,6 +125,7 @@ impl LatenessSummary {
 }
 
 impl Summary {
+    /// What there is to say of `path` at `now`. `lateness`: of nanoseconds.
     pub fn new(
         scenario: &str,
         seed: u64,
@@ -186,7 +208,7 @@ impl fmt::Display for Summary {
 fn counters(f: &mut fmt::Formatter<'_>, name: &str, stats: &Value) -> fmt::Result {
     let Value::Object(stats) = stats else { return Ok(()) };
     let plain = |(key, value): (&String, &Value)| match value {
-        // Whoever wants everything has --json.
+        // Counters of 0 are left out here; --json has them.
         Value::Number(number) if number.as_f64() != Some(0.0) => match number.as_u64() {
             Some(whole) => Some(format!("{key} {whole}")),
             None => Some(format!("{key} {:.4}", number.as_f64()?)),
