@@ -22,7 +22,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::failure;
-use super::session::{self, Link, Session, Watch};
+use super::session::{self, LinkArgs, Session, Watch};
 
 /// Run a program behind a link: on its mobile side, in a network namespace of its own.
 ///
@@ -34,7 +34,7 @@ use super::session::{self, Link, Session, Watch};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
     #[command(flatten)]
-    link: Link,
+    link: LinkArgs,
     /// Give the fixed side a namespace of its own too, and run this there with `sh -c` until the command ends
     #[arg(long, value_name = "COMMAND LINE")]
     server: Option<OsString>,

@@ -26,7 +26,7 @@ use super::say;
 
 /// Options of a link in real time.
 #[derive(Debug, Args)]
-pub(super) struct Link {
+pub(super) struct LinkArgs {
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
     scenario: String,
@@ -76,7 +76,7 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
 
 /// A scenario, checked and built. No device or file is open yet.
 pub(super) struct Session {
-    link: Link,
+    link: LinkArgs,
     pub(super) scenario: Scenario,
     pub(super) seed: u64,
     path: Path,
@@ -84,7 +84,7 @@ pub(super) struct Session {
 
 /// A link that is up.
 pub(super) struct Running {
-    link: Link,
+    link: LinkArgs,
     scenario: Scenario,
     seed: u64,
     path: Path,
@@ -113,7 +113,7 @@ impl Watch for () {
 }
 
 impl Session {
-    pub(super) fn new(link: Link) -> anyhow::Result<Self> {
+    pub(super) fn new(link: LinkArgs) -> anyhow::Result<Self> {
         let mut scenario = Scenario::load(&link.scenario)?;
         for (key, value) in &link.set {
             scenario.set(key, value)?;
@@ -220,7 +220,7 @@ impl Running {
     }
 }
 
-impl Link {
+impl LinkArgs {
     fn print(&self, summary: &Summary) -> anyhow::Result<()> {
         let text = serde_json::to_string(summary).context("writing the summary")?;
         if let Some(path) = &self.summary {

@@ -13,7 +13,7 @@ use clap::Args;
 use nix::unistd::{dup2_stderr, setsid};
 
 use super::say;
-use super::session::{self, Link, Session};
+use super::session::{self, LinkArgs, Session};
 
 /// Put up a link between two network namespaces, which stays until `airlink down`.
 ///
@@ -26,7 +26,7 @@ pub(crate) struct Up {
     #[arg(long, value_name = "NAME")]
     name: Address,
     #[command(flatten)]
-    link: Link,
+    link: LinkArgs,
     /// Namespace of the fixed side: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Fixed side")]
     fixed_netns: Option<PathBuf>,

@@ -409,7 +409,8 @@ impl Entity {
         }
         if let Some(mrw) = &told.mrw {
             self.stats.mrws_received += 1;
-            self.stats.mrws_obsolete += u64::from(self.receiver.handle_mrw(mrw));
+            let obsolete = self.receiver.handle_mrw(mrw);
+            self.stats.mrws_obsolete += u64::from(obsolete);
         }
         if let Some(sn) = told.poll {
             self.stats.polled += 1;

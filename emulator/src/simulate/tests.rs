@@ -1,6 +1,6 @@
 use super::*;
 
-/// Everything that crossed a border of the path.
+/// Everything that entered or left the path.
 #[derive(Default)]
 struct Log(Vec<(Instant, Port, Vec<u8>)>);
 

@@ -1,4 +1,4 @@
-//! What other people's tools read from the files.
+//! Other people's tools read the files.
 
 use std::process::Command;
 
@@ -102,7 +102,7 @@ fn every_packet_has_its_fate_in_a_comment_and_the_file_is_in_the_order_of_time()
     ];
     assert_eq!(shown.lines().collect::<Vec<_>>(), expected);
 
-    // libpcap refuses files of which the interfaces differ.
+    // libpcap refuses files whose interfaces differ.
     let dumped = output_of("tcpdump", &path, &["-nt"]);
     std::fs::remove_file(&path).unwrap();
     assert_eq!(dumped.lines().filter(|line| line.starts_with("IP 10.0.0.1.9 > 10.0.0.2.9: UDP")).count(), 5);
@@ -117,7 +117,7 @@ fn wireshark_reads_the_carrier_with_its_checksums_and_the_pdu_in_it() {
     capture.pdu(&RadioPdu { epoch: 0x1002, direction: Direction::Up, ..amd(30, 4095, 3, false, 0) }).unwrap();
     let reset = [0x18, 0x12, 0x34, 0x50].iter().copied().chain([0; 38]).collect();
     capture.pdu(&RadioPdu { bytes: reset, packets: Vec::new(), ..amd(40, 0, 1, false, 0) }).unwrap();
-    // Of 15-bit length indicators, the second of which says padding.
+    // With 15-bit length indicators, the second of which announces padding.
     let mut long = vec![0; 200];
     long[..4].copy_from_slice(&[0x80, 0x01, 0xff, 0xfe]);
     capture.pdu(&RadioPdu { bytes: long.into(), ..amd(50, 0, 1, false, 0) }).unwrap();

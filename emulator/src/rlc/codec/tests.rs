@@ -50,7 +50,7 @@ fn both_ways(text: &str, pdu: &Pdu) {
     assert_eq!(encode(pdu, PDU_42), padded(text), "{pdu:?}");
 }
 
-/// Wireshark's decoder takes each of these for what it says here.
+/// Wireshark's decoder reads each of these as what stands here.
 #[test]
 fn control_pdus_are_written_and_read_as_wireshark_reads_them() {
     let codewords = vec![9, 1, 7, 8, 5];
@@ -247,7 +247,7 @@ fn reserved_15_bit_indicators_are_those_of_um_only() {
     assert_eq!(decode(&second, PDU_127), Err(DecodeError::LiNotFirst { li: 0x7ffb }));
 }
 
-/// §9.2.2.11.1: NO_MORE ends it, or ACK. Padding says NO_MORE by itself, so only a full PDU can lack both.
+/// §9.2.2.11.1: NO_MORE or ACK ends it. Padding of zeros reads as NO_MORE, so only a full PDU can lack both.
 #[test]
 fn a_status_pdu_without_an_end_is_discarded() {
     assert_eq!(decoded(&hex("070009")), Err(DecodeError::Truncated), "ends after a super-field");
@@ -330,7 +330,7 @@ fn any_sufi() -> impl Strategy<Value = Sufi> {
     ]
 }
 
-/// Of at most so many octets; they must be three at least.
+/// A STATUS PDU of at most `octets`, which must be at least three.
 fn any_status(octets: usize) -> impl Strategy<Value = Status> {
     let end = prop_oneof![Just(Sufi::NoMore), any_sn().prop_map(|lsn| Sufi::Ack { lsn })];
     (prop::collection::vec(any_sufi(), 0..5), end).prop_map(move |(mut sufis, end)| {
@@ -407,7 +407,7 @@ fn any_pdu() -> impl Strategy<Value = (Format, Pdu)> {
     })
 }
 
-/// Mostly valid: a PDU with a few octets changed gets further into the decoder than noise.
+/// A PDU with a few octets changed: it gets further into the decoder than random octets.
 fn any_octets() -> impl Strategy<Value = (Format, Vec<u8>)> {
     let noise = (any_format(), prop::collection::vec(any::<u8>(), 0..130));
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
@@ -415,7 +415,7 @@ fn any_octets() -> impl Strategy<Value = (Format, Vec<u8>)> {
         let mut octets = encode(&pdu, format);
         for (index, value) in damage {
             let length = octets.len();
-            // The header and the first indicators are where it matters most.
+            // Mostly in the header and the first indicators.
             octets[index.index(length.min(8 + usize::from(value) % length))] = value;
         }
         (format, octets)

@@ -21,7 +21,7 @@ const B: usize = 1;
 
 const FORMAT: Format = Format { pdu_size: 42, he_special: false };
 const TTI: Duration = ms(10);
-/// From the end of a TTI until its PDUs are at the other end.
+/// From the end of a TTI until its PDUs arrive.
 const DELAY: Duration = ms(30);
 
 const fn ms(millis: u64) -> Duration {
@@ -43,7 +43,7 @@ struct Seen {
     lost: bool,
 }
 
-/// Nothing polls, nothing reports but to polls, nothing is held back.
+/// No poll triggers, no status triggers but polls, and no timers that prohibit.
 fn quiet() -> EntityConfig {
     EntityConfig {
         sender: SenderConfig {
@@ -115,7 +115,7 @@ impl Pair {
         }
     }
 
-    /// For tests that make up what B receives: A did not send it, and would not understand the answer.
+    /// For tests that make up what B receives. A did not send it, so B's answer would be erroneous to A.
     fn with_a_deaf_sender(self) -> Self {
         self.losing(|seen| seen.from == B)
     }
@@ -125,7 +125,7 @@ impl Pair {
         self
     }
 
-    /// An SDU of so many octets, all of them its number.
+    /// Submits an SDU of this length, whose octets are all its number.
     fn send(&mut self, from: usize, octets: usize) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -133,7 +133,7 @@ impl Pair {
         id
     }
 
-    /// SDUs that fill a PDU each, with their length indicator.
+    /// Submits SDUs that fill a PDU each, together with their length indicator.
     fn send_pdus(&mut self, from: usize, count: usize) {
         for _ in 0..count {
             self.send(from, 39);
@@ -144,7 +144,7 @@ impl Pair {
         self.run_until(self.now + time);
     }
 
-    /// Everything up to and including `end`. At the same time: deadlines, then arrivals, then a TTI.
+    /// Runs up to and including `end`. At the same instant deadlines come first, then arrivals, then a TTI.
     fn run_until(&mut self, end: Instant) {
         loop {
             let deadline = self.ends.iter().filter_map(Entity::next_deadline).min();
@@ -184,7 +184,7 @@ impl Pair {
             let discards = self.ends[from].stats().discards;
             let pdus = self.ends[from].pull(now, self.blocks, OneLess::Fits);
             assert!(pdus.len() <= self.blocks);
-            // A discard or an error that comes due only now may leave nothing of what was wanted.
+            // A discard or an error that happens only now may leave nothing to send.
             let gave_up = self.ends[from].is_unrecoverable() || self.ends[from].stats().discards > discards;
             assert!(wanted == 0 || !pdus.is_empty() || gave_up);
             for outgoing in pdus {
@@ -232,7 +232,7 @@ impl Pair {
         self.data(from).into_iter().filter(|(.., polls)| *polls).map(|(at, sn, _)| (at, sn)).collect()
     }
 
-    /// The STATUS PDUs of one end, and when.
+    /// (time, STATUS PDU) of one end.
     fn statuses(&self, from: usize) -> Vec<(u64, Vec<Sufi>)> {
         let statuses = self.from(from).filter_map(|seen| match &seen.pdu {
             Pdu::Status(Status(sufis)) => Some((seen.at.as_millis(), sufis.clone())),
@@ -241,7 +241,7 @@ impl Pair {
         statuses.collect()
     }
 
-    /// What an end reported: when, which PDUs are missing, and LSN.
+    /// (time, missing PDUs, LSN) that an end reported.
     fn reported(&self, from: usize) -> Vec<(u64, Vec<u16>, u16)> {
         let reports = self.statuses(from).into_iter().filter_map(|(at, sufis)| {
             let told =
@@ -257,7 +257,7 @@ impl Pair {
         self.statuses(from).into_iter().filter(|(_, sufis)| acknowledges(sufis)).map(|(at, _)| at).collect()
     }
 
-    /// The RESET PDUs of one end, and when.
+    /// (time, RESET PDU) of one end.
     fn resets(&self, from: usize) -> Vec<(u64, Reset)> {
         let resets = self.from(from).filter_map(|seen| match seen.pdu {
             Pdu::Reset(reset) => Some((seen.at.as_millis(), reset)),
@@ -299,7 +299,7 @@ impl Pair {
         self.inject(to, &Pdu::Status(Status(sufis)));
     }
 
-    /// A PDU that is an SDU of its own.
+    /// An AMD PDU with exactly one SDU.
     fn inject_data(&mut self, to: usize, sn: u16, poll: bool) {
         let amd = Amd { sn: Sn::new(sn), poll, ends: vec![39], data: vec![sn as u8; 39], ..Amd::default() };
         self.inject(to, &Pdu::Amd(amd));
@@ -318,7 +318,7 @@ fn ack(lsn: u16) -> Sufi {
     Sufi::Ack { lsn: Sn::new(lsn) }
 }
 
-/// A NACK of single PDUs.
+/// Reports these PDUs missing.
 fn list(sns: &[u16]) -> Sufi {
     let items = sns.iter().map(|sn| crate::rlc::pdu::ListItem { sn: Sn::new(*sn), further: 0 });
     Sufi::List(items.collect())

@@ -1,11 +1,12 @@
-//! The Sender: transmission of AMD PDUs (§11.3.2), reception of STATUS PDUs (§11.5.3). When it gives up SDUs is in
-//! `giving_up`.
+//! The Sender: transmission of AMD PDUs (§11.3.2). What STATUS PDUs lead to is in `acknowledgement`, when SDUs are given
+//! up in `giving_up`.
 
+mod acknowledgement;
 mod giving_up;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use airwire::time::{Duration, Instant};
+use airwire::time::Instant;
 
 use super::discard::{Discarding, End, Target, wire};
 use super::poll::Polling;
@@ -16,7 +17,6 @@ use crate::rlc::codec::{Format, encode_amd};
 use crate::rlc::config::{Discard, SenderConfig};
 use crate::rlc::pdu::{Amd, Rest, Status};
 use crate::rlc::segmentation::Segmenter;
-use crate::rlc::status_report::Interpretation;
 
 pub(super) struct Transmitter {
     config: SenderConfig,
@@ -91,17 +91,6 @@ enum Fate {
     GivenUp,
     /// Given up before anything of it was sent. Its outcome was told.
     Dropped,
-}
-
-/// What a NACK leads to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Nack {
-    /// The PDU is scheduled for retransmission, unless it was already, was acknowledged or was discarded.
-    Heeded,
-    /// Nothing: it came so soon after a retransmission that it is about an earlier copy (`ignore_nack_within`).
-    TooSoon,
-    /// VT(DAT) = MaxDAT (§11.3.3a).
-    Exhausts,
 }
 
 /// An AMD PDU to transmit.
@@ -410,160 +399,6 @@ impl Transmitter {
             (first..=last).filter_map(|place| self.sdu(place).map(|sdu| sdu.id)).collect()
         });
         Transmission { octets, sn, number, polls, sdus }
-    }
-
-    // What the peer says.
-
-    /// §11.5.3: reception of a STATUS PDU.
-    pub(super) fn handle_report(
-        &mut self,
-        now: Instant,
-        told: &Interpretation,
-        stats: &mut Stats,
-    ) -> Result<(), ResetCause> {
-        // §10.1, "erroneous Sequence Number": a negatively acknowledged one outside VT(A) ≤ SN < VT(S), or LSN outside
-        // VT(A) ≤ LSN ≤ VT(S). The STATUS PDU is discarded, and the reset procedure initiated.
-        let base = wire(self.vt_a);
-        let outstanding = self.vt_s - self.vt_a;
-        let in_flight = |sn: &crate::rlc::pdu::Sn| u64::from(sn.since(base)) < outstanding;
-        if !told.missing.iter().all(in_flight)
-            || told.lsn.is_some_and(|lsn| u64::from(lsn.since(base)) > outstanding)
-        {
-            stats.erroneous_sns += 1;
-            return Err(ResetCause::ErroneousSn);
-        }
-        // §9.2.2.11.3: VT(WS) := WSN, at most Configured_Tx_Window_Size. WSN = 0 is discarded.
-        if let Some(wsn) = told.window.filter(|wsn| *wsn > 0) {
-            self.vt_ws = wsn.min(widest(&self.config));
-        }
-
-        let vt_a = self.vt_a;
-        let mut missing: Vec<u64> = told.missing.iter().map(|sn| vt_a + u64::from(sn.since(base))).collect();
-        missing.sort_unstable();
-        let mut exhausted = None;
-        for sn in &missing {
-            stats.nacks += 1;
-            match self.negatively_acknowledged(now, *sn) {
-                // The report was written before the last retransmission, so it does not answer a poll in that.
-                Nack::TooSoon => {
-                    stats.nacks_ignored += 1;
-                    continue;
-                }
-                Nack::Heeded => {}
-                Nack::Exhausts => exhausted = Some(*sn),
-            }
-            self.polling.negatively_acknowledged(*sn);
-        }
-        if let Some(lsn) = told.lsn {
-            let lsn = vt_a + u64::from(lsn.since(base));
-            self.acknowledge(lsn, &missing);
-        }
-        if let Some(ack) = told.mrw_ack {
-            let sn_ack = vt_a + u64::from(ack.sn_ack.since(base));
-            // §11.6.6.3: any other is obsolete or corrupted, and discarded.
-            if (self.vt_a..=self.vt_s).contains(&sn_ack)
-                && let Some(through) = self.discarding.acknowledged(sn_ack, ack.n)
-            {
-                self.advance(sn_ack);
-                self.discarded(through);
-            }
-        }
-        self.discarding.start_next(self.vt_a, self.config.window);
-        match exhausted {
-            // An MRW_ACK in the same STATUS PDU may have moved VT(A) beyond it.
-            Some(sn) if sn >= self.vt_a => self.exhausted(sn, stats),
-            _ => Ok(()),
-        }
-    }
-
-    /// §11.3.2: the PDU is scheduled, which increments VT(DAT). True if VT(DAT) = MaxDAT.
-    fn exhausts(&mut self, sn: u64) -> bool {
-        let max_dat = self.max_dat();
-        let pdu = self.sent(sn);
-        pdu.vt_dat = pdu.vt_dat.saturating_add(1);
-        max_dat.is_some_and(|max_dat| pdu.vt_dat >= max_dat)
-    }
-
-    /// §11.3.2: schedules a negatively acknowledged PDU for retransmission, once.
-    fn negatively_acknowledged(&mut self, now: Instant, sn: u64) -> Nack {
-        let ignored = self.config.ignore_nack_within;
-        let pdu = self.sent(sn);
-        // `ignore_nack_within`. With VT(DAT) = 1 there is no earlier copy.
-        let too_soon = pdu.vt_dat > 1 && ignored.is_some_and(|within: Duration| now - pdu.last_sent < within);
-        if pdu.state != State::Unacknowledged || self.scheduled.contains(&sn) {
-            return Nack::Heeded;
-        }
-        if too_soon {
-            return Nack::TooSoon;
-        }
-        if self.exhausts(sn) {
-            return Nack::Exhausts;
-        }
-        self.scheduled.insert(sn);
-        Nack::Heeded
-    }
-
-    /// §9.2.2.11.2: ACK with `lsn` acknowledges all PDUs with SN < LSN that the same STATUS PDU does not report
-    /// `missing`. VT(A) := LSN, or the first one missing if that is less.
-    fn acknowledge(&mut self, lsn: u64, missing: &[u64]) {
-        let mut missing_below = missing.iter().copied().take_while(|sn| *sn < lsn).peekable();
-        let first_missing = missing_below.peek().copied();
-        for sn in self.vt_a..lsn {
-            if missing_below.next_if_eq(&sn).is_some() {
-                continue;
-            }
-            let pdu = self.sent(sn);
-            if pdu.state == State::Unacknowledged {
-                pdu.state = State::Acknowledged;
-                self.unacknowledged -= 1;
-                self.scheduled.remove(&sn);
-            }
-        }
-        self.advance(first_missing.unwrap_or(lsn));
-        // §11.6.4, by VT(A) and not by LSN: before the MRW has arrived, LSN can be beyond PDUs that the MRW is about,
-        // and that are reported missing.
-        if let Some(through) = self.discarding.acknowledged_up_to(self.vt_a) {
-            self.discarded(through);
-        }
-    }
-
-    /// Moves VT(A), and frees the PDUs and SDUs behind it.
-    fn advance(&mut self, vt_a: u64) {
-        while self.vt_a < vt_a {
-            let pdu = self.pdus.pop_front().expect("VT(A) does not pass VT(S)");
-            if pdu.state == State::Unacknowledged {
-                self.unacknowledged -= 1;
-                self.scheduled.remove(&self.vt_a);
-            }
-            self.vt_a += 1;
-        }
-        self.polling.acknowledged(self.vt_a);
-        while self.sdus.front().is_some_and(|sdu| {
-            sdu.fate == Fate::Dropped || sdu.end.is_some_and(|end| end.said_in < self.vt_a)
-        }) {
-            self.free(SduOutcome::Acknowledged);
-        }
-    }
-
-    /// §11.6.4: a discard procedure has terminated, which concerned the SDUs up to this place.
-    fn discarded(&mut self, through: u64) {
-        while self.first_sdu <= through && self.settled > 0 {
-            self.free(SduOutcome::Discarded);
-        }
-    }
-
-    /// Removes the first SDU. Its outcome is `outcome`, unless it was given up.
-    fn free(&mut self, outcome: SduOutcome) {
-        let Some(sdu) = self.sdus.pop_front() else { return };
-        self.first_sdu += 1;
-        if sdu.fate != Fate::Kept {
-            self.settled -= 1;
-        }
-        match sdu.fate {
-            Fate::Kept => self.outcomes.push_back((sdu.id, outcome)),
-            Fate::GivenUp => self.outcomes.push_back((sdu.id, SduOutcome::Discarded)),
-            Fate::Dropped => {}
-        }
     }
 }
 

@@ -23,12 +23,12 @@ fn ending(at: u16, octets: &[u8], ends: &[u16]) -> Amd {
     Amd { ends: ends.to_vec(), ..data(at, octets) }
 }
 
-/// Only tells that the SDU before it ended with its PDU.
+/// A PDU that only says that the SDU before it filled its PDU.
 fn li_0(at: u16) -> Amd {
     Amd { previous: Previous::EndedExactly, rest: Rest::Padding, ..data(at, &[]) }
 }
 
-/// A receiver with what it delivered.
+/// A reassembler, and what it has delivered.
 struct Receiver(Reassembler, Vec<Vec<u8>>);
 
 impl Receiver {
@@ -102,7 +102,7 @@ fn the_octet_that_li_7ffb_explains_is_not_delivered() {
 #[test]
 fn complete_sdus_are_delivered_at_once_if_the_order_does_not_matter() {
     let mut receiver = as_soon_as_complete();
-    // 1 ends an SDU and begins one that goes on through 2 and ends in 3.
+    // PDU 1 ends an SDU, and begins one that ends in PDU 3.
     receiver.gets(ending(1, b"bc", &[1]));
     receiver.gets(ending(3, b"ef", &[1]));
     assert!(receiver.1.is_empty(), "no SDU has both ends");
@@ -178,7 +178,7 @@ fn li_0_counts_as_an_indicator_that_an_mrw_skips() {
     assert_eq!(receiver.0.faults(), Faults::default());
 }
 
-/// The discarded SDU filled its PDU; the one that says so may still come.
+/// The discarded SDU filled its PDU. The PDU that says so may still come.
 #[test]
 fn li_0_after_an_mrw_ends_nothing_and_is_no_fault() {
     let mut receiver = in_sequence();
@@ -280,7 +280,7 @@ proptest! {
         receiver.moves(base, 0);
         let mut order = order.into_iter();
         while !pdus.is_empty() {
-            // Not too far from the order of sending.
+            // Not too far from the order in which they were sent.
             let index = order.next().map_or(0, |index| index.index(pdus.len().min(12)));
             let amd = pdus.remove(index);
             prop_assert_eq!(receiver.gets(amd.clone()), Receipt::New);

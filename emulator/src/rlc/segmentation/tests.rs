@@ -105,7 +105,7 @@ fn with_he_10_an_sdu_that_fills_its_pdu_needs_no_further_pdu() {
     assert_eq!(cuts[2].amd.rest, Rest::SduEnd);
 }
 
-/// HE = 10 would stand where HE = 01 announces the first indicator.
+/// HE cannot be 10 where it has to be 01 to announce an indicator.
 #[test]
 fn he_10_does_not_go_with_length_indicators() {
     let cuts = all(&mut with(HE_SPECIAL, &[10, 29]));
@@ -158,7 +158,7 @@ fn no_pdu_has_more_than_15_length_indicators() {
     let cuts = all(&mut with(Format { pdu_size: 700, he_special: false }, &lengths));
     assert_eq!((cuts[0].ended.len(), &cuts[0].amd.rest), (15, &Rest::Nothing), "it leaves nothing to pad");
     assert_eq!(cuts[1].ended, [15]);
-    // The 15th goes on, and the indicator of its end is in the next PDU.
+    // The 15th goes on, and ends in the next PDU.
     lengths[14] = 200;
     let cuts = all(&mut with(Format { pdu_size: 700, he_special: false }, &lengths));
     assert_eq!((cuts[0].ended.len(), cuts[0].amd.data.len()), (14, 670));
@@ -250,7 +250,7 @@ fn any_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
         .prop_flat_map(|format| (Just(format), any_lengths(format.body())))
 }
 
-/// Through the octets of the PDUs.
+/// Encodes and decodes the PDUs, and reassembles them.
 fn on_air(cut: &Cut<usize>, format: Format) -> Amd {
     match decode(&encode_amd(&cut.amd, format), format) {
         Ok(Pdu::Amd(amd)) => amd,
@@ -322,7 +322,7 @@ proptest! {
         let resume = cut.resume_after(index);
         let mut reassembler = Reassembler::new(Delivery::InSequence);
         let mut out = Vec::new();
-        // Nothing has arrived of what is discarded.
+        // No part of a discarded SDU was delivered.
         reassembler.move_window(resume.sn, resume.nlength, |sdu| out.push(sdu));
         for cut in cuts.iter().skip(usize::from(resume.sn.get())) {
             reassembler.receive(on_air(cut, format), |sdu| out.push(sdu));

@@ -102,7 +102,8 @@ fn list(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
 /// bit stands for VR(H) − 1 at most, and surplus bits go in front, where PDUs were received or are reported already.
 /// At most 7 of them are below VR(R), as the clause demands of FSN.
 ///
-/// Deviation: with a reception window of half the numbers or more, FSN must not be below VR(R) at all.
+/// Deviation: with a reception window of half the numbers or more, FSN must not be below VR(R) at all. And §11.5.2.2
+/// does not let two STATUS PDUs of a report indicate the same AMD PDU, which surplus bits can do.
 fn bitmap(received: Received<'_>, next: &mut Cursor, room: usize) -> Option<Sufi> {
     let most = (room.saturating_sub(5) / 2).min(16) as u16;
     let first = next.gap(received.missing)?.first.since(received.vr_r);

@@ -55,7 +55,7 @@ fn a_few_close_gaps_are_a_relative_list() {
     assert_eq!(status.0, [Sufi::Rlist { fsn: sn(1), codewords: vec![9, 1, 7, 8, 5] }, ack(40)]);
 }
 
-/// Every other PDU: five code words of a relative list say less than an octet of bits.
+/// If every other PDU is missing, an octet of a bitmap says more than five code words of a relative list.
 #[test]
 fn many_close_gaps_are_a_bitmap_that_ends_below_vr_h() {
     let every_other: Vec<_> = (0..20).map(|n| (4090 + 2 * n, 1)).collect();
@@ -171,7 +171,7 @@ fn any_received() -> impl Strategy<Value = (Sn, Sn, Vec<Gap>)> {
             gaps.push(Gap { first: sn(vr_r).plus(ahead), count: lost });
             ahead += lost + received;
         }
-        // Without the last run of received PDUs now and then: VR(H) right after a gap (POLL).
+        // Sometimes without the last PDUs received: a POLL can put VR(H) right after a gap.
         (sn(vr_r), sn(vr_r).plus(ahead), gaps)
     })
 }

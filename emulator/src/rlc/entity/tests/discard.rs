@@ -47,7 +47,7 @@ fn after_max_dat_the_sdus_of_the_window_up_to_that_pdu_are_discarded() {
     pair.run_until(at(3_000));
     assert_eq!(pair.transmissions(A, 2), 2, "MaxDAT − 1");
     let procedure: Vec<_> = [A, B].iter().flat_map(|end| mrws(&pair, *end)).collect();
-    // Reported missing at 40 ms, and at 140 ms when TSP allows it.
+    // It is reported missing at 40 ms, and at 140 ms, when Timer_Status_Prohibit has expired.
     assert_eq!(procedure, [(180, mrw(&[3], 0)), (220, mrw_ack(6, 0))]);
     assert_eq!(pair.arrived(B), [0, 1, 3, 4, 5]);
     assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [2]);
@@ -78,7 +78,7 @@ fn mrw_ack_with_n_when_that_pdu_is_still_missing() {
     pair.run_until(at(9));
     pair.send(A, 100);
     pair.run_until(at(250));
-    // The first SDU is too old at 151 ms, the second at 159 ms: its MRW has to wait.
+    // Timer_Discard of the first SDU expires at 151 ms, that of the second at 159 ms, whose MRW has to wait.
     assert_eq!(mrws(&pair, A), [(160, mrw(&[1], 1)), (240, mrw(&[4], 0))]);
     assert_eq!(mrws(&pair, B), [(200, mrw_ack(1, 1))]);
     assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0]);
@@ -121,7 +121,7 @@ fn an_sdu_that_was_never_begun_is_dropped_without_a_word() {
 
 #[test]
 fn an_sdu_that_was_sent_in_part_is_not_taken_for_the_beginning_of_the_next() {
-    // The peer gets every PDU and no MRW for a while.
+    // For a while the peer gets every PDU, but no MRW.
     let mut pair = Pair::new(by_time(ms(400)))
         .losing(|seen| seen.from == A && seen.kind == PduKind::Status && seen.at < at(550));
     pair.blocks = 1;
@@ -165,7 +165,7 @@ fn an_unanswered_mrw_is_repeated_and_after_max_mrw_there_is_a_reset() {
     });
     pair.send_pdus(A, 2);
     pair.run_until(at(1_000));
-    // Reported at 40 ms; Timer_MRW is 100 ms, MaxMRW 4.
+    // It is reported missing at 40 ms; Timer_MRW is 100 ms, MaxMRW 4.
     assert_eq!(mrws(&pair, A), [80, 180, 280, 380].map(|at| (at, mrw(&[1], 0))), "always the same");
     assert_eq!(pair.resets(A).iter().map(|(at, _)| *at).collect::<Vec<_>>(), [480]);
     assert_eq!(pair.ends[A].stats().resets_max_mrw, 1);
@@ -216,7 +216,7 @@ fn an_mrw_ack_is_ignored_before_the_mrw_has_gone_out_and_heard_before_it_is_repe
     assert_eq!(pair.outcomes[A], [], "Timer_MRW does not run");
     pair.run_until(at(60));
     assert_eq!(mrws(&pair, A).len(), 1);
-    // Timer_MRW expires, and there is no block for the MRW.
+    // Timer_MRW expires, but there is no block for the MRW.
     pair.blocks = 0;
     pair.run_until(at(165));
     pair.inject_status(A, vec![mrw_ack(1, 0), Sufi::NoMore]);
@@ -249,7 +249,7 @@ fn send_mrw_names_every_sdu_fifteen_at_a_time() {
     pair.send_pdus(A, 20);
     pair.run_until(at(3_000));
     let all: Vec<u16> = (0..20).collect();
-    // SN_MRW of the last SDU is where the receiver goes on.
+    // SN_MRW_LENGTH is where the Receiver resumes.
     let first: Vec<u16> = all[..14].iter().copied().chain([15]).collect();
     let second: Vec<u16> = all[15..19].iter().copied().chain([20]).collect();
     let sent: Vec<_> = mrws(&pair, A).into_iter().map(|(_, sufi)| sufi).collect();

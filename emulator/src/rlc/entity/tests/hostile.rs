@@ -1,5 +1,5 @@
-//! A peer that says whatever can be said. It may spoil the bearer, but not the entity: no panic, no endless loop, no
-//! more PDUs than there are blocks, and still one outcome for each SDU.
+//! A peer that sends anything that can be encoded. It may spoil the bearer, but not the entity: there is no panic, no
+//! endless loop, no more PDUs than blocks, and still one outcome for each SDU.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ enum Step {
     Hear { pdu: Pdu, near: Near },
 }
 
-/// What the sequence numbers of a PDU are relative to, so that most of them hit.
+/// What the sequence numbers of a PDU are relative to. So most of them are inside a window.
 #[derive(Clone, Copy, Debug)]
 enum Near {
     Zero,
@@ -229,7 +229,7 @@ proptest! {
         for step in steps {
             victim.take(step);
         }
-        // Establishment anew gives up all that has begun, and nothing twice.
+        // Re-establishment gives up all that was sent in part, and nothing twice.
         victim.entity.reestablish(victim.now);
         victim.collect();
         let (waiting, _) = victim.entity.waiting();

@@ -1,4 +1,4 @@
-//! §9.7.1: each trigger of a poll, and the timers that repeat it or hold it back.
+//! §9.7.1: each trigger of a poll, and the timers that repeat or prohibit it.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn every_poll_sdu_th_sdu_polls_with_its_last_segment() {
         pair.send(A, 99);
     }
     pair.run_until(at(1_000));
-    // 100 octets each with its indicator: the second ends in PDU 4, the fourth in PDU 9.
+    // Each SDU takes 100 octets with its indicator: the second ends in PDU 4, the fourth in PDU 9.
     assert_eq!(pair.polls(A), [(10, 4), (20, 9)]);
 }
 

@@ -1,4 +1,4 @@
-//! §9.7.2: what triggers a report, what holds it back, and what it says.
+//! §9.7.2: what triggers a status report, what prohibits it, and what it says.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn what_is_triggered_during_tsp_becomes_one_report_at_its_end_built_then() {
         Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)))).with_a_deaf_sender();
     pair.run_until(at(5));
     pair.inject_data(B, 0, true);
-    // Goes at 10 ms: prohibited until 110 ms.
+    // It is sent at 10 ms, so acknowledgement is prohibited until 110 ms.
     for (time, sn) in [(20, 2), (40, 4), (60, 6)] {
         pair.run_until(at(time));
         pair.inject_data(B, sn, true);
@@ -96,7 +96,7 @@ fn tsp_holds_back_neither_mrw_ack_nor_window() {
     assert_eq!(pair.statuses(B)[2..], [(500, vec![Sufi::Window { wsn: 64 }, ack(3)])]);
 }
 
-/// What B misses needs several PDUs to say, and B has one block per TTI. A poll has come.
+/// B has to report more than one STATUS PDU can hold, and has one block per TTI. A poll has come.
 fn with_much_to_report() -> (Pair, Vec<u16>) {
     let mut config = reporting(|receiver| {
         receiver.timer_status_prohibit = Some(ms(100));
@@ -105,7 +105,7 @@ fn with_much_to_report() -> (Pair, Vec<u16>) {
     config.sender.window = 2047;
     let mut pair = Pair::new(config).with_a_deaf_sender();
     pair.blocks = 1;
-    // Without a pattern, so that no coding is short.
+    // Without a pattern, which some coding could write shortly.
     let mut rng = airwire::rng::Stream::new(1, "gaps");
     let mut missing = Vec::new();
     for sn in 0..700 {
@@ -141,8 +141,8 @@ fn a_report_that_needs_several_pdus_prohibits_the_next_from_its_last_one_on() {
     assert_eq!(asked, missing);
 }
 
-/// The parts of a report say LSN = VR(R) as it was. Behind an MRW_ACK that is an erroneous sequence number to the
-/// peer, and makes a RESET.
+/// All parts of a report have LSN = VR(R) of the moment when it was written. After an MRW_ACK that is an "erroneous
+/// Sequence Number" to the peer, and initiates a reset.
 #[test]
 fn an_mrw_ack_does_not_overtake_the_rest_of_a_report() {
     let (mut pair, _) = with_much_to_report();
@@ -223,7 +223,7 @@ fn a_report_fits_into_the_padding_of_data_if_it_may() {
         pair.run_until(at(45));
         assert_eq!(pair.statuses(B).len(), alone);
         assert_eq!(pair.ends[B].stats().piggybacked as usize, 1 - alone);
-        // A second transmission has padding there: the report would be old.
+        // A retransmission has padding there, since the report would be old.
         pair.inject_status(B, vec![list(&[0]), ack(1)]);
         pair.run_until(at(1_000));
         assert_eq!(pair.arrived(A), [1]);

@@ -1,8 +1,8 @@
-//! §11.4: the RESET procedure.
+//! §11.4: the RLC reset procedure.
 
 use super::*;
 
-/// A PDU is transmitted twice, then there is a RESET.
+/// MaxDAT = 3: a PDU is transmitted twice, then there is a RESET.
 fn resetting() -> EntityConfig {
     let mut config = polling(PollConfig {
         last_pdu: true,
@@ -49,7 +49,7 @@ fn a_reset_takes_what_was_begun_and_leaves_what_was_not() {
     let mut config = resetting();
     config.sender.window = 4;
     let mut pair = Pair::new(config).losing(never(0));
-    // PDUs 0 to 3 fill the window and carry 160 octets: SDU 3 is begun, 4 and 5 are not.
+    // PDUs 0 to 3 fill the window and carry 160 octets: a segment of SDU 3 was sent, nothing of 4 and 5.
     for octets in [39, 39, 39, 100, 50, 50] {
         pair.send(A, octets);
     }
@@ -176,7 +176,7 @@ fn max_rst_minus_one_resets_and_then_the_error_is_unrecoverable() {
         assert!(pair.ends[A].is_unrecoverable());
         assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0]);
         assert_eq!((pair.ends[A].blocks_wanted(9), pair.ends[A].next_deadline()), (0, None));
-        // Re-established, both carry on with what had not been sent.
+        // After re-establishment both continue with what had not been sent.
         pair.lose = Box::new(|_| false);
         let now = pair.now;
         for end in &mut pair.ends {

@@ -1,10 +1,11 @@
-//! Random losses of data and control, both ways, for long.
+//! Long runs with random losses of data and control PDUs in both directions.
 
 use airwire::rng::Stream;
 
 use super::*;
 
-/// Sends SDUs of random lengths both ways with blocks lost at random, then lets it come to rest without losses.
+/// Sends SDUs of random lengths in both directions while blocks are lost at random. Then runs without losses until
+/// nothing more happens.
 fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<Vec<u8>>; 2]) {
     let mut rng = Stream::new(seed, "soak/traffic");
     let mut air = Stream::new(seed, "soak/loss");
@@ -41,7 +42,7 @@ fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<
     (pair, sent)
 }
 
-/// Each SDU once: delivered, or given up.
+/// Each SDU was delivered or given up, and no SDU twice.
 fn account(pair: &Pair, sent: &[Vec<Vec<u8>>; 2], in_order: bool) -> [usize; 2] {
     [A, B].map(|from| {
         let delivered = &pair.delivered[1 - from];
@@ -192,7 +193,7 @@ proptest::proptest! {
             1 => Discard::MrwAfterMaxDat { max_dat: limit, timer_mrw, max_mrw: limit },
             _ => Discard::Timer { timer_discard: ms(timer_discard), timer_mrw, max_mrw: limit },
         };
-        // So that the error is never unrecoverable: that is another test.
+        // No unrecoverable error: that is another test.
         config.sender.max_rst = 200;
         config.sender.send_mrw = flag(0);
         config.sender.poll.poll_sufi = flag(1);

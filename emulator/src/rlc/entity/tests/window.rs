@@ -1,4 +1,4 @@
-//! §9.4, §11.3.2: the transmission window, retransmission, and the deadlocks of bad settings.
+//! §9.4, §11.3.2: the transmission window, retransmission, and settings that deadlock.
 
 use super::*;
 
@@ -169,12 +169,12 @@ fn out_of_sequence_delivery_hands_on_what_is_complete() {
         let mut pair = Pair::new(config).losing(first_of(A, &[1]));
         pair.send_pdus(A, 4);
         pair.run_until(at(1_000));
-        // Whether SDU 2 begins with PDU 2, only PDU 1 can tell.
+        // Only PDU 1 can tell whether SDU 2 begins with PDU 2.
         assert_eq!(pair.arrived(B), arrived);
     }
 }
 
-/// VT(S) − 1 alone may carry a poll then (§11.3.2), and it has arrived.
+/// Then VT(S) − 1 alone may carry a poll (§11.3.2), although it has arrived.
 #[test]
 fn with_a_window_of_2048_or_more_an_acknowledged_pdu_carries_polls_however_often() {
     let (max_dat, timer_mrw, max_mrw) = (4, ms(100), 4);
@@ -186,7 +186,7 @@ fn with_a_window_of_2048_or_more_an_acknowledged_pdu_carries_polls_however_often
         config.sender.discard = discard;
         config.receiver.missing_pdu_indicator = true;
         config.receiver.timer_status_prohibit = Some(ms(100));
-        // PDU 0 never arrives, and of the reports only the first for a while.
+        // PDU 0 never arrives; of the reports, for a while only the first does.
         let mut pair = Pair::new(config).losing(|seen| {
             let report = seen.from == B && seen.at > at(50) && seen.at < at(2_000);
             report || matches!(&seen.kind, PduKind::Data { sn, .. } if sn.get() == 0)
@@ -217,7 +217,7 @@ fn nothing_carries_a_poll_when_nothing_is_to_be_acknowledged() {
         pair.run_until(at(time));
         pair.inject_status(A, vec![list(&[0]), ack(4)]);
     }
-    // Timer_Poll has expired at 195 ms; at 197 ms PDU 0 was given up, and the others are acknowledged.
+    // Timer_Poll expired at 195 ms. At 197 ms PDU 0 was given up; the others are acknowledged.
     pair.run_until(at(290));
     assert_eq!((pair.transmissions(A, 0), pair.transmissions(A, 3)), (2, 1));
     assert_eq!(pair.statuses(A).len(), 1, "the MRW");
