@@ -34,7 +34,7 @@ pub(super) struct Transmitter {
     unacknowledged: usize,
     /// Scheduled for retransmission, each once.
     scheduled: BTreeSet<u64>,
-    /// Every SDU that has no outcome yet, or is not the first of all, in the order of submission.
+    /// The SDUs from the first one without an outcome on, in the order of submission.
     sdus: VecDeque<Sdu>,
     /// The place of the first of `sdus` in the order of submission.
     first_sdu: u64,
@@ -215,7 +215,8 @@ impl Transmitter {
         self.segmenter.ready(most.min(window))
     }
 
-    /// §11.3.2.2: SN < VT(MS), or SN = VT(S) − 1, without which a full window could not be polled for.
+    /// The next retransmission that is allowed: SN < VT(MS), or SN = VT(S) − 1, so that a poll can be sent in a full
+    /// window (§11.3.2.2).
     fn next_scheduled(&self) -> Option<u64> {
         let sn = *self.scheduled.first()?;
         if sn < self.vt_ms() {
