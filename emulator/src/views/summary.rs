@@ -18,7 +18,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// The result of a run. Displayed, it is the table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// 1.
+    /// The version of this format: 1.
     pub schema_version: u32,
     /// The scenario's name.
     pub scenario: String,
