@@ -48,6 +48,24 @@ fn every_file_and_folder_that_a_document_names_is_there() {
     assert!(checked >= 50, "only {checked} names were found");
 }
 
+/// The examples are compiled and run: so is what the walk-through shows of them.
+#[test]
+fn the_code_of_the_walk_through_is_the_examples() {
+    let text = fs::read_to_string(repository().join("docs/extending.md")).unwrap();
+    let examples = ["crates/sim/examples/own_answer.rs", "emulator/examples/own_stage.rs"];
+    let examples = examples.map(|path| fs::read_to_string(repository().join(path)).unwrap());
+    let lines = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    let examples = examples.map(|text| lines(&text));
+    let blocks: Vec<_> =
+        text.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 6, "only {} blocks", blocks.len());
+    for block in blocks {
+        let wanted = lines(block);
+        let is_in = |example: &Vec<String>| example.windows(wanted.len()).any(|lines| lines == wanted);
+        assert!(examples.iter().any(is_in), "no example has this:\n{block}");
+    }
+}
+
 #[test]
 fn every_figure_is_in_the_file_that_reproduce_makes() {
     let made = include_str!("../../docs/reproduction.md");
