@@ -17,7 +17,7 @@ use airlink::views::pcapng::{self, Writer};
 use super::capture::{Capture, Next};
 use super::connection::Ended;
 use super::decisions::{Line, Log};
-use super::link::LinkType;
+use super::link_layer::LinkType;
 use super::trace::{Fate, Offset, Place, Proof, Sending, SentSegment, Trace};
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::connection::{Connection, Ended, Keep};
-use super::ends::Ends;
+use super::endpoints::Ends;
 use super::packet::{Packet, Timestamp};
 use super::problem::{Problem, Problems};
 

@@ -1,10 +1,10 @@
 //! What an analysis looks like: pictures, and files for other programs that show such.
 //!
-//! [`plot`] knows axes and series and nothing of TCP; [`panels`] make these of a [`Trace`] and of what [`link`] reads;
+//! [`plot`] knows axes and series and nothing of TCP; [`panels`] make these of a [`Trace`] and of what [`emulation`] reads;
 //! [`xplot`] writes the files of the program of that name.
 
+pub mod emulation;
 pub mod html;
-pub mod link;
 pub mod panels;
 pub mod plot;
 pub mod xplot;
@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use airtcp_analyze::trace::Trace;
-use link::Link;
+use emulation::Link;
 use panels::{Picture, Range};
 use plot::Format;
 use xplot::Graph;

@@ -12,7 +12,7 @@ use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
 use airtcp_analyze::capture::{self, Next};
 use airtcp_analyze::ip::{self, Context, Found};
-use airtcp_analyze::link::Inside;
+use airtcp_analyze::link_layer::Inside;
 use airtcp_analyze::packet::Packet;
 use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
 use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, ethernet, v4, v6};

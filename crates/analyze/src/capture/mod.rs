@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
 use super::ip::{self, Context, Found};
-use super::link::{Inside, LinkType};
+use super::link_layer::{Inside, LinkType};
 use super::packet::Timestamp;
 use super::problem::Problem;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::buffer::{Buffer, Order};
 use super::{Frame, Next};
-use crate::link::LinkType;
+use crate::link_layer::LinkType;
 use crate::packet::Timestamp;
 use crate::problem::Problem;
 

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use super::buffer::{Buffer, Order};
 use super::{Frame, Next};
-use crate::link::LinkType;
+use crate::link_layer::LinkType;
 use crate::packet::Timestamp;
 
 pub(super) const HEADER: usize = 24;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
+use super::compact::Maybe;
 use super::direction::{Direction, Moment, Repairing, Scale};
 use super::flight::Sent;
-use super::seldom::Maybe;
 use super::series::What;
 use crate::packet::Packet;
 use crate::trace::{AckSeen, Proof, RttSample};

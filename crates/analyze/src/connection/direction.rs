@@ -7,14 +7,14 @@ use std::ops::Range;
 use airwire::segment::{Ecn, Flags};
 use airwire::seq::Seq;
 
-use super::clocks::{Clocks, Spent};
+use super::anomalies::Trouble;
+use super::compact::{ALLOCATION, Maybe, Seldom};
 use super::findings::{AckFindings, CaptureAt, DirectionFindings, Marks, RttOf, WindowFindings};
 use super::flight::Flight;
 use super::guess::{self, Beginning, Rounds};
 use super::rtt::Rtt;
-use super::seldom::{ALLOCATION, Maybe, Seldom};
 use super::series::Series;
-use super::trouble::Trouble;
+use super::time_spent::{Clocks, Spent};
 use crate::packet::Packet;
 use crate::trace::{Fate, Offset, Proof, SentSegment, Trace, WindowPoint};
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use airtcp::ranges::RangeSet;
 
-use super::seldom::{ALLOCATION, Maybe, vector};
+use super::compact::{ALLOCATION, Maybe, vector};
 
 /// Nobody has more in flight; without ACKs in the capture a connection must not grow memory.
 const MOST: usize = 1 << 16;

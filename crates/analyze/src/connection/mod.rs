@@ -6,33 +6,33 @@
 //! Each direction is looked at on its own: the data that one end sends, and what the other acknowledges.
 
 mod ack;
-mod clocks;
+mod anomalies;
+mod compact;
 mod copies;
 mod direction;
 pub mod findings;
 mod flight;
 mod guess;
-mod place;
 pub(super) mod rtt;
-mod seldom;
 mod send;
 pub mod series;
 #[cfg(test)]
 mod tests;
 pub(super) mod text;
-mod trouble;
-mod why;
+mod time_spent;
+mod trigger;
+mod vantage;
 
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 pub use findings::ConnectionFindings;
 
+use self::compact::Maybe;
 use self::copies::Copies;
 use self::direction::{Direction, Moment, Scale};
 use self::findings::{Close, Handshake, HandshakeSeen};
-use self::place::Answers;
-use self::seldom::Maybe;
-use super::ends::Ends;
+use self::vantage::Answers;
+use super::endpoints::Ends;
 use super::packet::{Packet, Timestamp};
 use super::trace::Trace;
 
@@ -190,7 +190,7 @@ impl Connection {
     }
 
     pub fn finish(self) -> Ended {
-        let capture_at = place::capture_at([self.answers[0].least(), self.answers[1].least()]);
+        let capture_at = vantage::capture_at([self.answers[0].least(), self.answers[1].least()]);
         let handshake = self.handshake();
         let timestamps = Syn::agreed(self.syns, |syn| syn.timestamps).unwrap_or(self.timestamps);
         let sack = Syn::agreed(self.syns, |syn| syn.sack).unwrap_or(self.sacks);

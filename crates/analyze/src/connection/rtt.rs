@@ -2,8 +2,8 @@
 
 use hdrhistogram::Histogram;
 
+use super::compact::{ALLOCATION, vector};
 use super::findings::RttFindings;
-use super::seldom::{ALLOCATION, vector};
 
 /// So many samples are kept as they are; a histogram of more takes some kilobytes.
 const EXACT: usize = 64;

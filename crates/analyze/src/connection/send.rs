@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use airwire::segment::Flags;
 
+use super::anomalies::{Begins, Resent};
+use super::compact::Maybe;
 use super::direction::{Direction, Moment, Repairing};
 use super::flight::Sent;
-use super::seldom::Maybe;
 use super::series::What;
-use super::trouble::{Begins, Resent};
-use super::why::{Cause, Why};
+use super::trigger::{Cause, Why};
 use crate::packet::Packet;
 use crate::trace::{Fate, Idle, Sending, SentSegment};
 

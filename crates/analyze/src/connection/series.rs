@@ -1,7 +1,7 @@
 //! Octets over time in a bounded number of bins: when they run out, two become one.
 
+use super::compact::vector;
 use super::findings::SeriesFindings;
-use super::seldom::vector;
 
 pub const BINS: usize = 200;
 const NARROWEST: i64 = 1_000_000;

@@ -9,8 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use serde::Serialize;
 
 use super::Way;
-use super::flow::key;
 use super::reader::Reader;
+use super::tracker::key;
 
 /// Packets of each capture that are looked at.
 const HEAD: usize = 20_000;

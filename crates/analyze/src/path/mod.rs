@@ -10,14 +10,14 @@
 
 mod clock;
 pub mod findings;
-mod flow;
+mod ground_truth;
 pub mod judges;
 mod reader;
-pub mod sender;
+pub mod sender_log;
 #[cfg(test)]
 mod tests;
 mod text;
-mod truth;
+mod tracker;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -27,11 +27,11 @@ pub use clock::Clock;
 pub use findings::Report;
 
 use self::findings::{CaptureFindings, ConnectionOnPath, FlowFindings};
-use self::flow::{Flow, Now};
+use self::ground_truth::Truth;
 use self::reader::Reader;
-use self::truth::Truth;
+use self::tracker::{Flow, Now};
+use super::airlink_events::EventsError;
 use super::capture::CaptureError;
-use super::events::EventsError;
 use super::packet::Packet;
 use super::trace::{Fate, Trace};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Clock;
 use super::findings::{FlowFindings, Report, Transit, TruthFindings};
-use super::sender::SenderComparison;
+use super::sender_log::SenderComparison;
 use crate::connection::findings::RttFindings;
 use crate::connection::text::{Seconds, list};
 

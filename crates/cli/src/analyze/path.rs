@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use airtcp_analyze::capture::STANDARD_INPUT;
 use airtcp_analyze::connections::Finished;
 use airtcp_analyze::path::judges::{self, Scores};
-use airtcp_analyze::path::sender::{SenderComparison, SenderError, SenderLog};
+use airtcp_analyze::path::sender_log::{SenderComparison, SenderError, SenderLog};
 use airtcp_analyze::path::{self, Fates, Files, Keep, PathError, Report};
 use airwire::time::Duration;
 use clap::Args;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use airtcp_analyze::airlink_events::EventsError;
 use airtcp_analyze::connections::{Finished, Traces};
-use airtcp_analyze::events::EventsError;
-use airtcp_report::link::{Events, Link, LinkError, Radio};
+use airtcp_report::emulation::{Events, Link, LinkError, Radio};
 use airtcp_report::panels::Range;
 use airtcp_report::plot::Format;
 use airtcp_report::{Gallery, WriteError};

@@ -1,7 +1,7 @@
 //! What of a trace is shown: each file makes one panel.
 
+mod emulation;
 mod goodput;
-mod link;
 mod rtt;
 mod time_sequence;
 mod window;
@@ -13,7 +13,7 @@ mod traced;
 
 use airtcp_analyze::trace::{Offset, Trace};
 
-use super::link::Link;
+use super::emulation::Link;
 use super::plot::axis::{Axis, Scale, Unit};
 use super::plot::figure::{Figure, Panel};
 
@@ -63,7 +63,7 @@ pub fn figure(trace: &Trace, pictures: &[Picture], link: &Link, range: Range) ->
             Picture::Window => window::panel(trace, view, height(alone)).into_iter().collect(),
             Picture::Rtt => rtt::panel(trace, view, height(alone)).into_iter().collect(),
             Picture::Goodput => goodput::panel(trace, view, height(alone)).into_iter().collect(),
-            Picture::Link => link::panels(trace.origin, link, view, height(alone)),
+            Picture::Link => emulation::panels(trace.origin, link, view, height(alone)),
         })
         .collect();
     let x = Axis {

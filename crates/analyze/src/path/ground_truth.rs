@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::Way;
 use super::findings::TruthFindings;
-use crate::events::{Event, EventReader, EventsError};
+use crate::airlink_events::{Event, EventReader, EventsError};
 use crate::packet::Packet;
 
 /// A capture that airlink did not make itself sees a packet a little earlier or later.

@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::compact::{ALLOCATION, vector};
 use super::findings::{AckFindings, Arrivals, Retransmissions};
 use super::guess::Guess;
-use super::seldom::{ALLOCATION, vector};
 use crate::trace::Proof;
 
 /// A retransmission that may yet turn out to be a mistake.

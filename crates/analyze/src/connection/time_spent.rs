@@ -1,7 +1,7 @@
 //! What a sender's time was spent with.
 
+use super::compact::{ALLOCATION, Seldom};
 use super::findings::TimeFindings;
-use super::seldom::{ALLOCATION, Seldom};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Spent {

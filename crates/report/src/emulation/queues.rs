@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use airtcp_analyze::events::{Event, EventReader};
+use airtcp_analyze::airlink_events::{Event, EventReader};
 
 use super::{Bins, Count, LinkError};
 

@@ -1,7 +1,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use airtcp_analyze::events::EventsError;
+use airtcp_analyze::airlink_events::EventsError;
 
 use super::*;
 

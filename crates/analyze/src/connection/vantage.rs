@@ -1,7 +1,7 @@
 //! Where a capture was made: the end that answers without delay is near.
 
+use super::compact::Maybe;
 use super::findings::CaptureAt;
-use super::seldom::Maybe;
 use crate::packet::Packet;
 
 /// One end's answers: how soon after what it has to answer they come past.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::anomalies::Begins;
 use super::direction::{Direction, Moment, Repairing};
 use super::flight::Sent;
-use super::trouble::Begins;
 
 /// A host answers an ACK sooner; a timer waits longer.
 const PROMPT: i64 = 10_000_000;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::View;
-use crate::link::{Count, Link, Queue, RadioSide};
+use crate::emulation::{Count, Link, Queue, RadioSide};
 use crate::plot::axis::{Axis, Unit};
 use crate::plot::draw::Dash;
 use crate::plot::figure::Panel;

@@ -1,7 +1,7 @@
 //! What airlink wrote about the path below a connection, read in bounded memory however long the run was.
 
 mod bins;
-mod events;
+mod queues;
 mod radio;
 
 #[cfg(test)]
@@ -10,9 +10,9 @@ mod tests;
 use std::io;
 use std::path::PathBuf;
 
-use airtcp_analyze::events::EventsError;
+use airtcp_analyze::airlink_events::EventsError;
 pub use bins::Bins;
-pub use events::{Events, Queue};
+pub use queues::{Events, Queue};
 pub use radio::{Radio, RadioSide};
 
 #[derive(Clone, Debug, Default, PartialEq)]

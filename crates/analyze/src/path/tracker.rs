@@ -13,7 +13,7 @@ use airwire::segment::Flags;
 use airwire::seq::Seq;
 
 use super::findings::{FlowFindings, Transit};
-use super::truth::{Said, Truth, Why};
+use super::ground_truth::{Said, Truth, Why};
 use super::{Fates, Way};
 use crate::connection::findings::RttFindings;
 use crate::connection::rtt::Rtt;
