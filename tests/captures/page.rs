@@ -6,11 +6,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use airtcp_analyze::trace::{
-    AckSeen, DecisionSeen, Fate, Idle, Place, Proof, RttSample, Sending, SentSegment, Trace, WindowPoint,
+    AckSeen, DecisionSeen, Fate, Idle, Loss, Proof, RttSample, Sending, SentSegment, Trace, WindowPoint,
 };
 use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page, Run};
 use airtcp_testkit::browser::Browser;
+use airwire::Cause;
 use serde_json::json;
 
 const MSS: u64 = 1448;
@@ -43,7 +44,7 @@ fn transfer(segments: u64, gap: i64) -> Trace {
         };
         match index % 100 {
             30 => {
-                send(at, Sending::New, 0, Fate::Lost(Place::Radio));
+                send(at, Sending::New, 0, Fate::Lost(Loss::Airlink(Cause::Radio)));
                 resend.push((
                     at + 2 * RTT,
                     Sending::Fast,

@@ -1,4 +1,4 @@
-//! airlink's event stream (docs/views.md), a line at a time.
+//! Reads airlink's event stream (docs/views.md) line by line.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -8,41 +8,62 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 const SCHEMA: u32 = 1;
-/// A line of a path with very many stages is shorter.
+/// Octets: even the line that names very many stages is shorter.
 const LONGEST: u64 = 1 << 16;
 
+/// Why an event stream cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EventsError {
+    /// The file cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
-    Read { path: PathBuf, error: io::Error },
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The first line is not that of an event stream, or of another version of it.
     #[error("{} is not airlink's event stream: name the file that `airlink --events` wrote", .0.display())]
     NoEvents(PathBuf),
+    /// A line in the middle is no event.
     #[error("{}:{line}: this line is damaged: write the events again, or delete it", .path.display())]
-    Damaged { path: PathBuf, line: u64 },
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: u64,
+    },
 }
 
-/// What those who read events want to know of one.
+/// An event, with the fields that are read here: docs/views.md says what each means.
 #[derive(Debug, Deserialize)]
-pub struct Event<'a> {
+pub struct AirlinkEvent<'a> {
+    /// `entered`, `queued`, `sent`, `left`, `dropped` …
     #[serde(borrow, rename = "event")]
     pub what: Cow<'a, str>,
-    /// Nanoseconds since the run's begin.
+    /// Nanoseconds since the run began.
     #[serde(default)]
     pub t: i64,
+    /// The packet's number in the run; 0 if the event is not about one.
     #[serde(default)]
     pub packet: u64,
+    /// `down` or `up`; empty if the event is not about a packet.
     #[serde(borrow, default)]
     pub direction: Cow<'a, str>,
+    /// The name of the stage where it happened.
     #[serde(borrow)]
     pub stage: Option<Cow<'a, str>>,
+    /// The packet's length, or the octets that wait in front of it.
     #[serde(default)]
     pub bytes: u64,
+    /// Why a packet was dropped, by the name of an [`airwire::Cause`].
     #[serde(borrow)]
     pub cause: Option<Cow<'a, str>>,
     schema_version: Option<u32>,
     wall_zero: Option<i64>,
 }
 
+/// The events of one file.
 #[derive(Debug)]
 pub struct EventReader {
     path: PathBuf,
@@ -53,12 +74,15 @@ pub struct EventReader {
 }
 
 impl EventReader {
+    /// Opens the file and reads its first line.
     pub fn open(path: &Path) -> Result<Self, EventsError> {
         let unreadable = |error| EventsError::Read { path: path.to_owned(), error };
         let file = BufReader::new(File::open(path).map_err(unreadable)?);
         let mut reader = Self { path: path.to_owned(), file, line: Vec::new(), number: 0, wall_zero: 0 };
         let begin = match reader.read() {
-            Ok(Some(Event { what, schema_version: Some(SCHEMA), wall_zero, .. })) if what == "start" => {
+            Ok(Some(AirlinkEvent { what, schema_version: Some(SCHEMA), wall_zero, .. }))
+                if what == "start" =>
+            {
                 wall_zero
             }
             Err(error @ EventsError::Read { .. }) => return Err(error),
@@ -68,13 +92,13 @@ impl EventReader {
         Ok(reader)
     }
 
-    /// The run's begin, in nanoseconds since 1970.
+    /// When the run began, in nanoseconds since 1970.
     pub const fn wall_zero(&self) -> i64 {
         self.wall_zero
     }
 
-    /// `None` at the end: the run may still go on, or was stopped in the middle of a line.
-    pub fn read(&mut self) -> Result<Option<Event<'_>>, EventsError> {
+    /// The next event; `None` at the end. The last line may be incomplete: the run still goes on, or was stopped.
+    pub fn read(&mut self) -> Result<Option<AirlinkEvent<'_>>, EventsError> {
         self.line.clear();
         let read = self.file.by_ref().take(LONGEST).read_until(b'\n', &mut self.line);
         let len = read.map_err(|error| EventsError::Read { path: self.path.clone(), error })?;

@@ -4,8 +4,8 @@
 //! resent fast dupacks=3 flight=9 | three-dupacks: 1 segment lost from 14481 on (three duplicate ACKs) | …
 //! ```
 //!
-//! First what the capture tells of the packet, then what its sender's own log has for this moment. New data that
-//! nobody decided anything about have no comment.
+//! First comes what the capture tells about the packet, then what its sender's own log has for this moment. New data
+//! has no comment unless something was decided at that moment.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,34 +18,36 @@ use super::capture::{Capture, Next};
 use super::connection::Ended;
 use super::decisions::{Line, Log};
 use super::link_layer::LinkType;
-use super::trace::{Fate, Offset, Place, Proof, Sending, SentSegment, Trace};
+use super::trace::{Fate, Loss, Offset, Proof, Sending, SentSegment, Trace};
 
+/// The comments on the frames of a capture. They are collected in a first pass over the capture and written in a second
+/// one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comments {
     by_frame: BTreeMap<u64, String>,
     log: Option<Log>,
-    /// Whose log it is: the direction with most data.
+    /// The direction with most data, and how much it is: the log is taken to be of its sender.
     most: Option<(u64, Trace)>,
 }
 
 /// Between parts of a comment.
 const BETWEEN: &str = " | ";
-/// Octets of a comment. A length has 16 bits, and nobody reads as much.
+/// The most octets of a comment. The format has 16 bits for its length, and nobody reads as much.
 const LONGEST: usize = 4000;
-/// Two clocks are told apart from here on: times of logs and captures were rounded.
+/// Nanoseconds by which the times of logs and captures may differ because they were rounded.
 const ROUNDING: Offset = 2_000;
-/// What a sender has decided to send leaves within this, even if the capture is made behind a busy machine.
+/// Nanoseconds within which a packet passes the capture after its sender decided to send it, even on a busy machine.
 const PROMPT: Offset = 200_000_000;
-/// Libpcap's largest, and the same for all, since it reads no file in which they differ.
+/// libpcap's largest. It is the same for all interfaces, since libpcap reads no file in which they differ.
 const SNAP_LENGTH: u32 = 262_144;
 
 impl Comments {
-    /// With the log of a sender in the capture, if there is one.
+    /// `log` is that of a sender whose packets are in the capture.
     pub fn new(log: Option<Log>) -> Self {
         Self { log, ..Self::default() }
     }
 
-    /// A connection of which all was kept.
+    /// Takes in a connection whose traces were kept.
     pub fn take(&mut self, ended: &Ended) {
         let traces = ended.traces.iter().flatten();
         for (trace, findings) in traces.zip(&ended.findings.directions) {
@@ -61,7 +63,8 @@ impl Comments {
         }
     }
 
-    /// After the last connection. Hands back how many decisions are of a time before or after the connection.
+    /// Adds the log's decisions, after the last connection was taken in. Returns how many of them are from before or after
+    /// the connection and have no packet.
     pub fn add_decisions(&mut self) -> usize {
         let Some(Log { lines, start }) = self.log.take() else { return 0 };
         let (_, trace) = self.most.take().unwrap_or_default();
@@ -70,7 +73,7 @@ impl Comments {
         for moment in lines.chunk_by(|a, b| a.time == b.time) {
             let at = start - trace.origin + (moment[0].time * 1e9).round() as i64;
             let mut frames = vec![None; moment.len()];
-            // What leads to a transmission stands before it.
+            // The decisions that lead to a transmission stand before it in the log.
             let (mut open, mut last) = (0, None);
             for (index, line) in moment.iter().enumerate() {
                 if let Some(sent) = seen.transmission(at, line) {
@@ -101,18 +104,20 @@ impl Comments {
         if !comment.is_empty() {
             comment.push_str(BETWEEN);
         }
-        // A line for a line.
+        // A comment is one line.
         comment.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }));
     }
 
+    /// Writes the capture to a file, with the comments.
     pub fn save(&self, capture: &mut Capture, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
         self.write(capture, &mut file)?;
         file.flush()
     }
 
-    /// The same frames with the comments. Interfaces are those of the link types, without their names.
-    pub fn write(&self, capture: &mut Capture, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the frames of the capture again, with the comments. There is one interface for each link type; their names
+    /// are not kept.
+    fn write(&self, capture: &mut Capture, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = Writer::default();
         writer.section_header(concat!("airtcp ", env!("CARGO_PKG_VERSION")));
         let mut links: Vec<LinkType> = Vec::new();
@@ -155,9 +160,8 @@ fn why_sent(segment: &SentSegment) -> Option<String> {
     };
     let fate = match segment.fate {
         Fate::Unknown | Fate::Arrived { .. } => None,
-        Fate::Lost(Place::Between { before }) => Some(format!("lost before=capture-{before}")),
-        Fate::Lost(Place::Congestion) => Some("lost cause=congestion".to_owned()),
-        Fate::Lost(Place::Radio) => Some("lost cause=radio".to_owned()),
+        Fate::Lost(Loss::Between { before }) => Some(format!("lost before=capture-{before}")),
+        Fate::Lost(Loss::Airlink(cause)) => Some(format!("lost cause={}", cause.name())),
         Fate::Unneeded { proof: Proof::Timestamp } => Some("spurious proof=timestamp".to_owned()),
         Fate::Unneeded { proof: Proof::Dsack } => Some("spurious proof=dsack".to_owned()),
         Fate::Unneeded { proof: Proof::Arrival } => Some("spurious proof=arrival".to_owned()),
@@ -167,35 +171,35 @@ fn why_sent(segment: &SentSegment) -> Option<String> {
 }
 
 /// The packets of a direction and the ACKs for them, in the order of the capture.
-struct Seen(Vec<Event>);
+struct Seen(Vec<SeenPacket>);
 
 #[derive(Clone, Copy)]
-struct Event {
+struct SeenPacket {
     at: Offset,
     number: u64,
-    /// Of the segment, if it is one.
+    /// The sequence space of a segment; an ACK has none.
     sent: Option<(u64, u64)>,
 }
 
 impl Seen {
     fn new(trace: &Trace) -> Self {
-        let sent = trace.segments.iter().map(|it| Event {
+        let sent = trace.segments.iter().map(|it| SeenPacket {
             at: it.at,
             number: it.number,
             sent: Some((it.start, it.end)),
         });
-        let acks = trace.acks.iter().map(|it| Event { at: it.at, number: it.number, sent: None });
+        let acks = trace.acks.iter().map(|it| SeenPacket { at: it.at, number: it.number, sent: None });
         let mut events: Vec<_> = sent.chain(acks).collect();
         events.sort_by_key(|event| event.number);
         Self(events)
     }
 
-    /// The first at this time or later.
+    /// The index of the first packet at this time or later.
     fn from(&self, at: Offset) -> usize {
         self.0.partition_point(|event| event.at < at - ROUNDING)
     }
 
-    /// The packet that the decision was to send.
+    /// The frame that the decision caused to be sent.
     fn transmission(&self, at: Offset, line: &Line) -> Option<u64> {
         if !matches!(line.what.as_str(), "resend" | "probe" | "timeout") {
             return None;
@@ -208,7 +212,7 @@ impl Seen {
         carries.next()
     }
 
-    /// What was sent upon it; else the packet that it was decided upon. In virtual time all of these are at one instant.
+    /// The frame that was sent upon a decision; else the ACK that caused it. In virtual time all are at one instant.
     fn nearest(&self, at: Offset) -> Option<u64> {
         let (first, last) = (self.0.first()?, self.0.last()?);
         if !(first.at - PROMPT..=last.at + PROMPT).contains(&at) {

@@ -1,26 +1,30 @@
-//! Tells connections apart, and lets go of those that are over, so that memory does not grow with the capture.
+//! Sorts packets by connection, and finishes connections that are over so that memory does not grow with the capture.
 
 use std::collections::BTreeMap;
 
 use super::connection::{Connection, Ended, Keep};
-use super::endpoints::Ends;
+use super::endpoints::Endpoints;
 use super::packet::{Packet, Timestamp};
 use super::problem::{Problem, Problems};
 
-/// A connection of which no more is expected.
+/// A connection of which no more packets are expected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// In the order of their first packets, from 0: Wireshark's `tcp.stream`.
+    /// Counted from 0 in the order of the first packets: Wireshark's `tcp.stream`.
     pub number: u64,
+    /// What is said about it.
     pub ended: Ended,
 }
 
-/// Of which connections all is wanted that happened, for pictures.
+/// The connections whose every packet is kept, as a [`Trace`](crate::trace::Trace).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Traces {
+    /// None of them: memory does not grow with the capture.
     #[default]
     None,
+    /// The one with this number.
     Of(u64),
+    /// Every connection.
     All,
 }
 
@@ -34,22 +38,23 @@ impl Traces {
     }
 }
 
+/// How many connections are followed at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// So many are followed at a time. When a further one begins, what is over has to go, then what has been silent
-    /// for longest; if all of them are busy, it is not followed itself.
+    /// The most connections. When one more begins, those that are over are finished, then those that were silent
+    /// longest; if all are busy, the new one is not followed.
     pub open: usize,
-    /// Or as many as fit into so much memory. If those that are followed outgrow it, what is silent for longest goes
-    /// even if it is busy.
+    /// The most octets of memory. If the connections that are followed outgrow it, those that were silent longest are
+    /// finished even if they are busy.
     pub octets: usize,
-    /// Nanoseconds for which a connection that is over waits for late packets: 2 MSL, as in Linux and BSD 60 s, and
-    /// as long again for retransmissions of the FIN.
+    /// Nanoseconds for which a connection that is over waits for late packets. The default is 120 s: 2 MSL, which are
+    /// 60 s in Linux and BSD, and as long again for retransmissions of the FIN.
     pub linger: i64,
 }
 
-/// Some 1.5 KiB each while there is little in flight.
+/// A connection takes some 1.5 KiB while there is little in flight.
 const OPEN: usize = 110_000;
-/// Of 200 MB for the whole program.
+/// The whole program takes 200 MB at most.
 const OCTETS: usize = 172_000_000;
 
 impl Default for Limits {
@@ -58,30 +63,32 @@ impl Default for Limits {
     }
 }
 
-pub struct Connections {
+/// The connections that are followed.
+pub(crate) struct Connections {
     traces: Traces,
     limits: Limits,
     slots: Vec<Option<Box<Open>>>,
     free: Vec<usize>,
-    by_ends: BTreeMap<Ends, usize>,
-    /// Whose the last packet was: the next one is often of the same.
+    by_ends: BTreeMap<Endpoints, usize>,
+    /// The slot of the last packet's connection: the next packet is often of the same one.
     last: Option<usize>,
-    /// Also the number of the next one.
+    /// How many there have been, which is also the number of the next one.
     count: u64,
-    /// What all of them take.
+    /// The memory of all that are open.
     octets: usize,
+    /// Packets since all connections were last looked at.
     since_sweep: usize,
 }
 
 struct Open {
     number: u64,
-    /// What it took when it was weighed last.
+    /// Its memory when it was last weighed.
     octets: usize,
     connection: Connection,
 }
 
-/// A slot and a place in a tree whose nodes are half full.
-const INDEXED: usize = size_of::<usize>() + 2 * size_of::<(Ends, usize)>();
+/// Octets of a slot and of an entry in a tree whose nodes are half full.
+const INDEXED: usize = size_of::<usize>() + 2 * size_of::<(Endpoints, usize)>();
 
 impl Open {
     fn weigh(&self) -> usize {
@@ -91,7 +98,7 @@ impl Open {
 }
 
 impl Connections {
-    pub fn new(traces: Traces, limits: Limits) -> Self {
+    pub(crate) fn new(traces: Traces, limits: Limits) -> Self {
         Self {
             traces,
             limits,
@@ -106,20 +113,27 @@ impl Connections {
     }
 
     /// How many there have been.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    pub fn open(&self) -> usize {
+    #[cfg(test)]
+    fn open(&self) -> usize {
         self.by_ends.len()
     }
 
-    /// Of memory, about: what all that are open take.
-    pub fn octets(&self) -> usize {
+    /// The memory of all that are open, about.
+    #[cfg(test)]
+    fn octets(&self) -> usize {
         self.octets
     }
 
-    pub fn take(&mut self, packet: &Packet, problems: &mut Problems, finished: &mut dyn FnMut(Finished)) {
+    pub(crate) fn take(
+        &mut self,
+        packet: &Packet,
+        problems: &mut Problems,
+        finished: &mut dyn FnMut(Finished),
+    ) {
         self.since_sweep += 1;
         let known = self.find(packet);
         let at = match known.and_then(|at| Some((at, self.slots[at].as_mut()?))) {
@@ -146,15 +160,17 @@ impl Connections {
             self.make_room(0, packet, problems, finished);
         }
         if self.since_sweep > self.by_ends.len().max(SWEEP) {
-            self.let_go(packet.at, finished);
+            self.finish_old(packet.at, finished);
         }
     }
 
     fn find(&self, packet: &Packet) -> Option<usize> {
         let is_of = |at: &usize| {
-            self.slots[*at].as_ref().is_some_and(|open| open.connection.ends().are(packet.src, packet.dst))
+            self.slots[*at]
+                .as_ref()
+                .is_some_and(|open| open.connection.ends().is_between(packet.src, packet.dst))
         };
-        let search = || self.by_ends.get(&Ends::sorted(packet.src, packet.dst)).copied();
+        let search = || self.by_ends.get(&Endpoints::sorted(packet.src, packet.dst)).copied();
         self.last.filter(is_of).or_else(search)
     }
 
@@ -170,7 +186,7 @@ impl Connections {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.by_ends.insert(Ends::sorted(packet.src, packet.dst), at);
+        self.by_ends.insert(Endpoints::sorted(packet.src, packet.dst), at);
         self.slots[at] = Some(open);
         at
     }
@@ -178,20 +194,20 @@ impl Connections {
     fn end(&mut self, at: usize, finished: &mut dyn FnMut(Finished)) {
         let Some(open) = self.slots[at].take() else { return };
         let [one, other] = open.connection.ends().both();
-        self.by_ends.remove(&Ends::sorted(one, other));
+        self.by_ends.remove(&Endpoints::sorted(one, other));
         self.last = None;
         self.free.push(at);
         self.octets -= open.octets;
         finished(Finished { number: open.number, ended: open.connection.finish() });
     }
 
-    /// With its slot, each that is open.
+    /// The open connections, each with its slot.
     fn followed(&self) -> impl Iterator<Item = (usize, &Open)> {
         self.slots.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.as_deref()?)))
     }
 
-    /// Hands out what has been over for a while.
-    pub fn let_go(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
+    /// Finishes the connections that have been over for longer than they linger.
+    pub(crate) fn finish_old(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
         self.since_sweep = 0;
         let is_gone = |connection: &Connection| {
             connection.is_over() && now.0.saturating_sub(connection.last_packet().0) > self.limits.linger
@@ -203,14 +219,14 @@ impl Connections {
         }
     }
 
-    /// So many go at a time, and between two looks for some to go are so many packets: looking costs no more than
-    /// packets do.
+    /// An eighth of the open connections. So many are finished at a time to make room, and at least so many packets pass
+    /// until it happens again: thus looking at all of them costs no more than the packets do.
     fn share(&self) -> usize {
         (self.by_ends.len() / 8).max(1)
     }
 
     fn is_full(&self) -> bool {
-        // Those that are followed must have room to grow.
+        // The connections that are open need room to grow.
         let for_new = self.limits.octets - self.limits.octets / 32;
         self.by_ends.len() >= self.limits.open || self.octets >= for_new
     }
@@ -227,7 +243,8 @@ impl Connections {
         !self.is_full()
     }
 
-    /// Ends an eighth: what is over, then what has been silent for longest, and for so many nanoseconds at least.
+    /// Finishes a share of the connections: those that are over, then those that were silent longest and for at least
+    /// `silent` nanoseconds.
     fn make_room(
         &mut self,
         silent: i64,
@@ -255,8 +272,8 @@ impl Connections {
         }
     }
 
-    /// What is left, in the order of its numbers.
-    pub fn finish(self, finished: &mut dyn FnMut(Finished)) {
+    /// Finishes the rest, in the order of their numbers.
+    pub(crate) fn finish(self, finished: &mut dyn FnMut(Finished)) {
         let mut open: Vec<_> = self.slots.into_iter().flatten().collect();
         open.sort_unstable_by_key(|open| open.number);
         for open in open {
@@ -266,11 +283,11 @@ impl Connections {
     }
 }
 
-/// Packets of a connection after which it is weighed again, as long as less than half of the memory is taken.
+/// Packets of a connection after which its memory is weighed again, while less than half of the limit is taken.
 const WEIGHED: u64 = 8;
-/// Nanoseconds of silence after which a connection makes room.
+/// Nanoseconds of silence after which a connection may be finished to make room.
 const SILENT: i64 = 10_000_000_000;
-/// Packets between two looks at all connections, at least.
+/// The least number of packets between two looks at all connections.
 const SWEEP: usize = 1024;
 
 #[cfg(test)]

@@ -1,41 +1,50 @@
-//! A sender's own log, `airtcp send --decisions`: what it decided, line by line.
+//! Reads a sender's own log of its decisions, which `airtcp send --decisions` writes.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What every decision has, and the rest by name.
+/// A decision: what every decision has, and the rest by name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Line {
     /// Seconds from the sender's start.
     pub time: f64,
-    /// Seconds since 1970, by the clock that captures on the same machine have. Early versions did not write it.
+    /// Seconds since 1970 by the machine's clock, which captures have as well. Early versions did not write it.
     pub wall: Option<f64>,
-    /// Where several connections share the log.
+    /// The connection's number, if several share the log.
     pub connection: Option<u64>,
+    /// The question that was answered: `detect`, `cause`, `window`, `undo` …
     pub question: String,
+    /// The name of the answer that decided.
     pub by: String,
+    /// What was decided: `lost`, `window`, `timeout` …
     pub what: String,
+    /// The reason in words.
     pub why: String,
     #[serde(flatten)]
     more: serde_json::Map<String, Value>,
 }
 
-/// A log of one connection.
+/// The log of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Log {
+    /// In the order of the file.
     pub lines: Vec<Line>,
-    /// The wall time, in nanoseconds since 1970, from which it counts.
+    /// The sender's start, from which its times count, in nanoseconds since 1970.
     pub start: i64,
 }
 
+/// Why a log cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
+    /// No line of it is a decision.
     #[error("it is no log of decisions: `airtcp send --decisions FILE` writes one")]
     NotALog,
+    /// It has no wall time, which ties it to a capture.
     #[error(
         "it does not say when its clock started (no `wall`): was it written by an early version? Send again"
     )]
     NoWall,
+    /// It has the decisions of several connections.
     #[error(
         "it is of several connections: choose one with `jq -c 'select(.connection == 1)'`, and the same in the \
          capture with --connection"
@@ -44,6 +53,7 @@ pub enum LogError {
 }
 
 impl Log {
+    /// Reads the text of a log.
     pub fn read(text: &str) -> Result<Self, LogError> {
         let (lines, unreadable) = read(text);
         if lines.is_empty() && unreadable > 0 {
@@ -58,7 +68,7 @@ impl Log {
     }
 }
 
-/// The lines, and how many nobody can read: the last one of a sender that was killed.
+/// Returns the lines, and how many cannot be read, such as the last one of a sender that was killed.
 pub fn read(log: &str) -> (Vec<Line>, usize) {
     let lines: Vec<_> = log.lines().map(serde_json::from_str).collect();
     let all = lines.len();
@@ -68,21 +78,22 @@ pub fn read(log: &str) -> (Vec<Line>, usize) {
 }
 
 impl Line {
+    /// The field `key`, if it is there and a number.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.more.get(key).and_then(Value::as_f64)
     }
 
-    /// Of the stream, the SYN being at 0.
+    /// The octet of the stream that it is about, the SYN being at 0.
     pub fn offset(&self) -> Option<u64> {
         self.number("offset").map(|offset| offset as u64)
     }
 
-    /// How many it is about.
+    /// How many segments it is about.
     pub fn segments(&self) -> f64 {
         self.number("segments").unwrap_or(1.0)
     }
 
-    /// What was decided, without by whom and why.
+    /// What was decided, in words.
     pub fn detail(&self) -> String {
         let number = |key: &str| self.number(key).unwrap_or_default();
         let text = |key: &str| self.more.get(key).and_then(Value::as_str).unwrap_or("?");
@@ -105,7 +116,7 @@ impl Line {
         }
     }
 
-    /// In segments. An arbitrarily high threshold is none in the log.
+    /// The change of the window, in segments. The log has no number for an arbitrarily high threshold.
     fn window(&self) -> String {
         let shown = |key| self.number(key).map_or_else(|| "∞".to_owned(), |it| format!("{it:.1}"));
         let change = |name: &str, was, is| match (shown(was), shown(is)) {

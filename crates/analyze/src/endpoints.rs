@@ -1,14 +1,14 @@
-//! The two addresses of a connection, in few octets: each is kept twice for every connection.
+//! The two addresses of a connection in little memory: they are kept twice for every connection.
 
 use std::net::{SocketAddr, SocketAddrV4};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ends {
+pub(super) enum Endpoints {
     V4([SocketAddrV4; 2]),
     Other(Box<[SocketAddr; 2]>),
 }
 
-impl Ends {
+impl Endpoints {
     pub(super) fn new(first: SocketAddr, second: SocketAddr) -> Self {
         match (first, second) {
             (SocketAddr::V4(first), SocketAddr::V4(second)) => Self::V4([first, second]),
@@ -16,13 +16,13 @@ impl Ends {
         }
     }
 
-    /// The same for packets of both directions.
+    /// The pair in an order that is the same for packets of both directions.
     pub(super) fn sorted(one: SocketAddr, other: SocketAddr) -> Self {
         if one <= other { Self::new(one, other) } else { Self::new(other, one) }
     }
 
-    /// In either direction.
-    pub(super) fn are(&self, one: SocketAddr, other: SocketAddr) -> bool {
+    /// Whether a packet from `one` to `other`, or back, is between these ends.
+    pub(super) fn is_between(&self, one: SocketAddr, other: SocketAddr) -> bool {
         match (self, one, other) {
             (Self::V4([first, second]), SocketAddr::V4(one), SocketAddr::V4(other)) => {
                 (one == *first && other == *second) || (one == *second && other == *first)
@@ -60,10 +60,14 @@ mod tests {
     fn both_directions_are_one_connection_in_either_family() {
         for [a, b] in [["10.0.0.2:80", "10.0.0.1:4000"], ["[fd83::2]:80", "[fd83::1]:4000"]] {
             let [a, b] = [a, b].map(|end| end.parse::<SocketAddr>().unwrap());
-            assert_eq!(Ends::new(a, b).both(), [a, b]);
-            assert_eq!(Ends::sorted(a, b), Ends::sorted(b, a));
-            assert!(Ends::new(a, b).are(a, b) && Ends::new(a, b).are(b, a) && !Ends::new(a, b).are(a, a));
+            assert_eq!(Endpoints::new(a, b).both(), [a, b]);
+            assert_eq!(Endpoints::sorted(a, b), Endpoints::sorted(b, a));
+            assert!(
+                Endpoints::new(a, b).is_between(a, b)
+                    && Endpoints::new(a, b).is_between(b, a)
+                    && !Endpoints::new(a, b).is_between(a, a)
+            );
         }
-        assert_eq!(size_of::<Ends>(), 16);
+        assert_eq!(size_of::<Endpoints>(), 16);
     }
 }

@@ -1,8 +1,7 @@
-//! IP and TCP headers of a captured packet.
+//! Reads the IP and TCP headers of a captured packet.
 //!
-//! Not `tcp::wire`, which is a receiver's: it wants whole packets with right checksums. A capture may keep the
-//! beginning of a packet only, and on the sending host it sees packets before the device has split them and summed
-//! them up.
+//! A receiver's parser wants whole packets with right checksums. A capture may keep only the beginning of a packet, and
+//! on the sending host it sees packets before the device has split them and filled in their checksums.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,41 +12,46 @@ use airwire::seq::Seq;
 use super::packet::{Packet, Timestamp};
 use super::problem::Problem;
 
+/// What a frame has inside.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
+    /// A TCP packet without a flaw.
     Tcp(Packet),
-    /// It counts, with this remark.
+    /// A TCP packet that counts although something is wrong with it.
     Flawed(Packet, Problem),
+    /// Nothing that can be used, and why.
     Nothing(Problem),
     /// UDP, ICMP …
     Other,
 }
 
-/// Of what a frame says about the packet inside it.
+/// What the frame says about the packet inside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
+    /// Frame number.
     pub number: u64,
+    /// When the frame was captured.
     pub at: Timestamp,
-    /// Octets that the packet had on the wire behind the link header, padding included.
+    /// Octets behind the link header on the wire, padding included.
     pub on_wire: usize,
 }
 
 const TCP: u8 = 6;
 
-/// The IP layer, taken off.
+/// What the IP header says, and what is behind it.
 struct Ip<'a> {
     src: IpAddr,
     dst: IpAddr,
     ecn: Ecn,
     ident: Option<u16>,
     fragment: bool,
-    /// As much as was kept.
+    /// As much of it as was kept.
     payload: &'a [u8],
-    /// As much as there was.
+    /// Its whole length.
     len: usize,
 }
 
-/// Why there is none.
+/// Why there is no TCP packet.
 enum NoTcp {
     Problem(Problem),
     Other,
@@ -56,6 +60,7 @@ enum NoTcp {
 const MALFORMED: NoTcp = NoTcp::Problem(Problem::Malformed);
 const CUT: NoTcp = NoTcp::Problem(Problem::HeadersCut);
 
+/// Reads the headers of the IP packet, of which the capture may have kept only the beginning.
 pub fn parse(context: Context, packet: &[u8]) -> Found {
     let ip = match packet.first().map(|octet| octet >> 4) {
         Some(4) => parse_v4(context, packet),
@@ -71,12 +76,12 @@ pub fn parse(context: Context, packet: &[u8]) -> Found {
     }
 }
 
-/// `packet` up to `len`, which is all that the packet had, or as much of it as was kept.
+/// `packet` from `from` to `len`, or as much of that as was kept.
 fn kept(packet: &[u8], from: usize, len: usize) -> &[u8] {
     packet.get(from..packet.len().min(len)).unwrap_or_default()
 }
 
-/// What is not there was not kept, or has never been there.
+/// Why octets are missing: the capture did not keep them, or there never were any.
 fn missing(kept: usize, whole: usize) -> NoTcp {
     if kept < whole { CUT } else { MALFORMED }
 }
@@ -95,7 +100,7 @@ fn parse_v4<'a>(context: Context, packet: &'a [u8]) -> Result<Ip<'a>, NoTcp> {
     };
     let header = usize::from(fixed[0] & 0x0f) * 4;
     let total = match usize::from(word(fixed, 2)) {
-        // Segmentation is the device's, and the packet is longer than the field can say.
+        // The device will split the packet, which is longer than the field can say.
         0 => context.on_wire,
         total => total,
     };
@@ -127,7 +132,7 @@ fn parse_v6<'a>(context: Context, packet: &'a [u8]) -> Result<Ip<'a>, NoTcp> {
         return Err(missing(packet.len(), context.on_wire));
     };
     let total = match usize::from(word(fixed, 4)) {
-        // A jumbogram (RFC 2675), or segmentation is the device's.
+        // A jumbogram (RFC 2675), or a packet that the device will split.
         0 => context.on_wire,
         len => 40 + len,
     };
@@ -174,7 +179,7 @@ fn extension_headers(packet: &[u8], total: usize, first: u8) -> Result<Headers, 
             0 => {
                 let offset = word(header, 2);
                 if offset >> 3 != 0 {
-                    // Only what is in the first one tells whether it was TCP; this one's header says it is or may be.
+                    // Only the first fragment shows whether the packet is TCP. By this one's header it is or may be.
                     return Err(match header[0] {
                         TCP | 0 | 43 | 60 => NoTcp::Problem(Problem::Fragment),
                         _ => NoTcp::Other,
@@ -191,7 +196,7 @@ fn extension_headers(packet: &[u8], total: usize, first: u8) -> Result<Headers, 
 }
 
 fn parse_tcp(context: Context, ip: &Ip<'_>) -> Result<(Packet, Option<Problem>), NoTcp> {
-    // Up to the window: what the options come behind may be cut.
+    // Up to the window: checksum, urgent pointer and options may be cut.
     let Some(fixed) = ip.payload.first_chunk::<16>() else {
         return Err(if ip.len < 20 { MALFORMED } else { CUT });
     };
@@ -229,7 +234,7 @@ fn parse_tcp(context: Context, ip: &Ip<'_>) -> Result<(Packet, Option<Problem>),
     Ok((packet, flaw))
 }
 
-/// Those before the cut.
+/// The options in front of the cut.
 fn kept_options(octets: &[u8]) -> Options {
     let mut whole = 0;
     while let [kind, rest @ ..] = &octets[whole..] {

@@ -1,17 +1,18 @@
-//! From a frame of the link layer to the IP packet inside it.
+//! Finds the IP packet inside a frame of the link layer.
 
-/// A data link type as libpcap names it on this machine (DLT); in files it is the number of the registry
-/// <https://www.tcpdump.org/linktypes.html>, which differs for few.
+/// A data link type as libpcap numbers it on this machine (DLT). The numbers in files are those of
+/// <https://www.tcpdump.org/linktypes.html>, of which few differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkType(pub i32);
 
+/// What is inside a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inside<'a> {
-    /// Up to the end of what was captured: an Ethernet frame's padding is still there.
+    /// An IP packet up to the end of what was captured: an Ethernet frame's padding is still behind it.
     Ip(&'a [u8]),
-    /// ARP, LLC, IPX …
+    /// ARP, LLC, IPX …; also the frames of an unknown link type.
     Other,
-    /// The capture kept less than the headers.
+    /// The capture kept less than the link layer's headers.
     Cut,
 }
 
@@ -19,11 +20,11 @@ pub enum Inside<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Ethernet,
-    /// Linux "cooked", of the device `any`.
+    /// Linux "cooked" captures, as of the device `any`.
     Cooked,
     Cooked2,
     Ip,
-    /// BSD loopback: an address family, in the byte order of whoever captured or in network order.
+    /// BSD loopback: an address family in the capturing machine's byte order or in network order.
     Family,
     Ppp,
     PppOverEthernet,
@@ -32,11 +33,13 @@ enum Framing {
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const PPPOE_SESSION: u16 = 0x8864;
-/// 802.1Q, 802.1ad and what was in use before it.
+/// Tags of 802.1Q, of 802.1ad and of what was in use before it.
 const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 
 impl LinkType {
+    /// Ethernet II or 802.3.
     pub const ETHERNET: Self = Self(1);
+    /// An IPv4 or IPv6 packet without a link header.
     pub const RAW: Self = Self(101);
 
     fn framing(self) -> Option<Framing> {
@@ -53,7 +56,7 @@ impl LinkType {
         }
     }
 
-    /// The registry's number.
+    /// The number that files have for it.
     pub fn in_files(self) -> u16 {
         match self.0 {
             12 | 14 => Self::RAW.0 as u16,
@@ -61,11 +64,12 @@ impl LinkType {
         }
     }
 
+    /// Whether frames of this type can be read.
     pub fn is_known(self) -> bool {
         self.framing().is_some()
     }
 
-    /// Of what is not known nothing is inside.
+    /// Takes the link layer's headers off.
     pub fn inside(self, frame: &[u8]) -> Inside<'_> {
         let inside = match self.framing() {
             None => Some(Inside::Other),
@@ -101,7 +105,7 @@ fn behind_ethertype(frame: &[u8], at: usize, end: usize) -> Option<Inside<'_>> {
 
 fn behind_family(frame: &[u8]) -> Option<Inside<'_>> {
     let family = u32::from_be_bytes(frame.get(..4)?.try_into().ok()?);
-    // The families are small: the other byte order is seen by that.
+    // Families are small numbers, which gives the other byte order away.
     let family = if family > 0xffff { family.swap_bytes() } else { family };
     match family {
         // AF_INET everywhere; AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS.

@@ -1,39 +1,41 @@
-//! What is wrong with a capture, by kind: told at the end, while everything else is still analysed.
+//! What is wrong with a capture. It is counted by kind and told at the end; everything else is analysed all the same.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+/// A kind of problem. `Display` says what it means and what helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Problem {
     /// Reading ended there.
     Damaged,
-    /// A pcapng block, or the octets between two, that make no sense; reading went on behind them.
+    /// A pcapng block, or octets between two blocks, that make no sense; reading went on behind them.
     Garbage,
     /// A frame has an earlier time than the one before it.
     ClockBackwards,
-    /// More than the capture itself says that it keeps of a frame.
+    /// A frame has more octets than the capture says it keeps of one.
     AboveSnapLength,
+    /// A frame of a link type that [`LinkType`](crate::link_layer::LinkType) does not know.
     UnknownLink,
     /// IP or TCP headers that cannot be.
     Malformed,
-    /// TCP options that cannot be; the rest of the packet is taken.
+    /// TCP options that cannot be; the rest of the packet counts.
     MalformedOptions,
-    /// Only the first one of a packet's fragments has the TCP header; it counts with the length it has.
+    /// A fragment. Only the first one of a packet has the TCP header; it counts with its own length.
     Fragment,
-    /// Not enough of the headers was kept to know the packet.
+    /// The capture kept too little of a frame to read the headers.
     HeadersCut,
-    /// Not all of the options was kept: they count as absent.
+    /// The capture kept only some of the options: the others count as absent.
     OptionsCut,
-    /// Payload was not kept, which does not matter here.
+    /// The capture did not keep all of the payload, which does not matter here.
     PayloadCut,
-    /// Connections that had to be taken for ended because too many were open: if they go on, as further ones.
+    /// Connections that were taken to have ended because too many were open. If they go on, they count as new ones.
     Crowded,
-    /// Packets of connections that began when as many as can be followed were busy.
+    /// Packets of connections that are not followed: when they began, as many as can be followed were busy.
     NotFollowed,
-    /// The kernel or the interface lost frames before they came here.
+    /// Frames that the kernel or the interface lost.
     NotCaptured,
 }
 
@@ -66,37 +68,41 @@ impl fmt::Display for Problem {
     }
 }
 
+/// How often a problem occurred.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Occurrences {
+    /// At least 1.
     pub count: u64,
-    /// Frame number.
+    /// The number of the first frame that has it.
     pub first_frame: u64,
-    /// What is worth knowing beyond the kind: a reader's words, the largest step of the clock.
+    /// What is worth knowing beyond the kind, such as the largest step of the clock.
     pub detail: Option<String>,
 }
 
+/// All problems of a capture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Problems(BTreeMap<Problem, Occurrences>);
 
 impl Problems {
-    pub fn note(&mut self, problem: Problem, frame: u64) {
+    pub(crate) fn note(&mut self, problem: Problem, frame: u64) {
         self.entry(problem, frame).count += 1;
     }
 
-    /// The same with words, of which the last are kept.
-    pub fn note_detail(&mut self, problem: Problem, frame: u64, detail: String) {
+    /// Notes a problem with a detail, which replaces the one before.
+    pub(crate) fn note_detail(&mut self, problem: Problem, frame: u64, detail: String) {
         let entry = self.entry(problem, frame);
         entry.count += 1;
         entry.detail = Some(detail);
     }
 
-    /// What others have counted.
-    pub fn add(&mut self, problem: Problem, frame: u64, count: u64) {
+    /// Notes a problem `count` times.
+    pub(crate) fn add(&mut self, problem: Problem, frame: u64, count: u64) {
         if count > 0 {
             self.entry(problem, frame).count += count;
         }
     }
 
+    /// Leaves a problem out.
     pub fn forget(&mut self, problem: Problem) {
         self.0.remove(&problem);
     }
@@ -105,14 +111,17 @@ impl Problems {
         self.0.entry(problem).or_insert(Occurrences { count: 0, first_frame: frame, detail: None })
     }
 
+    /// How often the problem occurred.
     pub fn count(&self, problem: Problem) -> u64 {
         self.0.get(&problem).map_or(0, |found| found.count)
     }
 
+    /// In the order of [`Problem`].
     pub fn iter(&self) -> impl Iterator<Item = (Problem, &Occurrences)> {
         self.0.iter().map(|(problem, found)| (*problem, found))
     }
 
+    /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

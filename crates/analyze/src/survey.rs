@@ -1,4 +1,4 @@
-//! One capture, from its first frame to its last.
+//! Reads one capture from its first frame to its last.
 
 use serde::Serialize;
 
@@ -8,33 +8,38 @@ use super::ip::Found;
 use super::packet::Timestamp;
 use super::problem::{Problem, Problems};
 
-/// What there was beside the connections.
+/// What there is to say about a capture beside its connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// That passed the filter.
+    /// Frames that passed the filter.
     pub frames: u64,
+    /// Frames with a TCP packet in them.
     pub tcp_packets: u64,
     /// Frames with something else than TCP.
     pub other_frames: u64,
+    /// Connections that were followed.
     pub connections: u64,
-    /// Of the first frame.
+    /// The time of the first frame in nanoseconds since 1970; `None` if there is no frame.
     pub begin_unix_ns: Option<i64>,
     /// From the earliest frame to the latest.
     pub seconds: f64,
+    /// What is wrong with the capture.
     pub problems: Problems,
 }
 
+/// Takes in the frames of a capture one by one. [`read`] does so for a whole file.
 pub struct Survey {
     connections: Connections,
     totals: Totals,
     earliest: Timestamp,
     latest: Timestamp,
-    /// Of the frame before.
+    /// The time of the frame before.
     last: Timestamp,
     largest_step_back: f64,
 }
 
 impl Survey {
+    /// Keeps the traces of those connections, and follows no more than the limits allow.
     pub fn new(traces: Traces, limits: Limits) -> Self {
         Self {
             connections: Connections::new(traces, limits),
@@ -46,7 +51,7 @@ impl Survey {
         }
     }
 
-    pub fn take(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
+    fn take(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
         self.look_at_clock(frame);
         self.totals.frames += 1;
         let problems = &mut self.totals.problems;
@@ -82,7 +87,7 @@ impl Survey {
         self.last = frame.at;
     }
 
-    /// What a capture's reader brings.
+    /// Takes in what [`Capture::read`] returns, and calls `finished` with each connection that is over.
     pub fn feed(&mut self, next: Next<'_>, finished: &mut dyn FnMut(Finished)) -> Progress {
         let problems = &mut self.totals.problems;
         match next {
@@ -102,16 +107,18 @@ impl Survey {
         Progress::More
     }
 
-    /// Hands out what is over, when packets have become rare.
-    pub fn let_go(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
-        self.connections.let_go(now, finished);
+    /// Finishes the connections that have been over for a while at `now`. [`feed`](Self::feed) does it by itself while
+    /// packets come; on a quiet interface this is to be called from time to time.
+    pub fn finish_old(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
+        self.connections.finish_old(now, finished);
     }
 
-    /// Frames that never came here.
+    /// Notes how many frames [`Capture::lost`] says were lost.
     pub fn lost(&mut self, frames: u64) {
         self.totals.problems.add(Problem::NotCaptured, 1, frames);
     }
 
+    /// Calls `finished` with all connections that are left.
     pub fn finish(mut self, finished: &mut dyn FnMut(Finished)) -> Totals {
         self.totals.connections = self.connections.count();
         self.totals.seconds = self.latest.since(self.earliest);
@@ -120,16 +127,19 @@ impl Survey {
     }
 }
 
-/// What there is to do after something was fed.
+/// What to do after [`Survey::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
+    /// Read on.
     More,
-    /// Of an interface: wait.
+    /// The interface has nothing for now: wait.
     Nothing,
+    /// The capture has ended.
     End,
 }
 
-/// Reads a file to its end. `finished` gets each connection when no more is expected of it, which may be at any time.
+/// Reads a file to its end. Calls `finished` with each connection as soon as no more of it is expected: in the order in
+/// which they end, not in that of their numbers.
 pub fn read(capture: &mut Capture, traces: Traces, finished: &mut dyn FnMut(Finished)) -> Totals {
     let mut survey = Survey::new(traces, Limits::default());
     while survey.feed(capture.read(), finished) != Progress::End {}

@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use airtcp_analyze::trace::Trace;
-use emulation::Link;
+use emulation::EmulatedPath;
 use panels::{Picture, Range};
 use plot::Format;
 use xplot::Graph;
@@ -49,7 +49,7 @@ impl Gallery {
         &mut self,
         trace: &Trace,
         formats: &[Format],
-        link: &Link,
+        emulated: &EmulatedPath,
         range: Range,
     ) -> Result<Vec<PathBuf>, WriteError> {
         let stem = self.stem(trace);
@@ -57,7 +57,7 @@ impl Gallery {
         let alone = Picture::ALL.iter().map(|picture| (picture.name(), std::slice::from_ref(picture)));
         let mut files = Vec::new();
         for (what, pictures) in [all].into_iter().chain(alone) {
-            let Some(figure) = panels::figure(trace, pictures, link, range) else { continue };
+            let Some(figure) = panels::figure(trace, pictures, emulated, range) else { continue };
             let drawing = figure.draw();
             for format in formats {
                 let path = self.directory.join(format!("{stem}.{what}.{format}"));

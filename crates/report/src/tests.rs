@@ -1,8 +1,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use airtcp_analyze::trace::{
-    AckSeen, DecisionSeen, Fate, Offset, Place, RttSample, Sending, SentSegment, WindowPoint,
+    AckSeen, DecisionSeen, Fate, Loss, Offset, RttSample, Sending, SentSegment, WindowPoint,
 };
+use airwire::Cause;
 
 use super::*;
 
@@ -38,7 +39,7 @@ fn trace() -> Trace {
         name: "[fd00::1]:80 → 10.0.0.2:9000".to_owned(),
         origin: 1_700_000_000_000_000_001,
         segments: vec![
-            segment(0, 0, Sending::New, Fate::Lost(Place::Radio)),
+            segment(0, 0, Sending::New, Fate::Lost(Loss::Airlink(Cause::Radio))),
             segment(5_000_000, 1000, Sending::New, Fate::Unknown),
             segment(1_200_000_000, 0, Sending::Timeout, Fate::Unknown),
         ],
@@ -61,7 +62,8 @@ fn each_connection_has_its_files_even_if_two_have_one_name() {
     let dir = Dir::new();
     let mut gallery = Gallery::create(&dir.0).unwrap();
     let write = |gallery: &mut Gallery| {
-        let files = gallery.pictures(&trace(), &Format::ALL, &Link::default(), Range::default()).unwrap();
+        let files =
+            gallery.pictures(&trace(), &Format::ALL, &EmulatedPath::default(), Range::default()).unwrap();
         files.iter().map(|file| file.file_name().unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let (first, second) = (write(&mut gallery), write(&mut gallery));

@@ -3,7 +3,8 @@
 
 use std::fmt::{self, Write};
 
-use airtcp_analyze::trace::{Fate, Offset, Place, Sending, SentSegment, Trace, WindowPoint};
+use airtcp_analyze::trace::{Fate, Loss, Offset, Sending, SentSegment, Trace, WindowPoint};
+use airwire::Cause;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Graph {
@@ -167,13 +168,13 @@ impl File {
             self.text("atext", *at, end, letters);
         }
         match fate {
-            Fate::Lost(place) => {
+            Fate::Lost(loss) => {
                 self.pen("magenta");
                 self.mark("x", *at, start);
-                let place = match place {
-                    Place::Congestion => "queue".to_owned(),
-                    Place::Radio => "radio".to_owned(),
-                    Place::Between { before } => format!("before {}", before + 1),
+                let place = match loss {
+                    Loss::Airlink(Cause::Congestion) => "queue".to_owned(),
+                    Loss::Airlink(Cause::Radio) => "radio".to_owned(),
+                    Loss::Between { before } => format!("before {}", before + 1),
                 };
                 self.text("btext", *at, start, &place);
             }

@@ -65,7 +65,7 @@ impl Interface {
 }
 
 /// A frame's place in the buffer.
-struct Place {
+struct FrameSpan {
     interface: usize,
     units: Option<u64>,
     from: usize,
@@ -75,7 +75,7 @@ struct Place {
 
 /// What a block was.
 enum Block {
-    Frame(Place),
+    Frame(FrameSpan),
     Nothing,
     /// It looked like one, but what it says cannot be.
     Garbage(&'static str),
@@ -194,7 +194,7 @@ impl<R: Read> Reader<R> {
             },
             ENHANCED_PACKET | PACKET | SIMPLE_PACKET => self
                 .frame(kind, body)
-                .map(|place| Block::Frame(Place { from: begin + 8 + place.from, ..place }))
+                .map(|place| Block::Frame(FrameSpan { from: begin + 8 + place.from, ..place }))
                 .unwrap_or(Block::Garbage("a packet block without sense")),
             // Names, statistics, keys, other programs' own.
             _ => Block::Nothing,
@@ -202,19 +202,19 @@ impl<R: Read> Reader<R> {
     }
 
     /// `from` counts from the body's beginning.
-    fn frame(&self, kind: u32, body: &[u8]) -> Option<Place> {
+    fn frame(&self, kind: u32, body: &[u8]) -> Option<FrameSpan> {
         let long = |at| self.order.long(body, at);
         let place = if kind == SIMPLE_PACKET {
             let length = long(0)?;
             let room = body.len() as u32 - 4;
             let kept = length.min(room).min(self.interfaces.first()?.snap_length.unwrap_or(u32::MAX));
-            Place { interface: 0, units: None, from: 4, kept, length }
+            FrameSpan { interface: 0, units: None, from: 4, kept, length }
         } else {
             // The old block has a count of drops in the upper half.
             let interface =
                 if kind == PACKET { u32::from(self.order.word(body, 0)?) } else { long(0)? } as usize;
             let units = u64::from(long(4)?) << 32 | u64::from(long(8)?);
-            Place { interface, units: Some(units), from: 20, kept: long(12)?, length: long(16)? }
+            FrameSpan { interface, units: Some(units), from: 20, kept: long(12)?, length: long(16)? }
         };
         let fits = place.from + place.kept as usize <= body.len();
         (fits && place.interface < self.interfaces.len()).then_some(place)

@@ -1,3 +1,5 @@
+use airwire::Cause;
+
 use super::super::decisions::LogError;
 use super::super::trace::AckSeen;
 use super::*;
@@ -52,7 +54,7 @@ fn frames(decisions: &[(f64, &str)]) -> Vec<u64> {
 #[test]
 fn a_packet_tells_why_it_was_sent_and_new_data_need_no_reason() {
     let mut trace = trace();
-    trace.segments[1].fate = Fate::Lost(Place::Radio);
+    trace.segments[1].fate = Fate::Lost(Loss::Airlink(Cause::Radio));
     trace.segments[2].fate = Fate::Unneeded { proof: Proof::Timestamp };
     let texts: Vec<_> = trace.segments.iter().map(why_sent).collect();
     let expected = [

@@ -1,31 +1,31 @@
-//! Less memory for what may be missing: there may be a hundred thousand connections at a time.
+//! Types that take less memory when they are empty: there may be a hundred thousand connections at a time.
 
 use std::num::NonZero;
 
-/// What the allocator takes for itself, about.
-pub(super) const ALLOCATION: usize = 16;
+/// Octets that the allocator adds to each allocation, about.
+pub(super) const ALLOCATOR_OVERHEAD: usize = 16;
 
-/// Octets of heap that a vector takes, with the holes that it has left where it was before it grew: they are of little
-/// use to others.
-pub(super) fn vector<T>(capacity: usize) -> usize {
+/// Octets of heap that a vector of this capacity takes. The smaller buffers that it had before it grew are counted too:
+/// what they leave behind is of little use to others.
+pub(super) fn heap_of_vec<T>(capacity: usize) -> usize {
     const FIRST: usize = 4;
     match capacity {
         0 => 0,
-        _ => (2 * capacity).saturating_sub(FIRST).max(capacity) * size_of::<T>() + ALLOCATION,
+        _ => (2 * capacity).saturating_sub(FIRST).max(capacity) * size_of::<T>() + ALLOCATOR_OVERHEAD,
     }
 }
 
-/// What few connections need, made when one does.
+/// A value on the heap that few connections need. It is made when something in it changes.
 #[derive(Debug)]
-pub(super) struct Seldom<T>(Option<Box<T>>);
+pub(super) struct OnDemand<T>(Option<Box<T>>);
 
-impl<T> Default for Seldom<T> {
+impl<T> Default for OnDemand<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T: Default> Seldom<T> {
+impl<T: Default> OnDemand<T> {
     pub(super) fn get(&self) -> Option<&T> {
         self.0.as_deref()
     }
@@ -34,8 +34,8 @@ impl<T: Default> Seldom<T> {
         self.0.as_deref_mut()
     }
 
-    /// To be changed. Where nothing changes, this is not to be called.
-    pub(super) fn made(&mut self) -> &mut T {
+    /// Makes the value if there is none: to be called only where something changes.
+    pub(super) fn get_or_default(&mut self) -> &mut T {
         self.0.get_or_insert_default()
     }
 
@@ -46,14 +46,14 @@ impl<T: Default> Seldom<T> {
 
 /// An offset or a time that may be missing, in eight octets: neither comes near `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Maybe(Option<NonZero<u64>>);
+pub(super) struct CompactOption(Option<NonZero<u64>>);
 
-impl Maybe {
+impl CompactOption {
     pub(super) fn offset(offset: u64) -> Self {
         Self(NonZero::new(!offset))
     }
 
-    /// Before zero nothing happens.
+    /// Negative times count as 0.
     pub(super) fn time(ns: i64) -> Self {
         Self::offset(ns.max(0).unsigned_abs())
     }
@@ -74,9 +74,10 @@ mod tests {
     #[test]
     fn zero_is_not_missing() {
         for offset in [0, 1, 1 << 32, 1 << 63] {
-            assert_eq!(Maybe::offset(offset).as_offset(), Some(offset));
+            assert_eq!(CompactOption::offset(offset).as_offset(), Some(offset));
         }
-        assert_eq!((Maybe::time(0).as_time(), Maybe::time(-5).as_time()), (Some(0), Some(0)));
-        assert_eq!((Maybe::default().as_time(), size_of::<Maybe>()), (None, 8));
+        let times = [0, -5].map(|ns| CompactOption::time(ns).as_time());
+        assert_eq!(times, [Some(0); 2]);
+        assert_eq!((CompactOption::default().as_time(), size_of::<CompactOption>()), (None, 8));
     }
 }

@@ -1,10 +1,12 @@
-//! One packet seen twice: a copy that the network made, or a capture that looked in two places.
+//! One packet seen twice: the network made a copy, or the capture was made at two places at once.
 
 use crate::packet::Packet;
 
+/// Packets among which a copy is looked for.
 const REMEMBERED: usize = 4;
-/// Copies follow each other closely, and without an IP identification to tell them by, very closely.
+/// Nanoseconds within which the copy of a packet follows it.
 const MOMENT: i64 = 100_000_000;
+/// The same without an IP identification, which a retransmission would have different.
 const INSTANT: i64 = 50_000;
 
 /// The last packets of one end.
@@ -31,7 +33,7 @@ impl Copies {
     }
 }
 
-/// Of everything that a retransmission, or another ACK, would have different. Never 0.
+/// A hash of everything that differs in a retransmission or in another ACK. It is never 0.
 fn fingerprint(packet: &Packet) -> u64 {
     let timestamps = packet.options.timestamps.unwrap_or_default();
     let words = [

@@ -1,25 +1,22 @@
-//! The data that one end sends, and the ACKs for them: what is remembered of them while they are under way.
+//! The data that one end sends, and the ACKs for it: what is remembered of both while the data is under way.
 //!
-//! `send` takes its packets in, `ack` those of the other end.
-
-use std::ops::Range;
+//! `send` takes in the packets of the data's sender, `ack` those of the other end.
 
 use airwire::segment::{Ecn, Flags};
 use airwire::seq::Seq;
 
-use super::anomalies::Trouble;
-use super::compact::{ALLOCATION, Maybe, Seldom};
+use super::anomalies::Anomalies;
+use super::compact::{ALLOCATOR_OVERHEAD, CompactOption, OnDemand};
 use super::findings::{AckFindings, CaptureAt, DirectionFindings, Marks, RttOf, WindowFindings};
 use super::flight::Flight;
 use super::guess::{self, Beginning, Rounds};
+use super::numbering::{BASE, Numbering};
+use super::receiver_window::{ReceiverWindow, Scale};
 use super::rtt::Rtt;
 use super::series::Series;
-use super::time_spent::{Clocks, Spent};
+use super::time_spent::{Shows, SpentOn, TimeSpent};
 use crate::packet::Packet;
 use crate::trace::{Fate, Offset, Proof, SentSegment, Trace, WindowPoint};
-
-/// Offset of the first number seen: there is room below, for what was sent before the capture began.
-pub(super) const BASE: u64 = 1 << 32;
 
 /// What a direction is told about a packet beside the packet.
 #[derive(Clone, Copy, Debug)]
@@ -28,18 +25,10 @@ pub(super) struct Moment {
     pub(super) at: i64,
     /// Since the last packet of either direction.
     pub(super) silence: i64,
-    /// What it takes at least until something that the capture sees is answered by this direction's sender.
-    pub(super) sender_answers: i64,
+    /// The least time from a packet that the capture sees to the answer of this direction's sender.
+    pub(super) sender_replies: i64,
     /// The least round trip from end to end.
     pub(super) round_trip: Option<i64>,
-}
-
-/// How the receiver's windows are to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scale {
-    /// No SYN told.
-    Unknown,
-    Shift(u8),
 }
 
 /// What the sender is busy with.
@@ -50,7 +39,7 @@ pub(super) enum Repairing {
     /// Until `recover` is acknowledged.
     Fast {
         recover: u64,
-        /// An ACK for a part has come, and nothing upon it yet.
+        /// An ACK for a part has come, and no retransmission upon it yet.
         partial: bool,
         /// It began while a timeout was being repaired, which goes on beside it.
         after_timeout: bool,
@@ -60,138 +49,142 @@ pub(super) enum Repairing {
     },
 }
 
-#[derive(Debug)]
-pub(super) struct Direction {
-    base: Option<Seq>,
-    /// What is shown as offset 0.
-    zero: u64,
-    pub(super) syn_seen: bool,
-    pub(super) syn_mss: Option<u16>,
-    pub(super) flight: Flight,
-    pub(super) repairing: Repairing,
-    pub(super) dupacks: u32,
-    /// Something new has left since the first of them.
-    pub(super) sent_on_dupacks: bool,
-    pub(super) window: Option<u16>,
-    pub(super) edge: Maybe,
-    pub(super) scale: Scale,
-    pub(super) last_ack: Maybe,
-    /// When the timer was last restarted by an ACK, and when it was before.
-    pub(super) advanced: [i64; 2],
-    /// Behind the FIN.
-    pub(super) fin: Maybe,
-    pub(super) fin_acked: bool,
-    pub(super) longest: u32,
-    pub(super) last_new_len: u32,
-    /// Whether IP identifications seem to count packets.
-    pub(super) ids_count: i8,
-    pub(super) last_id: Option<u16>,
-    /// Packets in a row that cannot belong to this connection as it is known.
-    pub(super) strays: u8,
-    pub(super) clocks: Clocks,
-    pub(super) rtt: Rtt,
-    pub(super) series: Series,
-    pub(super) rounds: Rounds,
-    pub(super) beginning: Beginning,
+/// Totals of the whole connection.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// All packets of the sender.
     pub(super) packets: u64,
     pub(super) data_packets: u64,
     pub(super) sent_bytes: u64,
     pub(super) acked_bytes: u64,
     /// Packets of the other end that acknowledge this one.
     pub(super) acks: u64,
-    pub(super) max_flight: u32,
-    pub(super) max_receiver_window: u32,
-    pub(super) min_receiver_window: Option<u32>,
-    pub(super) marks: Seldom<Marks>,
-    pub(super) trouble: Seldom<Trouble>,
+}
+
+/// Payload of segments, in octets.
+#[derive(Debug, Default)]
+pub(super) struct SegmentSizes {
+    pub(super) longest: u32,
+    /// Of the last one that was sent for the first time.
+    pub(super) last_new: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct AckTimes {
+    pub(super) last: CompactOption,
+    /// When an ACK for new data last restarted the timer, and when one did before that.
+    pub(super) advanced: [i64; 2],
+}
+
+impl AckTimes {
+    pub(super) fn advance(&mut self, at: i64) {
+        self.advanced = [at, self.advanced[0]];
+    }
+}
+
+/// Whether the IP identifications of the sender count its packets.
+#[derive(Debug, Default)]
+pub(super) struct IpIds {
+    evidence: i8,
+    last: Option<u16>,
+}
+
+impl IpIds {
+    pub(super) fn learn(&mut self, id: Option<u16>) {
+        if let (Some(id), Some(last)) = (id, self.last) {
+            let step = id.wrapping_sub(last);
+            self.evidence = if (1..=64).contains(&step) {
+                (self.evidence + 1).min(16)
+            } else {
+                (self.evidence - 2).max(-16)
+            };
+        }
+        self.last = id;
+    }
+
+    /// Whether the packet with identification `id` left before the one with `other`, if that can be told.
+    pub(super) fn is_before(&self, id: Option<u16>, other: Option<u16>) -> Option<bool> {
+        let (id, other) = (id?, other?);
+        (self.evidence > 3).then(|| (id.wrapping_sub(other) as i16) < 0)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Direction {
+    pub(super) numbering: Numbering,
+    pub(super) flight: Flight,
+    pub(super) repairing: Repairing,
+    pub(super) dupacks: u32,
+    /// Something new has left since the first of them.
+    pub(super) sent_on_dupacks: bool,
+    pub(super) window: ReceiverWindow,
+    pub(super) ack_times: AckTimes,
+    pub(super) sizes: SegmentSizes,
+    pub(super) ip_ids: IpIds,
+    pub(super) time_spent: TimeSpent,
+    pub(super) rtt: Rtt,
+    pub(super) series: Series,
+    pub(super) rounds: Rounds,
+    pub(super) beginning: Beginning,
+    pub(super) counts: Counts,
+    max_flight: u32,
+    pub(super) marks: OnDemand<Marks>,
+    pub(super) anomalies: OnDemand<Anomalies>,
     pub(super) trace: Option<Box<Trace>>,
 }
 
 impl Direction {
     pub(super) fn new(trace: Option<Trace>) -> Self {
         Self {
-            base: None,
-            zero: BASE,
-            syn_seen: false,
-            syn_mss: None,
+            numbering: Numbering::new(),
             flight: Flight::default(),
             repairing: Repairing::Nothing,
             dupacks: 0,
             sent_on_dupacks: false,
-            window: None,
-            edge: Maybe::default(),
-            scale: Scale::Unknown,
-            last_ack: Maybe::default(),
-            advanced: [0; 2],
-            fin: Maybe::default(),
-            fin_acked: false,
-            longest: 0,
-            last_new_len: 0,
-            ids_count: 0,
-            last_id: None,
-            strays: 0,
-            clocks: Clocks::default(),
+            window: ReceiverWindow::new(),
+            ack_times: AckTimes::default(),
+            sizes: SegmentSizes::default(),
+            ip_ids: IpIds::default(),
+            time_spent: TimeSpent::default(),
             rtt: Rtt::default(),
             series: Series::default(),
             rounds: Rounds::default(),
             beginning: Beginning::default(),
-            packets: 0,
-            data_packets: 0,
-            sent_bytes: 0,
-            acked_bytes: 0,
-            acks: 0,
+            counts: Counts::default(),
             max_flight: 0,
-            max_receiver_window: 0,
-            min_receiver_window: None,
-            marks: Seldom::default(),
-            trouble: Seldom::default(),
+            marks: OnDemand::default(),
+            anomalies: OnDemand::default(),
             trace: trace.map(Box::new),
         }
     }
 
     // ----- numbers -----
 
-    /// The first number that is seen of this direction, be it sent or acknowledged.
+    /// Takes in the number of a packet of either end.
     pub(super) fn begin(&mut self, seq: Seq) {
-        if self.base.is_none() {
-            self.base = Some(seq);
-            // As if a SYN had been before it.
-            self.zero = BASE - 1;
+        if self.numbering.begin(seq) {
             self.flight.begin(BASE);
         }
     }
 
-    pub(super) fn syn(&mut self, seq: Seq) {
-        if self.base.is_none() {
-            self.base = Some(seq);
+    /// Takes in the number of a SYN.
+    pub(super) fn syn(&mut self, seq: Seq, mss: Option<u16>) {
+        if self.numbering.begin_with_syn(seq) {
             self.flight.begin(BASE);
         }
         if let Some(offset) = self.offset(seq) {
-            self.zero = offset;
+            self.numbering.set_zero(offset);
         }
-        self.syn_seen = true;
+        self.numbering.syn_seen = true;
+        self.numbering.syn_mss = mss;
     }
 
     pub(super) fn offset(&self, seq: Seq) -> Option<u64> {
-        seq.offset(self.base?, self.flight.max)
+        self.numbering.offset(seq, self.flight.max)
     }
 
-    /// A SYN with this number belongs to the stream that is known already.
     pub(super) fn may_begin_with(&self, seq: Seq) -> bool {
-        match self.offset(seq) {
-            None => self.base.is_none(),
-            Some(offset) if self.syn_seen => offset == self.zero,
-            // Overtaken by the first data.
-            Some(offset) => offset == BASE - 1 && self.flight.max < BASE + (1 << 16),
-        }
-    }
-
-    pub(super) fn shown(&self, offset: u64) -> u64 {
-        offset.saturating_sub(self.zero)
-    }
-
-    pub(super) fn syn_range(&self) -> Range<u64> {
-        if self.syn_seen { self.zero..self.zero + 1 } else { 0..0 }
+        self.numbering.may_begin_with(seq, self.flight.max)
     }
 
     // ----- what other files ask -----
@@ -201,7 +194,7 @@ impl Direction {
     }
 
     pub(super) fn segment(&self) -> u32 {
-        self.longest.max(1)
+        self.sizes.longest.max(1)
     }
 
     /// No window is larger than 2^30 (RFC 7323 §2.3): what is more than that was acknowledged unseen.
@@ -209,47 +202,40 @@ impl Direction {
         self.flight.bytes(self.dupacks, self.segment()).try_into().unwrap_or(u32::MAX)
     }
 
-    pub(super) fn window_is_closed(&self) -> bool {
-        self.window == Some(0)
-    }
-
-    /// As far as the receiver's window is known.
+    /// Octets for which the receiver's window has room, as far as it is known.
     pub(super) fn room(&self) -> Option<u64> {
-        if self.scale == Scale::Unknown {
-            return None;
-        }
-        Some(self.edge.as_offset()?.saturating_sub(self.flight.pass_next))
+        self.window.room(self.flight.pass_next)
     }
 
-    fn spends(&self) -> Spent {
+    fn spends(&self) -> SpentOn {
         let outstanding = self.flight.is_outstanding();
         let all_new = self.flight.pass_next >= self.flight.max;
-        if self.window_is_closed() {
-            Spent::ZeroWindow
+        if self.window.is_closed() {
+            SpentOn::ZeroWindow
         } else if self.room().is_some_and(|room| room < u64::from(self.segment())) {
-            Spent::WindowLimited
+            SpentOn::WindowLimited
         } else if !outstanding
-            || self.repairing == Repairing::Nothing && all_new && self.last_new_len < self.longest
+            || self.repairing == Repairing::Nothing && all_new && self.sizes.last_new < self.sizes.longest
         {
-            Spent::ApplicationLimited
+            SpentOn::ApplicationLimited
         } else {
-            Spent::Network
+            SpentOn::Network
         }
     }
 
-    /// After each packet that concerns this direction.
-    pub(super) fn tick(&mut self, now: &Moment, waited: bool, progress: bool) {
-        let (spent, passed) = self.clocks.pass(now.at, waited);
-        // Between an ACK and what it lets out nothing may be outstanding for an instant.
-        if spent != Spent::Network && passed > self.rtt.min().unwrap_or(0) / 4 {
+    /// Counts the time up to a packet of either end, which has been taken in.
+    pub(super) fn count_time(&mut self, now: &Moment, shows: Shows) {
+        let (spent, passed) = self.time_spent.pass(now.at, shows);
+        // Between an ACK and what leaves upon it nothing may be outstanding for an instant, which is no limit.
+        if spent != SpentOn::Network && passed > self.rtt.min().unwrap_or(0) / 4 {
             self.rounds.limited();
         }
-        if progress {
-            self.clocks.commit();
+        if shows == Shows::DataAcked {
+            self.time_spent.commit();
         }
         let (spends, flight) = (self.spends(), self.flight_bytes());
-        self.clocks.set(spends, flight);
-        if self.longest == 0 {
+        self.time_spent.set(spends, flight);
+        if self.sizes.longest == 0 {
             return;
         }
         self.rounds.flight(flight);
@@ -271,24 +257,24 @@ impl Direction {
         }
     }
 
-    /// Marks that routers and the sender set on this end's packets.
-    pub(super) fn mark(&mut self, packet: &Packet) {
-        self.packets += 1;
+    /// Counts what routers and the sender wrote into the header of one of the sender's packets.
+    pub(super) fn count_marks(&mut self, packet: &Packet) {
+        self.counts.packets += 1;
         let cwr = packet.flags.contains(Flags::CWR) && !packet.flags.contains(Flags::SYN);
         let reset = packet.flags.contains(Flags::RST);
         if packet.ecn == Ecn::NotEct && !cwr && !reset {
             return;
         }
-        let marks = self.marks.made();
+        let marks = self.marks.get_or_default();
         marks.ecn_capable += u64::from(packet.ecn != Ecn::NotEct);
         marks.ecn_ce += u64::from(packet.ecn == Ecn::Ce);
         marks.cwr += u64::from(cwr);
         marks.resets += u64::from(reset);
     }
 
-    /// The retransmission in place `at` was a mistake.
+    /// Notes that `anomalies.recent[at]` was a mistake.
     pub(super) fn prove(&mut self, at: usize, proof: Proof) {
-        let Some(index) = self.trouble.made().prove(at, proof) else { return };
+        let Some(index) = self.anomalies.get_or_default().prove(at, proof) else { return };
         if let Some(segment) = self.trace.as_mut().and_then(|trace| trace.segments.get_mut(index)) {
             segment.fate = Fate::Unneeded { proof };
         }
@@ -302,9 +288,9 @@ impl Direction {
 
     /// Octets of heap, the trace not counted.
     pub(super) fn heap(&self) -> usize {
-        let marks = self.marks.get().map_or(0, |marks| size_of_val(marks) + ALLOCATION);
-        let trouble = self.trouble.get().map_or(0, Trouble::heap);
-        self.flight.heap() + self.clocks.heap() + self.rtt.heap() + self.series.heap() + marks + trouble
+        let marks = self.marks.get().map_or(0, |marks| size_of_val(marks) + ALLOCATOR_OVERHEAD);
+        let anomalies = self.anomalies.get().map_or(0, Anomalies::heap);
+        self.flight.heap() + self.time_spent.heap() + self.rtt.heap() + self.series.heap() + marks + anomalies
     }
 
     // ----- the end -----
@@ -323,56 +309,60 @@ impl Direction {
             CaptureAt::Unknown => RttOf::Unknown,
         };
         if let (RttOf::ReceiverDelay, Some(trace)) = (rtt_of, &mut self.trace) {
-            // What comes past the receiver has arrived.
+            // What comes past a capture at the receiver has arrived.
             for segment in trace.segments.iter_mut().filter(|segment| segment.fate == Fate::Unknown) {
                 segment.fate = Fate::Arrived { at: segment.at as Offset };
             }
         }
-        let total = if self.acks == 0 { self.clocks.total_unacknowledged() } else { self.clocks.total() };
+        let total = if self.counts.acks == 0 {
+            self.time_spent.total_unacknowledged()
+        } else {
+            self.time_spent.total()
+        };
         let seconds = total as f64 / 1e9;
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
-        let trouble = self.trouble.into_inner();
-        // At the receiver only what it has not answered yet is seen, and without its ACKs nothing.
-        let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.acks > 0;
-        let estimated = if self.longest > 0 { self.rounds.max() } else { 0 };
-        let is_told = flight_is_known || self.data_packets == 0;
+        let anomalies = self.anomalies.into_inner();
+        // A capture at the receiver sees only what the receiver has not answered yet.
+        let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.counts.acks > 0;
+        let estimated = if self.sizes.longest > 0 { self.rounds.max() } else { 0 };
+        let is_told = flight_is_known || self.counts.data_packets == 0;
         let windows = WindowFindings {
             max_flight_bytes: is_told.then_some(u64::from(self.max_flight)),
-            mean_flight_bytes: is_told.then(|| self.clocks.mean_flight()),
+            mean_flight_bytes: is_told.then(|| self.time_spent.mean_flight()),
             max_estimated_cwnd_bytes: is_told.then_some(estimated),
-            max_receiver_window_bytes: u64::from(self.max_receiver_window),
-            min_receiver_window_bytes: self.min_receiver_window.map(u64::from),
-            unscaled: self.scale == Scale::Unknown,
-            zero_windows: trouble.zero_windows,
-            shrunk: trouble.shrunk,
+            max_receiver_window_bytes: u64::from(self.window.most()),
+            min_receiver_window_bytes: self.window.least().map(u64::from),
+            unscaled: self.window.scale == Scale::Unknown,
+            zero_windows: anomalies.zero_windows,
+            shrunk: anomalies.shrunk,
         };
-        let beginning = self.syn_seen.then_some(&self.beginning);
+        let beginning = self.numbering.syn_seen.then_some(&self.beginning);
         let findings = DirectionFindings {
             from: ends[me],
             to: ends[1 - me],
-            packets: self.packets,
-            data_packets: self.data_packets,
-            sent_bytes: self.sent_bytes,
-            acked_bytes: self.acked_bytes,
-            acked_unseen_bytes: trouble.acked_unseen,
+            packets: self.counts.packets,
+            data_packets: self.counts.data_packets,
+            sent_bytes: self.counts.sent_bytes,
+            acked_bytes: self.counts.acked_bytes,
+            acked_unseen_bytes: anomalies.acked_unseen,
             transfer_seconds: seconds,
-            goodput_bit_per_s: rate(self.acked_bytes),
-            throughput_bit_per_s: rate(self.sent_bytes),
+            goodput_bit_per_s: rate(self.counts.acked_bytes),
+            throughput_bit_per_s: rate(self.counts.sent_bytes),
             series: self.series.findings(),
-            retransmissions: trouble.again,
+            retransmissions: anomalies.retransmissions,
             rtt: self.rtt.findings(),
             rtt_of,
             window: windows,
-            time: self.clocks.findings(),
-            arrivals: trouble.arrivals,
-            acks: AckFindings { packets: self.acks, ..trouble.acks },
+            time: self.time_spent.findings(),
+            arrivals: anomalies.arrivals,
+            acks: AckFindings { packets: self.counts.acks, ..anomalies.acks },
             marks: self.marks.into_inner(),
             sender: guess::findings(
-                &trouble.guess,
+                &anomalies.guess,
                 &self.rounds,
                 beginning,
                 peer_mss,
-                self.longest,
+                self.sizes.longest,
                 flight_is_known,
             ),
         };

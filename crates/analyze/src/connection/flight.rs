@@ -1,18 +1,19 @@
-//! What one end has sent and the other not acknowledged, as the capture shows it.
+//! What one end has sent and the other has not acknowledged, as the capture shows it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use airtcp::ranges::RangeSet;
 
-use super::compact::{ALLOCATION, Maybe, vector};
+use super::compact::{ALLOCATOR_OVERHEAD, CompactOption, heap_of_vec};
 
-/// Nobody has more in flight; without ACKs in the capture a connection must not grow memory.
+/// The most segments that are remembered: nobody has more in flight, and without ACKs in the capture memory must not
+/// grow.
 const MOST: usize = 1 << 16;
-/// While no ACK has been seen at all, there is nothing that many segments are kept for.
+/// The same while no ACK has been seen at all, when nothing needs many of them.
 const MOST_UNACKNOWLEDGED: usize = 1 << 10;
 
-/// Room for so many is made at first: most of many connections have no more in flight.
+/// Room that is made at first: most connections have no more in flight.
 const FIRST: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,7 @@ pub(super) struct Sent {
     pub(super) last_tsval: u32,
     /// How often it was seen leaving.
     pub(super) times: u32,
-    /// In which pass it left last: every timeout begins one.
+    /// The pass in which it left last. Every timeout begins a pass.
     pub(super) pass: u32,
     /// IP identification of the last transmission.
     pub(super) ip_id: Option<u16>,
@@ -38,13 +39,13 @@ pub(super) struct Sent {
 #[derive(Debug, Default)]
 pub(super) struct Flight {
     segments: VecDeque<Sent>,
-    /// Unless there is nothing.
+    /// `None` if nothing is SACKed.
     sacked: Option<Box<Sacked>>,
-    /// Behind what has left in the present pass: below `max` after a timeout.
+    /// One past what has left in the present pass: after a timeout it is below `max`.
     pub(super) pass_next: u64,
     pub(super) pass: u32,
-    una: Maybe,
-    /// Behind the highest octet that was seen, or acknowledged.
+    una: CompactOption,
+    /// One past the highest octet that was seen or acknowledged.
     pub(super) max: u64,
 }
 
@@ -63,15 +64,15 @@ impl Flight {
         self.una().is_none_or(|una| una < self.max) && !self.segments.is_empty()
     }
 
-    /// SND.UNA; before the first ACK of the capture, which is `ack`, as far back as the capture reaches.
+    /// SND.UNA. At the first ACK of the capture, which is `ack`, it is the lowest octet that the capture has.
     pub(super) fn first_una(&mut self, ack: u64) -> u64 {
         let first = self.segments.front().map_or(self.max, |sent| sent.start);
         let una = self.una().unwrap_or_else(|| first.min(ack));
-        self.una = Maybe::offset(una);
+        self.una = CompactOption::offset(una);
         una
     }
 
-    /// Unless nothing has been acknowledged yet.
+    /// SND.UNA; `None` before the first ACK of the capture.
     pub(super) fn una(&self) -> Option<u64> {
         self.una.as_offset()
     }
@@ -92,7 +93,7 @@ impl Flight {
         self.segments.back()
     }
 
-    /// Puts down the parts of `sent` that are not there.
+    /// Adds the parts of `sent` that are not there yet.
     pub(super) fn insert(&mut self, sent: Sent) {
         self.max = self.max.max(sent.end);
         self.pass_next = self.pass_next.max(sent.end);
@@ -124,9 +125,9 @@ impl Flight {
         self.pass_next = to;
     }
 
-    /// Everything below `ack` is there. Hands over each segment that lies below as a whole.
+    /// Everything below `ack` has arrived. Calls `gone` with each segment that lies below it as a whole.
     pub(super) fn acknowledge(&mut self, ack: u64, mut gone: impl FnMut(&Sent)) {
-        self.una = Maybe::offset(ack);
+        self.una = CompactOption::offset(ack);
         self.max = self.max.max(ack);
         self.pass_next = self.pass_next.max(ack);
         while let Some(front) = self.segments.front_mut() {
@@ -151,7 +152,7 @@ impl Flight {
         }
     }
 
-    /// Whether `block` says anything new. Hands over each segment of which it is the first to say that it is there.
+    /// Returns whether `block` says anything new. Calls `arrived` with each segment that is SACKed for the first time.
     pub(super) fn sack(&mut self, block: Range<u64>, mut arrived: impl FnMut(&Sent)) -> bool {
         let (segments, mut fresh_bytes) = (&mut self.segments, 0);
         let whole = block.clone();
@@ -170,7 +171,7 @@ impl Flight {
         fresh_bytes > 0
     }
 
-    /// The receiver has something above `offset`.
+    /// Whether SACK shows that the receiver has something above `offset`.
     pub(super) fn sacked_above(&self, offset: u64) -> bool {
         let last = self.sacked.as_ref().and_then(|sacked| sacked.ranges.last());
         last.is_some_and(|range| range.end > offset)
@@ -184,7 +185,7 @@ impl Flight {
         self.sacked.is_some()
     }
 
-    /// Segments outstanding in the present pass, whether or not SACK or duplicate ACKs speak of them.
+    /// Segments outstanding in the present pass, those that are SACKed included.
     pub(super) fn passed_segments(&self) -> u32 {
         if self.pass_next >= self.max {
             return self.segments.len() as u32;
@@ -192,8 +193,8 @@ impl Flight {
         self.segments.partition_point(|sent| sent.start < self.pass_next) as u32
     }
 
-    /// Octets that may still be under way: outstanding in this pass, without what SACK reports or, where there is
-    /// none, a segment for each duplicate ACK.
+    /// Octets that may still be under way: those outstanding in this pass, less what SACK reports or, without SACK, less
+    /// a segment for each duplicate ACK.
     pub(super) fn bytes(&self, dupacks: u32, segment: u32) -> u64 {
         let Some(una) = self.una().or_else(|| Some(self.segments.front()?.start)) else { return 0 };
         let outstanding = self.pass_next.saturating_sub(una);
@@ -210,11 +211,10 @@ impl Flight {
 
     /// Octets of heap.
     pub(super) fn heap(&self) -> usize {
-        let sacked = self
-            .sacked
-            .as_ref()
-            .map_or(0, |sacked| size_of::<Sacked>() + ALLOCATION + vector::<Range<u64>>(sacked.ranges.len()));
-        vector::<Sent>(self.segments.capacity()) + sacked
+        let sacked = self.sacked.as_ref().map_or(0, |sacked| {
+            size_of::<Sacked>() + ALLOCATOR_OVERHEAD + heap_of_vec::<Range<u64>>(sacked.ranges.len())
+        });
+        heap_of_vec::<Sent>(self.segments.capacity()) + sacked
     }
 }
 
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn sacked_octets_are_not_under_way_and_are_forgotten_when_acknowledged() {
         let mut flight = flight(&[(1, 11), (11, 21), (21, 31), (31, 41)]);
-        flight.una = Maybe::offset(1);
+        flight.una = CompactOption::offset(1);
         assert!(flight.sack(21..31, |_| {}) && !flight.sack(21..31, |_| {}) && flight.sack(21..36, |_| {}));
         assert_eq!((flight.bytes(9, 10), flight.passed_segments()), (25, 4));
         assert_eq!(flight.segments.iter().filter(|sent| sent.sacked).count(), 1, "as a whole");
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_new_pass_counts_what_it_has_sent() {
         let mut flight = flight(&[(1, 11), (11, 21), (21, 31)]);
-        flight.una = Maybe::offset(1);
+        flight.una = CompactOption::offset(1);
         flight.rewind(1);
         assert_eq!((flight.bytes(0, 10), flight.passed_segments()), (0, 0));
         flight.pass_next = 11;

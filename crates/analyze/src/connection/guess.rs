@@ -1,4 +1,4 @@
-//! What kind of sender it looks like: evidence is counted as it comes, and weighed at the end.
+//! What kind of sender it looks like: evidence is counted as it comes and weighed at the end.
 
 use super::findings::{AfterTimeout, Evidence, PartialAcks, SenderFindings};
 
@@ -14,9 +14,9 @@ pub(super) struct Guess {
     pub(super) reno: u32,
     /// A partial ACK brought the next segment at once.
     pub(super) newreno: u32,
-    /// A hole above the first unacknowledged segment, which SACK showed.
+    /// In fast recovery: a hole above the first unacknowledged segment, which SACK showed.
     pub(super) sack: u32,
-    /// New data upon the first or second duplicate ACK; or none, although there was room.
+    /// How often new data left upon the first or second duplicate ACK, and how often none did although there was room.
     pub(super) limited_transmit: [u32; 2],
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Rounds {
     growth: Growth,
 }
 
-/// The beginning, as long as the window grows.
+/// The beginning of the connection, as long as the window grows.
 #[derive(Debug, Default)]
 struct Growth {
     first: u32,
@@ -74,7 +74,7 @@ struct Growth {
     over: bool,
 }
 
-/// Less than this from one round to the next is not how a window grows in slow start.
+/// The least factor by which a window grows from one round to the next in slow start.
 const GROWS: f64 = 1.2;
 
 impl Rounds {
@@ -102,7 +102,7 @@ impl Rounds {
         (self.before, self.now, self.end) = (self.now, 0, max);
     }
 
-    /// A loss, or another limit than the sender's window: what comes is not its growth.
+    /// A loss, or another limit than the sender's window: what comes after it does not show how the window grows.
     pub(super) fn limited(&mut self) {
         self.growth.over = true;
     }
@@ -151,7 +151,7 @@ pub(super) fn findings(
         initial_window_segments: beginning.map(|beginning| u64::from(beginning.segments)),
         growth_per_round_trip: rounds.growth().filter(|_| flight_is_known),
         after_timeout: guess.after_timeout(),
-        // What comes just behind an ACK was sent upon it.
+        // These go by what leaves just after an ACK, which a capture at the receiver does not see.
         partial_acks: if flight_is_known { guess.partial_acks() } else { PartialAcks::CannotBeTold },
         limited_transmit: if flight_is_known { guess.limited_transmit() } else { Evidence::CannotBeTold },
     }

@@ -13,6 +13,8 @@ mod direction;
 pub mod findings;
 mod flight;
 mod guess;
+mod numbering;
+mod receiver_window;
 pub(super) mod rtt;
 mod send;
 pub mod series;
@@ -27,34 +29,36 @@ use airwire::segment::Flags;
 use airwire::seq::Seq;
 pub use findings::ConnectionFindings;
 
-use self::compact::Maybe;
+use self::compact::CompactOption;
 use self::copies::Copies;
-use self::direction::{Direction, Moment, Scale};
+use self::direction::{Direction, Moment};
 use self::findings::{Close, Handshake, HandshakeSeen};
-use self::vantage::Answers;
-use super::endpoints::Ends;
+use self::receiver_window::Scale;
+use self::vantage::ReplyDelay;
+use super::endpoints::Endpoints;
 use super::packet::{Packet, Timestamp};
 use super::trace::Trace;
 
-/// What is wanted of a connection.
+/// What is kept of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub(crate) enum Keep {
     Findings,
-    /// And all that happened, for pictures: memory grows with the connection.
+    /// The findings and a trace, for pictures: memory grows with the connection.
     Trace,
 }
 
-/// What has become of a connection.
+/// What is said about a connection in the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
+    /// Of both directions.
     pub findings: ConnectionFindings,
-    /// As in `findings.directions`.
+    /// In the order of `findings.directions`, if they were asked for.
     pub traces: Option<[Trace; 2]>,
 }
 
 #[derive(Debug)]
-pub struct Connection {
-    ends: Ends,
+pub(crate) struct Connection {
+    ends: Endpoints,
     first_packet: u64,
     begin: Timestamp,
     /// Nanoseconds since `begin`; never goes back.
@@ -63,18 +67,18 @@ pub struct Connection {
     copied: u64,
     clock_went_back: u64,
     copies: [Copies; 2],
-    answers: [Answers; 2],
+    reply_delays: [ReplyDelay; 2],
     directions: [Direction; 2],
     syns: [Option<Syn>; 2],
-    /// Of the handshake: from SYN to SYN-ACK, and from that to its ACK.
-    opening: [Maybe; 2],
+    /// The times of the handshake: from SYN to SYN-ACK, and from that to its ACK.
+    opening: [CompactOption; 2],
     close: Close,
     timestamps: bool,
     sacks: bool,
     ecn: bool,
 }
 
-/// What the SYN of one end said. Sent again, it says the same.
+/// What the SYN of one end said: the last one, if it was sent again.
 #[derive(Clone, Copy, Debug)]
 struct Syn {
     at: i64,
@@ -82,12 +86,12 @@ struct Syn {
     scale: Option<u8>,
     sack: bool,
     timestamps: bool,
-    /// It may have said more than the capture has kept.
+    /// The capture did not keep all of its options.
     cut: bool,
 }
 
 impl Syn {
-    /// Whether both ends said what this option stands for, if the capture tells.
+    /// Whether the SYNs of both ends have an option, if the capture tells.
     fn agreed(syns: [Option<Self>; 2], option: fn(&Self) -> bool) -> Option<bool> {
         let [first, second] = [syns[0]?, syns[1]?];
         let is_told = |syn: &Self| option(syn) || !syn.cut;
@@ -95,12 +99,12 @@ impl Syn {
     }
 }
 
-/// Nine years, in nanoseconds. A clock that jumps further must not make sums of times overflow.
+/// Nine years in nanoseconds. A clock that jumps further is taken to jump so far, so that sums of times do not overflow.
 const LONGEST: i64 = 1 << 58;
 
 impl Connection {
-    /// Of which `first` is the first packet seen; it has still to be taken in.
-    pub fn new(first: &Packet, keep: Keep) -> Self {
+    /// `first` is the first packet seen; `take` has still to be called with it.
+    pub(crate) fn new(first: &Packet, keep: Keep) -> Self {
         let syn_ack = first.flags.contains(Flags::SYN.with(Flags::ACK));
         let ends = if syn_ack { [first.dst, first.src] } else { [first.src, first.dst] };
         let direction = |from: usize| {
@@ -112,7 +116,7 @@ impl Connection {
             Direction::new((keep == Keep::Trace).then(trace))
         };
         Self {
-            ends: Ends::new(ends[0], ends[1]),
+            ends: Endpoints::new(ends[0], ends[1]),
             first_packet: first.number,
             begin: first.at,
             now: 0,
@@ -120,10 +124,10 @@ impl Connection {
             copied: 0,
             clock_went_back: 0,
             copies: Default::default(),
-            answers: Default::default(),
+            reply_delays: Default::default(),
             directions: [direction(0), direction(1)],
             syns: [None; 2],
-            opening: [Maybe::default(); 2],
+            opening: [CompactOption::default(); 2],
             close: Close::Open,
             timestamps: false,
             sacks: false,
@@ -131,8 +135,8 @@ impl Connection {
         }
     }
 
-    /// Packets come in the order of the capture.
-    pub fn take(&mut self, packet: &Packet) {
+    /// Takes in a packet, in the order of the capture.
+    pub(crate) fn take(&mut self, packet: &Packet) {
         let at = packet.at.0.saturating_sub(self.begin.0).min(LONGEST);
         self.clock_went_back += u64::from(at < self.now);
         let silence = at.max(self.now) - self.now;
@@ -144,30 +148,28 @@ impl Connection {
             return;
         }
         self.take_handshake(packet, from);
-        self.take_answers(packet, from);
+        self.take_reply_delays(packet, from);
 
-        let sender = self.moment(from, silence);
-        let waited = self.directions[from].sent(&sender, packet);
-        self.directions[from].tick(&sender, waited, false);
+        let now = self.moment(from, silence);
+        self.directions[from].take_packet(&now, packet);
         if let Some(ack) = packet.ack {
-            let acked = self.moment(1 - from, silence);
-            let progress = self.directions[1 - from].acknowledged(&acked, packet, ack);
-            self.directions[1 - from].tick(&acked, false, progress);
+            let now = self.moment(1 - from, silence);
+            self.directions[1 - from].take_ack(&now, packet, ack);
         }
         self.take_close(packet, from);
     }
 
-    pub(super) fn ends(&self) -> &Ends {
+    pub(super) fn ends(&self) -> &Endpoints {
         &self.ends
     }
 
     /// Reset, or closed by both ends: what comes later on the same ports may be another connection.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.close != Close::Open
     }
 
-    /// A SYN that cannot be of this connection.
-    pub fn begins_anew(&self, packet: &Packet) -> bool {
+    /// Whether the packet is a SYN that cannot be of this connection.
+    pub(crate) fn begins_anew(&self, packet: &Packet) -> bool {
         if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::RST) {
             return false;
         }
@@ -175,7 +177,7 @@ impl Connection {
         !self.directions[from].may_begin_with(packet.seq)
     }
 
-    /// Octets of memory, pictures not counted.
+    /// Octets of memory, without the traces.
     pub(super) fn octets(&self) -> usize {
         let heap: usize = self.directions.iter().map(Direction::heap).sum();
         size_of::<Self>() + self.ends.heap() + heap
@@ -185,16 +187,16 @@ impl Connection {
         self.packets
     }
 
-    pub fn last_packet(&self) -> Timestamp {
+    pub(crate) fn last_packet(&self) -> Timestamp {
         Timestamp(self.begin.0.saturating_add(self.now))
     }
 
-    pub fn finish(self) -> Ended {
-        let capture_at = vantage::capture_at([self.answers[0].least(), self.answers[1].least()]);
+    pub(crate) fn finish(self) -> Ended {
+        let capture_at = vantage::capture_at([self.reply_delays[0].least(), self.reply_delays[1].least()]);
         let handshake = self.handshake();
         let timestamps = Syn::agreed(self.syns, |syn| syn.timestamps).unwrap_or(self.timestamps);
         let sack = Syn::agreed(self.syns, |syn| syn.sack).unwrap_or(self.sacks);
-        let mss = [self.directions[1].syn_mss, self.directions[0].syn_mss];
+        let mss = [self.directions[1].numbering.syn_mss, self.directions[0].numbering.syn_mss];
         let ends = self.ends.both();
         let [first, second] = self.directions;
         let (first, first_trace) = first.findings(ends, 0, capture_at, mss[0]);
@@ -221,11 +223,11 @@ impl Connection {
     // ----- inside -----
 
     fn moment(&self, sender: usize, silence: i64) -> Moment {
-        let [a, b] = [self.answers[0].least(), self.answers[1].least()];
+        let [a, b] = [self.reply_delays[0].least(), self.reply_delays[1].least()];
         Moment {
             at: self.now,
             silence,
-            sender_answers: self.answers[sender].least().unwrap_or(0),
+            sender_replies: self.reply_delays[sender].least().unwrap_or(0),
             round_trip: a.zip(b).map(|(a, b)| a.saturating_add(b)),
         }
     }
@@ -234,8 +236,8 @@ impl Connection {
         if !packet.flags.contains(Flags::SYN) {
             let answered = self.syns[1].filter(|syn| self.opening[1].as_time().is_none() && syn.times == 1);
             if let (0, Some(syn), Some(_)) = (from, answered, packet.ack) {
-                self.opening[1] = Maybe::time(self.now - syn.at);
-                self.answers[0].took(self.now - syn.at);
+                self.opening[1] = CompactOption::time(self.now - syn.at);
+                self.reply_delays[0].add(self.now - syn.at);
             }
             return;
         }
@@ -253,8 +255,8 @@ impl Connection {
             && syn.times == 1
             && packet.ack.is_some()
         {
-            self.opening[0] = Maybe::time(self.now - syn.at);
-            self.answers[1].took(self.now - syn.at);
+            self.opening[0] = CompactOption::time(self.now - syn.at);
+            self.reply_delays[1].add(self.now - syn.at);
         }
         let scaled = Syn::agreed(self.syns, |syn| syn.scale.is_some());
         if let (Some(_), [Some(first), Some(second)]) = (scaled, self.syns) {
@@ -263,20 +265,20 @@ impl Connection {
                 // RFC 7323 §2.2: if one end does not offer it, nobody scales.
                 _ => [0; 2],
             };
-            // The data of one end meet the window of the other.
-            self.directions[0].scale = Scale::Shift(scales[1]);
-            self.directions[1].scale = Scale::Shift(scales[0]);
+            // The data of one end goes into the window of the other.
+            self.directions[0].window.scale = Scale::Shift(scales[1]);
+            self.directions[1].window.scale = Scale::Shift(scales[0]);
         }
     }
 
-    fn take_answers(&mut self, packet: &Packet, from: usize) {
+    fn take_reply_delays(&mut self, packet: &Packet, from: usize) {
         self.timestamps |= packet.options.timestamps.is_some();
         self.sacks |= !packet.options.sack.is_empty();
         self.ecn |= packet.ecn != airwire::segment::Ecn::NotEct;
-        self.answers[from].answered(self.now, packet);
-        self.answers[1 - from].asked(self.now, packet);
+        self.reply_delays[from].take_reply(self.now, packet);
+        self.reply_delays[1 - from].take_request(self.now, packet);
         if let Some(least) = self.directions[1 - from].rtt.min() {
-            self.answers[from].took(least);
+            self.reply_delays[from].add(least);
         }
     }
 
@@ -288,17 +290,17 @@ impl Connection {
             if self.may_reset(packet.seq, from) {
                 self.close = Close::Reset { by: from };
             }
-        } else if self.directions.iter().all(|direction| direction.fin_acked) {
+        } else if self.directions.iter().all(|direction| direction.numbering.fin_acked) {
             self.close = Close::Closed;
         }
     }
 
-    /// RFC 5961 §3.2: a blind attacker's RST, far outside the window, is nobody's.
+    /// RFC 5961 §3.2: an RST far outside the window does not reset the connection.
     fn may_reset(&self, seq: Seq, from: usize) -> bool {
         let direction = &self.directions[from];
         let Some(offset) = direction.offset(seq) else { return true };
-        let edge = direction.edge.as_offset().unwrap_or(u64::MAX).max(direction.flight.max);
-        !direction.syn_seen || (direction.una().saturating_sub(1)..=edge).contains(&offset)
+        let edge = direction.window.edge().unwrap_or(u64::MAX).max(direction.flight.max);
+        !direction.numbering.syn_seen || (direction.una().saturating_sub(1)..=edge).contains(&offset)
     }
 
     fn handshake(&self) -> Handshake {
@@ -308,7 +310,7 @@ impl Connection {
             [None, None] => HandshakeSeen::None,
             _ => HandshakeSeen::Part,
         };
-        let [to, back] = self.opening.map(Maybe::as_time);
+        let [to, back] = self.opening.map(CompactOption::as_time);
         let whole = to.zip(back).map(|(to, back)| to + back);
         Handshake {
             seen,

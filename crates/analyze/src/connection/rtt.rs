@@ -1,15 +1,23 @@
-//! Round-trip times: every sample counts, few octets are kept.
+//! Statistics of round-trip times in little memory.
 
 use hdrhistogram::Histogram;
 
-use super::compact::{ALLOCATION, vector};
+use super::compact::{ALLOCATOR_OVERHEAD, heap_of_vec};
 use super::findings::RttFindings;
 
-/// So many samples are kept as they are; a histogram of more takes some kilobytes.
+/// The most samples that are kept one by one. For more there is a histogram, which takes some kilobytes.
 const EXACT: usize = 64;
 
 /// What is asked of a few samples is worked out from them: most of many connections have no more.
 const FEW: usize = 3;
+
+/// What a sample was measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measured {
+    /// A segment that was sent once, and its ACK (Karn).
+    BySegment,
+    ByTimestamp,
+}
 
 #[derive(Debug)]
 pub(crate) enum Rtt {
@@ -24,20 +32,20 @@ impl Default for Rtt {
 }
 
 impl Rtt {
-    pub(crate) fn add(&mut self, ns: i64, by_timestamps: bool) {
+    pub(crate) fn add(&mut self, ns: i64, measured: Measured) {
         let ns = ns.max(0);
         match self {
             Self::Few { samples, count, by_timestamps: stamped } if usize::from(*count) < FEW => {
                 samples[usize::from(*count)] = ns;
                 *count += 1;
-                *stamped += u8::from(by_timestamps);
+                *stamped += u8::from(measured == Measured::ByTimestamp);
             }
             Self::Few { .. } => {
                 let mut many = self.worked_out();
-                many.add(ns, by_timestamps);
+                many.add(ns, measured);
                 *self = Self::Many(Box::new(many));
             }
-            Self::Many(many) => many.add(ns, by_timestamps),
+            Self::Many(many) => many.add(ns, measured),
         }
     }
 
@@ -48,7 +56,7 @@ impl Rtt {
         }
     }
 
-    /// What a timer would wait for at least.
+    /// The least that a sender's timer waits.
     pub(super) fn timeout(&self) -> i64 {
         match self {
             Self::Few { .. } => self.worked_out().timeout(),
@@ -71,10 +79,11 @@ impl Rtt {
         }
     }
 
+    /// The statistics of a few samples, made anew from them.
     fn worked_out(&self) -> Many {
         let mut many = Many::default();
         if let Self::Few { samples, count, by_timestamps } = self {
-            samples[..usize::from(*count)].iter().for_each(|ns| many.add(*ns, false));
+            samples[..usize::from(*count)].iter().for_each(|ns| many.add(*ns, Measured::BySegment));
             many.by_timestamps = u64::from(*by_timestamps);
         }
         many
@@ -91,13 +100,14 @@ pub(crate) struct Many {
     /// As RFC 6298 §2 has it, in nanoseconds: what the sender's timer may be like.
     srtt: f64,
     rttvar: f64,
+    /// All samples, as long as there are few.
     first: Vec<i64>,
-    /// In microseconds, to two digits.
+    /// All samples, once there are many: in microseconds, to two digits.
     rest: Option<Box<Histogram<u32>>>,
 }
 
 impl Many {
-    fn add(&mut self, ns: i64, by_timestamps: bool) {
+    fn add(&mut self, ns: i64, measured: Measured) {
         let sample = ns as f64;
         if self.samples == 0 {
             (self.min, self.max, self.srtt, self.rttvar) = (ns, ns, sample, sample / 2.0);
@@ -107,7 +117,7 @@ impl Many {
             self.srtt += (sample - self.srtt) / 8.0;
         }
         self.samples += 1;
-        self.by_timestamps += u64::from(by_timestamps);
+        self.by_timestamps += u64::from(measured == Measured::ByTimestamp);
         self.sum += sample;
         if self.rest.is_none() && self.first.len() < EXACT {
             self.first.push(ns);
@@ -127,11 +137,10 @@ impl Many {
     }
 
     fn heap(&self) -> usize {
-        let counts = self
-            .rest
-            .as_deref()
-            .map_or(0, |histogram| size_of::<Histogram<u32>>() + vector::<u32>(histogram.distinct_values()));
-        size_of::<Self>() + ALLOCATION + vector::<i64>(self.first.capacity()) + counts
+        let counts = self.rest.as_deref().map_or(0, |histogram| {
+            size_of::<Histogram<u32>>() + heap_of_vec::<u32>(histogram.distinct_values())
+        });
+        size_of::<Self>() + ALLOCATOR_OVERHEAD + heap_of_vec::<i64>(self.first.capacity()) + counts
     }
 
     fn findings(&self) -> RttFindings {
@@ -191,7 +200,7 @@ mod tests {
         for count in [50_i64, 1000] {
             let mut rtt = Rtt::default();
             for i in 1..=count {
-                rtt.add(i * 1_000_000, false);
+                rtt.add(i * 1_000_000, Measured::BySegment);
             }
             let findings = rtt.findings();
             let near = |found: Option<f64>, expected: f64| {

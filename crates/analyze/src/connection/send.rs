@@ -1,29 +1,30 @@
-//! A packet of the data's sender: new, late, a copy, a probe, or sent again; and why.
+//! Packets of the data's sender: new, late, a copy, a probe or sent again, and why.
 
 use std::ops::Range;
 
 use airwire::segment::Flags;
 
-use super::anomalies::{Begins, Resent};
-use super::compact::Maybe;
+use super::anomalies::{Begins, Retransmission};
+use super::compact::CompactOption;
 use super::direction::{Direction, Moment, Repairing};
 use super::flight::Sent;
-use super::series::What;
-use super::trigger::{Cause, Why};
+use super::series::Counted;
+use super::time_spent::Shows;
+use super::trigger::{Explanation, Trigger};
 use crate::packet::Packet;
 use crate::trace::{Fate, Idle, Sending, SentSegment};
 
-/// Packets in a row outside the window, after which it is the window that is believed to be wrong.
+/// So many packets in a row outside the known window mean that it is the window that is wrong.
 const STRAYS: u8 = 8;
-/// Reordering within a machine or a capture; Wireshark takes the same.
+/// Nanoseconds within which a machine or a capture may reorder packets; Wireshark takes the same.
 const REORDERED_WITHIN: i64 = 3_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum PacketKind {
     New,
     /// Sent before others that came past earlier.
     Late,
-    /// By the network.
+    /// Made by the network.
     Copy,
     WindowProbe,
     KeepAlive,
@@ -34,39 +35,45 @@ enum Kind {
 }
 
 impl Direction {
-    /// Returns whether the silence before the packet was a wait for a timeout.
-    pub(super) fn sent(&mut self, now: &Moment, packet: &Packet) -> bool {
-        self.mark(packet);
+    /// Takes in a packet of the data's sender.
+    pub(super) fn take_packet(&mut self, now: &Moment, packet: &Packet) {
+        let shows = self.take_segment(now, packet);
+        self.count_time(now, shows);
+    }
+
+    fn take_segment(&mut self, now: &Moment, packet: &Packet) -> Shows {
+        self.count_marks(packet);
         let syn = packet.flags.contains(Flags::SYN);
         if syn {
-            self.syn(packet.seq);
-            self.syn_mss = packet.options.mss;
+            self.syn(packet.seq, packet.options.mss);
         } else {
             self.begin(packet.seq);
         }
         let Some(start) = self.offset(packet.seq).filter(|start| self.is_plausible(*start, packet)) else {
-            return false;
+            return Shows::Nothing;
         };
         let range = start..start + packet.seq_len();
         if range.is_empty() {
             self.probed_without_data(packet, start);
-            return false;
+            return Shows::Nothing;
         }
         if packet.len > 0 {
-            self.data_packets += 1;
-            self.sent_bytes += u64::from(packet.len);
-            self.series.add(now.at, What::Sent, u64::from(packet.len));
-            self.clocks.start(now.at);
-            self.longest = self.longest.max(packet.len);
+            self.counts.data_packets += 1;
+            self.counts.sent_bytes += u64::from(packet.len);
+            self.series.add(now.at, Counted::Sent, u64::from(packet.len));
+            self.time_spent.start(now.at);
+            self.sizes.longest = self.sizes.longest.max(packet.len);
         }
         if packet.flags.contains(Flags::FIN) {
-            self.fin = Maybe::offset(range.end);
+            self.numbering.fin = CompactOption::offset(range.end);
         }
         let kind = self.kind(now, packet, &range);
         let first = self.flight.first_overlapping(&range);
         let why = match kind {
-            Kind::Again { .. } if syn => Some(Why { cause: Cause::Timeout, begins: Begins::Nothing }),
-            Kind::Again { .. } => Some(self.why(now, &range, first)),
+            PacketKind::Again { .. } if syn => {
+                Some(Explanation { trigger: Trigger::Timeout, begins: Begins::Nothing })
+            }
+            PacketKind::Again { .. } => Some(self.explain(now, &range, first)),
             _ => None,
         };
         let waited = why.is_some_and(|why| why.begins == Begins::Timeout);
@@ -75,78 +82,81 @@ impl Direction {
             trace.idle.push(Idle { from: now.at - now.silence, to: now.at });
         }
         match kind {
-            Kind::Again { .. } if syn => self.trouble.made().again.syns += 1,
-            Kind::Again { unseen } => {
-                let trouble = self.trouble.made();
-                trouble.again.lost_before_capture += u64::from(unseen);
-                trouble.arrivals.duplicate += u64::from(!unseen);
+            PacketKind::Again { .. } if syn => self.anomalies.get_or_default().retransmissions.syns += 1,
+            PacketKind::Again { unseen } => {
+                let anomalies = self.anomalies.get_or_default();
+                anomalies.retransmissions.lost_before_capture += u64::from(unseen);
+                anomalies.arrivals.duplicate += u64::from(!unseen);
                 self.sent_again(packet, &range, first, why.expect("it was asked above"), index);
             }
-            Kind::New => self.sent_new(now, packet, &range),
-            Kind::Late => self.trouble.made().arrivals.out_of_order += 1,
-            Kind::Copy => self.trouble.made().arrivals.duplicate += 1,
-            Kind::WindowProbe => self.trouble.made().again.window_probes += 1,
-            Kind::KeepAlive => self.trouble.made().again.keep_alives += 1,
+            PacketKind::New => self.sent_new(now, packet, &range),
+            PacketKind::Late => self.anomalies.get_or_default().arrivals.out_of_order += 1,
+            PacketKind::Copy => self.anomalies.get_or_default().arrivals.duplicate += 1,
+            PacketKind::WindowProbe => self.anomalies.get_or_default().retransmissions.window_probes += 1,
+            PacketKind::KeepAlive => self.anomalies.get_or_default().retransmissions.keep_alives += 1,
         }
-        if !matches!(kind, Kind::Copy | Kind::KeepAlive) {
+        if !matches!(kind, PacketKind::Copy | PacketKind::KeepAlive) {
             self.put_in_flight(now, packet, range, kind);
         }
-        self.learn_ids(packet);
-        waited
+        self.ip_ids.learn(packet.ip_id);
+        if waited { Shows::TimerFired } else { Shows::Nothing }
     }
 
-    /// Garbage, or a packet of another connection on these ports, must not move the window.
+    /// Whether the packet may belong to this connection: garbage, or a packet of another connection on the same ports,
+    /// must not move the window.
     fn is_plausible(&mut self, start: u64, packet: &Packet) -> bool {
-        let within = match (self.room(), self.edge.as_offset()) {
+        let within = match (self.room(), self.window.edge()) {
             (Some(_), Some(edge)) => start <= edge.max(self.flight.max) + (1 << 20),
             _ => true,
         };
-        self.strays = if within { 0 } else { self.strays + 1 };
-        if self.strays == STRAYS {
+        let strays = &mut self.numbering.strays;
+        *strays = if within { 0 } else { *strays + 1 };
+        if *strays == STRAYS {
             self.start_over(start);
             return true;
         }
         within && !packet.flags.contains(Flags::RST)
     }
 
-    /// The capture has missed so much that nothing known holds.
+    /// Forgets what was known: the capture missed so much that nothing of it holds.
     pub(super) fn start_over(&mut self, at: u64) {
         self.flight = Default::default();
         self.flight.begin(at);
-        (self.repairing, self.dupacks, self.strays, self.edge) = (Repairing::Nothing, 0, 0, Maybe::default());
-        if let Some(trouble) = self.trouble.get_mut() {
-            trouble.resent.clear();
+        (self.repairing, self.dupacks, self.numbering.strays) = (Repairing::Nothing, 0, 0);
+        self.window.forget_edge();
+        if let Some(anomalies) = self.anomalies.get_mut() {
+            anomalies.recent.clear();
         }
     }
 
-    /// Linux asks with an old number and no octet.
+    /// Linux probes with an old number and no data.
     fn probed_without_data(&mut self, packet: &Packet, start: u64) {
         let known = self.flight.una().is_some() && !packet.flags.contains(Flags::RST);
         if known && start + 1 == self.una() {
-            if self.window_is_closed() {
-                self.trouble.made().again.window_probes += 1;
+            if self.window.is_closed() {
+                self.anomalies.get_or_default().retransmissions.window_probes += 1;
             } else if start + 1 == self.flight.max {
-                self.trouble.made().again.keep_alives += 1;
+                self.anomalies.get_or_default().retransmissions.keep_alives += 1;
             }
         }
     }
 
-    fn kind(&mut self, now: &Moment, packet: &Packet, range: &Range<u64>) -> Kind {
+    fn kind(&mut self, now: &Moment, packet: &Packet, range: &Range<u64>) -> PacketKind {
         let una = self.una();
-        let closed = self.window_is_closed();
+        let closed = self.window.is_closed();
         let asks = packet.len <= 1 && !packet.flags.intersects(Flags(0x003 | 0x008));
         if asks && range.end == una && una == self.flight.max {
-            return if closed { Kind::WindowProbe } else { Kind::KeepAlive };
+            return if closed { PacketKind::WindowProbe } else { PacketKind::KeepAlive };
         }
         if closed
             && packet.len > 0
-            && self.edge.as_offset().is_some_and(|edge| edge <= range.start)
+            && self.window.edge().is_some_and(|edge| edge <= range.start)
             && range.end > una
         {
-            return Kind::WindowProbe;
+            return PacketKind::WindowProbe;
         }
         if range.start >= self.flight.max {
-            return Kind::New;
+            return PacketKind::New;
         }
         let tsval = packet.options.timestamps.map_or(0, |timestamps| timestamps.val);
         let (mut any, mut seen, mut copy) = (false, false, false);
@@ -159,19 +169,24 @@ impl Direction {
                 && (sent.start, sent.end) == (range.start, range.end);
         }
         if copy {
-            Kind::Copy
+            PacketKind::Copy
         } else if any && !seen {
             // The octet of a probe that the receiver had no room for.
-            Kind::New
+            PacketKind::New
         } else if !any && range.start >= una {
-            if self.is_late(now, packet, range) { Kind::Late } else { Kind::Again { unseen: true } }
+            if self.is_late(now, packet, range) {
+                PacketKind::Late
+            } else {
+                PacketKind::Again { unseen: true }
+            }
         } else {
-            Kind::Again { unseen: false }
+            PacketKind::Again { unseen: false }
         }
     }
 
-    /// What fills a hole was either overtaken, or sent again because it was lost before it came here. The sender's
-    /// clock and its count of packets tell; else a repair takes a round trip.
+    /// Whether a packet that fills a hole was overtaken; else it is the retransmission of a packet that was lost before
+    /// the capture. The sender's timestamps or IP identifications tell; without them a repair is what takes a round
+    /// trip.
     fn is_late(&self, now: &Moment, packet: &Packet, range: &Range<u64>) -> bool {
         let Some(newest) = self.flight.newest() else { return false };
         let tsval = packet.options.timestamps.map(|timestamps| timestamps.val);
@@ -180,24 +195,12 @@ impl Direction {
             Some(later) if later < 0 => return true,
             _ => {}
         }
-        if let (true, Some(id), Some(last)) = (self.ids_count > 3, packet.ip_id, newest.ip_id) {
-            return (id.wrapping_sub(last) as i16) < 0;
+        if let Some(is_before) = self.ip_ids.is_before(packet.ip_id, newest.ip_id) {
+            return is_before;
         }
         let above = self.flight.first_overlapping(&(range.end..u64::MAX));
         let since = now.at - above.unwrap_or(*newest).first_at;
         since < now.round_trip.unwrap_or(0).max(REORDERED_WITHIN)
-    }
-
-    fn learn_ids(&mut self, packet: &Packet) {
-        if let (Some(id), Some(last)) = (packet.ip_id, self.last_id) {
-            let step = id.wrapping_sub(last);
-            self.ids_count = if (1..=64).contains(&step) {
-                (self.ids_count + 1).min(16)
-            } else {
-                (self.ids_count - 2).max(-16)
-            };
-        }
-        self.last_id = packet.ip_id;
     }
 
     fn sent_again(
@@ -205,27 +208,27 @@ impl Direction {
         packet: &Packet,
         range: &Range<u64>,
         first: Option<Sent>,
-        why: Why,
+        why: Explanation,
         index: usize,
     ) {
         self.learn_from(range, first, why);
         let room = self.room().is_some_and(|room| room >= u64::from(self.segment()));
-        let trouble = self.trouble.made();
-        let again = &mut trouble.again;
-        again.packets += 1;
-        again.bytes += u64::from(packet.len);
-        match why.cause {
-            Cause::Fast => again.fast += 1,
-            Cause::Timeout => again.timeout += 1,
-            Cause::Tail => again.tail += 1,
-            Cause::Unexplained => again.unexplained += 1,
+        let anomalies = self.anomalies.get_or_default();
+        let counts = &mut anomalies.retransmissions;
+        counts.packets += 1;
+        counts.bytes += u64::from(packet.len);
+        match why.trigger {
+            Trigger::Fast => counts.fast += 1,
+            Trigger::Timeout => counts.timeout += 1,
+            Trigger::Tail => counts.tail += 1,
+            Trigger::Unexplained => counts.unexplained += 1,
         }
         match why.begins {
             Begins::Nothing => {}
             Begins::FastRetransmit => {
-                again.fast_retransmits += 1;
+                counts.fast_retransmits += 1;
                 if self.dupacks >= 3 && self.repairing == Repairing::Nothing && !self.sent_on_dupacks {
-                    trouble.guess.limited_transmit[1] += u32::from(room);
+                    anomalies.guess.limited_transmit[1] += u32::from(room);
                 }
                 let after_timeout = matches!(
                     self.repairing,
@@ -234,10 +237,10 @@ impl Direction {
                 self.repairing = Repairing::Fast { recover: self.flight.max, partial: false, after_timeout };
             }
             Begins::Timeout => {
-                again.timeouts += 1;
-                again.timeouts_by_dupacks[(self.dupacks as usize).min(3)] += 1;
+                counts.timeouts += 1;
+                counts.timeouts_by_dupacks[(self.dupacks as usize).min(3)] += 1;
                 let failed = self.dupacks > 0 && self.dupacks + 1 == self.flight.passed_segments();
-                again.failed_dupack += u64::from(failed);
+                counts.failed_dupack += u64::from(failed);
                 self.repairing = Repairing::AfterTimeout { recover: self.flight.max };
                 self.flight.rewind(range.start);
                 self.dupacks = 0;
@@ -251,7 +254,7 @@ impl Direction {
             *partial = false;
         }
         let tsval = packet.options.timestamps.map(|timestamps| timestamps.val);
-        self.trouble.made().remember(Resent {
+        self.anomalies.get_or_default().remember(Retransmission {
             range: range.clone(),
             tsval,
             begins: why.begins,
@@ -260,10 +263,10 @@ impl Direction {
         });
     }
 
-    /// What the retransmission tells about the sender, before it changes anything.
-    fn learn_from(&mut self, range: &Range<u64>, first: Option<Sent>, why: Why) {
+    /// Notes what the retransmission tells about the sender. To be called before it changes the state.
+    fn learn_from(&mut self, range: &Range<u64>, first: Option<Sent>, why: Explanation) {
         let with_sack = self.flight.is_any_sacked();
-        let guess = &mut self.trouble.made().guess;
+        let guess = &mut self.anomalies.get_or_default().guess;
         match (self.repairing, why.begins) {
             (Repairing::Fast { partial: true, .. }, Begins::FastRetransmit | Begins::Timeout) => {
                 guess.reno += 1;
@@ -296,14 +299,14 @@ impl Direction {
         if self.dupacks > 0 && self.repairing == Repairing::Nothing {
             self.sent_on_dupacks = true;
             let limited = self.dupacks <= 2 && self.is_prompted(now) && !packet.flags.contains(Flags::FIN);
-            self.trouble.made().guess.limited_transmit[0] += u32::from(limited);
+            self.anomalies.get_or_default().guess.limited_transmit[0] += u32::from(limited);
         }
         if self.repairing != Repairing::Nothing && self.flight.pass_next < range.start {
             let skipped = self.flight.pass_next..range.start;
-            self.trouble.made().guess.left_out += u32::from(self.flight.has_sacked(&skipped));
+            self.anomalies.get_or_default().guess.left_out += u32::from(self.flight.has_sacked(&skipped));
         }
         if packet.len > 0 {
-            self.last_new_len = packet.len;
+            self.sizes.last_new = packet.len;
             if !self.beginning.over {
                 self.beginning.bytes += u64::from(packet.len);
                 self.beginning.segments += 1;
@@ -311,10 +314,10 @@ impl Direction {
         }
     }
 
-    fn put_in_flight(&mut self, now: &Moment, packet: &Packet, range: Range<u64>, kind: Kind) {
+    fn put_in_flight(&mut self, now: &Moment, packet: &Packet, range: Range<u64>, kind: PacketKind) {
         let tsval = packet.options.timestamps.map_or(0, |timestamps| timestamps.val);
         let pass = self.flight.pass;
-        let probe = kind == Kind::WindowProbe;
+        let probe = kind == PacketKind::WindowProbe;
         for sent in self.flight.overlapping(&range) {
             if sent.probe {
                 (sent.probe, sent.first_at, sent.first_tsval, sent.times) = (probe, now.at, tsval, 0);
@@ -332,8 +335,8 @@ impl Direction {
                 last_at: now.at,
                 first_tsval: tsval,
                 last_tsval: tsval,
-                // Another transmission came before, somewhere.
-                times: if kind == (Kind::Again { unseen: true }) { 2 } else { 1 },
+                // An earlier copy was lost before the capture.
+                times: if kind == (PacketKind::Again { unseen: true }) { 2 } else { 1 },
                 pass,
                 ip_id: packet.ip_id,
                 sacked: false,
@@ -347,26 +350,26 @@ impl Direction {
         now: &Moment,
         packet: &Packet,
         range: &Range<u64>,
-        kind: Kind,
-        why: Option<Why>,
+        kind: PacketKind,
+        why: Option<Explanation>,
     ) -> usize {
         if self.trace.is_none() {
             return 0;
         }
         let sending = match (kind, why) {
-            (Kind::WindowProbe | Kind::KeepAlive, _) => Sending::Probe,
-            (_, Some(Why { cause: Cause::Fast, .. })) => Sending::Fast,
-            (_, Some(Why { cause: Cause::Timeout, .. })) => Sending::Timeout,
-            (_, Some(Why { cause: Cause::Tail, .. })) => Sending::Tail,
-            (_, Some(Why { cause: Cause::Unexplained, .. })) => Sending::Unexplained,
+            (PacketKind::WindowProbe | PacketKind::KeepAlive, _) => Sending::Probe,
+            (_, Some(Explanation { trigger: Trigger::Fast, .. })) => Sending::Fast,
+            (_, Some(Explanation { trigger: Trigger::Timeout, .. })) => Sending::Timeout,
+            (_, Some(Explanation { trigger: Trigger::Tail, .. })) => Sending::Tail,
+            (_, Some(Explanation { trigger: Trigger::Unexplained, .. })) => Sending::Unexplained,
             (_, None) => Sending::New,
         };
         let again = u32::from(self.flight.first_overlapping(range).is_some());
         self.record(SentSegment {
             at: now.at,
             number: packet.number,
-            start: self.shown(range.start),
-            end: self.shown(range.end),
+            start: self.numbering.shown(range.start),
+            end: self.numbering.shown(range.end),
             sending,
             dupacks: self.dupacks,
             in_flight: self.flight.passed_segments().saturating_sub(again),

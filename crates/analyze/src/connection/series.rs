@@ -1,9 +1,11 @@
-//! Octets over time in a bounded number of bins: when they run out, two become one.
+//! Octets over time in a bounded number of bins: when there are too few, each two become one.
 
-use super::compact::vector;
+use super::compact::heap_of_vec;
 use super::findings::SeriesFindings;
 
-pub const BINS: usize = 200;
+/// The most bins that a series has.
+pub(super) const BINS: usize = 200;
+/// Nanoseconds.
 const NARROWEST: i64 = 1_000_000;
 
 #[derive(Debug, Default)]
@@ -11,27 +13,26 @@ pub(super) struct Series {
     /// Nanoseconds; 0 before the first octet.
     width: i64,
     begin: i64,
-    /// In the order of time. What a bin has none of takes no place.
+    /// In the order of time. A bin has an entry for each kind of octets that it has.
     entries: Vec<Entry>,
 }
 
-/// Octets of one kind in one bin. Of 4 GiB and more there is more than one.
+/// Octets of one kind in one bin. A bin with 4 GiB or more has several entries.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     bytes: u32,
     bin: u8,
-    what: What,
+    what: Counted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    /// It left.
+pub(super) enum Counted {
     Sent,
     Acked,
 }
 
 impl Series {
-    pub(super) fn add(&mut self, at: i64, what: What, bytes: u64) {
+    pub(super) fn add(&mut self, at: i64, what: Counted, bytes: u64) {
         if self.width == 0 {
             (self.width, self.begin) = (NARROWEST, at);
         }
@@ -47,7 +48,7 @@ impl Series {
         self.put(bin as u8, what, bytes);
     }
 
-    fn put(&mut self, bin: u8, what: What, mut bytes: u64) {
+    fn put(&mut self, bin: u8, what: Counted, mut bytes: u64) {
         let bin = self.entries.last().map_or(bin, |last| last.bin.max(bin));
         let same = self.entries.iter_mut().rev().take_while(|entry| entry.bin == bin);
         for entry in same.filter(|entry| entry.what == what) {
@@ -67,12 +68,12 @@ impl Series {
 
     /// Octets of heap.
     pub(super) fn heap(&self) -> usize {
-        vector::<Entry>(self.entries.capacity())
+        heap_of_vec::<Entry>(self.entries.capacity())
     }
 
     pub(super) fn findings(&self) -> SeriesFindings {
         let bins = self.entries.last().map_or(0, |last| usize::from(last.bin) + 1);
-        let column = |what: What| {
+        let column = |what: Counted| {
             let mut column = vec![0; bins];
             for entry in self.entries.iter().filter(|entry| entry.what == what) {
                 column[usize::from(entry.bin)] += u64::from(entry.bytes);
@@ -82,8 +83,8 @@ impl Series {
         SeriesFindings {
             begin_seconds: self.begin as f64 / 1e9,
             bin_seconds: self.width as f64 / 1e9,
-            sent_bytes: column(What::Sent),
-            acked_bytes: column(What::Acked),
+            sent_bytes: column(Counted::Sent),
+            acked_bytes: column(Counted::Acked),
         }
     }
 }
@@ -96,8 +97,8 @@ mod tests {
     fn a_long_connection_has_wider_bins_and_loses_no_octet() {
         let mut series = Series::default();
         for second in 0..3600 {
-            series.add(5_000_000_000 + second * 1_000_000_000, What::Sent, 10);
-            series.add(5_000_000_000 + second * 1_000_000_000, What::Acked, 9);
+            series.add(5_000_000_000 + second * 1_000_000_000, Counted::Sent, 10);
+            series.add(5_000_000_000 + second * 1_000_000_000, Counted::Acked, 9);
         }
         let findings = series.findings();
         assert_eq!(findings.begin_seconds, 5.0);
@@ -115,10 +116,10 @@ mod tests {
     fn gigabytes_in_one_bin_are_counted_to_the_octet() {
         let mut series = Series::default();
         for octets in [u64::from(u32::MAX) - 1, 5, 1 << 33] {
-            series.add(0, What::Acked, octets);
-            series.add(0, What::Sent, 1);
+            series.add(0, Counted::Acked, octets);
+            series.add(0, Counted::Sent, 1);
         }
-        series.add(1_000_000_000, What::Sent, 1);
+        series.add(1_000_000_000, Counted::Sent, 1);
         let findings = series.findings();
         assert_eq!(findings.acked_bytes[0], (1 << 32) + 3 + (1 << 33));
         assert_eq!((findings.sent_bytes[0], findings.sent_bytes.iter().sum::<u64>()), (3, 4));
@@ -128,9 +129,9 @@ mod tests {
     #[test]
     fn a_clock_that_leaps_is_no_matter() {
         let mut series = Series::default();
-        series.add(0, What::Sent, 1);
-        series.add(i64::MAX, What::Sent, 1);
-        series.add(-5, What::Sent, 1);
+        series.add(0, Counted::Sent, 1);
+        series.add(i64::MAX, Counted::Sent, 1);
+        series.add(-5, Counted::Sent, 1);
         assert_eq!(series.findings().sent_bytes.iter().sum::<u64>(), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! The same for a person: what is nothing is not mentioned.
+//! Findings as text for a person: counts that are 0 are left out.
 
 use std::fmt;
 
@@ -237,13 +237,13 @@ impl DirectionFindings {
     }
 }
 
-/// `3 fast, 2 tail`: what is not nothing.
+/// `3 fast, 2 tail`: the counts that are not 0.
 pub(crate) fn list(counts: &[(u64, &str)]) -> String {
     let some: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     some.join(", ")
 }
 
-/// In a unit that suits it.
+/// A time in s, ms or µs, whichever suits it.
 pub(crate) struct Seconds(pub(crate) f64);
 
 impl fmt::Display for Seconds {

@@ -1,10 +1,10 @@
-//! What a sender's time was spent with.
+//! What a sender's time was spent on.
 
-use super::compact::{ALLOCATION, Seldom};
+use super::compact::{ALLOCATOR_OVERHEAD, OnDemand};
 use super::findings::TimeFindings;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Spent {
+pub(super) enum SpentOn {
     #[default]
     Network,
     ApplicationLimited,
@@ -13,7 +13,17 @@ pub(super) enum Spent {
     WaitingForTimeout,
 }
 
-/// The last three kinds are those of few connections.
+/// What a packet shows about the time before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    Nothing,
+    /// A retransmission by timeout: the sender was waiting for its timer.
+    TimerFired,
+    /// An ACK for new data: the time before it counts.
+    DataAcked,
+}
+
+/// The kinds of [`SpentOn`] that every connection has; the others take memory only where they occur.
 const USUAL: usize = 2;
 const UNUSUAL: usize = 3;
 
@@ -21,19 +31,19 @@ const UNUSUAL: usize = 3;
 #[derive(Debug, Default)]
 struct Sums {
     usual: [i64; USUAL],
-    unusual: Seldom<[i64; UNUSUAL]>,
+    unusual: OnDemand<[i64; UNUSUAL]>,
 }
 
 impl Sums {
-    fn add(&mut self, spent: Spent, ns: i64) {
+    fn add(&mut self, spent: SpentOn, ns: i64) {
         match (spent as usize).checked_sub(USUAL) {
             None => self.usual[spent as usize] += ns,
             Some(_) if ns == 0 => {}
-            Some(unusual) => self.unusual.made()[unusual] += ns,
+            Some(unusual) => self.unusual.get_or_default()[unusual] += ns,
         }
     }
 
-    fn of(&self, spent: Spent) -> i64 {
+    fn of(&self, spent: SpentOn) -> i64 {
         match (spent as usize).checked_sub(USUAL) {
             None => self.usual[spent as usize],
             Some(unusual) => self.unusual.get().map_or(0, |sums| sums[unusual]),
@@ -41,16 +51,16 @@ impl Sums {
     }
 
     fn heap(&self) -> usize {
-        self.unusual.get().map_or(0, |sums| size_of_val(sums) + ALLOCATION)
+        self.unusual.get().map_or(0, |sums| size_of_val(sums) + ALLOCATOR_OVERHEAD)
     }
 
     fn total(&self) -> i64 {
         let kinds = [
-            Spent::Network,
-            Spent::ApplicationLimited,
-            Spent::WindowLimited,
-            Spent::ZeroWindow,
-            Spent::WaitingForTimeout,
+            SpentOn::Network,
+            SpentOn::ApplicationLimited,
+            SpentOn::WindowLimited,
+            SpentOn::ZeroWindow,
+            SpentOn::WaitingForTimeout,
         ];
         kinds.into_iter().map(|spent| self.of(spent)).sum()
     }
@@ -61,22 +71,22 @@ impl Sums {
             *sum += std::mem::take(other);
         }
         if let Some(other) = other.unusual.get_mut() {
-            for (sum, other) in self.unusual.made().iter_mut().zip(other) {
+            for (sum, other) in self.unusual.get_or_default().iter_mut().zip(other) {
                 *sum += std::mem::take(other);
             }
         }
     }
 }
 
-/// Runs from the first data on. What comes after the last ACK for new data does not count.
+/// Begins with the first data. What comes after the last ACK for new data does not count.
 #[derive(Debug, Default)]
-pub(super) struct Clocks {
+pub(super) struct TimeSpent {
     /// Once there has been data.
     running: Option<Running>,
     sums: Sums,
-    /// Octets in flight times nanoseconds.
+    /// The flight summed over time: octets times nanoseconds.
     flown: f64,
-    /// Since the last ACK for new data.
+    /// What has passed since the last ACK for new data, and may not count.
     pending: Sums,
     pending_flown: f64,
     longest_wait: i64,
@@ -86,31 +96,31 @@ pub(super) struct Clocks {
 #[derive(Debug)]
 struct Running {
     since: i64,
-    state: Spent,
+    state: SpentOn,
     flight: u32,
 }
 
-impl Clocks {
+impl TimeSpent {
     pub(super) fn start(&mut self, at: i64) {
-        self.running.get_or_insert(Running { since: at, state: Spent::Network, flight: 0 });
+        self.running.get_or_insert(Running { since: at, state: SpentOn::Network, flight: 0 });
     }
 
-    /// Time has passed until `at`; as it turns out, it was a `wait` for the timer. Returns what it was spent with,
-    /// and how much it was.
-    pub(super) fn pass(&mut self, at: i64, wait: bool) -> (Spent, i64) {
-        let Some(running) = &mut self.running else { return (Spent::Network, 0) };
+    /// Counts the time up to a packet at `at`, which may show what it was spent on. Returns that, and how much it was.
+    pub(super) fn pass(&mut self, at: i64, shows: Shows) -> (SpentOn, i64) {
+        let Some(running) = &mut self.running else { return (SpentOn::Network, 0) };
         let passed = at - std::mem::replace(&mut running.since, at);
-        let state = if wait { Spent::WaitingForTimeout } else { running.state };
+        let waited = shows == Shows::TimerFired;
+        let state = if waited { SpentOn::WaitingForTimeout } else { running.state };
         self.pending.add(state, passed);
         self.pending_flown += f64::from(running.flight) * passed as f64;
-        if wait {
+        if waited {
             self.longest_wait = self.longest_wait.max(passed);
         }
         (state, passed)
     }
 
-    /// What the time from now on is spent with.
-    pub(super) fn set(&mut self, state: Spent, flight: u32) {
+    /// What the time from now on is spent on.
+    pub(super) fn set(&mut self, state: SpentOn, flight: u32) {
         if let Some(running) = &mut self.running {
             (running.state, running.flight) = (state, flight);
         }
@@ -141,14 +151,14 @@ impl Clocks {
     }
 
     pub(super) fn findings(&self) -> TimeFindings {
-        let seconds = |spent: Spent| self.sums.of(spent) as f64 / 1e9;
+        let seconds = |spent: SpentOn| self.sums.of(spent) as f64 / 1e9;
         TimeFindings {
             total_seconds: self.total() as f64 / 1e9,
-            zero_window_seconds: seconds(Spent::ZeroWindow),
-            waiting_for_timeout_seconds: seconds(Spent::WaitingForTimeout),
-            window_limited_seconds: seconds(Spent::WindowLimited),
-            application_limited_seconds: seconds(Spent::ApplicationLimited),
-            network_limited_seconds: seconds(Spent::Network),
+            zero_window_seconds: seconds(SpentOn::ZeroWindow),
+            waiting_for_timeout_seconds: seconds(SpentOn::WaitingForTimeout),
+            window_limited_seconds: seconds(SpentOn::WindowLimited),
+            application_limited_seconds: seconds(SpentOn::ApplicationLimited),
+            network_limited_seconds: seconds(SpentOn::Network),
             longest_wait_for_timeout_seconds: self.longest_wait as f64 / 1e9,
         }
     }

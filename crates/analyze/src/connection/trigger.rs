@@ -1,4 +1,4 @@
-//! Why a segment was sent again: what the capture shows of the ACKs and the silence before it.
+//! What made the sender send a segment again, as far as the ACKs and the silence before it show.
 
 use std::ops::Range;
 
@@ -6,57 +6,60 @@ use super::anomalies::Begins;
 use super::direction::{Direction, Moment, Repairing};
 use super::flight::Sent;
 
-/// A host answers an ACK sooner; a timer waits longer.
+/// Nanoseconds: a host answers an ACK sooner than this, and a timer waits longer.
 const PROMPT: i64 = 10_000_000;
 
-/// Why something was sent again.
+/// How a retransmission is explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Why {
-    pub(super) cause: Cause,
+pub(super) struct Explanation {
+    pub(super) trigger: Trigger,
     pub(super) begins: Begins,
 }
 
+/// What made the sender send again, in the words of [`Sending`](crate::trace::Sending).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum Trigger {
     Fast,
     Timeout,
     Tail,
     Unexplained,
 }
 
-const UNEXPLAINED: Why = Why { cause: Cause::Unexplained, begins: Begins::Nothing };
+const UNEXPLAINED: Explanation = Explanation { trigger: Trigger::Unexplained, begins: Begins::Nothing };
 
 impl Direction {
-    /// An ACK that may have caused what leaves now has come just before.
+    /// Whether an ACK came just before, which may have made the sender send what leaves now.
     pub(super) fn is_prompted(&self, now: &Moment) -> bool {
-        self.last_ack.as_time().is_some_and(|ack| now.at - ack <= self.promptly(now))
+        self.ack_times.last.as_time().is_some_and(|ack| now.at - ack <= self.promptly(now))
     }
 
+    /// Nanoseconds within which something leaves upon an ACK.
     fn promptly(&self, now: &Moment) -> i64 {
-        PROMPT.min(self.rtt.min().unwrap_or(PROMPT).max(1_000_000)) + 2 * now.sender_answers
+        PROMPT.min(self.rtt.min().unwrap_or(PROMPT).max(1_000_000)) + 2 * now.sender_replies
     }
 
-    pub(super) fn why(&self, now: &Moment, range: &Range<u64>, first: Option<Sent>) -> Why {
-        let fast = |begins| Why { cause: Cause::Fast, begins };
-        let timeout = |begins| Why { cause: Cause::Timeout, begins };
+    pub(super) fn explain(&self, now: &Moment, range: &Range<u64>, first: Option<Sent>) -> Explanation {
+        let fast = |begins| Explanation { trigger: Trigger::Fast, begins };
+        let timeout = |begins| Explanation { trigger: Trigger::Timeout, begins };
         let Some(una) = self.flight.una() else {
-            // A capture of one direction: nothing but silence is to be seen.
+            // The capture has no ACKs: the silence alone tells.
             return if now.silence >= self.rtt.timeout() { timeout(Begins::Timeout) } else { UNEXPLAINED };
         };
         let at_una = range.start <= una;
         let prompted = self.is_prompted(now);
-        // The timer runs since the last ACK for new data, or since this segment left last. If the receiver has it,
-        // and its ACK has come past, it was the ACK before that one.
-        let advanced = self.advanced[usize::from(range.end <= una)];
+        // The timer runs since the last ACK for new data, or since this segment left last. If that ACK acknowledges
+        // this segment, the sender did not have it yet: the timer ran since the ACK before.
+        let advanced = self.ack_times.advanced[usize::from(range.end <= una)];
         let ran = now.at - advanced.max(first.map_or(i64::MIN, |sent| sent.last_at));
-        let expired = ran >= self.rtt.timeout() + now.sender_answers;
+        let expired = ran >= self.rtt.timeout() + now.sender_replies;
         let again_in_pass = first.is_some_and(|sent| sent.times > 1 && sent.pass == self.flight.pass);
         let shown = self.flight.sacked_above(range.start);
         let asked_for = shown || at_una && self.dupacks > 0;
-        let overtaken =
-            first.is_some_and(|sent| sent.last_at < self.trouble.get().map_or(0, |trouble| trouble.arrived));
+        let overtaken = first.is_some_and(|sent| {
+            sent.last_at < self.anomalies.get().map_or(0, |anomalies| anomalies.newest_arrived)
+        });
         let last = range.end >= self.flight.max;
-        let restarted = self.trouble.get().and_then(|trouble| trouble.restarted);
+        let repaired = self.anomalies.get().and_then(|anomalies| anomalies.timeout_repaired);
         match self.repairing {
             Repairing::AfterTimeout { recover } if range.start < recover => {
                 if at_una && expired && !(prompted && asked_for) {
@@ -70,8 +73,8 @@ impl Direction {
                 }
             }
             Repairing::Fast { recover, partial, .. } if shown || range.start < recover => {
-                // NewReno's timer may run since the first partial ACK (RFC 6582 §4): a second copy without anything
-                // to ask for it is the timer's, however soon it comes.
+                // NewReno's timer may run since the first partial ACK (RFC 6582 §4): a second copy that nothing asks
+                // for is the timer's, however soon it comes.
                 let unasked = !prompted && again_in_pass && !shown && self.dupacks < 3;
                 if at_una && (unasked || expired && (!prompted || again_in_pass && self.dupacks != 3)) {
                     timeout(Begins::Timeout)
@@ -82,18 +85,18 @@ impl Direction {
                     fast(Begins::Nothing)
                 }
             }
-            // Under way to the device already when the ACK came that made it pointless.
-            _ if range.end <= una && restarted.is_some_and(|at| now.at - at <= self.promptly(now)) => {
+            // It was on its way to the device when the ACK came that made it pointless.
+            _ if range.end <= una && repaired.is_some_and(|at| now.at - at <= self.promptly(now)) => {
                 timeout(Begins::Nothing)
             }
             _ if prompted && asked_for => fast(Begins::FastRetransmit),
-            // Detectors that wait a little, for reordered segments.
+            // A loss detector that waits a little for reordered segments.
             _ if !expired && (shown || at_una && self.dupacks >= 3) => fast(Begins::FastRetransmit),
             // RFC 8985 §6.2, step 5: what left later has arrived.
             _ if prompted && overtaken && !(at_una && expired) => fast(Begins::FastRetransmit),
             _ if prompted && !(at_una && expired) => UNEXPLAINED,
             _ if last && !again_in_pass && (!at_una || !expired) => {
-                Why { cause: Cause::Tail, begins: Begins::Nothing }
+                Explanation { trigger: Trigger::Tail, begins: Begins::Nothing }
             }
             _ if at_una => timeout(Begins::Timeout),
             _ => UNEXPLAINED,

@@ -1,14 +1,14 @@
-//! Where a capture was made: the end that answers without delay is near.
+//! Where a capture was made: the end that answers at once is near.
 
-use super::compact::Maybe;
+use super::compact::CompactOption;
 use super::findings::CaptureAt;
 use crate::packet::Packet;
 
-/// One end's answers: how soon after what it has to answer they come past.
+/// How soon one end answers, seen from the capture: it is measured from handshakes, timestamps and ACKs.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(super) struct ReplyDelay {
     /// The least so far.
-    least: Maybe,
+    least: CompactOption,
     /// A timestamp of the *other* end that this one has not echoed, and when it came past.
     waiting: Option<u32>,
     since: i64,
@@ -16,17 +16,17 @@ pub(super) struct Answers {
     newest: Option<u32>,
 }
 
-impl Answers {
+impl ReplyDelay {
     pub(super) fn least(&self) -> Option<i64> {
         self.least.as_time()
     }
 
-    pub(super) fn took(&mut self, ns: i64) {
-        self.least = Maybe::time(self.least().map_or(ns, |least| least.min(ns)));
+    pub(super) fn add(&mut self, ns: i64) {
+        self.least = CompactOption::time(self.least().map_or(ns, |least| least.min(ns)));
     }
 
-    /// A packet of the other end.
-    pub(super) fn asked(&mut self, at: i64, packet: &Packet) {
+    /// A packet of the other end came past: its timestamp is to be echoed.
+    pub(super) fn take_request(&mut self, at: i64, packet: &Packet) {
         let Some(timestamps) = packet.options.timestamps else { return };
         let newer = self.newest.is_none_or(|newest| (timestamps.val.wrapping_sub(newest) as i32) > 0);
         if newer {
@@ -37,12 +37,12 @@ impl Answers {
         }
     }
 
-    /// A packet of this end.
-    pub(super) fn answered(&mut self, at: i64, packet: &Packet) {
+    /// A packet of this end came past: it may have the echo.
+    pub(super) fn take_reply(&mut self, at: i64, packet: &Packet) {
         let (Some(timestamps), Some(val)) = (packet.options.timestamps, self.waiting) else { return };
         let distance = timestamps.ecr.wrapping_sub(val) as i32;
         if distance == 0 {
-            self.took(at - self.since);
+            self.add(at - self.since);
         }
         if distance >= 0 {
             self.waiting = None;
@@ -50,13 +50,14 @@ impl Answers {
     }
 }
 
-/// Answers within a tenth of the round trip come from here.
+/// An end that takes less than this share of the round trip is where the capture was made.
 const NEAR: f64 = 0.1;
-/// Of a round trip within one machine nothing can be said.
+/// Nanoseconds: of a shorter round trip, as within one machine, nothing can be said.
 const TOO_SHORT: i64 = 300_000;
 
-pub(super) fn capture_at(answers: [Option<i64>; 2]) -> CaptureAt {
-    let [Some(first), Some(second)] = answers else { return CaptureAt::Unknown };
+/// From the least delay of the replies of either end.
+pub(super) fn capture_at(least: [Option<i64>; 2]) -> CaptureAt {
+    let [Some(first), Some(second)] = least else { return CaptureAt::Unknown };
     let whole = first + second;
     if whole < TOO_SHORT {
         return CaptureAt::Unknown;

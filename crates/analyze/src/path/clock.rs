@@ -48,10 +48,10 @@ pub(super) struct Clocks {
     pub(super) all_began: i64,
 }
 
-type Flow = (SocketAddr, SocketAddr);
+type Addresses = (SocketAddr, SocketAddr);
 
 /// Packets that look like no other, and when they came by.
-type Head = BTreeMap<(Flow, u64), Option<i64>>;
+type Head = BTreeMap<(Addresses, u64), Option<i64>>;
 
 fn head(reader: &mut Reader) -> (i64, Head) {
     let mut head = Head::new();
@@ -74,8 +74,8 @@ struct Later {
     most: i64,
 }
 
-fn later(first: &Head, other: &Head) -> BTreeMap<Flow, Later> {
-    let mut flows: BTreeMap<Flow, Later> = BTreeMap::new();
+fn later(first: &Head, other: &Head) -> BTreeMap<Addresses, Later> {
+    let mut flows: BTreeMap<Addresses, Later> = BTreeMap::new();
     for ((flow, key), at) in first {
         let (Some(at), Some(Some(there))) = (at, other.get(&(*flow, *key))) else { continue };
         let by = there - at;
@@ -116,7 +116,7 @@ pub(super) fn compare(readers: &mut [Reader], given: Option<&[i64]>) -> Clocks {
     Clocks { captures, sides, all_began }
 }
 
-fn estimate(flows: &BTreeMap<Flow, Later>, sides: &BTreeMap<IpAddr, Way>) -> Clock {
+fn estimate(flows: &BTreeMap<Addresses, Later>, sides: &BTreeMap<IpAddr, Way>) -> Clock {
     let of = |way| flows.iter().filter(move |((from, _), _)| sides.get(&from.ip()) == Some(&way));
     let forth = of(Way::Forth).map(|(_, later)| later.least).min();
     let back = of(Way::Back).map(|(_, later)| later.most).max();

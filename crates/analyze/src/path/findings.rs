@@ -9,7 +9,7 @@ use crate::connection::findings::RttFindings;
 use crate::problem::Problems;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
+pub struct PathFindings {
     /// In the path's order.
     pub captures: Vec<CaptureFindings>,
     /// Packets that were found in two captures at least. None, if a translator of addresses is between them.

@@ -1,24 +1,26 @@
 //! What airlink says about each packet (docs/views.md), read beside the captures.
 //!
-//! A packet that enters does so in the events as well, at the same moment and as long: the n-th of the captures is
-//! the n-th of the events, but for those that are no TCP.
+//! A packet of the captures is found in the events by when it enters and how long it is: both list packets in the
+//! same order, and the events have some more, which are not TCP.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
+use airwire::Cause;
+
 use super::Way;
 use super::findings::TruthFindings;
-use crate::airlink_events::{Event, EventReader, EventsError};
+use crate::airlink_events::{AirlinkEvent, EventReader, EventsError};
 use crate::packet::Packet;
 
-/// A capture that airlink did not make itself sees a packet a little earlier or later.
+/// Nanoseconds by which a capture that airlink did not make may see a packet earlier or later than airlink.
 const NEAR: i64 = 20_000_000;
 
-/// Why airlink has dropped a packet.
+/// Why airlink dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
-    Congestion,
-    Radio,
+pub(super) enum DropReason {
+    Loss(Cause),
+    /// A stage could not carry it.
     Refused,
 }
 
@@ -29,14 +31,14 @@ pub(super) enum Said {
     Lost {
         gap: usize,
     },
-    /// They do not reach far enough.
+    /// The captures end too early to tell.
     Nothing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Left,
-    Dropped(Why),
+    Dropped(DropReason),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,24 +54,24 @@ struct Entered {
     bytes: u64,
 }
 
-pub(super) struct Truth {
+pub(super) struct GroundTruth {
     events: EventReader,
-    /// Of the last event that was read.
+    /// The time of the last event that was read.
     read_to: i64,
     has_ended: bool,
     told: Told,
 }
 
-/// What has been read.
+/// What the events up to here say.
 #[derive(Default)]
 struct Told {
-    /// Not yet seen in a capture: those that go forth, and back.
+    /// Packets that are not yet found in a capture: those that go forth, and those that go back.
     entered: [VecDeque<Entered>; 2],
     inside: BTreeMap<u64, State>,
     findings: TruthFindings,
 }
 
-impl Truth {
+impl GroundTruth {
     pub(super) fn open(path: &Path, captures: usize) -> Result<Self, EventsError> {
         let findings = TruthFindings {
             congestion_between: vec![0; captures - 1],
@@ -84,7 +86,7 @@ impl Truth {
         })
     }
 
-    /// Everything that had happened a moment after `at`.
+    /// Reads all events up to [`NEAR`] after `at`.
     pub(super) fn read_until(&mut self, at: i64) -> Result<(), EventsError> {
         let zero = self.events.wall_zero();
         while !self.has_ended && self.read_to <= at.saturating_add(NEAR) {
@@ -105,7 +107,7 @@ impl Truth {
     }
 
     /// Returns why it was dropped, if it was.
-    pub(super) fn compare(&mut self, event: u64, said: Said) -> Option<Why> {
+    pub(super) fn compare(&mut self, event: u64, said: Said) -> Option<DropReason> {
         self.told.compare(event, said)
     }
 
@@ -115,7 +117,7 @@ impl Truth {
 }
 
 impl Told {
-    fn take(&mut self, event: &Event<'_>, at: i64) {
+    fn take(&mut self, event: &AirlinkEvent<'_>, at: i64) {
         let end = match &*event.what {
             // A traffic source's packet enters at a stage, and comes past no capture.
             "entered" if event.stage.is_none() => {
@@ -126,9 +128,9 @@ impl Told {
             }
             "left" => End::Left,
             "dropped" => End::Dropped(match event.cause.as_deref() {
-                Some("congestion") => Why::Congestion,
-                Some("radio") => Why::Radio,
-                _ => Why::Refused,
+                Some("congestion") => DropReason::Loss(Cause::Congestion),
+                Some("radio") => DropReason::Loss(Cause::Radio),
+                _ => DropReason::Refused,
             }),
             _ => return,
         };
@@ -158,7 +160,7 @@ impl Told {
         found.map(|entered| entered.event)
     }
 
-    fn compare(&mut self, event: u64, said: Said) -> Option<Why> {
+    fn compare(&mut self, event: u64, said: Said) -> Option<DropReason> {
         let state = self.inside.get_mut(&event)?;
         let Some(end) = state.end else {
             state.said = Some(said);
@@ -183,9 +185,9 @@ impl Told {
             (End::Dropped(why), Said::Lost { gap }) => {
                 findings.losses_found += 1;
                 match why {
-                    Why::Congestion => findings.congestion_between[gap] += 1,
-                    Why::Radio => findings.radio_between[gap] += 1,
-                    Why::Refused => {}
+                    DropReason::Loss(Cause::Congestion) => findings.congestion_between[gap] += 1,
+                    DropReason::Loss(Cause::Radio) => findings.radio_between[gap] += 1,
+                    DropReason::Refused => {}
                 }
             }
         }

@@ -19,7 +19,7 @@ use airwire::Cause;
 use airwire::time::Instant;
 use serde::Serialize;
 
-use crate::trace::{AckSeen, Fate, Place, Sending, SentSegment, Trace};
+use crate::trace::{AckSeen, Fate, Loss, Sending, SentSegment, Trace};
 
 /// Of each judge by its name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -161,13 +161,12 @@ impl Replay {
         let truth = self.fates.get(&start).and_then(|fate| match fate {
             Fate::Unknown => None,
             Fate::Arrived { .. } | Fate::Unneeded { .. } => Some(Truth::NotLost),
-            Fate::Lost(Place::Congestion) => Some(Truth::Lost(Cause::Congestion)),
-            Fate::Lost(Place::Radio) => Some(Truth::Lost(Cause::Radio)),
-            Fate::Lost(Place::Between { .. }) if self.captures < 3 => None,
-            Fate::Lost(Place::Between { before }) if before + 1 == self.captures => {
+            Fate::Lost(Loss::Airlink(cause)) => Some(Truth::Lost(*cause)),
+            Fate::Lost(Loss::Between { .. }) if self.captures < 3 => None,
+            Fate::Lost(Loss::Between { before }) if before + 1 == self.captures => {
                 Some(Truth::Lost(Cause::Radio))
             }
-            Fate::Lost(Place::Between { .. }) => Some(Truth::Lost(Cause::Congestion)),
+            Fate::Lost(Loss::Between { .. }) => Some(Truth::Lost(Cause::Congestion)),
         });
         let mut verdicts = std::mem::take(&mut self.verdicts);
         self.tell(sent.at, |judge, view| {

@@ -24,12 +24,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 pub use clock::Clock;
-pub use findings::Report;
+pub use findings::PathFindings;
 
 use self::findings::{CaptureFindings, ConnectionOnPath, FlowFindings};
-use self::ground_truth::Truth;
+use self::ground_truth::GroundTruth;
 use self::reader::Reader;
-use self::tracker::{Flow, Now};
+use self::tracker::{Now, Tracker};
 use super::airlink_events::EventsError;
 use super::capture::CaptureError;
 use super::packet::Packet;
@@ -134,7 +134,7 @@ pub enum Keep {
     Fates,
 }
 
-pub fn read(files: &Files, keep: Keep) -> Result<(Report, Fates), PathError> {
+pub fn read(files: &Files, keep: Keep) -> Result<(PathFindings, Fates), PathError> {
     let captures = files.captures.len();
     if captures < 2 {
         return Err(PathError::OneCapture);
@@ -150,12 +150,12 @@ pub fn read(files: &Files, keep: Keep) -> Result<(Report, Fates), PathError> {
         files.captures.iter().map(|path| Reader::open(path, filter)).collect()
     };
     let clocks = clock::compare(&mut open()?, files.ahead.as_deref());
-    let truth = files.truth.as_deref().map(|path| Truth::open(path, captures)).transpose()?;
+    let truth = files.truth.as_deref().map(|path| GroundTruth::open(path, captures)).transpose()?;
     let mut sources = open()?;
     for (reader, clock) in sources.iter_mut().zip(&clocks.captures) {
         reader.ahead = clock.ahead();
     }
-    let mut survey = Survey::new(captures, clocks, truth, keep);
+    let mut survey = PathSurvey::new(captures, clocks, truth, keep);
     while let Some(at) = earliest(&mut sources) {
         let packet = sources[at].take().expect("it was looked at");
         survey.take(at, &packet)?;
@@ -169,17 +169,17 @@ fn earliest(sources: &mut [Reader]) -> Option<usize> {
     times.min().map(|(_, at)| at)
 }
 
-struct Survey {
+struct PathSurvey {
     captures: usize,
     clocks: clock::Clocks,
-    truth: Option<Truth>,
-    flows: BTreeMap<(SocketAddr, SocketAddr), Flow>,
+    truth: Option<GroundTruth>,
+    flows: BTreeMap<(SocketAddr, SocketAddr), Tracker>,
     sides: BTreeMap<IpAddr, Way>,
     fates: Fates,
 }
 
-impl Survey {
-    fn new(captures: usize, clocks: clock::Clocks, truth: Option<Truth>, keep: Keep) -> Self {
+impl PathSurvey {
+    fn new(captures: usize, clocks: clock::Clocks, truth: Option<GroundTruth>, keep: Keep) -> Self {
         let by_frame = (keep == Keep::Fates).then(BTreeMap::new);
         let sides = clocks.sides.clone();
         Self { captures, clocks, truth, flows: BTreeMap::new(), sides, fates: Fates { by_frame } }
@@ -198,13 +198,13 @@ impl Survey {
             _ => Way::Forth,
         });
         sides.entry(packet.dst.ip()).or_insert_with(|| way.turned());
-        let flow = flows.entry((packet.src, packet.dst)).or_insert_with(|| Flow::new(way, *captures));
+        let flow = flows.entry((packet.src, packet.dst)).or_insert_with(|| Tracker::new(way, *captures));
         let now = Now { at: packet.at.0, all_began: clocks.all_began };
         flow.take(now, capture, packet, truth.as_mut(), fates);
         Ok(())
     }
 
-    fn finish(mut self, sources: Vec<Reader>) -> Result<(Report, Fates), PathError> {
+    fn finish(mut self, sources: Vec<Reader>) -> Result<(PathFindings, Fates), PathError> {
         if let Some(truth) = &mut self.truth {
             truth.read_until(i64::MAX)?;
         }
@@ -233,11 +233,11 @@ impl Survey {
             arrived_before_they_left: early,
             problems: reader.problems,
         });
-        let report = Report {
+        let report = PathFindings {
             captures: captures.collect(),
             found_again: found,
             connections,
-            truth: self.truth.map(Truth::finish),
+            truth: self.truth.map(GroundTruth::finish),
         };
         Ok((report, self.fates))
     }

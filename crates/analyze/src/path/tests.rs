@@ -122,7 +122,7 @@ impl Run {
 }
 
 /// Of the data, and of the ACKs.
-fn flows(report: &Report) -> [FlowFindings; 2] {
+fn flows(report: &PathFindings) -> [FlowFindings; 2] {
     let directions = &report.connections[0].directions;
     [directions[0].clone(), directions[1].clone()]
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Clock;
-use super::findings::{FlowFindings, Report, Transit, TruthFindings};
+use super::findings::{FlowFindings, PathFindings, Transit, TruthFindings};
 use super::sender_log::SenderComparison;
 use crate::connection::findings::RttFindings;
 use crate::connection::text::{Seconds, list};
@@ -11,7 +11,7 @@ use crate::connection::text::{Seconds, list};
 /// Connections that are told, those with most data.
 const TOLD: usize = 20;
 
-impl fmt::Display for Report {
+impl fmt::Display for PathFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "the path")?;
         for (at, capture) in self.captures.iter().enumerate() {

@@ -9,16 +9,17 @@ use std::net::SocketAddr;
 use std::ops::Range;
 
 use airtcp::ranges::RangeSet;
+use airwire::Cause;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
 use super::findings::{FlowFindings, Transit};
-use super::ground_truth::{Said, Truth, Why};
+use super::ground_truth::{DropReason, GroundTruth, Said};
 use super::{Fates, Way};
 use crate::connection::findings::RttFindings;
-use crate::connection::rtt::Rtt;
+use crate::connection::rtt::{Measured, Rtt};
 use crate::packet::Packet;
-use crate::trace::{Fate, Place, Proof};
+use crate::trace::{Fate, Loss, Proof};
 
 /// What has not come by then is lost: no queue of a link worth looking at takes longer.
 const PATIENCE: i64 = 60_000_000_000;
@@ -86,7 +87,7 @@ struct Early {
 }
 
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(super) struct Tracker {
     way: Way,
     captures: usize,
     base: Option<Seq>,
@@ -114,7 +115,7 @@ pub(super) struct Flow {
     backwards: Vec<u64>,
 }
 
-impl Flow {
+impl Tracker {
     pub(super) fn new(way: Way, captures: usize) -> Self {
         let transit = || Transit { lost_between: vec![0; captures - 1], ..Transit::default() };
         Self {
@@ -149,7 +150,7 @@ impl Flow {
         now: Now,
         capture: usize,
         packet: &Packet,
-        mut truth: Option<&mut Truth>,
+        mut truth: Option<&mut GroundTruth>,
         fates: &mut Fates,
     ) {
         let position = self.way.position(capture, self.captures);
@@ -161,7 +162,7 @@ impl Flow {
         self.forget(now.at, truth, fates);
     }
 
-    fn enter(&mut self, now: Now, packet: &Packet, truth: Option<&mut Truth>) {
+    fn enter(&mut self, now: Now, packet: &Packet, truth: Option<&mut GroundTruth>) {
         let key = key(packet);
         let range = self.range(packet);
         let is_data = !range.is_empty();
@@ -216,7 +217,7 @@ impl Flow {
         at: i64,
         position: usize,
         packet: &Packet,
-        truth: Option<&mut Truth>,
+        truth: Option<&mut GroundTruth>,
         fates: &mut Fates,
     ) {
         let key = key(packet);
@@ -253,18 +254,18 @@ impl Flow {
         sent.seen[position] = Some(at);
         self.longest[position] = self.longest[position].max(at - sent.at);
         if let Some(before) = sent.seen[position - 1] {
-            self.delay[position].add(at - before, false);
+            self.delay[position].add(at - before, Measured::BySegment);
         }
         let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
         if position + 1 == self.captures {
-            self.whole.add(at - sent.at, false);
+            self.whole.add(at - sent.at, Measured::BySegment);
             transit.reordered += u64::from(self.newest[position].is_some_and(|newest| newest > index));
         }
         self.newest[position] = self.newest[position].max(Some(index));
     }
 
     /// Is at the other end.
-    fn leave(&mut self, index: u64, truth: Option<&mut Truth>, fates: &mut Fates) {
+    fn leave(&mut self, index: u64, truth: Option<&mut GroundTruth>, fates: &mut Fates) {
         let Some(sent) = self.open.remove(&index) else { return };
         self.by_key.remove(&(sent.key, index));
         let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
@@ -295,7 +296,7 @@ impl Flow {
         }
     }
 
-    fn forget(&mut self, now: i64, mut truth: Option<&mut Truth>, fates: &mut Fates) {
+    fn forget(&mut self, now: i64, mut truth: Option<&mut GroundTruth>, fates: &mut Fates) {
         while let Some(early) = self.early.front().filter(|early| now - early.at > EARLY).copied() {
             self.early.pop_front();
             self.came_from_nowhere(early);
@@ -316,7 +317,13 @@ impl Flow {
     }
 
     /// It is lost; with `ends`, if the captures reach far enough to say so.
-    fn give_up(&mut self, index: u64, ends: Option<&[i64]>, truth: Option<&mut Truth>, fates: &mut Fates) {
+    fn give_up(
+        &mut self,
+        index: u64,
+        ends: Option<&[i64]>,
+        truth: Option<&mut GroundTruth>,
+        fates: &mut Fates,
+    ) {
         let Some(sent) = self.open.remove(&index) else { return };
         self.by_key.remove(&(sent.key, index));
         let reached = sent.seen.iter().rposition(Option::is_some).unwrap_or(0);
@@ -339,24 +346,24 @@ impl Flow {
         let gap = self.way.gap(reached + 1, self.captures);
         transit.lost += 1;
         transit.lost_between[gap] += 1;
-        let why = truth.zip(sent.event).and_then(|(truth, event)| truth.compare(event, Said::Lost { gap }));
-        let place = match why {
-            Some(Why::Congestion) => {
-                transit.lost_by_congestion += 1;
-                Place::Congestion
+        let reason =
+            truth.zip(sent.event).and_then(|(truth, event)| truth.compare(event, Said::Lost { gap }));
+        let loss = match reason {
+            Some(DropReason::Loss(cause)) => {
+                match cause {
+                    Cause::Congestion => transit.lost_by_congestion += 1,
+                    Cause::Radio => transit.lost_by_radio += 1,
+                }
+                Loss::Airlink(cause)
             }
-            Some(Why::Radio) => {
-                transit.lost_by_radio += 1;
-                Place::Radio
-            }
-            Some(Why::Refused) => {
+            Some(DropReason::Refused) => {
                 transit.refused += 1;
-                Place::Between { before: gap + 1 }
+                Loss::Between { before: gap + 1 }
             }
-            None => Place::Between { before: gap + 1 },
+            None => Loss::Between { before: gap + 1 },
         };
         if self.way == Way::Forth {
-            fates.put(sent.frame, Fate::Lost(place));
+            fates.put(sent.frame, Fate::Lost(loss));
         }
     }
 
@@ -366,7 +373,7 @@ impl Flow {
         from: SocketAddr,
         to: SocketAddr,
         ends: &[i64],
-        mut truth: Option<&mut Truth>,
+        mut truth: Option<&mut GroundTruth>,
         fates: &mut Fates,
         early: &mut [u64],
     ) -> FlowFindings {

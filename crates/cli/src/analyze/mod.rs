@@ -153,7 +153,7 @@ impl Analyze {
             }
             if look <= now {
                 look = now + LOOK;
-                survey.let_go(wall(&clock, now), &mut |finished| output.take(finished));
+                survey.finish_old(wall(&clock, now), &mut |finished| output.take(finished));
             }
         }
         if let Some(descriptor) = capture.descriptor() {

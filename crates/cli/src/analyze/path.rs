@@ -7,7 +7,7 @@ use airtcp_analyze::capture::STANDARD_INPUT;
 use airtcp_analyze::connections::Finished;
 use airtcp_analyze::path::judges::{self, Scores};
 use airtcp_analyze::path::sender_log::{SenderComparison, SenderError, SenderLog};
-use airtcp_analyze::path::{self, Fates, Files, Keep, PathError, Report};
+use airtcp_analyze::path::{self, Fates, Files, Keep, PathError, PathFindings};
 use airwire::time::Duration;
 use clap::Args;
 use serde::Serialize;
@@ -65,7 +65,7 @@ fn offset(text: &str) -> Result<i64, String> {
 
 /// What was found on it.
 pub(super) struct OnPath {
-    report: Report,
+    report: PathFindings,
     fates: Fates,
     captures: usize,
     log: Option<SenderLog>,
@@ -76,7 +76,7 @@ pub(super) struct OnPath {
 #[derive(Serialize)]
 struct Json<'a> {
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a PathFindings,
     sender: &'a Option<SenderComparison>,
     judges: &'a Option<Scores>,
 }

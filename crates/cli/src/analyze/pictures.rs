@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use airtcp_analyze::airlink_events::EventsError;
 use airtcp_analyze::connections::{Finished, Traces};
-use airtcp_report::emulation::{Events, Link, LinkError, Radio};
+use airtcp_report::emulation::{EmulatedPath, EmulationError, QueuesAndDrops, Radio};
 use airtcp_report::panels::Range;
 use airtcp_report::plot::Format;
 use airtcp_report::{Gallery, WriteError};
@@ -42,7 +42,7 @@ pub(super) struct PictureOptions {
 pub(super) struct Pictures {
     plot: Option<Gallery>,
     xplot: Option<Gallery>,
-    link: Link,
+    link: EmulatedPath,
     range: Range,
     traces: Traces,
     drawn: usize,
@@ -60,8 +60,8 @@ impl Pictures {
         {
             return Err(failure::usage("--from must be before --to"));
         }
-        let link = Link {
-            events: events.as_deref().map(Events::read).transpose().map_err(told)?,
+        let link = EmulatedPath {
+            queues: events.as_deref().map(QueuesAndDrops::read).transpose().map_err(told)?,
             radio: radio_pcap.as_deref().map(Radio::read).transpose().map_err(told)?,
         };
         let traces = match (plot.is_some() || xplot.is_some(), only) {
@@ -117,9 +117,9 @@ impl Pictures {
     }
 }
 
-fn told(error: LinkError) -> anyhow::Error {
+fn told(error: EmulationError) -> anyhow::Error {
     match error {
-        LinkError::Events(EventsError::Read { .. }) | LinkError::Read { .. } => error.into(),
-        LinkError::Events(_) | LinkError::NoRadio(_) => failure::usage(error.to_string()),
+        EmulationError::Events(EventsError::Read { .. }) | EmulationError::Read { .. } => error.into(),
+        EmulationError::Events(_) | EmulationError::NoRadio(_) => failure::usage(error.to_string()),
     }
 }

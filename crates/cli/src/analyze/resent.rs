@@ -1,6 +1,6 @@
 //! Each packet that was sent again: why, and what there was to be seen at that moment.
 
-use airtcp_analyze::trace::{Fate, Place, Proof, Sending, Trace};
+use airtcp_analyze::trace::{Fate, Loss, Proof, Sending, Trace};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,9 +50,8 @@ pub(super) fn table(resent: &[Resent]) -> String {
         };
         let fate = match fate {
             Fate::Unknown | Fate::Arrived { .. } => String::new(),
-            Fate::Lost(Place::Between { before }) => format!("  lost before capture {}", before + 1),
-            Fate::Lost(Place::Congestion) => "  lost, congestion".to_owned(),
-            Fate::Lost(Place::Radio) => "  lost, radio".to_owned(),
+            Fate::Lost(Loss::Between { before }) => format!("  lost before capture {}", before + 1),
+            Fate::Lost(Loss::Airlink(cause)) => format!("  lost, {}", cause.name()),
             Fate::Unneeded { proof: Proof::Timestamp } => "  a mistake, by timestamp".to_owned(),
             Fate::Unneeded { proof: Proof::Dsack } => "  a mistake, by D-SACK".to_owned(),
             Fate::Unneeded { proof: Proof::Arrival } => "  a mistake, by arrival".to_owned(),

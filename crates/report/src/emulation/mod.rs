@@ -12,13 +12,13 @@ use std::path::PathBuf;
 
 use airtcp_analyze::airlink_events::EventsError;
 pub use bins::Bins;
-pub use queues::{Events, Queue};
-pub use radio::{Radio, RadioSide};
+pub use queues::{Queue, QueuesAndDrops};
+pub use radio::{Radio, RadioDirection};
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Link {
+pub struct EmulatedPath {
     /// Of `--events`.
-    pub events: Option<Events>,
+    pub queues: Option<QueuesAndDrops>,
     /// Of `--radio-pcap`.
     pub radio: Option<Radio>,
 }
@@ -31,7 +31,7 @@ pub struct Count {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum LinkError {
+pub enum EmulationError {
     #[error("cannot read {path}: {error}")]
     Read { path: PathBuf, error: io::Error },
     #[error(transparent)]

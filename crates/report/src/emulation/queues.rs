@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use airtcp_analyze::airlink_events::{Event, EventReader};
+use airtcp_analyze::airlink_events::{AirlinkEvent, EventReader};
 
-use super::{Bins, Count, LinkError};
+use super::{Bins, Count, EmulationError};
 
 /// Packets whose length is remembered, and queues that are told apart: a path has far fewer.
 const INSIDE: usize = 1 << 20;
 const QUEUES: usize = 256;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Events {
+pub struct QueuesAndDrops {
     /// The run's begin, in nanoseconds since 1970.
     pub wall_zero: i64,
     pub queues: Vec<Queue>,
@@ -36,8 +36,8 @@ impl Queue {
     }
 }
 
-impl Events {
-    pub fn read(path: &Path) -> Result<Self, LinkError> {
+impl QueuesAndDrops {
+    pub fn read(path: &Path) -> Result<Self, EmulationError> {
         let mut stream = EventReader::open(path)?;
         let mut reader = Reader::default();
         reader.events.wall_zero = stream.wall_zero();
@@ -50,13 +50,13 @@ impl Events {
 
 #[derive(Default)]
 struct Reader {
-    events: Events,
+    events: QueuesAndDrops,
     /// The lengths of packets inside the path.
     inside: BTreeMap<u64, f64>,
 }
 
 impl Reader {
-    fn take(&mut self, event: &Event<'_>) {
+    fn take(&mut self, event: &AirlinkEvent<'_>) {
         let bytes = event.bytes as f64;
         match (&*event.what, &event.stage) {
             ("entered", _) => {

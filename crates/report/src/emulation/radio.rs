@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pcap::{Capture, Linktype, Precision};
 
-use super::{Bins, Count, LinkError};
+use super::{Bins, Count, EmulationError};
 
 const NETWORK: [u8; 4] = Ipv4Addr::new(192, 0, 2, 1).octets();
 const MOBILE: [u8; 4] = Ipv4Addr::new(192, 0, 2, 2).octets();
@@ -14,19 +14,19 @@ const DAMAGED: u16 = 50_002;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Radio {
-    pub down: RadioSide,
-    pub up: RadioSide,
+    pub down: RadioDirection,
+    pub up: RadioDirection,
 }
 
 /// PDUs of one direction. Their times are in nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RadioSide {
+pub struct RadioDirection {
     pub all: Count,
     pub again: Count,
     pub damaged: Count,
 }
 
-impl RadioSide {
+impl RadioDirection {
     fn new() -> Self {
         let count = |what: &str| Count { what: what.to_owned(), bins: Bins::default() };
         Self { all: count("sent"), again: count("again"), damaged: count("damaged") }
@@ -34,24 +34,24 @@ impl RadioSide {
 }
 
 impl Radio {
-    pub fn read(path: &Path) -> Result<Self, LinkError> {
+    pub fn read(path: &Path) -> Result<Self, EmulationError> {
         let failed = |error: pcap::Error| match error {
-            pcap::Error::IoError(kind) => LinkError::Read { path: path.to_owned(), error: kind.into() },
-            error => LinkError::Read { path: path.to_owned(), error: std::io::Error::other(error) },
+            pcap::Error::IoError(kind) => EmulationError::Read { path: path.to_owned(), error: kind.into() },
+            error => EmulationError::Read { path: path.to_owned(), error: std::io::Error::other(error) },
         };
         let mut capture = Capture::from_file_with_precision(path, Precision::Nano).map_err(failed)?;
         // What libpcap hands out for LINKTYPE_RAW, by system.
         if ![Linktype(12), Linktype(14), Linktype(101)].contains(&capture.get_datalink()) {
-            return Err(LinkError::NoRadio(path.to_owned()));
+            return Err(EmulationError::NoRadio(path.to_owned()));
         }
-        let mut radio = Self { down: RadioSide::new(), up: RadioSide::new() };
+        let mut radio = Self { down: RadioDirection::new(), up: RadioDirection::new() };
         loop {
             let packet = match capture.next_packet() {
                 Ok(packet) => packet,
                 Err(pcap::Error::NoMorePackets) => return Ok(radio),
                 Err(error) => return Err(failed(error)),
             };
-            let no_radio = || LinkError::NoRadio(path.to_owned());
+            let no_radio = || EmulationError::NoRadio(path.to_owned());
             let header: &[u8; 28] = packet.data.first_chunk().ok_or_else(no_radio)?;
             // With this precision the second field counts nanoseconds.
             let at = packet.header.ts.tv_sec * 1_000_000_000 + packet.header.ts.tv_usec;
@@ -82,7 +82,7 @@ impl Radio {
         Some(())
     }
 
-    pub fn sides(&self) -> [(&'static str, &RadioSide); 2] {
+    pub fn sides(&self) -> [(&'static str, &RadioDirection); 2] {
         [("down", &self.down), ("up", &self.up)]
     }
 }

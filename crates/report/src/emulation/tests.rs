@@ -34,8 +34,8 @@ const EVENTS: &str = r#"{"schema_version":1,"event":"start","scenario":"example.
 {"t":34000000,"event":"dropped","packet":1,"direction":"down","stage":"air","why":"listed","cause":"radio"}
 "#;
 
-fn read(text: &str) -> Result<Events, LinkError> {
-    Events::read(&File::new(text.as_bytes()).0)
+fn read(text: &str) -> Result<QueuesAndDrops, EmulationError> {
+    QueuesAndDrops::read(&File::new(text.as_bytes()).0)
 }
 
 #[test]
@@ -57,12 +57,12 @@ fn a_run_that_goes_on_has_a_last_line_without_end() {
 
 #[test]
 fn what_is_no_event_stream_is_refused() {
-    assert!(matches!(read("{\"time\":1}\n"), Err(LinkError::Events(EventsError::NoEvents(_)))));
-    assert!(matches!(read("\u{0}\u{1}\n"), Err(LinkError::Events(EventsError::NoEvents(_)))));
+    assert!(matches!(read("{\"time\":1}\n"), Err(EmulationError::Events(EventsError::NoEvents(_)))));
+    assert!(matches!(read("\u{0}\u{1}\n"), Err(EmulationError::Events(EventsError::NoEvents(_)))));
     let later = EVENTS.replacen("\"schema_version\":1", "\"schema_version\":2", 1);
-    assert!(matches!(read(&later), Err(LinkError::Events(EventsError::NoEvents(_)))));
+    assert!(matches!(read(&later), Err(EmulationError::Events(EventsError::NoEvents(_)))));
     let damaged = EVENTS.replacen("{\"t\":22000000", "{\"t\":2200 00", 1);
-    assert!(matches!(read(&damaged), Err(LinkError::Events(EventsError::Damaged { line: 7, .. }))));
+    assert!(matches!(read(&damaged), Err(EmulationError::Events(EventsError::Damaged { line: 7, .. }))));
 }
 
 /// A nanosecond pcap of LINKTYPE_RAW.
@@ -94,7 +94,7 @@ fn radio_pdus_are_counted_by_what_their_headers_say() {
     ]);
     let radio = Radio::read(&file.0).unwrap();
     let sum = |count: &Count| count.bins.points().map(|(_, count)| count).sum::<f64>();
-    let RadioSide { all, again, damaged } = &radio.down;
+    let RadioDirection { all, again, damaged } = &radio.down;
     assert_eq!([sum(all), sum(again), sum(damaged), sum(&radio.up.all)], [3.0, 1.0, 1.0, 1.0]);
     assert_eq!(again.bins.points().next(), Some((1.02, 1.0)));
 }
@@ -102,8 +102,8 @@ fn radio_pdus_are_counted_by_what_their_headers_say() {
 #[test]
 fn another_capture_is_no_radio_capture() {
     let stranger = capture(&[(0, pdu(1, 443, 1))]);
-    assert!(matches!(Radio::read(&stranger.0), Err(LinkError::NoRadio(_))));
-    assert!(matches!(Radio::read("/nonexistent/radio.pcap".as_ref()), Err(LinkError::Read { .. })));
+    assert!(matches!(Radio::read(&stranger.0), Err(EmulationError::NoRadio(_))));
+    assert!(matches!(Radio::read("/nonexistent/radio.pcap".as_ref()), Err(EmulationError::Read { .. })));
 }
 
 #[test]
@@ -116,12 +116,13 @@ fn what_happened_below_is_drawn_at_the_time_of_the_capture() {
 
     let file = capture(&[(0, pdu(1, 50_000, 1)), (500_000_000, pdu(1, 50_000, 2))]);
     // The run's clock began 7 ns after 1970, the capture of PDUs says one second.
-    let link = Link { events: Some(read(EVENTS).unwrap()), radio: Some(Radio::read(&file.0).unwrap()) };
+    let emulated =
+        EmulatedPath { queues: Some(read(EVENTS).unwrap()), radio: Some(Radio::read(&file.0).unwrap()) };
     let ack = |at| AckSeen { at, number: 1, ack: at as u64, edge: 0, duplicate: false, sack: Vec::new() };
     let trace = Trace { acks: vec![ack(0), ack(2_000_000_000)], ..Trace::default() };
     let drawn = |origin| {
         let trace = Trace { origin, ..trace.clone() };
-        let figure = figure(&trace, &[Picture::Link], &link, Range::default());
+        let figure = figure(&trace, &[Picture::Emulation], &emulated, Range::default());
         figure.map(|figure| svg(&figure)).unwrap_or_default()
     };
     let text = drawn(0);

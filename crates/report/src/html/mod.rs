@@ -9,7 +9,7 @@ pub mod table;
 
 use std::fmt::Write;
 
-use airtcp_analyze::trace::{Fate, Offset, Place, Proof, Sending, Trace};
+use airtcp_analyze::trace::{Fate, Loss, Offset, Proof, Sending, Trace};
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -168,7 +168,7 @@ impl Run {
                 "fate": column(segments.iter().map(|it| fate_code(it.fate))),
                 "detail": column(segments.iter().map(|it| match it.fate {
                     Fate::Arrived { at } => micros(at - it.at),
-                    Fate::Lost(Place::Between { before }) => before as i64,
+                    Fate::Lost(Loss::Between { before }) => before as i64,
                     _ => 0,
                 })),
             },
@@ -225,9 +225,9 @@ fn fate_code(fate: Fate) -> i64 {
     match fate {
         Fate::Unknown => 0,
         Fate::Arrived { .. } => 1,
-        Fate::Lost(Place::Between { .. }) => 2,
-        Fate::Lost(Place::Congestion) => 3,
-        Fate::Lost(Place::Radio) => 4,
+        Fate::Lost(Loss::Between { .. }) => 2,
+        Fate::Lost(Loss::Airlink(Cause::Congestion)) => 3,
+        Fate::Lost(Loss::Airlink(Cause::Radio)) => 4,
         Fate::Unneeded { proof: Proof::Timestamp } => 5,
         Fate::Unneeded { proof: Proof::Dsack } => 6,
         Fate::Unneeded { proof: Proof::Arrival } => 7,

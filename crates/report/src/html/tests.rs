@@ -1,4 +1,5 @@
 use airtcp_analyze::trace::{DecisionSeen, SentSegment};
+use airwire::Cause;
 
 use super::table::{Cell, Shows};
 use super::*;
@@ -14,7 +15,7 @@ fn page(name: &str) -> Page {
         sending: Sending::Fast,
         dupacks: 3,
         in_flight: 4,
-        fate: Fate::Lost(Place::Radio),
+        fate: Fate::Lost(Loss::Airlink(Cause::Radio)),
     };
     let decision = DecisionSeen {
         at: 1_499_000,

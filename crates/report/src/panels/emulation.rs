@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::View;
-use crate::emulation::{Count, Link, Queue, RadioSide};
+use crate::emulation::{Count, EmulatedPath, Queue, RadioDirection};
 use crate::plot::axis::{Axis, Unit};
 use crate::plot::draw::Dash;
 use crate::plot::figure::Panel;
@@ -13,14 +13,14 @@ use crate::plot::{Data, Series};
 /// More lines than this nobody tells apart.
 const MOST: usize = LINES.len();
 
-pub(super) fn panels(origin: i64, link: &Link, view: View, height: f64) -> Vec<Panel> {
-    let events = link.events.as_ref();
-    let queues = events.and_then(|events| {
+pub(super) fn panels(origin: i64, emulated: &EmulatedPath, view: View, height: f64) -> Vec<Panel> {
+    let queues = emulated.queues.as_ref();
+    let queues = queues.and_then(|events| {
         // Their clock, seen from the trace's.
         let ahead = (events.wall_zero as i128 - i128::from(origin)) as f64 / 1e9;
         occupancy(&events.queues, &events.drops, ahead, view, height)
     });
-    let radio = link.radio.iter().flat_map(|radio| radio.sides()).filter_map(|(name, side)| {
+    let radio = emulated.radio.iter().flat_map(|radio| radio.sides()).filter_map(|(name, side)| {
         let ahead = -(origin as f64) / 1e9;
         transmissions(name, side, ahead, view, height)
     });
@@ -80,7 +80,7 @@ fn occupancy(queues: &[Queue], drops: &[Count], ahead: f64, view: View, height: 
     (!series.is_empty()).then_some(Panel { y, height, series, notes: Vec::new() })
 }
 
-fn transmissions(name: &str, side: &RadioSide, ahead: f64, view: View, height: f64) -> Option<Panel> {
+fn transmissions(name: &str, side: &RadioDirection, ahead: f64, view: View, height: f64) -> Option<Panel> {
     let width = side.all.bins.width().max((view.to - view.from) / 160.0);
     let bin = |at: f64| ((at + ahead - view.from) / width).floor() as i64;
     let within = |bin: &i64| (0..(view.to - view.from).div_euclid(width) as i64).contains(bin);

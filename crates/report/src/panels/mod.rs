@@ -13,7 +13,7 @@ mod traced;
 
 use airtcp_analyze::trace::{Offset, Trace};
 
-use super::emulation::Link;
+use super::emulation::EmulatedPath;
 use super::plot::axis::{Axis, Scale, Unit};
 use super::plot::figure::{Figure, Panel};
 
@@ -25,11 +25,11 @@ pub enum Picture {
     Rtt,
     Goodput,
     /// Queues of the path and retransmissions of the radio link, if they are known.
-    Link,
+    Emulation,
 }
 
 impl Picture {
-    pub const ALL: [Self; 5] = [Self::TimeSequence, Self::Window, Self::Rtt, Self::Goodput, Self::Link];
+    pub const ALL: [Self; 5] = [Self::TimeSequence, Self::Window, Self::Rtt, Self::Goodput, Self::Emulation];
 
     /// In a file's name.
     pub fn name(self) -> &'static str {
@@ -38,7 +38,7 @@ impl Picture {
             Self::Window => "window",
             Self::Rtt => "rtt",
             Self::Goodput => "goodput",
-            Self::Link => "link",
+            Self::Emulation => "link",
         }
     }
 }
@@ -51,7 +51,7 @@ pub struct Range {
 }
 
 /// Some panels of one trace above each other. `None`: there is nothing to be seen.
-pub fn figure(trace: &Trace, pictures: &[Picture], link: &Link, range: Range) -> Option<Figure> {
+pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, range: Range) -> Option<Figure> {
     let view = View::of(trace, range)?;
     let alone = pictures.len() == 1;
     let panels: Vec<Panel> = pictures
@@ -63,7 +63,7 @@ pub fn figure(trace: &Trace, pictures: &[Picture], link: &Link, range: Range) ->
             Picture::Window => window::panel(trace, view, height(alone)).into_iter().collect(),
             Picture::Rtt => rtt::panel(trace, view, height(alone)).into_iter().collect(),
             Picture::Goodput => goodput::panel(trace, view, height(alone)).into_iter().collect(),
-            Picture::Link => emulation::panels(trace.origin, link, view, height(alone)),
+            Picture::Emulation => emulation::panels(trace.origin, emulated, view, height(alone)),
         })
         .collect();
     let x = Axis {

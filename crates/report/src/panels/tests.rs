@@ -1,7 +1,8 @@
 use airlink::scenario::Scenario;
-use airtcp_analyze::trace::{AckSeen, Fate, Place, Proof, Sending, SentSegment};
+use airtcp_analyze::trace::{AckSeen, Fate, Loss, Proof, Sending, SentSegment};
 use airtcp_sim::world::World;
 use airtcp_testkit::markup::well_formed;
+use airwire::Cause;
 use airwire::time::Duration;
 
 use super::traced;
@@ -20,14 +21,14 @@ fn scene() -> Trace {
     for index in 0..10 {
         let (at, start) = (index * SECOND, index as u64 * 1000);
         let fate = match index {
-            3 => Fate::Lost(Place::Congestion),
-            5 => Fate::Lost(Place::Radio),
+            3 => Fate::Lost(Loss::Airlink(Cause::Congestion)),
+            5 => Fate::Lost(Loss::Airlink(Cause::Radio)),
             _ => Fate::Unknown,
         };
         trace.segments.push(segment(at, start, Sending::New, fate));
         let again = match index {
             3 => Some((Sending::Fast, Fate::Unknown)),
-            5 => Some((Sending::Timeout, Fate::Lost(Place::Between { before: 1 }))),
+            5 => Some((Sending::Timeout, Fate::Lost(Loss::Between { before: 1 }))),
             7 => Some((Sending::Tail, Fate::Unneeded { proof: Proof::Dsack })),
             9 => Some((Sending::Probe, Fate::Unknown)),
             _ => None,
@@ -41,7 +42,9 @@ fn scene() -> Trace {
 }
 
 fn drawn(trace: &Trace, pictures: &[Picture], range: Range) -> String {
-    let text = svg(&figure(trace, pictures, &Link::default(), range).expect("there is something to be seen"));
+    let text = svg(
+        &figure(trace, pictures, &EmulatedPath::default(), range).expect("there is something to be seen")
+    );
     well_formed(&text);
     text
 }
@@ -76,9 +79,10 @@ fn the_legend_has_only_what_is_shown() {
     assert_eq!((strokes(&text, "new"), strokes(&text, "fast")), (4, 0));
     assert!(!text.contains("fast retransmission") && !text.contains("SACK"));
     assert!(
-        figure(&scene(), &Picture::ALL, &Link::default(), Range { from: Some(9.0), to: Some(8.0) }).is_none()
+        figure(&scene(), &Picture::ALL, &EmulatedPath::default(), Range { from: Some(9.0), to: Some(8.0) })
+            .is_none()
     );
-    assert!(figure(&Trace::default(), &Picture::ALL, &Link::default(), Range::default()).is_none());
+    assert!(figure(&Trace::default(), &Picture::ALL, &EmulatedPath::default(), Range::default()).is_none());
 }
 
 #[test]

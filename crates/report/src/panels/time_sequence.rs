@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use airtcp_analyze::trace::{AckSeen, Fate, Place, Sending, SentSegment, Trace};
+use airtcp_analyze::trace::{AckSeen, Fate, Loss, Sending, SentSegment, Trace};
+use airwire::Cause;
 
 use super::{View, seconds};
 use crate::plot::axis::{Axis, Unit};
@@ -11,7 +12,8 @@ use crate::plot::figure::{Note, Panel};
 use crate::plot::palette::{BLACK, BLUE, GREEN, GREY, Mark, ORANGE, PURPLE, SKY, VERMILION};
 use crate::plot::{Data, Series};
 
-struct Cause {
+/// How retransmissions of one kind are drawn.
+struct SendingStyle {
     sending: Sending,
     name: &'static str,
     class: &'static str,
@@ -20,24 +22,36 @@ struct Cause {
 }
 
 /// In the order of the legend.
-const CAUSES: [Cause; 5] = [
-    Cause {
+const STYLES: [SendingStyle; 5] = [
+    SendingStyle {
         sending: Sending::Fast,
         name: "fast retransmission",
         class: "fast",
         colour: BLUE,
         mark: Mark::Up,
     },
-    Cause {
+    SendingStyle {
         sending: Sending::Timeout,
         name: "after a timeout",
         class: "timeout",
         colour: VERMILION,
         mark: Mark::Square,
     },
-    Cause { sending: Sending::Tail, name: "tail probe", class: "tail", colour: GREEN, mark: Mark::Diamond },
-    Cause { sending: Sending::Probe, name: "window probe", class: "probe", colour: GREY, mark: Mark::Plus },
-    Cause {
+    SendingStyle {
+        sending: Sending::Tail,
+        name: "tail probe",
+        class: "tail",
+        colour: GREEN,
+        mark: Mark::Diamond,
+    },
+    SendingStyle {
+        sending: Sending::Probe,
+        name: "window probe",
+        class: "probe",
+        colour: GREY,
+        mark: Mark::Plus,
+    },
+    SendingStyle {
         sending: Sending::Unexplained,
         name: "sent again, unexplained",
         class: "unexplained",
@@ -143,7 +157,7 @@ fn segments(shown: &[&SentSegment]) -> Vec<Series> {
         colour: BLACK,
         data: Data::Bars { bars: bars(of(Sending::New)), width: 1.3 },
     }];
-    for Cause { sending, name, class, colour, mark } in CAUSES {
+    for SendingStyle { sending, name, class, colour, mark } in STYLES {
         // Its extent, and a mark that is seen however small that is.
         series.push(Series {
             name: None,
@@ -170,23 +184,27 @@ fn segments(shown: &[&SentSegment]) -> Vec<Series> {
 }
 
 fn losses(shown: &[&SentSegment]) -> Vec<Series> {
-    let mut places: BTreeMap<usize, (Place, Vec<&SentSegment>)> = BTreeMap::new();
+    let mut kinds: BTreeMap<usize, (Loss, Vec<&SentSegment>)> = BTreeMap::new();
     for segment in shown {
-        if let Fate::Lost(place) = segment.fate {
-            let order = match place {
-                Place::Congestion => 0,
-                Place::Radio => 1,
-                Place::Between { before } => 2 + before,
+        if let Fate::Lost(loss) = segment.fate {
+            let order = match loss {
+                Loss::Airlink(Cause::Congestion) => 0,
+                Loss::Airlink(Cause::Radio) => 1,
+                Loss::Between { before } => 2 + before,
             };
-            places.entry(order).or_insert((place, Vec::new())).1.push(segment);
+            kinds.entry(order).or_insert((loss, Vec::new())).1.push(segment);
         }
     }
     let mut series = Vec::new();
-    for (place, segments) in places.into_values() {
-        let (name, class, colour, mark) = match place {
-            Place::Congestion => ("lost in a queue".to_owned(), "lost-congestion", ORANGE, Mark::Plus),
-            Place::Radio => ("lost on the radio link".to_owned(), "lost-radio", BLACK, Mark::Cross),
-            Place::Between { before } => {
+    for (loss, segments) in kinds.into_values() {
+        let (name, class, colour, mark) = match loss {
+            Loss::Airlink(Cause::Congestion) => {
+                ("lost in a queue".to_owned(), "lost-congestion", ORANGE, Mark::Plus)
+            }
+            Loss::Airlink(Cause::Radio) => {
+                ("lost on the radio link".to_owned(), "lost-radio", BLACK, Mark::Cross)
+            }
+            Loss::Between { before } => {
                 (format!("lost before capture {}", before + 1), "lost-between", BLACK, Mark::Cross)
             }
         };

@@ -2,7 +2,7 @@
 
 use airtcp::recovery::What;
 use airtcp_analyze::trace::{
-    AckSeen, DecisionSeen, Fate, Idle, Offset, Place, Proof, RttSample, Sending, SentSegment, Trace,
+    AckSeen, DecisionSeen, Fate, Idle, Loss, Offset, Proof, RttSample, Sending, SentSegment, Trace,
     WindowPoint,
 };
 use airtcp_sim::world::{Seen, World};
@@ -51,8 +51,7 @@ pub(super) fn trace(world: &mut World) -> Trace {
                     .iter()
                     .find(|loss| loss.sent == sighting.at && loss.offset == *start)
                 {
-                    Some(loss) if loss.cause() == Some(Cause::Congestion) => Fate::Lost(Place::Congestion),
-                    Some(_) => Fate::Lost(Place::Radio),
+                    Some(loss) => Fate::Lost(Loss::Airlink(loss.cause().unwrap_or(Cause::Radio))),
                     None => Fate::Unknown,
                 };
                 let in_flight = ((max - una) as f64 / MSS).ceil() as u32;
