@@ -12,7 +12,7 @@ pub struct Line {
     pub wall: Option<f64>,
     /// The connection's number, if several share the log.
     pub connection: Option<u64>,
-    /// The question that was answered: `detect`, `cause`, `window`, `undo` …
+    /// The question that was answered: `detect`, `repair`, `window`, `timeout`, `undo` …
     pub question: String,
     /// The name of the answer that decided.
     pub by: String,

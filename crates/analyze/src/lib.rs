@@ -1,7 +1,38 @@
 //! What a capture says about the TCP connections in it, whoever made it.
 //!
-//! From frames to packets: [`capture`], [`link_layer`], [`ip`]; from packets to connections: [`connections`], and what is
-//! said about one: [`connection`]. [`survey`] puts them together.
+//! Begin with [`read`]: it takes an open [`Capture`] to its end and hands out each connection with its
+//! [`ConnectionFindings`]. These can be serialized, and `Display` says them to a person.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use airtcp_analyze::connection::findings::PartialAcks;
+//! use airtcp_analyze::{Capture, Traces, read};
+//!
+//! // 300 kB from a NewReno sender over a lossy radio link, captured at the sender.
+//! let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pcaps/newreno.pcap");
+//! let mut capture = Capture::open(&path, Some("tcp"))?;
+//! let mut connections = Vec::new();
+//! let totals = read(&mut capture, Traces::None, &mut |finished| connections.push(finished.ended.findings));
+//!
+//! assert_eq!(totals.connections, 1);
+//! let [data, _] = &connections[0].directions;
+//! assert_eq!(data.acked_bytes, 300_000);
+//! assert_eq!((data.retransmissions.fast, data.retransmissions.timeout), (12, 19));
+//! assert_eq!(data.sender.partial_acks, PartialAcks::NewReno);
+//! # Ok::<(), airtcp_analyze::CaptureError>(())
+//! ```
+//!
+//! - [`survey`] reads one capture, also from an interface while it goes on.
+//! - [`path`] reads several captures of one path and finds each packet again in all of them.
+//! - [`connection::findings`] is everything that is said about a connection; [`trace`] is every packet of it, for
+//!   pictures.
+//! - [`comments`] writes why each packet was sent into a copy of the capture; [`decisions`] reads what the sender itself
+//!   logged, and [`airlink_events`] what the emulator logged.
+//! - Below that, [`capture`] reads frames, [`link_layer`] finds the IP packet in a frame, [`ip`] reads its headers, and
+//!   [`connections`] sorts packets by connection.
+
+#![warn(missing_docs)]
 
 pub mod airlink_events;
 pub mod capture;
@@ -19,3 +50,9 @@ pub mod problem;
 mod scenarios;
 pub mod survey;
 pub mod trace;
+
+pub use capture::{Capture, CaptureError};
+pub use connection::{ConnectionFindings, Ended};
+pub use connections::{Finished, Limits, Traces};
+pub use survey::{Survey, Totals, read};
+pub use trace::Trace;

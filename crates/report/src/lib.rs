@@ -1,7 +1,35 @@
-//! What an analysis looks like: pictures, and files for other programs that show such.
+//! Pictures of connections: SVG, PNG, xplot files and one HTML page.
 //!
-//! [`plot`] knows axes and series and nothing of TCP; [`panels`] make these of a [`Trace`] and of what [`emulation`] reads;
-//! [`xplot`] writes the files of the program of that name.
+//! All of them are made of the [`Trace`]s that `airtcp_analyze` keeps of a capture. Begin with [`Gallery`], which fills a
+//! directory with pictures, or with [`html::Page`], which is a single file with tables and with graphs to zoom into.
+//!
+//! ```
+//! use airtcp_analyze::trace::{Fate, Sending, SentSegment, Trace};
+//! use airtcp_report::emulation::EmulatedPath;
+//! use airtcp_report::panels::{Picture, Range, figure};
+//! use airtcp_report::plot::Format;
+//!
+//! let segment = SentSegment {
+//!     at: 0,
+//!     number: 1,
+//!     start: 1,
+//!     end: 1449,
+//!     sending: Sending::New,
+//!     dupacks: 0,
+//!     in_flight: 0,
+//!     fate: Fate::Unknown,
+//! };
+//! let trace = Trace { segments: vec![segment], ..Trace::default() };
+//!
+//! let figure = figure(&trace, &[Picture::TimeSequence], &EmulatedPath::default(), Range::default());
+//! let svg = Format::Svg.render(&figure.expect("a segment is shown").draw())?;
+//! assert!(svg.starts_with(b"<svg"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! - [`panels`] chooses what of a trace is shown; [`emulation`] reads what airlink wrote about the path below.
+//! - [`plot`] draws series over axes and knows nothing of TCP.
+//! - [`xplot`](mod@xplot) writes the files of the program of that name.
 
 pub mod emulation;
 pub mod html;
@@ -23,14 +51,17 @@ use panels::{Picture, Range};
 use plot::Format;
 use xplot::Graph;
 
+/// A file or directory cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {path}: {error}")]
 pub struct WriteError {
+    /// The file or directory.
     pub path: PathBuf,
+    /// What the system says.
     pub error: io::Error,
 }
 
-/// A directory into which pictures of traces are put, each trace's under its own name.
+/// A directory for pictures of traces. The files of each trace have names of their own.
 #[derive(Debug)]
 pub struct Gallery {
     directory: PathBuf,
@@ -44,7 +75,8 @@ impl Gallery {
         Ok(Self { directory: directory.to_owned(), names: BTreeSet::new() })
     }
 
-    /// All panels in one picture, and each alone. Hands back the files.
+    /// Writes one picture with all panels, and one of each panel alone; what there is nothing to be seen of is left out.
+    /// Returns the files.
     pub fn pictures(
         &mut self,
         trace: &Trace,
@@ -68,7 +100,7 @@ impl Gallery {
         Ok(files)
     }
 
-    /// Files for xplot. Hands them back.
+    /// Writes the files for xplot. Returns them.
     pub fn xplot(&mut self, trace: &Trace) -> Result<Vec<PathBuf>, WriteError> {
         let stem = self.stem(trace);
         let mut files = Vec::new();
@@ -80,7 +112,8 @@ impl Gallery {
         Ok(files)
     }
 
-    /// `10.0.0.2.9000-10.0.0.1.40000`, and a number if there was such a connection before.
+    /// The begin of a trace's file names: `10.0.0.2.9000-10.0.0.1.40000`, with a number behind it if an earlier trace has
+    /// the same name.
     fn stem(&mut self, trace: &Trace) -> String {
         let name: String = trace
             .name

@@ -1,22 +1,27 @@
-//! Files for xplot (Shepard, 1991; Debian's xplot-xplot.org), drawn as tcptrace draws them: segments white with an arrow
-//! at both ends, ACKs green, the window yellow, retransmissions red with an R, SACK purple with an S.
+//! Files for xplot (Shepard, 1991; Debian's xplot-xplot.org). They are drawn as tcptrace draws them: segments white with
+//! an arrow at both ends, ACKs green, the window yellow, retransmissions red with an R, SACK purple with an S.
 
 use std::fmt::{self, Write};
 
 use airtcp_analyze::trace::{Fate, Loss, Offset, Sending, SentSegment, Trace, WindowPoint};
 use airwire::Cause;
 
+/// The graphs that tcptrace has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Graph {
+    /// Sequence numbers over time.
     TimeSequence,
+    /// Round-trip times.
     Rtt,
+    /// What is in flight, and the window.
     Window,
 }
 
 impl Graph {
+    /// All of them.
     pub const ALL: [Self; 3] = [Self::TimeSequence, Self::Rtt, Self::Window];
 
-    /// In a file's name, as tcptrace has it.
+    /// The part of a file's name that stands for it, as tcptrace has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::TimeSequence => "tsg",
@@ -42,6 +47,7 @@ impl Graph {
     }
 }
 
+/// The content of a file.
 pub fn xplot(trace: &Trace, graph: Graph) -> String {
     let mut file = File { text: String::new(), origin: trace.origin, colour: "" };
     file.line(format_args!("timeval double"));
@@ -61,17 +67,17 @@ pub fn xplot(trace: &Trace, graph: Graph) -> String {
 struct File {
     text: String,
     origin: i64,
-    /// The pen's.
+    /// The colour of the pen.
     colour: &'static str,
 }
 
-/// Seconds since 1970, with all digits that a nanosecond has.
+/// Nanoseconds since 1970, written as seconds with nine digits.
 struct Time(i128);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(nanos) = self;
-        // xplot reads a sign for the seconds alone.
+        // xplot takes a minus sign for that of the seconds alone.
         let nanos = (*nanos).max(0);
         write!(f, "{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
     }
@@ -151,7 +157,7 @@ impl File {
 
     fn segment(&mut self, segment: &SentSegment) {
         let SentSegment { at, number: _, start, end, sending, dupacks: _, in_flight: _, fate } = segment;
-        // tcptrace knows R alone; the letter in front is the cause.
+        // tcptrace has an R alone; the letter in front of it says why.
         let letters = match sending {
             Sending::New => None,
             Sending::Fast => Some("R"),
@@ -194,7 +200,7 @@ impl File {
         }
     }
 
-    /// tcptrace's red line is what is outstanding.
+    /// Red is what is outstanding, as in tcptrace.
     fn window(&mut self, windows: &[WindowPoint]) {
         let points = |value: fn(&WindowPoint) -> Option<f64>| {
             windows.iter().filter_map(move |point| Some((point.at, value(point)?)))

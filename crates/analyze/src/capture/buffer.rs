@@ -1,15 +1,15 @@
-//! What both file formats are read with.
+//! Buffered reading and byte orders, for both file formats.
 
 use std::io::{self, Read};
 use std::ops::Range;
 
 const CHUNK: usize = 1 << 18;
 
-/// A window that moves over the file.
+/// A window of octets that moves over the file.
 pub(super) struct Buffer<R> {
     input: R,
     octets: Vec<u8>,
-    /// Where what has not been taken begins.
+    /// Where the rest begins that has not been taken.
     at: usize,
 }
 
@@ -18,7 +18,7 @@ impl<R: Read> Buffer<R> {
         Self { input, octets: Vec::new(), at: 0 }
     }
 
-    /// All of the window: what `take` gave places of is there until the next `fill`.
+    /// The whole window. The ranges that `take` returns are of it, and good until the next `fill`.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
     }
@@ -27,14 +27,14 @@ impl<R: Read> Buffer<R> {
         &self.octets[self.at..]
     }
 
-    /// So many have to be there.
+    /// Takes so many octets from `rest`; [`fill`](Self::fill) must have brought them.
     pub(super) fn take(&mut self, octets: usize) -> Range<usize> {
         let begin = self.at;
         self.at += octets;
         begin..self.at
     }
 
-    /// Has so many octets in `rest`; false if the file ends before.
+    /// Reads until `rest` has so many octets. Returns false if the file ends before.
     pub(super) fn fill(&mut self, octets: usize) -> io::Result<bool> {
         while self.octets.len() - self.at < octets {
             if self.at > 0 {

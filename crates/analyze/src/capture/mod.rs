@@ -1,8 +1,8 @@
-//! Where frames come from: files, standard input, and interfaces.
+//! Reads frames from files, standard input and interfaces.
 //!
-//! Interfaces, filters and variants of pcap that nobody writes any more are libpcap's. It reads the usual files as
-//! well, but takes twice the time, refuses pcapng files whose interfaces differ in link type or snap length, which is
-//! what a capture of several interfaces is, and ends at the first damaged block.
+//! libpcap is used for interfaces, filters, and variants of pcap that nobody writes any more. It could read the usual
+//! files as well, but takes twice the time, refuses pcapng files whose interfaces differ in link type or snap length (as
+//! they do in a capture of several interfaces), and ends at the first damaged block.
 
 mod buffer;
 mod pcapng;
@@ -20,21 +20,25 @@ use super::link_layer::{Inside, LinkType};
 use super::packet::Timestamp;
 use super::problem::Problem;
 
+/// A frame of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// From 1, of the whole file, whatever a filter leaves out: Wireshark's number.
+    /// Counted from 1 in the whole file, whatever a filter leaves out: Wireshark's number.
     pub number: u64,
+    /// When it was captured.
     pub at: Timestamp,
+    /// What its headers look like.
     pub link: LinkType,
-    /// As much as the capture kept.
+    /// As much of it as the capture kept.
     pub data: &'a [u8],
-    /// As long as it was on the wire.
+    /// Its length on the wire.
     pub length: u32,
-    /// What the file says that it keeps of a frame, if that is known here.
+    /// The most octets of a frame that the file says it keeps, if it says so.
     pub snap_length: Option<u32>,
 }
 
 impl Frame<'_> {
+    /// Reads the headers inside.
     pub fn packet(&self) -> Found {
         let octets = match self.link.inside(self.data) {
             Inside::Ip(octets) => octets,
@@ -47,60 +51,109 @@ impl Frame<'_> {
     }
 }
 
-/// What reading has brought.
+/// What [`Capture::read`] returns.
 #[derive(Debug)]
 pub enum Next<'a> {
+    /// A frame that passed the filter.
     Frame(Frame<'a>),
-    /// A frame that the filter does not want.
+    /// A frame that did not pass the filter.
     LeftOut,
-    /// There is nothing from the interface for now.
+    /// The interface has no frame for now.
     Nothing,
-    /// Reading goes on behind it.
+    /// Something is wrong in the file; reading goes on behind it.
     Flaw {
+        /// What kind of thing.
         problem: Problem,
+        /// The number of the next frame.
         frame: u64,
+        /// More about it, in words.
         detail: String,
     },
     /// Reading ends here; what was read before it is good.
     Damaged {
+        /// The number that the next frame would have.
         frame: u64,
+        /// What is wrong, in words.
         detail: String,
     },
+    /// There are no more frames.
     End,
 }
 
+/// Why a capture cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
+    /// The file cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
-    File { path: PathBuf, error: io::Error },
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The file is neither pcap nor pcapng.
     #[error(
         "{name}: not a capture that can be read here ({error}): pcap or pcapng is wanted, `editcap` and `mergecap` convert others"
     )]
-    NotACapture { name: String, error: String },
+    NotACapture {
+        /// As a person typed it.
+        name: String,
+        /// What libpcap says.
+        error: String,
+    },
+    /// The headers of its frames cannot be read.
     #[error(
         "{name}: link type {link} is not known here: Ethernet, Linux cooked, raw IP, BSD loopback and PPP are"
     )]
-    LinkType { name: String, link: String },
+    LinkType {
+        /// As a person typed it.
+        name: String,
+        /// libpcap's name of the link type, or its number.
+        link: String,
+    },
+    /// The filter is not of tcpdump's language.
     #[error(
         "the filter `{filter}` does not compile: {error} (the language is tcpdump's, see `man pcap-filter`)"
     )]
-    Filter { filter: String, error: String },
+    Filter {
+        /// The filter.
+        filter: String,
+        /// What libpcap says.
+        error: String,
+    },
+    /// There is no such interface.
     #[error("there is no interface `{name}`; there are: {there}")]
-    NoInterface { name: String, there: String },
+    NoInterface {
+        /// As a person typed it.
+        name: String,
+        /// The names that there are.
+        there: String,
+    },
+    /// Capturing needs privileges.
     #[error("not allowed to capture on {name}: run as root, or with CAP_NET_RAW")]
-    Permission { name: String },
+    Permission {
+        /// The interface.
+        name: String,
+    },
+    /// The interface refuses for another reason.
     #[error("cannot capture on {name}: {error}")]
-    Interface { name: String, error: String },
+    Interface {
+        /// The interface.
+        name: String,
+        /// What libpcap says.
+        error: String,
+    },
 }
 
-/// What a person types for standard input.
+/// The file name that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
+/// An open file or interface.
 pub struct Capture {
     name: String,
     source: Source,
     filters: Filters,
-    /// Frames that were read.
+    /// Frames that were read, those that the filter left out included.
     number: u64,
 }
 
@@ -112,7 +165,7 @@ enum Source {
 }
 
 impl Capture {
-    /// A file, or `-`. The filter is tcpdump's language.
+    /// Opens a file, or standard input for `-`. The filter is in tcpdump's language.
     pub fn open(path: &Path, filter: Option<&str>) -> Result<Self, CaptureError> {
         let name = path.display().to_string();
         let unreadable = |error| CaptureError::File { path: path.to_owned(), error };
@@ -141,7 +194,7 @@ impl Capture {
         Ok(Self { name, source, filters, number: 0 })
     }
 
-    /// An interface, from now on: what passes there anyway, no more (not promiscuous).
+    /// Captures on an interface from now on, not promiscuously. [`read`](Self::read) does not block then.
     pub fn listen(interface: &str, filter: Option<&str>) -> Result<Self, CaptureError> {
         let name = interface.to_owned();
         let failed = |error: &pcap::Error| CaptureError::Interface { name: name.clone(), error: text(error) };
@@ -172,11 +225,12 @@ impl Capture {
         Ok(Self { name, source, filters: Filters::default(), number: 0 })
     }
 
+    /// The file or interface, as a person typed it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Of an interface: readable when there is something to read.
+    /// Of an interface: becomes readable when there is something to read. `None` for a file.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.source {
             Source::Interface { capture, .. } => Some(capture.as_fd()),
@@ -184,7 +238,7 @@ impl Capture {
         }
     }
 
-    /// Frames that were on the interface but did not come here.
+    /// Frames that were on the interface but were not captured, so far; 0 for a file.
     pub fn lost(&mut self) -> u64 {
         match &mut self.source {
             Source::Interface { capture, .. } => {
@@ -194,6 +248,7 @@ impl Capture {
         }
     }
 
+    /// The next frame, or what happened instead.
     pub fn read(&mut self) -> Next<'_> {
         let Self { name: _, source, filters, number } = self;
         let next = match source {
@@ -202,7 +257,7 @@ impl Capture {
             Source::Interface { capture, link } => from_libpcap(capture.next_packet(), *link, number),
             Source::Pcapng(reader) => reader.read(number),
         };
-        // Not libpcap's own filtering: what that leaves out has no number.
+        // Filtered here and not in libpcap, so that frames that are left out have numbers.
         match next {
             Next::Frame(frame) if !filters.want(&frame) => Next::LeftOut,
             next => next,
@@ -210,10 +265,10 @@ impl Capture {
     }
 }
 
-/// Long enough for all headers of IP and TCP.
+/// Octets of a frame that are captured: enough for all headers of IP and TCP.
 const HEADERS: i32 = 256;
 const BUFFER: i32 = 16 << 20;
-/// How long the kernel may hold frames back to hand out many at once.
+/// Milliseconds for which the kernel may hold frames back to hand out many at once.
 const HOLD_MS: i32 = 100;
 
 fn from_libpcap<'a>(
@@ -236,7 +291,7 @@ fn from_libpcap<'a>(
     }
 }
 
-/// libpcap's own words, without the crate's around them.
+/// libpcap's words, without those that the crate puts around them.
 fn text(error: &pcap::Error) -> String {
     match error {
         pcap::Error::PcapError(text) => text.clone(),
@@ -266,7 +321,7 @@ fn refused(filter: &str, error: &pcap::Error) -> CaptureError {
 #[derive(Default)]
 struct Filters {
     text: Option<String>,
-    /// `None` where it cannot mean anything, as a hardware address on raw IP.
+    /// `None` for a link type on which the filter means nothing, such as a hardware address on raw IP.
     programs: Vec<(LinkType, Option<BpfProgram>)>,
 }
 
@@ -283,7 +338,7 @@ impl Filters {
         pcap::Capture::dead(Linktype(dlt))?.compile(text, true)
     }
 
-    /// The length that was kept passes for the length of the frame: `less` and `greater` mean that here.
+    /// Whether the frame passes. For `less` and `greater` the length that was kept counts.
     fn want(&mut self, frame: &Frame<'_>) -> bool {
         let Some(text) = &self.text else { return true };
         if !frame.link.is_known() {

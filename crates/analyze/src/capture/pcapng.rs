@@ -1,4 +1,4 @@
-//! pcapng (draft-ietf-opsawg-pcapng): any interfaces in one file, and what comes behind a damaged block.
+//! Reads pcapng files (draft-ietf-opsawg-pcapng), also with several interfaces and behind a damaged block.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -19,17 +19,17 @@ const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
-/// What is said to be longer is taken for garbage. The longest frames that libpcap writes have 256 KiB, name tables
-/// and TLS keys may be longer.
+/// A longer block is taken for garbage. The longest frames that libpcap writes have 256 KiB; name tables and TLS keys may
+/// be longer.
 const MAX_BLOCK: usize = 16 << 20;
-/// Interfaces of a section; each takes memory.
+/// The most interfaces of a section; each takes memory.
 const MAX_INTERFACES: usize = 1 << 16;
 
 pub(super) struct Reader<R> {
     buffer: Buffer<R>,
     order: Order,
     interfaces: Vec<Interface>,
-    /// A simple packet block has no time of its own.
+    /// The time of the last frame, which a simple packet block takes over: it has none of its own.
     last: Timestamp,
 }
 
@@ -64,7 +64,7 @@ impl Interface {
     }
 }
 
-/// A frame's place in the buffer.
+/// A frame in the buffer.
 struct FrameSpan {
     interface: usize,
     units: Option<u64>,
@@ -77,7 +77,7 @@ struct FrameSpan {
 enum Block {
     Frame(FrameSpan),
     Nothing,
-    /// It looked like one, but what it says cannot be.
+    /// It looks like a block, but what it says cannot be.
     Garbage(&'static str),
 }
 
@@ -123,8 +123,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The length of the next block, which is whole in the buffer then, and how much had to be stepped over to
-    /// get there.
+    /// Reads the next block into the buffer. Returns its length, and how many octets were skipped to get there.
     fn find_block(&mut self) -> Result<Option<(usize, u64)>, String> {
         let mut skipped = 0;
         let failed = |error: io::Error| error.to_string();
@@ -143,8 +142,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// A block has its length at both ends. When one is `lost`, anything may look like the next, and only what is
-    /// known counts.
+    /// The length of a block that begins here: it stands at both ends of the block. When the last block's end was `lost`,
+    /// only blocks of known types count, since anything may look like a block.
     fn block_here(&mut self, lost: bool) -> io::Result<Option<usize>> {
         if !self.buffer.fill(12)? {
             return Ok(None);

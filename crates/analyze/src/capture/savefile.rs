@@ -1,6 +1,6 @@
-//! pcap files as libpcap 0.4 and everybody since writes them (draft-ietf-opsawg-pcap), in both byte orders.
+//! Reads pcap files as libpcap has written them since version 0.4 (draft-ietf-opsawg-pcap), in both byte orders.
 //!
-//! libpcap itself takes twice the time: it asks the system for 4 KiB at a time.
+//! libpcap itself takes twice the time, since it reads 4 KiB at a time.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use crate::packet::Timestamp;
 pub(super) const HEADER: usize = 24;
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// What is said to be longer is garbage: libpcap's own limit.
+/// A longer frame is garbage: this is libpcap's own limit.
 const MAX_FRAME: u32 = 262_144;
 
 pub(super) struct Reader<R> {
@@ -23,14 +23,14 @@ pub(super) struct Reader<R> {
 #[derive(Clone, Copy)]
 pub(super) struct Header {
     order: Order,
-    /// In nanoseconds.
+    /// Nanoseconds in a unit of the fraction of a second.
     unit: i64,
     snap_length: Option<u32>,
     pub(super) link: LinkType,
 }
 
 impl Header {
-    /// `None` if it is of something else, or of variants of which only libpcap knows.
+    /// `None` if it is no pcap file, or a variant that only libpcap knows.
     pub(super) fn parse(octets: &[u8]) -> Option<Self> {
         let kinds = [Order::Little, Order::Big]
             .into_iter()
@@ -46,7 +46,7 @@ impl Header {
 }
 
 impl<R: Read> Reader<R> {
-    /// Of what comes behind the header.
+    /// `input` begins behind the header.
     pub(super) fn new(input: R, header: Header) -> Self {
         Self { buffer: Buffer::new(input), header }
     }

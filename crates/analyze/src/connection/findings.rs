@@ -1,4 +1,4 @@
-//! What is said about a connection, for programs; `text` says the same to a person.
+//! What is said about a connection, for programs: serialized as JSON. `Display` says the same to a person.
 //!
 //! What cannot be told is `null`, `unknown` or `cannot-be-told`: no field is ever left out.
 
@@ -6,115 +6,148 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
+/// Everything that is said about a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConnectionFindings {
     /// The end that opened the connection, or that sent the first packet seen, comes first.
     pub ends: [SocketAddr; 2],
     /// Frame number of the first packet.
     pub first_packet: u64,
+    /// The time of the first packet, in nanoseconds since 1970.
     pub begin_unix_ns: i64,
+    /// From the first packet to the last.
     pub seconds: f64,
+    /// Of both directions, copies included.
     pub packets: u64,
-    /// Packets that the network, or the capture, brought twice: counted here and nowhere else.
+    /// Packets that the network, or the capture, brought twice: they count here and in `packets` alone.
     pub copies: u64,
-    /// Packets that are older than the one before them: their time is taken for that one's.
+    /// Packets that are older than the one before them: they count as if they had come at the same time.
     pub clock_went_back: u64,
+    /// What is seen of the handshake.
     pub handshake: Handshake,
+    /// Where the capture was made.
     pub capture_at: CaptureAt,
+    /// How the connection ended.
     pub close: Close,
-    /// Both ends' SYNs allowed it; without them, it is in use.
+    /// The timestamps option (RFC 7323): both SYNs have it, or, if the capture lacks a SYN, it is in use.
     pub timestamps: bool,
+    /// SACK (RFC 2018): in the same way.
     pub sack: bool,
+    /// A packet of either end is ECN-capable (RFC 3168).
     pub ecn: bool,
     /// Data of `ends[0]`, then of `ends[1]`.
     pub directions: [DirectionFindings; 2],
 }
 
+/// The handshake as the capture has it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Handshake {
+    /// How much of it the capture has.
     pub seen: HandshakeSeen,
     /// From the SYN to the SYN-ACK: the way from the capture to `ends[1]` and back.
     pub syn_to_syn_ack_seconds: Option<f64>,
     /// From the SYN-ACK to its acknowledgment: the way from the capture to `ends[0]` and back.
     pub syn_ack_to_ack_seconds: Option<f64>,
-    /// The whole round trip.
+    /// The whole round trip: the sum of both.
     pub rtt_seconds: Option<f64>,
 }
 
+/// How much of the handshake the capture has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandshakeSeen {
+    /// Both SYNs.
     Whole,
-    /// One of the two SYNs only.
+    /// One of the two SYNs.
     Part,
-    /// The capture began later.
+    /// No SYN: the capture began later.
     None,
 }
 
-/// Where the capture was made. Round trips, the order of events and what was lost mean different things.
+/// Where the capture was made: what round trips, the order of events and losses mean depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum CaptureAt {
-    /// At `ends[end]`, whose answers take less than a tenth of the round trip.
+    /// At an end whose answers take less than a tenth of the round trip.
     End {
+        /// Index in [`ConnectionFindings::ends`].
         end: usize,
     },
-    /// On the way: `share` of the round trip lies between the capture and `ends[0]`.
+    /// On the way.
     Between {
+        /// The part of the round trip, from 0 to 1, that lies between the capture and `ends[0]`.
         share: f64,
     },
+    /// The capture does not tell.
     Unknown,
 }
 
+/// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Close {
-    /// The capture, or the patience of its reader, ended first.
+    /// It did not: the capture ended first, or the connection was silent for too long to be followed.
     Open,
     /// Both FINs were acknowledged.
     Closed,
+    /// An RST ended it.
     Reset {
+        /// Index in [`ConnectionFindings::ends`].
         by: usize,
     },
 }
 
-/// The data that one end sent, and the ACKs that came back for them.
+/// The data that one end sent, and the ACKs that came back for it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionFindings {
+    /// The sender of the data.
     pub from: SocketAddr,
+    /// The receiver of the data.
     pub to: SocketAddr,
-    /// All packets of this end, those without data, too.
+    /// All packets of the sender, those without data included.
     pub packets: u64,
-    /// With payload.
+    /// Packets with payload.
     pub data_packets: u64,
-    /// Octets of payload, copies that were sent again included.
+    /// Octets of payload, retransmissions included.
     pub sent_bytes: u64,
     /// Octets of payload that were acknowledged, each counted once.
     pub acked_bytes: u64,
-    /// Acknowledged, although no packet of the capture has them: the capture missed them.
+    /// Octets that were acknowledged although no packet of the capture has them: the capture missed them.
     pub acked_unseen_bytes: u64,
     /// From the first packet with data to the last ACK for new data; without any ACK, to the last packet.
     pub transfer_seconds: f64,
+    /// `acked_bytes` in `transfer_seconds`.
     pub goodput_bit_per_s: f64,
+    /// `sent_bytes` in `transfer_seconds`.
     pub throughput_bit_per_s: f64,
+    /// What was sent and acknowledged, over time.
     pub series: SeriesFindings,
+    /// What was sent again.
     pub retransmissions: Retransmissions,
-    /// Of the round trip from the capture to the receiver and back: `rtt_of` says what part of the whole it is.
+    /// The time from the capture to the receiver and back: `rtt_of` says which part of the round trip that is.
     pub rtt: RttFindings,
+    /// What `rtt` measures.
     pub rtt_of: RttOf,
+    /// The windows of both ends.
     pub window: WindowFindings,
+    /// What the sender's time was spent on.
     pub time: TimeFindings,
+    /// In which order packets came.
     pub arrivals: Arrivals,
+    /// The ACKs for the data.
     pub acks: AckFindings,
+    /// What routers and base stations wrote.
     pub marks: Marks,
+    /// What kind of sender it looks like.
     pub sender: SenderFindings,
 }
 
-/// Over time, from the direction's first data; at most [`super::series::BINS`] bins.
+/// Octets over time, from the direction's first data on, in 200 bins of equal width at most.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SeriesFindings {
-    /// Since the connection's first packet.
+    /// The begin of the first bin, since the connection's first packet.
     pub begin_seconds: f64,
+    /// The width of a bin.
     pub bin_seconds: f64,
     /// Octets of payload that left in each bin.
     pub sent_bytes: Vec<u64>,
@@ -127,11 +160,12 @@ pub struct SeriesFindings {
 pub struct Retransmissions {
     /// With data or a FIN.
     pub packets: u64,
+    /// Octets of payload in them.
     pub bytes: u64,
     /// Of these: after duplicate ACKs, for a hole that SACK or a partial ACK showed, or because what left later has
     /// arrived (RACK, RFC 8985).
     pub fast: u64,
-    /// By the timer, and what was sent again on its account before everything outstanding then was acknowledged.
+    /// By the timer, and what was sent again because of it, until everything that had been outstanding was acknowledged.
     pub timeout: u64,
     /// The last segment again before the timer would have sent it (TLP, RFC 8985 §7).
     pub tail: u64,
@@ -139,88 +173,107 @@ pub struct Retransmissions {
     pub unexplained: u64,
     /// Beside these: SYNs.
     pub syns: u64,
-    /// Beside these: into a closed window (RFC 9293 §3.8.6.1), and of an idle connection (§3.8.4).
+    /// Beside these: into a closed window (RFC 9293 §3.8.6.1).
     pub window_probes: u64,
+    /// Beside these: of an idle connection (RFC 9293 §3.8.4).
     pub keep_alives: u64,
-    /// Of `packets`: those of which the capture has no earlier copy, because that was lost before it got here.
+    /// Of `packets`: those of which the capture has no earlier copy, since that was lost before the capture.
     pub lost_before_capture: u64,
     /// Loss recoveries that began without a timeout (P0 §4.1: succeeded-dupack).
     pub fast_retransmits: u64,
+    /// Times that the retransmission timer ran out.
     pub timeouts: u64,
-    /// By how many duplicate ACKs had come: 0, 1, 2, 3 and more (P0 §4.1: x-dupack).
+    /// `timeouts` by how many duplicate ACKs had come: 0, 1, 2, 3 and more (P0 §4.1: x-dupack).
     pub timeouts_by_dupacks: [u64; 4],
-    /// With x duplicate ACKs of x + 1 segments outstanding (P0 §4.1).
+    /// Timeouts after x duplicate ACKs with x + 1 segments outstanding (P0 §4.1: failed-dupack).
     pub failed_dupack: u64,
+    /// Those that were a mistake.
     pub spurious: Spurious,
 }
 
 /// Retransmissions that were a mistake, each with its first proof.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spurious {
+    /// All of them.
     pub packets: u64,
     /// The ACK echoed a timestamp from before the retransmission (Eifel, RFC 3522).
     pub by_timestamp: u64,
     /// The receiver reported a duplicate (RFC 2883, RFC 3708).
     pub by_dsack: u64,
-    /// Events of which the first retransmission was a mistake.
+    /// Timeouts of which the first retransmission was a mistake.
     pub timeouts: u64,
+    /// Fast retransmits of which the first retransmission was a mistake.
     pub fast_retransmits: u64,
 }
 
-/// One sample per ACK that acknowledges something new: from the newest segment that it covers, if nothing that it
-/// covers was sent twice or waited behind a hole (Karn); else from the transmission that its timestamp names.
+/// Round-trip times. An ACK for something new gives one sample at most: from the newest segment that it covers, if nothing
+/// that it covers was sent twice or waited behind a hole (Karn); else from the transmission whose timestamp it echoes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RttFindings {
+    /// How many there are. If there is none, all that follows is `None`.
     pub samples: u64,
-    /// Of these, by timestamps.
+    /// Samples from echoed timestamps.
     pub by_timestamps: u64,
+    /// The least.
     pub min_seconds: Option<f64>,
+    /// The mean.
     pub mean_seconds: Option<f64>,
+    /// Of more than 64 samples within a hundredth, as the other quantiles.
     pub median_seconds: Option<f64>,
+    /// The 90 % quantile.
     pub p90_seconds: Option<f64>,
+    /// The 99 % quantile.
     pub p99_seconds: Option<f64>,
+    /// The greatest.
     pub max_seconds: Option<f64>,
-    /// The mean of how far samples are from their mean.
+    /// The mean distance of samples from their mean.
     pub mean_deviation_seconds: Option<f64>,
 }
 
+/// What round-trip times of a direction measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttOf {
-    /// The capture is at the sender.
+    /// The whole round trip: the capture is at the sender.
     RoundTrip,
-    /// The capture is on the way: the part behind it.
+    /// The part between the capture, which is on the way, and the receiver.
     PartOfRoundTrip,
-    /// The capture is at the receiver: how long it takes to acknowledge.
+    /// How long the receiver takes to acknowledge: the capture is there.
     ReceiverDelay,
+    /// Where the capture was made is not known.
     Unknown,
 }
 
+/// What was in flight, and what the windows allowed. What depends on the flight is `None` where a capture at the receiver,
+/// or one without ACKs, does not show it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WindowFindings {
     /// Sent and neither acknowledged, nor reported by SACK or duplicate ACKs, nor given up by a timeout.
     pub max_flight_bytes: Option<u64>,
+    /// The same, as the mean over the time of the transfer.
     pub mean_flight_bytes: Option<f64>,
     /// Most in flight within a round trip: the sender's window, if nothing else held it back.
     pub max_estimated_cwnd_bytes: Option<u64>,
-    /// Offered by the receiver, scaled.
+    /// The greatest that the receiver offered, scaled.
     pub max_receiver_window_bytes: u64,
+    /// The least that the receiver offered, scaled; `None` without ACKs.
     pub min_receiver_window_bytes: Option<u64>,
-    /// The receiver's scale is not known: windows are as they stand in the header.
+    /// The receiver's scale is not known: its windows are as they stand in the header.
     pub unscaled: bool,
-    /// Times that the window closed.
+    /// Times that the receiver's window closed.
     pub zero_windows: u64,
     /// Times that its right edge moved to the left (RFC 9293 §3.8.6).
     pub shrunk: u64,
 }
 
-/// What the time from the first data to the last ACK, or to the FIN, was spent with. The parts add up to it.
+/// What the time from the first data to the last ACK for new data was spent on. The parts add up to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TimeFindings {
+    /// The sum of the parts.
     pub total_seconds: f64,
     /// The receiver's window is closed.
     pub zero_window_seconds: f64,
-    /// Silence in both directions that a retransmission by timeout ended.
+    /// Silence in both directions that ended with a retransmission by timeout.
     pub waiting_for_timeout_seconds: f64,
     /// Less than a segment more fits into the receiver's window.
     pub window_limited_seconds: f64,
@@ -228,18 +281,20 @@ pub struct TimeFindings {
     pub application_limited_seconds: f64,
     /// All the rest: the sender's window and the network decide.
     pub network_limited_seconds: f64,
+    /// The longest single silence of `waiting_for_timeout_seconds`.
     pub longest_wait_for_timeout_seconds: f64,
 }
 
 /// In which order packets came past the capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Arrivals {
-    /// With data that belong before others already seen, and that were sent before those.
+    /// Packets with data that were sent before others that came earlier.
     pub out_of_order: u64,
-    /// With data all of which were seen before: copies of the network and what was sent again.
+    /// Packets with data all of which was seen before: copies that the network made, and retransmissions.
     pub duplicate: u64,
 }
 
+/// The ACKs for the data of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AckFindings {
     /// Packets that acknowledge this direction.
@@ -248,8 +303,11 @@ pub struct AckFindings {
     pub duplicate: u64,
     /// Below what was acknowledged before.
     pub old: u64,
+    /// Packets with a SACK option.
     pub with_sack: u64,
+    /// Blocks in these, D-SACKs included.
     pub sack_blocks: u64,
+    /// Blocks that report a duplicate (RFC 2883).
     pub dsacks: u64,
     /// Congestion experienced, echoed (RFC 3168).
     pub ece: u64,
@@ -258,49 +316,61 @@ pub struct AckFindings {
 /// What routers and base stations wrote.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Marks {
-    /// Packets of this direction.
+    /// Packets of the sender that are ECN-capable.
     pub ecn_capable: u64,
+    /// Of these, those that are marked "congestion experienced".
     pub ecn_ce: u64,
+    /// Packets of the sender with CWR, SYNs excepted.
     pub cwr: u64,
+    /// Packets of the sender with RST.
     pub resets: u64,
-    /// ACKs for this direction with Ob, Db (docs/wire-extensions.md).
+    /// ACKs for this direction with E-TCP's bit Ob (docs/wire-extensions.md).
     pub ob: u64,
+    /// ACKs for this direction with E-TCP's bit Db.
     pub db: u64,
-    /// ACKs for this direction with a loss-rate report, and the last one's value.
+    /// ACKs for this direction with a loss-rate report.
     pub loss_reports: u64,
+    /// The last report's loss rate, from 0 to 1.
     pub last_loss_report: Option<f64>,
     /// The receiver's last count of segments reordered by more than three.
     pub reordering_alarm: Option<u16>,
 }
 
-/// What kind of sender it looks like.
+/// What kind of sender it looks like. What a capture at the receiver does not show is `None` or `CannotBeTold`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SenderFindings {
-    /// What the other end's SYN allowed, and the longest payload seen.
+    /// The MSS that the SYN of the other end allows.
     pub mss_option: Option<u16>,
+    /// The longest payload of a packet.
     pub longest_segment_bytes: u32,
-    /// New data before the first ACK for any; at least, if the application had no more.
+    /// New data that left before the first ACK for data. The window may be larger, if the application had no more.
     pub initial_window_bytes: Option<u64>,
+    /// The same in segments.
     pub initial_window_segments: Option<u64>,
-    /// From round trip to round trip while it grew from its beginning, until the first loss or any limit: 2 is slow
-    /// start, with one ACK for two segments 1.5.
+    /// The factor by which the window grew in each round trip from the beginning on, until the first loss or any limit: 2
+    /// in slow start, or 1.5 with one ACK for two segments.
     pub growth_per_round_trip: Option<f64>,
+    /// What it sends again after a timeout.
     pub after_timeout: AfterTimeout,
+    /// What it does with partial ACKs.
     pub partial_acks: PartialAcks,
+    /// Whether it sends new data upon the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: Evidence,
 }
 
+/// What a sender sends after a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterTimeout {
-    /// Sends again from the first unacknowledged segment on, what has arrived included.
+    /// Everything from the first unacknowledged segment on, even what has arrived.
     GoBackN,
-    /// Sends again what is missing, then new data.
+    /// What is missing, then new data.
     HolesOnly,
+    /// There was no such timeout, or the capture does not show it.
     CannotBeTold,
 }
 
-/// What it does with an ACK that ends a fast recovery's first hole, but not the recovery.
+/// What a sender does in fast recovery with an ACK that does not end the recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAcks {
@@ -310,15 +380,20 @@ pub enum PartialAcks {
     Reno,
     /// Sends the next segment again at once.
     NewReno,
-    /// Sends again what SACK shows to be missing, without waiting for it.
+    /// Does not wait for it: it sends again what SACK shows to be missing.
     Sack,
+    /// There was no such ACK, or the capture does not show it.
     CannotBeTold,
 }
 
+/// Whether a sender does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
+    /// It mostly did where it could have.
     Yes,
+    /// It mostly did not where it could have.
     No,
+    /// It never could have, or the capture does not show it.
     CannotBeTold,
 }

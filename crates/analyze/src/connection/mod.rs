@@ -17,7 +17,7 @@ mod numbering;
 mod receiver_window;
 pub(super) mod rtt;
 mod send;
-pub mod series;
+mod series;
 #[cfg(test)]
 mod tests;
 pub(super) mod text;

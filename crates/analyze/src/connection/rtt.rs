@@ -8,7 +8,8 @@ use super::findings::RttFindings;
 /// The most samples that are kept one by one. For more there is a histogram, which takes some kilobytes.
 const EXACT: usize = 64;
 
-/// What is asked of a few samples is worked out from them: most of many connections have no more.
+/// The most samples that are kept without [`Many`], which is made from them when it is needed: most connections have no
+/// more samples.
 const FEW: usize = 3;
 
 /// What a sample was measured by.

@@ -1,7 +1,7 @@
-//! How the captures' clocks go together, from the packets at their beginnings.
+//! Compares the captures' clocks by the packets at their beginnings.
 //!
-//! A packet takes d one way and another d′ back. To a clock that is ahead by o, it seems to take d + o and d′ − o:
-//! whose sum does not depend on o, so that it is known which host is on which side before any clock is believed.
+//! A packet takes d one way, and another takes d′ back. If the second clock is ahead by o, they seem to take d + o and
+//! d′ − o. From both together follows which host is on which side, whatever o is.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use super::tracker::key;
 
 /// Packets of each capture that are looked at.
 const HEAD: usize = 20_000;
-/// A capturing program may stamp a packet so much later than it came by.
+/// Nanoseconds by which a capturing program may stamp a packet too late.
 const JITTER: i64 = 1_000_000;
 
 /// What a capture's clock was taken for.
@@ -23,11 +23,17 @@ const JITTER: i64 = 1_000_000;
 pub enum Clock {
     /// The same as the first one's: nothing speaks against it.
     Same,
-    /// Somebody said by how much it is ahead, in nanoseconds.
-    Given { ahead_ns: i64 },
-    /// Packets would have arrived before they left: taken for ahead by so much that the least delay is the same both
-    /// ways.
-    Estimated { ahead_ns: i64 },
+    /// The user says by how much it is ahead.
+    Given {
+        /// Nanoseconds; negative if it is behind.
+        ahead_ns: i64,
+    },
+    /// With the first one's clock, packets would have arrived before they left. It is taken to be ahead by so much that
+    /// the least delay is the same both ways.
+    Estimated {
+        /// Nanoseconds; negative if it is behind.
+        ahead_ns: i64,
+    },
 }
 
 impl Clock {
@@ -42,15 +48,15 @@ impl Clock {
 #[derive(Debug)]
 pub(super) struct Clocks {
     pub(super) captures: Vec<Clock>,
-    /// Where hosts send from.
+    /// The end of the path at which each host is.
     pub(super) sides: BTreeMap<IpAddr, Way>,
-    /// From when on all captures were being made, in the first one's clock.
+    /// When the last of the captures began, in the first one's clock.
     pub(super) all_began: i64,
 }
 
 type Addresses = (SocketAddr, SocketAddr);
 
-/// Packets that look like no other, and when they came by.
+/// When each packet came by; `None` for packets that cannot be told from one another.
 type Head = BTreeMap<(Addresses, u64), Option<i64>>;
 
 fn head(reader: &mut Reader) -> (i64, Head) {
@@ -67,7 +73,7 @@ fn head(reader: &mut Reader) -> (i64, Head) {
     (begin, head)
 }
 
-/// How much later packets of one flow seem to be there.
+/// How much later packets with the same addresses seem to be at another capture, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Later {
     least: i64,

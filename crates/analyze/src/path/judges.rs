@@ -1,9 +1,9 @@
 //! What the RTT-based judges of P1 (§3.2) would have said about each loss, from a capture at the sender.
 //!
-//! They are the judges that senders have (`recovery::attribute`). What they look at is made from the trace, and
-//! differs from a sender's own in two things. Its window is not on the wire: it is taken to be what is in flight,
-//! less a segment for each duplicate ACK, which is what Reno's arithmetic comes to. And a round trip that only a
-//! timestamp can tell is measured from the capture, not in ticks of the sender's clock.
+//! The judges are those of `airtcp::recovery::attribute`. What they see is made from the trace, and differs from what a
+//! sender sees in two things. The sender's window is not on the wire: it is taken to be what is in flight, less a segment
+//! for each duplicate ACK, which is what Reno's arithmetic comes to. And a round trip that only a timestamp can tell is
+//! measured in the capture's time, not in ticks of the sender's clock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,25 +21,30 @@ use serde::Serialize;
 
 use crate::trace::{AckSeen, Fate, Loss, Sending, SentSegment, Trace};
 
-/// Of each judge by its name.
+/// How often each judge was right, by its name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scores(BTreeMap<&'static str, Confusion>);
 
-/// One loss, as one of them sees it.
+/// What one judge says about one loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
+    /// The judge's name.
     pub judge: &'static str,
-    /// When the loss was found, since the trace's origin.
+    /// When the loss was found, in nanoseconds since the trace's origin.
     pub at: i64,
-    /// What was lost begins there; the SYN is at 0.
+    /// The first octet that was lost; the SYN is at 0.
     pub offset: u64,
+    /// What the judge says.
     pub cause: Cause,
-    /// As far as the trace tells.
+    /// What is true, as far as the trace tells.
     pub truth: Option<Truth>,
 }
 
-/// Adds the verdicts on one direction. With `captures` of a path, what was lost in front of the last one was lost on
-/// the radio, unless airlink says so itself.
+/// Adds the verdicts on one direction to `scores`.
+///
+/// `segment` is the size of a segment in octets, `captures` how many captures of the path there are. If airlink does not
+/// say why a packet was lost, the last of three captures or more does: what was lost in front of it was lost on the
+/// radio, and all else by congestion.
 pub fn judge(trace: &Trace, segment: u64, captures: usize, scores: &mut Scores) {
     for verdict in verdicts(trace, segment, captures) {
         if let Some(truth) = verdict.truth {
@@ -48,7 +53,7 @@ pub fn judge(trace: &Trace, segment: u64, captures: usize, scores: &mut Scores) 
     }
 }
 
-/// All of them, in time.
+/// The verdicts of all judges in the order of time; the parameters are those of [`judge`].
 pub fn verdicts(trace: &Trace, segment: u64, captures: usize) -> Vec<Verdict> {
     let mut replay = Replay::new(segment, captures);
     let mut acks = trace.acks.iter().peekable();
@@ -112,7 +117,7 @@ impl Replay {
         judges.iter_mut().for_each(|judge| tell(&mut **judge, &view));
     }
 
-    /// `waited`: a timer has run out.
+    /// `waited`: the sender waited for its timer.
     fn sent(&mut self, sent: &SentSegment, waited: bool) {
         // The SYN is not data, and may be missing.
         if sent.start == 0 && sent.end == 1 || sent.sending == Sending::Probe {

@@ -1,12 +1,12 @@
-//! Several captures of one path, in its order: each packet is found again in each of them.
+//! Several captures of one path: each packet is looked for in all of them.
 //!
-//! A packet *enters* at the capture of its sender's end and is looked for in the others. What does not come past the
-//! next one was lost in front of it. The captures are read side by side, in time, and only packets that are under way
-//! are remembered, so that memory does not grow with the captures.
+//! A packet *enters* at the capture of its sender's end. If a later capture on its way does not have it, it was lost in
+//! front of that one. The captures are read side by side in the order of time, and only packets that are under way are
+//! remembered, so that memory does not grow with the captures.
 //!
-//! `clock` says how the captures' clocks go together, `flow` finds the packets of one sender again, `truth` reads
-//! what airlink says about each of them, `judges` asks those of P1 why they were lost, `sender` compares with what the
-//! sender counted.
+//! [`read`] does it. `clock` compares the captures' clocks, `tracker` finds the packets of one sender again, and
+//! `ground_truth` reads what airlink says about each of them. [`judges`] asks P1's judges why packets were lost, and
+//! [`sender_log`] compares with what the sender counted.
 
 mod clock;
 pub mod findings;
@@ -35,37 +35,49 @@ use super::capture::CaptureError;
 use super::packet::Packet;
 use super::trace::{Fate, Trace};
 
-/// What is to be read.
+/// The files to read.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// At least two, from one end of the path to the other.
     pub captures: Vec<PathBuf>,
+    /// In tcpdump's language, for all captures.
     pub filter: Option<String>,
-    /// How many nanoseconds each capture's clock is ahead of the first one's, from the second on; else the captures
-    /// themselves have to tell.
+    /// By how many nanoseconds the clock of each capture but the first is ahead of the first one's. `None`: find out from
+    /// the captures.
     pub ahead: Option<Vec<i64>>,
-    /// airlink's events, `down` being from the first capture to the last.
+    /// airlink's events of the same run; `down` is from the first capture to the last.
     pub truth: Option<PathBuf>,
 }
 
+/// Why a path cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
+    /// There is only one capture, or none.
     #[error("a path has two captures at least: give them in its order, from one end to the other")]
     OneCapture,
+    /// A capture comes from a pipe.
     #[error("the captures of a path are read twice: write what comes from a pipe to a file first")]
     Pipe,
+    /// The number of clock offsets does not fit that of the captures.
     #[error(
         "{given} clock offsets for {captures} captures: one is wanted for each of them but the first, as \
          --clock-offset=3ms,-20us"
     )]
-    Offsets { given: usize, captures: usize },
+    Offsets {
+        /// How many there are.
+        given: usize,
+        /// One more than there should be.
+        captures: usize,
+    },
+    /// A capture cannot be opened.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// airlink's events cannot be read.
     #[error(transparent)]
     Truth(#[from] EventsError),
 }
 
-/// From which end of the path.
+/// From which end of the path a packet comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// From the first capture to the last.
@@ -81,7 +93,7 @@ impl Way {
         }
     }
 
-    /// The how-manyth on its way capture `capture` of `count` is, and the other way round.
+    /// Which one on the packet's way capture `capture` of `count` is; also the other way round.
     fn position(self, capture: usize, count: usize) -> usize {
         match self {
             Self::Forth => capture,
@@ -89,7 +101,7 @@ impl Way {
         }
     }
 
-    /// Which part of the path, in the captures' order, leads to this place on its way.
+    /// Which gap between captures, in their order, lies in front of the one at `position` on the packet's way.
     fn gap(self, position: usize, count: usize) -> usize {
         match self {
             Self::Forth => position - 1,
@@ -101,12 +113,12 @@ impl Way {
 /// What became of the packets that entered at one capture.
 #[derive(Clone, Debug, Default)]
 pub struct Fates {
-    /// By frame number; `Arrived` counts from 1970, in the clock of that capture.
+    /// By frame number. The time in `Arrived` counts from 1970 by the clock of that capture.
     by_frame: Option<BTreeMap<u64, Fate>>,
 }
 
 impl Fates {
-    /// Into a trace of that capture. What that capture itself proves stays.
+    /// Puts the fates into a trace of that capture. A retransmission that the trace shows to be unneeded stays so.
     pub fn lay_over(&self, trace: &mut Trace) {
         let Some(by_frame) = &self.by_frame else { return };
         for segment in &mut trace.segments {
@@ -126,14 +138,16 @@ impl Fates {
     }
 }
 
-/// What is wanted beside the findings.
+/// What is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
+    /// The findings alone.
     Findings,
-    /// And what became of each packet that entered at the first capture: memory grows with it.
+    /// Also the fate of each packet that entered at the first capture: memory grows with it.
     Fates,
 }
 
+/// Reads the captures. The fates are those of packets that entered at the first one.
 pub fn read(files: &Files, keep: Keep) -> Result<(PathFindings, Fates), PathError> {
     let captures = files.captures.len();
     if captures < 2 {
@@ -163,7 +177,7 @@ pub fn read(files: &Files, keep: Keep) -> Result<(PathFindings, Fates), PathErro
     survey.finish(sources)
 }
 
-/// The capture with the earliest packet.
+/// The index of the capture that has the earliest packet.
 fn earliest(sources: &mut [Reader]) -> Option<usize> {
     let times = sources.iter_mut().enumerate().filter_map(|(at, reader)| Some((reader.peek()?, at)));
     times.min().map(|(_, at)| at)
@@ -194,7 +208,7 @@ impl PathSurvey {
         let way = *sides.entry(packet.src.ip()).or_insert(match capture {
             0 => Way::Forth,
             capture if capture == last => Way::Back,
-            // Seen between the ends first: a capture began in the middle.
+            // First seen between the ends: the capture at its sender's end began later.
             _ => Way::Forth,
         });
         sides.entry(packet.dst.ip()).or_insert_with(|| way.turned());

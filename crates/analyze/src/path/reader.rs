@@ -1,4 +1,4 @@
-//! The TCP packets of one capture, in the clock of the path's first.
+//! Reads the TCP packets of one capture, with their times in the clock of the path's first capture.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(super) struct Reader {
     next: Option<Packet>,
     has_ended: bool,
     pub(super) packets: u64,
-    /// Of all packets so far.
+    /// The latest time so far.
     pub(super) latest: i64,
     pub(super) problems: Problems,
 }
@@ -30,7 +30,7 @@ impl Reader {
         self.capture.name()
     }
 
-    /// When the next packet was there.
+    /// The time of the next packet.
     pub(super) fn peek(&mut self) -> Option<i64> {
         while self.next.is_none() && !self.has_ended {
             self.read();

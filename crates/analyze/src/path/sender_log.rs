@@ -1,5 +1,5 @@
-//! What a capture says about retransmissions against what the sender counted: the log of `airtcp send --json`, which
-//! the lab keeps as `sender.jsonl`.
+//! Compares what a capture says about retransmissions with what the sender counted: the log of `airtcp send --json`,
+//! which the lab keeps as `sender.jsonl`.
 
 use std::fs;
 use std::io;
@@ -11,10 +11,18 @@ use serde_json::Value;
 
 use crate::connection::findings::ConnectionFindings;
 
+/// Why a sender's log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SenderError {
+    /// The file cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
-    Read { path: PathBuf, error: io::Error },
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// It does not say how the transfer ended.
     #[error(
         "{} has no end of a transfer in it: name what `airtcp send --json` has printed, or the sender.jsonl of a \
          transfer of the lab with a recipe", .0.display()
@@ -22,28 +30,37 @@ pub enum SenderError {
     NoEnd(PathBuf),
 }
 
-/// Of one transfer.
+/// What a sender counted in one transfer.
 #[derive(Clone, Debug)]
 pub struct SenderLog {
     ends: [SocketAddr; 2],
     counters: Value,
 }
 
+/// The counts of the sender beside those of the capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SenderComparison {
+    /// The sender.
     pub from: SocketAddr,
+    /// The receiver.
     pub to: SocketAddr,
+    /// In a fixed order.
     pub counts: Vec<Compared>,
 }
 
+/// One count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
+    /// What is counted, in words.
     pub what: &'static str,
+    /// The sender's count.
     pub sender: u64,
+    /// The capture's count.
     pub capture: u64,
 }
 
 impl SenderLog {
+    /// Reads the last end of a transfer that is in the file.
     pub fn read(path: &Path) -> Result<Self, SenderError> {
         let text = fs::read_to_string(path);
         let text = text.map_err(|error| SenderError::Read { path: path.to_owned(), error })?;
@@ -59,7 +76,7 @@ impl SenderLog {
         Some(Self { ends: [end("local")?, end("remote")?], counters: data.clone() })
     }
 
-    /// If it is the connection that the log is of.
+    /// `None` if the log is of another connection.
     pub fn compare(&self, connection: &ConnectionFindings) -> Option<SenderComparison> {
         let [from, to] = self.ends;
         let direction = connection.directions.iter().find(|it| (it.from, it.to) == (from, to))?;

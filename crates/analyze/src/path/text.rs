@@ -1,4 +1,4 @@
-//! The same for a person: what is nothing is not mentioned.
+//! Findings as text for a person: counts that are 0 are left out.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::sender_log::SenderComparison;
 use crate::connection::findings::RttFindings;
 use crate::connection::text::{Seconds, list};
 
-/// Connections that are told, those with most data.
+/// The most connections that are shown: those with most data.
 const TOLD: usize = 20;
 
 impl fmt::Display for PathFindings {
@@ -62,7 +62,7 @@ impl fmt::Display for PathFindings {
     }
 }
 
-/// A clock, of another.
+/// By how many nanoseconds a clock is ahead of another.
 struct Ahead(i64);
 
 impl fmt::Display for Ahead {

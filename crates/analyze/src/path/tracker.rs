@@ -1,8 +1,8 @@
-//! The packets of one sender, from where they enter to where they leave.
+//! Tracks the packets of one sender from where they enter to where they leave.
 //!
-//! What one packet is, is told by its numbers, its timestamps and its IP identification. Retransmissions that have all
-//! of these equal are told apart by their order: of several that may have come past, it is the first that nothing
-//! sent later has overtaken.
+//! A packet is recognized by its numbers, its timestamps and its IP identification. Retransmissions in which all of these
+//! are equal are told apart by their order: a packet that comes past is taken for the first of them that nothing sent
+//! later has overtaken.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -21,20 +21,20 @@ use crate::connection::rtt::{Measured, Rtt};
 use crate::packet::Packet;
 use crate::trace::{Fate, Loss, Proof};
 
-/// What has not come by then is lost: no queue of a link worth looking at takes longer.
+/// Nanoseconds after which a packet that was not found again is lost: no queue worth looking at takes longer.
 const PATIENCE: i64 = 60_000_000_000;
-/// A packet that is behind its sender's end before it was there: capturing programs' clocks differ a little.
+/// Nanoseconds by which a packet may seem to arrive before it left: capturing programs' clocks differ a little.
 const EARLY: i64 = 1_000_000_000;
-/// Nobody has more under way.
+/// The most packets that are remembered: nobody has more under way.
 const MOST: usize = 1 << 16;
-/// Copies that the path makes follow closely.
+/// Packets among which copies are looked for: those that the path makes follow closely.
 const RECENT: usize = 64;
-/// Holes in what has arrived; a sender repairs them, and where it does not, they are forgotten.
+/// The most holes in what has arrived. A sender repairs them; where it does not, they are forgotten.
 const HOLES: usize = 1 << 12;
-/// Room below the first number seen, for what is sent again of the time before.
+/// Offset of the first number seen. There is room below it for retransmissions of what was sent before.
 const BASE: u64 = 1 << 24;
 
-/// Everything in a packet that no router changes and a retransmission has different.
+/// A hash of everything in a packet that no router changes and that differs in a retransmission.
 pub(super) fn key(packet: &Packet) -> u64 {
     let timestamps = packet.options.timestamps.unwrap_or_default();
     // Base stations write into the reserved bits, and routers into ECN's.
@@ -56,7 +56,7 @@ pub(super) fn key(packet: &Packet) -> u64 {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
-    /// In the first capture's clock.
+    /// Nanoseconds in the first capture's clock.
     pub(super) at: i64,
     pub(super) all_began: i64,
 }
@@ -67,17 +67,18 @@ struct Sent {
     key: u64,
     frame: u64,
     at: i64,
-    /// When it was at each capture on its way, its sender's end being 0.
+    /// When it came past each capture on its way; index 0 is its sender's end.
     seen: Vec<Option<i64>>,
     range: Range<u64>,
     /// All of it had entered before.
     again: bool,
+    /// All captures were being made when it entered, so that they tell what became of it.
     told: bool,
     /// Its number in airlink's events.
     event: Option<u64>,
 }
 
-/// Behind its sender's end, but not seen there yet.
+/// A packet that came past a later capture, but not past that of its sender's end yet.
 #[derive(Clone, Copy, Debug)]
 struct Early {
     key: u64,
@@ -94,13 +95,13 @@ pub(super) struct Tracker {
     max: u64,
     sent: RangeSet,
     arrived: RangeSet,
-    /// Of the next packet that enters.
+    /// The index of the next packet that enters.
     next: u64,
     open: BTreeMap<u64, Sent>,
     by_key: BTreeSet<(u64, u64)>,
     early: VecDeque<Early>,
     recent: VecDeque<(u64, usize)>,
-    /// The newest that was found, by position.
+    /// By position on the way: the newest packet that was found there.
     newest: Vec<Option<u64>>,
     longest: Vec<i64>,
     delay: Vec<Rtt>,
@@ -111,7 +112,7 @@ pub(super) struct Tracker {
     acks: Transit,
     sent_again: u64,
     unneeded: u64,
-    /// By position: arrived before it left.
+    /// By position on the way: packets that arrived before they left.
     backwards: Vec<u64>,
 }
 
@@ -144,7 +145,7 @@ impl Tracker {
         }
     }
 
-    /// Packets of all captures come in the order of time.
+    /// Takes in a packet. Those of all captures come in the order of time.
     pub(super) fn take(
         &mut self,
         now: Now,
@@ -264,7 +265,7 @@ impl Tracker {
         self.newest[position] = self.newest[position].max(Some(index));
     }
 
-    /// Is at the other end.
+    /// The packet has come to the other end.
     fn leave(&mut self, index: u64, truth: Option<&mut GroundTruth>, fates: &mut Fates) {
         let Some(sent) = self.open.remove(&index) else { return };
         self.by_key.remove(&(sent.key, index));
@@ -311,12 +312,12 @@ impl Tracker {
     }
 
     fn came_from_nowhere(&mut self, early: Early) {
-        // What was under way when its sender's capture began is in all that follow.
+        // Only the other end counts: a packet that was under way when its sender's capture began is in all later ones.
         let transit = if early.is_data { &mut self.data } else { &mut self.acks };
         transit.came_from_nowhere += u64::from(early.position + 1 == self.captures);
     }
 
-    /// It is lost; with `ends`, if the captures reach far enough to say so.
+    /// The packet is lost. With `ends`, only if the captures reach far enough to say so.
     fn give_up(
         &mut self,
         index: u64,
@@ -327,7 +328,7 @@ impl Tracker {
         let Some(sent) = self.open.remove(&index) else { return };
         self.by_key.remove(&(sent.key, index));
         let reached = sent.seen.iter().rposition(Option::is_some).unwrap_or(0);
-        // All at whose captures it could still have turned up say that it did not.
+        // Every capture where it could still have turned up reaches far enough to say that it did not.
         let known = (reached + 1..self.captures).all(|position| {
             let overtaken = self.newest[position].is_some_and(|newest| newest > index);
             let capture = self.way.position(position, self.captures);
@@ -335,7 +336,8 @@ impl Tracker {
         });
         let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
         transit.missed += sent.seen[..reached].iter().filter(|seen| seen.is_none()).count() as u64;
-        // A translator of addresses, or a host that is on this side: nothing of the flow comes by.
+        // If nothing of the flow was found again, its addresses are translated, or the receiver is in front of the next
+        // capture.
         if !sent.told || !known || self.found == 0 {
             transit.not_told += 1;
             if let (Some(truth), Some(event)) = (truth, sent.event) {
@@ -367,7 +369,8 @@ impl Tracker {
         }
     }
 
-    /// `ends`: when the last packet of each capture came by; `early` counts what was there before it left.
+    /// `ends` has the time of each capture's last packet. Adds to `early` how many packets each capture had before they
+    /// left.
     pub(super) fn finish(
         mut self,
         from: SocketAddr,

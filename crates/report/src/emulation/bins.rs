@@ -1,15 +1,16 @@
 //! Numbers over time in as few bins as a picture can show.
 
-/// Twice as many as a picture has columns.
+/// The most bins: twice as many as a picture has columns.
 const MOST: usize = 4096;
+/// Nanoseconds.
 const FINEST: i64 = 1_000_000;
 
-/// Of equal width, which doubles when time goes on.
+/// Values over time in bins of equal width, which doubles when there are too many.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bins {
-    /// In nanoseconds.
+    /// Nanoseconds.
     width: i64,
-    /// Where they begin, in nanoseconds.
+    /// The begin of the first bin, in nanoseconds; `None` if nothing was added.
     begin: Option<i64>,
     bins: Vec<Option<Bin>>,
 }
@@ -28,7 +29,7 @@ impl Default for Bins {
 }
 
 impl Bins {
-    /// What comes before the first one counts as at its time.
+    /// Adds a value at a time in nanoseconds. A time before that of the first value counts as that.
     pub fn add(&mut self, at: i64, value: f64) {
         let begin = *self.begin.get_or_insert(at);
         let after = at.saturating_sub(begin).max(0);
@@ -53,7 +54,7 @@ impl Bins {
         self.bins = pairs.collect();
     }
 
-    /// In seconds.
+    /// The width of a bin in seconds.
     pub fn width(&self) -> f64 {
         self.width as f64 / 1e9
     }
@@ -64,7 +65,7 @@ impl Bins {
         self.bins.iter().enumerate().filter_map(move |(index, bin)| Some((time(index), (*bin)?)))
     }
 
-    /// When, and the sum.
+    /// For each bin that has values: its begin in seconds, and their sum.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         self.filled().map(|(at, bin)| (at, bin.sum))
     }

@@ -1,4 +1,4 @@
-//! What airlink wrote about the path below a connection, read in bounded memory however long the run was.
+//! Reads what airlink wrote about the emulated path below a connection, in bounded memory however long the run was.
 
 mod bins;
 mod queues;
@@ -15,27 +15,39 @@ pub use bins::Bins;
 pub use queues::{Queue, QueuesAndDrops};
 pub use radio::{Radio, RadioDirection};
 
+/// What is known about an emulated path; nothing by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EmulatedPath {
-    /// Of `--events`.
+    /// From the file of `airlink --events`.
     pub queues: Option<QueuesAndDrops>,
-    /// Of `--radio-pcap`.
+    /// From the file of `airlink --radio-pcap`.
     pub radio: Option<Radio>,
 }
 
 /// How often something happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
+    /// What is counted.
     pub what: String,
+    /// How often, over time.
     pub bins: Bins,
 }
 
+/// Why a file of airlink's cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulationError {
+    /// The file cannot be read.
     #[error("cannot read {path}: {error}")]
-    Read { path: PathBuf, error: io::Error },
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system or libpcap says.
+        error: io::Error,
+    },
+    /// The events cannot be read.
     #[error(transparent)]
     Events(#[from] EventsError),
+    /// It is a capture of something else than airlink's radio PDUs.
     #[error("{0} is no capture of radio PDUs: name the file that `airlink --radio-pcap` wrote")]
     NoRadio(PathBuf),
 }

@@ -1,4 +1,4 @@
-//! airlink's event stream (docs/views.md): how full its queues were, and when packets were dropped.
+//! Reads from airlink's event stream (docs/views.md) how full its queues were, and when packets were dropped.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,36 +7,44 @@ use airtcp_analyze::airlink_events::{AirlinkEvent, EventReader};
 
 use super::{Bins, Count, EmulationError};
 
-/// Packets whose length is remembered, and queues that are told apart: a path has far fewer.
+/// The most packets whose length is remembered: a path has far fewer inside.
 const INSIDE: usize = 1 << 20;
+/// The most queues that are told apart: a path has far fewer.
 const QUEUES: usize = 256;
 
+/// What the events say about queues.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueuesAndDrops {
-    /// The run's begin, in nanoseconds since 1970.
+    /// When the run began, in nanoseconds since 1970.
     pub wall_zero: i64,
+    /// In the order in which they were first used.
     pub queues: Vec<Queue>,
-    /// By cause.
+    /// Dropped packets by cause. Their times are in nanoseconds since the run began.
     pub drops: Vec<Count>,
 }
 
+/// How full a queue was over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
+    /// The name of its stage.
     pub stage: String,
+    /// `down` or `up`.
     pub direction: String,
     /// Octets.
     bins: Bins,
+    /// Octets at the last event.
     now: f64,
 }
 
 impl Queue {
-    /// When, in seconds since the run's begin, and how many octets.
+    /// When, in seconds since the run began, and how many octets there were.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         self.bins.levels()
     }
 }
 
 impl QueuesAndDrops {
+    /// Reads a file of events.
     pub fn read(path: &Path) -> Result<Self, EmulationError> {
         let mut stream = EventReader::open(path)?;
         let mut reader = Reader::default();

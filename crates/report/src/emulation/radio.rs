@@ -1,4 +1,4 @@
-//! airlink's capture of radio PDUs (docs/views.md): how many were sent, how many of them again, how many damaged.
+//! Reads from airlink's capture of radio PDUs (docs/views.md) how many were sent, sent again and damaged.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -12,17 +12,23 @@ const MOBILE: [u8; 4] = Ipv4Addr::new(192, 0, 2, 2).octets();
 const INTACT: u16 = 50_000;
 const DAMAGED: u16 = 50_002;
 
+/// The PDUs of a radio link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Radio {
+    /// From the network to the mobile.
     pub down: RadioDirection,
+    /// From the mobile to the network.
     pub up: RadioDirection,
 }
 
 /// PDUs of one direction. Their times are in nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RadioDirection {
+    /// All that were sent.
     pub all: Count,
+    /// Those that were not sent for the first time.
     pub again: Count,
+    /// Those that arrived damaged.
     pub damaged: Count,
 }
 
@@ -34,6 +40,7 @@ impl RadioDirection {
 }
 
 impl Radio {
+    /// Reads a file of `airlink --radio-pcap`.
     pub fn read(path: &Path) -> Result<Self, EmulationError> {
         let failed = |error: pcap::Error| match error {
             pcap::Error::IoError(kind) => EmulationError::Read { path: path.to_owned(), error: kind.into() },
@@ -59,7 +66,8 @@ impl Radio {
         }
     }
 
-    /// The headers of IP and UDP; IP's identification is the how-manyth transmission this is.
+    /// Takes in the headers of IP and UDP. IP's identification counts the transmissions of a PDU. `None` if airlink did not
+    /// write them.
     fn take(&mut self, header: &[u8; 28], at: i64) -> Option<()> {
         let word = |place: usize| u16::from_be_bytes([header[place], header[place + 1]]);
         let side = match [header[12], header[13], header[14], header[15]] {
@@ -82,6 +90,7 @@ impl Radio {
         Some(())
     }
 
+    /// Both directions with their names.
     pub fn sides(&self) -> [(&'static str, &RadioDirection); 2] {
         [("down", &self.down), ("up", &self.up)]
     }

@@ -1,6 +1,6 @@
-//! Columns of integers as the page carries them: differences, in as few octets as they need, as base64.
+//! Columns of integers as the page carries them: their differences in as few octets as they need, as base64.
 //!
-//! 200,000 segments with all that is known of them are some 5 MB in this way and 40 MB as JSON.
+//! 200,000 segments with everything about them take some 5 MB in this way, and 40 MB as JSON.
 
 /// Zigzag and LEB128 of the difference to the number before; `page/data.js` reads it.
 pub(super) fn column(values: impl IntoIterator<Item = i64>) -> String {

@@ -1,7 +1,7 @@
-//! A sender's own log (`decisions.jsonl`) laid over what the capture of its packets shows.
+//! Adds a sender's own log (`decisions.jsonl`) to the trace of its packets.
 //!
-//! The log counts seconds from the sender's start; the sender's first event says what the wall clock had then, and
-//! the capture has the wall clock of the same machine.
+//! The log counts seconds from the sender's start, the capture has the wall clock of the same machine. What the wall clock
+//! was at the sender's start ties them together.
 
 use airtcp_analyze::decisions::{self, Line};
 use airtcp_analyze::trace::{DecisionSeen, Offset, Trace, WindowPoint};
@@ -13,9 +13,9 @@ struct Change {
     ssthresh: Option<f64>,
 }
 
-/// Adds the log's decisions and windows to the trace. `start` is the wall time, in nanoseconds since 1970, from which the
-/// log counts, `mss` the octets of the segments in which it counts windows. Lines that nobody can read (the last
-/// one of a sender that was killed) are left out; their number is returned.
+/// Adds the log's decisions and windows to the trace. `start` is the sender's start in nanoseconds since 1970, `mss` the
+/// octets of the segments in which the log counts windows. Returns how many lines cannot be read, such as the last one of
+/// a sender that was killed; they are left out.
 pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> usize {
     let (lines, unreadable) = decisions::read(log);
     let mut changes = Vec::new();
@@ -33,7 +33,7 @@ pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> usize {
     unreadable
 }
 
-/// The window grows with every ACK: the curve shows it, and nobody wants a mark for each.
+/// The window grows with every ACK: the curve shows it, and a mark for each ACK would help nobody.
 fn is_ordinary_growth(line: &Line) -> bool {
     line.question == "window" && line.what == "window" && line.why == "ACK"
 }
@@ -54,7 +54,7 @@ fn decision(at: Offset, line: &Line, mss: f64) -> DecisionSeen {
     }
 }
 
-/// Every point with the window that the sender had then, and one more for each of its changes.
+/// All points with the window that the sender had then, and one more point for each change of it.
 fn with_changes(points: &[WindowPoint], changes: &[Change]) -> Vec<WindowPoint> {
     if changes.is_empty() {
         return points.to_vec();

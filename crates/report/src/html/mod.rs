@@ -1,7 +1,7 @@
-//! One HTML file that needs nothing else: the tables of runs, and for each run graphs to zoom into.
+//! One HTML file that needs nothing else: tables of runs, and for each run graphs to zoom into.
 //!
-//! [`Page::html`] writes the file. The graphs are drawn in the browser by
-//! `page/*.js` from columns of numbers (`columns`); the page fetches nothing, and its own policy says so.
+//! [`Page::html`] makes the file. The graphs are drawn in the browser by `page/*.js` from columns of numbers (`columns`).
+//! The page fetches nothing, and its content security policy forbids it.
 
 mod columns;
 pub mod decisions;
@@ -19,7 +19,7 @@ use self::table::{Table, escape};
 
 const STYLE: &str = include_str!("page/page.css");
 const BODY: &str = include_str!("page/body.html");
-/// In this order they are one script.
+/// The files of the script, in this order behind the `constants`.
 const SCRIPT: [&str; 5] = [
     include_str!("page/data.js"),
     include_str!("page/marks.js"),
@@ -28,20 +28,25 @@ const SCRIPT: [&str; 5] = [
     include_str!("page/view.js"),
 ];
 
+/// A page before it is written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
+    /// The heading.
     pub title: String,
+    /// From top to bottom.
     pub experiments: Vec<Experiment>,
-    /// The numbers in the tables are places in this list.
+    /// The runs that the tables show, by their index in this list.
     pub runs: Vec<Run>,
 }
 
-/// What was run together, and what came of it.
+/// Runs that belong together, and what came of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
+    /// The heading.
     pub name: String,
-    /// Command, versions and the like.
+    /// Command, versions and the like, by name.
     pub facts: Vec<(String, String)>,
+    /// The scenario file with every setting.
     pub scenario: Option<String>,
     /// A row for each sender.
     pub summary: Option<Table>,
@@ -49,16 +54,21 @@ pub struct Experiment {
     pub runs: Table,
 }
 
+/// One transfer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
+    /// Above its graphs.
     pub name: String,
+    /// Below its graphs: names and values.
     pub facts: Vec<(String, String)>,
+    /// What its graphs are drawn from.
     pub trace: Trace,
 }
 
 impl Page {
+    /// The whole file.
     pub fn html(&self) -> String {
-        let script = SCRIPT.concat();
+        let script = format!("'use strict';\n{}{}", constants(), SCRIPT.concat());
         let hash = columns::base64(&Sha256::digest(script.as_bytes()));
         let title = escape(&self.title);
         let mut html = format!(
@@ -117,11 +127,11 @@ impl Experiment {
 
 /// JSON that no HTML parser takes for the end of the script.
 fn in_script(value: &impl Serialize) -> String {
-    // `<` occurs in strings alone.
+    // JSON has `<` in strings alone.
     serde_json::to_string(value).map_or_else(|_| "null".to_owned(), |text| text.replace('<', "\\u003c"))
 }
 
-/// Microseconds: finer than anybody looks, and an octet shorter.
+/// In microseconds: finer than anybody looks, and an octet shorter than in nanoseconds.
 fn micros(nanos: i64) -> i64 {
     nanos.div_euclid(1000)
 }
@@ -132,13 +142,13 @@ fn in_time<T>(points: &[T], at: impl Fn(&T) -> Offset) -> Vec<&T> {
     points
 }
 
-/// 0 is "none".
+/// The page takes 0 for "none", and n + 1 for n.
 fn octets_or_none(octets: Option<f64>) -> i64 {
     octets.map_or(0, |octets| octets.round().max(0.0) as i64 + 1)
 }
 
 impl Run {
-    /// What `page/data.js` decodes; its comments say what the codes mean.
+    /// What `page/data.js` decodes.
     fn data(&self) -> serde_json::Value {
         let Self { name, facts, trace } = self;
         let Trace { name: connection, origin, segments, acks, rtt, windows, idle, decisions } = trace;
@@ -210,28 +220,56 @@ impl Run {
     }
 }
 
+/// The values of the column `sending` are indices in this list, the names constants of the script.
+const SENDINGS: [(Sending, &str); 6] = [
+    (Sending::New, "NEW"),
+    (Sending::Fast, "FAST"),
+    (Sending::Timeout, "TIMEOUT"),
+    (Sending::Tail, "TAIL"),
+    (Sending::Probe, "PROBE"),
+    (Sending::Unexplained, "UNEXPLAINED"),
+];
+
+/// The values of the column `fate` are indices in this list, the names constants of the script.
+const FATES: [&str; 8] = [
+    "UNKNOWN",
+    "ARRIVED",
+    "LOST_BETWEEN",
+    "LOST_CONGESTION",
+    "LOST_RADIO",
+    "UNNEEDED_TIMESTAMP",
+    "UNNEEDED_DSACK",
+    "UNNEEDED_ARRIVAL",
+];
+
+/// JavaScript that gives the codes of both columns their names.
+fn constants() -> String {
+    let sendings = SENDINGS.iter().map(|(_, name)| *name).enumerate();
+    let fates = FATES.into_iter().enumerate();
+    sendings.chain(fates).map(|(code, name)| format!("const {name} = {code};\n")).collect()
+}
+
+/// The index of a variant that is in the list.
+fn code(index: Option<usize>) -> i64 {
+    index.expect("the list has every variant") as i64
+}
+
 fn sending_code(sending: Sending) -> i64 {
-    match sending {
-        Sending::New => 0,
-        Sending::Fast => 1,
-        Sending::Timeout => 2,
-        Sending::Tail => 3,
-        Sending::Probe => 4,
-        Sending::Unexplained => 5,
-    }
+    code(SENDINGS.iter().position(|(known, _)| *known == sending))
 }
 
 fn fate_code(fate: Fate) -> i64 {
-    match fate {
-        Fate::Unknown => 0,
-        Fate::Arrived { .. } => 1,
-        Fate::Lost(Loss::Between { .. }) => 2,
-        Fate::Lost(Loss::Airlink(Cause::Congestion)) => 3,
-        Fate::Lost(Loss::Airlink(Cause::Radio)) => 4,
-        Fate::Unneeded { proof: Proof::Timestamp } => 5,
-        Fate::Unneeded { proof: Proof::Dsack } => 6,
-        Fate::Unneeded { proof: Proof::Arrival } => 7,
-    }
+    let name = match fate {
+        Fate::Unknown => "UNKNOWN",
+        Fate::Arrived { .. } => "ARRIVED",
+        Fate::Lost(Loss::Between { .. }) => "LOST_BETWEEN",
+        Fate::Lost(Loss::Airlink(Cause::Congestion)) => "LOST_CONGESTION",
+        Fate::Lost(Loss::Airlink(Cause::Radio)) => "LOST_RADIO",
+        Fate::Unneeded { proof: Proof::Timestamp } => "UNNEEDED_TIMESTAMP",
+        Fate::Unneeded { proof: Proof::Dsack } => "UNNEEDED_DSACK",
+        Fate::Unneeded { proof: Proof::Arrival } => "UNNEEDED_ARRIVAL",
+    };
+    code(FATES.iter().position(|known| *known == name))
 }
 
 #[cfg(test)]

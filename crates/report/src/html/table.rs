@@ -1,8 +1,8 @@
-//! Tables and text as HTML. Names and logs are data: nothing of them is ever markup.
+//! Tables and text as HTML. Nothing in a name or a log becomes markup.
 
 use std::fmt::Write;
 
-/// For text and for attributes in double quotes.
+/// Escapes text, for elements and for attributes in double quotes.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,26 +18,32 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A cell, and what it is sorted by where that is not its text.
+/// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
+    /// What it says.
     pub text: String,
+    /// What it is sorted by. `None`: by its text.
     pub value: Option<f64>,
 }
 
 impl Cell {
+    /// A cell with words.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), value: None }
     }
 
+    /// A number with so many digits after the point.
     pub fn number(value: f64, digits: usize) -> Self {
         Self { text: format!("{value:.digits$}"), value: Some(value) }
     }
 
+    /// A whole number.
     pub fn count(value: u64) -> Self {
         Self { text: value.to_string(), value: Some(value as f64) }
     }
 
+    /// A dash.
     pub fn nothing() -> Self {
         Self::text("–")
     }
@@ -46,20 +52,24 @@ impl Cell {
 /// What a click on a row shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shows {
-    /// Numbers of runs of the page.
+    /// Indices in [`Page::runs`](super::Page::runs).
     pub runs: Vec<usize>,
 }
 
+/// A table that a click sorts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
+    /// Above it.
     pub caption: String,
-    /// A heading, and what it means.
+    /// The heading of each column, and what it means.
     pub columns: Vec<(&'static str, &'static str)>,
+    /// What a click on each row shows, and its cells.
     pub rows: Vec<(Shows, Vec<Cell>)>,
 }
 
 impl Table {
-    /// The first cell of a row is a button, if there is something to show; one run has a box to tick.
+    /// The first cell of a row is a button, if there is something to show. With `ticks`, a row that shows one run has a box
+    /// to tick.
     pub(super) fn html(&self, ticks: bool) -> String {
         let mut html =
             format!("<div class=\"wide\"><table><caption>{}</caption>\n<thead><tr>", escape(&self.caption));

@@ -1,4 +1,4 @@
-//! Below IP: queues of the path, and transmissions of the radio link.
+//! The emulated path below IP: its queues, and the transmissions of its radio link.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,12 @@ use crate::plot::figure::Panel;
 use crate::plot::palette::{BLACK, BLUE, LINES, Mark, ORANGE, VERMILION};
 use crate::plot::{Data, Series};
 
-/// More lines than this nobody tells apart.
+/// The most queues that are shown: nobody tells more lines apart.
 const MOST: usize = LINES.len();
 
 pub(super) fn panels(origin: i64, emulated: &EmulatedPath, view: View, height: f64) -> Vec<Panel> {
-    let queues = emulated.queues.as_ref();
-    let queues = queues.and_then(|events| {
-        // Their clock, seen from the trace's.
+    let queues = emulated.queues.as_ref().and_then(|events| {
+        // By how much the trace's clock is ahead of that of the events.
         let ahead = (events.wall_zero as i128 - i128::from(origin)) as f64 / 1e9;
         occupancy(&events.queues, &events.drops, ahead, view, height)
     });
@@ -27,7 +26,7 @@ pub(super) fn panels(origin: i64, emulated: &EmulatedPath, view: View, height: f
     queues.into_iter().chain(radio).collect()
 }
 
-/// Of one queue.
+/// The length of one queue over time.
 struct Line {
     name: String,
     most: f64,
@@ -35,7 +34,7 @@ struct Line {
 }
 
 impl Line {
-    /// Of another time there may be a last value, which says nothing.
+    /// Whether some of it is in view: a last value from before says nothing.
     fn overlaps(&self, view: View) -> bool {
         let [first, last] = [self.points.first(), self.points.last()];
         first.is_some_and(|(at, _)| *at <= view.to) && last.is_some_and(|(at, _)| *at >= view.from)

@@ -9,6 +9,7 @@ use crate::plot::figure::Panel;
 use crate::plot::palette::{BLACK, BLUE, ORANGE};
 use crate::plot::{Data, Series};
 
+/// The most bins, and the fewest.
 const MOST: f64 = 80.0;
 const FEWEST: f64 = 20.0;
 
@@ -34,7 +35,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     if inside(&progress) <= 0.0 || span <= 0.0 {
         return None;
     }
-    // Bins shorter than some round trips would show how ACKs come in bursts.
+    // Bins shorter than two round trips would show how ACKs come in bursts.
     let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
     rtts.sort_by(f64::total_cmp);
     let rtt = rtts.get(rtts.len() / 2).copied().unwrap_or_default();

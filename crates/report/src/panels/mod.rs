@@ -1,4 +1,4 @@
-//! What of a trace is shown: each file makes one panel.
+//! Makes figures of a trace. Each file makes one kind of panel.
 
 mod emulation;
 mod goodput;
@@ -17,21 +17,26 @@ use super::emulation::EmulatedPath;
 use super::plot::axis::{Axis, Scale, Unit};
 use super::plot::figure::{Figure, Panel};
 
+/// What is shown of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
+    /// Sequence numbers over time: segments, ACKs, losses and the receiver's window.
     TimeSequence,
     /// cwnd, ssthresh and what is in flight.
     Window,
+    /// Round-trip times as they were measured.
     Rtt,
+    /// What was sent and what was acknowledged, per second.
     Goodput,
-    /// Queues of the path and retransmissions of the radio link, if they are known.
+    /// The emulated path: its queues and drops, and the transmissions of its radio link.
     Emulation,
 }
 
 impl Picture {
+    /// All, from top to bottom.
     pub const ALL: [Self; 5] = [Self::TimeSequence, Self::Window, Self::Rtt, Self::Goodput, Self::Emulation];
 
-    /// In a file's name.
+    /// The part of a file's name that stands for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::TimeSequence => "time-sequence",
@@ -43,14 +48,16 @@ impl Picture {
     }
 }
 
-/// Of what is shown: times in seconds, as the trace counts them.
+/// The time that is shown, in seconds since the trace's origin. `None`: as far as there is something to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Range {
+    /// The begin.
     pub from: Option<f64>,
+    /// The end.
     pub to: Option<f64>,
 }
 
-/// Some panels of one trace above each other. `None`: there is nothing to be seen.
+/// Makes a figure with some panels of one trace. `None`: there is nothing to be seen.
 pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, range: Range) -> Option<Figure> {
     let view = View::of(trace, range)?;
     let alone = pictures.len() == 1;
@@ -113,7 +120,7 @@ impl View {
         (self.from..=self.to).contains(&at)
     }
 
-    /// Values of the points that are shown, and of the last one before, which may reach into view.
+    /// The values of the points in view, and of the last one before it, which lasts into it.
     fn values(self, points: &[(f64, f64)]) -> impl Iterator<Item = f64> {
         let before = points.iter().take_while(move |(at, _)| *at < self.from).last();
         let inside = points.iter().filter(move |(at, _)| self.contains(*at));

@@ -18,7 +18,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let all = || by_timestamps.iter().chain(&by_segments).map(|(_, seconds)| *seconds);
     all().next()?;
     let y = Axis::from_zero("round-trip time", Unit::Seconds, all());
-    // Two kinds differ in shape.
+    // If there are two kinds of samples, their marks differ in shape.
     let mark = if by_timestamps.is_empty() { Mark::Dot } else { Mark::Tick };
     let marks = |name: &str, class, colour, points, mark| Series {
         name: Some(name.to_owned()),

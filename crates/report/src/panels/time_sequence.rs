@@ -158,7 +158,7 @@ fn segments(shown: &[&SentSegment]) -> Vec<Series> {
         data: Data::Bars { bars: bars(of(Sending::New)), width: 1.3 },
     }];
     for SendingStyle { sending, name, class, colour, mark } in STYLES {
-        // Its extent, and a mark that is seen however small that is.
+        // Its extent, and a mark, which is seen even if the extent is small.
         series.push(Series {
             name: None,
             class,
@@ -208,7 +208,7 @@ fn losses(shown: &[&SentSegment]) -> Vec<Series> {
                 (format!("lost before capture {}", before + 1), "lost-between", BLACK, Mark::Cross)
             }
         };
-        // Under a retransmission, the cause of which is to be seen too.
+        // A lost retransmission has its mark below the one that says why it was sent.
         let (first, again): (Vec<&SentSegment>, Vec<&SentSegment>) =
             segments.into_iter().partition(|segment| segment.sending == Sending::New);
         let mut name = Some(name);

@@ -21,9 +21,9 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     view.values(&flight).next()?;
     let windows = || view.values(&flight).chain(view.values(&cwnd));
     let most = windows().chain(view.values(&estimated)).fold(0.0, f64::max);
-    // In the beginning it may be anything up to infinity.
+    // The first ssthresh may be anything up to infinity.
     let thresholds = view.values(&ssthresh).filter(|value| *value <= 1.5 * most);
-    // What a log says need not be guessed.
+    // With a log there is nothing to estimate.
     let guesses: Vec<f64> = if cwnd.is_empty() { view.values(&estimated).collect() } else { Vec::new() };
     let y = Axis::from_zero("window", Unit::Octets, windows().chain(thresholds).chain(guesses));
     let steps = |name: &str, class, colour: Colour, points, width, dash| Series {

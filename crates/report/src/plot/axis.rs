@@ -1,12 +1,15 @@
-//! Axes: where a value is, and which values are written beside it.
+//! Axes: where a value lies, and which values are written beside the axis.
 
-/// Of what an axis counts.
+/// What an axis counts. Values are written with a prefix that suits them, such as ms or kB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    /// Time.
     Seconds,
+    /// Amounts of data, and positions in it.
     Octets,
+    /// Rates.
     BitPerSecond,
-    /// Of whatever the caption says.
+    /// Whatever the caption says.
     None,
 }
 
@@ -28,41 +31,50 @@ impl Unit {
     }
 }
 
+/// How values are spread over an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {
+    /// Equal differences take equal room.
     Linear,
-    /// Of powers of ten.
+    /// Equal ratios take equal room.
     Log,
-    /// Names at 0, 1, 2 …
+    /// There are names at 0, 1, 2 …
     Names(Vec<String>),
 }
 
+/// A horizontal or vertical axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it is of, without its unit.
+    /// What is counted, without the unit.
     pub caption: String,
+    /// The unit of all values.
     pub unit: Unit,
+    /// How values are spread.
     pub scale: Scale,
+    /// The value at its begin.
     pub min: f64,
+    /// The value at its end.
     pub max: f64,
 }
 
+/// A short line at a value of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
+    /// The value.
     pub at: f64,
-    /// Small ones have none.
+    /// The value in words; small ticks have none.
     pub label: Option<String>,
 }
 
 impl Axis {
-    /// From 0 to what is a little above all `values`.
+    /// From 0 to a little above all `values`.
     pub fn from_zero(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let most = values.into_iter().filter(|value| value.is_finite()).fold(0.0, f64::max);
         let max = if most > 0.0 { most * 1.06 } else { 1.0 };
         Self { caption: caption.to_owned(), unit, scale: Scale::Linear, min: 0.0, max }
     }
 
-    /// Around all `values`, from 0 if that is near.
+    /// Around all `values`; from 0 if that is near.
     pub fn around(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|value| value.is_finite()) {
@@ -80,7 +92,7 @@ impl Axis {
         Self { caption: caption.to_owned(), unit, scale: Scale::Linear, min, max: max + room }
     }
 
-    /// With decades in place of differences, if everything is above zero.
+    /// Logarithmic around all `values`; `None` unless all are above 0.
     pub fn logarithmic(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|value| value.is_finite()) {
@@ -93,12 +105,13 @@ impl Axis {
         })
     }
 
+    /// With a name at each of 0, 1, 2 …
     pub fn names(caption: &str, names: Vec<String>) -> Self {
         let max = names.len().max(1) as f64 - 0.5;
         Self { caption: caption.to_owned(), unit: Unit::None, scale: Scale::Names(names), min: -0.5, max }
     }
 
-    /// 0 at the axis's begin, 1 at its end.
+    /// Where a value lies: 0 is the axis's begin, 1 its end.
     pub fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Log if value <= 0.0 => f64::NEG_INFINITY,
@@ -108,12 +121,12 @@ impl Axis {
     }
 
     fn prefix(&self) -> (f64, &'static str) {
-        // The larger end of the decades would leave the smaller with zeros only.
+        // By the larger end, the labels of the smaller end of several decades would be zeros.
         let most = if self.scale == Scale::Log { (self.min * self.max).sqrt() } else { self.max.abs() };
         self.unit.prefix(most.max(-self.min))
     }
 
-    /// `time (ms)`.
+    /// Caption and unit: `time (ms)`.
     pub fn title(&self) -> String {
         match self.prefix().1 {
             "" => self.caption.clone(),
@@ -121,11 +134,11 @@ impl Axis {
         }
     }
 
-    /// As many ticks as have room, `fits` says so of their labels and the share of the axis between two.
+    /// As many ticks as have room: `fits` is asked with the ticks and the share of the axis between two labels.
     pub fn ticks(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
         match &self.scale {
             Scale::Linear => self.linear(fits),
-            // Of less than a decade its digits alone are too few.
+            // Within less than a decade there are too few round numbers.
             Scale::Log if self.max < 4.0 * self.min => self.linear(fits),
             Scale::Log => self.decades(fits),
             Scale::Names(names) => {
@@ -144,7 +157,7 @@ impl Axis {
         let (factor, _) = self.prefix();
         let (min, max) = (self.min / factor, self.max / factor);
         let span = max - min;
-        // Of 1, 2 and 5 times a power of ten, beginning with far too many.
+        // Steps of 1, 2 and 5 times a power of ten, from far too many ticks on.
         let mut exponent = (span / 100.0).log10().floor() as i32;
         loop {
             for digit in [1.0, 2.0, 5.0] {
@@ -159,7 +172,7 @@ impl Axis {
                         Tick { at: value * factor, label: Some(label) }
                     })
                     .collect();
-                // A step beyond the span has nobody to collide with.
+                // With a step beyond the span there is one label at most.
                 if step > span || fits(&ticks, step / span) {
                     return ticks;
                 }

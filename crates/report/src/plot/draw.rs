@@ -1,14 +1,17 @@
-//! What a picture consists of, in points of 1/96 inch from the top left corner: `svg` writes it down,
-//! `png` fills in its pixels.
+//! What a picture consists of, in points of 1/96 inch from the top left corner. `svg` and `png` make files of it.
 
 use super::font;
 
+/// Red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
+/// A place in a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
+    /// To the right.
     pub x: f64,
+    /// Down.
     pub y: f64,
 }
 
@@ -29,7 +32,7 @@ impl Rect {
         self.top + self.height
     }
 
-    /// Its outline.
+    /// The outline.
     pub fn steps(&self) -> [Step; 5] {
         let at = |x, y| Point { x, y };
         [
@@ -42,31 +45,40 @@ impl Rect {
     }
 }
 
+/// A part of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
+    /// Lifts the pen and goes there.
     Move(Point),
+    /// Draws a straight line there.
     Line(Point),
-    /// A whole one.
+    /// A whole circle around a point, with this radius.
     Circle(Point, f64),
+    /// Draws a straight line to the last `Move`.
     Close,
 }
 
+/// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stroke {
+    /// Of the line.
     pub colour: Colour,
+    /// In points.
     pub width: f64,
+    /// Solid or not.
     pub dash: Dash,
-    /// So that a line of no length is a dot.
+    /// With round ends, so that a line of no length is a dot.
     pub round: bool,
 }
 
 impl Stroke {
+    /// A line without dashes and with flat ends.
     pub fn solid(colour: Colour, width: f64) -> Self {
         Self { colour, width, dash: Dash::Solid, round: false }
     }
 }
 
-/// Told apart without colours.
+/// Dashes, by which lines are told apart without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dash {
     Solid,
@@ -77,9 +89,10 @@ pub enum Dash {
 }
 
 impl Dash {
+    /// All, in the order in which lines of a panel take them.
     pub const ALL: [Self; 5] = [Self::Solid, Self::Long, Self::Short, Self::Mixed, Self::Dotted];
 
-    /// Lengths of strokes and gaps.
+    /// The lengths of strokes and gaps in turn; none for a solid line.
     pub fn lengths(self) -> &'static [f32] {
         match self {
             Self::Solid => &[],
@@ -91,20 +104,27 @@ impl Dash {
     }
 }
 
+/// How an area is filled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fill {
+    /// Of the area.
     pub colour: Colour,
     /// From 0 to 1.
     pub opacity: f64,
 }
 
+/// Lines and areas of one look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
+    /// The path.
     pub steps: Vec<Step>,
+    /// How its line is drawn, if it is.
     pub stroke: Option<Stroke>,
+    /// How its inside is filled, if it is.
     pub fill: Option<Fill>,
 }
 
+/// Which part of a text is at its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -112,17 +132,21 @@ pub enum Anchor {
     End,
 }
 
+/// The direction of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
+    /// From left to right.
     Level,
-    /// Read from below.
+    /// From the bottom to the top.
     Upwards,
 }
 
+/// A line of letters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
-    /// On the baseline.
+    /// A point of the baseline, which `anchor` says more about.
     pub at: Point,
+    /// Of the font, in points.
     pub size: f64,
     pub anchor: Anchor,
     pub turn: Turn,
@@ -131,16 +155,18 @@ pub struct Text {
 }
 
 impl Text {
+    /// A level text that begins at (x, y).
     pub fn new(x: f64, y: f64, size: f64, colour: Colour, text: impl Into<String>) -> Self {
         let at = Point { x, y };
         Self { at, size, anchor: Anchor::Start, turn: Turn::Level, colour, text: text.into() }
     }
 
+    /// The same text with another part of it at its point.
     pub fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor, ..self }
     }
 
-    /// How far the baseline's begin is in front of `at`.
+    /// How far in front of `at` the baseline begins.
     pub fn lead(&self) -> f64 {
         match self.anchor {
             Anchor::Start => 0.0,
@@ -150,22 +176,31 @@ impl Text {
     }
 }
 
+/// Something in a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     Shape(Shape),
     Text(Text),
-    /// Things of one kind, of which only what is inside `clip` is seen.
+    /// Several items of one kind.
     Group {
+        /// For programs that read the SVG.
         class: &'static str,
+        /// Where they are seen; `None`: everywhere.
         clip: Option<Rect>,
+        /// The first one is drawn first.
         items: Vec<Self>,
     },
 }
 
+/// A whole picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
+    /// In points.
     pub width: f64,
+    /// In points.
     pub height: f64,
+    /// What a program says that cannot show the picture.
     pub title: String,
+    /// The first one is drawn first.
     pub items: Vec<Item>,
 }

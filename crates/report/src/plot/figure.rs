@@ -1,13 +1,14 @@
-//! A figure: panels above each other over one horizontal axis, laid out for a page.
+//! A figure: panels one above the other over one horizontal axis, laid out for a page.
 
 use super::axis::{Axis, Tick};
 use super::draw::{Anchor, Dash, Drawing, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
 use super::font;
 use super::layer::{Data, Map, Series, mark_shape};
 use super::notes;
+pub use super::notes::Note;
 use super::palette::{BLACK, GREY, PALE, WHITE};
 
-/// 170 mm, the width of a page's text.
+/// The width of all figures in points of 1/96 inch: 170 mm, as a page's text is wide.
 pub const WIDTH: f64 = 642.52;
 const TITLE: f64 = 13.0;
 /// 7.5 pt in print.
@@ -18,35 +19,34 @@ const LEGEND_ROW: f64 = 14.0;
 const SAMPLE: f64 = 20.0;
 const GAP: f64 = 10.0;
 
+/// A figure before it is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
+    /// Above all panels; may be empty.
     pub title: String,
-    /// A line of small print under it.
+    /// A line of small print under the title; may be empty.
     pub subtitle: String,
+    /// Of all panels.
     pub x: Axis,
+    /// From top to bottom.
     pub panels: Vec<Panel>,
 }
 
+/// A plot with its own vertical axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
+    /// The vertical axis.
     pub y: Axis,
-    /// Of the plot alone.
+    /// The height of the plot alone, in points of 1/96 inch.
     pub height: f64,
-    /// The first one is drawn first.
+    /// The first one is drawn first, under the others.
     pub series: Vec<Series>,
-    /// Above the plot, as far as there is room.
+    /// Marks above the plot, with words as far as there is room.
     pub notes: Vec<Note>,
 }
 
-/// Something that was said at a moment.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Note {
-    /// In billionths of the axis's unit.
-    pub at: i64,
-    pub text: String,
-}
-
 impl Figure {
+    /// Lays the figure out.
     pub fn draw(&self) -> Drawing {
         let left = self.left();
         let width = WIDTH - left - RIGHT;
@@ -72,7 +72,7 @@ impl Figure {
         });
         for (index, panel) in self.panels.iter().enumerate() {
             y = legend(panel, left, width, y, &mut items);
-            y = notes::strip(panel, &self.x, (left, width), y, &mut items);
+            y = notes::strip(&panel.notes, &self.x, (left, width), y, &mut items);
             let plot = Rect { left, top: y + 2.0, width, height: panel.height };
             let last = index + 1 == self.panels.len();
             items.push(self.panel(panel, plot, &ticks, last));
@@ -87,7 +87,7 @@ impl Figure {
         Drawing { width: WIDTH, height: (y + 7.0).ceil(), title: title.clone(), items }
     }
 
-    /// Room for the vertical axes: their labels, and the caption.
+    /// The width that the vertical axes take: labels and caption.
     fn left(&self) -> f64 {
         let labels = self.panels.iter().flat_map(|panel| upright(&panel.y, panel.height));
         let widths = labels.filter_map(|tick| tick.label).map(|label| font::width(&label, TEXT));
@@ -162,7 +162,7 @@ fn upright(axis: &Axis, height: f64) -> Vec<Tick> {
     axis.ticks(|_, share| share * height >= TEXT * 2.5)
 }
 
-/// Rows of samples with their names; hands back where it ends.
+/// Adds rows of samples with their names. Returns where they end.
 fn legend(panel: &Panel, left: f64, width: f64, top: f64, items: &mut Vec<Item>) -> f64 {
     let (mut x, mut y) = (left, top + LEGEND_ROW - 4.0);
     let mut entries = Vec::new();
@@ -170,7 +170,7 @@ fn legend(panel: &Panel, left: f64, width: f64, top: f64, items: &mut Vec<Item>)
     let mut line: Option<Point> = None;
     for series in shown {
         let Some(name) = &series.name else {
-            // The marks of the line before.
+            // A series without a name belongs to the line before it.
             if let (Some(at), Data::Marks { .. }) = (line.take(), &series.data) {
                 entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
             }

@@ -1,4 +1,4 @@
-//! The letters of pictures, the same on machines without any fonts. Its licence is beside it.
+//! The letters of pictures: the same on every machine, even without fonts. The font's licence is beside it.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,11 @@ static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
     Face::parse(include_bytes!("font/DejaVuSans-subset.ttf"), 0).expect("the font is part of the program")
 });
 
-/// For programs that show an SVG. The first two have the widths that are reckoned with here, the others are narrower.
+/// The fonts that a program takes to show an SVG. The first two have the widths that are assumed here; the others are
+/// narrower.
 pub(super) const FAMILY: &str = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
 
-/// A character that the font has not is drawn as an empty box.
+/// The glyph of a character; an empty box if the font does not have it.
 fn glyph(character: char) -> GlyphId {
     FACE.glyph_index(character).unwrap_or(GlyphId(0))
 }
@@ -24,7 +25,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(|character| advance(glyph(character))).sum::<f64>() * size
 }
 
-/// As much of `text` as has room, with `…` for the rest.
+/// As much of `text` as fits into `room`, with `…` for the rest.
 pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -39,7 +40,8 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     String::new()
 }
 
-/// The outlines of all letters, with what stands before each; in units of the size, upwards.
+/// Draws the outlines of all letters. `builder` gets the width of what stands before a letter, in units of the size;
+/// outlines go upwards.
 pub(super) fn outline<B: OutlineBuilder>(
     text: &str,
     mut builder: impl FnMut(f64) -> B,

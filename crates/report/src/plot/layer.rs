@@ -1,25 +1,28 @@
-//! Series of a panel, and how few strokes show them: what falls on the same pixel is drawn once, so a picture has a
-//! size that does not grow with its data.
+//! The series of a panel, drawn with few strokes: what falls on the same pixel is drawn once, so that the size of a
+//! picture does not grow with its data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::draw::{Colour, Dash, Fill, Point, Rect, Shape, Step, Stroke};
 use super::palette::Mark;
 
+/// Data of one look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// In the legend; what belongs to the entry before has none.
+    /// Its name in the legend. `None`: it belongs to the entry before it.
     pub name: Option<String>,
     /// For programs that read the SVG.
     pub class: &'static str,
+    /// Of everything in it.
     pub colour: Colour,
+    /// What is drawn.
     pub data: Data,
 }
 
-/// Horizontally from left to right, in the units of the axes.
+/// Data in the units of the axes, in order from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Upright strokes: where, from, to.
+    /// Vertical strokes: where, from, to.
     Bars {
         bars: Vec<(f64, f64, f64)>,
         width: f64,
@@ -35,18 +38,18 @@ pub enum Data {
         width: f64,
         dash: Dash,
     },
-    /// `below`: so far under the point, in points of the picture.
+    /// Marks that stand `below` their points, by so many points of the picture.
     Marks {
         points: Vec<(f64, f64)>,
         mark: Mark,
         below: f64,
     },
-    /// Where, from, to.
+    /// The area between two lines: where, from, to.
     Band {
         edges: Vec<(f64, f64, f64)>,
         opacity: f64,
     },
-    /// From, to; over the whole height.
+    /// Areas of the whole height: from, to.
     Spans {
         spans: Vec<(f64, f64)>,
         opacity: f64,
@@ -54,6 +57,7 @@ pub enum Data {
 }
 
 impl Data {
+    /// Whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Bars { bars, .. } => bars.is_empty(),

@@ -1,7 +1,7 @@
-//! Plots: series over axes, in panels above each other, as SVG and as PNG.
+//! Plots series over axes, in panels one above the other, as SVG and as PNG.
 //!
-//! [`figure`] lays out what [`axis`] and `layer` make of the data; what comes of it is a [`draw::Drawing`], which knows
-//! nothing of data any more. Equal data give equal files.
+//! A [`figure::Figure`] holds the data. Laid out it becomes a [`draw::Drawing`], which consists of lines and letters alone,
+//! and which a [`Format`] makes a file of. Equal data gives equal files.
 
 pub mod axis;
 pub mod draw;
@@ -22,21 +22,26 @@ use std::io;
 use draw::Drawing;
 pub use layer::{Data, Series};
 
+/// The format of a picture. `Display` is the end of a file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// With the letters as text, which a program can read.
     Svg,
+    /// In colour, for programs that know no SVG.
     Png,
 }
 
 impl Format {
+    /// Both.
     pub const ALL: [Self; 2] = [Self::Svg, Self::Png];
 
-    /// By the end of a file's name.
+    /// The format that the end of a file's name stands for, in small or capital letters.
     pub fn of(path: &std::path::Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_lowercase();
         Self::ALL.into_iter().find(|format| format.to_string() == extension)
     }
 
+    /// The content of the file.
     pub fn render(self, drawing: &Drawing) -> io::Result<Vec<u8>> {
         match self {
             Self::Svg => Ok(svg::svg(drawing).into_bytes()),

@@ -1,34 +1,41 @@
-//! What was said at a moment, above the plot: a mark for each, words as far as there is room.
+//! Notes above a plot: a mark for each, words as far as there is room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::axis::Axis;
 use super::draw::{Fill, Item, Point, Shape, Step, Stroke, Text};
-use super::figure::{Note, Panel};
 use super::font;
 use super::palette::{BLACK, GREY};
 
 const LANES: usize = 4;
 const LANE: f64 = 11.0;
 const SIZE: f64 = 8.5;
-/// The marks.
+/// The height of the marks.
 const FOOT: f64 = 6.0;
-/// Of the words, from their mark.
+/// The distance of words from their mark.
 const ASIDE: f64 = 3.0;
-/// More words than this nobody reads.
+/// The greatest width of a note's words: nobody reads more.
 const MOST: f64 = 150.0;
 
-/// Hands back where it ends, which is where the plot begins.
+/// Something that is said about a moment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Note {
+    /// The moment, in billionths of the axis's unit.
+    pub at: i64,
+    /// A few words.
+    pub text: String,
+}
+
+/// Draws the notes from `top` on. Returns where they end, which is where the plot begins.
 pub(super) fn strip(
-    panel: &Panel,
+    notes: &[Note],
     axis: &Axis,
     (left, width): (f64, f64),
     top: f64,
     items: &mut Vec<Item>,
 ) -> f64 {
     let place = |note: &Note| left + axis.place(note.at as f64 / 1e9) * width;
-    let seen: Vec<(f64, &Note)> = panel
-        .notes
+    let seen: Vec<(f64, &Note)> = notes
         .iter()
         .map(|note| (place(note), note))
         .filter(|(x, _)| (left..=left + width).contains(x))
@@ -66,16 +73,16 @@ pub(super) fn strip(
 }
 
 struct Label {
-    /// Of what it tells.
+    /// Where its mark is.
     mark: f64,
-    /// Where it begins.
+    /// Where the words begin.
     x: f64,
-    /// From below.
+    /// Counted from below.
     lane: usize,
     text: String,
 }
 
-/// The rarest say most: they are given room first.
+/// Chooses the notes that get words. The rarest say most: they come first.
 fn labels(seen: &[(f64, &Note)], right: f64) -> Vec<Label> {
     let mut often: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, note) in seen {
@@ -83,7 +90,7 @@ fn labels(seen: &[(f64, &Note)], right: f64) -> Vec<Label> {
     }
     let mut order: Vec<&(f64, &Note)> = seen.iter().collect();
     order.sort_by_key(|(_, note)| (often[note.text.as_str()], note.at));
-    // What is taken: by lane, by words and by the lines that lead down from higher lanes.
+    // By lane: the room that is taken by words, and by the lines that lead down from higher lanes.
     let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); LANES];
     let mut said: BTreeSet<(i64, &str)> = BTreeSet::new();
     let mut labels = Vec::new();

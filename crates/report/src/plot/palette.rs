@@ -1,4 +1,4 @@
-//! Colours that colour-blind people tell apart (Okabe and Ito, 2008), and marks for whoever prints in grey.
+//! Colours that colour-blind people tell apart (Okabe and Ito, 2008), and marks for those who print in grey.
 
 use super::draw::{Colour, Point, Step};
 
@@ -14,9 +14,10 @@ pub const PURPLE: Colour = Colour(0xcc, 0x79, 0xa7);
 pub const GREY: Colour = Colour(0x59, 0x59, 0x59);
 pub const PALE: Colour = Colour(0xdd, 0xdd, 0xdd);
 
-/// Of lines in one panel, in this order. Yellow is left out: it is not seen on white.
+/// The colours of lines in one panel, in this order. Yellow is left out: it is not seen on white.
 pub const LINES: [Colour; 7] = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY];
 
+/// A small sign at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     Dot,
@@ -29,21 +30,21 @@ pub enum Mark {
     OpenSquare,
     Cross,
     Plus,
-    /// Hangs from what it marks.
+    /// A short line down from the point.
     Tick,
 }
 
 impl Mark {
-    /// Of lines in one panel, in this order.
+    /// The marks of lines in one panel, in this order.
     pub const LINES: [Self; 7] =
         [Self::Disc, Self::Square, Self::Up, Self::Diamond, Self::Down, Self::OpenSquare, Self::Ring];
 
-    /// Filled; the others are drawn with a line.
+    /// Whether it is filled; the others are drawn as lines.
     pub fn filled(self) -> bool {
         matches!(self, Self::Up | Self::Down | Self::Square | Self::Diamond | Self::Disc)
     }
 
-    /// How large it is, from the middle.
+    /// Half its size, in points of the picture.
     pub fn radius(self) -> f64 {
         match self {
             Self::Dot => 0.9,
@@ -56,6 +57,7 @@ impl Mark {
         }
     }
 
+    /// Adds its outline around a point.
     pub fn steps(self, Point { x, y }: Point, steps: &mut Vec<Step>) {
         let r = self.radius();
         let mut line = |points: &[(f64, f64)], close: bool| {

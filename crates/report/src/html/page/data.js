@@ -1,14 +1,14 @@
-'use strict';
-// The columns of a run, decoded. Times are microseconds since the first packet of the capture, octets count from
-// the SYN, which is 0.
+// Decodes the columns of a run. Times are microseconds since the first packet of the capture; octets count from the
+// SYN, which is 0. The constants for the codes of `sending` and `fate` stand before this file: html/mod.rs writes them.
 
-// Codes, as src/report/html/mod.rs writes them.
-const NEW = 0, FAST = 1, TIMEOUT = 2, TAIL = 3, PROBE = 4, UNEXPLAINED = 5;
-const UNKNOWN = 0, ARRIVED = 1, LOST_BETWEEN = 2, LOST_CONGESTION = 3, LOST_RADIO = 4;
-const UNNEEDED_TIMESTAMP = 5, UNNEEDED_DSACK = 6, UNNEEDED_ARRIVAL = 7;
-
-const SENDING = ['sent for the first time', 'fast retransmission', 'retransmission after a timeout',
-  'the last one again, before the timer', 'probe', 'sent again, nobody knows why'];
+const SENDING = {
+  [NEW]: 'sent for the first time',
+  [FAST]: 'fast retransmission',
+  [TIMEOUT]: 'retransmission after a timeout',
+  [TAIL]: 'the last one again, before the timer',
+  [PROBE]: 'probe',
+  [UNEXPLAINED]: 'sent again, nobody knows why',
+};
 const FATE = {
   [UNKNOWN]: () => '',
   [ARRIVED]: (micros) => `arrived ${duration(micros)} later`,
@@ -20,7 +20,7 @@ const FATE = {
   [UNNEEDED_ARRIVAL]: () => 'was not needed (the other capture has both)',
 };
 
-// Differences, zigzag, seven bits an octet.
+// Undoes `column` of html/columns.rs: differences, zigzag, seven bits an octet.
 function column(text) {
   const octets = atob(text);
   let count = 0;
@@ -70,7 +70,7 @@ function loadRun(id) {
   const { segments, acks, windows, decisions } = run;
   const last = (values) => (values.length ? values[values.length - 1] : 0);
   run.end = Math.max(last(segments.at), last(acks.at), last(windows.at), 1000);
-  // What n and p go to.
+  // The segments that the keys n and p go to.
   run.events = [];
   for (let i = 0; i < segments.at.length; i++) {
     if (segments.sending[i] !== NEW || isLost(segments.fate[i])) run.events.push(i);
@@ -85,8 +85,8 @@ function loadRun(id) {
   return run;
 }
 
-function isLost(fate) { return fate >= LOST_BETWEEN && fate <= LOST_RADIO; }
-function isUnneeded(fate) { return fate >= UNNEEDED_TIMESTAMP; }
+function isLost(fate) { return fate === LOST_BETWEEN || fate === LOST_CONGESTION || fate === LOST_RADIO; }
+function isUnneeded(fate) { return fate === UNNEEDED_TIMESTAMP || fate === UNNEEDED_DSACK || fate === UNNEEDED_ARRIVAL; }
 
 // Steps of `bin` microseconds, each with the bits per second that were acknowledged in it.
 function goodput(run, view, bin) {

@@ -17,7 +17,9 @@ const LAYERS = [
   ['idle', 'area', 'waiting for a timer'],
   ['decision', 'down', 'decision'],
 ];
-const LAYER_OF_SENDING = ['new', 'fast', 'timeout', 'tail', 'probe', 'unexplained'];
+const LAYER_OF_SENDING = {
+  [NEW]: 'new', [FAST]: 'fast', [TIMEOUT]: 'timeout', [TAIL]: 'tail', [PROBE]: 'probe', [UNEXPLAINED]: 'unexplained',
+};
 
 const COLOURS = {
   light: {
