@@ -1,6 +1,6 @@
-//! Paths on which tests have transfers made.
+//! Scenarios for tests of this crate.
 
-/// Everything is late by two seconds once, and nothing is lost.
+/// Once everything is two seconds late; nothing is lost.
 pub(super) const LATE: &str = r#"
 schema = 1
 [[stage]]

@@ -19,7 +19,7 @@ pub(super) struct Copies {
 impl Copies {
     pub(super) fn is_copy(&mut self, at: i64, packet: &Packet) -> bool {
         let identified = packet.ip_id.is_some_and(|id| id != 0);
-        // Two duplicate ACKs without identification look the same, and are two.
+        // Without identification two duplicate ACKs look the same, but are two.
         let comparable = identified || packet.len > 0;
         let moment = if identified { MOMENT } else { INSTANT };
         let fingerprint = fingerprint(packet);
@@ -44,7 +44,7 @@ fn fingerprint(packet: &Packet) -> u64 {
     ];
     let blocks = packet.options.sack.as_slice().iter();
     let blocks = blocks.map(|(left, right)| u64::from(left.0) << 32 | u64::from(right.0));
-    // FNV-1a over words, stirred.
+    // FNV-1a over words of 64 bits, with a shift to mix the upper bits in.
     let hash = words.into_iter().chain(blocks).fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| {
         let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         mixed ^ mixed >> 29

@@ -158,7 +158,7 @@ impl Direction {
         }
     }
 
-    // ----- numbers -----
+    // ----- sequence numbers -----
 
     /// Takes in the number of a packet of either end.
     pub(super) fn begin(&mut self, seq: Seq) {
@@ -187,7 +187,7 @@ impl Direction {
         self.numbering.may_begin_with(seq, self.flight.max)
     }
 
-    // ----- what other files ask -----
+    // ----- state -----
 
     pub(super) fn una(&self) -> u64 {
         self.flight.una().unwrap_or(0)
@@ -293,7 +293,7 @@ impl Direction {
         self.flight.heap() + self.time_spent.heap() + self.rtt.heap() + self.series.heap() + marks + anomalies
     }
 
-    // ----- the end -----
+    // ----- findings -----
 
     pub(super) fn findings(
         mut self,

@@ -146,7 +146,7 @@ impl Flight {
             }
         }
         self.sacked.take_if(|sacked| sacked.ranges.is_empty());
-        // An idle connection keeps nothing.
+        // An idle connection needs no memory for segments.
         if self.segments.is_empty() && self.segments.capacity() > 0 {
             self.segments = VecDeque::new();
         }

@@ -1,9 +1,9 @@
-//! Everything about one connection, from the packets of one capture.
+//! What one capture says about one connection.
 //!
-//! The capture may have been made at either end or between, may have begun in the middle, may lack a direction,
-//! and may have packets twice. Memory is bounded by what is in flight, never by the length of the connection.
+//! The capture may have been made at either end or between. It may begin in the middle of the connection, lack a direction
+//! or have packets twice. Memory is bounded by what is in flight, not by the length of the connection.
 //!
-//! Each direction is looked at on its own: the data that one end sends, and what the other acknowledges.
+//! Each direction is analysed on its own: the data that one end sends, and what the other acknowledges.
 
 mod ack;
 mod anomalies;
@@ -220,8 +220,6 @@ impl Connection {
         Ended { findings, traces: first_trace.zip(second_trace).map(<[Trace; 2]>::from) }
     }
 
-    // ----- inside -----
-
     fn moment(&self, sender: usize, silence: i64) -> Moment {
         let [a, b] = [self.reply_delays[0].least(), self.reply_delays[1].least()];
         Moment {
@@ -262,7 +260,7 @@ impl Connection {
         if let (Some(_), [Some(first), Some(second)]) = (scaled, self.syns) {
             let scales = match (first.scale, second.scale) {
                 (Some(first), Some(second)) => [first, second],
-                // RFC 7323 §2.2: if one end does not offer it, nobody scales.
+                // RFC 7323 §2.2: unless both ends offer it, neither scales.
                 _ => [0; 2],
             };
             // The data of one end goes into the window of the other.

@@ -171,7 +171,7 @@ impl Direction {
         if copy {
             PacketKind::Copy
         } else if any && !seen {
-            // The octet of a probe that the receiver had no room for.
+            // The receiver had no room for it when it was sent as a probe.
             PacketKind::New
         } else if !any && range.start >= una {
             if self.is_late(now, packet, range) {

@@ -96,7 +96,7 @@ pub(super) fn compare(readers: &mut [Reader], given: Option<&[i64]>) -> Clocks {
     let mut sides = BTreeMap::new();
     let mut captures = vec![Clock::Same];
     let mut all_began = heads[0].0;
-    // The last capture first: it is the farthest, and knows best who is where.
+    // The last capture comes first: being the farthest, it tells best which host is at which end.
     for at in (1..heads.len()).rev() {
         let flows = later(&heads[0].1, &heads[at].1);
         let ahead = given.map(|given| given[at - 1]);

@@ -119,7 +119,7 @@ impl GroundTruth {
 impl Told {
     fn take(&mut self, event: &AirlinkEvent<'_>, at: i64) {
         let end = match &*event.what {
-            // A traffic source's packet enters at a stage, and comes past no capture.
+            // A packet of a traffic source enters at a stage: no capture has it.
             "entered" if event.stage.is_none() => {
                 let way = usize::from(event.direction != "down");
                 self.entered[way].push_back(Entered { event: event.packet, at, bytes: event.bytes });
@@ -148,7 +148,7 @@ impl Told {
             self.inside.remove(&old.event);
             waiting.pop_front();
         }
-        // Headers with and without options, of either version of IP.
+        // With IPv4 or IPv6, with or without options.
         let lengths = u64::from(packet.len) + 40..=u64::from(packet.len) + 120;
         let fits = |entered: &Entered| lengths.contains(&entered.bytes) && entered.at <= at + NEAR;
         let exact = waiting.iter().position(|entered| entered.at == at && fits(entered));

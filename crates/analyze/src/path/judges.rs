@@ -149,7 +149,7 @@ impl Replay {
 
     /// A sender asks once for what it repairs without a timeout, and at every timeout.
     fn begins_a_loss(&mut self, sent: &SentSegment, start: u64, waited: bool) -> bool {
-        // After a timeout, or after a partial ACK that has ended Reno's recovery, three more duplicates are another.
+        // After a timeout, or after a partial ACK that ended Reno's recovery, three more duplicates find another loss.
         let anew = start <= self.flight.una() && sent.dupacks >= 3 && self.flight.sacked().segments == 0;
         let begins = match sent.sending {
             Sending::Fast | Sending::Unexplained => self.recover.is_none() || anew,

@@ -56,7 +56,7 @@ impl Reader {
             }
             Next::End => return self.has_ended = true,
         };
-        // A clock that goes back must not undo what was read of the other captures.
+        // Times must not go back, since the other captures were read up to here.
         let at = frame.at.0.saturating_sub(self.ahead).max(self.latest);
         let packet = match (Frame { at: Timestamp(at), ..frame }).packet() {
             Found::Tcp(packet) => packet,

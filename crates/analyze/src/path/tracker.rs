@@ -47,7 +47,7 @@ pub(super) fn key(packet: &Packet) -> u64 {
     ];
     let blocks = packet.options.sack.as_slice().iter();
     let blocks = blocks.map(|(left, right)| u64::from(left.0) << 32 | u64::from(right.0));
-    // FNV-1a over words, stirred.
+    // FNV-1a over words of 64 bits, with a shift to mix the upper bits in.
     words.into_iter().chain(blocks).fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
         let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         mixed ^ mixed >> 29
@@ -167,7 +167,7 @@ impl Tracker {
         let key = key(packet);
         let range = self.range(packet);
         let is_data = !range.is_empty();
-        // One octet asks for an ACK (of a keep-alive, or into a closed window) and repairs nothing.
+        // A keep-alive or a probe of a closed window has one octet, and repairs nothing.
         let repairs = range.end - range.start > 1 || packet.flags.intersects(Flags::SYN.with(Flags::FIN));
         let again = is_data && repairs && self.sent.contains_range(&range);
         if is_data {
@@ -201,7 +201,7 @@ impl Tracker {
         let first = Seq(packet.seq.0.wrapping_sub(BASE as u32));
         let base = *self.base.get_or_insert(first);
         let mut start = packet.seq.offset(base, self.max);
-        // Another connection on the same ports.
+        // It is another connection on the same ports.
         if syn && start.is_none_or(|start| start.abs_diff(self.max) > 1 << 20) {
             (self.base, self.max, start) = (Some(first), BASE, Some(BASE));
             self.sent.clear();

@@ -70,7 +70,7 @@ impl Bins {
         self.filled().map(|(at, bin)| (at, bin.sum))
     }
 
-    /// Of what stays until it changes: the most in each, then what it was in the end.
+    /// For values that last until they change: the greatest in each bin, then the last one if it is smaller.
     pub fn levels(&self) -> impl Iterator<Item = (f64, f64)> {
         let end = self.width() * 0.999;
         self.filled().flat_map(move |(at, bin)| {

@@ -47,7 +47,7 @@ impl Radio {
             error => EmulationError::Read { path: path.to_owned(), error: std::io::Error::other(error) },
         };
         let mut capture = Capture::from_file_with_precision(path, Precision::Nano).map_err(failed)?;
-        // What libpcap hands out for LINKTYPE_RAW, by system.
+        // libpcap's numbers for LINKTYPE_RAW, which depend on the system.
         if ![Linktype(12), Linktype(14), Linktype(101)].contains(&capture.get_datalink()) {
             return Err(EmulationError::NoRadio(path.to_owned()));
         }

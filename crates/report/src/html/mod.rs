@@ -10,6 +10,7 @@ pub mod table;
 use std::fmt::Write;
 
 use airtcp_analyze::trace::{Fate, Loss, Offset, Proof, Sending, Trace};
+use airwire::Cause;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};

@@ -26,7 +26,7 @@ pub(super) fn trace(world: &mut World) -> Trace {
         .map(|decision| decision.at)
         .collect();
     let (mut una, mut max, mut dupacks) = (0, 0, 0);
-    // Up to where everything that is sent again is so because of a timeout.
+    // Everything below this that is sent again is so because of a timeout.
     let mut repaired = 0;
     let mut last_timeout = None;
     let mut last_sent = 0;

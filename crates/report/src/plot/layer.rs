@@ -70,7 +70,7 @@ impl Data {
     }
 }
 
-/// Half a point: a pixel and a half of the PNG.
+/// Half a point, which is a pixel and a half of the PNG.
 const GRID: f64 = 0.5;
 
 fn cell(value: f64) -> i64 {
@@ -81,12 +81,12 @@ fn on_grid(cell: i64) -> f64 {
     cell as f64 * GRID
 }
 
-/// Far outside is as good as anywhere outside.
+/// Limits places far outside the picture: it makes no difference where they are exactly.
 fn near(value: f64) -> f64 {
     if value.is_nan() { -1e4 } else { value.clamp(-1e4, 1e4) }
 }
 
-/// From data to the place in the picture.
+/// Maps data to places in the picture.
 pub(super) struct Map<'a> {
     pub(super) plot: Rect,
     pub(super) x: &'a dyn Fn(f64) -> f64,
@@ -110,7 +110,7 @@ impl Map<'_> {
         (self.plot.left - 1.0..=self.plot.right() + 1.0).contains(&x)
     }
 
-    /// What the series comes to.
+    /// The shapes of a series.
     pub(super) fn shapes(&self, series: &Series) -> Vec<Shape> {
         let colour = series.colour;
         let line = |steps, width, dash| Shape {
@@ -142,7 +142,7 @@ impl Map<'_> {
         for (x, low, high) in bars {
             let (x, low, high) = (self.x(*x), cell(self.y(*low)), cell(self.y(*high)));
             if self.seen(x) && low >= top && high <= bottom {
-                // Of one octet there is something to be seen, too.
+                // Even one octet must be seen.
                 let (high, low) = (high.min(low - 2).max(top), low.min(bottom));
                 columns.entry(cell(x)).or_default().push((high, low));
             }
@@ -169,8 +169,8 @@ impl Map<'_> {
         self.thinned(corners)
     }
 
-    /// Of each column the first, the lowest, the highest and the last: a line through these covers the same pixels. Of
-    /// what is outside, left or right, the nearest stays, because a line comes from there.
+    /// The first, lowest, highest and last point of each column: a line through these covers the same pixels. Of the points
+    /// left and right of the plot the nearest stays, because a line comes from there.
     fn thinned(&self, points: impl Iterator<Item = Point>) -> Vec<Point> {
         let mut thin: Vec<Point> = Vec::new();
         let mut column: Option<(i64, [Point; 4])> = None;
@@ -231,7 +231,7 @@ impl Map<'_> {
     }
 
     fn marks(&self, points: &[(f64, f64)], mark: Mark, below: f64) -> Vec<Step> {
-        // Two that all but cover each other are not told apart.
+        // Marks that nearly cover each other are drawn once.
         let room = mark.radius().min(2.0);
         let mut taken = BTreeSet::new();
         let mut steps = Vec::new();

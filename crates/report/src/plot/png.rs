@@ -10,7 +10,7 @@ use super::font;
 
 /// Pixels for each of the 96 points of an inch: 288 dpi, at which print looks smooth.
 const SCALE: f32 = 3.0;
-/// A picture that is larger is drawn coarser: 64 million pixels.
+/// The most pixels across or down. A larger picture is drawn coarser.
 const MOST: f32 = 8000.0;
 
 pub(super) fn png(drawing: &Drawing) -> io::Result<Vec<u8>> {
@@ -23,7 +23,7 @@ pub(super) fn png(drawing: &Drawing) -> io::Result<Vec<u8>> {
     pixmap.fill(tiny_skia::Color::WHITE);
     let mut canvas = Canvas { pixmap, transform: Transform::from_scale(scale, scale), mask: None };
     canvas.items(&drawing.items);
-    // On white nothing shines through: three colours are all of it.
+    // On white nothing is transparent: red, green and blue are enough.
     let rgb: Vec<u8> = canvas.pixmap.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
     encode(&rgb, width, height, scale, &drawing.title).map_err(io::Error::other)
 }
@@ -145,7 +145,7 @@ fn path(steps: &[Step]) -> Option<Path> {
     builder.finish()
 }
 
-/// One letter on its way from the font to its place.
+/// Turns a letter's outline into a path at its place.
 struct Letter {
     path: PathBuilder,
     scale: f32,

@@ -9,7 +9,7 @@ pub(super) fn svg(drawing: &Drawing) -> String {
     let Drawing { width, height, title, items } = drawing;
     let mut writer = Writer { text: String::new(), clips: 0 };
     let (w, h) = (number(*width), number(*height));
-    // The size in print; whoever shows it on a screen may scale it.
+    // The size in print; a program that shows it on a screen may scale it.
     let [mm_w, mm_h] = [width, height].map(|points| number(points * 25.4 / 96.0));
     writer.line(format_args!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{mm_w}mm\" height=\"{mm_h}mm\" viewBox=\"0 0 {w} {h}\" \
@@ -81,7 +81,7 @@ impl Writer {
     }
 }
 
-/// Of what repeats only what differs: most of a large picture is this.
+/// The path data. A coordinate that does not change is left out, since paths are most of a large picture.
 fn path(steps: &[Step]) -> String {
     let mut text = String::new();
     let mut last = (String::new(), String::new());
@@ -131,7 +131,7 @@ fn hex(Colour(red, green, blue): Colour) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Two digits: a hundredth of a point is not seen even in print.
+/// With two digits after the point: a hundredth of a point is not seen even in print.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     match text.trim_end_matches('0').trim_end_matches('.') {
@@ -140,7 +140,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Characters that XML 1.0 knows, the others as U+FFFD.
+/// Escapes text for XML 1.0. Characters that it does not allow become U+FFFD.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut text, character| {
         match character {

@@ -77,7 +77,7 @@ class Panel {
     this.values.textContent = parts.join(' · ');
   }
 
-  // What is nearest to a point of the canvas, if anything is near.
+  // The segment, ACK or decision that is nearest to a point of the canvas, if one is near.
   nearest(x, y) {
     const { lane, sequence } = this.box, { run } = this;
     if (y >= lane.y - 2 && y <= lane.y + lane.h + 2) {

@@ -1,10 +1,10 @@
-// The four graphs of a run, on one canvas. What is drawn costs as much as is to be seen: of many points in one
-// column of pixels, the lowest and the highest.
+// Draws the four graphs of a run on one canvas. Where many points fall into one column of pixels, only the lowest and the
+// highest are drawn, so that drawing does not take longer with more data.
 
 const MARGIN = { left: 66, right: 8 };
 const AXIS = 22, GAP = 10, LANE = 16;
 
-// Where the graphs are, in CSS pixels.
+// The places of the graphs, in CSS pixels.
 function boxes(width, height) {
   const x = MARGIN.left, w = Math.max(50, width - MARGIN.left - MARGIN.right);
   const rest = height - LANE - AXIS - 4 * GAP;
@@ -140,7 +140,7 @@ function clipped(ctx, box, draw) {
 
 const octets = (value) => si(value, 'B');
 
-// All of a run. `hidden` are the layers that nobody wants to see.
+// Draws all of a run. `hidden` has the layers that are switched off.
 function drawRun(ctx, run, view, scales, { width, height, hidden }) {
   const C = colours(), all = boxes(width, height);
   const perPixel = (view.to - view.from) / all.sequence.w;
@@ -220,7 +220,7 @@ function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
   }
   const [from, to] = [lowerBound(segments.at, view.from), lowerBound(segments.at, view.to)];
   if (!hidden.has('new')) drawSegments(ctx, run, from, to, X, Y, box, C);
-  // Marks: where they crowd, small ones, and one of a kind in each square of some pixels.
+  // Where marks crowd they are small, and there is one of a kind in each square of some pixels.
   const { start, length, sending, fate, at } = segments;
   const first = lowerBound(run.events, from), last = lowerBound(run.events, to);
   const crowded = last - first > box.w / 3, size = crowded ? 2.5 : 4.5, square = crowded ? 5 : 1;
@@ -252,7 +252,7 @@ function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
   }
 }
 
-// New segments: bars while they can be told apart, else what each column of pixels has.
+// New segments are bars while they can be told apart, else one stroke for each column of pixels.
 function drawSegments(ctx, run, from, to, X, Y, box, C) {
   const { start, length, sending, at } = run.segments;
   ctx.strokeStyle = C.new;
@@ -306,7 +306,7 @@ function drawDecisions(ctx, run, view, X, lane, C) {
   ctx.textBaseline = 'middle';
   ctx.fillStyle = C.faint;
   ctx.fillText(run.decided ? 'decisions' : 'no log', lane.x - 5, y);
-  // Where several fall together, the one that says most.
+  // Where several fall together, the one that says most is drawn.
   let last = null;
   const draw = () => {
     if (!last) return;
@@ -323,7 +323,7 @@ function drawDecisions(ctx, run, view, X, lane, C) {
   draw();
 }
 
-// Points; where there are many in a column, a stroke from the lowest to the highest.
+// Draws points, or, where there are many in a column of pixels, a stroke from the lowest to the highest.
 function dots(ctx, at, values, [from, to], X, Y, colour) {
   ctx.fillStyle = colour;
   const size = to - from < 500 ? 3 : 2;
@@ -352,7 +352,7 @@ function drawGoodput(ctx, { first, values }, bin, X, Y, C) {
   ctx.globalAlpha = 1;
 }
 
-// The names of a graph's lines, in their colours; or its own.
+// The names of a graph's lines in their colours, or the graph's own name.
 function key(ctx, box, names, C) {
   let x = box.x + 6;
   ctx.textAlign = 'left';

@@ -1,11 +1,11 @@
-// What is shown, and how people move in it: mouse, fingers, keys, tables, paper.
+// What is shown, and how people move in it: by mouse, fingers, keys and tables; and how it is printed.
 
 const view = { from: 0, to: 1, end: 1 };
 const hidden = new Set(['edge']);
 const panels = [];
 let cursor = null, active = null, due = false;
 const $ = (id) => document.getElementById(id);
-const LEAST = 200; // microseconds: some packets of a fast link
+const LEAST = 200; // microseconds, in which a fast link carries some packets
 
 function schedule() {
   if (due) return;
@@ -37,7 +37,7 @@ function setView(from, to) {
   schedule();
 }
 
-// `factor` below 1 shows less, around the time `at`.
+// Zooms around the time `at`; a `factor` below 1 shows less time.
 function zoom(factor, at = cursor !== null && cursor >= view.from && cursor <= view.to ? cursor : (view.from + view.to) / 2) {
   const span = Math.min(Math.max((view.to - view.from) * factor, LEAST), view.end);
   const left = (at - view.from) / (view.to - view.from);
@@ -52,7 +52,7 @@ function setCursor(time) {
   for (const panel of panels) if (panel.view) panel.setCursor(time);
 }
 
-// Which runs are on the page.
+// Chooses the runs that are on the page.
 function show(ids) {
   const whole = view.from === 0 && view.to === view.end;
   for (const panel of panels.splice(0)) panel.node.remove();
@@ -101,7 +101,7 @@ function listen(panel) {
     if (pointers.has(event.pointerId)) pointers.set(event.pointerId, x(event));
     const { x: left, w } = panel.box.sequence;
     if (pinch && pointers.size === 2) {
-      // What was under each finger stays there.
+      // What was under a finger stays under it.
       const [a, b] = [...pointers.values()].map((x) => (x - left) / w), [s, t] = pinch.points;
       if (Math.abs(b - a) > 0.02) { const span = (t - s) / (b - a); if (span > 0) setView(s - a * span, s + (1 - a) * span); }
       return;
@@ -138,7 +138,7 @@ function select(panel, from, to) {
   Object.assign(band.style, { left: `${Math.min(from, to)}px`, width: `${Math.abs(to - from)}px` });
 }
 
-// The strip of the whole time is drawn when the runs change; what is seen of it, every time.
+// The overview of the whole time is drawn when the runs change; the part that is in view is marked every time.
 const strip = { canvas: document.createElement('canvas'), of: '' };
 
 function drawOverview() {
@@ -196,7 +196,7 @@ function listenToOverview() {
   canvas.addEventListener('dblclick', reset);
 }
 
-// To a packet, in the panel that was used last: its note is shown, and the view comes along.
+// Goes to a packet in the panel that was used last: shows its note and moves the view there.
 function goTo(panel, i) {
   const at = panel.run.segments.at[i], span = view.to - view.from;
   if (at < view.from + span * 0.05 || at > view.to - span * 0.05) setView(at - span / 2, at + span / 2);
@@ -233,7 +233,7 @@ const KEYS = {
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || $('help').open) return;
   if (event.target.closest('select, textarea, input:not([type=checkbox])')) return;
-  // hasOwn: a key's name is data too.
+  // hasOwn, since the name of a key may be that of a method.
   if (!Object.hasOwn(KEYS, event.key)) return;
   KEYS[event.key]();
   event.preventDefault();
@@ -243,7 +243,7 @@ for (const button of document.querySelectorAll('[data-key]')) {
   button.addEventListener('click', () => KEYS[button.dataset.key]());
 }
 
-// The legend is also what switches layers off.
+// The legend also switches layers off and on.
 function legend(node, buttons) {
   for (const [name, shape, label] of LAYERS) {
     if (!buttons && hidden.has(name)) continue;
@@ -296,7 +296,7 @@ function sort(table, heading) {
   const value = (row) => (row.cells[at].dataset.value === undefined ? null : Number(row.cells[at].dataset.value));
   const order = (a, b) => {
     const [x, y] = [value(a), value(b)];
-    // What has no number comes last, either way.
+    // Rows without a number come last in either order.
     if ((x === null) !== (y === null)) return x === null ? 1 : -1;
     const result = x === null ? a.cells[at].textContent.localeCompare(b.cells[at].textContent) : x - y;
     return down ? -result : result;
@@ -304,7 +304,7 @@ function sort(table, heading) {
   body.append(...[...body.rows].sort(order));
 }
 
-// On paper each run has a page, in the colours for light; nothing there can be opened by a click.
+// On paper each run has a page, in the colours of the light theme. Folded parts are opened, since nothing can be clicked.
 function print(on) {
   printing = on;
   for (const details of document.querySelectorAll('details.facts')) {
