@@ -31,6 +31,8 @@
 //! - [`plot`] draws series over axes and knows nothing of TCP.
 //! - [`xplot`](mod@xplot) writes the files of the program of that name.
 
+#![warn(missing_docs)]
+
 pub mod emulation;
 pub mod html;
 pub mod panels;

@@ -2,6 +2,7 @@
 
 use super::findings::{AfterTimeout, Evidence, PartialAcks, SenderFindings};
 
+/// How often something was seen that tells senders apart.
 #[derive(Debug, Default)]
 pub(super) struct Guess {
     /// After a timeout: segments sent again that SACK had reported, or one after the other without SACK.
@@ -16,8 +17,10 @@ pub(super) struct Guess {
     pub(super) newreno: u32,
     /// In fast recovery: a hole above the first unacknowledged segment, which SACK showed.
     pub(super) sack: u32,
-    /// How often new data left upon the first or second duplicate ACK, and how often none did although there was room.
-    pub(super) limited_transmit: [u32; 2],
+    /// New data left upon the first or second duplicate ACK.
+    pub(super) limited_transmit: u32,
+    /// None did although there was room.
+    pub(super) no_limited_transmit: u32,
 }
 
 impl Guess {
@@ -44,9 +47,9 @@ impl Guess {
     }
 
     pub(super) fn limited_transmit(&self) -> Evidence {
-        match self.limited_transmit {
-            [0, 0] => Evidence::CannotBeTold,
-            [yes, no] if yes >= no => Evidence::Yes,
+        match (self.limited_transmit, self.no_limited_transmit) {
+            (0, 0) => Evidence::CannotBeTold,
+            (yes, no) if yes >= no => Evidence::Yes,
             _ => Evidence::No,
         }
     }

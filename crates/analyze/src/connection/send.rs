@@ -87,7 +87,7 @@ impl Direction {
                 let anomalies = self.anomalies.get_or_default();
                 anomalies.retransmissions.lost_before_capture += u64::from(unseen);
                 anomalies.arrivals.duplicate += u64::from(!unseen);
-                self.sent_again(packet, &range, first, why.expect("it was asked above"), index);
+                self.sent_again(packet, &range, first, why.expect("it was explained above"), index);
             }
             PacketKind::New => self.sent_new(now, packet, &range),
             PacketKind::Late => self.anomalies.get_or_default().arrivals.out_of_order += 1,
@@ -228,7 +228,7 @@ impl Direction {
             Begins::FastRetransmit => {
                 counts.fast_retransmits += 1;
                 if self.dupacks >= 3 && self.repairing == Repairing::Nothing && !self.sent_on_dupacks {
-                    anomalies.guess.limited_transmit[1] += u32::from(room);
+                    anomalies.guess.no_limited_transmit += u32::from(room);
                 }
                 let after_timeout = matches!(
                     self.repairing,
@@ -299,7 +299,7 @@ impl Direction {
         if self.dupacks > 0 && self.repairing == Repairing::Nothing {
             self.sent_on_dupacks = true;
             let limited = self.dupacks <= 2 && self.is_prompted(now) && !packet.flags.contains(Flags::FIN);
-            self.anomalies.get_or_default().guess.limited_transmit[0] += u32::from(limited);
+            self.anomalies.get_or_default().guess.limited_transmit += u32::from(limited);
         }
         if self.repairing != Repairing::Nothing && self.flight.pass_next < range.start {
             let skipped = self.flight.pass_next..range.start;

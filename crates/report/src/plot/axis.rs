@@ -59,11 +59,11 @@ pub struct Axis {
 
 /// A short line at a value of an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tick {
+pub(crate) struct Tick {
     /// The value.
-    pub at: f64,
+    pub(crate) at: f64,
     /// The value in words; small ticks have none.
-    pub label: Option<String>,
+    pub(crate) label: Option<String>,
 }
 
 impl Axis {
@@ -112,7 +112,7 @@ impl Axis {
     }
 
     /// Where a value lies: 0 is the axis's begin, 1 its end.
-    pub fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Log if value <= 0.0 => f64::NEG_INFINITY,
             Scale::Log => (value / self.min).ln() / (self.max / self.min).ln(),
@@ -127,7 +127,7 @@ impl Axis {
     }
 
     /// Caption and unit: `time (ms)`.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match self.prefix().1 {
             "" => self.caption.clone(),
             unit => format!("{} ({unit})", self.caption),
@@ -135,7 +135,7 @@ impl Axis {
     }
 
     /// As many ticks as have room: `fits` is asked with the ticks and the share of the axis between two labels.
-    pub fn ticks(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
+    pub(crate) fn ticks(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
         match &self.scale {
             Scale::Linear => self.linear(fits),
             // Within less than a decade there are too few round numbers.

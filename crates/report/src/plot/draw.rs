@@ -8,32 +8,32 @@ pub struct Colour(pub u8, pub u8, pub u8);
 
 /// A place in a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// To the right.
-    pub x: f64,
+    pub(crate) x: f64,
     /// Down.
-    pub y: f64,
+    pub(crate) y: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rect {
-    pub left: f64,
-    pub top: f64,
-    pub width: f64,
-    pub height: f64,
+pub(crate) struct Rect {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
 }
 
 impl Rect {
-    pub fn right(&self) -> f64 {
+    pub(crate) fn right(&self) -> f64 {
         self.left + self.width
     }
 
-    pub fn bottom(&self) -> f64 {
+    pub(crate) fn bottom(&self) -> f64 {
         self.top + self.height
     }
 
     /// The outline.
-    pub fn steps(&self) -> [Step; 5] {
+    pub(crate) fn steps(&self) -> [Step; 5] {
         let at = |x, y| Point { x, y };
         [
             Step::Move(at(self.left, self.top)),
@@ -47,7 +47,7 @@ impl Rect {
 
 /// A part of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Lifts the pen and goes there.
     Move(Point),
     /// Draws a straight line there.
@@ -60,20 +60,20 @@ pub enum Step {
 
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stroke {
+pub(crate) struct Stroke {
     /// Of the line.
-    pub colour: Colour,
+    pub(crate) colour: Colour,
     /// In points.
-    pub width: f64,
+    pub(crate) width: f64,
     /// Solid or not.
-    pub dash: Dash,
+    pub(crate) dash: Dash,
     /// With round ends, so that a line of no length is a dot.
-    pub round: bool,
+    pub(crate) round: bool,
 }
 
 impl Stroke {
     /// A line without dashes and with flat ends.
-    pub fn solid(colour: Colour, width: f64) -> Self {
+    pub(crate) fn solid(colour: Colour, width: f64) -> Self {
         Self { colour, width, dash: Dash::Solid, round: false }
     }
 }
@@ -81,10 +81,15 @@ impl Stroke {
 /// Dashes, by which lines are told apart without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dash {
+    /// Without gaps.
     Solid,
+    /// Long dashes.
     Long,
+    /// Short dashes.
     Short,
+    /// Dots.
     Dotted,
+    /// Long and short dashes in turn.
     Mixed,
 }
 
@@ -93,7 +98,7 @@ impl Dash {
     pub const ALL: [Self; 5] = [Self::Solid, Self::Long, Self::Short, Self::Mixed, Self::Dotted];
 
     /// The lengths of strokes and gaps in turn; none for a solid line.
-    pub fn lengths(self) -> &'static [f32] {
+    pub(crate) fn lengths(self) -> &'static [f32] {
         match self {
             Self::Solid => &[],
             Self::Long => &[7.0, 3.0],
@@ -106,27 +111,27 @@ impl Dash {
 
 /// How an area is filled.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fill {
+pub(crate) struct Fill {
     /// Of the area.
-    pub colour: Colour,
+    pub(crate) colour: Colour,
     /// From 0 to 1.
-    pub opacity: f64,
+    pub(crate) opacity: f64,
 }
 
 /// Lines and areas of one look.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// The path.
-    pub steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// How its line is drawn, if it is.
-    pub stroke: Option<Stroke>,
+    pub(crate) stroke: Option<Stroke>,
     /// How its inside is filled, if it is.
-    pub fill: Option<Fill>,
+    pub(crate) fill: Option<Fill>,
 }
 
 /// Which part of a text is at its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -134,7 +139,7 @@ pub enum Anchor {
 
 /// The direction of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub(crate) enum Turn {
     /// From left to right.
     Level,
     /// From the bottom to the top.
@@ -143,31 +148,31 @@ pub enum Turn {
 
 /// A line of letters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Text {
+pub(crate) struct Text {
     /// A point of the baseline, which `anchor` says more about.
-    pub at: Point,
+    pub(crate) at: Point,
     /// Of the font, in points.
-    pub size: f64,
-    pub anchor: Anchor,
-    pub turn: Turn,
-    pub colour: Colour,
-    pub text: String,
+    pub(crate) size: f64,
+    pub(crate) anchor: Anchor,
+    pub(crate) turn: Turn,
+    pub(crate) colour: Colour,
+    pub(crate) text: String,
 }
 
 impl Text {
     /// A level text that begins at (x, y).
-    pub fn new(x: f64, y: f64, size: f64, colour: Colour, text: impl Into<String>) -> Self {
+    pub(crate) fn new(x: f64, y: f64, size: f64, colour: Colour, text: impl Into<String>) -> Self {
         let at = Point { x, y };
         Self { at, size, anchor: Anchor::Start, turn: Turn::Level, colour, text: text.into() }
     }
 
     /// The same text with another part of it at its point.
-    pub fn anchored(self, anchor: Anchor) -> Self {
+    pub(crate) fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor, ..self }
     }
 
     /// How far in front of `at` the baseline begins.
-    pub fn lead(&self) -> f64 {
+    pub(crate) fn lead(&self) -> f64 {
         match self.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => font::width(&self.text, self.size) / 2.0,
@@ -178,7 +183,7 @@ impl Text {
 
 /// Something in a picture.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Item {
+pub(crate) enum Item {
     Shape(Shape),
     Text(Text),
     /// Several items of one kind.
@@ -192,15 +197,15 @@ pub enum Item {
     },
 }
 
-/// A whole picture.
+/// A whole picture, which [`Format::render`](super::Format::render) makes a file of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     /// In points.
-    pub width: f64,
+    pub(crate) width: f64,
     /// In points.
-    pub height: f64,
+    pub(crate) height: f64,
     /// What a program says that cannot show the picture.
-    pub title: String,
+    pub(crate) title: String,
     /// The first one is drawn first.
-    pub items: Vec<Item>,
+    pub(crate) items: Vec<Item>,
 }

@@ -22,36 +22,52 @@ pub struct Series {
 /// Data in the units of the axes, in order from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Vertical strokes: where, from, to.
+    /// Vertical strokes.
     Bars {
+        /// Horizontal place, lower and upper end.
         bars: Vec<(f64, f64, f64)>,
+        /// Of a stroke, in points of the picture.
         width: f64,
     },
+    /// A straight line from point to point.
     Line {
+        /// Across, up.
         points: Vec<(f64, f64)>,
+        /// Of the line, in points of the picture.
         width: f64,
+        /// Solid or not.
         dash: Dash,
     },
     /// Each value stays until the next one.
     Steps {
+        /// Across, up.
         points: Vec<(f64, f64)>,
+        /// Of the line, in points of the picture.
         width: f64,
+        /// Solid or not.
         dash: Dash,
     },
-    /// Marks that stand `below` their points, by so many points of the picture.
+    /// A mark at each point.
     Marks {
+        /// Across, up.
         points: Vec<(f64, f64)>,
+        /// The mark of all points.
         mark: Mark,
+        /// How far under its point each mark stands, in points of the picture.
         below: f64,
     },
-    /// The area between two lines: where, from, to.
+    /// The area between two lines.
     Band {
+        /// Horizontal place, lower and upper edge.
         edges: Vec<(f64, f64, f64)>,
+        /// From 0 to 1.
         opacity: f64,
     },
-    /// Areas of the whole height: from, to.
+    /// Areas of the whole height.
     Spans {
+        /// From, to.
         spans: Vec<(f64, f64)>,
+        /// From 0 to 1.
         opacity: f64,
     },
 }

@@ -2,17 +2,17 @@
 
 use super::draw::{Colour, Point, Step};
 
-pub const WHITE: Colour = Colour(0xff, 0xff, 0xff);
-pub const BLACK: Colour = Colour(0, 0, 0);
-pub const ORANGE: Colour = Colour(0xe6, 0x9f, 0x00);
-pub const SKY: Colour = Colour(0x56, 0xb4, 0xe9);
-pub const GREEN: Colour = Colour(0x00, 0x9e, 0x73);
-pub const BLUE: Colour = Colour(0x00, 0x72, 0xb2);
-pub const VERMILION: Colour = Colour(0xd5, 0x5e, 0x00);
-pub const PURPLE: Colour = Colour(0xcc, 0x79, 0xa7);
+pub(crate) const WHITE: Colour = Colour(0xff, 0xff, 0xff);
+pub(crate) const BLACK: Colour = Colour(0, 0, 0);
+pub(crate) const ORANGE: Colour = Colour(0xe6, 0x9f, 0x00);
+pub(crate) const SKY: Colour = Colour(0x56, 0xb4, 0xe9);
+pub(crate) const GREEN: Colour = Colour(0x00, 0x9e, 0x73);
+pub(crate) const BLUE: Colour = Colour(0x00, 0x72, 0xb2);
+pub(crate) const VERMILION: Colour = Colour(0xd5, 0x5e, 0x00);
+pub(crate) const PURPLE: Colour = Colour(0xcc, 0x79, 0xa7);
 /// Frames and small print.
-pub const GREY: Colour = Colour(0x59, 0x59, 0x59);
-pub const PALE: Colour = Colour(0xdd, 0xdd, 0xdd);
+pub(crate) const GREY: Colour = Colour(0x59, 0x59, 0x59);
+pub(crate) const PALE: Colour = Colour(0xdd, 0xdd, 0xdd);
 
 /// The colours of lines in one panel, in this order. Yellow is left out: it is not seen on white.
 pub const LINES: [Colour; 7] = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY];
@@ -20,15 +20,25 @@ pub const LINES: [Colour; 7] = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, S
 /// A small sign at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
+    /// The smallest.
     Dot,
+    /// A triangle that points up.
     Up,
+    /// A triangle that points down.
     Down,
+    /// Filled.
     Square,
+    /// Filled.
     Diamond,
+    /// A filled circle.
     Disc,
+    /// A circle, large enough to surround the other marks.
     Ring,
+    /// The outline of a square.
     OpenSquare,
+    /// An x.
     Cross,
+    /// A +.
     Plus,
     /// A short line down from the point.
     Tick,
@@ -40,12 +50,12 @@ impl Mark {
         [Self::Disc, Self::Square, Self::Up, Self::Diamond, Self::Down, Self::OpenSquare, Self::Ring];
 
     /// Whether it is filled; the others are drawn as lines.
-    pub fn filled(self) -> bool {
+    pub(crate) fn filled(self) -> bool {
         matches!(self, Self::Up | Self::Down | Self::Square | Self::Diamond | Self::Disc)
     }
 
     /// Half its size, in points of the picture.
-    pub fn radius(self) -> f64 {
+    pub(crate) fn radius(self) -> f64 {
         match self {
             Self::Dot => 0.9,
             Self::Up | Self::Down | Self::Diamond => 3.4,
@@ -58,7 +68,7 @@ impl Mark {
     }
 
     /// Adds its outline around a point.
-    pub fn steps(self, Point { x, y }: Point, steps: &mut Vec<Step>) {
+    pub(crate) fn steps(self, Point { x, y }: Point, steps: &mut Vec<Step>) {
         let r = self.radius();
         let mut line = |points: &[(f64, f64)], close: bool| {
             for (index, (dx, dy)) in points.iter().enumerate() {
