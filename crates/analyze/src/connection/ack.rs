@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use airwire::marks;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
@@ -18,8 +19,8 @@ use crate::trace::{AckSeen, Proof, RttSample};
 /// this stream.
 const UNSEEN: u64 = 1 << 26;
 /// E-TCP's two bits (docs/wire-extensions.md).
-const OB: Flags = Flags(0x800);
-const DB: Flags = Flags(0x400);
+const OB: Flags = Flags(marks::OB);
+const DB: Flags = Flags(marks::DB);
 
 /// The segments that an ACK covers as a whole.
 #[derive(Default)]
