@@ -7,7 +7,7 @@ use airtcp::recovery::parameter;
 use clap::Args;
 use serde::Serialize;
 
-use super::decisions;
+use crate::shared::decisions;
 
 /// List everything that a recipe can be made of.
 #[derive(Debug, Args)]

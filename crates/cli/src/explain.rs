@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::algorithms::need_name;
-use super::decisions;
+use crate::shared::decisions;
 
 /// Print which answer each question gets under a recipe, and where it comes from.
 #[derive(Debug, Args)]

@@ -3,32 +3,23 @@
 mod algorithms;
 mod analyze;
 mod completions;
-mod decisions;
-mod digest;
 mod explain;
-mod failure;
-mod input;
 mod lab;
 mod man;
-mod monitor;
 mod recv;
 mod report;
-mod reporter;
 mod reproduce;
 mod script;
 mod send;
 mod serve;
+mod shared;
 mod sim;
 mod sink;
 mod source;
-mod station;
-mod store;
-mod summary;
 mod sweep;
 
 use std::process::ExitCode;
 
-use airtcp_numbers::units;
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
@@ -103,7 +94,7 @@ fn main() -> ExitCode {
     tracing_subscriber::registry().with(log).with(filter).init();
     match cli.run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure::report(&error),
+        Err(error) => shared::failure::report(&error),
     }
 }
 

@@ -7,19 +7,19 @@ use std::path::PathBuf;
 
 use airtcp::host::{ConnId, Host, IoError, ListenId};
 use airtcp::tcp::State;
+use airtcp_numbers::units;
 use airtcp_tun::{Application, Driver, Finished};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::failure;
-use super::monitor::Monitor;
-use super::reporter::{Channel, Reporter, Reporting};
-use super::station::{Families, Station};
-use super::store::{Output, Store};
-use super::summary::{Direction, Outcome, Summary};
-use super::units;
+use crate::shared::failure;
+use crate::shared::monitor::Monitor;
+use crate::shared::reporter::{Channel, Reporter, Reporting};
+use crate::shared::station::{Families, Station};
+use crate::shared::store::{Output, Store};
+use crate::shared::summary::{Direction, Outcome, Summary};
 
 /// Receive from a program on the kernel's TCP, one connection.
 ///

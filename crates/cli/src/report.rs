@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use airtcp_lab::page::{self, RunDirError};
+use airtcp_numbers::units;
 use anyhow::Context;
 use clap::Args;
 
-use super::{failure, units};
+use crate::shared::failure;
 
 /// One HTML file with the tables of runs and graphs to zoom into; it fetches nothing from anywhere.
 ///

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::failure;
+use crate::shared::failure;
 
 /// Run the papers' figures and tables again in virtual time, and print ours beside theirs.
 ///

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use airtcp_numbers::units;
 use airtcp_script::{End, RunOptions, run_file};
 use airwire::time::Duration;
 use clap::Args;
 
-use super::failure;
-use super::station::RecipeParser;
-use super::units;
+use crate::shared::failure;
+use crate::shared::station::RecipeParser;
 
 /// Run packet scripts (packetdrill's language) against a host, in virtual time.
 ///

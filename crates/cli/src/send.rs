@@ -7,20 +7,20 @@ use std::path::PathBuf;
 
 use airtcp::host::{ConnId, Host, IoError};
 use airtcp::tcp::State;
+use airtcp_numbers::units;
 use airtcp_tun::{Application, Driver, Finished};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::digest;
-use super::failure;
-use super::input::{Input, Next, Source};
-use super::monitor::Monitor;
-use super::reporter::{Channel, Reporter, Reporting};
-use super::station::{Families, Station};
-use super::summary::{Direction, Outcome, Summary};
-use super::units;
+use crate::shared::digest;
+use crate::shared::failure;
+use crate::shared::input::{Input, Next, Source};
+use crate::shared::monitor::Monitor;
+use crate::shared::reporter::{Channel, Reporter, Reporting};
+use crate::shared::station::{Families, Station};
+use crate::shared::summary::{Direction, Outcome, Summary};
 
 /// Send a file, standard input or a test pattern to a program on the kernel's TCP.
 ///

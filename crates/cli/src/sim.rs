@@ -12,6 +12,7 @@ use airlink::path::{FIXED, MOBILE};
 use airlink::views::summary::Summary;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::Connection;
+use airtcp_numbers::units::{self, show_bytes, show_rate};
 use airtcp_sim::run::{self, FlowReport, Judge, Report};
 use airtcp_sim::sweep::setup::{self, Setup};
 use airtcp_sim::world::{Watch, World};
@@ -21,10 +22,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::decisions::DecisionLog;
-use super::failure;
-use super::station::RecipeParser;
-use super::units::{self, show_bytes, show_rate};
+use crate::shared::decisions::DecisionLog;
+use crate::shared::failure;
+use crate::shared::station::RecipeParser;
 
 /// Run flows over a scenario in virtual time: no privilege, no waiting, the same to the bit every time.
 #[derive(Debug, Args)]

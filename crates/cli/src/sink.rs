@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use airlink::netns;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
+use airtcp_numbers::units::{self, show_rate};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
@@ -16,10 +17,9 @@ use nix::sys::socket::{setsockopt, sockopt};
 use serde::Serialize;
 use serde_json::json;
 
-use super::digest::Hasher;
-use super::failure::{self, Failure};
-use super::reporter::{Channel, Reporter, Reporting};
-use super::units::{self, show_rate};
+use crate::shared::digest::Hasher;
+use crate::shared::failure::{self, Failure};
+use crate::shared::reporter::{Channel, Reporter, Reporting};
 
 /// Receive on the kernel's own TCP: count, digest, and print.
 #[derive(Debug, Args)]

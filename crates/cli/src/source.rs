@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
 use airlink::reactor::Clock;
+use airtcp_numbers::units::{self, show_rate};
 use airwire::time::Duration;
 use anyhow::Context;
 use clap::Args;
@@ -13,11 +14,10 @@ use nix::sys::socket::{setsockopt, sockopt};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::digest::Hasher;
-use super::failure::{self, Failure};
-use super::input::Input;
-use super::reporter::{Channel, Reporter, Reporting};
-use super::units::{self, show_rate};
+use crate::shared::digest::Hasher;
+use crate::shared::failure::{self, Failure};
+use crate::shared::input::Input;
+use crate::shared::reporter::{Channel, Reporter, Reporting};
 
 /// Send a test pattern on the kernel's own TCP, with one of its congestion controls.
 ///

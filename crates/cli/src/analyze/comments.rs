@@ -10,7 +10,7 @@ use airtcp_analyze::decisions::Log;
 use anyhow::Context;
 use clap::Args;
 
-use super::super::failure;
+use crate::shared::failure;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comments")]

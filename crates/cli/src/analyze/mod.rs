@@ -15,6 +15,7 @@ use airtcp_analyze::connections::{Limits, Traces};
 use airtcp_analyze::packet::Timestamp;
 use airtcp_analyze::problem::Problem;
 use airtcp_analyze::survey::{Progress, Survey, Totals};
+use airtcp_numbers::units;
 use airwire::time::{Duration, Instant};
 use clap::Args;
 use comments::{CommentOptions, Commenting};
@@ -22,8 +23,7 @@ use output::{Output, Told};
 use path::{OnPath, PathOptions};
 use pictures::{PictureOptions, Pictures};
 
-use super::failure::{self, Failure};
-use super::units;
+use crate::shared::failure::{self, Failure};
 
 /// What captures say about the TCP connections in them, whoever made them.
 ///

@@ -7,14 +7,14 @@ use std::io::{self, Write};
 use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings};
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_analyze::survey::Totals;
+use airtcp_numbers::units::{show_bytes, show_rate};
 use serde::Serialize;
 
-use super::super::failure;
-use super::super::units::{show_bytes, show_rate};
 use super::comments::Commenting;
 use super::path::OnPath;
 use super::pictures::Pictures;
 use super::resent::{self, Resent};
+use crate::shared::failure;
 
 const SCHEMA_VERSION: u32 = 1;
 /// Connections in a table, if nobody says otherwise.

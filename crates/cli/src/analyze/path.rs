@@ -8,11 +8,12 @@ use airtcp_analyze::connections::Finished;
 use airtcp_analyze::path::judges::{self, Scores};
 use airtcp_analyze::path::sender_log::{SenderComparison, SenderError, SenderLog};
 use airtcp_analyze::path::{self, Fates, Files, Keep, PathError, PathFindings};
+use airtcp_numbers::units;
 use airwire::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::super::{failure, units};
+use crate::shared::failure;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Path")]

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use airtcp_analyze::airlink_events::EventsError;
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_report::emulation::{EmulatedPath, EmulationError, QueuesAndDrops, Radio};
+use airtcp_numbers::units;
 use airtcp_report::panels::Range;
 use airtcp_report::plot::Format;
 use airtcp_report::{Gallery, WriteError};
 use airwire::time::Duration;
 use clap::Args;
 
-use super::super::{failure, units};
+use crate::shared::failure;
 
 /// Connections of a capture; nobody looks at more, and each has a dozen files.
 const MOST: usize = 20;

@@ -11,11 +11,12 @@ use airtcp_lab::matrix::{
 use airtcp_lab::receiver::{KERNEL_PROFILES, Receiver};
 use airtcp_lab::sender::Sender;
 use airtcp_lab::testbed::{Tools, quoted};
+use airtcp_numbers::units;
 use clap::Args;
 
-use super::super::{failure, units};
 use super::run::{next_free, show_time};
 use super::{Stacks, failed};
+use crate::shared::failure;
 
 /// Transfer to every receiver with every recipe over every kind of path, and compare the octets (SHA-256).
 ///

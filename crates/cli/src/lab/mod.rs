@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use airtcp_lab::{LabError, agent, receiver};
 use clap::{Args, Subcommand};
 
-use super::failure::{self, Failure};
+use crate::shared::failure::{self, Failure};
 
 /// Transfers between unmodified hosts over an emulated path: built, run, checked and cleaned up.
 #[derive(Debug, Args)]

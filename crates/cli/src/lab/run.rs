@@ -11,12 +11,13 @@ use airtcp_lab::experiment::{self, Experiment, Progress};
 use airtcp_lab::receiver::Receiver;
 use airtcp_lab::sender::Sender;
 use airtcp_lab::testbed::{Keep, Tools, quoted};
+use airtcp_numbers::units;
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::super::{failure, units};
 use super::{Stacks, failed};
+use crate::shared::failure;
 
 /// Transfer the same bytes with every sender over the same path, several times, and compare.
 ///

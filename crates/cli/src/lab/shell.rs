@@ -13,8 +13,8 @@ use std::time::Duration;
 use airtcp_lab::testbed::{Tools, quoted};
 use clap::{Args, ValueEnum};
 
-use super::super::failure::{self, Failure};
 use super::failed;
+use crate::shared::failure::{self, Failure};
 
 /// Open a shell on one side of a path, with tcpdump, ss and ip as anywhere else.
 ///

@@ -7,15 +7,15 @@ use std::path::Path;
 
 use airtcp::host::Host;
 use airtcp::tcp::Connection;
+use airtcp_numbers::units::{show_bytes, show_rate};
 use airtcp_tun::Driver;
 use airwire::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::json;
 
-use super::super::decisions::DecisionLog;
-use super::super::reporter::Reporter;
-use super::super::summary::{Arrivals, Device, Handshake, Retransmissions, Timeouts};
-use super::super::units::{show_bytes, show_rate};
+use crate::shared::decisions::DecisionLog;
+use crate::shared::reporter::Reporter;
+use crate::shared::summary::{Arrivals, Device, Handshake, Retransmissions, Timeouts};
 
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

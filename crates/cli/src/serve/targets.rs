@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use super::super::failure;
+use crate::shared::failure;
 
 pub(super) struct Targets {
     /// What each `--forward` stands for: a name may have several addresses.

@@ -15,7 +15,7 @@ use airtcp_sim::sweep::store::{Results, StoreError};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::failure;
+use crate::shared::failure;
 
 /// Run every combination of what is varied, with every seed, and keep the results.
 ///

@@ -9,8 +9,8 @@ use airtcp_sim::sweep::summary::summarise;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
-use super::super::failure;
 use super::picture::{Comparison, figure};
+use crate::shared::failure;
 
 /// Draw means and 95 % intervals of a metric over an axis, a line for each value of another one.
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use anyhow::Context;
 use clap::Args;
 use rayon::prelude::*;
 
-use super::super::failure;
+use crate::shared::failure;
 
 /// Run everything that has no result yet, on all cores.
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use airtcp_sim::sweep::setup::quoted;
 use anyhow::Context;
 use clap::Args;
 
-use super::super::failure;
+use crate::shared::failure;
 
 /// Print a script for sbatch: an array of jobs, each a part of the sweep, all into one store.
 ///

@@ -10,7 +10,7 @@ use airtcp_sim::sweep::store::Results;
 use airtcp_sim::sweep::summary::{Line, rows, summarise};
 use clap::Args;
 
-use super::super::failure;
+use crate::shared::failure;
 
 /// Print means and 95 % intervals (Student's t) of the runs of each point.
 #[derive(Debug, Args)]

@@ -13,14 +13,14 @@ use anyhow::Context;
 use super::digest::Hasher;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Output {
+pub(crate) enum Output {
     Nowhere,
     Stdout,
     File(PathBuf),
 }
 
 impl Output {
-    pub(super) fn create(&self) -> anyhow::Result<Box<dyn Write + Send>> {
+    pub(crate) fn create(&self) -> anyhow::Result<Box<dyn Write + Send>> {
         Ok(match self {
             Self::Nowhere => Box::new(io::sink()),
             // Not `io::stdout()`, which writes line by line.
@@ -35,7 +35,7 @@ impl Output {
 const CHUNKS: usize = 16;
 const CHUNK: usize = 128 << 10;
 
-pub(super) struct Store {
+pub(crate) struct Store {
     /// `None` once the stream has ended.
     chunks: Option<SyncSender<Vec<u8>>>,
     spent: Receiver<Vec<u8>>,
@@ -45,7 +45,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn start(mut writer: Box<dyn Write + Send>, digest: bool, waker: Waker) -> io::Result<Self> {
+    pub(crate) fn start(mut writer: Box<dyn Write + Send>, digest: bool, waker: Waker) -> io::Result<Self> {
         let (chunks, chunk_receiver) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
         let (spent_sender, spent) = mpsc::sync_channel(CHUNKS);
         let (end_sender, end) = mpsc::sync_channel(1);
@@ -72,21 +72,21 @@ impl Store {
     }
 
     /// An empty buffer for the next bytes.
-    pub(super) fn buffer(&self) -> Vec<u8> {
+    pub(crate) fn buffer(&self) -> Vec<u8> {
         let mut chunk = self.spent.try_recv().unwrap_or_default();
         chunk.resize(CHUNK, 0);
         chunk
     }
 
     /// False while the thread is behind: it will wake the driver. A thread that has failed takes nothing more.
-    pub(super) fn has_room(&mut self) -> bool {
+    pub(crate) fn has_room(&mut self) -> bool {
         if let Some(chunk) = self.pending.take() {
             self.put(chunk);
         }
         self.pending.is_none()
     }
 
-    pub(super) fn put(&mut self, chunk: Vec<u8>) {
+    pub(crate) fn put(&mut self, chunk: Vec<u8>) {
         let Some(chunks) = &self.chunks else { return };
         match chunks.try_send(chunk) {
             // What a failed thread cannot take is told by `finished`.
@@ -96,14 +96,14 @@ impl Store {
     }
 
     /// Nothing more will come.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if self.has_room() {
             self.chunks = None;
         }
     }
 
     /// The digest, once everything has been written; an error as soon as writing has failed.
-    pub(super) fn finished(&self) -> io::Result<Option<Option<String>>> {
+    pub(crate) fn finished(&self) -> io::Result<Option<Option<String>>> {
         match self.end.try_recv() {
             Ok(result) => result.map(Some),
             Err(TryRecvError::Empty) => Ok(None),

@@ -13,7 +13,7 @@ use anyhow::Context;
 use super::digest::Hasher;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(crate) enum Input {
     File(PathBuf),
     Stdin,
     /// So many bytes of [`Pattern`].
@@ -21,7 +21,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    pub(super) fn open(&self) -> anyhow::Result<Box<dyn Read + Send>> {
+    pub(crate) fn open(&self) -> anyhow::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::File(path) => {
                 Box::new(File::open(path).with_context(|| format!("cannot read {}", path.display()))?)
@@ -34,7 +34,7 @@ impl Input {
 }
 
 /// What the source has just now.
-pub(super) enum Next {
+pub(crate) enum Next {
     Chunk(Vec<u8>),
     /// It will wake the driver.
     Later,
@@ -46,14 +46,14 @@ pub(super) enum Next {
 const CHUNK: usize = 256 << 10;
 const CHUNKS: usize = 8;
 
-pub(super) struct Source {
+pub(crate) struct Source {
     chunks: Receiver<Vec<u8>>,
     spent: SyncSender<Vec<u8>>,
     end: Receiver<io::Result<Option<String>>>,
 }
 
 impl Source {
-    pub(super) fn start(mut reader: Box<dyn Read + Send>, digest: bool, waker: Waker) -> io::Result<Self> {
+    pub(crate) fn start(mut reader: Box<dyn Read + Send>, digest: bool, waker: Waker) -> io::Result<Self> {
         let (chunk_sender, chunks) = mpsc::sync_channel(CHUNKS);
         let (spent, spent_receiver) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
         let (end_sender, end) = mpsc::sync_channel(1);
@@ -83,7 +83,7 @@ impl Source {
         Ok(Self { chunks, spent, end })
     }
 
-    pub(super) fn next(&self) -> io::Result<Next> {
+    pub(crate) fn next(&self) -> io::Result<Next> {
         match self.chunks.try_recv() {
             Ok(chunk) => Ok(Next::Chunk(chunk)),
             Err(TryRecvError::Empty) => Ok(Next::Later),
@@ -95,7 +95,7 @@ impl Source {
     }
 
     /// Takes a chunk back, to be filled again.
-    pub(super) fn recycle(&self, chunk: Vec<u8>) {
+    pub(crate) fn recycle(&self, chunk: Vec<u8>) {
         // If there are enough of them, this one is freed.
         let _ = self.spent.try_send(chunk);
     }

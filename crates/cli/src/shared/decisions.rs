@@ -10,26 +10,26 @@ use airtcp::recovery::{Decision, Phase, What};
 use anyhow::Context;
 use serde::Serialize;
 
-pub(super) struct DecisionLog {
+pub(crate) struct DecisionLog {
     file: BufWriter<File>,
     /// Seconds since 1970 of the senders' `Instant::ZERO`.
     zero: f64,
 }
 
 impl DecisionLog {
-    pub(super) fn create(path: &Path, zero: SystemTime) -> anyhow::Result<Self> {
+    pub(crate) fn create(path: &Path, zero: SystemTime) -> anyhow::Result<Self> {
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         Ok(Self { file: BufWriter::new(file), zero })
     }
 
-    pub(super) fn write(&mut self, decisions: &[Decision]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, decisions: &[Decision]) -> io::Result<()> {
         let zero = self.zero;
         decisions.iter().try_for_each(|decision| self.line(&line(decision, zero)))
     }
 
     /// Where several connections share the log: its number leads each line.
-    pub(super) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
+    pub(crate) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
         let zero = self.zero;
         let line = |decision| LineOf { connection, line: line(decision, zero) };
         decisions.iter().try_for_each(|decision| self.line(&line(decision)))
@@ -40,7 +40,7 @@ impl DecisionLog {
         self.file.write_all(b"\n")
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
 }
@@ -103,7 +103,7 @@ fn line(decision: &Decision, zero: f64) -> Line {
     Line { time, wall: zero + time, question: name(*question), by, what: details, why }
 }
 
-pub(super) fn name(question: Question) -> &'static str {
+pub(crate) fn name(question: Question) -> &'static str {
     match question {
         Question::Detect => "detect",
         Question::Attribute => "attribute",

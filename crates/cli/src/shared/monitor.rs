@@ -36,8 +36,8 @@ impl Window {
     }
 }
 
-pub(super) struct Monitor {
-    pub(super) reporter: Reporter,
+pub(crate) struct Monitor {
+    pub(crate) reporter: Reporter,
     decisions: Option<DecisionLog>,
     timeout: Option<Duration>,
     /// Microseconds.
@@ -68,28 +68,28 @@ struct Tick {
 }
 
 #[derive(Serialize, Clone, Debug)]
-pub(super) struct RttSummary {
-    pub(super) samples: u64,
-    pub(super) min_ms: f64,
-    pub(super) p50_ms: f64,
-    pub(super) p90_ms: f64,
-    pub(super) p99_ms: f64,
-    pub(super) max_ms: f64,
+pub(crate) struct RttSummary {
+    pub(crate) samples: u64,
+    pub(crate) min_ms: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p90_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) max_ms: f64,
 }
 
 #[derive(Serialize, Clone, Debug)]
-pub(super) struct WindowSummary {
+pub(crate) struct WindowSummary {
     #[serde(rename = "final")]
-    pub(super) last: f64,
-    pub(super) mean: f64,
-    pub(super) max: f64,
+    pub(crate) last: f64,
+    pub(crate) mean: f64,
+    pub(crate) max: f64,
 }
 
 /// Nothing moved for as long as the command line allows.
-pub(super) struct Stalled;
+pub(crate) struct Stalled;
 
 impl Monitor {
-    pub(super) fn new(
+    pub(crate) fn new(
         reporter: Reporter,
         decisions: Option<&Path>,
         timeout: Option<Duration>,
@@ -112,7 +112,7 @@ impl Monitor {
     }
 
     /// After every packet: must be cheap.
-    pub(super) fn observe(&mut self, now: Instant, connection: &Connection) {
+    pub(crate) fn observe(&mut self, now: Instant, connection: &Connection) {
         let rtt = connection.rtt();
         if rtt.samples() != self.samples
             && let Some(latest) = rtt.latest()
@@ -140,7 +140,7 @@ impl Monitor {
     }
 
     /// Writes out what is due.
-    pub(super) fn run(&mut self, now: Instant, connection: &mut Connection) -> anyhow::Result<()> {
+    pub(crate) fn run(&mut self, now: Instant, connection: &mut Connection) -> anyhow::Result<()> {
         self.observe(now, connection);
         if let Some(log) = &mut self.decisions {
             log.write(&connection.recovery_mut().take_trace())?;
@@ -160,14 +160,14 @@ impl Monitor {
         Ok(())
     }
 
-    pub(super) fn check_progress(&self, now: Instant) -> Result<(), Stalled> {
+    pub(crate) fn check_progress(&self, now: Instant) -> Result<(), Stalled> {
         match self.timeout {
             Some(timeout) if self.last_progress + timeout <= now => Err(Stalled),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn finish(&mut self, connection: Option<&mut Connection>) -> anyhow::Result<()> {
+    pub(crate) fn finish(&mut self, connection: Option<&mut Connection>) -> anyhow::Result<()> {
         if let Some(log) = &mut self.decisions {
             if let Some(connection) = connection {
                 log.write(&connection.recovery_mut().take_trace())?;
@@ -177,29 +177,29 @@ impl Monitor {
         Ok(())
     }
 
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let stalled = self.timeout.map(|timeout| self.last_progress + timeout);
         self.tick.map(|tick| tick.to).into_iter().chain(stalled).min()
     }
 
-    pub(super) fn traces(&self) -> bool {
+    pub(crate) fn traces(&self) -> bool {
         self.decisions.is_some()
     }
 
-    pub(super) fn established(&self) -> Option<Instant> {
+    pub(crate) fn established(&self) -> Option<Instant> {
         self.established
     }
 
     /// When a byte was last acknowledged or received.
-    pub(super) fn last_progress(&self) -> Instant {
+    pub(crate) fn last_progress(&self) -> Instant {
         self.last_progress
     }
 
-    pub(super) fn timeout(&self) -> Option<Duration> {
+    pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
-    pub(super) fn rtt(&self) -> Option<RttSummary> {
+    pub(crate) fn rtt(&self) -> Option<RttSummary> {
         let ms = |us: u64| us as f64 / 1e3;
         let at = |percentile| ms(self.rtts.value_at_percentile(percentile));
         (self.samples > 0).then(|| RttSummary {
@@ -212,7 +212,7 @@ impl Monitor {
         })
     }
 
-    pub(super) fn window(&self) -> WindowSummary {
+    pub(crate) fn window(&self) -> WindowSummary {
         WindowSummary { last: self.window.now, mean: self.window.mean(), max: self.window.max }
     }
 

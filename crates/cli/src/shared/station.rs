@@ -15,24 +15,24 @@ use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::recovery::catalogue;
 use airtcp::tcp::SocketOptions;
+use airtcp_numbers::units;
 use airtcp_tun::Driver;
 use clap::Args;
 use clap::builder::{PossibleValue, TypedValueParser};
 
 use super::failure::usage;
-use super::units;
 
 #[derive(Clone, Debug, Args)]
-pub(super) struct Station {
+pub(crate) struct Station {
     /// Algorithms joined by `+`, for example sack+limited-transmit (see `airtcp algorithms`)
     #[arg(long, default_value = "newreno", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Host")]
-    pub(super) recipe: Recipe,
+    pub(crate) recipe: Recipe,
     /// Whose TCP to look like in everything but the recipe
     #[arg(long, default_value = "default", value_parser = Profile::NAMES, help_heading = "Host")]
-    pub(super) profile: String,
+    pub(crate) profile: String,
     /// Source of initial sequence numbers and ports [default: random]
     #[arg(long, value_name = "NUMBER", help_heading = "Host")]
-    pub(super) seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Send buffer [default: the profile's]
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
     send_buffer: Option<usize>,
@@ -66,7 +66,7 @@ const DEFAULT_V6: (IpAddr, &str) = (IpAddr::V6(Ipv6Addr::new(0xfd83, 0, 0, 0, 0,
 
 /// Which addresses are wanted where the command line names none.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Families {
+pub(crate) enum Families {
     V4,
     V6,
     Both,
@@ -91,7 +91,7 @@ struct Plan {
 
 impl Station {
     /// Brings the device up and a host behind it. Signals are caught from here on, so no thread may run before.
-    pub(super) fn open(&self, families: Families) -> anyhow::Result<Driver> {
+    pub(crate) fn open(&self, families: Families) -> anyhow::Result<Driver> {
         let plan = self.plan(families)?;
         let clock = Clock::start();
         let mut reactor = Reactor::new(clock)?;
@@ -117,7 +117,7 @@ impl Station {
     }
 
     /// Refuses what no host could connect to.
-    pub(super) fn check_target(&self, families: Families, remote: SocketAddr) -> anyhow::Result<()> {
+    pub(crate) fn check_target(&self, families: Families, remote: SocketAddr) -> anyhow::Result<()> {
         let unicast = match remote.ip() {
             IpAddr::V4(addr) => !(addr.is_broadcast() || addr.is_multicast() || addr.is_unspecified()),
             IpAddr::V6(addr) => !(addr.is_multicast() || addr.is_unspecified()),
@@ -134,14 +134,14 @@ impl Station {
     }
 
     /// The same with this among the host's own addresses.
-    pub(super) fn with_addr(mut self, addr: IpAddr) -> Self {
+    pub(crate) fn with_addr(mut self, addr: IpAddr) -> Self {
         if !self.addr.contains(&addr) {
             self.addr.push(addr);
         }
         self
     }
 
-    pub(super) fn options(&self) -> SocketOptions {
+    pub(crate) fn options(&self) -> SocketOptions {
         let mut options = SocketOptions::of(&self.recipe.tune(&self.profile()));
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);
         options.recv_buffer = self.recv_buffer.unwrap_or(options.recv_buffer);
@@ -193,7 +193,7 @@ impl Station {
 
 /// Takes any recipe; offers the names of the catalogue to shell completion.
 #[derive(Clone)]
-pub(super) struct RecipeParser;
+pub(crate) struct RecipeParser;
 
 impl TypedValueParser for RecipeParser {
     type Value = Recipe;

@@ -5,21 +5,21 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 /// A running digest, or none for those who do not want to pay for it.
-pub(super) struct Hasher(Option<Sha256>);
+pub(crate) struct Hasher(Option<Sha256>);
 
 impl Hasher {
-    pub(super) fn new(wanted: bool) -> Self {
+    pub(crate) fn new(wanted: bool) -> Self {
         Self(wanted.then(Sha256::new))
     }
 
-    pub(super) fn update(&mut self, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
         if let Some(sha256) = &mut self.0 {
             sha256.update(bytes);
         }
     }
 
     /// 64 hexadecimal digits.
-    pub(super) fn finish(self) -> Option<String> {
+    pub(crate) fn finish(self) -> Option<String> {
         let digest = self.0?.finalize();
         let mut text = String::with_capacity(64);
         for byte in digest {
@@ -31,7 +31,7 @@ impl Hasher {
 }
 
 /// The digest in a receiver's answer: its first word, as `sha256sum` writes it.
-pub(super) fn in_answer(answer: &[u8]) -> Option<String> {
+pub(crate) fn in_answer(answer: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(answer).ok()?;
     let word = text.split_ascii_whitespace().next()?;
     let is_digest = word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -4,31 +4,31 @@ use std::io::{self, IsTerminal, Write};
 use std::time::SystemTime;
 
 use airlink::reactor::Clock;
+use airtcp_numbers::units::{self, show_bytes, show_rate};
 use airwire::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
 use super::failure;
-use super::units::{self, show_bytes, show_rate};
 
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Clone, Debug, Args)]
-pub(super) struct Reporting {
+pub(crate) struct Reporting {
     /// Print JSON lines (events start, interval, end, error) instead of text
     #[arg(long, help_heading = "Output")]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// Time between progress lines [default: 1s, if stderr is a terminal or with --json]
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Output")]
-    pub(super) interval: Option<Duration>,
+    pub(crate) interval: Option<Duration>,
     /// No progress lines
     #[arg(long, short, conflicts_with = "interval", help_heading = "Output")]
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 impl Reporting {
-    pub(super) fn every(&self) -> Duration {
+    pub(crate) fn every(&self) -> Duration {
         self.interval.unwrap_or(Duration::from_secs(1))
     }
 }
@@ -44,29 +44,29 @@ struct Event<'a, T> {
 
 /// Where the summary for people goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Channel {
+pub(crate) enum Channel {
     Stdout,
     /// Stdout is taken by the received bytes.
     Stderr,
 }
 
 #[derive(Serialize)]
-pub(super) struct Interval {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) bytes: u64,
-    pub(super) bit_per_s: f64,
-    pub(super) total_bytes: u64,
-    pub(super) cwnd: u32,
-    pub(super) ssthresh: Option<u32>,
-    pub(super) in_flight: u32,
-    pub(super) srtt_ms: f64,
-    pub(super) rto_ms: f64,
-    pub(super) retransmissions: u32,
-    pub(super) timeouts: u64,
+pub(crate) struct Interval {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) bytes: u64,
+    pub(crate) bit_per_s: f64,
+    pub(crate) total_bytes: u64,
+    pub(crate) cwnd: u32,
+    pub(crate) ssthresh: Option<u32>,
+    pub(crate) in_flight: u32,
+    pub(crate) srtt_ms: f64,
+    pub(crate) rto_ms: f64,
+    pub(crate) retransmissions: u32,
+    pub(crate) timeouts: u64,
 }
 
-pub(super) struct Reporter {
+pub(crate) struct Reporter {
     json: bool,
     progress: bool,
     channel: Channel,
@@ -75,17 +75,17 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    pub(super) fn new(options: &Reporting, channel: Channel, clock: Clock) -> Self {
+    pub(crate) fn new(options: &Reporting, channel: Channel, clock: Clock) -> Self {
         let wanted = options.json || options.interval.is_some() || io::stderr().is_terminal();
         Self { json: options.json, progress: wanted && !options.quiet, channel, clock, intervals: 0 }
     }
 
-    pub(super) fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         self.clock.now()
     }
 
     /// What the wall clock had at `Instant::ZERO`.
-    pub(super) fn wall_zero(&self) -> SystemTime {
+    pub(crate) fn wall_zero(&self) -> SystemTime {
         self.clock.wall_zero()
     }
 
@@ -100,7 +100,7 @@ impl Reporter {
         writeln!(io::stdout(), "{line}")
     }
 
-    pub(super) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+    pub(crate) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
         if self.json {
             self.event("start", data)
         } else {
@@ -112,12 +112,12 @@ impl Reporter {
     }
 
     /// Something that has happened to one of several connections; the text goes to stdout.
-    pub(super) fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
+    pub(crate) fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         if self.json { self.event(name, data) } else { writeln!(io::stdout(), "{text}") }
     }
 
     /// How it goes; the text goes to stderr, for whoever watches.
-    pub(super) fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
+    pub(crate) fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         match (self.progress, self.json) {
             (false, _) => Ok(()),
             (true, true) => self.event(name, data),
@@ -125,7 +125,7 @@ impl Reporter {
         }
     }
 
-    pub(super) fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+    pub(crate) fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         if !self.progress {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl Reporter {
         Ok(())
     }
 
-    pub(super) fn end(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+    pub(crate) fn end(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
         match (self.json, self.channel) {
             (true, _) => self.event("end", data),
             (false, Channel::Stdout) => write!(io::stdout(), "{text}"),
@@ -157,7 +157,7 @@ impl Reporter {
     }
 
     /// The line on stderr is written by `main`; this is for those who read stdout.
-    pub(super) fn error(&self, error: &anyhow::Error) {
+    pub(crate) fn error(&self, error: &anyhow::Error) {
         if self.json {
             let data = json!({ "message": format!("{error:#}"), "exit_code": failure::exit_code(error) });
             // A reader that is gone will not miss it.

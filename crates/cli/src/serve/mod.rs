@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 use airtcp::host::ListenId;
 use airtcp::tcp::SocketOptions;
+use airtcp_numbers::units;
 use airtcp_tun::Driver;
 use airwire::time::Duration;
 use clap::Args;
@@ -21,10 +22,9 @@ use serde_json::json;
 use self::log::Log;
 use self::server::{Limits, Server};
 use self::targets::Targets;
-use super::failure::{self, Failure};
-use super::reporter::{Channel, Reporter, Reporting};
-use super::station::{Families, Station};
-use super::units;
+use crate::shared::failure::{self, Failure};
+use crate::shared::reporter::{Channel, Reporter, Reporting};
+use crate::shared::station::{Families, Station};
 
 /// Put our TCP in front of an ordinary server, as the sender towards the radio side.
 ///

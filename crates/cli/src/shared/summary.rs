@@ -2,26 +2,26 @@
 
 use airlink::tun::DeviceError;
 use airtcp::tcp::Connection;
+use airtcp_numbers::units::show_rate;
 use airtcp_tun::{Driver, Traffic};
 use serde::Serialize;
 
 use super::monitor::{Monitor, RttSummary, WindowSummary};
-use super::units::show_rate;
 
 /// Everything a run of `send` or `recv` adds up to.
 #[derive(Serialize)]
-pub(super) struct Summary {
-    pub(super) outcome: Outcome,
-    pub(super) direction: Direction,
-    pub(super) recipe: String,
-    pub(super) profile: &'static str,
-    pub(super) local: String,
-    pub(super) remote: String,
+pub(crate) struct Summary {
+    pub(crate) outcome: Outcome,
+    pub(crate) direction: Direction,
+    pub(crate) recipe: String,
+    pub(crate) profile: &'static str,
+    pub(crate) local: String,
+    pub(crate) remote: String,
     /// Acknowledged by the peer, or received.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// From the end of the handshake to the last byte.
-    pub(super) seconds: f64,
-    pub(super) bit_per_s: f64,
+    pub(crate) seconds: f64,
+    pub(crate) bit_per_s: f64,
     handshake: Handshake,
     retransmissions: Retransmissions,
     timeouts: Timeouts,
@@ -29,13 +29,13 @@ pub(super) struct Summary {
     rtt: Option<RttSummary>,
     cwnd: WindowSummary,
     device: Device,
-    pub(super) sha256: Option<String>,
-    pub(super) peer_sha256: Option<String>,
+    pub(crate) sha256: Option<String>,
+    pub(crate) peer_sha256: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Done,
     Failed,
     Stopped,
@@ -43,13 +43,13 @@ pub(super) enum Outcome {
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     Sent,
     Received,
 }
 
 #[derive(Serialize)]
-pub(super) struct Handshake {
+pub(crate) struct Handshake {
     /// Data in a full-sized segment.
     mss: u32,
     /// What our SYN said.
@@ -62,8 +62,8 @@ pub(super) struct Handshake {
 }
 
 #[derive(Serialize)]
-pub(super) struct Retransmissions {
-    pub(super) segments: u64,
+pub(crate) struct Retransmissions {
+    pub(crate) segments: u64,
     bytes: u64,
     fast: u64,
     recovery: u64,
@@ -73,8 +73,8 @@ pub(super) struct Retransmissions {
 }
 
 #[derive(Serialize)]
-pub(super) struct Timeouts {
-    pub(super) timeouts: u64,
+pub(crate) struct Timeouts {
+    pub(crate) timeouts: u64,
     /// When 0, 1, 2, 3 or more duplicate ACKs had arrived (P0 §4.1: x-dupack).
     timeouts_by_dupacks: [u64; 4],
     failed_dupack: u64,
@@ -92,7 +92,7 @@ pub(super) struct Timeouts {
 }
 
 #[derive(Serialize)]
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     segments_out: u64,
     segments_in: u64,
     duplicate_segments: u64,
@@ -100,7 +100,7 @@ pub(super) struct Arrivals {
 }
 
 #[derive(Serialize)]
-pub(super) struct Device {
+pub(crate) struct Device {
     name: String,
     packets_in: u64,
     bytes_in: u64,
@@ -112,7 +112,7 @@ pub(super) struct Device {
 }
 
 impl Handshake {
-    pub(super) fn of(connection: &Connection) -> Self {
+    pub(crate) fn of(connection: &Connection) -> Self {
         let info = connection.info();
         Self {
             mss: info.snd_mss,
@@ -127,7 +127,7 @@ impl Handshake {
 }
 
 impl Retransmissions {
-    pub(super) fn of(connection: &Connection) -> Self {
+    pub(crate) fn of(connection: &Connection) -> Self {
         let counters = connection.recovery().counters();
         let segments = u64::from(connection.info().total_retrans);
         Self {
@@ -143,7 +143,7 @@ impl Retransmissions {
 }
 
 impl Timeouts {
-    pub(super) fn of(connection: &Connection) -> Self {
+    pub(crate) fn of(connection: &Connection) -> Self {
         let counters = connection.recovery().counters();
         Self {
             timeouts: counters.timeouts,
@@ -164,7 +164,7 @@ impl Timeouts {
 }
 
 impl Arrivals {
-    pub(super) fn of(connection: &Connection) -> Self {
+    pub(crate) fn of(connection: &Connection) -> Self {
         let statistics = connection.statistics();
         Self {
             segments_out: statistics.segments_out,
@@ -176,7 +176,7 @@ impl Arrivals {
 }
 
 impl Device {
-    pub(super) fn of(driver: &Driver) -> Result<Self, DeviceError> {
+    pub(crate) fn of(driver: &Driver) -> Result<Self, DeviceError> {
         let Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits } = driver.traffic();
         Ok(Self {
             name: driver.device().to_owned(),
@@ -192,7 +192,7 @@ impl Device {
 }
 
 impl Summary {
-    pub(super) fn new(
+    pub(crate) fn new(
         outcome: Outcome,
         direction: Direction,
         driver: &Driver,
@@ -228,7 +228,7 @@ impl Summary {
         })
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let Self { local, remote, recipe, profile, .. } = self;
         let mut text = String::new();
         let mut line = |name: &str, value: String| text.push_str(&format!("{name:<13} {value}\n"));

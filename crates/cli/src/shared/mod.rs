@@ -1,0 +1,11 @@
+//! What several subcommands share.
+
+pub(crate) mod decisions;
+pub(crate) mod digest;
+pub(crate) mod failure;
+pub(crate) mod input;
+pub(crate) mod monitor;
+pub(crate) mod reporter;
+pub(crate) mod station;
+pub(crate) mod store;
+pub(crate) mod summary;
