@@ -5,7 +5,7 @@
 //! holds up what follows the lost segment until the timeout is over.
 
 use airtcp::profile::Profile;
-use airtcp_reproduce::p2::twice_lost::{FIRST, SND_HIGH, path};
+use airtcp_reproduce::p2::handover::{FIRST, SND_HIGH, path};
 
 use super::sequence::{Event, Row, Run, Sequence};
 

@@ -1,10 +1,11 @@
 //! The figures of P2.
 
+pub mod handover;
 mod jitter;
 mod link;
 mod setting;
 mod story;
-pub mod twice_lost;
+mod twice_lost;
 
 pub use link::segment_loss;
 

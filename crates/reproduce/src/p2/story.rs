@@ -8,7 +8,7 @@ use airtcp_sim::run::{self, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 
-use super::twice_lost::{FIRST, MSS, SEGMENTS, WINDOW, path};
+use super::handover::{FIRST, MSS, SEGMENTS, WINDOW, path};
 
 /// What the sender saw. All times are from the first SYN on.
 pub(super) struct Story {

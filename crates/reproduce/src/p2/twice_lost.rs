@@ -8,53 +8,13 @@ use airtcp::profile::Profile;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
+use super::handover::{FIRST, MSS, SEGMENTS};
 use super::story::Story;
 use crate::{Claim, Effort, Finding, Judged, Kind, Table};
-
-/// Slow start from one segment: when the ACK of 21 comes, 22 to 43 are outstanding, and cwnd is 22. "The 25th duplicate
-/// ACK" is FlightSize + DupThresh then.
-pub const FIRST: u64 = 22;
-pub const SND_HIGH: u64 = 43;
 
 const ONCE: &str = "segment 22";
 const TWICE: &str = "segment 22 retransmission 1";
 
-/// `drop` as in a scenario's loss list. The handover begins when segment 21 is through; `None`: there is none.
-pub fn path(drop: &[&str], handover: Option<&str>) -> String {
-    let handover = handover.map_or_else(String::new, |lasts| {
-        format!(
-            r#"
-[[stage]]
-kind = "outage"
-name = "handover"
-down = {{ at = ["5.77s"], lasts = "{lasts}", packets = "requeued" }}
-"#
-        )
-    });
-    format!(
-        r#"
-schema = 1
-[[stage]]
-kind = "link"
-name = "wire"
-both = {{ rate = "10Mbit", delay = "50ms" }}
-[[stage]]
-kind = "loss"
-name = "radio-errors"
-down = {{ model = "list", drop = {drop:?} }}
-{handover}
-[[stage]]
-kind = "link"
-name = "radio"
-both = {{ rate = "384kbit", delay = "500ms" }}
-"#
-    )
-}
-
-pub(super) const MSS: u16 = 1460;
-/// The receiver's window, in segments: never the limit here.
-pub(super) const WINDOW: usize = 128;
-pub(super) const SEGMENTS: u64 = 2000;
 /// With ns-2's timer the 25th duplicate ACK comes 4.0 s after the timeout then, as in the paper.
 const HANDOVER: &str = "4.23s";
 /// RFC 6298's timer is shorter: in the paper's time its second timeout would come before any duplicate ACK.
