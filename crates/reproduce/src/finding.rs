@@ -39,7 +39,7 @@ impl Table {
 /// A statement of the paper, and whether it holds here.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    pub kind: Kind,
+    pub kind: ClaimKind,
     /// In the paper's words, or close to them, with its number if it has one.
     pub paper: String,
     /// The same here.
@@ -49,7 +49,7 @@ pub struct Claim {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ClaimKind {
     /// Which of two is better.
     Direction,
     /// By how much.

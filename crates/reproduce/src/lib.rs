@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::world::WorldError;
-pub use finding::{Claim, Finding, Judged, Kind, Table, shown};
+pub use finding::{Claim, ClaimKind, Finding, Judged, Table, shown};
 use rayon::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

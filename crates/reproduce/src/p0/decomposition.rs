@@ -3,8 +3,8 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
-use super::judging::{Outcome, acked, across, difference, mean, signed, values};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
+use super::judging::{Measured, acked, across, difference, mean, signed, values};
 use super::setting::{self, Channel};
 use super::{Curve, grid, overall_rates};
 
@@ -21,12 +21,12 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
         &["z", "0", "1", "2", "more", "all timeouts", "failed-dupack", "succeeded-dupack"],
     );
     for (z, samples) in rates.iter().zip(&outcomes) {
-        let count = |value: &dyn Fn(&Outcome) -> f64| shown(&mean(&values(samples, value)), 1);
-        let by = (0..4).map(|dupacks| count(&|outcome: &Outcome| outcome.by_dupacks[dupacks]));
+        let count = |value: &dyn Fn(&Measured) -> f64| shown(&mean(&values(samples, value)), 1);
+        let by = (0..4).map(|dupacks| count(&|outcome: &Measured| outcome.by_dupacks[dupacks]));
         let sums = [
-            count(&|outcome: &Outcome| outcome.timeouts),
-            count(&|outcome: &Outcome| outcome.failed),
-            count(&|outcome: &Outcome| outcome.succeeded),
+            count(&|outcome: &Measured| outcome.timeouts),
+            count(&|outcome: &Measured| outcome.failed),
+            count(&|outcome: &Measured| outcome.succeeded),
         ];
         table.row([format!("{:.1} %", 100.0 * z)].into_iter().chain(by).chain(sums));
     }
@@ -48,7 +48,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     let (before, after) = (failed(0.03), failed(0.1));
     let claims = vec![
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "below z = 3.5 % losses are more likely recovered by three duplicate ACKs, above it timeouts dominate"
                 .to_owned(),
             ours: match crossing {
@@ -58,7 +58,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
             judged: if crossing.is_some() { Judged::all(judged) } else { Judged::DoesNotHold },
         },
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "meanwhile failed-dupack increases rapidly".to_owned(),
             ours: format!("{} at z = 3 %, {} at 10 %", shown(&mean(&before), 1), shown(&mean(&after), 1)),
             judged: Judged::above_zero(&mean(&difference(&after, &before))),
@@ -96,7 +96,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     let mut counts = Table::new("(a) Timeouts and fast retransmits in 100 s:", &columns);
     let mut shares = Table::new("(b) The same per 1000 acknowledged packets:", &columns);
     for (point, z) in rates.iter().enumerate() {
-        let cells = |value: fn(&Outcome, f64) -> f64| {
+        let cells = |value: fn(&Measured, f64) -> f64| {
             let both = outcomes.iter().flat_map(|curve| {
                 let samples = &curve[point];
                 let timeouts = values(samples, |outcome| value(outcome, outcome.timeouts));
@@ -106,20 +106,20 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
             [format!("{:.1} %", 100.0 * z)].into_iter().chain(both).collect::<Vec<_>>()
         };
         counts.row(cells(|_, count| count));
-        shares.row(cells(Outcome::per_thousand));
+        shares.row(cells(Measured::per_thousand));
     }
 
     let many: Vec<usize> = (0..rates.len()).filter(|point| rates[*point] > 0.07 - 1e-9).collect();
-    let of = |curve: usize, value: fn(&Outcome) -> f64| -> Vec<Vec<f64>> {
+    let of = |curve: usize, value: fn(&Measured) -> f64| -> Vec<Vec<f64>> {
         many.iter().map(|point| values(&outcomes[curve][*point], value)).collect()
     };
     let judged = |more: &[Vec<f64>], less: &[Vec<f64>]| -> Vec<Judged> {
         more.iter().zip(less).map(|(more, less)| Judged::above_zero(&mean(&difference(more, less)))).collect()
     };
-    let total = |curve: usize, value: fn(&Outcome) -> f64| mean(&across(&of(curve, value)));
-    let timeouts: fn(&Outcome) -> f64 = |outcome| outcome.timeouts;
-    let per_thousand: fn(&Outcome) -> f64 = |outcome| outcome.per_thousand(outcome.timeouts);
-    let fast: fn(&Outcome) -> f64 = |outcome| outcome.per_thousand(outcome.succeeded);
+    let total = |curve: usize, value: fn(&Measured) -> f64| mean(&across(&of(curve, value)));
+    let timeouts: fn(&Measured) -> f64 = |outcome| outcome.timeouts;
+    let per_thousand: fn(&Measured) -> f64 = |outcome| outcome.per_thousand(outcome.timeouts);
+    let fast: fn(&Measured) -> f64 = |outcome| outcome.per_thousand(outcome.succeeded);
     let packets = |curve: usize| -> Vec<Vec<f64>> {
         many.iter().map(|point| acked(&outcomes[curve][*point])).collect()
     };
@@ -132,7 +132,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let claims = vec![
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "sifest receives more packets, and has fewer timeouts all the same".to_owned(),
             ours: format!(
                 "for z ≥ 7 % {} timeouts, Tahoe {}",
@@ -142,7 +142,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::all(fewer),
         },
         Claim {
-            kind: Kind::Ratio,
+            kind: ClaimKind::Ratio,
             paper: "about a half of the timeouts per 1000 packets is replaced by fast retransmits".to_owned(),
             ours: format!(
                 "for z ≥ 7 % {replaced:.0} % fewer timeouts, and fast retransmits go from {} to {}",

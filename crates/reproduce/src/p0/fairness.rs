@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 use super::judging::{across, difference, gain, line, mean, signed};
 use super::seeded;
 use super::setting::{self, Channel, Setting, acknowledged};
@@ -58,7 +58,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
     };
     let claims = vec![
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "two ordinary Tahoes differ slightly, and almost independently of z".to_owned(),
             ours: format!(
                 "B − A is {} % of A on average, and changes by {:+.1} % from z = 1 % to 13 %",
@@ -68,14 +68,14 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
             judged: within(&phase_mean),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "with sifest a flow outperforms the ordinary one significantly when z goes higher"
                 .to_owned(),
             ours: format!("{} % more for z ≥ 7 %", signed(&mean(&across(&ahead_high)), 1)),
             judged: Judged::all(judged),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "the ordinary Tahoe beside it has almost the same performance as beside an ordinary one"
                 .to_owned(),
             ours: format!(

@@ -3,12 +3,12 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::FlowReport;
 
-use super::super::{Claim, Judged, Kind};
+use super::super::{Claim, ClaimKind, Judged};
 use super::setting::acknowledged;
 
 /// One sender in one run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outcome {
+pub(super) struct Measured {
     /// Packets acknowledged.
     pub(super) acked: f64,
     pub(super) timeouts: f64,
@@ -20,7 +20,7 @@ pub(super) struct Outcome {
     pub(super) succeeded: f64,
 }
 
-impl Outcome {
+impl Measured {
     pub(super) fn of(flow: &FlowReport) -> Self {
         let counters = &flow.counters;
         Self {
@@ -38,11 +38,11 @@ impl Outcome {
     }
 }
 
-pub(super) fn values(samples: &[Outcome], value: impl Fn(&Outcome) -> f64) -> Vec<f64> {
+pub(super) fn values(samples: &[Measured], value: impl Fn(&Measured) -> f64) -> Vec<f64> {
     samples.iter().map(value).collect()
 }
 
-pub(super) fn acked(samples: &[Outcome]) -> Vec<f64> {
+pub(super) fn acked(samples: &[Measured]) -> Vec<f64> {
     values(samples, |outcome| outcome.acked)
 }
 
@@ -85,7 +85,7 @@ pub(super) fn signed(mean: &Mean, digits: usize) -> String {
 
 pub(super) fn gain_claim(paper: &str, paper_gain: f64, ours: &Mean) -> Claim {
     let judged = Judged::extent(ours, paper_gain);
-    Claim { kind: Kind::Ratio, paper: paper.to_owned(), ours: format!("{} %", signed(ours, 1)), judged }
+    Claim { kind: ClaimKind::Ratio, paper: paper.to_owned(), ours: format!("{} %", signed(ours, 1)), judged }
 }
 
 /// A straight line through points: its slope, and the share of the variance it explains.

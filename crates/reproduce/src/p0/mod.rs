@@ -12,7 +12,7 @@ mod throughput;
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use self::judging::Outcome;
+use self::judging::Measured;
 use self::setting::{Acks, Channel, Setting};
 use super::{Effort, Figure, Paper};
 
@@ -96,14 +96,14 @@ fn grid(
     effort: &Effort,
     curves: &[Curve],
     channels: &[Channel],
-) -> Result<Vec<Vec<Vec<Outcome>>>, WorldError> {
+) -> Result<Vec<Vec<Vec<Measured>>>, WorldError> {
     let mut plans = Vec::new();
     for Curve { recipe, acks, .. } in curves {
         for channel in channels {
             plans.push(Setting { acks: *acks, ..Setting::new(recipe, *channel) }.plan()?);
         }
     }
-    let found = effort.sample(&plans, seeded, |_, report| Outcome::of(&report.flows[0]))?;
+    let found = effort.sample(&plans, seeded, |_, report| Measured::of(&report.flows[0]))?;
     let mut rest = found.into_iter();
     Ok(curves.iter().map(|_| rest.by_ref().take(channels.len()).collect()).collect())
 }

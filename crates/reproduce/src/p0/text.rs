@@ -2,7 +2,7 @@
 
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 use super::judging::{acked, deviation, difference, gain, gain_claim, mean, signed};
 use super::setting::{self, Channel};
 use super::{Curve, grid};
@@ -106,7 +106,7 @@ pub(super) fn numbers(effort: &Effort) -> Result<Finding, WorldError> {
             &mean(&gain(&newreno[1], &newreno[0])),
         ),
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "NewReno: Limited Transmit only alleviates what sifest avoids (§5)".to_owned(),
             ours: format!("sifest − Limited Transmit is {} packets", signed(&limited, 0)),
             judged: Judged::above_zero(&limited),
@@ -129,7 +129,7 @@ fn analytic() -> Claim {
     let equal = throughput_difference(2.0).abs() < 1e-12;
     let share = |w: f64| 100.0 * throughput_difference(w) / throughput_by_dupacks(w);
     Claim {
-        kind: Kind::Shape,
+        kind: ClaimKind::Shape,
         paper: "Th_timeout < Th_dupack when W > 2, and no difference at W = 2 (§2.3)".to_owned(),
         ours: format!(
             "so it is for all W up to 1000; {:+.0} % at W = 4, {:+.0} % at 16: the formula counts neither the wait for the timer nor the backoff, which cost more",

@@ -2,7 +2,7 @@
 
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Effort, Finding, Judged, Kind, Table};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table};
 use super::setting::{
     CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, cell, paired, throughput,
 };
@@ -27,7 +27,7 @@ const RADIO_IS_THE_BOTTLENECK: &str = "[[stage]]\nname = \"wire\"\nboth = { rate
      [[stage]]\nname = \"radio\"\nboth = { rate = \"500kbit\", delay = \"30ms\", queue = { packets = 19 } }\n";
 
 #[derive(Clone, Copy)]
-struct Outcome {
+struct Measured {
     kbit_per_s: f64,
     reductions: f64,
     timeouts: f64,
@@ -35,7 +35,7 @@ struct Outcome {
 }
 
 /// A panel of a figure.
-struct Curves(Vec<(Variant, f64, Vec<Outcome>)>);
+struct Curves(Vec<(Variant, f64, Vec<Measured>)>);
 
 impl Curves {
     fn run(effort: &Effort, path: impl Fn(f64) -> String) -> Result<Self, WorldError> {
@@ -50,7 +50,7 @@ impl Curves {
             |(.., setting), seed| setting.run(seed),
             |_, report| {
                 let flow = &report.flows[0];
-                Outcome {
+                Measured {
                     kbit_per_s: throughput(flow),
                     reductions: flow.counters.window_reductions as f64,
                     timeouts: flow.counters.timeouts as f64,
@@ -61,7 +61,7 @@ impl Curves {
         Ok(Self(points.into_iter().zip(samples).map(|((variant, per, _), of)| (variant, per, of)).collect()))
     }
 
-    fn samples(&self, variant: Variant, per: f64, of: impl Fn(&Outcome) -> f64) -> Vec<f64> {
+    fn samples(&self, variant: Variant, per: f64, of: impl Fn(&Measured) -> f64) -> Vec<f64> {
         let point = self.0.iter().find(|(known, rate, _)| *known == variant && *rate == per);
         point.map(|(.., outcomes)| outcomes.iter().map(of).collect()).unwrap_or_default()
     }
@@ -71,7 +71,7 @@ impl Curves {
     }
 
     /// By seed, the mean over these rates.
-    fn pooled(&self, variant: Variant, rates: &[f64], of: impl Fn(&Outcome) -> f64) -> Vec<f64> {
+    fn pooled(&self, variant: Variant, rates: &[f64], of: impl Fn(&Measured) -> f64) -> Vec<f64> {
         let of_rates: Vec<_> = rates.iter().map(|per| self.samples(variant, *per, &of)).collect();
         let seeds = of_rates.first().map_or(0, Vec::len);
         (0..seeds)
@@ -129,7 +129,7 @@ impl Curves {
         let count = |wanted| judged.iter().filter(|judged| **judged == wanted).count();
         let (above, below) = (count(Judged::Holds), count(Judged::DoesNotHold));
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: format!("{panel}\"TCP SACK performs best in most cases\": above {other}"),
             ours: format!(
                 "above it at {above} of {} loss rates, below it at {below}; over all {}",
@@ -155,7 +155,7 @@ impl Curves {
         let newer = both(Variant::NewReno, Variant::Sack);
         let older = both(Variant::Tahoe, Variant::Reno);
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: format!(
                 "{panel}\"the throughput of SACK and NewReno are slightly higher than those of Tahoe and Reno\""
             ),
@@ -176,7 +176,7 @@ impl Curves {
         let judged = pairs.map(|(a, b)| above_zero(&paired(&of(a), &of(b), |a, b| a - b)));
         let shown = pairs.map(|(a, b)| format!("{a} over {b} {}", gain(&of(a), &of(b))));
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: format!(
                 "{panel}\"Tahoe and Reno perform worst when wireless PER increases to some extent\" (from {:.0} %)",
                 100.0 * HIGH
@@ -194,7 +194,7 @@ impl Curves {
         });
         let little = spreads.iter().filter(|spread| **spread <= LITTLE).count();
         Claim {
-            kind: Kind::Ratio,
+            kind: ClaimKind::Ratio,
             paper: format!(
                 "{panel}\"little differences between the four TCP versions\" (at most {:.0} %)",
                 100.0 * LITTLE
@@ -275,7 +275,7 @@ fn similar(uniform: &Curves, two_state: &Curves) -> Claim {
     });
     let close = ratios.iter().filter(|(_, ratios)| (mean(ratios) - 1.0).abs() <= LITTLE).count();
     Claim {
-        kind: Kind::Ratio,
+        kind: ClaimKind::Ratio,
         paper: format!(
             "\"the performance observed using these two error-models are similar\" (within {:.0} %)",
             100.0 * LITTLE
@@ -301,7 +301,7 @@ fn unnecessary(uniform: &Curves) -> Claim {
     let reductions = VARIANTS.map(|variant| uniform.pooled(variant, &RATES, |outcome| outcome.reductions));
     let none_congested = drops.iter().all(|drops| *drops == 0.0);
     Claim {
-        kind: Kind::Direction,
+        kind: ClaimKind::Direction,
         paper: "\"even with random transient errors and no congestion, the four TCP versions unnecessarily reduce the congestion window\"".to_owned(),
         ours: format!(
             "packets dropped by queues: {}; reductions in 400 s over all loss rates: {}",

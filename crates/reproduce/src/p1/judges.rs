@@ -3,7 +3,7 @@
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Effort, Finding, Judged, Kind, Table};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table};
 use super::setting::{CHOICES, Loss, Setting, Timing, Topology, above_zero, cell, paired, throughput};
 
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
@@ -219,7 +219,7 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
     let claims = JUDGES.iter().enumerate().map(|(i, name)| {
         let of_path = scores(topology, &runs[0], i);
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: format!("{paper}: {name}"),
             ours: format!("score {} %", percent(&of_path)),
             judged: judged(&of_path),
@@ -293,7 +293,7 @@ fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), WorldError>
         ),
     ] {
         finding.claims.push(Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: paper.to_owned(),
             ours: format!("{} times newreno's goodput", cell(&ratios, 2)),
             judged: above(&ratios, bound),
@@ -340,7 +340,7 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
             if names.is_empty() { "nowhere".to_owned() } else { names.join("; ") }
         };
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: format!(
                 "\"simple RTT variation schemes can not always predict congestion from wireless link error well\": {name}"
             ),

@@ -13,7 +13,7 @@ use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use rayon::prelude::*;
 
-use super::super::{Claim, Effort, Finding, Judged, Kind, Table};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table};
 use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, cell, paired};
 
 /// So many times the least round-trip time is a considerable increase.
@@ -272,7 +272,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
     let more: Vec<_> = more.collect();
     let claims = vec![
         Claim {
-            kind: Kind::Ratio,
+            kind: ClaimKind::Ratio,
             paper: "Fig. 12: \"the RTT will not increase considerably with only wireless loss existing\"".to_owned(),
             ours: format!("mean over least: {}", of_each(&clear, &means)),
             judged: judged(&clear, &|runs| {
@@ -280,7 +280,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
             }),
         },
         Claim {
-            kind: Kind::Ratio,
+            kind: ClaimKind::Ratio,
             paper: "Fig. 13: \"but will increase a lot due to queue build-up\"".to_owned(),
             ours: format!("mean over least: {}", of_each(&congested, &means)),
             judged: judged(&congested, &|runs| {
@@ -288,7 +288,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
             }),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "more with congestion (Fig. 13) than without (Fig. 12)".to_owned(),
             ours: format!(
                 "by {} of the least",
@@ -297,7 +297,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
             judged: Judged::all(more.iter().map(|more| above_zero(more))),
         },
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "Fig. 13: \"RTT variation computing can be used to distinguish the wireless packet loss from congestion loss in such conditions\"".to_owned(),
             ours: format!("told apart: {}", of_each(&congested, &|runs| column(runs, |run| run.by_rtt))),
             judged: judged(&congested, &|runs| easy(&column(runs, |run| run.by_rtt))),
@@ -358,13 +358,13 @@ pub(super) fn figures_14_and_17(effort: &Effort) -> Result<Finding, WorldError> 
         let (by_rtt, _, apart) = told_apart(runs);
         vec![
             Claim {
-                kind: Kind::Ratio,
+                kind: ClaimKind::Ratio,
                 paper: "\"the congestion loss due to a long intermediate queue length will cause a considerable increase in RTT\"".to_owned(),
                 ours: increase,
                 judged: above_zero(&before.iter().map(|rtt| rtt - CONSIDERABLE).collect::<Vec<_>>()),
             },
             Claim {
-                kind: Kind::Shape,
+                kind: ClaimKind::Shape,
                 paper: "\"and it is easy to distinguish the wireless packet loss from congestion loss\"".to_owned(),
                 ours: apart,
                 judged: easy(&by_rtt),
@@ -376,7 +376,7 @@ pub(super) fn figures_14_and_17(effort: &Effort) -> Result<Finding, WorldError> 
 fn not_possible(runs: &[Observed]) -> Claim {
     let (by_rtt, by_change, ours) = told_apart(runs);
     Claim {
-        kind: Kind::Shape,
+        kind: ClaimKind::Shape,
         paper: "\"it is not possible to distinguish wireless packet loss from congestion loss by RTT variation metrics\"".to_owned(),
         ours,
         // One that does is enough.
@@ -392,7 +392,7 @@ pub(super) fn figures_15_and_18(effort: &Effort) -> Result<Finding, WorldError> 
         let (before, increase) = increase(runs);
         vec![
             Claim {
-                kind: Kind::Ratio,
+                kind: ClaimKind::Ratio,
                 paper: "\"a small queue length will not result in considerable increase in RTT\"".to_owned(),
                 ours: increase,
                 judged: above_zero(&before.iter().map(|rtt| CONSIDERABLE - rtt).collect::<Vec<_>>()),
@@ -409,7 +409,7 @@ pub(super) fn figures_16_and_19(effort: &Effort) -> Result<Finding, WorldError> 
         let percent = |i| cell(&trend(i).iter().map(|share| 100.0 * share).collect::<Vec<_>>(), 0);
         vec![
             Claim {
-                kind: Kind::Shape,
+                kind: ClaimKind::Shape,
                 paper: format!(
                     "\"a narrow wireless backbone will make RTT variation both increase, decrease and constant during congestion\" (each before at least {:.0} % of the congestion losses)",
                     100.0 * HAPPENS

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::setting::{Point, Sample, choices, mean, sample};
-use crate::{Claim, Effort, Finding, Judged, Kind, Table, shown};
+use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 
 /// "FTP was used to transfer 1 Mbyte", ten times; "Mbyte" beside "64 Kbyte buffers" in the same sentence.
 const FILE: u64 = 1 << 20;
@@ -13,7 +13,7 @@ const TRANSFERS: f64 = 10.0;
 const BLER: [u32; 4] = [1, 2, 5, 10];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sender {
+enum System {
     Bsd,
     Linux24,
     Linux24Eifel,
@@ -21,7 +21,7 @@ enum Sender {
     Linux22,
 }
 
-impl Sender {
+impl System {
     const ALL: [Self; 5] = [Self::Bsd, Self::Linux24, Self::Linux24Eifel, Self::Solaris, Self::Linux22];
 
     const fn recipe(self) -> &'static str {
@@ -58,12 +58,12 @@ impl Sender {
 
 /// Samples by sender and BLER.
 struct Grid {
-    senders: Vec<Sender>,
+    senders: Vec<System>,
     samples: Vec<Sample>,
 }
 
 impl Grid {
-    fn run(effort: &Effort, senders: &[Sender]) -> Result<Self, WorldError> {
+    fn run(effort: &Effort, senders: &[System]) -> Result<Self, WorldError> {
         let points = senders
             .iter()
             .flat_map(|sender| BLER.map(|bler| (sender, bler)))
@@ -76,18 +76,18 @@ impl Grid {
     }
 
     /// Of one sender, by BLER.
-    fn of(&self, sender: Sender) -> &[Sample] {
+    fn of(&self, sender: System) -> &[Sample] {
         let index = self.senders.iter().position(|known| *known == sender).expect("one of those that ran");
         &self.samples[index * BLER.len()..][..BLER.len()]
     }
 
-    fn at_10(&self, sender: Sender) -> &Sample {
+    fn at_10(&self, sender: System) -> &Sample {
         &self.of(sender)[BLER.len() - 1]
     }
 
     /// Timeouts in ten transfers at each BLER added up, the difference of two senders.
-    fn more_timeouts(&self, more: Sender, fewer: Sender) -> Mean {
-        let sum = |sender: Sender, seed: usize| {
+    fn more_timeouts(&self, more: System, fewer: System) -> Mean {
+        let sum = |sender: System, seed: usize| {
             self.of(sender).iter().map(|sample| sample.transfers()[seed].timeouts).sum::<f64>()
         };
         let seeds = self.samples[0].transfers().len();
@@ -100,7 +100,7 @@ fn columns() -> [String; 6] {
     ["sender".to_owned(), "recipe".to_owned(), a, b, c, d]
 }
 
-fn table(title: &str, grid: &Grid, cell: impl Fn(Sender, usize, &Sample) -> String) -> Table {
+fn table(title: &str, grid: &Grid, cell: impl Fn(System, usize, &Sample) -> String) -> Table {
     let mut table = Table::new(title, &columns().each_ref().map(String::as_str));
     for &sender in &grid.senders {
         let cells = grid.of(sender).iter().enumerate().map(|(i, sample)| cell(sender, i, sample));
@@ -121,7 +121,7 @@ const TIMER_START: &str = "The paper puts the difference between the systems dow
 
 /// Cost: 600 transfers at full effort.
 pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
-    let grid = Grid::run(effort, &Sender::ALL)?;
+    let grid = Grid::run(effort, &System::ALL)?;
     let in_ten = |sample: &Sample| sample.mean(|t| TRANSFERS * t.timeouts);
     let counts = table("Timeouts in ten transfers of 1 Mbyte (paper)", &grid, |sender, i, sample| {
         format!("{} ({})", shown(&in_ten(sample), 1), sender.paper()[i])
@@ -129,24 +129,24 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     let spurious =
         table("Of these, spurious", &grid, |_, _, sample| shown(&sample.mean(|t| TRANSFERS * t.spurious), 1));
 
-    let linux = grid.more_timeouts(Sender::Linux22, Sender::Bsd);
-    let solaris = grid.more_timeouts(Sender::Solaris, Sender::Bsd);
-    let aggressive = grid.more_timeouts(Sender::Linux22, Sender::Linux24);
-    let linux24 = in_ten(grid.at_10(Sender::Linux24));
-    let eifel = grid.more_timeouts(Sender::Linux24Eifel, Sender::Linux24);
-    let linux22: Vec<_> = grid.of(Sender::Linux22).iter().map(in_ten).collect();
-    let bsd: Vec<_> = grid.of(Sender::Bsd).iter().map(in_ten).collect();
+    let linux = grid.more_timeouts(System::Linux22, System::Bsd);
+    let solaris = grid.more_timeouts(System::Solaris, System::Bsd);
+    let aggressive = grid.more_timeouts(System::Linux22, System::Linux24);
+    let linux24 = in_ten(grid.at_10(System::Linux24));
+    let eifel = grid.more_timeouts(System::Linux24Eifel, System::Linux24);
+    let linux22: Vec<_> = grid.of(System::Linux22).iter().map(in_ten).collect();
+    let bsd: Vec<_> = grid.of(System::Bsd).iter().map(in_ten).collect();
     let fewest = linux22.iter().map(|mean| mean.mean).fold(f64::INFINITY, f64::min);
     let listed = |means: &[Mean]| means.iter().map(|mean| shown(mean, 1)).collect::<Vec<_>>().join(", ");
     let claims = vec![
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "Linux 2.2 has more timeouts than FreeBSD (25 to 1 in forty transfers)".to_owned(),
             ours: format!("{} more in forty", shown(&linux, 1)),
             judged: Judged::above_zero(&linux),
         },
         Claim {
-            kind: Kind::Ratio,
+            kind: ClaimKind::Ratio,
             paper: "Linux 2.2 has them at every BLER: 7, 6, 6, 6 in ten".to_owned(),
             ours: format!("{}; the least is {fewest:.1}", listed(&linux22)),
             judged: Judged::all(
@@ -154,31 +154,31 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
             ),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "Solaris 8 has more timeouts than FreeBSD (21 to 1)".to_owned(),
             ours: format!("{} more in forty", shown(&solaris, 1)),
             judged: Judged::above_zero(&solaris),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "Linux 2.4 is as conservative as BSD: fewer than Linux 2.2 (4 to 25)".to_owned(),
             ours: format!("{} fewer in forty", shown(&aggressive, 1)),
             judged: Judged::above_zero(&aggressive),
         },
         Claim {
-            kind: Kind::Ratio,
+            kind: ClaimKind::Ratio,
             paper: "Linux 2.4 has 3 in ten at BLER 10 %".to_owned(),
             ours: format!("{} in ten", shown(&linux24, 1)),
             judged: Judged::extent(&linux24, 3.0),
         },
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "FreeBSD has none except at BLER 10 %, and there 1 in ten".to_owned(),
             ours: format!("{} in ten", listed(&bsd)),
             judged: rare(&bsd),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "almost the same number with Eifel as without (4 and 4)".to_owned(),
             ours: format!("a difference of {} in forty", shown(&eifel, 1)),
             judged: same(&eifel),
@@ -224,32 +224,32 @@ fn cost_of_timeouts(sample: &Sample, without: &Sample) -> Vec<f64> {
 
 /// Cost: 600 transfers at full effort.
 pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
-    let grid = Grid::run(effort, &Sender::ALL)?;
+    let grid = Grid::run(effort, &System::ALL)?;
     let throughput = table("Throughput of 1 Mbyte in kbit/s", &grid, |_, _, sample| {
         shown(&sample.mean(|t| t.kbit_per_s), 1)
     });
-    let below = |sender: Sender| grid.at_10(Sender::Bsd).minus(grid.at_10(sender), |t| t.kbit_per_s);
-    let linux = below(Sender::Linux22);
-    let costs: Vec<_> = [Sender::Linux24, Sender::Solaris, Sender::Linux22]
+    let below = |sender: System| grid.at_10(System::Bsd).minus(grid.at_10(sender), |t| t.kbit_per_s);
+    let linux = below(System::Linux22);
+    let costs: Vec<_> = [System::Linux24, System::Solaris, System::Linux22]
         .into_iter()
-        .flat_map(|sender| cost_of_timeouts(grid.at_10(sender), grid.at_10(Sender::Bsd)))
+        .flat_map(|sender| cost_of_timeouts(grid.at_10(sender), grid.at_10(System::Bsd)))
         .collect();
-    let noise = grid.of(Sender::Bsd)[0].minus(grid.at_10(Sender::Bsd), |t| t.kbit_per_s);
+    let noise = grid.of(System::Bsd)[0].minus(grid.at_10(System::Bsd), |t| t.kbit_per_s);
     let claims = vec![
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "timeouts decrease the throughput, of Linux 2.2 most".to_owned(),
             ours: format!(
                 "at BLER 10 % below BSD by {} (Linux 2.2), {} (Solaris 8), {} kbit/s (Linux 2.4)",
                 shown(&linux, 1),
-                shown(&below(Sender::Solaris), 1),
-                shown(&below(Sender::Linux24), 1)
+                shown(&below(System::Solaris), 1),
+                shown(&below(System::Linux24), 1)
             ),
             judged: Judged::all(
-                [Sender::Solaris, Sender::Linux24]
+                [System::Solaris, System::Linux24]
                     .map(|other| {
                         Judged::above_zero(
-                            &grid.at_10(other).minus(grid.at_10(Sender::Linux22), |t| t.kbit_per_s),
+                            &grid.at_10(other).minus(grid.at_10(System::Linux22), |t| t.kbit_per_s),
                         )
                     })
                     .into_iter()
@@ -257,7 +257,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             ),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "throughput falls with BLER".to_owned(),
             ours: format!("BSD: {} kbit/s less at 10 % than at 1 %", shown(&noise, 1)),
             judged: Judged::above_zero(&noise),
@@ -277,11 +277,11 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
 /// Cost: 240 transfers at full effort.
 pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     const GAIN: f64 = 25.0;
-    let grid = Grid::run(effort, &[Sender::Linux24, Sender::Linux24Eifel])?;
+    let grid = Grid::run(effort, &[System::Linux24, System::Linux24Eifel])?;
     let mut throughput = table("Throughput of 1 Mbyte in kbit/s", &grid, |_, _, sample| {
         shown(&sample.mean(|t| t.kbit_per_s), 1)
     });
-    let gains: Vec<_> = std::iter::zip(grid.of(Sender::Linux24Eifel), grid.of(Sender::Linux24))
+    let gains: Vec<_> = std::iter::zip(grid.of(System::Linux24Eifel), grid.of(System::Linux24))
         .map(|(with, without)| with.minus(without, |t| t.kbit_per_s))
         .collect();
     throughput.row(
@@ -291,18 +291,18 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     );
 
     let gain = gains[gains.len() - 1];
-    let with = grid.at_10(Sender::Linux24Eifel);
+    let with = grid.at_10(System::Linux24Eifel);
     let count = |of: fn(&super::setting::Transfer) -> f64| with.transfers().iter().map(of).sum::<f64>();
     let (timeouts, undone) = (count(|t| t.timeouts), count(|t| t.undone));
     let claims = vec![
         Claim {
-            kind: Kind::Ratio,
+            kind: ClaimKind::Ratio,
             paper: "Eifel improves the throughput by about 25 kbit/s at BLER 10 %".to_owned(),
             ours: format!("{} kbit/s", shown(&gain, 1)),
             judged: Judged::extent(&gain, GAIN),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "all timeouts are detected and answered by Eifel".to_owned(),
             ours: format!("{undone} undone of {timeouts} at BLER 10 %"),
             judged: match undone / timeouts {
@@ -314,13 +314,13 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
         },
     ];
     // The file's seconds without Eifel, less those at 25 kbit/s more, over the paper's 0.3 timeouts in a transfer.
-    let without = grid.at_10(Sender::Linux24).mean(|t| t.kbit_per_s).mean;
+    let without = grid.at_10(System::Linux24).mean(|t| t.kbit_per_s).mean;
     let bits = FILE as f64 * 8e-3;
     let implied = (bits / without - bits / (without + GAIN)) / 0.3;
     let mut remarks = vec![format!(
         "The paper counts 3 timeouts in ten transfers (Fig. 5). For 25 kbit/s on the average of these, each has to cost {implied:.0} s. {FIRST_WINDOW}"
     )];
-    let saved: Vec<_> = std::iter::zip(grid.at_10(Sender::Linux24).transfers(), with.transfers())
+    let saved: Vec<_> = std::iter::zip(grid.at_10(System::Linux24).transfers(), with.transfers())
         .filter(|(_, with)| with.undone > 0.0)
         .map(|(without, with)| (without.seconds - with.seconds) / with.undone)
         .collect();

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::setting::{Point, Sample, choices, mean, sample};
-use crate::{Claim, Effort, Finding, Judged, Kind, Table, shown};
+use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 
 /// "The traffic is a 2 Mbyte TCP stream" (§5.1).
 const FILE: u64 = 2_000_000;
@@ -66,7 +66,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
         }));
     let claims = vec![
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "throughput has its optimum at a TSP inside the range".to_owned(),
             ours: format!(
                 "the optimum is at {} ms: {} kbit/s above {} ms, {} above {} ms",
@@ -79,7 +79,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::all([Judged::above_zero(&rise), Judged::above_zero(&fall)]),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "a small TSP transmits PDUs several times, which costs link capacity".to_owned(),
             ours: format!(
                 "at {} ms {} more PDUs sent again per new one than at {} ms",
@@ -90,7 +90,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::above_zero(&fewer_copies),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "a large TSP costs throughput by spurious timeouts".to_owned(),
             ours: format!(
                 "at {} ms {} more of them per transfer than at {} ms",
@@ -101,7 +101,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::above_zero(&more_timeouts),
         },
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "with a way to avoid spurious timeouts the optimum moves to the right".to_owned(),
             ours: format!(
                 "with Eifel it is at {} ms, seed by seed {} ms further right",
@@ -210,7 +210,7 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
     let fewer_lost = at(1).minus(at(3), |t| 100.0 * t.lost);
     let claims = vec![
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "MAX DAT should be at least 5 at BLER 10 %".to_owned(),
             ours: format!(
                 "the first with 95 % of the throughput at {most} is {enough} (at 3: {:.0} %, 4: {:.0} %, 5: {:.0} %); from 3 to 5 {} kbit/s more",
@@ -226,7 +226,7 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
             },
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "more persistence, fewer segments lost".to_owned(),
             ours: format!("from 1 to 3 retransmissions {} % of all segments fewer", shown(&fewer_lost, 2)),
             judged: Judged::above_zero(&fewer_lost),

@@ -4,12 +4,12 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 use super::grid::percent_shown;
-use super::setting::{Extent, Radio, Sender, Tax, choice_of_pr, choices, plan};
+use super::setting::{Extent, Radio, Tax, Variant, choice_of_pr, choices, plan};
 
 const FLOWS: usize = 12;
-const NR_PLUS: Sender = Sender::NewRenoPlus(Tax::All);
+const NR_PLUS: Variant = Variant::NewRenoPlus(Tax::All);
 
 /// What the paper's picture shows: "all the test cases … beyond 0.9".
 const GOOD: f64 = 0.9;
@@ -18,7 +18,7 @@ const SUSPECT: f64 = 0.95;
 
 /// Fig. 4.
 pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let senders = [Sender::NewReno, NR_PLUS, Sender::Pr, Sender::PrPlus(Tax::All)];
+    let senders = [Variant::NewReno, NR_PLUS, Variant::Pr, Variant::PrPlus(Tax::All)];
     let mut points = Vec::new();
     for percent in over.error_rates {
         for sender in senders {
@@ -33,7 +33,7 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
             (report.jain, together)
         },
     )?;
-    let names: Vec<_> = ["error rate"].into_iter().chain(senders.map(Sender::name)).collect();
+    let names: Vec<_> = ["error rate"].into_iter().chain(senders.map(Variant::name)).collect();
     let mut indices = Table::new("Jain's index of the twelve flows' goodput (equation 17)", &names);
     let mut sums = Table::new("Goodput of the twelve together, in Mbit/s", &names);
     let mut above = [Vec::new(), Vec::new()];
@@ -50,7 +50,7 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
         for (index, samples) in jain.iter().enumerate() {
             let over = Mean::of(&samples.iter().map(|jain| jain - GOOD).collect::<Vec<_>>());
             // Of PR the paper says nothing here.
-            if senders[index] != Sender::Pr {
+            if senders[index] != Variant::Pr {
                 above[index / 2].extend(over.map(|over| Judged::above_zero(&over)));
                 least[index / 2] = samples.iter().copied().fold(least[index / 2], f64::min);
             }
@@ -62,19 +62,19 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
     let [newreno, pr_plus] = above;
     let claims = vec![
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "all the test cases achieve F(x) beyond 0.9 (TCP-NR and TCP-NR+)".to_owned(),
             ours: format!("no run of the two below {:.3}", least[0]),
             judged: Judged::all(newreno),
         },
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "similar results for TCP-PR+".to_owned(),
             ours: format!("its worst run has {:.3}", least[1]),
             judged: Judged::all(pr_plus),
         },
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: "TCP-NR+ essentially attains similar inter-flow fairness as TCP-NR".to_owned(),
             ours: format!("means of the two differ by {apart:.4} at most"),
             // Half of what lies between equal shares and an index that would be suspect.
@@ -90,10 +90,10 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
 /// preserved. Half of the flows are enhanced, half are not.
 pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let mixed: Vec<_> =
-        (0..FLOWS).map(|flow| if flow % 2 == 0 { Sender::NewReno } else { NR_PLUS }).collect();
+        (0..FLOWS).map(|flow| if flow % 2 == 0 { Variant::NewReno } else { NR_PLUS }).collect();
     let mut points = Vec::new();
     for percent in over.error_rates {
-        points.push(plan(Radio::Shared, *percent, &[Sender::NewReno; FLOWS], over)?);
+        points.push(plan(Radio::Shared, *percent, &[Variant::NewReno; FLOWS], over)?);
         points.push(plan(Radio::Shared, *percent, &mixed, over)?);
     }
     // Mbit/s of a flow with an even number, and with an odd one.
@@ -138,7 +138,7 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let shown = |(percent, lost): &(u32, Mean)| format!("{} at {percent} %", percent_shown(lost));
     let (wired, wireless): (Vec<_>, Vec<_>) = harm.into_iter().partition(|(percent, _)| *percent == 0);
     let claim = |paper: &str, points: &[(u32, Mean)]| Claim {
-        kind: Kind::Direction,
+        kind: ClaimKind::Direction,
         paper: paper.to_owned(),
         ours: format!("a NewReno flow loses {}", points.iter().map(shown).collect::<Vec<_>>().join(", ")),
         judged: Judged::all(points.iter().map(|(_, lost)| verdict(lost))),

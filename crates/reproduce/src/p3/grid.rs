@@ -5,11 +5,11 @@ use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
 use super::super::{Effort, Judged, Table, shown};
-use super::setting::{Extent, Radio, Sender, plan};
+use super::setting::{Extent, Radio, Variant, plan};
 
 pub(super) struct Grid {
     error_rates: &'static [u32],
-    senders: Vec<Sender>,
+    senders: Vec<Variant>,
     /// In Mbit/s, by sender, then by error rate, then by seed.
     samples: Vec<Vec<f64>>,
 }
@@ -29,7 +29,7 @@ impl Grid {
     pub(super) fn run(
         effort: &Effort,
         radio: Radio,
-        senders: &[Sender],
+        senders: &[Variant],
         extent: &Extent,
     ) -> Result<Self, WorldError> {
         let mut points = Vec::new();
@@ -46,7 +46,7 @@ impl Grid {
         Ok(Self { error_rates: extent.error_rates, senders: senders.to_vec(), samples })
     }
 
-    pub(super) fn of(&self, sender: Sender, percent: u32) -> &[f64] {
+    pub(super) fn of(&self, sender: Variant, percent: u32) -> &[f64] {
         let row = self.senders.iter().position(|known| *known == sender);
         let column = self.error_rates.iter().position(|known| *known == percent);
         match (row, column) {
@@ -61,19 +61,19 @@ impl Grid {
     }
 
     /// By how much, of its goodput, one is above the other; of pairs.
-    pub(super) fn gain(&self, sender: Sender, over: Sender, percent: u32) -> Option<Mean> {
+    pub(super) fn gain(&self, sender: Variant, over: Variant, percent: u32) -> Option<Mean> {
         let pairs = self.of(sender, percent).iter().zip(self.of(over, percent));
         Mean::of(&pairs.map(|(one, other)| one / other - 1.0).collect::<Vec<_>>())
     }
 
     /// Is one above the other at all of these error rates? One where it is not settles it.
-    pub(super) fn is_above(&self, sender: Sender, over: Sender, rates: &[u32]) -> Judged {
+    pub(super) fn is_above(&self, sender: Variant, over: Variant, rates: &[u32]) -> Judged {
         let judged = rates.iter().filter_map(|percent| self.gain(sender, over, *percent));
         Judged::all(judged.map(|gain| Judged::above_zero(&gain)))
     }
 
     /// "Up to so much": the largest gain.
-    pub(super) fn largest_gain(&self, sender: Sender, over: Sender) -> Option<(u32, Mean)> {
+    pub(super) fn largest_gain(&self, sender: Variant, over: Variant) -> Option<(u32, Mean)> {
         let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
         gains.max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean))
     }
@@ -104,7 +104,7 @@ impl Grid {
     }
 
     /// Gains at every error rate, in a row of text.
-    pub(super) fn gains_shown(&self, sender: Sender, over: Sender) -> String {
+    pub(super) fn gains_shown(&self, sender: Variant, over: Variant) -> String {
         let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
         gains.map(|(at, gain)| format!("{} at {at} %", percent_shown(&gain))).collect::<Vec<_>>().join(", ")
     }

@@ -34,7 +34,7 @@ impl Extent {
 
 /// Who sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sender {
+pub enum Variant {
     NewReno,
     Sack1,
     Westwood,
@@ -51,7 +51,7 @@ pub enum Tax {
     Half,
 }
 
-impl Sender {
+impl Variant {
     pub const fn name(self) -> &'static str {
         match self {
             Self::NewReno => "NewReno",
@@ -154,8 +154,8 @@ impl Radio {
 }
 
 /// A run with a flow of each of these, which differ in nothing but their recipes. It has no seed yet.
-pub fn plan(radio: Radio, percent: u32, senders: &[Sender], extent: &Extent) -> Result<Run, WorldError> {
-    let flow = |(index, sender): (usize, &Sender)| {
+pub fn plan(radio: Radio, percent: u32, senders: &[Variant], extent: &Extent) -> Result<Run, WorldError> {
+    let flow = |(index, sender): (usize, &Variant)| {
         Ok(Flow {
             recipe: Some(sender.recipe(percent)?),
             // Equal flows that begin together would stay together.
@@ -163,7 +163,7 @@ pub fn plan(radio: Radio, percent: u32, senders: &[Sender], extent: &Extent) -> 
             ..Flow::down(Length::Endless)
         })
     };
-    let first = senders.first().copied().unwrap_or(Sender::NewReno);
+    let first = senders.first().copied().unwrap_or(Variant::NewReno);
     Ok(Run {
         scenario: radio.scenario(percent)?,
         seed: 0,

@@ -9,9 +9,9 @@ use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use rayon::prelude::*;
 
-use super::super::{Claim, Effort, Finding, Judged, Kind, Table, shown};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 use super::fairness::choices_of_the_dumbbell;
-use super::setting::{Extent, Radio, Sender, Tax, plan};
+use super::setting::{Extent, Radio, Tax, Variant, plan};
 
 /// Enough for every error rate to leave losses to congestion, without which (16) has no bound.
 const FLOWS: usize = 12;
@@ -36,7 +36,7 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     );
     let mut ratios = Vec::new();
     for percent in over.error_rates {
-        let point = plan(Radio::Shared, *percent, &[Sender::NewRenoPlus(Tax::All); FLOWS], over)?;
+        let point = plan(Radio::Shared, *percent, &[Variant::NewRenoPlus(Tax::All); FLOWS], over)?;
         let seeds: Vec<_> = effort.seeds().collect();
         let samples: Vec<_> = seeds
             .into_par_iter()
@@ -59,7 +59,7 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     }
     let shown: Vec<_> = ratios.iter().map(|(at, ratio)| format!("{:.2} at {at} %", ratio.mean)).collect();
     let approximately = Claim {
-        kind: Kind::Ratio,
+        kind: ClaimKind::Ratio,
         paper: "the throughput of TCP-NR+ is approximately (16)".to_owned(),
         ours: format!("measured, as a share of it: {}", shown.join(", ")),
         judged: Judged::all(ratios.iter().map(|(_, ratio)| agrees(ratio))),
@@ -136,7 +136,7 @@ fn without_tax() -> Claim {
     });
     let largest = largest.into_iter().fold(0.0, f64::max);
     Claim {
-        kind: Kind::Shape,
+        kind: ClaimKind::Shape,
         paper:
             "(16) reduces to the throughput of a TCP-friendly flow without non-congestive loss and reordering"
                 .to_owned(),

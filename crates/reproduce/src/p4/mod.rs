@@ -6,9 +6,9 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::{Report, Run};
 use airtcp_sim::world::WorldError;
 use airwire::time::Duration;
-use setting::{BIT_ERROR_RATES, MSS, Sender, Way, choices, packet_error_rate, plan};
+use setting::{BIT_ERROR_RATES, MSS, Variant, Way, choices, packet_error_rate, plan};
 
-use super::{Claim, Effort, Figure, Finding, Judged, Kind, Paper, Table, shown};
+use super::{Claim, ClaimKind, Effort, Figure, Finding, Judged, Paper, Table, shown};
 
 const LENGTH: Duration = Duration::from_secs(600);
 
@@ -38,8 +38,8 @@ const fn figure(
 /// Received packets: Reno, E-TCP, and what the paper calls the gain in percent.
 const TABLE3: [(u32, u32, f64); 3] = [(2624, 3176, 21.04), (2722, 3341, 22.74), (2735, 3459, 26.47)];
 
-/// By sender in the order of `Sender::ALL`, then by seed.
-type BySender = [Vec<f64>; Sender::ALL.len()];
+/// By sender in the order of `Variant::ALL`, then by seed.
+type BySender = [Vec<f64>; Variant::ALL.len()];
 
 /// In the order in which they are asked for.
 struct Samples {
@@ -54,7 +54,7 @@ fn received(report: &Report) -> f64 {
 fn run(effort: &Effort, cases: &[(Way, f64)], length: Duration) -> Result<Samples, WorldError> {
     let mut points = Vec::new();
     for (way, bit_error_rate) in cases {
-        for sender in Sender::ALL {
+        for sender in Variant::ALL {
             points.push(plan(*way, sender, *bit_error_rate, length)?);
         }
     }
@@ -65,7 +65,7 @@ fn run(effort: &Effort, cases: &[(Way, f64)], length: Duration) -> Result<Sample
     )?;
     let by_sender = |value: fn(&(f64, f64)) -> f64| {
         let mut samples = found.iter().map(|point| point.iter().map(value).collect());
-        cases.iter().map(|_| Sender::ALL.map(|_| samples.next().unwrap_or_default())).collect()
+        cases.iter().map(|_| Variant::ALL.map(|_| samples.next().unwrap_or_default())).collect()
     };
     Ok(Samples { packets: by_sender(|sample| sample.0), timeouts: by_sender(|sample| sample.1) })
 }
@@ -114,7 +114,7 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
             mean(newreno, 0),
         ]);
         claims.push(Claim {
-            kind: Kind::Ratio,
+            kind: ClaimKind::Ratio,
             paper: format!("{}: E-TCP receives {paper}% more packets than Reno", way.name()),
             ours: format!("{} % more", shown(&ours, 1)),
             judged: Judged::extent(&ours, paper),
@@ -130,7 +130,7 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         Mean::of(&differences).map_or(Judged::Undecided, |mean| Judged::above_zero(&mean))
     };
     claims.push(Claim {
-        kind: Kind::Shape,
+        kind: ClaimKind::Shape,
         paper: "the gain is largest from mobile to mobile, over two radio links".to_owned(),
         ours: format!(
             "gains of {}",
@@ -163,7 +163,7 @@ fn about_timeouts(timeouts: &[BySender], length: Duration) -> String {
 pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, WorldError> {
     let cases = BIT_ERROR_RATES.map(|(_, rate)| (way, rate));
     let samples = run(effort, &cases, length)?.packets;
-    let names = Sender::ALL.map(Sender::name);
+    let names = Variant::ALL.map(Variant::name);
     let columns: Vec<_> =
         ["BER", "packets lost"].into_iter().chain(names).chain(["E-TCP over Reno, in %"]).collect();
     let mut table = Table::new("Goodput in kbit/s, against the bit error rate of the radio", &columns);
@@ -185,7 +185,7 @@ pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, W
     let grows = rest.iter().zip(&gains).map(|((_, less), (_, more))| more.mean - less.mean);
     let claims = vec![
         Claim {
-            kind: Kind::Direction,
+            kind: ClaimKind::Direction,
             paper: format!("{}: E-TCP provides a better goodput than Reno", way.name()),
             ours: listed.join(", "),
             judged: match at_worst {
@@ -194,7 +194,7 @@ pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, W
             },
         },
         Claim {
-            kind: Kind::Shape,
+            kind: ClaimKind::Shape,
             paper: "… the more so the higher the bit error rate".to_owned(),
             ours: "the same numbers, from the worst radio to the best".to_owned(),
             judged: grows_with_errors(&grows.collect::<Vec<_>>(), &gains),

@@ -51,7 +51,7 @@ impl Way {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sender {
+pub enum Variant {
     Reno,
     Etcp,
     /// §V: "without having to wait until it has received three duplicate acknowledgments".
@@ -59,7 +59,7 @@ pub enum Sender {
     NewReno,
 }
 
-impl Sender {
+impl Variant {
     pub const ALL: [Self; 4] = [Self::Reno, Self::Etcp, Self::EtcpEarly, Self::NewReno];
 
     pub const fn name(self) -> &'static str {
@@ -88,7 +88,7 @@ pub fn packet_error_rate(bit_error_rate: f64) -> f64 {
 }
 
 /// One endless flow. It has no seed yet.
-pub fn plan(way: Way, sender: Sender, bit_error_rate: f64, length: Duration) -> Result<Run, WorldError> {
+pub fn plan(way: Way, sender: Variant, bit_error_rate: f64, length: Duration) -> Result<Run, WorldError> {
     let (preset, rates) = way.preset();
     let mut scenario = Scenario::load(preset)?;
     for rate in rates {
