@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use airtcp_lab::capture::Findings;
-use airtcp_lab::experiment::{Report, Row, Versions};
+use airtcp_lab::experiment::{Report, Versions};
 use airtcp_lab::sender::Repair;
+use airtcp_lab::summary::Row;
 use airtcp_lab::transfer::Outcome;
 use airtcp_numbers::statistics::Mean;
 use airtcp_testkit::machine::run;

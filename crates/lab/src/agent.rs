@@ -1,6 +1,6 @@
 //! The lab's hand in a namespace: it starts what it is told to, and says what became of it.
 //!
-//! Orders come in on stdin as JSON lines, events go out on stdout likewise. When no more orders can come, it ends.
+//! Orders come in on stdin as JSON lines, notices go out on stdout likewise. When no more orders can come, it ends.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -55,7 +55,7 @@ pub enum Output {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Event {
+pub enum Notice {
     /// The agent takes orders. The addresses are those that `airlink run` has told it.
     Ready {
         pid: u32,
@@ -85,9 +85,9 @@ pub struct Received {
 
 /// Returns when the lab has closed its end.
 pub fn serve() -> io::Result<()> {
-    let agent = Agent { events: Arc::new(Mutex::new(io::stdout())), children: Arc::default() };
+    let agent = Agent { notices: Arc::new(Mutex::new(io::stdout())), children: Arc::default() };
     let address = |name| std::env::var(name).ok();
-    agent.say(&Event::Ready {
+    agent.say(&Notice::Ready {
         pid: std::process::id(),
         fixed: address("AIRLINK_FIXED"),
         mobile: address("AIRLINK_MOBILE"),
@@ -95,7 +95,7 @@ pub fn serve() -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let order = serde_json::from_str(&line?).map_err(io::Error::from)?;
         if let Err(error) = agent.carry_out(order) {
-            agent.say(&Event::Failed(error))?;
+            agent.say(&Notice::Failed(error))?;
         }
     }
     Ok(())
@@ -103,18 +103,18 @@ pub fn serve() -> io::Result<()> {
 
 #[derive(Clone)]
 struct Agent {
-    events: Arc<Mutex<io::Stdout>>,
+    notices: Arc<Mutex<io::Stdout>>,
     /// Those not waited for yet: their numbers belong to nobody else.
     children: Arc<Mutex<BTreeMap<u32, Pid>>>,
 }
 
 impl Agent {
-    fn say(&self, event: &Event) -> io::Result<()> {
+    fn say(&self, event: &Notice) -> io::Result<()> {
         let mut line = serde_json::to_string(event)?;
         line.push('\n');
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.write_all(line.as_bytes())?;
-        events.flush()
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.write_all(line.as_bytes())?;
+        notices.flush()
     }
 
     fn carry_out(&self, order: Order) -> Result<(), String> {
@@ -129,11 +129,11 @@ impl Agent {
                 return Ok(());
             }
             Order::Write { path, text } => match fs::write(&path, text) {
-                Ok(()) => Event::Written,
+                Ok(()) => Notice::Written,
                 Err(error) => return Err(format!("cannot write {}: {error}", path.display())),
             },
             Order::Read { path } => match fs::read_to_string(&path) {
-                Ok(text) => Event::Text(text),
+                Ok(text) => Notice::Text(text),
                 Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
             },
         };
@@ -159,13 +159,13 @@ impl Agent {
         let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
         children.insert(id, Pid::from_raw(child.id() as i32));
         drop(children);
-        self.say(&Event::Started { id }).map_err(|error| error.to_string())?;
+        self.say(&Notice::Started { id }).map_err(|error| error.to_string())?;
         let agent = self.clone();
         let watch = move || {
             let received = child.stdout.take().map(digest);
             let code = agent.wait(id, &mut child);
             // Without a lab there is nobody to tell.
-            let _ = agent.say(&Event::Ended { id, code, received });
+            let _ = agent.say(&Notice::Ended { id, code, received });
         };
         thread::Builder::new()
             .name(format!("program {id}"))

@@ -8,8 +8,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::LabError;
-use super::experiment::{Experiment, Report, aligned};
+use super::experiment::{Experiment, Report};
 use super::sender::Sender;
+use super::summary::aligned;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {

@@ -13,14 +13,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::scenario::Scenario;
-use airtcp_numbers::statistics::Mean;
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::summary::{self, Row};
 use super::testbed::{Keep, Tools};
-use super::transfer::{self, Outcome, Plan};
+use super::transfer::{self, Outcome, Transfer};
 
 const SCHEMA_VERSION: u32 = 1;
 
@@ -79,24 +79,6 @@ impl Versions {
     }
 }
 
-/// What a sender's runs add up to. Means are of the runs that succeeded.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
-    pub sender: String,
-    pub succeeded: usize,
-    pub failed: usize,
-    pub kbit_per_s: Option<Mean>,
-    /// Goodput over that of the first sender in the same round.
-    pub over_first: Option<Mean>,
-    pub fast: f64,
-    pub timeout: f64,
-    pub probe: f64,
-    pub timeouts: f64,
-    pub spurious: f64,
-    pub resent_packets: f64,
-    pub idle_seconds: Option<Mean>,
-}
-
 /// One more transfer is done.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
@@ -129,7 +111,7 @@ pub fn run(
             let (round, sender) = plans[index];
             let directory = directory.join(directory_name(round, &sender.to_string()));
             fs::create_dir(&directory).map_err(LabError::file(&directory))?;
-            let plan = Plan {
+            let plan = Transfer {
                 scenario: &scenario,
                 seed: experiment.seed + u64::from(round),
                 sender,
@@ -159,7 +141,7 @@ pub fn run(
         receiver: experiment.receiver.name().to_owned(),
         bytes: experiment.bytes,
         rounds: experiment.rounds,
-        summary: summary(&experiment.senders, &transfers),
+        summary: summary::rows(&experiment.senders, &transfers),
         transfers,
     };
     write_json(&directory.join("lab.json"), &report)?;
@@ -237,110 +219,13 @@ pub(super) fn in_parallel<T: Send>(
     }
 }
 
-fn summary(senders: &[Sender], transfers: &[Outcome]) -> Vec<Row> {
-    let of = |sender: &Sender| {
-        let name = sender.to_string();
-        transfers.iter().filter(move |outcome| outcome.sender == name)
-    };
-    let goodput = |outcome: &Outcome| outcome.failure.is_none().then_some(outcome.kbit_per_s);
-    let first: Vec<_> = senders.first().map(|first| of(first).map(goodput).collect()).unwrap_or_default();
-    senders
-        .iter()
-        .map(|sender| {
-            let all: Vec<_> = of(sender).collect();
-            let good: Vec<_> = all.iter().filter(|outcome| outcome.failure.is_none()).collect();
-            let mean = |value: &dyn Fn(&Outcome) -> f64| {
-                Mean::of(&good.iter().map(|outcome| value(outcome)).collect::<Vec<_>>())
-            };
-            let count = |value: &dyn Fn(&Outcome) -> u64| {
-                mean(&|outcome| value(outcome) as f64).map(|mean| mean.mean).unwrap_or_default()
-            };
-            let ratios = all.iter().zip(&first).filter_map(|(outcome, first)| {
-                let (own, first) = (goodput(outcome)?, (*first)?);
-                (first > 0.0).then(|| own / first)
-            });
-            Row {
-                sender: sender.to_string(),
-                succeeded: good.len(),
-                failed: all.len() - good.len(),
-                kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
-                over_first: Mean::of(&ratios.collect::<Vec<_>>()),
-                fast: count(&|outcome| outcome.repair.fast),
-                timeout: count(&|outcome| outcome.repair.timeout),
-                probe: count(&|outcome| outcome.repair.probe),
-                timeouts: count(&|outcome| outcome.repair.timeouts),
-                spurious: count(&|outcome| outcome.repair.spurious),
-                resent_packets: count(&|outcome| outcome.capture.resent_packets),
-                idle_seconds: mean(&|outcome| outcome.capture.idle_seconds),
-            }
-        })
-        .collect()
-}
-
 impl Report {
     /// For a terminal.
     pub fn table(&self) -> String {
-        let mut table = vec![
-            [
-                "sender",
-                "kbit/s",
-                "",
-                "/ first",
-                "resent: fast",
-                "timeout",
-                "probe",
-                "timeouts",
-                "spurious",
-                "idle",
-                "exact",
-            ]
-            .map(str::to_owned),
-        ];
-        for row in &self.summary {
-            let shown = |mean: &Option<Mean>, digits: usize| {
-                mean.as_ref().map_or_else(|| "-".to_owned(), |mean| format!("{:.digits$}", mean.mean))
-            };
-            let width = row.kbit_per_s.and_then(|mean| mean.half_width);
-            table.push([
-                row.sender.clone(),
-                shown(&row.kbit_per_s, 1),
-                width.map_or_else(String::new, |width| format!("± {width:.1}")),
-                shown(&row.over_first, 2),
-                format!("{:.1}", row.fast),
-                format!("{:.1}", row.timeout),
-                format!("{:.1}", row.probe),
-                format!("{:.1}", row.timeouts),
-                format!("{:.1}", row.spurious),
-                row.idle_seconds.map_or_else(|| "-".to_owned(), |idle| format!("{:.2} s", idle.mean)),
-                format!("{}/{}", row.succeeded, row.succeeded + row.failed),
-            ]);
-        }
-        aligned(&table)
+        summary::table(&self.summary)
     }
 
     pub fn failures(&self) -> impl Iterator<Item = (&Outcome, &str)> {
         self.transfers.iter().filter_map(|outcome| Some((outcome, outcome.failure.as_deref()?)))
     }
-}
-
-/// The first column to the left, the others to the right.
-pub(super) fn aligned(rows: &[impl AsRef<[String]>]) -> String {
-    let mut width: Vec<usize> = Vec::new();
-    for row in rows {
-        for (column, cell) in row.as_ref().iter().enumerate() {
-            width.resize(width.len().max(column + 1), 0);
-            width[column] = width[column].max(cell.chars().count());
-        }
-    }
-    let mut text = String::new();
-    for row in rows {
-        for (column, (cell, width)) in row.as_ref().iter().zip(&width).enumerate() {
-            let gap = " ".repeat(width - cell.chars().count());
-            let (before, after) = if column == 0 { ("", gap.as_str()) } else { (gap.as_str(), "") };
-            text.push_str(&format!("{before}{cell}{after}  "));
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
 }

@@ -18,6 +18,7 @@ pub mod matrix;
 pub mod page;
 pub mod receiver;
 pub mod sender;
+pub mod summary;
 pub mod testbed;
 pub mod transfer;
 

@@ -11,27 +11,28 @@ use airlink::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::experiment::{Versions, aligned, file_name, in_parallel, make_empty, write_json};
+use super::experiment::{Versions, file_name, in_parallel, make_empty, write_json};
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::summary::aligned;
 use super::testbed::{Keep, Tools};
-use super::transfer::{self, Outcome, Plan};
+use super::transfer::{self, Outcome, Transfer};
 
 const SCHEMA_VERSION: u32 = 1;
 
 /// A kind of path.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct PathKind {
     pub name: &'static str,
     text: &'static str,
 }
 
-pub const KINDS: &[Kind] = &[
-    Kind { name: "lossless", text: include_str!("scenarios/lossless.toml") },
-    Kind { name: "loss", text: include_str!("scenarios/loss.toml") },
-    Kind { name: "burst", text: include_str!("scenarios/burst.toml") },
-    Kind { name: "reordering", text: include_str!("scenarios/reordering.toml") },
-    Kind { name: "wcdma", text: include_str!("scenarios/wcdma.toml") },
+pub const KINDS: &[PathKind] = &[
+    PathKind { name: "lossless", text: include_str!("scenarios/lossless.toml") },
+    PathKind { name: "loss", text: include_str!("scenarios/loss.toml") },
+    PathKind { name: "burst", text: include_str!("scenarios/burst.toml") },
+    PathKind { name: "reordering", text: include_str!("scenarios/reordering.toml") },
+    PathKind { name: "wcdma", text: include_str!("scenarios/wcdma.toml") },
 ];
 
 /// The base recipes, and one or more of each family of the papers.
@@ -123,7 +124,7 @@ impl Expected {
 pub struct Matrix {
     pub receivers: Vec<Wanted>,
     pub senders: Vec<Sender>,
-    pub kinds: Vec<&'static Kind>,
+    pub kinds: Vec<&'static PathKind>,
     pub bytes: u64,
     pub seed: u64,
     pub limit: Duration,
@@ -233,7 +234,7 @@ pub fn run(
             };
             let directory = matrix.directory.join(file_name(&format!("{scenario}-{receiver}-{sender}")));
             fs::create_dir(&directory).map_err(LabError::file(&directory))?;
-            let plan = Plan {
+            let plan = Transfer {
                 scenario: &files[kind],
                 seed: matrix.seed,
                 sender,

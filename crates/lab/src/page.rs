@@ -9,12 +9,12 @@ use airtcp_analyze::connections::Traces;
 use airtcp_analyze::path::{self, PathError};
 use airtcp_analyze::survey;
 use airtcp_analyze::trace::Trace;
-use airtcp_numbers::statistics::Mean;
 use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page, Run, decisions};
 use serde_json::Value;
 
 use crate::experiment::{Report, directory_name};
+use crate::summary::COLUMNS;
 use crate::transfer::Outcome;
 
 #[derive(Debug, thiserror::Error)]
@@ -115,44 +115,13 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
 /// As `lab run` prints it.
 fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     let Report { receiver, bytes, rounds, summary, .. } = report;
-    let mean =
-        |mean: Option<Mean>, digits| mean.map_or_else(Cell::nothing, |mean| Cell::number(mean.mean, digits));
     Table {
         caption: format!("means of {rounds} transfers of {bytes} bytes to {receiver}"),
-        columns: vec![
-            ("sender", "a recipe, or the kernel's own"),
-            ("kbit/s", "goodput from the first SYN to the last ACK"),
-            ("±", "half the width of its 95 % interval"),
-            ("/ first", "over the first sender's in the same round"),
-            ("resent: fast", "segments sent again after duplicate ACKs or SACK, as the sender counts them"),
-            ("timeout", "segments sent again after a timeout"),
-            ("probe", "segments sent again to provoke an ACK"),
-            ("timeouts", "of the retransmission timer"),
-            ("spurious", "timeouts that the sender has noticed to be a mistake"),
-            ("idle s", "silence that ended with a retransmission"),
-            ("exact", "transfers in which every octet arrived and nothing else"),
-        ],
+        columns: COLUMNS.iter().map(|column| (column.name, column.meaning)).collect(),
         rows: summary
             .iter()
             .zip(runs)
-            .map(|(row, runs)| {
-                let half_width = row.kbit_per_s.and_then(|mean| mean.half_width);
-                let exact = format!("{}/{}", row.succeeded, row.succeeded + row.failed);
-                let cells = vec![
-                    Cell::text(&row.sender),
-                    mean(row.kbit_per_s, 1),
-                    half_width.map_or_else(Cell::nothing, |width| Cell::number(width, 1)),
-                    mean(row.over_first, 2),
-                    Cell::number(row.fast, 1),
-                    Cell::number(row.timeout, 1),
-                    Cell::number(row.probe, 1),
-                    Cell::number(row.timeouts, 1),
-                    Cell::number(row.spurious, 1),
-                    mean(row.idle_seconds, 2),
-                    Cell { text: exact, value: Some(row.succeeded as f64) },
-                ];
-                (Shows { runs }, cells)
-            })
+            .map(|(row, runs)| (Shows { runs }, COLUMNS.iter().map(|column| column.cell(row)).collect()))
             .collect(),
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::LabError;
 use super::agent::Output;
-use super::testbed::{Running, Side, Start, Tools};
+use super::testbed::{AgentHandle, Running, Start, Tools};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sender {
@@ -63,7 +63,7 @@ pub struct Repair {
 }
 
 impl Sender {
-    pub fn prepare(&self, side: &mut Side) -> Result<(), LabError> {
+    pub fn prepare(&self, side: &mut AgentHandle) -> Result<(), LabError> {
         match self {
             Self::Recipe(_) => side.sysctl("net.ipv4.ip_forward", "1"),
             Self::Kernel(_) => {
@@ -78,7 +78,7 @@ impl Sender {
     pub fn start(
         &self,
         tools: &Tools,
-        side: &mut Side,
+        side: &mut AgentHandle,
         to: SocketAddr,
         bytes: u64,
         directory: &Path,

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::LabError;
-use super::agent::{Event, Order, Output, Program, Received};
+use super::agent::{Notice, Order, Output, Program, Received};
 
 /// The programs that a lab consists of.
 #[derive(Clone, Debug)]
@@ -78,8 +78,8 @@ const POLL: Duration = Duration::from_millis(10);
 /// It runs until it is dropped.
 #[derive(Debug)]
 pub struct Testbed {
-    pub fixed: Side,
-    pub mobile: Side,
+    pub fixed: AgentHandle,
+    pub mobile: AgentHandle,
     airlink: Airlink,
 }
 
@@ -116,7 +116,7 @@ impl Testbed {
             LabError::Environment(format!("cannot start {}: {error}", tools.airlink.display()))
         })?;
         let mut airlink = Airlink { process, log };
-        let (mut fixed, mut mobile) = (fixed.connect(Which::Fixed)?, mobile.connect(Which::Mobile)?);
+        let (mut fixed, mut mobile) = (fixed.connect(PathSide::Fixed)?, mobile.connect(PathSide::Mobile)?);
         for side in [&mut mobile, &mut fixed] {
             side.be_ready(&mut airlink)?;
         }
@@ -170,10 +170,10 @@ impl Testbed {
         }
     }
 
-    pub fn side(&mut self, which: Which) -> &mut Side {
+    pub fn side(&mut self, which: PathSide) -> &mut AgentHandle {
         match which {
-            Which::Fixed => &mut self.fixed,
-            Which::Mobile => &mut self.mobile,
+            PathSide::Fixed => &mut self.fixed,
+            PathSide::Mobile => &mut self.mobile,
         }
     }
 
@@ -269,12 +269,12 @@ fn number() -> u32 {
 // ----- a side and its agent -----
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum PathSide {
     Fixed,
     Mobile,
 }
 
-impl Which {
+impl PathSide {
     fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
@@ -286,7 +286,7 @@ impl Which {
 /// A program on one of the sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
-    pub side: Which,
+    pub side: PathSide,
     pub id: u32,
 }
 
@@ -298,13 +298,13 @@ pub struct Ended {
 
 /// A namespace, seen through its agent.
 #[derive(Debug)]
-pub struct Side {
-    which: Which,
+pub struct AgentHandle {
+    which: PathSide,
     /// The address of the link's device, and that of its other end.
     pub own: String,
     pub other: String,
     orders: Option<PipeWriter>,
-    events: Receiver<Event>,
+    notices: Receiver<Notice>,
     next: u32,
     ended: BTreeMap<u32, Ended>,
 }
@@ -318,14 +318,14 @@ pub struct Start {
     pub stderr: PathBuf,
 }
 
-impl Side {
+impl AgentHandle {
     pub fn start(&mut self, start: Start) -> Result<Running, LabError> {
         let Start { argv, environment, stdout, stderr } = start;
         self.next += 1;
         let id = self.next;
         self.order(&Order::Start(Program { id, argv, environment, stdout, stderr }))?;
         match self.answer()? {
-            Event::Started { .. } => Ok(Running { side: self.which, id }),
+            Notice::Started { .. } => Ok(Running { side: self.which, id }),
             other => Err(self.unexpected(&other)),
         }
     }
@@ -360,7 +360,7 @@ impl Side {
     pub fn write(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Result<(), LabError> {
         self.order(&Order::Write { path: path.into(), text: text.into() })?;
         match self.answer()? {
-            Event::Written => Ok(()),
+            Notice::Written => Ok(()),
             other => Err(self.unexpected(&other)),
         }
     }
@@ -372,7 +372,7 @@ impl Side {
     pub fn read(&mut self, path: impl Into<PathBuf>) -> Result<String, LabError> {
         self.order(&Order::Read { path: path.into() })?;
         match self.answer()? {
-            Event::Text(text) => Ok(text),
+            Notice::Text(text) => Ok(text),
             other => Err(self.unexpected(&other)),
         }
     }
@@ -390,15 +390,15 @@ impl Side {
         orders.map(|orders| orders.write_all(line.as_bytes())).and_then(Result::ok).ok_or_else(gone)
     }
 
-    /// The next event that is an answer; ends of programs may come between.
-    fn answer(&mut self) -> Result<Event, LabError> {
+    /// The next notice that is an answer; ends of programs may come between.
+    fn answer(&mut self) -> Result<Notice, LabError> {
         let until = Instant::now() + PATIENCE;
         loop {
-            match self.events.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Event::Ended { id, code, received }) => {
+            match self.notices.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Notice::Ended { id, code, received }) => {
                     self.ended.insert(id, Ended { code, received });
                 }
-                Ok(event) => return Ok(event),
+                Ok(notice) => return Ok(notice),
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(LabError::Transfer(format!(
                         "the {} side does not answer",
@@ -417,8 +417,8 @@ impl Side {
 
     /// Takes in what has happened meanwhile.
     fn look(&mut self, patience: Duration) -> Result<(), LabError> {
-        match self.events.recv_timeout(patience) {
-            Ok(Event::Ended { id, code, received }) => {
+        match self.notices.recv_timeout(patience) {
+            Ok(Notice::Ended { id, code, received }) => {
                 self.ended.insert(id, Ended { code, received });
                 Ok(())
             }
@@ -433,12 +433,12 @@ impl Side {
     fn be_ready(&mut self, airlink: &mut Airlink) -> Result<(), LabError> {
         let until = Instant::now() + PATIENCE;
         loop {
-            match self.events.recv_timeout(POLL) {
-                Ok(Event::Ready { fixed, mobile, .. }) => {
+            match self.notices.recv_timeout(POLL) {
+                Ok(Notice::Ready { fixed, mobile, .. }) => {
                     let missing = || LabError::Environment("the scenario has no IPv4 addresses".to_owned());
                     let (fixed, mobile) = (fixed.ok_or_else(missing)?, mobile.ok_or_else(missing)?);
                     (self.own, self.other) =
-                        if self.which == Which::Fixed { (fixed, mobile) } else { (mobile, fixed) };
+                        if self.which == PathSide::Fixed { (fixed, mobile) } else { (mobile, fixed) };
                     return Ok(());
                 }
                 Ok(other) => return Err(self.unexpected(&other)),
@@ -453,9 +453,9 @@ impl Side {
         }
     }
 
-    fn unexpected(&self, event: &Event) -> LabError {
-        match event {
-            Event::Failed(why) => LabError::Transfer(format!("on the {} side: {why}", self.which.name())),
+    fn unexpected(&self, notice: &Notice) -> LabError {
+        match notice {
+            Notice::Failed(why) => LabError::Transfer(format!("on the {} side: {why}", self.which.name())),
             other => {
                 LabError::Transfer(format!("on the {} side: {other:?} comes unasked", self.which.name()))
             }
@@ -466,36 +466,36 @@ impl Side {
 /// Between the lab and an agent that is about to be started.
 struct Pipes {
     orders: (PipeReader, PipeWriter),
-    events: (PipeReader, PipeWriter),
+    notices: (PipeReader, PipeWriter),
 }
 
 impl Pipes {
     fn new() -> Result<Self, LabError> {
         let pipe =
             || io::pipe().map_err(|error| LabError::Environment(format!("cannot make a pipe: {error}")));
-        Ok(Self { orders: pipe()?, events: pipe()? })
+        Ok(Self { orders: pipe()?, notices: pipe()? })
     }
 
     /// The ends that the agent gets.
     fn inherited(&self) -> [BorrowedFd<'_>; 2] {
-        [self.orders.0.as_fd(), self.events.1.as_fd()]
+        [self.orders.0.as_fd(), self.notices.1.as_fd()]
     }
 
     /// A command line for the shell that puts the pipes where the agent wants them. (Not `<&10`: a shell need not
     /// know descriptors of two digits.)
     fn agent(&self, tools: &Tools) -> String {
-        let [orders, events] = self.inherited().map(|fd| fd.as_raw_fd());
+        let [orders, notices] = self.inherited().map(|fd| fd.as_raw_fd());
         let airtcp = quoted(&tools.airtcp.to_string_lossy());
-        format!("exec {airtcp} lab agent </proc/self/fd/{orders} >/proc/self/fd/{events}")
+        format!("exec {airtcp} lab agent </proc/self/fd/{orders} >/proc/self/fd/{notices}")
     }
 
-    fn connect(self, which: Which) -> Result<Side, LabError> {
-        let Self { orders: (_, orders), events: (events, _) } = self;
+    fn connect(self, which: PathSide) -> Result<AgentHandle, LabError> {
+        let Self { orders: (_, orders), notices: (notices, _) } = self;
         let (sender, receiver) = mpsc::channel();
         let read = move || {
-            for line in BufReader::new(events).lines().map_while(Result::ok) {
-                let event = serde_json::from_str(&line).unwrap_or(Event::Failed(line));
-                if sender.send(event).is_err() {
+            for line in BufReader::new(notices).lines().map_while(Result::ok) {
+                let notice = serde_json::from_str(&line).unwrap_or(Notice::Failed(line));
+                if sender.send(notice).is_err() {
                     return;
                 }
             }
@@ -505,12 +505,12 @@ impl Pipes {
             .spawn(read)
             .map_err(|error| LabError::Environment(format!("cannot start a thread: {error}")))?;
         let (own, other) = (String::new(), String::new());
-        Ok(Side {
+        Ok(AgentHandle {
             which,
             own,
             other,
             orders: Some(orders),
-            events: receiver,
+            notices: receiver,
             next: 0,
             ended: BTreeMap::new(),
         })

@@ -20,7 +20,7 @@ use super::sender::{Repair, Sender};
 use super::testbed::{Keep, Link, Running, Testbed, Tools};
 
 #[derive(Clone, Debug)]
-pub struct Plan<'a> {
+pub struct Transfer<'a> {
     /// A file, or a preset's name.
     pub scenario: &'a str,
     pub seed: u64,
@@ -54,7 +54,7 @@ pub struct Outcome {
 const GRACE: Duration = Duration::from_secs(10);
 
 /// What ails one transfer is part of its outcome; an error is what would ail the next one too.
-pub fn run(tools: &Tools, plan: &Plan<'_>) -> Result<Outcome, LabError> {
+pub fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
     let mut outcome = Outcome {
         sender: plan.sender.to_string(),
         receiver: plan.receiver.name().to_owned(),
@@ -75,8 +75,8 @@ pub fn run(tools: &Tools, plan: &Plan<'_>) -> Result<Outcome, LabError> {
     Ok(outcome)
 }
 
-fn watch(tools: &Tools, plan: &Plan<'_>, outcome: &mut Outcome) -> Result<(), LabError> {
-    let &Plan { scenario, seed, directory, keep, .. } = plan;
+fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<(), LabError> {
+    let &Transfer { scenario, seed, directory, keep, .. } = plan;
     let mut testbed = Testbed::start(tools, &Link { scenario, seed, directory, keep })?;
     plan.sender.prepare(&mut testbed.fixed)?;
     let (receiver, addr) = plan.receiver.start(tools, &mut testbed, directory)?;
@@ -128,7 +128,7 @@ fn annotate(directory: &Path) -> Result<(), LabError> {
 
 /// What the receiver got, if it is one that the agent reads.
 fn until_both_have_ended(
-    plan: &Plan<'_>,
+    plan: &Transfer<'_>,
     testbed: &mut Testbed,
     sender: Running,
     receiver: Running,

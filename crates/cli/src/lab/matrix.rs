@@ -5,9 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use airtcp_lab::matrix::{
-    self, Cell, Expected, KINDS, Matrix as Plan, Progress, RECIPES, STACKS, Verdict, Wanted, quick,
-};
+use airtcp_lab::matrix::{self, Cell, Expected, KINDS, Progress, RECIPES, STACKS, Verdict, Wanted, quick};
 use airtcp_lab::receiver::{KERNEL_PROFILES, Receiver};
 use airtcp_lab::sender::Sender;
 use airtcp_lab::testbed::{Tools, quoted};
@@ -82,7 +80,7 @@ impl Matrix {
             Some(directory) => directory.clone(),
             None => next_free(Path::new("lab"), "matrix")?,
         };
-        let plan = Plan {
+        let plan = matrix::Matrix {
             receivers: self.receivers()?,
             senders: self.senders()?,
             kinds: KINDS

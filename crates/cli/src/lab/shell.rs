@@ -25,7 +25,7 @@ use crate::shared::failure::{self, Failure};
 pub(super) struct Shell {
     /// Which side
     #[arg(value_enum)]
-    side: Side,
+    side: PathSide,
     /// Make a path: a preset's name, or a file
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Shell {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Side {
+enum PathSide {
     Fixed,
     Mobile,
 }
@@ -53,7 +53,7 @@ Examples:
     airtcp lab shell mobile --scenario wcdma-384
     airtcp lab shell fixed";
 
-impl Side {
+impl PathSide {
     fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
@@ -77,7 +77,7 @@ impl Shell {
 }
 
 /// The command is on the mobile side of `airlink run`, where it has the terminal, and enters the other if wanted.
-fn make(scenario: &str, side: Side, command: &[OsString]) -> anyhow::Result<()> {
+fn make(scenario: &str, side: PathSide, command: &[OsString]) -> anyhow::Result<()> {
     let tools = Tools::find().map_err(failed)?;
     let airtcp = quoted(&tools.airtcp.to_string_lossy());
     let mut airlink = Command::new(&tools.airlink);
@@ -85,11 +85,11 @@ fn make(scenario: &str, side: Side, command: &[OsString]) -> anyhow::Result<()> 
     let agent = format!("{airtcp} lab agent <&0 >/dev/null");
     airlink.args(["run", "--scenario", scenario, "--server", &format!("sleep infinity | {agent}"), "--"]);
     match side {
-        Side::Mobile => {
+        PathSide::Mobile => {
             let agent = format!("sleep infinity | {agent} & exec \"$@\"");
             airlink.args(["sh", "-c", &agent, "sh"]).args(command);
         }
-        Side::Fixed => {
+        PathSide::Fixed => {
             let agent = format!("sleep infinity | {agent} & exec {airtcp} lab shell fixed -- \"$@\"");
             airlink.args(["sh", "-c", &agent, "sh"]).args(command);
         }
@@ -98,7 +98,7 @@ fn make(scenario: &str, side: Side, command: &[OsString]) -> anyhow::Result<()> 
 }
 
 /// Becomes the command, in the namespace of an agent.
-fn enter(side: Side, lab: Option<i32>, command: &[OsString]) -> anyhow::Result<()> {
+fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Result<()> {
     let agents = agents_in_time(side);
     let inside = |agent: &&i32| lab.is_none_or(|lab| **agent == lab || ancestors(**agent).contains(&lab));
     let Some(agent) = agents.iter().filter(inside).max() else {
@@ -121,7 +121,7 @@ fn enter(side: Side, lab: Option<i32>, command: &[OsString]) -> anyhow::Result<(
 }
 
 /// On a path that has just been made, the other side may not have got so far.
-fn agents_in_time(side: Side) -> Vec<i32> {
+fn agents_in_time(side: PathSide) -> Vec<i32> {
     let behind_a_link = std::env::var_os("AIRLINK_CONTROL").is_some();
     for _ in 0..if behind_a_link { 200 } else { 0 } {
         let agents = agents(side);
@@ -134,7 +134,7 @@ fn agents_in_time(side: Side) -> Vec<i32> {
 }
 
 /// Processes that are agents of a lab on this side: `airlink run` has told them so.
-fn agents(side: Side) -> Vec<i32> {
+fn agents(side: PathSide) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let is_agent = |pid: &i32| {

@@ -1,0 +1,236 @@
+//! What each sender's transfers add up to: the row of a table, and its columns as a terminal and a page show them.
+
+use airtcp_numbers::statistics::Mean;
+use airtcp_report::html::table::Cell;
+use serde::{Deserialize, Serialize};
+
+use super::sender::Sender;
+use super::transfer::Outcome;
+
+/// What a sender's transfers add up to. Means are of those that succeeded, and `None` if none did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// A recipe, or `linux:` and a congestion control.
+    pub sender: String,
+    /// Transfers in which every octet arrived and nothing else.
+    pub succeeded: usize,
+    pub failed: usize,
+    /// Goodput from the first SYN to the last ACK.
+    pub kbit_per_s: Option<Mean>,
+    /// Goodput over that of the first sender in the same round.
+    pub over_first: Option<Mean>,
+    /// Segments sent again, as the sender counts them: a mean, and 0 if no transfer succeeded.
+    pub fast: f64,
+    pub timeout: f64,
+    pub probe: f64,
+    /// Of the retransmission timer.
+    pub timeouts: f64,
+    /// Timeouts that the sender has noticed to be a mistake.
+    pub spurious: f64,
+    /// As the capture on the sender's side shows it.
+    pub resent_packets: f64,
+    /// Silence on the sender's side that ended with a retransmission.
+    pub idle_seconds: Option<Mean>,
+}
+
+/// A column of the table.
+pub(crate) struct Column {
+    /// Its heading on a page.
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    value: fn(&Row) -> Value,
+    terminal: Terminal,
+}
+
+/// What a column has for a row.
+enum Value {
+    Text(String),
+    /// With so many digits behind the point.
+    Number(Option<f64>, usize),
+    /// Of so many in all.
+    Share(usize, usize),
+}
+
+/// How a terminal, where headings are narrow, shows a column otherwise than a page.
+struct Terminal {
+    name: &'static str,
+    before: &'static str,
+    after: &'static str,
+    nothing: &'static str,
+}
+
+/// As on a page.
+const fn column(name: &'static str, meaning: &'static str, value: fn(&Row) -> Value) -> Column {
+    Column { name, meaning, value, terminal: Terminal { name, before: "", after: "", nothing: "-" } }
+}
+
+pub(crate) const COLUMNS: [Column; 11] = [
+    column("sender", "a recipe, or the kernel's own", |row| Value::Text(row.sender.clone())),
+    column("kbit/s", "goodput from the first SYN to the last ACK", |row| mean(row.kbit_per_s, 1)),
+    Column {
+        terminal: Terminal { name: "", before: "± ", after: "", nothing: "" },
+        ..column("±", "half the width of its 95 % interval", |row| {
+            Value::Number(row.kbit_per_s.and_then(|mean| mean.half_width), 1)
+        })
+    },
+    column("/ first", "over the first sender's in the same round", |row| mean(row.over_first, 2)),
+    column(
+        "resent: fast",
+        "segments sent again after duplicate ACKs or SACK, as the sender counts them",
+        |row| count(row.fast),
+    ),
+    column("timeout", "segments sent again after a timeout", |row| count(row.timeout)),
+    column("probe", "segments sent again to provoke an ACK", |row| count(row.probe)),
+    column("timeouts", "of the retransmission timer", |row| count(row.timeouts)),
+    column("spurious", "timeouts that the sender has noticed to be a mistake", |row| count(row.spurious)),
+    Column {
+        terminal: Terminal { name: "idle", before: "", after: " s", nothing: "-" },
+        ..column("idle s", "silence that ended with a retransmission", |row| mean(row.idle_seconds, 2))
+    },
+    column("exact", "transfers in which every octet arrived and nothing else", |row| {
+        Value::Share(row.succeeded, row.succeeded + row.failed)
+    }),
+];
+
+fn mean(mean: Option<Mean>, digits: usize) -> Value {
+    Value::Number(mean.map(|mean| mean.mean), digits)
+}
+
+fn count(mean: f64) -> Value {
+    Value::Number(Some(mean), 1)
+}
+
+impl Column {
+    /// For a page.
+    pub(crate) fn cell(&self, row: &Row) -> Cell {
+        match (self.value)(row) {
+            Value::Text(text) => Cell::text(text),
+            Value::Number(Some(number), digits) => Cell::number(number, digits),
+            Value::Number(None, _) => Cell::nothing(),
+            Value::Share(part, all) => Cell { text: format!("{part}/{all}"), value: Some(part as f64) },
+        }
+    }
+
+    /// For a terminal.
+    fn text(&self, row: &Row) -> String {
+        let Terminal { before, after, nothing, .. } = self.terminal;
+        match (self.value)(row) {
+            Value::Number(Some(number), digits) => format!("{before}{number:.digits$}{after}"),
+            Value::Number(None, _) => nothing.to_owned(),
+            Value::Text(_) | Value::Share(..) => self.cell(row).text,
+        }
+    }
+}
+
+/// For a terminal.
+pub(super) fn table(rows: &[Row]) -> String {
+    let heading = COLUMNS.iter().map(|column| column.terminal.name.to_owned()).collect::<Vec<_>>();
+    let rows = rows.iter().map(|row| COLUMNS.iter().map(|column| column.text(row)).collect());
+    aligned(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
+}
+
+/// A row for each sender, in this order. Transfers of one sender are in the order of the rounds.
+pub(super) fn rows(senders: &[Sender], transfers: &[Outcome]) -> Vec<Row> {
+    let of = |sender: &Sender| {
+        let name = sender.to_string();
+        transfers.iter().filter(move |outcome| outcome.sender == name)
+    };
+    let goodput = |outcome: &Outcome| outcome.failure.is_none().then_some(outcome.kbit_per_s);
+    let first: Vec<_> = senders.first().map(|first| of(first).map(goodput).collect()).unwrap_or_default();
+    senders
+        .iter()
+        .map(|sender| {
+            let all: Vec<_> = of(sender).collect();
+            let good: Vec<_> = all.iter().filter(|outcome| outcome.failure.is_none()).collect();
+            let mean = |value: &dyn Fn(&Outcome) -> f64| {
+                Mean::of(&good.iter().map(|outcome| value(outcome)).collect::<Vec<_>>())
+            };
+            let count = |value: &dyn Fn(&Outcome) -> u64| {
+                mean(&|outcome| value(outcome) as f64).map(|mean| mean.mean).unwrap_or_default()
+            };
+            let ratios = all.iter().zip(&first).filter_map(|(outcome, first)| {
+                let (own, first) = (goodput(outcome)?, (*first)?);
+                (first > 0.0).then(|| own / first)
+            });
+            Row {
+                sender: sender.to_string(),
+                succeeded: good.len(),
+                failed: all.len() - good.len(),
+                kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
+                over_first: Mean::of(&ratios.collect::<Vec<_>>()),
+                fast: count(&|outcome| outcome.repair.fast),
+                timeout: count(&|outcome| outcome.repair.timeout),
+                probe: count(&|outcome| outcome.repair.probe),
+                timeouts: count(&|outcome| outcome.repair.timeouts),
+                spurious: count(&|outcome| outcome.repair.spurious),
+                resent_packets: count(&|outcome| outcome.capture.resent_packets),
+                idle_seconds: mean(&|outcome| outcome.capture.idle_seconds),
+            }
+        })
+        .collect()
+}
+
+/// The first column to the left, the others to the right.
+pub(super) fn aligned(rows: &[impl AsRef<[String]>]) -> String {
+    let mut width: Vec<usize> = Vec::new();
+    for row in rows {
+        for (column, cell) in row.as_ref().iter().enumerate() {
+            width.resize(width.len().max(column + 1), 0);
+            width[column] = width[column].max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        for (column, (cell, width)) in row.as_ref().iter().zip(&width).enumerate() {
+            let gap = " ".repeat(width - cell.chars().count());
+            let (before, after) = if column == 0 { ("", gap.as_str()) } else { (gap.as_str(), "") };
+            text.push_str(&format!("{before}{cell}{after}  "));
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_has_signs_and_units_where_a_page_has_headings() {
+        let mean = |mean, half_width| Some(Mean { mean, half_width, samples: 3 });
+        let none = Row {
+            sender: "newreno".to_owned(),
+            succeeded: 0,
+            failed: 3,
+            kbit_per_s: None,
+            over_first: None,
+            fast: 0.0,
+            timeout: 0.0,
+            probe: 0.0,
+            timeouts: 0.0,
+            spurious: 0.0,
+            resent_packets: 0.0,
+            idle_seconds: None,
+        };
+        let some = Row {
+            sender: "linux:cubic".to_owned(),
+            succeeded: 2,
+            failed: 1,
+            kbit_per_s: mean(310.25, Some(12.34)),
+            over_first: mean(1.234, None),
+            fast: 12.0,
+            idle_seconds: mean(0.5, None),
+            ..none.clone()
+        };
+        let expected = "\
+sender       kbit/s          / first  resent: fast  timeout  probe  timeouts  spurious    idle  exact
+newreno           -                -           0.0      0.0    0.0       0.0       0.0       -    0/3
+linux:cubic   310.2  ± 12.3     1.23          12.0      0.0    0.0       0.0       0.0  0.50 s    2/3
+";
+        assert_eq!(table(&[none.clone(), some.clone()]), expected);
+        let cells = |row| COLUMNS.map(|column: Column| column.cell(row).text).join(" ");
+        assert_eq!(cells(&none), "newreno – – – 0.0 0.0 0.0 0.0 0.0 – 0/3");
+        assert_eq!(cells(&some), "linux:cubic 310.2 12.3 1.23 12.0 0.0 0.0 0.0 0.0 0.50 2/3");
+    }
+}
