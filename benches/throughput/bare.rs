@@ -12,7 +12,7 @@ use nix::sys::socket::{
 };
 
 use crate::lab::{Lab, MTU, NOWHERE};
-use crate::meter::{Count, Meter, Plan, Sample};
+use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, Segment, timestamps};
 
 /// Payload of a full segment with timestamps. The others count so too, that the numbers compare.
@@ -20,7 +20,7 @@ pub(crate) const MSS: usize = MTU as usize - 40 - 12;
 const BATCH: usize = 64;
 
 /// Writes full packets to a kernel that drops them.
-pub(crate) fn write(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+pub(crate) fn write(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let lab = Lab::new(clock)?;
     let mut segment = Segment::new(NOWHERE, 0, ACK, &timestamps(0), &[0; MSS]);
     let packet = segment.stamped(0, 0);
@@ -36,7 +36,7 @@ pub(crate) fn write(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
 }
 
 /// One thread copies from a device whose kernel sends as fast as it can to one whose kernel drops.
-pub(crate) fn copy(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+pub(crate) fn copy(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let mut from = Lab::new(clock)?;
     let to = Lab::new(clock)?;
     // What is sent nowhere leaves by the first device.
@@ -58,7 +58,7 @@ pub(crate) fn copy(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
 
 fn copy_until_done(
     clock: Clock,
-    plan: Plan,
+    plan: Timing,
     from: &mut Lab,
     source: &Tun,
     to: &Tun,

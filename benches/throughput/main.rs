@@ -20,7 +20,7 @@ use airwire::time::Duration;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
-use crate::meter::{Plan, Sample};
+use crate::meter::{Sample, Timing};
 
 /// Measure the throughput of TCP senders over a TUN device into the kernel's own TCP.
 ///
@@ -72,7 +72,7 @@ enum Yardstick {
 }
 
 impl Yardstick {
-    fn run(self, clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+    fn run(self, clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
         match self {
             Self::BareWrite => bare::write(clock, plan),
             Self::NullSender => null_sender::run(clock, plan),
@@ -122,7 +122,7 @@ struct Row {
 fn measure(cli: &Cli) -> anyhow::Result<Results> {
     netns::sweep();
     let clock = Clock::start();
-    let plan = Plan { warm_up: Duration::from_millis(250), measure: Duration::from_secs_f64(cli.seconds) };
+    let plan = Timing { warm_up: Duration::from_millis(250), measure: Duration::from_secs_f64(cli.seconds) };
     let wanted = |yardstick: &Yardstick| cli.only.is_empty() || cli.only.contains(yardstick);
     let yardsticks = Yardstick::value_variants().iter().copied().filter(wanted);
     let mut rows: Vec<Row> =
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_yardstick_moves_packets_and_leaves_nothing() {
-        let plan = Plan { warm_up: Duration::from_millis(50), measure: Duration::from_millis(100) };
+        let plan = Timing { warm_up: Duration::from_millis(50), measure: Duration::from_millis(100) };
         for yardstick in Yardstick::value_variants() {
             let sample = yardstick.run(Clock::start(), plan).unwrap();
             assert!(sample.gbit_per_s > 0.01, "{yardstick:?}: {sample:?}");

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// How long a run lasts. What happens during the warm-up (handshake, slow start) does not count.
 #[derive(Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct Timing {
     pub(crate) warm_up: Duration,
     pub(crate) measure: Duration,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// Starts the plan. Call it in the thread whose CPU time is meant.
-    pub(crate) fn start(clock: Clock, plan: Plan) -> Self {
+    pub(crate) fn start(clock: Clock, plan: Timing) -> Self {
         let from = clock.now() + plan.warm_up;
         Self { clock, from, until: from + plan.measure, first: None, last: None }
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 
 use crate::bare::MSS;
 use crate::lab::{KERNEL, Lab, Receiver};
-use crate::meter::{Count, Meter, Plan, Sample};
+use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, RST, Received, SYN, Segment, timestamps};
 
 /// Segments written before the ACKs are read.
@@ -17,7 +17,7 @@ const BATCH: u64 = 32;
 /// The path loses nothing. If the kernel drops all the same (a full buffer), begin again from what it has.
 const STALL: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let mut lab = Lab::new(clock)?;
     let receiver = lab.receiver()?;
     let mut connection = Connection::open(&mut lab)?;

@@ -15,12 +15,12 @@ use smoltcp::time::Instant as SmolInstant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
 use crate::lab::{KERNEL, Lab, MTU, OURS, PORT};
-use crate::meter::{Count, Meter, Plan, Sample};
+use crate::meter::{Count, Meter, Sample, Timing};
 
 /// Large enough never to be what limits.
 const SEND_BUFFER: usize = 1 << 20;
 
-pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let mut lab = Lab::new(clock)?;
     let receiver = lab.receiver()?;
     let mut device = TunDevice { packets: 0, buffer: vec![0; 2000], out: vec![0; 2000] };

@@ -12,12 +12,12 @@ use airwire::time::Instant;
 use anyhow::{Context, anyhow};
 
 use crate::lab::{KERNEL, Lab, MTU, OURS, PORT, Receiver};
-use crate::meter::{Count, Meter, Plan, Sample};
+use crate::meter::{Count, Meter, Sample, Timing};
 
 /// Enough for two batches of segments, and small enough to stay in the cache.
 const UNSENT: usize = 64 * 1024;
 
-pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
+pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let lab = Lab::new(clock)?;
     let receiver = lab.receiver()?;
     // The null sender keeps the receiver's window full; so does this one once slow start is over.
@@ -34,7 +34,7 @@ pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
     let options = SocketOptions::of(driver.host.profile());
     let id = driver.host.connect(clock.now(), None, remote, options)?;
     let meter = Meter::start(clock, plan);
-    let mut sender = Sender { id, receiver, meter, chunk: vec![0x5a; UNSENT], failed: None };
+    let mut sender = BulkSender { id, receiver, meter, chunk: vec![0x5a; UNSENT], failed: None };
     driver.run(&mut sender)?;
     if let Some(error) = sender.failed {
         return Err(anyhow!("the connection ended: {error}"));
@@ -46,7 +46,7 @@ pub(crate) fn run(clock: Clock, plan: Plan) -> anyhow::Result<Sample> {
     sender.meter.sample().context("stopped before the run was over")
 }
 
-struct Sender {
+struct BulkSender {
     id: ConnId,
     receiver: Receiver,
     meter: Meter,
@@ -54,7 +54,7 @@ struct Sender {
     failed: Option<IoError>,
 }
 
-impl Application for Sender {
+impl Application for BulkSender {
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
         while host.connection(self.id).is_some_and(|c| c.unsent() < UNSENT) {
             match host.write(now, self.id, &self.chunk) {

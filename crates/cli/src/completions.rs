@@ -10,7 +10,7 @@ use clap_complete::Shell;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
     /// The shell
-    shell: Kind,
+    shell: ShellName,
 }
 
 const EXAMPLES: &str = "\
@@ -19,7 +19,7 @@ Examples:
   airtcp completions fish > ~/.config/fish/completions/airtcp.fish";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
+enum ShellName {
     Bash,
     Zsh,
     Fish,
@@ -28,9 +28,9 @@ enum Kind {
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let shell = match self.shell {
-            Kind::Bash => Shell::Bash,
-            Kind::Zsh => Shell::Zsh,
-            Kind::Fish => Shell::Fish,
+            ShellName::Bash => Shell::Bash,
+            ShellName::Zsh => Shell::Zsh,
+            ShellName::Fish => Shell::Fish,
         };
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut super::command(), "airtcp", &mut script);

@@ -19,7 +19,7 @@ use crate::shared::monitor::Monitor;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
 use crate::shared::station::{Families, Station};
 use crate::shared::store::{Output, Store};
-use crate::shared::summary::{Direction, Outcome, Summary};
+use crate::shared::summary::{Direction, Ending, Summary};
 
 /// Receive from a program on the kernel's TCP, one connection.
 ///
@@ -104,7 +104,7 @@ impl Recv {
         });
         let text = format!("listening on {} through {}: {recipe}", addrs.join(" and "), driver.device());
         monitor.reporter.start(&start, &text)?;
-        let mut receiver = Receiver {
+        let mut receiver = Receiving {
             listeners,
             id: None,
             store,
@@ -129,7 +129,7 @@ enum Stream {
     Closed,
 }
 
-struct Receiver {
+struct Receiving {
     listeners: Vec<ListenId>,
     id: Option<ConnId>,
     store: Store,
@@ -140,7 +140,7 @@ struct Receiver {
     error: Option<anyhow::Error>,
 }
 
-impl Application for Receiver {
+impl Application for Receiving {
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
         match self.step(now, host) {
             Ok(flow) => flow,
@@ -162,7 +162,7 @@ impl Application for Receiver {
     }
 }
 
-impl Receiver {
+impl Receiving {
     fn step(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<ControlFlow<()>> {
         let Some(id) = self.accept(host) else {
             if self.monitor.check_progress(now).is_err() {
@@ -259,9 +259,9 @@ impl Receiver {
             None => Ok(()),
         };
         let outcome = match (&verdict, finished) {
-            (Ok(()), _) => Outcome::Done,
-            (Err(_), Finished::BySignal) => Outcome::Stopped,
-            (Err(_), Finished::ByApplication) => Outcome::Failed,
+            (Ok(()), _) => Ending::Done,
+            (Err(_), Finished::BySignal) => Ending::Stopped,
+            (Err(_), Finished::ByApplication) => Ending::Failed,
         };
         let Some(id) = self.id else { return verdict };
         if let Some(connection) = driver.host.connection(id) {
@@ -271,8 +271,8 @@ impl Receiver {
         }
         let now = driver.clock().now();
         match outcome {
-            Outcome::Done => driver.host.close(now, id),
-            Outcome::Failed | Outcome::Stopped => driver.host.abort(now, id),
+            Ending::Done => driver.host.close(now, id),
+            Ending::Failed | Ending::Stopped => driver.host.abort(now, id),
         }
         driver.finish()?;
         verdict

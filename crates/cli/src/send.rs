@@ -20,7 +20,7 @@ use crate::shared::input::{Input, Next, Source};
 use crate::shared::monitor::Monitor;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
 use crate::shared::station::{Families, Station};
-use crate::shared::summary::{Direction, Outcome, Summary};
+use crate::shared::summary::{Direction, Ending, Summary};
 
 /// Send a file, standard input or a test pattern to a program on the kernel's TCP.
 ///
@@ -137,7 +137,7 @@ impl Send {
         });
         let text = format!("sending to {remote} through {}: {recipe}", driver.device());
         monitor.reporter.start(&start, &text)?;
-        let mut sender = Sender {
+        let mut sender = Sending {
             id,
             remote,
             source,
@@ -175,7 +175,7 @@ impl Answer {
     }
 }
 
-struct Sender {
+struct Sending {
     id: ConnId,
     remote: SocketAddr,
     source: Source,
@@ -190,7 +190,7 @@ struct Sender {
     error: Option<anyhow::Error>,
 }
 
-impl Application for Sender {
+impl Application for Sending {
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
         match self.step(now, host) {
             Ok(flow) => flow,
@@ -215,7 +215,7 @@ impl Application for Sender {
     }
 }
 
-impl Sender {
+impl Sending {
     fn step(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<ControlFlow<()>> {
         if let Some(connection) = host.connection_mut(self.id) {
             self.monitor.run(now, connection)?;
@@ -323,9 +323,9 @@ impl Sender {
         self.monitor.finish(driver.host.connection_mut(self.id))?;
         let verdict = self.verdict(finished);
         let outcome = match (&verdict, finished) {
-            (Ok(()), _) => Outcome::Done,
-            (Err(_), Finished::BySignal) => Outcome::Stopped,
-            (Err(_), Finished::ByApplication) => Outcome::Failed,
+            (Ok(()), _) => Ending::Done,
+            (Err(_), Finished::BySignal) => Ending::Stopped,
+            (Err(_), Finished::ByApplication) => Ending::Failed,
         };
         if let Some(connection) = driver.host.connection(self.id)
             && self.monitor.established().is_some()
@@ -337,8 +337,8 @@ impl Sender {
         }
         let now = driver.clock().now();
         match outcome {
-            Outcome::Done => driver.host.close(now, self.id),
-            Outcome::Failed | Outcome::Stopped => driver.host.abort(now, self.id),
+            Ending::Done => driver.host.close(now, self.id),
+            Ending::Failed | Ending::Stopped => driver.host.abort(now, self.id),
         }
         driver.finish()?;
         verdict

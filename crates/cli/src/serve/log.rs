@@ -20,7 +20,7 @@ use crate::shared::summary::{Arrivals, Device, Handshake, Retransmissions, Timeo
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Outcome {
+pub(super) enum SessionEnding {
     /// Both streams came to their ends.
     Done,
     /// No server took it.
@@ -34,7 +34,7 @@ pub(super) enum Outcome {
     Stopped,
 }
 
-impl Display for Outcome {
+impl Display for SessionEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Done => "done",
@@ -65,14 +65,14 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    fn of(&mut self, outcome: Outcome) -> &mut u64 {
+    fn of(&mut self, outcome: SessionEnding) -> &mut u64 {
         match outcome {
-            Outcome::Done => &mut self.done,
-            Outcome::Refused => &mut self.refused,
-            Outcome::RadioFailed => &mut self.radio_failed,
-            Outcome::TargetFailed => &mut self.target_failed,
-            Outcome::Idle => &mut self.idle,
-            Outcome::Stopped => &mut self.stopped,
+            SessionEnding::Done => &mut self.done,
+            SessionEnding::Refused => &mut self.refused,
+            SessionEnding::RadioFailed => &mut self.radio_failed,
+            SessionEnding::TargetFailed => &mut self.target_failed,
+            SessionEnding::Idle => &mut self.idle,
+            SessionEnding::Stopped => &mut self.stopped,
         }
     }
 }
@@ -80,7 +80,7 @@ impl Totals {
 #[derive(Serialize)]
 pub(super) struct Closed<'a> {
     pub(super) connection: u64,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: SessionEnding,
     /// What is known beyond the outcome.
     pub(super) reason: Option<&'a str>,
     pub(super) radio: SocketAddr,
@@ -104,7 +104,7 @@ pub(super) struct Closed<'a> {
 /// What the session knows about its end.
 pub(super) struct End<'a> {
     pub(super) connection: u64,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: SessionEnding,
     pub(super) reason: Option<&'a str>,
     pub(super) target: Option<SocketAddr>,
     pub(super) up_bytes: u64,

@@ -8,7 +8,7 @@ use airtcp::host::{ConnId, Host, ListenId};
 use airtcp_tun::{Application, Descriptors, Driver, Readiness};
 use airwire::time::{Duration, Instant};
 
-use super::log::{Log, Outcome};
+use super::log::{Log, SessionEnding};
 use super::session::{Around, Next, Session, Tools};
 use super::targets::Targets;
 
@@ -195,7 +195,7 @@ impl Server {
     fn cut_all(&mut self, now: Instant, host: &mut Host) -> io::Result<()> {
         for mut entry in std::mem::take(&mut self.sessions).into_values() {
             let mut around = Around { now, host, tools: &mut self.tools };
-            entry.session.cut(&mut around, Outcome::Stopped, None);
+            entry.session.cut(&mut around, SessionEnding::Stopped, None);
             entry.session.close(&mut around)?;
         }
         Ok(())

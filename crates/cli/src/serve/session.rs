@@ -11,7 +11,7 @@ use airtcp_tun::{Descriptors, Readiness};
 use airwire::time::{Duration, Instant};
 
 use super::endpoints::{Connecting, Kernel, Radio};
-use super::log::{End, Log, Outcome};
+use super::log::{End, Log, SessionEnding};
 
 /// What all sessions share.
 pub(super) struct Tools {
@@ -75,7 +75,7 @@ enum Phase {
     },
     /// Nothing is left to carry; the radio side has yet to acknowledge it, or the reset has yet to leave.
     Leaving {
-        outcome: Outcome,
+        outcome: SessionEnding,
         reason: Option<String>,
     },
 }
@@ -91,7 +91,7 @@ impl Session {
         let mut session = Self {
             number,
             conn,
-            phase: Phase::Leaving { outcome: Outcome::Refused, reason: None },
+            phase: Phase::Leaving { outcome: SessionEnding::Refused, reason: None },
             candidates,
             target: None,
             opened: now,
@@ -121,7 +121,7 @@ impl Session {
         match &mut self.phase {
             // The server may have accepted it already.
             Phase::Connecting { .. } if ended.is_some() => {
-                self.cut(around, Outcome::RadioFailed, ended);
+                self.cut(around, SessionEnding::RadioFailed, ended);
                 Ok(Next::Again)
             }
             Phase::Connecting { kernel, .. } => match kernel.connecting() {
@@ -141,15 +141,15 @@ impl Session {
                 Ok(match turn {
                     Turn::Again => Next::Again,
                     Turn::Waiting => Next::Wait,
-                    Turn::Finished => self.leave(Outcome::Done, None),
-                    Turn::Failed(Leg::Radio) => self.leave(Outcome::RadioFailed, ended),
-                    Turn::Failed(Leg::Target) => self.leave(Outcome::TargetFailed, None),
+                    Turn::Finished => self.leave(SessionEnding::Done, None),
+                    Turn::Failed(Leg::Radio) => self.leave(SessionEnding::RadioFailed, ended),
+                    Turn::Failed(Leg::Target) => self.leave(SessionEnding::TargetFailed, None),
                 })
             }
             Phase::Leaving { .. } if !matches!(state, State::Closed | State::TimeWait) => Ok(Next::Wait),
             Phase::Leaving { outcome, reason } => {
-                if *outcome == Outcome::Done && ended.is_some() {
-                    (*outcome, *reason) = (Outcome::RadioFailed, ended);
+                if *outcome == SessionEnding::Done && ended.is_some() {
+                    (*outcome, *reason) = (SessionEnding::RadioFailed, ended);
                 }
                 Ok(Next::Over)
             }
@@ -173,13 +173,13 @@ impl Session {
             }
             Phase::Carrying { .. } | Phase::Leaving { .. } => {
                 let why = format!("nothing moved for {}", around.tools.idle_timeout);
-                self.cut(around, Outcome::Idle, Some(why));
+                self.cut(around, SessionEnding::Idle, Some(why));
             }
         }
     }
 
     /// Resets both sides.
-    pub(super) fn cut(&mut self, around: &mut Around<'_>, outcome: Outcome, reason: Option<String>) {
+    pub(super) fn cut(&mut self, around: &mut Around<'_>, outcome: SessionEnding, reason: Option<String>) {
         if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
             kernel.reset();
         }
@@ -193,7 +193,7 @@ impl Session {
     pub(super) fn close(self, around: &mut Around<'_>) -> io::Result<()> {
         let (outcome, reason) = match &self.phase {
             Phase::Leaving { outcome, reason } => (*outcome, reason.as_deref()),
-            Phase::Connecting { .. } | Phase::Carrying { .. } => (Outcome::Stopped, None),
+            Phase::Connecting { .. } | Phase::Carrying { .. } => (SessionEnding::Stopped, None),
         };
         let end = End {
             connection: self.number,
@@ -223,11 +223,11 @@ impl Session {
                 Err(error) => why = Some(error.to_string()),
             }
         }
-        self.cut(around, Outcome::Refused, why);
+        self.cut(around, SessionEnding::Refused, why);
     }
 
     fn carry(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
-        let between = Phase::Leaving { outcome: Outcome::Stopped, reason: None };
+        let between = Phase::Leaving { outcome: SessionEnding::Stopped, reason: None };
         if let Phase::Connecting { kernel, .. } = std::mem::replace(&mut self.phase, between) {
             self.phase = Phase::Carrying { kernel, relay: Relay::default() };
         }
@@ -240,7 +240,7 @@ impl Session {
     }
 
     /// Lets go of the connection to the server.
-    fn leave(&mut self, outcome: Outcome, reason: Option<String>) -> Next {
+    fn leave(&mut self, outcome: SessionEnding, reason: Option<String>) -> Next {
         self.phase = Phase::Leaving { outcome, reason };
         Next::Again
     }

@@ -34,7 +34,7 @@ impl Reporting {
 }
 
 #[derive(Serialize)]
-struct Event<'a, T> {
+struct Line<'a, T> {
     schema_version: u32,
     event: &'a str,
     time: f64,
@@ -94,8 +94,7 @@ impl Reporter {
         let now = self.clock.now();
         let zero = self.clock.wall_zero().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let wall = zero.as_secs_f64() + now.as_secs_f64();
-        let event =
-            Event { schema_version: SCHEMA_VERSION, event: name, time: now.as_secs_f64(), wall, data };
+        let event = Line { schema_version: SCHEMA_VERSION, event: name, time: now.as_secs_f64(), wall, data };
         let line = serde_json::to_string(&event)?;
         writeln!(io::stdout(), "{line}")
     }

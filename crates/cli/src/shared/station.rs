@@ -83,7 +83,7 @@ impl Families {
 }
 
 /// Both ends' addresses.
-struct Plan {
+struct Addresses {
     addrs: Vec<IpAddr>,
     kernel: Vec<Prefix>,
     routes: Vec<Prefix>,
@@ -92,21 +92,21 @@ struct Plan {
 impl Station {
     /// Brings the device up and a host behind it. Signals are caught from here on, so no thread may run before.
     pub(crate) fn open(&self, families: Families) -> anyhow::Result<Driver> {
-        let plan = self.plan(families)?;
+        let addresses = self.addresses(families)?;
         let clock = Clock::start();
         let mut reactor = Reactor::new(clock)?;
         reactor.catch_stop_signals()?;
         let tun = Tun::open(&TunConfig {
             name: self.tun.clone(),
             namespace: self.netns.clone(),
-            addrs: plan.kernel,
-            routes: plan.routes,
+            addrs: addresses.kernel,
+            routes: addresses.routes,
             mtu: self.mtu,
             ..TunConfig::default()
         })?;
         let capture = self.pcap.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose()?;
         let host = Host::new(HostConfig {
-            addrs: plan.addrs,
+            addrs: addresses.addrs,
             mtu: usize::from(self.mtu),
             profile: self.profile(),
             recipe: self.recipe.clone(),
@@ -125,7 +125,7 @@ impl Station {
         if remote.port() == 0 || !unicast {
             return Err(ConnectError::BadRemote(remote).into());
         }
-        if self.plan(families)?.addrs.contains(&remote.ip()) {
+        if self.addresses(families)?.addrs.contains(&remote.ip()) {
             return Err(usage(format!(
                 "{remote} is this host's own address: the receiver runs on the kernel's, see --kernel-addr"
             )));
@@ -153,41 +153,41 @@ impl Station {
         Profile::by_name(&self.profile).unwrap_or_default()
     }
 
-    fn plan(&self, families: Families) -> anyhow::Result<Plan> {
-        let mut plan =
-            Plan { addrs: self.addr.clone(), kernel: self.kernel_addr.clone(), routes: Vec::new() };
+    fn addresses(&self, families: Families) -> anyhow::Result<Addresses> {
+        let mut addresses =
+            Addresses { addrs: self.addr.clone(), kernel: self.kernel_addr.clone(), routes: Vec::new() };
         for (addr, kernel) in [DEFAULT_V4, DEFAULT_V6] {
             let same_family = |other: &IpAddr| other.is_ipv4() == addr.is_ipv4();
             // Naming an address of one family alone means that the other is not wanted.
             let named = !self.addr.is_empty() && families == Families::Both;
-            if !plan.addrs.iter().any(same_family) && families.wants(addr) && !named {
-                plan.addrs.push(addr);
+            if !addresses.addrs.iter().any(same_family) && families.wants(addr) && !named {
+                addresses.addrs.push(addr);
             }
-            let used = plan.addrs.iter().any(same_family);
-            if used && !plan.kernel.iter().any(|prefix| same_family(&prefix.addr())) {
-                plan.kernel.push(kernel.parse()?);
+            let used = addresses.addrs.iter().any(same_family);
+            if used && !addresses.kernel.iter().any(|prefix| same_family(&prefix.addr())) {
+                addresses.kernel.push(kernel.parse()?);
             }
         }
-        for addr in &plan.addrs {
+        for addr in &addresses.addrs {
             if addr.is_unspecified() || addr.is_multicast() {
                 return Err(usage(format!("{addr} cannot be a host's own address")));
             }
-            if plan.kernel.iter().any(|prefix| prefix.addr() == *addr) {
+            if addresses.kernel.iter().any(|prefix| prefix.addr() == *addr) {
                 return Err(usage(format!(
                     "{addr} is the kernel's address on the device: choose another --addr or --kernel-addr"
                 )));
             }
-            if !plan.kernel.iter().any(|prefix| prefix.contains(*addr)) {
-                plan.routes.push(Prefix::new(*addr, if addr.is_ipv4() { 32 } else { 128 })?);
+            if !addresses.kernel.iter().any(|prefix| prefix.contains(*addr)) {
+                addresses.routes.push(Prefix::new(*addr, if addr.is_ipv4() { 32 } else { 128 })?);
             }
         }
-        if self.mtu < 1280 && plan.kernel.iter().any(|prefix| prefix.addr().is_ipv6()) {
+        if self.mtu < 1280 && addresses.kernel.iter().any(|prefix| prefix.addr().is_ipv6()) {
             return Err(usage(format!(
                 "IPv6 needs an MTU of at least 1280, not {}: raise --mtu, or use IPv4 addresses only",
                 self.mtu
             )));
         }
-        Ok(plan)
+        Ok(addresses)
     }
 }
 
@@ -226,38 +226,42 @@ mod tests {
     }
 
     /// The host's addresses, the kernel's and the routes, as text.
-    fn plan(args: &str, families: Families) -> Result<[Vec<String>; 3], String> {
+    fn addresses(args: &str, families: Families) -> Result<[Vec<String>; 3], String> {
         let line = Line::try_parse_from(format!("x {args}").split_whitespace()).map_err(|e| e.to_string())?;
-        let plan = line.station.plan(families).map_err(|e| e.to_string())?;
+        let addresses = line.station.addresses(families).map_err(|e| e.to_string())?;
         let show = |prefixes: &[Prefix]| prefixes.iter().map(Prefix::to_string).collect();
-        Ok([plan.addrs.iter().map(IpAddr::to_string).collect(), show(&plan.kernel), show(&plan.routes)])
+        Ok([
+            addresses.addrs.iter().map(IpAddr::to_string).collect(),
+            show(&addresses.kernel),
+            show(&addresses.routes),
+        ])
     }
 
     #[test]
     fn addresses_not_named_are_filled_in_for_the_wanted_families() {
-        let [addrs, kernel, routes] = plan("", Families::Both).unwrap();
+        let [addrs, kernel, routes] = addresses("", Families::Both).unwrap();
         assert_eq!(
             (addrs.join(" "), kernel.join(" ")),
             ("10.83.0.2 fd83::2".into(), "10.83.0.1/24 fd83::1/64".into())
         );
         assert!(routes.is_empty());
-        assert_eq!(plan("", Families::V6).unwrap()[0], ["fd83::2"]);
-        let [addrs, kernel, _] = plan("--addr 10.83.0.9", Families::Both).unwrap();
+        assert_eq!(addresses("", Families::V6).unwrap()[0], ["fd83::2"]);
+        let [addrs, kernel, _] = addresses("--addr 10.83.0.9", Families::Both).unwrap();
         assert_eq!((addrs.join(" "), kernel.join(" ")), ("10.83.0.9".into(), "10.83.0.1/24".into()));
     }
 
     #[test]
     fn an_address_outside_the_kernels_network_gets_a_route() {
-        let [_, _, routes] = plan("--addr 192.0.2.1", Families::V4).unwrap();
+        let [_, _, routes] = addresses("--addr 192.0.2.1", Families::V4).unwrap();
         assert_eq!(routes, ["192.0.2.1/32"]);
     }
 
     #[test]
     fn what_cannot_work_is_refused() {
-        assert!(plan("--addr 10.83.0.1", Families::V4).unwrap_err().contains("is the kernel's address"));
-        assert!(plan("--addr 224.0.0.1", Families::V4).unwrap_err().contains("cannot be"));
-        assert!(plan("--mtu 576", Families::V6).unwrap_err().contains("at least 1280"));
-        assert!(plan("--mtu 576", Families::V4).is_ok());
-        assert!(plan("--recipe newrno", Families::V4).unwrap_err().contains("did you mean `newreno`"));
+        assert!(addresses("--addr 10.83.0.1", Families::V4).unwrap_err().contains("is the kernel's address"));
+        assert!(addresses("--addr 224.0.0.1", Families::V4).unwrap_err().contains("cannot be"));
+        assert!(addresses("--mtu 576", Families::V6).unwrap_err().contains("at least 1280"));
+        assert!(addresses("--mtu 576", Families::V4).is_ok());
+        assert!(addresses("--recipe newrno", Families::V4).unwrap_err().contains("did you mean `newreno`"));
     }
 }

@@ -11,7 +11,7 @@ use super::monitor::{Monitor, RttSummary, WindowSummary};
 /// Everything a run of `send` or `recv` adds up to.
 #[derive(Serialize)]
 pub(crate) struct Summary {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: Ending,
     pub(crate) direction: Direction,
     pub(crate) recipe: String,
     pub(crate) profile: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct Summary {
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Outcome {
+pub(crate) enum Ending {
     Done,
     Failed,
     Stopped,
@@ -193,7 +193,7 @@ impl Device {
 
 impl Summary {
     pub(crate) fn new(
-        outcome: Outcome,
+        outcome: Ending,
         direction: Direction,
         driver: &Driver,
         connection: &Connection,

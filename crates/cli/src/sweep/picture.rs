@@ -180,24 +180,24 @@ impl Abscissa {
     fn of(name: &str, values: &[String], log: bool) -> Result<Self, ComparisonError> {
         let numbers: Option<Vec<Number>> = values.iter().map(|value| Number::parse(value)).collect();
         // Nothing is nothing in every unit.
-        let kind = numbers
+        let quantity = numbers
             .iter()
             .flatten()
             .find(|number| number.value != 0.0)
-            .map_or(Kind::Plain, |number| number.kind);
-        let alike = |number: &Number| number.kind == kind || number.value == 0.0;
+            .map_or(Quantity::Plain, |number| number.quantity);
+        let alike = |number: &Number| number.quantity == quantity || number.value == 0.0;
         let Some(numbers) = numbers.filter(|numbers| !numbers.is_empty() && numbers.iter().all(alike)) else {
             if log {
                 return Err(ComparisonError::NotLogarithmic(name.to_owned()));
             }
             return Ok(Self { axis: Axis::names(name, values.to_vec()), names: values.to_vec() });
         };
-        let (caption, unit) = match kind {
-            Kind::Plain => (name.to_owned(), Unit::None),
-            Kind::Percent => (format!("{name} (%)"), Unit::None),
-            Kind::Seconds => (name.to_owned(), Unit::Seconds),
-            Kind::BitPerSecond => (name.to_owned(), Unit::BitPerSecond),
-            Kind::Octets => (name.to_owned(), Unit::Octets),
+        let (caption, unit) = match quantity {
+            Quantity::Plain => (name.to_owned(), Unit::None),
+            Quantity::Percent => (format!("{name} (%)"), Unit::None),
+            Quantity::Seconds => (name.to_owned(), Unit::Seconds),
+            Quantity::BitPerSecond => (name.to_owned(), Unit::BitPerSecond),
+            Quantity::Octets => (name.to_owned(), Unit::Octets),
         };
         let all = numbers.iter().map(|number| number.value);
         let axis = if log {
@@ -227,11 +227,11 @@ impl Abscissa {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Number {
     value: f64,
-    kind: Kind,
+    quantity: Quantity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Quantity {
     Plain,
     Percent,
     Seconds,
@@ -245,31 +245,31 @@ impl Number {
         let end = text.find(|c: char| !c.is_ascii_digit() && !".-+".contains(c)).unwrap_or(text.len());
         // Powers of ten: 1e-5.
         if let Ok(value) = text.parse::<f64>() {
-            return value.is_finite().then_some(Self { value, kind: Kind::Plain });
+            return value.is_finite().then_some(Self { value, quantity: Quantity::Plain });
         }
         let (number, unit) = text.split_at(end);
-        let (factor, kind) = match unit.trim() {
-            "%" => (1.0, Kind::Percent),
-            "ns" => (1e-9, Kind::Seconds),
-            "us" | "µs" => (1e-6, Kind::Seconds),
-            "ms" => (1e-3, Kind::Seconds),
-            "s" => (1.0, Kind::Seconds),
-            "m" | "min" => (60.0, Kind::Seconds),
-            "h" => (3600.0, Kind::Seconds),
-            "bit" => (1.0, Kind::BitPerSecond),
-            "kbit" => (1e3, Kind::BitPerSecond),
-            "Mbit" => (1e6, Kind::BitPerSecond),
-            "Gbit" => (1e9, Kind::BitPerSecond),
-            "B" => (1.0, Kind::Octets),
-            "k" | "K" | "kB" => (1e3, Kind::Octets),
-            "M" | "MB" => (1e6, Kind::Octets),
-            "G" | "GB" => (1e9, Kind::Octets),
-            "Ki" | "KiB" => (1024.0, Kind::Octets),
-            "Mi" | "MiB" => (1024.0 * 1024.0, Kind::Octets),
-            "Gi" | "GiB" => (1024.0 * 1024.0 * 1024.0, Kind::Octets),
+        let (factor, quantity) = match unit.trim() {
+            "%" => (1.0, Quantity::Percent),
+            "ns" => (1e-9, Quantity::Seconds),
+            "us" | "µs" => (1e-6, Quantity::Seconds),
+            "ms" => (1e-3, Quantity::Seconds),
+            "s" => (1.0, Quantity::Seconds),
+            "m" | "min" => (60.0, Quantity::Seconds),
+            "h" => (3600.0, Quantity::Seconds),
+            "bit" => (1.0, Quantity::BitPerSecond),
+            "kbit" => (1e3, Quantity::BitPerSecond),
+            "Mbit" => (1e6, Quantity::BitPerSecond),
+            "Gbit" => (1e9, Quantity::BitPerSecond),
+            "B" => (1.0, Quantity::Octets),
+            "k" | "K" | "kB" => (1e3, Quantity::Octets),
+            "M" | "MB" => (1e6, Quantity::Octets),
+            "G" | "GB" => (1e9, Quantity::Octets),
+            "Ki" | "KiB" => (1024.0, Quantity::Octets),
+            "Mi" | "MiB" => (1024.0 * 1024.0, Quantity::Octets),
+            "Gi" | "GiB" => (1024.0 * 1024.0 * 1024.0, Quantity::Octets),
             _ => return None,
         };
-        Some(Self { value: number.parse::<f64>().ok()? * factor, kind })
+        Some(Self { value: number.parse::<f64>().ok()? * factor, quantity })
     }
 }
 

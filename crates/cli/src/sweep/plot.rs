@@ -33,7 +33,7 @@ pub(super) struct Plot {
     only: Vec<(String, String)>,
     /// Powers of ten at equal distances: x, y or both, as in --log x,y
     #[arg(long, value_name = "AXES", value_delimiter = ',')]
-    log: Vec<Side>,
+    log: Vec<Axis>,
     /// Above the picture [default: the sweep's description]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct Plot {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Side {
+enum Axis {
     X,
     Y,
 }
@@ -90,8 +90,8 @@ impl Plot {
             y: self.y,
             by: self.by,
             only: self.only,
-            log_x: self.log.contains(&Side::X),
-            log_y: self.log.contains(&Side::Y),
+            log_x: self.log.contains(&Axis::X),
+            log_y: self.log.contains(&Axis::Y),
         };
         let figure = figure(&lines, &comparison).map_err(|error| failure::usage(error.to_string()))?;
         write(&self.output, &format.render(&figure.draw())?)

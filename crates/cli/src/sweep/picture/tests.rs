@@ -127,18 +127,18 @@ fn a_point_without_numbers_leaves_the_line_its_others() {
 
 #[test]
 fn values_are_read_as_sweeps_write_them() {
-    for (text, value, kind) in [
-        ("1%", 1.0, Kind::Percent),
-        ("150ms", 0.15, Kind::Seconds),
-        ("384kbit", 384e3, Kind::BitPerSecond),
-        ("1.5 Mbit", 1.5e6, Kind::BitPerSecond),
-        ("64Ki", 65_536.0, Kind::Octets),
-        ("-3", -3.0, Kind::Plain),
-        ("1e-5", 1e-5, Kind::Plain),
+    for (text, value, quantity) in [
+        ("1%", 1.0, Quantity::Percent),
+        ("150ms", 0.15, Quantity::Seconds),
+        ("384kbit", 384e3, Quantity::BitPerSecond),
+        ("1.5 Mbit", 1.5e6, Quantity::BitPerSecond),
+        ("64Ki", 65_536.0, Quantity::Octets),
+        ("-3", -3.0, Quantity::Plain),
+        ("1e-5", 1e-5, Quantity::Plain),
     ] {
         let number = Number::parse(text).unwrap();
         assert!(
-            (number.value - value).abs() <= value.abs() * 1e-12 && number.kind == kind,
+            (number.value - value).abs() <= value.abs() * 1e-12 && number.quantity == quantity,
             "{text}: {number:?}"
         );
     }
