@@ -71,12 +71,8 @@ impl Recv {
         let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
         let writer = output.create()?;
         let mut driver = self.station.open(Families::Both)?;
-        let reporter = Reporter::new(&self.reporting, channel, driver.clock());
-        let result = self.transfer(&mut driver, reporter, writer);
-        if let Err(error) = &result {
-            Reporter::new(&self.reporting, channel, driver.clock()).error(error);
-        }
-        result
+        let clock = driver.clock();
+        self.reporting.reported(channel, clock, |reporter| self.transfer(&mut driver, reporter, writer))
     }
 
     fn transfer(
@@ -258,23 +254,14 @@ impl Receiving {
             }
             None => Ok(()),
         };
-        let outcome = match (&verdict, finished) {
-            (Ok(()), _) => Ending::Done,
-            (Err(_), Finished::BySignal) => Ending::Stopped,
-            (Err(_), Finished::ByApplication) => Ending::Failed,
-        };
+        let ending = Ending::of(&verdict, finished);
         let Some(id) = self.id else { return verdict };
         if let Some(connection) = driver.host.connection(id) {
-            let mut summary = Summary::new(outcome, Direction::Received, driver, connection, &self.monitor)?;
+            let mut summary = Summary::new(ending, Direction::Received, driver, connection, &self.monitor)?;
             summary.sha256 = self.digest.take();
             self.monitor.reporter.end(&summary, &summary.text())?;
         }
-        let now = driver.clock().now();
-        match outcome {
-            Ending::Done => driver.host.close(now, id),
-            Ending::Failed | Ending::Stopped => driver.host.abort(now, id),
-        }
-        driver.finish()?;
+        ending.leave(driver, id)?;
         verdict
     }
 }

@@ -84,12 +84,9 @@ impl Send {
         // Before the device is made: what is wrong with the command line shall not need privileges to be told.
         let input = input.open()?;
         let mut driver = self.station.open(families)?;
-        let reporter = Reporter::new(&self.reporting, Channel::Stdout, driver.clock());
-        let result = self.transfer(&mut driver, reporter, input, remote);
-        if let Err(error) = &result {
-            Reporter::new(&self.reporting, Channel::Stdout, driver.clock()).error(error);
-        }
-        result
+        let clock = driver.clock();
+        self.reporting
+            .reported(Channel::Stdout, clock, |reporter| self.transfer(&mut driver, reporter, input, remote))
     }
 
     fn what(&self) -> anyhow::Result<(Input, SocketAddr)> {
@@ -322,25 +319,16 @@ impl Sending {
     fn conclude(mut self, driver: &mut Driver, finished: Finished) -> anyhow::Result<()> {
         self.monitor.finish(driver.host.connection_mut(self.id))?;
         let verdict = self.verdict(finished);
-        let outcome = match (&verdict, finished) {
-            (Ok(()), _) => Ending::Done,
-            (Err(_), Finished::BySignal) => Ending::Stopped,
-            (Err(_), Finished::ByApplication) => Ending::Failed,
-        };
+        let ending = Ending::of(&verdict, finished);
         if let Some(connection) = driver.host.connection(self.id)
             && self.monitor.established().is_some()
         {
-            let mut summary = Summary::new(outcome, Direction::Sent, driver, connection, &self.monitor)?;
+            let mut summary = Summary::new(ending, Direction::Sent, driver, connection, &self.monitor)?;
             summary.sha256 = self.digest.take();
             summary.peer_sha256 = self.peer_digest();
             self.monitor.reporter.end(&summary, &summary.text())?;
         }
-        let now = driver.clock().now();
-        match outcome {
-            Ending::Done => driver.host.close(now, self.id),
-            Ending::Failed | Ending::Stopped => driver.host.abort(now, self.id),
-        }
-        driver.finish()?;
+        ending.leave(driver, self.id)?;
         verdict
     }
 

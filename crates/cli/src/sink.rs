@@ -91,13 +91,8 @@ struct Received {
 impl Sink {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let clock = Clock::start();
-        let options = Reporting { json: self.json, interval: None, quiet: true };
-        let reporter = Reporter::new(&options, Channel::Stdout, clock);
-        let result = self.serve(clock, &reporter);
-        if let Err(error) = &result {
-            reporter.error(error);
-        }
-        result
+        let reporting = Reporting { json: self.json, interval: None, quiet: true };
+        reporting.reported(Channel::Stdout, clock, |reporter| self.serve(clock, &reporter))
     }
 
     fn serve(&self, clock: Clock, reporter: &Reporter) -> anyhow::Result<()> {

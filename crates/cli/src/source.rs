@@ -67,13 +67,8 @@ struct Summary {
 impl Source {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let clock = Clock::start();
-        let options = Reporting { json: self.json, interval: None, quiet: true };
-        let reporter = Reporter::new(&options, Channel::Stdout, clock);
-        let result = self.send(clock, &reporter);
-        if let Err(error) = &result {
-            reporter.error(error);
-        }
-        result
+        let reporting = Reporting { json: self.json, interval: None, quiet: true };
+        reporting.reported(Channel::Stdout, clock, |reporter| self.send(clock, &reporter))
     }
 
     fn send(&self, clock: Clock, reporter: &Reporter) -> anyhow::Result<()> {

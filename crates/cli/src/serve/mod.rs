@@ -146,15 +146,18 @@ impl Serve {
         }
         reserve_descriptors(u64::from(self.max_connections))?;
         let mut driver = station.open(Families::Both)?;
-        let result = self.serve(&station, &mut driver, targets);
-        if let Err(error) = &result {
-            Reporter::new(&self.reporting, Channel::Stdout, driver.clock()).error(error);
-        }
-        result
+        let clock = driver.clock();
+        self.reporting
+            .reported(Channel::Stdout, clock, |reporter| self.serve(&station, &mut driver, targets, reporter))
     }
 
-    fn serve(&self, station: &Station, driver: &mut Driver, targets: Targets) -> anyhow::Result<()> {
-        let reporter = Reporter::new(&self.reporting, Channel::Stdout, driver.clock());
+    fn serve(
+        &self,
+        station: &Station,
+        driver: &mut Driver,
+        targets: Targets,
+        reporter: Reporter,
+    ) -> anyhow::Result<()> {
         let log = Log::new(reporter, self.decisions.as_deref(), self.reporting.every())?;
         if log.traces() {
             driver.host.trace_decisions();

@@ -31,6 +31,21 @@ impl Reporting {
     pub(crate) fn every(&self) -> Duration {
         self.interval.unwrap_or(Duration::from_secs(1))
     }
+
+    /// Runs something that reports, and reports its error as well: `main` writes that to stderr, where nobody looks
+    /// who reads JSON.
+    pub(crate) fn reported(
+        &self,
+        channel: Channel,
+        clock: Clock,
+        run: impl FnOnce(Reporter) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let result = run(Reporter::new(self, channel, clock));
+        if let Err(error) = &result {
+            Reporter::new(self, channel, clock).error(error);
+        }
+        result
+    }
 }
 
 #[derive(Serialize)]
@@ -75,7 +90,7 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    pub(crate) fn new(options: &Reporting, channel: Channel, clock: Clock) -> Self {
+    fn new(options: &Reporting, channel: Channel, clock: Clock) -> Self {
         let wanted = options.json || options.interval.is_some() || io::stderr().is_terminal();
         Self { json: options.json, progress: wanted && !options.quiet, channel, clock, intervals: 0 }
     }
@@ -155,8 +170,7 @@ impl Reporter {
         }
     }
 
-    /// The line on stderr is written by `main`; this is for those who read stdout.
-    pub(crate) fn error(&self, error: &anyhow::Error) {
+    fn error(&self, error: &anyhow::Error) {
         if self.json {
             let data = json!({ "message": format!("{error:#}"), "exit_code": failure::exit_code(error) });
             // A reader that is gone will not miss it.

@@ -1,9 +1,10 @@
 //! What a run of `send`, `recv` or `serve` adds up to.
 
 use airlink::tun::DeviceError;
+use airtcp::host::ConnId;
 use airtcp::tcp::Connection;
 use airtcp_numbers::units::show_rate;
-use airtcp_tun::{Driver, Traffic};
+use airtcp_tun::{Driver, DriverError, Finished, Traffic};
 use serde::Serialize;
 
 use super::monitor::{Monitor, RttSummary, WindowSummary};
@@ -109,6 +110,26 @@ pub(crate) struct Device {
     refused: u64,
     waits: u64,
     dropped_by_kernel: u64,
+}
+
+impl Ending {
+    pub(crate) fn of(verdict: &anyhow::Result<()>, finished: Finished) -> Self {
+        match (verdict, finished) {
+            (Ok(()), _) => Self::Done,
+            (Err(_), Finished::BySignal) => Self::Stopped,
+            (Err(_), Finished::ByApplication) => Self::Failed,
+        }
+    }
+
+    /// Lets go of the connection, with a reset unless all went well, and writes what is left to say.
+    pub(crate) fn leave(self, driver: &mut Driver, id: ConnId) -> Result<(), DriverError> {
+        let now = driver.clock().now();
+        match self {
+            Self::Done => driver.host.close(now, id),
+            Self::Failed | Self::Stopped => driver.host.abort(now, id),
+        }
+        driver.finish()
+    }
 }
 
 impl Handshake {
