@@ -23,7 +23,7 @@ pub(crate) struct Algorithms {
 
 const EXAMPLES: &str = "\
 A recipe is at most one answer to each question and any options, joined by `+`: sack+limited-transmit+iw=4.
-What it leaves out is answered by the row marked with *. Rows marked with + stand beside the answer.
+A question that it leaves out is answered by the row marked with *. Rows marked with + add to an answer.
 
 Example:
   airtcp algorithms --json | jq -r 'select(.question == \"repair\") | .name'";

@@ -23,13 +23,13 @@ pub(crate) struct Explain {
 }
 
 const EXAMPLES: &str = "\
-What the recipe leaves out is answered in the ordinary way, marked with *.
+A question that the recipe leaves out gets the ordinary answer, marked with *.
 
 Examples:
   airtcp explain etcp
   airtcp explain sack+rack+prr+cubic --json | jq -r .citation";
 
-/// One answer, something that stands beside it, or an option.
+/// An answer, something that adds to it, or an option.
 #[derive(Serialize)]
 struct Part {
     question: &'static str,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-/// Write manual pages one per subcommand, into a directory.
+/// Write manual pages, one for each subcommand, into a directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airtcp man /usr/local/share/man/man1")]
 pub(crate) struct Man {

@@ -40,7 +40,7 @@ pub(crate) struct Recv {
     /// Do not compute the SHA-256 of what is received
     #[arg(long)]
     no_digest: bool,
-    /// Give up when nothing has arrived for this time [default: wait for ever]
+    /// Give up when nothing arrives for this long [default: wait for ever]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     #[command(flatten)]

@@ -11,17 +11,17 @@ use clap::Args;
 
 use crate::shared::failure;
 
-/// One HTML file with the tables of runs and graphs to zoom into; it fetches nothing from anywhere.
+/// Write one HTML file with tables of the runs and graphs to zoom into; it fetches nothing from the network.
 ///
 /// For each transfer: segments and ACKs over time, retransmissions by their cause, losses, the sender's decisions; its
-/// window, RTT and goodput. A pointer on a packet tells what it was and what was decided about it; `?` shows the keys.
+/// window, RTT and goodput. Point at a packet to see what it was and what was decided about it; `?` shows the keys.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Report {
-    /// What `airtcp lab run --output` has made, or directories of single transfers in it
+    /// Directories that `airtcp lab run` has made, or directories of single transfers in them
     #[arg(required = true, value_name = "RUNDIR")]
     directories: Vec<PathBuf>,
-    /// The file; it is overwritten
+    /// File to write; an old one is overwritten
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 }

@@ -11,17 +11,17 @@ use crate::shared::failure;
 
 /// Run the papers' figures and tables again in virtual time, and print ours beside theirs.
 ///
-/// Every point is run with the same seeds for all that are compared; a claim is judged by the 95 % interval of the
-/// differences. What a paper does not state is said. Nothing is fitted.
+/// All that is compared runs with the same seeds; a claim is judged by the 95 % interval of the differences. What a
+/// paper does not state, and was chosen here, is listed. Nothing is fitted.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
     /// Figures, such as p0-fig11a, or whole papers, such as p0 [default: list them]
     figure: Vec<String>,
-    /// All of them
+    /// Run all of them
     #[arg(long, conflicts_with = "figure")]
     all: bool,
-    /// Seeds of every point
+    /// Runs of every point, each with a seed of its own
     #[arg(long, value_name = "N", default_value_t = Effort::FULL.seeds, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: u32,
     /// Print one JSON object for every figure, a line each

@@ -20,16 +20,16 @@ pub(crate) struct Script {
     /// The scripts
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Algorithms joined by `+`, in place of the script's own `recipe` line
+    /// Algorithms joined by `+`, instead of the script's own `recipe` line
     #[arg(long, value_parser = RecipeParser, hide_possible_values = true)]
     recipe: Option<airtcp::recovery::Recipe>,
-    /// Whose TCP to look like, in place of the script's own `profile` line
+    /// Whose TCP to look like, instead of the script's own `profile` line
     #[arg(long, value_parser = airtcp::profile::Profile::NAMES)]
     profile: Option<String>,
     /// How far a packet's time may be off [default: the script's, or exact]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     tolerance: Option<Duration>,
-    /// Fail if the host has sent packets that the script does not speak of
+    /// Fail if the host has sent packets that the script does not mention
     #[arg(long)]
     exact: bool,
     /// Say nothing about scripts that pass

@@ -25,31 +25,31 @@ use crate::shared::summary::{Direction, Ending, Summary};
 /// Send a file, standard input or a test pattern to a program on the kernel's TCP.
 ///
 /// A TUN device is made, the kernel gets an address on it, and this host has another one in the same network.
-/// The program must listen before; any will do.
+/// The receiving program must listen already; any program will do.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "airtcp send [OPTIONS] [FILE|-] ADDR:PORT\n       airtcp send [OPTIONS] --bytes SIZE ADDR:PORT",
     after_help = EXAMPLES
 )]
 pub(crate) struct Send {
-    /// What to send (- or nothing: standard input) and where to
+    /// What to send (- or nothing: standard input), and where
     #[arg(required = true, num_args = 1..=2, value_name = "FILE|- ADDR:PORT")]
     what_and_where: Vec<String>,
-    /// Send so many bytes of a pattern in place of a file
+    /// Send this many bytes of a test pattern instead of a file
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     bytes: Option<u64>,
-    /// Wait for the receiver's SHA-256 after our FIN, and fail if it is another
+    /// Wait for the receiver's SHA-256 after our FIN, and fail if it differs
     #[arg(long, conflicts_with = "no_digest")]
     verify: bool,
     /// Do not compute the SHA-256 of what is sent
     #[arg(long)]
     no_digest: bool,
-    /// Give up when nothing was acknowledged for this time [default: as the profile's retransmissions do]
+    /// Give up when nothing is acknowledged for this long [default: when the profile stops retransmitting]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     #[command(flatten)]
     station: Station,
-    /// Write who decided what and why about every loss and window to this file (JSON lines)
+    /// Write every decision about losses and the window to this file: who, what and why (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
     #[command(flatten)]
@@ -59,8 +59,8 @@ pub(crate) struct Send {
 const EXAMPLES: &str = "\
 Sizes are written 1500, 64Ki, 20M, 1G, and times 150ms, 1s, 2m.
 
---verify expects a line that begins with 64 hexadecimal digits. `airtcp sink --echo-digest` answers
-so, and so does sha256sum behind any program that keeps the connection open after our FIN.
+--verify expects a line that begins with 64 hexadecimal digits. `airtcp sink --echo-digest` sends one,
+and so does sha256sum behind any program that keeps the connection open after our FIN.
 
 Examples (as root):
   ip netns add mobile; ip -n mobile link set lo up
@@ -81,7 +81,7 @@ impl Send {
         let (input, remote) = self.what()?;
         let families = if remote.is_ipv4() { Families::V4 } else { Families::V6 };
         self.station.check_target(families, remote)?;
-        // Before the device is made: what is wrong with the command line shall not need privileges to be told.
+        // Before the device is made, so that mistakes in the command line are reported without privileges.
         let input = input.open()?;
         let mut driver = self.station.open(families)?;
         let clock = driver.clock();

@@ -26,7 +26,7 @@ use crate::shared::decisions::DecisionLog;
 use crate::shared::failure;
 use crate::shared::station::RecipeParser;
 
-/// Run flows over a scenario in virtual time: no privilege, no waiting, the same to the bit every time.
+/// Run flows over a scenario in virtual time: no privilege, no waiting, the same result to the bit every time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
@@ -36,36 +36,36 @@ pub(crate) struct Sim {
     /// Another value for one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Path")]
     set: Vec<(String, String)>,
-    /// Where all randomness comes from [default: the scenario's]
+    /// Seed of all randomness [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Path")]
     seed: Option<u64>,
 
-    /// One flow of each, see `airtcp algorithms` (repeatable) [default: newreno]
+    /// Recipe of a flow, see `airtcp algorithms` (repeatable: a flow of each) [default: newreno]
     #[arg(long, value_name = "RECIPE", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Flows")]
     recipe: Vec<Recipe>,
-    /// So many times all of them
+    /// How many times to run these flows side by side
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Flows")]
     flows: usize,
     /// Which way the data goes: down is to the mobile
     #[arg(long, value_name = "down|up", default_value = "down", value_parser = setup::direction, help_heading = "Flows")]
     direction: Direction,
-    /// Of each flow; the run ends when all are complete [default: no end]
+    /// Bytes that each flow sends; the run ends when all are complete [default: no end]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = "Flows")]
     bytes: Option<u64>,
-    /// How long the run is, or with --bytes may be [default: 60s, with --bytes 1h]
+    /// Length of the run, or with --bytes its limit [default: 60s, with --bytes 1h]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     time: Option<Duration>,
-    /// Measure goodput from here on
+    /// Measure goodput from this time on
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     from: Option<Duration>,
-    /// Between the beginnings of two flows
+    /// Time between the starts of two flows
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     stagger: Option<Duration>,
 
     /// Whose TCP the senders look like in everything but the recipe
     #[arg(long, default_value = "default", value_parser = setup::profile, value_name = NAMES, help_heading = "Hosts")]
     profile: &'static str,
-    /// Whose TCP the receivers look like; SACK is permitted to whoever asks
+    /// Whose TCP the receivers look like; they use SACK whenever the sender offers it
     #[arg(long, default_value = "default", value_parser = setup::profile, value_name = NAMES, help_heading = "Hosts")]
     receiver: &'static str,
     /// Options of a recipe that receivers know, e.g. no-delack
@@ -75,10 +75,10 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Hosts")]
     receive_buffer: Option<usize>,
 
-    /// Hold every judge of causes against the truth, see the recipe part `judges`
+    /// Compare every judge of loss causes with the truth, see the recipe part `judges`
     #[arg(long, help_heading = "Output")]
     score: bool,
-    /// Write who decided what and why about every loss and window to this file (JSON lines)
+    /// Write every decision about losses and the window to this file: who, what and why (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
     /// Write the packets on the senders' side to this file (pcap)
@@ -119,7 +119,7 @@ impl Sim {
         let seed = self.seed.unwrap_or(scenario.seed);
         let name = scenario.name.clone();
         let mut run = setup.run(scenario, seed);
-        // As captures in virtual time, which are equal to the octet.
+        // Virtual time begins at 1970, as in captures: logs of equal runs are equal to the octet.
         let log = |path| DecisionLog::create(path, SystemTime::UNIX_EPOCH);
         let mut decisions = self.decisions.as_deref().map(log).transpose()?;
         if decisions.is_some() {
@@ -205,7 +205,7 @@ fn write_decisions(log: &mut DecisionLog, world: &mut World) -> io::Result<()> {
     log.flush()
 }
 
-/// The world has it, and it is asked afterwards whether all could be written.
+/// The world writes into it; afterwards it is flushed here, which reports what could not be written.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Capture>>);
 

@@ -40,10 +40,10 @@ pub(crate) struct Sink {
     /// Receive buffer (SO_RCVBUF; the kernel doubles it) [default: the kernel's, which grows by itself]
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
     rcvbuf: Option<usize>,
-    /// Set the receive buffer to this after the first 64 KiB: the kernel takes back what its window has promised
+    /// Set the receive buffer to this after the first 64 KiB: the kernel then shrinks the window that it has offered
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
     shrink_to: Option<usize>,
-    /// Delay ACKs from the first segment on (TCP_QUICKACK off; the kernel would be quick at first)
+    /// Delay ACKs from the first segment on (TCP_QUICKACK off; otherwise the kernel begins with quick ACKs)
     #[arg(long)]
     delayed_ack: bool,
     /// Write what is received to this file
@@ -61,7 +61,7 @@ pub(crate) struct Sink {
 }
 
 const EXAMPLES: &str = "\
-It says on stderr when it listens, and prints a line for every connection.
+It writes a line to stderr when it listens, and one to stdout for every connection.
 
 Example (as root):
   ip netns add mobile; ip -n mobile link set lo up
@@ -73,8 +73,8 @@ const STREAM: Token = Token(1);
 const BUFFER: usize = 256 << 10;
 /// How much a receiver takes before its window shrinks.
 const BEFORE_SHRINKING: u64 = 64 << 10;
-/// While data flows, the reader rests between its reads: woken by every segment it would cost the sender, in
-/// whose `write` the kernel wakes it.
+/// While data flows, the reader rests between its reads. A reader that sleeps in `read` is woken by every segment,
+/// and the kernel does this inside the sender's `write`: it would slow the sender down.
 const REST: Duration = Duration::from_micros(200);
 /// After so many rests without data it sleeps until there is some.
 const RESTS: u32 = 10;

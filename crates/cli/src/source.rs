@@ -1,4 +1,4 @@
-//! `airtcp source`: the counterpart of `sink`, a sender on the kernel's own TCP, for comparison.
+//! `airtcp source`: a sender on the kernel's own TCP, to compare with; the counterpart of `sink`.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -21,12 +21,12 @@ use crate::shared::reporter::{Channel, Reporter, Reporting};
 
 /// Send a test pattern on the kernel's own TCP, with one of its congestion controls.
 ///
-/// It runs in the namespace it is started in, and says afterwards what that namespace's counters say of
-/// retransmissions, so it should be alone there; `airtcp lab` sees to that.
+/// It runs in the namespace in which it is started, and reports that namespace's counters of retransmissions, so
+/// nothing else should run there; `airtcp lab` sees to that.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Source {
-    /// Where to
+    /// Where to send
     #[arg(value_name = "ADDR:PORT")]
     remote: SocketAddr,
     /// Bytes to send

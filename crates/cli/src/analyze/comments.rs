@@ -18,7 +18,7 @@ pub(super) struct CommentOptions {
     /// Write the capture as pcapng, with comments on its packets: why they were sent
     #[arg(long, value_name = "FILE", conflicts_with = "interface")]
     comments: Option<PathBuf>,
-    /// In the comments too, what the sender decided: the log of `airtcp send --decisions`
+    /// Add what the sender decided to the comments: the log of `airtcp send --decisions`
     #[arg(long, value_name = "FILE", requires = "comments")]
     decisions: Option<PathBuf>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Commenting {
 }
 
 impl Commenting {
-    /// If it is asked for.
+    /// `None` without `--comments`.
     pub(super) fn new(
         options: &CommentOptions,
         files: &[PathBuf],
@@ -40,7 +40,7 @@ impl Commenting {
     ) -> anyhow::Result<Option<Self>> {
         let CommentOptions { comments: Some(to), decisions } = options else { return Ok(None) };
         let [from] = files else {
-            return Err(failure::usage("--comments is of one capture: give one file"));
+            return Err(failure::usage("--comments annotates one capture: give one file"));
         };
         // It is read twice.
         if from == Path::new(STANDARD_INPUT) {
@@ -69,7 +69,7 @@ impl Commenting {
         let elsewhere = self.comments.add_decisions();
         if let (Some(path), 1..) = (&self.decisions, elsewhere) {
             eprintln!(
-                "airtcp: {elsewhere} decisions of {} are of another time than the connection; is it the same run?",
+                "airtcp: {elsewhere} decisions of {} were made before or after the connection: is it the same run?",
                 path.display()
             );
         }

@@ -31,7 +31,7 @@ use crate::shared::failure::{self, Failure};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Analyze {
-    /// Captures, each for itself; `-` is standard input
+    /// Captures, each analysed on its own; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "interface", conflicts_with = "interface")]
     files: Vec<PathBuf>,
     /// Listen to this interface until Ctrl-C, not in promiscuous mode
@@ -47,7 +47,7 @@ pub(crate) struct Analyze {
     /// Only this connection, in detail; its number is Wireshark's tcp.stream
     #[arg(long, value_name = "NUMBER", help_heading = "Output")]
     connection: Option<u64>,
-    /// No more than so many connections, those with most data [default: 50, with --json all]
+    /// Show at most this many connections, those with most data [default: 50, with --json all]
     #[arg(long, value_name = "N", conflicts_with = "connection", help_heading = "Output")]
     limit: Option<usize>,
     /// List each packet that was sent again: why, after how many duplicate ACKs, with how much in flight
@@ -80,11 +80,11 @@ Examples:
 A line per connection and direction that carried data, then the details if there are few, then what
 is wrong with the capture itself. Frame numbers are Wireshark's.";
 
-/// Frames between two looks at the clock and the signals while an interface has always more.
+/// Frames between two looks at the clock and the signals while an interface is busy.
 const BUSY: u32 = 1000;
-/// Late packets of a connection that is over are waited for so long before it is told; a person is waiting, too.
+/// How long late packets of a finished connection are waited for before it is shown; short, because a person waits.
 const LINGER: i64 = 5_000_000_000;
-/// After Ctrl-C: what the kernel holds back has to come yet.
+/// After Ctrl-C, for packets that the kernel still holds back.
 const GRACE: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_secs(1);
 const CAPTURE: Token = Token(0);
@@ -95,7 +95,7 @@ impl Analyze {
         let open = |path: &PathBuf| Capture::open(path, filter).map_err(failed);
         let files = self.path.told_of(&self.files)?;
         let comments = Commenting::new(&self.comments, files, filter)?;
-        // All of them first: a name that is wrong is told before anything is read.
+        // All of them first, so that a wrong name is reported before anything is read.
         let captures = match &self.interface {
             Some(name) => vec![Capture::listen(name, filter).map_err(failed)?],
             None => files.iter().map(open).collect::<Result<_, _>>()?,

@@ -17,24 +17,24 @@ use super::resent::{self, Resent};
 use crate::shared::failure;
 
 const SCHEMA_VERSION: u32 = 1;
-/// Connections in a table, if nobody says otherwise.
+/// Connections in a table, without `--limit`.
 const LIMIT: usize = 50;
-/// So many connections are told in detail as well.
+/// Up to this many connections are shown in detail as well.
 const DETAILED: usize = 3;
 
-/// What somebody wants to be told.
+/// What to show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) json: bool,
     pub(super) only: Option<u64>,
-    /// How many connections are kept until the end; without, each is written at once.
+    /// How many connections are kept until the end. `None`: each is written at once.
     pub(super) limit: Option<usize>,
     pub(super) resent: bool,
 }
 
 pub(super) struct Output {
     told: Told,
-    /// The lines of connections that end while an interface is listened to go to stderr as they come.
+    /// While listening to an interface, a line for each connection that ends goes to stderr at once.
     live: bool,
     kept: Kept,
     pictures: Pictures,
@@ -50,7 +50,7 @@ pub(super) struct Output {
 struct Kept {
     /// By octets; of two with as many, the one with the smaller number is the greater.
     connections: BTreeMap<(u64, Reverse<u64>), Findings>,
-    /// Connections that came, and of these, without data in either direction.
+    /// All connections, and those of them without data in either direction.
     all: u64,
     empty: u64,
 }
@@ -128,7 +128,7 @@ impl Output {
         };
     }
 
-    /// Of which connections all that happened is wanted.
+    /// The connections whose every packet is kept.
     pub(super) fn traces(&self) -> Traces {
         let wanted = self.told.resent
             || self.comments.is_some()
@@ -326,7 +326,7 @@ fn summary(totals: &Totals) -> String {
     text
 }
 
-/// For whoever watches.
+/// For a person who watches.
 fn tell(number: u64, findings: &ConnectionFindings) -> io::Result<()> {
     for row in rows(number, findings) {
         let [number, from, to, seconds, data, goodput, resent, ..] = row;

@@ -18,8 +18,8 @@ use crate::shared::failure;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Path")]
 pub(super) struct PathOptions {
-    /// The captures are of one path, in its order, from end to end: where packets were lost, and how long they took.
-    /// Everything else is told of the first one
+    /// The captures are of one path, in order, from end to end: say where packets were lost, and how long they took.
+    /// Everything else is about the first capture
     #[arg(long, conflicts_with = "interface")]
     path: bool,
     /// How much the clock of each capture is ahead of the first one's, from the second on: 3ms,-20us
@@ -40,13 +40,13 @@ pub(super) struct PathOptions {
     #[arg(long, value_name = "FILE", requires = "path")]
     sender: Option<PathBuf>,
     /// What the judges of loss causes (vegas, ntg, ndg, ncpld) would have said of each loss, and whether it is true:
-    /// by --truth, or by whether it was lost before the last capture but one or behind it
+    /// by --truth, or else by the side of the last capture but one on which the packet was lost
     #[arg(long, requires = "path")]
     judges: bool,
 }
 
 impl PathOptions {
-    /// Of which captures everything else is told.
+    /// The captures that everything else is about.
     pub(super) fn told_of<'a>(&self, files: &'a [PathBuf]) -> anyhow::Result<&'a [PathBuf]> {
         if self.path && files.iter().any(|file| file == Path::new(STANDARD_INPUT)) {
             return Err(failure::usage(PathError::Pipe.to_string()));
@@ -64,7 +64,7 @@ fn offset(text: &str) -> Result<i64, String> {
     Ok(sign * duration.as_nanos() as i64)
 }
 
-/// What was found on it.
+/// What was found on the path.
 pub(super) struct OnPath {
     report: PathFindings,
     fates: Fates,
@@ -83,7 +83,7 @@ struct Json<'a> {
 }
 
 impl OnPath {
-    /// If it is asked for. With `traces`, what became of each packet is wanted.
+    /// `None` without `--path`. With `traces`, the fate of each packet is needed too.
     pub(super) fn new(
         options: &PathOptions,
         files: &[PathBuf],

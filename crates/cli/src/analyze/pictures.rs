@@ -14,7 +14,7 @@ use clap::Args;
 
 use crate::shared::failure;
 
-/// Connections of a capture; nobody looks at more, and each has a dozen files.
+/// Connections that are drawn: nobody looks at more, and each has a dozen files.
 const MOST: usize = 20;
 
 #[derive(Debug, Args)]
@@ -26,10 +26,10 @@ pub(super) struct PictureOptions {
     /// Write files for xplot into this directory
     #[arg(long, value_name = "DIR")]
     xplot: Option<PathBuf>,
-    /// Draw from here on; times count from the capture's first packet
+    /// Draw from this time on; times count from the capture's first packet
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
     from: Option<Duration>,
-    /// Draw up to here
+    /// Draw up to this time
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
     to: Option<Duration>,
     /// Draw queues and drops too: the file of `airlink --events` of the same run
@@ -52,7 +52,7 @@ pub(super) struct Pictures {
 }
 
 impl Pictures {
-    /// `only`: of this connection alone.
+    /// `only`: draw this connection alone.
     pub(super) fn new(options: &PictureOptions, only: Option<u64>) -> anyhow::Result<Self> {
         let PictureOptions { plot, xplot, from, to, events, radio_pcap } = options;
         let range = Range { from: from.map(Duration::as_secs_f64), to: to.map(Duration::as_secs_f64) };
@@ -75,7 +75,7 @@ impl Pictures {
         Ok(Self { plot, xplot, link, range, traces, drawn: 0, left_out: 0, error: None })
     }
 
-    /// Of which connections they need all that happened.
+    /// The connections whose every packet the pictures need.
     pub(super) fn traces(&self) -> Traces {
         self.traces
     }
@@ -110,7 +110,7 @@ impl Pictures {
         }
         if self.left_out > 0 {
             eprintln!(
-                "airtcp: pictures of the first {MOST} connections; {} more: --connection or --filter chooses",
+                "airtcp: drew the first {MOST} connections; for the {} others choose with --connection or --filter",
                 self.left_out
             );
         }

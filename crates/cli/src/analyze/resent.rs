@@ -1,4 +1,4 @@
-//! Each packet that was sent again: why, and what there was to be seen at that moment.
+//! Each packet that was sent again: why, and the state at that moment.
 
 use airtcp_analyze::trace::{Fate, Loss, Proof, Sending, Trace};
 use serde::Serialize;
@@ -8,13 +8,13 @@ pub(super) struct Resent {
     frame: u64,
     /// Since the capture's first packet.
     seconds: f64,
-    /// Of sequence space, the SYN being at 0.
+    /// Sequence space, from the SYN, which is at 0.
     start: u64,
     end: u64,
     why: Sending,
-    /// That had come for it.
+    /// Duplicate ACKs that had arrived for it.
     dupacks: u32,
-    /// Segments, this one not counted.
+    /// Segments, without this one.
     in_flight: u32,
     fate: Fate,
 }

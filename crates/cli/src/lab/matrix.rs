@@ -18,8 +18,8 @@ use crate::shared::failure;
 
 /// Transfer to every receiver with every recipe over every kind of path, and compare the octets (SHA-256).
 ///
-/// A receiver that cannot be had is skipped, and the matrix says why. What is known not to work stands, with its
-/// reason, in interop/expected.toml; if it works all the same, that is reported like a failure.
+/// A receiver that is not built is skipped, and the matrix says so. What is known to fail stands, with the reason, in
+/// interop/expected.toml; if it passes all the same, that is reported like a failure.
 #[derive(Debug, Args)]
 pub(super) struct Matrix {
     /// Only these receivers (repeatable) [default: this kernel's profiles and all stacks]
@@ -46,7 +46,7 @@ pub(super) struct Matrix {
     /// A transfer that takes longer has failed
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = units::duration)]
     limit: airwire::time::Duration,
-    /// What is known not to work [default: as it was when this program was built]
+    /// File of what is known to fail [default: as it was when this program was built]
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(super) struct Matrix {
     /// Directory for matrix.json and what went wrong; must be empty [default: the next free lab/NNN-matrix]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Print one JSON object in place of the tables
+    /// Print one JSON object instead of the tables
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// No progress lines

@@ -21,12 +21,12 @@ use crate::shared::failure;
 
 /// Transfer the same bytes with every sender over the same path, several times, and compare.
 ///
-/// Builds the namespaces, starts `airlink` between them and a receiver that nobody here wrote, runs the sender,
-/// compares what arrived octet for octet (SHA-256), keeps captures and decisions, and cleans up whatever happens.
+/// Builds the namespaces, starts `airlink` between them and a receiver that is not airtcp, runs the sender, compares
+/// what arrived octet for octet (SHA-256), keeps captures and decisions, and cleans up whatever happens.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
-    /// A recipe of ours that sends (repeatable; see `airtcp algorithms`)
+    /// A recipe of airtcp as sender (repeatable; see `airtcp algorithms`)
     #[arg(long, value_name = "RECIPE")]
     recipe: Vec<Sender>,
     /// Another sender: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
@@ -41,7 +41,7 @@ pub(super) struct Run {
     /// Who receives; `airtcp lab receivers` lists them
     #[arg(long, value_name = "NAME", default_value = "linux")]
     receiver: String,
-    /// Rounds: each sender once a round, all of a round with the same seed
+    /// Rounds: in each, every sender sends once, all with the same seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Bytes of a transfer
@@ -67,10 +67,10 @@ pub(super) struct Run {
     /// Also keep every radio PDU, for Wireshark (radio.pcap)
     #[arg(long, help_heading = "Output")]
     radio: bool,
-    /// Also make the recipes' runs in virtual time, with the same seeds, and say whether the means agree
+    /// Also run the recipes in virtual time, with the same seeds, and say whether the means agree
     #[arg(long = "virtual")]
     in_virtual_time: bool,
-    /// Print one JSON object in place of the table
+    /// Print one JSON object instead of the table
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// No progress lines
@@ -186,7 +186,7 @@ pub(super) fn show_time(time: Duration) -> String {
     }
 }
 
-/// `parent/NNN-name`, made by us and nobody else.
+/// Makes `parent/NNN-name` with the next free number; another lab that starts now gets another directory.
 pub(super) fn next_free(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

@@ -18,21 +18,21 @@ use crate::shared::failure::{self, Failure};
 
 /// Open a shell on one side of a path, with tcpdump, ss and ip as anywhere else.
 ///
-/// Inside of a lab that runs (the latest, or --lab), or on a path of its own if --scenario names one. There the
-/// other side is a namespace of its own too: `airtcp lab shell` in a second terminal enters it.
+/// The path is that of a running lab (the latest, or --lab), or a new one if --scenario names it. On a new path the
+/// other side is a namespace too: `airtcp lab shell` in a second terminal enters it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Shell {
-    /// Which side
+    /// The side of the path
     #[arg(value_enum)]
     side: PathSide,
     /// Make a path: a preset's name, or a file
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: Option<String>,
-    /// Process of the lab, or of the `airtcp lab shell --scenario`, whose path is to be entered [default: the latest]
+    /// Process of the lab, or of the `airtcp lab shell --scenario`, whose path to enter [default: the latest]
     #[arg(long, value_name = "PID", conflicts_with = "scenario")]
     lab: Option<i32>,
-    /// What to run in place of a shell
+    /// What to run instead of a shell
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -76,7 +76,7 @@ impl Shell {
     }
 }
 
-/// The command is on the mobile side of `airlink run`, where it has the terminal, and enters the other if wanted.
+/// The command runs on the mobile side of `airlink run`, which has the terminal; it enters the fixed side if asked to.
 fn make(scenario: &str, side: PathSide, command: &[OsString]) -> anyhow::Result<()> {
     let tools = Tools::find().map_err(failed)?;
     let airtcp = quoted(&tools.airtcp.to_string_lossy());
@@ -111,7 +111,7 @@ fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Resu
     };
     let mut nsenter = Command::new("nsenter");
     nsenter.args(["--target", &agent.to_string(), "--net"]);
-    // A lab without privilege has a user namespace, in which alone it may do anything.
+    // A lab without privilege has its rights only inside its own user namespace.
     let user = |process: &str| fs::read_link(Path::new("/proc").join(process).join("ns/user")).ok();
     if user("self") != user(&agent.to_string()) {
         nsenter.args(["--user", "--preserve-credentials"]);
@@ -120,7 +120,7 @@ fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Resu
     Err(Failure::Environment(format!("cannot start nsenter: {error}: install util-linux")).into())
 }
 
-/// On a path that has just been made, the other side may not have got so far.
+/// On a path that has just been made, the agent of the other side may not have started yet.
 fn agents_in_time(side: PathSide) -> Vec<i32> {
     let behind_a_link = std::env::var_os("AIRLINK_CONTROL").is_some();
     for _ in 0..if behind_a_link { 200 } else { 0 } {

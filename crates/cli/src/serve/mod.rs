@@ -57,7 +57,7 @@ pub(crate) struct Serve {
     grace: Duration,
     #[command(flatten)]
     station: Station,
-    /// Write who decided what and why about every loss and window to this file (JSON lines)
+    /// Write every decision about losses and the window to this file: who, what and why (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
     #[command(flatten)]
@@ -66,10 +66,10 @@ pub(crate) struct Serve {
 
 const EXAMPLES: &str = "\
 What is read from one side waits here, at most 64 KiB in each direction, until the other side takes it; so a slow
-reader slows down its own server connection and no other. Memory in use grows to --send-buffer and --recv-buffer
-for each connection at most, and to no more than the peer's window asks for.
+reader slows down its own server connection and no other. Each connection uses at most --send-buffer and --recv-buffer
+of memory, and no more than the peer's window asks for.
 
-The first SIGINT or SIGTERM ends the listening, the second one the grace.
+The first SIGINT or SIGTERM ends the listening, the second one resets what is still open.
 
 JSON events: start, opened, closed (with bytes, goodput and what recovery did), interval, stopping, end, error.
 
@@ -110,7 +110,7 @@ impl Listen {
         }
     }
 
-    /// At which of this host's addresses.
+    /// The addresses of this host that it stands for.
     fn addrs(self, own: &[IpAddr]) -> Vec<SocketAddr> {
         match self {
             Self::At(addr) => vec![addr],
@@ -130,7 +130,7 @@ impl Listen {
     }
 }
 
-/// Descriptors for other things than connections: the device, captures, logs, epoll, timers, standard streams.
+/// Descriptors that are not connections: the device, captures, logs, epoll, timers, standard streams.
 const SPARE_DESCRIPTORS: u64 = 64;
 
 impl Serve {
@@ -139,7 +139,7 @@ impl Serve {
             Listen::At(addr) => station.with_addr(addr.ip()),
             Listen::Everywhere(_) => station,
         });
-        // Before the device is made: what is wrong with the command line shall not need privileges to be told.
+        // Before the device is made, so that mistakes in the command line are reported without privileges.
         let targets = Targets::resolve(&self.forward)?;
         for target in targets.iter() {
             station.check_target(Families::Both, target)?;

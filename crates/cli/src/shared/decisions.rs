@@ -28,7 +28,7 @@ impl DecisionLog {
         decisions.iter().try_for_each(|decision| self.line(&line(decision, zero)))
     }
 
-    /// Where several connections share the log: its number leads each line.
+    /// For a log that several connections share: each line begins with the connection's number.
     pub(crate) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
         let zero = self.zero;
         let line = |decision| LineOf { connection, line: line(decision, zero) };

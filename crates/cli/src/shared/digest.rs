@@ -1,10 +1,10 @@
-//! SHA-256 as a receiver and a sender compare it.
+//! The SHA-256 that a sender and a receiver compare.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// A running digest, or none for those who do not want to pay for it.
+/// A running digest, or none, because it costs time.
 pub(crate) struct Hasher(Option<Sha256>);
 
 impl Hasher {

@@ -1,4 +1,4 @@
-//! What goes wrong, as an exit code and one line that says what to do next.
+//! Failures: an exit code, and one line that says what to do next.
 
 use std::io;
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Why a connection did not do what it was for.
+/// Why a connection ended before its work was done.
 pub(crate) fn ended(why: Ended, remote: SocketAddr, established: bool, acked: u64) -> anyhow::Error {
     let hint = match (why, established) {
         (Ended::Refused, _) | (Ended::Reset, false) => {

@@ -33,10 +33,10 @@ impl Input {
     }
 }
 
-/// What the source has just now.
+/// What the source has at this moment.
 pub(crate) enum Next {
     Chunk(Vec<u8>),
-    /// It will wake the driver.
+    /// Nothing yet; the source will wake the driver.
     Later,
     End {
         digest: Option<String>,
@@ -96,7 +96,7 @@ impl Source {
 
     /// Takes a chunk back, to be filled again.
     pub(crate) fn recycle(&self, chunk: Vec<u8>) {
-        // If there are enough of them, this one is freed.
+        // If there are enough buffers, this one is freed.
         let _ = self.spent.try_send(chunk);
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::decisions::DecisionLog;
 use super::reporter::{Interval, Reporter};
 
-/// A window is a step function of time: mean over time, and peak.
+/// The congestion window as a step function of time: its mean over time, and its peak.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     since: Instant,
@@ -51,7 +51,7 @@ pub(crate) struct Monitor {
     interval: Duration,
 }
 
-/// What must change now and then for a transfer not to be stuck.
+/// If none of this changes for long, the transfer is stuck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Progress {
     acked: u64,
@@ -59,7 +59,7 @@ struct Progress {
     synchronized: bool,
 }
 
-/// The interval that is running.
+/// The current interval.
 #[derive(Clone, Copy, Debug)]
 struct Tick {
     from: Instant,

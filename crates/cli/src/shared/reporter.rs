@@ -57,7 +57,7 @@ struct Line<'a, T> {
     data: &'a T,
 }
 
-/// Where the summary for people goes.
+/// Where the summary goes that people read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Channel {
     Stdout,
@@ -125,7 +125,7 @@ impl Reporter {
         }
     }
 
-    /// Something that has happened to one of several connections; the text goes to stdout.
+    /// Something that happened to one of several connections; the text goes to stdout.
     pub(crate) fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         if self.json { self.event(name, data) } else { writeln!(io::stdout(), "{text}") }
     }
@@ -173,7 +173,7 @@ impl Reporter {
     fn error(&self, error: &anyhow::Error) {
         if self.json {
             let data = json!({ "message": format!("{error:#}"), "exit_code": failure::exit_code(error) });
-            // A reader that is gone will not miss it.
+            // If the reader has gone, there is nobody to tell.
             let _ = self.event("error", &data);
         }
     }

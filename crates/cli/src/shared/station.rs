@@ -1,4 +1,4 @@
-//! The options that put a host behind a TUN device, common to `send` and `recv`.
+//! The options that put a host behind a TUN device: those of `send`, `recv` and `serve`.
 
 use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
@@ -30,7 +30,7 @@ pub(crate) struct Station {
     /// Whose TCP to look like in everything but the recipe
     #[arg(long, default_value = "default", value_parser = Profile::NAMES, help_heading = "Host")]
     pub(crate) profile: String,
-    /// Source of initial sequence numbers and ports [default: random]
+    /// Seed of initial sequence numbers and ports [default: random]
     #[arg(long, value_name = "NUMBER", help_heading = "Host")]
     pub(crate) seed: Option<u64>,
     /// Send buffer [default: the profile's]
@@ -110,13 +110,13 @@ impl Station {
             mtu: usize::from(self.mtu),
             profile: self.profile(),
             recipe: self.recipe.clone(),
-            // A kernel that remembers the last run's ports shall not meet them again.
+            // Otherwise the kernel, which remembers the last run's ports, would meet them again.
             seed: self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()),
         });
         Ok(Driver::new(host, tun, reactor, capture)?)
     }
 
-    /// Refuses what no host could connect to.
+    /// Refuses a target that no host could connect to, or that is this host itself.
     pub(crate) fn check_target(&self, families: Families, remote: SocketAddr) -> anyhow::Result<()> {
         let unicast = match remote.ip() {
             IpAddr::V4(addr) => !(addr.is_broadcast() || addr.is_multicast() || addr.is_unspecified()),
@@ -133,7 +133,7 @@ impl Station {
         Ok(())
     }
 
-    /// The same with this among the host's own addresses.
+    /// The same station with this address among the host's own.
     pub(crate) fn with_addr(mut self, addr: IpAddr) -> Self {
         if !self.addr.contains(&addr) {
             self.addr.push(addr);
@@ -158,7 +158,7 @@ impl Station {
             Addresses { addrs: self.addr.clone(), kernel: self.kernel_addr.clone(), routes: Vec::new() };
         for (addr, kernel) in [DEFAULT_V4, DEFAULT_V6] {
             let same_family = |other: &IpAddr| other.is_ipv4() == addr.is_ipv4();
-            // Naming an address of one family alone means that the other is not wanted.
+            // Who names addresses of one family alone does not want the other.
             let named = !self.addr.is_empty() && families == Families::Both;
             if !addresses.addrs.iter().any(same_family) && families.wants(addr) && !named {
                 addresses.addrs.push(addr);

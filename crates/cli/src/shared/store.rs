@@ -40,7 +40,7 @@ pub(crate) struct Store {
     chunks: Option<SyncSender<Vec<u8>>>,
     spent: Receiver<Vec<u8>>,
     end: Receiver<io::Result<Option<String>>>,
-    /// The thread was busy when this came.
+    /// What came while the thread was busy.
     pending: Option<Vec<u8>>,
 }
 
@@ -58,7 +58,7 @@ impl Store {
                 if result.is_err() {
                     break;
                 }
-                // If there are enough of them, this one is freed.
+                // If there are enough buffers, this one is freed.
                 let _ = spent_sender.try_send(chunk);
                 waker.wake();
             }
@@ -89,7 +89,7 @@ impl Store {
     pub(crate) fn put(&mut self, chunk: Vec<u8>) {
         let Some(chunks) = &self.chunks else { return };
         match chunks.try_send(chunk) {
-            // What a failed thread cannot take is told by `finished`.
+            // If the thread has failed, `finished` reports it.
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             Err(TrySendError::Full(chunk)) => self.pending = Some(chunk),
         }

@@ -17,9 +17,9 @@ use serde_json::json;
 
 use crate::shared::failure;
 
-/// Run every combination of what is varied, with every seed, and keep the results.
+/// Run every combination of what varies, with every seed, and keep the results.
 ///
-/// A sweep that is stopped, however, goes on where it was when it is started again.
+/// A sweep that was stopped, for whatever reason, continues when it is started again.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sweep {
@@ -57,7 +57,7 @@ docs/sweeps.md says how a sweep's file is written.";
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airtcp sweep plan loss.toml | tail -n 1")]
 struct PlanCommand {
-    /// The sweep
+    /// The sweep's file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
     /// Print one JSON object per line
@@ -65,20 +65,20 @@ struct PlanCommand {
     json: bool,
 }
 
-/// Draw stores together into one file, which is the same however the runs were distributed.
+/// Join stores into one file, which is the same however the runs were distributed.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airtcp sweep merge here.results there.results --output all.jsonl")]
 struct Merge {
     /// Directories of results
     #[arg(value_name = "STORE", required = true)]
     stores: Vec<PathBuf>,
-    /// Where the rows go, in the order of the plan; - is standard output
+    /// File for the rows, which are in the order of the plan; - is standard output
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Numbers separated by commas in place of JSON lines
+    /// Write comma-separated values instead of JSON lines
     #[arg(long)]
     csv: bool,
-    /// Even if runs are missing
+    /// Write the file even if runs are missing
     #[arg(long)]
     partial: bool,
 }
@@ -110,12 +110,12 @@ fn read(file: &Path) -> anyhow::Result<Plan> {
     })
 }
 
-/// Where results go that nobody gave a place.
+/// The store of a sweep for which none was named.
 fn store_of(file: &Path) -> PathBuf {
     file.with_extension("results")
 }
 
-/// A store that is of something else was named by mistake.
+/// To have named the wrong store is a mistake in the command line.
 fn told(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::NoStore(_) | StoreError::Version { .. } | StoreError::Plan { .. } => {

@@ -12,32 +12,32 @@ use clap::{Args, ValueEnum};
 use super::picture::{Comparison, figure};
 use crate::shared::failure;
 
-/// Draw means and 95 % intervals of a metric over an axis, a line for each value of another one.
+/// Draw means and 95 % intervals of a metric over an axis of the sweep, with a line for each value of another axis.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Plot {
     /// A directory of results, a file that was merged from some, or the sweep, whose results are beside it
     #[arg(value_name = "STORE|FILE|FILE.toml")]
     source: PathBuf,
-    /// The axis from left to right
+    /// The axis of the sweep that runs from left to right
     #[arg(long, value_name = "AXIS")]
     x: String,
     /// The metric, see `airtcp sweep metrics`
     #[arg(long, value_name = "METRIC")]
     y: Metric,
-    /// The axis of which each value has its line
+    /// The axis of the sweep whose values have a line each
     #[arg(long, value_name = "AXIS")]
     by: Option<String>,
     /// Only points with this value; may be given more than once
     #[arg(long, value_name = "AXIS=VALUE", value_parser = pair)]
     only: Vec<(String, String)>,
-    /// Powers of ten at equal distances: x, y or both, as in --log x,y
+    /// Logarithmic scale: x, y or both, as in --log x,y
     #[arg(long, value_name = "AXES", value_delimiter = ',')]
     log: Vec<Axis>,
-    /// Above the picture [default: the sweep's description]
+    /// Title of the picture [default: the sweep's description]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Where it goes: .svg or .png
+    /// File to write: .svg or .png
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -49,8 +49,8 @@ enum Axis {
 }
 
 const EXAMPLES: &str = "\
-Values with one unit (1%, 150ms, 384kbit) are a scale, others are names. Lines have a band from end to end of the
-intervals, names a bar each.
+Values with one unit (1%, 150ms, 384kbit) stand on a scale; other values are names. The intervals are a band along
+each line, and a bar at each name.
 
 Example:
   airtcp sweep plot loss.toml --x radio.down.channel.errors.bler --y goodput --by recipe -o loss.svg";

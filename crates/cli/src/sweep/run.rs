@@ -19,7 +19,7 @@ use crate::shared::failure;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
-    /// The sweep
+    /// The sweep's file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
     /// Directory of the results [default: FILE.results]
@@ -37,7 +37,7 @@ pub(super) struct Run {
 }
 
 const EXAMPLES: &str = "\
-Whatever stops it, the results so far are kept: the same command goes on. Several may fill one store at once.
+Whatever stops it, the results so far are kept, and the same command continues. Several may fill one store at once.
 
 Examples:
   airtcp sweep run loss.toml
@@ -65,7 +65,7 @@ impl Run {
                 let planned = plan.run(index);
                 let report =
                     planned.execute().with_context(|| format!("run {index} ({})", planned.command()))?;
-                // Who panicked with it has told so.
+                // A thread that panicked with it has printed why.
                 let mut state = state.lock().map_err(|_| failure::run("another run has failed"))?;
                 let (writer, progress): &mut (Writer<'_>, Progress) = &mut state;
                 writer.append(&planned, &report)?;
@@ -87,7 +87,7 @@ impl Run {
 struct Progress {
     done: usize,
     all: usize,
-    /// Done before this process began: they say nothing about its speed.
+    /// Done before this process began; they are no measure of its speed.
     before: usize,
     begin: Instant,
     shown: Instant,
