@@ -1,61 +1,51 @@
-//! The lab's hand in a namespace: it starts what it is told to, and says what became of it.
+//! The lab's agent in a namespace (`airtcp lab agent`): it starts programs for the lab and says what became of them.
 //!
-//! Orders come in on stdin as JSON lines, notices go out on stdout likewise. When no more orders can come, it ends.
+//! Orders come in on stdin as JSON lines, notices go out on stdout likewise. The agent ends when stdin does.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+/// What the lab asks of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub(crate) enum Order {
     /// Answered by `Started` and, when it has ended, by `Ended`.
     Start(Program),
-    Signal {
-        id: u32,
-        signal: i32,
-    },
     /// Answered by `Written`.
-    Write {
-        path: PathBuf,
-        text: String,
-    },
-    /// Answered by `Text`.
-    Read {
-        path: PathBuf,
-    },
+    Write { path: PathBuf, text: String },
 }
 
+/// A program to start. The lab numbers those of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
-    pub id: u32,
-    pub argv: Vec<String>,
-    pub environment: Vec<(String, String)>,
-    pub stdout: Output,
-    pub stderr: PathBuf,
+pub(crate) struct Program {
+    pub(crate) id: u32,
+    pub(crate) argv: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) stdout: Output,
+    pub(crate) stderr: PathBuf,
 }
 
+/// Where a program's stdout goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Output {
+pub(crate) enum Output {
     File(PathBuf),
     /// What a receiver received: counted and digested.
     Digested,
 }
 
+/// What an agent tells the lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Notice {
+pub(crate) enum Notice {
     /// The agent takes orders. The addresses are those that `airlink run` has told it.
     Ready {
         pid: u32,
@@ -72,20 +62,22 @@ pub enum Notice {
         received: Option<Received>,
     },
     Written,
-    Text(String),
     /// The order could not be carried out.
     Failed(String),
 }
 
+/// What a program that received has written to its stdout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
+    /// How many octets.
     pub bytes: u64,
+    /// Of all of them, as 64 hexadecimal digits.
     pub sha256: String,
 }
 
-/// Returns when the lab has closed its end.
+/// Serves orders until the lab has closed its end of stdin. Fails on a line that is no order.
 pub fn serve() -> io::Result<()> {
-    let agent = Agent { notices: Arc::new(Mutex::new(io::stdout())), children: Arc::default() };
+    let agent = Agent { notices: Arc::new(Mutex::new(io::stdout())) };
     let address = |name| std::env::var(name).ok();
     agent.say(&Notice::Ready {
         pid: std::process::id(),
@@ -104,13 +96,11 @@ pub fn serve() -> io::Result<()> {
 #[derive(Clone)]
 struct Agent {
     notices: Arc<Mutex<io::Stdout>>,
-    /// Those not waited for yet: their numbers belong to nobody else.
-    children: Arc<Mutex<BTreeMap<u32, Pid>>>,
 }
 
 impl Agent {
-    fn say(&self, event: &Notice) -> io::Result<()> {
-        let mut line = serde_json::to_string(event)?;
+    fn say(&self, notice: &Notice) -> io::Result<()> {
+        let mut line = serde_json::to_string(notice)?;
         line.push('\n');
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         notices.write_all(line.as_bytes())?;
@@ -120,21 +110,9 @@ impl Agent {
     fn carry_out(&self, order: Order) -> Result<(), String> {
         let said = match order {
             Order::Start(program) => return self.start(program),
-            Order::Signal { id, signal } => {
-                let children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
-                if let (Some(pid), Ok(signal)) = (children.get(&id), Signal::try_from(signal)) {
-                    // It may have ended.
-                    let _ = kill(*pid, signal);
-                }
-                return Ok(());
-            }
             Order::Write { path, text } => match fs::write(&path, text) {
                 Ok(()) => Notice::Written,
                 Err(error) => return Err(format!("cannot write {}: {error}", path.display())),
-            },
-            Order::Read { path } => match fs::read_to_string(&path) {
-                Ok(text) => Notice::Text(text),
-                Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
             },
         };
         self.say(&said).map_err(|error| error.to_string())
@@ -156,14 +134,11 @@ impl Agent {
             io::ErrorKind::NotFound => format!("there is no program `{name}`: install it, or look at PATH"),
             _ => format!("cannot start {name}: {error}"),
         })?;
-        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
-        children.insert(id, Pid::from_raw(child.id() as i32));
-        drop(children);
         self.say(&Notice::Started { id }).map_err(|error| error.to_string())?;
         let agent = self.clone();
         let watch = move || {
             let received = child.stdout.take().map(digest);
-            let code = agent.wait(id, &mut child);
+            let code = child.wait().map_or(1, code);
             // Without a lab there is nobody to tell.
             let _ = agent.say(&Notice::Ended { id, code, received });
         };
@@ -172,12 +147,6 @@ impl Agent {
             .spawn(watch)
             .map_err(|error| error.to_string())?;
         Ok(())
-    }
-
-    fn wait(&self, id: u32, child: &mut Child) -> i32 {
-        let status = child.wait();
-        self.children.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        status.map_or(1, code)
     }
 }
 

@@ -11,15 +11,18 @@ use serde::{Deserialize, Serialize};
 
 use super::LabError;
 
+/// What a capture on the sender's side shows of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     /// From the first SYN to the first ACK for all of the data.
     pub seconds: f64,
     /// Sequence space that was acknowledged, without SYN and FIN.
     pub acked_bytes: u64,
+    /// Packets with payload that left, copies included.
     pub data_packets: u64,
-    /// Those that bring nothing which was not sent before.
+    /// Packets with data, all of which was sent before.
     pub resent_packets: u64,
+    /// Payload of these.
     pub resent_bytes: u64,
     /// Silence on the link, in both directions, that a retransmission ended: what waiting for timers has cost.
     pub idle_seconds: f64,
@@ -27,8 +30,8 @@ pub struct Findings {
     pub longest_idle_seconds: f64,
 }
 
-/// Of a connection to this port.
-pub fn read(path: &Path, port: u16) -> Result<Findings, LabError> {
+/// Reads the capture's connection to this port.
+pub(crate) fn read(path: &Path, port: u16) -> Result<Findings, LabError> {
     let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
     let mut reader = Reader::default();
     loop {

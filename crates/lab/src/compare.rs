@@ -12,16 +12,21 @@ use super::experiment::{Experiment, Report};
 use super::sender::Sender;
 use super::summary::aligned;
 
+/// The goodput of one recipe in kbit/s, both ways. The kernel's own senders have no model in virtual time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
+    /// The recipe.
     pub sender: String,
+    /// Over real devices; `None` if no transfer succeeded.
     pub real: Option<Mean>,
+    /// With the same seeds in virtual time.
     pub in_virtual_time: Option<Mean>,
     /// The two 95 % intervals meet.
     pub agree: bool,
 }
 
-/// Goodput in kbit/s, measured as in a capture: from the first SYN to the ACK for the last octet.
+/// Runs every recipe of the experiment in virtual time, with the seeds of its rounds. Goodput is measured as in a
+/// capture: from the first SYN to the ACK for the last octet.
 pub fn compare(experiment: &Experiment, report: &Report) -> Result<Vec<Compared>, LabError> {
     let mut compared = Vec::new();
     for (sender, row) in experiment.senders.iter().zip(&report.summary) {

@@ -1,5 +1,5 @@
-//! The same transfer for every sender, several times, interleaved so that what the machine does meanwhile hits all
-//! of them alike. Runs of one round have the same seed: they meet the same path.
+//! The same transfer with every sender, in several rounds. A round has one transfer of each, so that whatever else the
+//! machine does hits all of them alike; its transfers have the same seed, so that they meet the same path.
 
 use std::fs;
 use std::io;
@@ -24,20 +24,28 @@ use super::transfer::{self, Outcome, Transfer};
 
 const SCHEMA_VERSION: u32 = 1;
 
+/// What is to be run.
 #[derive(Clone, Debug)]
 pub struct Experiment {
+    /// The path.
     pub scenario: Scenario,
+    /// Each sends once in a round, in this order; the others are compared with the first.
     pub senders: Vec<Sender>,
+    /// Who receives from all of them.
     pub receiver: Receiver,
+    /// Transfers of each sender.
     pub rounds: u32,
+    /// Octets of a transfer.
     pub bytes: u64,
+    /// Of the first round; the next ones count up from it.
     pub seed: u64,
-    /// Of one transfer.
+    /// A transfer that takes longer has failed.
     pub limit: Duration,
-    /// So many transfers at a time.
+    /// Transfers at a time, each on a path of its own.
     pub jobs: usize,
+    /// What is kept beside captures and logs.
     pub keep: Keep,
-    /// It is made, and must not have anything in it.
+    /// For everything that is kept. It is made, and must be empty.
     pub directory: PathBuf,
     /// The command line that repeats it.
     pub command: String,
@@ -46,27 +54,41 @@ pub struct Experiment {
 /// Everything that is known afterwards: `lab.json` in the directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
+    /// Of this format: 1.
     pub schema_version: u32,
+    /// The command line that repeats the experiment.
     pub command: String,
+    /// What it was run with.
     pub versions: Versions,
+    /// The scenario's name.
     pub scenario: String,
+    /// The receiver's name.
     pub receiver: String,
+    /// Octets of a transfer.
     pub bytes: u64,
+    /// Transfers of each sender.
     pub rounds: u32,
+    /// A row for each sender.
     pub summary: Vec<Row>,
+    /// Round after round, each in the order of the senders.
     pub transfers: Vec<Outcome>,
 }
 
+/// The programs that took part, each with its name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Versions {
+    /// This program.
     pub airtcp: String,
+    /// As `airlink --version` says it; empty if it does not.
     pub airlink: String,
+    /// `Linux` and its release.
     pub kernel: String,
+    /// As [`Receiver::version`] says it.
     pub receiver: String,
 }
 
 impl Versions {
-    pub fn of(tools: &Tools, receiver: &str) -> Self {
+    pub(crate) fn of(tools: &Tools, receiver: &str) -> Self {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let airlink = Command::new(&tools.airlink).arg("--version").output();
         let airlink = airlink.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
@@ -82,12 +104,17 @@ impl Versions {
 /// One more transfer is done.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
+    /// Transfers that are done, with this one.
     pub done: usize,
+    /// Transfers in all.
     pub all: usize,
+    /// What came of this one.
     pub outcome: &'a Outcome,
+    /// How long the others will take, at the mean speed so far.
     pub left: Duration,
 }
 
+/// Runs all transfers, tells `observe` of each as it ends, and writes `lab.json`.
 pub fn run(
     tools: &Tools,
     experiment: &Experiment,
@@ -167,8 +194,8 @@ pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Of a sender's transfer in a round, which counts from 0.
-pub fn directory_name(round: u32, sender: &str) -> String {
+/// The directory of a sender's transfer in a round, which counts from 0.
+pub(crate) fn directory_name(round: u32, sender: &str) -> String {
     file_name(&format!("{:02}-{sender}", round + 1))
 }
 
@@ -178,8 +205,8 @@ pub(super) fn file_name(text: &str) -> String {
     text.chars().map(|c| if plain(c) { c } else { '-' }).collect()
 }
 
-/// Does `work` for every index below `all`, so many at a time; `done` hears of each as it comes. The first error
-/// is the last thing that happens.
+/// Does `work` for every index below `all`, `jobs` at a time, and calls `done` with each result as it comes. After the
+/// first error, which is returned, nothing new is begun.
 pub(super) fn in_parallel<T: Send>(
     jobs: usize,
     all: usize,
@@ -198,7 +225,7 @@ pub(super) fn in_parallel<T: Send>(
                         return;
                     }
                     match work(index) {
-                        // It is listened to until the last of us is gone.
+                        // The receiver lives until the last of these threads has ended.
                         Ok(result) => drop(sender.send((index, result))),
                         Err(failure) => {
                             stop.store(true, Ordering::Relaxed);
@@ -225,6 +252,7 @@ impl Report {
         summary::table(&self.summary)
     }
 
+    /// Transfers that failed, and why.
     pub fn failures(&self) -> impl Iterator<Item = (&Outcome, &str)> {
         self.transfers.iter().filter_map(|outcome| Some((outcome, outcome.failure.as_deref()?)))
     }

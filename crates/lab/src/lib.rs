@@ -1,11 +1,16 @@
-//! The lab: a transfer between two unmodified hosts over a path, as one call; many of them as an experiment.
+//! Experiments between real hosts over an emulated path: the library behind `airtcp lab`.
 //!
-//! [`testbed`] builds the path: `airlink run` in a process of its own, with an [`agent`] in the namespace on
-//! either side of it. [`sender`] and [`receiver`] are what the agents start there, [`transfer`] watches one run and
-//! reads what it left, [`experiment`] repeats it for every sender, [`matrix`] for every receiver and scenario;
-//! [`compare`] does the same runs in virtual time.
+//! Begin with [`experiment::run`], which makes the same transfer with several senders and sums it up; [`matrix::run`]
+//! tries every receiver with every recipe over every kind of path. Below them:
 //!
-//! The lab holds the pipes on which the agents take their orders. When it ends, however it ends, they close, the
+//! * [`testbed`] builds the path: `airlink run` in a process of its own, with an [`agent`] in the namespace on either
+//!   side of it.
+//! * [`sender`] and [`receiver`] are what the agents start there.
+//! * [`transfer`] makes one transfer and reads what it left, with [`capture`].
+//! * [`summary`] is the row that a sender's transfers make in a table.
+//! * [`compare`] does the runs of an experiment again in virtual time; [`page`] shows what was kept as HTML.
+//!
+//! The lab holds the pipes on which the agents take their orders. When it ends, however it ends, the pipes close, the
 //! agents end, and `airlink` ends everything else.
 
 #![expect(clippy::disallowed_methods, reason = "other programs are waited for, in real time")]
@@ -25,14 +30,16 @@ pub mod transfer;
 use std::io;
 use std::path::PathBuf;
 
+/// Why something was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// What this machine lacks.
+    /// This machine lacks something, or does not permit it: other transfers would fail as well.
     #[error("{0}")]
     Environment(String),
-    /// What came of one transfer; the next may succeed.
+    /// One transfer failed; the next may succeed.
     #[error("{0}")]
     Transfer(String),
+    /// A file or directory of the lab's cannot be used.
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },
 }

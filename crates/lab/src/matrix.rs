@@ -1,7 +1,7 @@
 //! Every receiver, every recipe, every kind of path: does each octet arrive?
 //!
-//! What is known not to work stands in a data file with its reason. What fails and does not stand there is wrong,
-//! and so is what stands there and works.
+//! What is known to fail stands in a data file, with the reason. A failure that does not stand there is wrong, and so
+//! is one that stands there and passes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,13 +20,15 @@ use super::transfer::{self, Outcome, Transfer};
 
 const SCHEMA_VERSION: u32 = 1;
 
-/// A kind of path.
+/// A kind of path: a scenario that is built in.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PathKind {
+    /// As it is typed.
     pub name: &'static str,
     text: &'static str,
 }
 
+/// All of them.
 pub const KINDS: &[PathKind] = &[
     PathKind { name: "lossless", text: include_str!("scenarios/lossless.toml") },
     PathKind { name: "loss", text: include_str!("scenarios/loss.toml") },
@@ -73,7 +75,9 @@ pub const STACKS: &[&str] = &[
 
 /// What is run in a few minutes on every change. A receiver that is missing there is an error.
 pub mod quick {
+    /// Who receives.
     pub const RECEIVERS: &[&str] = &["linux", "uml", "gvisor", "lwip", "lwip-sack", "smoltcp"];
+    /// One of each family.
     pub const RECIPES: &[&str] = &[
         "newreno",
         "sack+sifest+liw",
@@ -83,7 +87,7 @@ pub mod quick {
     ];
 }
 
-/// What is known not to work.
+/// What is known to fail: the content of `interop/expected.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
@@ -91,20 +95,21 @@ pub struct Expected {
     deviation: Vec<Deviation>,
 }
 
-/// Without a receiver, recipe or kind it is about all of them.
+/// Where no receiver, recipe or scenario is named, it is about all of them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Deviation {
     receiver: Option<String>,
     recipe: Option<String>,
     scenario: Option<String>,
-    /// It depends on the packets that are lost: that it works is no news.
+    /// It depends on which packets are lost: that it passes is no news.
     #[serde(default)]
     sometimes: bool,
     reason: String,
 }
 
 impl Expected {
+    /// `file` is named in errors.
     pub fn parse(text: &str, file: &str) -> Result<Self, LabError> {
         toml::from_str(text).map_err(|error| LabError::Environment(format!("{file}: {error}")))
     }
@@ -120,37 +125,53 @@ impl Expected {
     }
 }
 
+/// What is to be run: every combination.
 #[derive(Clone, Debug)]
 pub struct Matrix {
+    /// Those that could not be found are reported as skipped.
     pub receivers: Vec<Wanted>,
+    /// Recipes, or the kernel's own senders.
     pub senders: Vec<Sender>,
+    /// Kinds of path.
     pub kinds: Vec<&'static PathKind>,
+    /// Octets of a transfer.
     pub bytes: u64,
+    /// Of every path.
     pub seed: u64,
+    /// A transfer that takes longer has failed.
     pub limit: Duration,
+    /// Transfers at a time, each on a path of its own.
     pub jobs: usize,
+    /// For `matrix.json`, and what is kept of transfers that went wrong. It is made, and must be empty.
     pub directory: PathBuf,
+    /// What is known to fail.
     pub expected: Expected,
+    /// The command line that repeats it.
     pub command: String,
 }
 
 /// A receiver that was asked for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
+    /// As it was typed.
     pub name: String,
-    /// Or why it cannot be had.
+    /// The receiver, or why there is none.
     pub found: Result<Receiver, String>,
 }
 
+/// What a transfer says about its combination.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict", content = "why")]
 pub enum Verdict {
+    /// Every octet arrived and nothing else.
     Passed,
+    /// Why.
     Failed(String),
-    /// As the data file says, with the reason from there.
+    /// It is known to fail, for this reason.
     FailedAsExpected(String),
-    /// Although the data file says that it does not work.
+    /// It passed, although it is known to fail, for this reason.
     PassedUnexpectedly(String),
+    /// There is no such receiver here, for this reason.
     Skipped(String),
 }
 
@@ -164,39 +185,57 @@ impl Verdict {
         }
     }
 
+    /// Not as expected: it makes the whole matrix fail.
     pub fn is_wrong(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::PassedUnexpectedly(_))
     }
 }
 
+/// One combination.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
+    /// The receiver's name.
     pub receiver: String,
+    /// The sender, as it is typed.
     pub recipe: String,
+    /// The kind of path.
     pub scenario: String,
+    /// Whether it passed.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// `None` if it was skipped.
     pub outcome: Option<Outcome>,
 }
 
+/// Everything that is known afterwards: `matrix.json` in the directory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// Of this format: 1.
     pub schema_version: u32,
+    /// The command line that repeats it.
     pub command: String,
+    /// What it was run with.
     pub versions: Versions,
+    /// Names, and versions or why there is none.
     pub receivers: Vec<(String, String)>,
+    /// All combinations.
     pub cells: Vec<Cell>,
 }
 
 /// One more cell is known.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
+    /// Cells that are known, with this one.
     pub done: usize,
+    /// Cells in all.
     pub all: usize,
+    /// This one.
     pub cell: &'a Cell,
+    /// How long the others will take, at the mean speed so far.
     pub left: Duration,
 }
 
+/// Runs every combination, tells `observe` of each, and writes `matrix.json`. Only what went wrong keeps its directory.
 pub fn run(
     tools: &Tools,
     matrix: &Matrix,
@@ -276,7 +315,7 @@ pub fn run(
 }
 
 impl Report {
-    /// One table for every kind of path: a line for every recipe and receiver would not fit on a screen.
+    /// A table for every kind of path, with a line for each recipe and a column for each receiver.
     pub fn tables(&self) -> String {
         let mut text = String::new();
         let scenarios = once_each(self.cells.iter().map(|cell| cell.scenario.as_str()));

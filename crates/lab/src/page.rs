@@ -1,4 +1,5 @@
-//! What `airtcp lab run` has left, as a page: directories of an experiment, or of single transfers.
+//! The page of `airtcp report`, made from what `airtcp lab run` has kept: directories of experiments, or of single
+//! transfers.
 
 use std::fs;
 use std::io;
@@ -17,8 +18,10 @@ use crate::experiment::{Report, directory_name};
 use crate::summary::COLUMNS;
 use crate::transfer::Outcome;
 
+/// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
+    /// Neither an experiment nor a transfer was kept here.
     #[error(
         "{} is no run directory: it has neither lab.json nor fixed.pcap. Give the directory that `airtcp lab run \
          --output` has made, or one of the transfers in it", .0.display()
@@ -34,7 +37,7 @@ pub enum RunDirError {
     OnPath(#[from] PathError),
 }
 
-/// All of them on one page.
+/// Puts all of them on one page. An experiment has a table of its own; single transfers share one.
 pub fn page(directories: &[PathBuf]) -> Result<Page, RunDirError> {
     let mut page = Page::default();
     let mut single = Vec::new();
@@ -162,7 +165,7 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
     ]
 }
 
-/// Directories of single transfers: what the table would say stands in the lab.json beside them, if that is there.
+/// Directories of single transfers. Their rows come from the `lab.json` of the experiment around them, if it is there.
 fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> {
     let mut table = run_table("click on a row to see the transfer, tick several to compare them");
     for directory in directories {
@@ -227,7 +230,7 @@ fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, R
     Ok(Run { name: name.to_owned(), facts, trace })
 }
 
-/// Of all connections in the capture, both ways, the one with most to see.
+/// Of all connections in the capture, and both directions, the one that carried most.
 fn longest_trace(path: &Path) -> Result<Trace, RunDirError> {
     let mut longest = Trace::default();
     let sent = |trace: &Trace| trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();

@@ -11,10 +11,12 @@ use super::LabError;
 use super::agent::Output;
 use super::testbed::{Running, Start, Testbed, Tools};
 
-/// This kernel, with the settings that make it another receiver (none is changed outside the lab's namespaces).
+/// Settings that make another receiver of this kernel. They are those of the lab's namespaces; none is changed outside.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KernelProfile {
+    /// As it is typed.
     pub name: &'static str,
+    /// How it differs from the kernel as it comes.
     pub summary: &'static str,
     sysctls: &'static [(&'static str, &'static str)],
     sink: &'static [&'static str],
@@ -35,6 +37,7 @@ const ORDINARY: KernelProfile = KernelProfile {
     acks: Acks::AsTheKernelLikes,
 };
 
+/// All of them; the ordinary one first.
 pub const KERNEL_PROFILES: &[KernelProfile] = &[
     ORDINARY,
     KernelProfile {
@@ -89,7 +92,7 @@ pub const KERNEL_PROFILES: &[KernelProfile] = &[
     },
 ];
 
-/// What every profile says, because a new namespace inherits some settings of the machine's.
+/// What every profile sets, because a new namespace inherits some settings of the machine.
 const SYSCTLS: &[(&str, &str)] = &[
     ("tcp_rmem", "4096 131072 6291456"),
     ("tcp_sack", "1"),
@@ -100,24 +103,33 @@ const SYSCTLS: &[(&str, &str)] = &[
     ("tcp_ecn", "2"),
 ];
 
+/// Who receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receiver {
+    /// `airtcp sink` on this kernel.
     Kernel(&'static KernelProfile),
-    Stack { name: String, directory: PathBuf },
+    /// Another stack, behind the mobile side's kernel.
+    Stack {
+        /// That of its directory.
+        name: String,
+        /// Where `start` and `version` are; absolute.
+        directory: PathBuf,
+    },
 }
 
 /// Where a stack listens, and its gateway: the mobile side's kernel, which forwards to it.
 const STACK: &str = "198.51.100.2";
 const GATEWAY: &str = "198.51.100.1";
 const NETWORK: &str = "198.51.100.0/24";
-/// Back to the sender goes the default route.
+/// The default route leads back to the sender.
 const ACKNOWLEDGE_EVERY_SEGMENT: &str =
     "set -e; route=$(ip -4 route show default); [ -n \"$route\" ]; ip route change $route quickack 1";
-pub const PORT: u16 = 9000;
+/// Where every receiver listens.
+pub(crate) const PORT: u16 = 9000;
 /// A guest kernel boots meanwhile.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The stacks under this directory.
+/// The stacks that are built under this directory, by name; none if it does not exist.
 pub fn built(stacks: &Path) -> Vec<Receiver> {
     let Ok(entries) = fs::read_dir(stacks) else { return Vec::new() };
     let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -126,7 +138,7 @@ pub fn built(stacks: &Path) -> Vec<Receiver> {
 }
 
 impl Receiver {
-    /// Stacks are looked for under `stacks`.
+    /// A kernel profile of this name, or else a stack that is built under `stacks`.
     pub fn find(name: &str, stacks: &Path) -> Result<Self, LabError> {
         if let Some(profile) = KERNEL_PROFILES.iter().find(|profile| profile.name == name) {
             return Ok(Self::Kernel(profile));
@@ -144,6 +156,7 @@ impl Receiver {
         )))
     }
 
+    /// As it is typed.
     pub fn name(&self) -> &str {
         match self {
             Self::Kernel(profile) => profile.name,
@@ -151,7 +164,7 @@ impl Receiver {
         }
     }
 
-    /// What it is exactly.
+    /// The kernel's version and profile, or what the stack's file `version` says.
     pub fn version(&self) -> String {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         match self {
@@ -163,7 +176,7 @@ impl Receiver {
     }
 
     /// Starts it, and returns when it listens.
-    pub fn start(
+    pub(crate) fn start(
         &self,
         tools: &Tools,
         testbed: &mut Testbed,

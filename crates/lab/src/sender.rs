@@ -13,10 +13,13 @@ use super::LabError;
 use super::agent::Output;
 use super::testbed::{AgentHandle, Running, Start, Tools};
 
+/// Who sends. It is typed as a recipe, or as `linux:` and a congestion control.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sender {
+    /// `airtcp send` with this recipe.
     Recipe(Recipe),
-    /// With a congestion control of the kernel's, as `sysctl net.ipv4.tcp_available_congestion_control` lists them.
+    /// `airtcp source`: this kernel with one of the congestion controls that
+    /// `sysctl net.ipv4.tcp_available_congestion_control` lists.
     Kernel(String),
 }
 
@@ -54,16 +57,20 @@ const KERNEL_ADDR: &str = "10.83.0.1/24";
 /// What a sender says about its retransmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
+    /// Segments sent again after duplicate ACKs or SACK.
     pub fast: u64,
+    /// Segments sent again after a timeout.
     pub timeout: u64,
+    /// Segments sent again to provoke an ACK.
     pub probe: u64,
+    /// Of the retransmission timer.
     pub timeouts: u64,
     /// Timeouts that were a mistake, as far as the sender has noticed.
     pub spurious: u64,
 }
 
 impl Sender {
-    pub fn prepare(&self, side: &mut AgentHandle) -> Result<(), LabError> {
+    pub(crate) fn prepare(&self, side: &mut AgentHandle) -> Result<(), LabError> {
         match self {
             Self::Recipe(_) => side.sysctl("net.ipv4.ip_forward", "1"),
             Self::Kernel(_) => {
@@ -75,7 +82,7 @@ impl Sender {
         }
     }
 
-    pub fn start(
+    pub(crate) fn start(
         &self,
         tools: &Tools,
         side: &mut AgentHandle,
@@ -115,7 +122,7 @@ impl Sender {
     }
 
     /// What the sender says of its own retransmissions.
-    pub fn repair(&self, end: &Value) -> Repair {
+    pub(crate) fn repair(&self, end: &Value) -> Repair {
         let number = |path: &str| end.pointer(path).and_then(Value::as_u64).unwrap_or_default();
         match self {
             Self::Recipe(_) => Repair {
@@ -130,7 +137,7 @@ impl Sender {
                     .map(|name| number(&format!("/kernel/{name}")));
                 Repair {
                     fast,
-                    // The kernel counts the rest of a timeout's copies, not the first: it is what is left.
+                    // The kernel has no counter of all copies that a timeout causes: they are what is left.
                     timeout: resent.saturating_sub(fast + probe),
                     probe,
                     timeouts: number("/kernel/TCPTimeouts"),

@@ -18,15 +18,17 @@ use nix::unistd::Pid;
 use super::LabError;
 use super::agent::{Notice, Order, Output, Program, Received};
 
-/// The programs that a lab consists of.
+/// The programs that a lab starts.
 #[derive(Clone, Debug)]
 pub struct Tools {
+    /// This program: sender, receiver and agent.
     pub airtcp: PathBuf,
+    /// The emulator, which makes the path.
     pub airlink: PathBuf,
 }
 
 impl Tools {
-    /// This program, and the `airlink` beside it or on the PATH.
+    /// This program's own file, and the `airlink` beside it or else on the PATH.
     pub fn find() -> Result<Self, LabError> {
         let airtcp = std::env::current_exe().map_err(|error| {
             LabError::Environment(format!("cannot find this program's own file: {error}"))
@@ -50,21 +52,21 @@ impl Tools {
 
 /// What `airlink run` is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Link<'a> {
+pub(crate) struct Link<'a> {
     /// A preset's name, or a file.
-    pub scenario: &'a str,
-    pub seed: u64,
+    pub(crate) scenario: &'a str,
+    pub(crate) seed: u64,
     /// Where captures, summaries and logs go.
-    pub directory: &'a Path,
-    pub keep: Keep,
+    pub(crate) directory: &'a Path,
+    pub(crate) keep: Keep,
 }
 
 /// What is kept beside the captures of the devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// A line for everything that happened to a packet.
+    /// `events.jsonl`: a line for everything that happened to a packet.
     pub events: bool,
-    /// Every radio PDU, for Wireshark.
+    /// `radio.pcap`: every radio PDU, for Wireshark.
     pub radio: bool,
 }
 
@@ -75,11 +77,11 @@ const GRACE: Duration = Duration::from_secs(5);
 const PATIENCE_WITH_AN_END: Duration = Duration::from_millis(300);
 const POLL: Duration = Duration::from_millis(10);
 
-/// It runs until it is dropped.
+/// A path that is up. Dropping it ends the path and everything that was started on it.
 #[derive(Debug)]
-pub struct Testbed {
-    pub fixed: AgentHandle,
-    pub mobile: AgentHandle,
+pub(crate) struct Testbed {
+    pub(crate) fixed: AgentHandle,
+    pub(crate) mobile: AgentHandle,
     airlink: Airlink,
 }
 
@@ -90,7 +92,7 @@ struct Airlink {
 }
 
 impl Testbed {
-    pub fn start(tools: &Tools, link: &Link<'_>) -> Result<Self, LabError> {
+    pub(crate) fn start(tools: &Tools, link: &Link<'_>) -> Result<Self, LabError> {
         let file = |name: &str| link.directory.join(name);
         let log = file("airlink.log");
         let mut command = Command::new(&tools.airlink);
@@ -124,7 +126,7 @@ impl Testbed {
     }
 
     /// Waits until one of the programs has ended, or the time is up.
-    pub fn wait_for_any(
+    pub(crate) fn wait_for_any(
         &mut self,
         programs: &[Running],
         until: Instant,
@@ -146,7 +148,7 @@ impl Testbed {
     }
 
     /// Waits for a line that begins with this on the program's stderr.
-    pub fn wait_for_line(
+    pub(crate) fn wait_for_line(
         &mut self,
         program: Running,
         log: &Path,
@@ -170,7 +172,7 @@ impl Testbed {
         }
     }
 
-    pub fn side(&mut self, which: PathSide) -> &mut AgentHandle {
+    pub(crate) fn side(&mut self, which: PathSide) -> &mut AgentHandle {
         match which {
             PathSide::Fixed => &mut self.fixed,
             PathSide::Mobile => &mut self.mobile,
@@ -178,7 +180,7 @@ impl Testbed {
     }
 
     /// Ends everything, in the order that lets each write out what it has.
-    pub fn finish(mut self) -> Result<(), LabError> {
+    pub(crate) fn finish(mut self) -> Result<(), LabError> {
         self.mobile.orders = None;
         self.fixed.orders = None;
         let until = Instant::now() + GRACE;
@@ -268,8 +270,9 @@ fn number() -> u32 {
 
 // ----- a side and its agent -----
 
+/// The two sides of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathSide {
+pub(crate) enum PathSide {
     Fixed,
     Mobile,
 }
@@ -285,24 +288,24 @@ impl PathSide {
 
 /// A program on one of the sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Running {
-    pub side: PathSide,
-    pub id: u32,
+pub(crate) struct Running {
+    pub(crate) side: PathSide,
+    pub(crate) id: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    pub code: i32,
-    pub received: Option<Received>,
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) received: Option<Received>,
 }
 
 /// A namespace, seen through its agent.
 #[derive(Debug)]
-pub struct AgentHandle {
+pub(crate) struct AgentHandle {
     which: PathSide,
     /// The address of the link's device, and that of its other end.
-    pub own: String,
-    pub other: String,
+    pub(crate) own: String,
+    pub(crate) other: String,
     orders: Option<PipeWriter>,
     notices: Receiver<Notice>,
     next: u32,
@@ -311,15 +314,15 @@ pub struct AgentHandle {
 
 /// What an agent is asked to start.
 #[derive(Clone, Debug)]
-pub struct Start {
-    pub argv: Vec<String>,
-    pub environment: Vec<(String, String)>,
-    pub stdout: Output,
-    pub stderr: PathBuf,
+pub(crate) struct Start {
+    pub(crate) argv: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) stdout: Output,
+    pub(crate) stderr: PathBuf,
 }
 
 impl AgentHandle {
-    pub fn start(&mut self, start: Start) -> Result<Running, LabError> {
+    pub(crate) fn start(&mut self, start: Start) -> Result<Running, LabError> {
         let Start { argv, environment, stdout, stderr } = start;
         self.next += 1;
         let id = self.next;
@@ -331,7 +334,7 @@ impl AgentHandle {
     }
 
     /// Runs it to its end, which is to be a good one.
-    pub fn run(&mut self, argv: &[&str], log: &Path) -> Result<(), LabError> {
+    pub(crate) fn run(&mut self, argv: &[&str], log: &Path) -> Result<(), LabError> {
         let program = self.start(Start {
             argv: argv.iter().map(|&word| word.to_owned()).collect(),
             environment: Vec::new(),
@@ -353,11 +356,11 @@ impl AgentHandle {
         Err(LabError::Transfer(format!("`{}` failed{}", argv.join(" "), last_line(&text))))
     }
 
-    pub fn signal(&mut self, program: Running, signal: Signal) -> Result<(), LabError> {
-        self.order(&Order::Signal { id: program.id, signal: signal as i32 })
-    }
-
-    pub fn write(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Result<(), LabError> {
+    pub(crate) fn write(
+        &mut self,
+        path: impl Into<PathBuf>,
+        text: impl Into<String>,
+    ) -> Result<(), LabError> {
         self.order(&Order::Write { path: path.into(), text: text.into() })?;
         match self.answer()? {
             Notice::Written => Ok(()),
@@ -365,20 +368,12 @@ impl AgentHandle {
         }
     }
 
-    pub fn sysctl(&mut self, name: &str, value: &str) -> Result<(), LabError> {
+    pub(crate) fn sysctl(&mut self, name: &str, value: &str) -> Result<(), LabError> {
         self.write(Path::new("/proc/sys").join(name.replace('.', "/")), value)
     }
 
-    pub fn read(&mut self, path: impl Into<PathBuf>) -> Result<String, LabError> {
-        self.order(&Order::Read { path: path.into() })?;
-        match self.answer()? {
-            Notice::Text(text) => Ok(text),
-            other => Err(self.unexpected(&other)),
-        }
-    }
-
-    /// How it ended, if it has.
-    pub fn ended(&mut self, program: Running) -> Option<Ended> {
+    /// How the program ended, if it has; told once.
+    pub(crate) fn ended(&mut self, program: Running) -> Option<Ended> {
         self.ended.remove(&program.id)
     }
 
@@ -415,7 +410,7 @@ impl AgentHandle {
         }
     }
 
-    /// Takes in what has happened meanwhile.
+    /// Takes in a notice, if one comes in time: programs may have ended.
     fn look(&mut self, patience: Duration) -> Result<(), LabError> {
         match self.notices.recv_timeout(patience) {
             Ok(Notice::Ended { id, code, received }) => {
@@ -517,7 +512,7 @@ impl Pipes {
     }
 }
 
-/// Starts it with these pipes, and nobody else with them.
+/// Starts the program with these pipes; no other program that is started at the same time inherits them.
 fn spawn_with(command: &mut Command, pipes: &[&Pipes]) -> io::Result<Child> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -533,7 +528,7 @@ fn spawn_with(command: &mut Command, pipes: &[&Pipes]) -> io::Result<Child> {
     child
 }
 
-/// For the shell.
+/// The word, in quotes if a shell needs them.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -19,42 +19,52 @@ use super::receiver::{PORT, Receiver};
 use super::sender::{Repair, Sender};
 use super::testbed::{Keep, Link, Running, Testbed, Tools};
 
+/// One transfer, as it is asked for.
 #[derive(Clone, Debug)]
-pub struct Transfer<'a> {
+pub(crate) struct Transfer<'a> {
     /// A file, or a preset's name.
-    pub scenario: &'a str,
-    pub seed: u64,
-    pub sender: &'a Sender,
-    pub receiver: &'a Receiver,
-    pub bytes: u64,
-    /// It is killed after that.
-    pub limit: Duration,
-    /// For everything that is written down; it exists.
-    pub directory: &'a Path,
-    pub keep: Keep,
+    pub(crate) scenario: &'a str,
+    pub(crate) seed: u64,
+    pub(crate) sender: &'a Sender,
+    pub(crate) receiver: &'a Receiver,
+    pub(crate) bytes: u64,
+    /// A transfer that takes longer is ended, and has failed.
+    pub(crate) limit: Duration,
+    /// For everything that is kept; it exists.
+    pub(crate) directory: &'a Path,
+    pub(crate) keep: Keep,
 }
 
+/// What came of a transfer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
+    /// As it is typed.
     pub sender: String,
+    /// As it is typed.
     pub receiver: String,
+    /// Of the path.
     pub seed: u64,
-    /// Why it is no success; without one, every octet arrived and nothing else.
+    /// Why it failed. `None`: every octet arrived and nothing else.
     pub failure: Option<String>,
+    /// Octets that were acknowledged.
     pub bytes: u64,
+    /// Goodput from the first SYN to the ACK for the last octet; 0 if nothing was acknowledged.
     pub kbit_per_s: f64,
+    /// What the sender counted.
     pub repair: Repair,
+    /// What the capture on the sender's side shows.
     pub capture: Findings,
-    /// SHA-256 of what was sent, and of what the receiver got.
+    /// SHA-256 of what was sent, if the sender got as far as to say it.
     pub sent: Option<String>,
+    /// What the receiver got, if it got as far as to say it.
     pub received: Option<Received>,
 }
 
 /// How long the receiver may take to notice the end.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What ails one transfer is part of its outcome; an error is what would ail the next one too.
-pub fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
+/// A transfer that fails has an outcome that says so; an error is what would make the next one fail too.
+pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
     let mut outcome = Outcome {
         sender: plan.sender.to_string(),
         receiver: plan.receiver.name().to_owned(),
@@ -113,7 +123,8 @@ fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<()
     Ok(())
 }
 
-/// What the sender decided, beside the packets in its capture: for Wireshark. The kernel's own senders have no log.
+/// Writes the sender's capture again, for Wireshark, with its decisions as comments on the packets. The kernel's own
+/// senders have no log: nothing is written.
 fn annotate(directory: &Path) -> Result<(), LabError> {
     let [from, log, to] =
         ["fixed.pcap", "decisions.jsonl", "annotated.pcapng"].map(|name| directory.join(name));

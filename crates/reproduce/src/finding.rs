@@ -5,24 +5,32 @@ use std::fmt::Write;
 use airtcp_numbers::statistics::Mean;
 use serde::Serialize;
 
+/// What a figure has to say. All texts are Markdown.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Finding {
+    /// Ours, with the paper's numbers beside them where it has any.
     pub tables: Vec<Table>,
+    /// What the paper concludes from the figure.
     pub claims: Vec<Claim>,
-    /// What the paper does not state, and what was taken; a sentence each.
+    /// What was chosen where the paper states nothing; a sentence each.
     pub choices: Vec<String>,
     /// What else a reader should know: why something does not hold, what an independent simulator says.
     pub remarks: Vec<String>,
 }
 
+/// A table of text.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
+    /// It stands above the table.
     pub title: String,
+    /// Headings.
     pub columns: Vec<String>,
+    /// As many cells each as there are columns.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
+    /// Without rows.
     pub fn new(title: impl Into<String>, columns: &[&str]) -> Self {
         Self {
             title: title.into(),
@@ -31,6 +39,7 @@ impl Table {
         }
     }
 
+    /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
@@ -39,14 +48,17 @@ impl Table {
 /// A statement of the paper, and whether it holds here.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
+    /// What it is about.
     pub kind: ClaimKind,
     /// In the paper's words, or close to them, with its number if it has one.
     pub paper: String,
     /// The same here.
     pub ours: String,
+    /// Whether it holds.
     pub judged: Judged,
 }
 
+/// What a claim is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimKind {
@@ -58,18 +70,22 @@ pub enum ClaimKind {
     Shape,
 }
 
+/// Whether a claim holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judged {
+    /// By the interval.
     Holds,
     /// The direction does, the extent does not.
     HoldsInPart,
+    /// The opposite does, by the interval, or nothing as large as the paper's is there.
     DoesNotHold,
     /// The intervals are too wide to tell.
     Undecided,
 }
 
 impl Judged {
+    /// In words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -79,7 +95,7 @@ impl Judged {
         }
     }
 
-    /// Is `pairs`' mean above zero? By its 95 % interval.
+    /// Is the mean above zero? By its 95 % interval.
     pub fn above_zero(mean: &Mean) -> Self {
         match mean.half_width {
             Some(width) if mean.mean - width > 0.0 => Self::Holds,
@@ -89,12 +105,12 @@ impl Judged {
     }
 }
 
-/// So many times as large as the paper's, or as small, is still about the same.
+/// Up to this many times as large as the paper's, or as small, is about the same.
 const ABOUT: f64 = 1.5;
 
 impl Judged {
-    /// Is there such an effect, by the interval, and is it about as large as the paper's? It does not hold either if the
-    /// interval contains zero, but nothing as large as that.
+    /// Is there an effect, by the interval, and is it about as large as the paper's? An interval that contains zero, but
+    /// nothing as large as the paper's effect, says that it does not hold.
     pub fn extent(ours: &Mean, paper: f64) -> Self {
         match (Self::above_zero(ours), ours.half_width) {
             (Self::Holds, _) if !(paper / ABOUT..=paper * ABOUT).contains(&ours.mean) => Self::HoldsInPart,
@@ -103,7 +119,7 @@ impl Judged {
         }
     }
 
-    /// Of statements that are to hold together.
+    /// Of several statements that a claim makes at once; undecided if there are none.
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts: Vec<_> = parts.into_iter().collect();
         let any = |judged| parts.contains(&judged);

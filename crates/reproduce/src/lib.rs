@@ -1,8 +1,12 @@
-//! The papers again: every figure and table that has numbers or a curve, run in virtual time, ours beside theirs.
+//! Five papers again: every figure and table that has numbers or a curve, run in virtual time, ours beside theirs.
 //!
-//! A figure is a function that runs what the paper ran, with paired seeds, and says what came out: tables, the claims
-//! of the paper and whether they hold here, and which details it had to choose because the paper does not state
-//! them. Nothing is fitted: a claim that does not hold is reported, with the reason as far as it was found.
+//! Begin with [`figures`], which lists them all. A [`Figure`] is a function that runs what the paper ran, with paired
+//! seeds, and returns a [`Finding`]: tables, the claims of the paper and whether they hold here, and the details that
+//! had to be chosen because the paper does not state them. Nothing is fitted: a claim that does not hold is reported,
+//! with the reason as far as it was found.
+//!
+//! [`p0`] to [`p4`] are a paper each; `setting` means the same in all of them, what the paper ran its senders on.
+//! `ranking` compares the whole catalogue on all of their paths.
 
 mod finding;
 pub mod p0;
@@ -19,20 +23,28 @@ use airtcp_sim::world::WorldError;
 pub use finding::{Claim, ClaimKind, Finding, Judged, Table, shown};
 use rayon::prelude::*;
 
+/// Where a figure is from; [`Paper::reference`] has authors and titles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paper {
+    /// Pan, Mark, Shen: segment-in-flight estimation.
     P0,
+    /// Ni, Turletti, Fu: hybrid paths, and judges of loss causes.
     P1,
+    /// Inamura, Miyake, Okada: W-CDMA.
     P2,
+    /// Lai, Leung, Li: AIMD with a tax rebate.
     P3,
+    /// Chandra, Harris, Shenoy: E-TCP.
     P4,
-    /// What is about all of them.
+    /// None of them alone: the ranking.
     Every,
 }
 
 impl Paper {
+    /// The papers themselves, without `Every`.
     pub const ALL: [Self; 5] = [Self::P0, Self::P1, Self::P2, Self::P3, Self::P4];
 
+    /// Authors and title, behind the short name.
     pub const fn reference(self) -> &'static str {
         match self {
             Self::P0 => {
@@ -60,11 +72,15 @@ impl Paper {
 pub struct Figure {
     /// As it is typed: `p0-fig11a`.
     pub id: &'static str,
+    /// Where it is from.
     pub paper: Paper,
+    /// What it shows.
     pub title: &'static str,
+    /// Makes all of its runs, on all cores. An error is one of the program's, not a claim that fails.
     pub run: fn(&Effort) -> Result<Finding, WorldError>,
 }
 
+/// All of them, paper by paper, the ranking last.
 pub fn figures() -> Vec<Figure> {
     [p0::FIGURES, p1::FIGURES, p2::FIGURES, p3::FIGURES, p4::FIGURES, ranking::FIGURES].concat()
 }
@@ -72,20 +88,21 @@ pub fn figures() -> Vec<Figure> {
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Of every point; the same for all that are compared. The papers ran one.
+    /// Runs of every point, with the seeds from 1 on: the same for all that are compared. The papers ran one.
     pub seeds: u32,
 }
 
 impl Effort {
-    /// What a statement is based on.
+    /// What `docs/reproduction.md` is based on.
     pub const FULL: Self = Self { seeds: 30 };
 
+    /// From 1 on.
     pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         1..=u64::from(self.seeds)
     }
 
-    /// Makes a run for every point and seed, does all of them on all cores, and returns what `measure` finds in
-    /// each, by point in the order of the seeds: samples of two points with the same index are a pair.
+    /// Plans a run for every point and seed, makes them on all cores, and returns what `measure` finds in each: by
+    /// point, in the order of the seeds, so that samples of two points with the same index are a pair.
     pub fn sample<P: Sync, T: Send>(
         &self,
         points: &[P],

@@ -1,7 +1,7 @@
 //! Descriptors of the application's own: they are waited for together with the device.
 //!
-//! They are edge-triggered: what has become ready is told once, and is ready until a read or a write would
-//! block. So nothing has to be switched off while the application has no room for what there is to read.
+//! They are edge-triggered: the application is told once that a descriptor has become ready, and it stays ready until
+//! a read or a write would block. So nothing has to be switched off while the application has no room for more.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,19 +9,24 @@ use std::sync::Arc;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-/// What will not block: it may also report an error or the end.
+/// What will not block now. The read or write may also report an error or the end of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Readiness {
+    /// A read.
     Read,
+    /// A write.
     Write,
+    /// Either; also after an error or a hang-up.
     Both,
 }
 
 impl Readiness {
+    /// `Read` or `Both`.
     pub fn includes_read(self) -> bool {
         matches!(self, Self::Read | Self::Both)
     }
 
+    /// `Write` or `Both`.
     pub fn includes_write(self) -> bool {
         matches!(self, Self::Write | Self::Both)
     }
@@ -38,7 +43,7 @@ impl Readiness {
     }
 }
 
-/// An application keeps this to have its descriptors waited for; [`super::Driver::descriptors`] gives it.
+/// The descriptors of an application that the driver waits for; [`super::Driver::descriptors`] gives it.
 #[derive(Clone, Debug)]
 pub struct Descriptors(Arc<Epoll>);
 
@@ -47,8 +52,8 @@ impl Descriptors {
         Ok(Self(Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?)))
     }
 
-    /// From now on [`super::Application::ready`] is told, under this name, what has become ready of `descriptor`;
-    /// what is ready now, first. It must not block.
+    /// From now on [`super::Application::ready`] is called, with this name, when `descriptor` becomes ready, and once
+    /// for what is ready already. The descriptor must be non-blocking.
     pub fn watch<F: AsFd>(&self, descriptor: F, name: u64) -> io::Result<Watched<F>> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         self.0.add(&descriptor, EpollEvent::new(flags, name))?;
@@ -80,6 +85,7 @@ pub struct Watched<F: AsFd> {
 }
 
 impl<F: AsFd> Watched<F> {
+    /// To read from and write to.
     pub fn get(&self) -> &F {
         &self.descriptor
     }

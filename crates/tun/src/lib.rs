@@ -1,8 +1,12 @@
-//! Real time: runs a [`Host`] over a TUN device, and the application that uses it, in one thread.
+//! A [`Host`] in real time: it runs over a TUN device, with the application that uses it, in one thread.
 //!
-//! The kernel answers inside our `write`: an ACK can be read as soon as the segment has been written. So at
-//! most a batch of segments leaves before the device is read again, and after every packet that was read, what
-//! the host has to say leaves at once.
+//! Begin with [`Driver::new`], which takes a host, a device (`airlink::tun::Tun`) and a reactor
+//! (`airlink::reactor::Reactor`), and implement [`Application`] for what the host is to do. The example `fetch` is a
+//! whole program: `cargo run -p airtcp-tun --example fetch`, as root.
+//!
+//! The kernel answers inside our `write`: an ACK can be read as soon as the segment has been written. So at most a
+//! batch of segments leaves before the device is read again, and after every packet that was read, what the host has
+//! to say leaves at once.
 
 mod descriptors;
 
@@ -30,23 +34,26 @@ pub trait Application {
     /// The host has taken in one packet: for a sender, one ACK.
     fn observe(&mut self, _now: Instant, _host: &Host) {}
 
-    /// When it wants to run even if nothing happens. `run` must move it on.
+    /// When it wants to run even if nothing happens. Once that time has come, `run` must set a later one, or the driver
+    /// never rests.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// The descriptor that it has watched under this name has become ready; `run` follows.
+    /// A descriptor that it watches has become ready, under the name that [`Descriptors::watch`] was given; `run` follows.
     fn ready(&mut self, _name: u64, _readiness: Readiness) {}
 
-    /// Somebody asked the program to stop. `Break` ends the run at once; otherwise the application has it end
-    /// when it has said goodbye.
+    /// SIGINT or SIGTERM has come, if the reactor catches them. `Break`, the default, ends the run at once; otherwise
+    /// the run goes on until `run` breaks it.
     fn stop(&mut self, _now: Instant, _host: &mut Host) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
 }
 
+/// Who ended a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finished {
+    /// [`Application::run`] broke it; everything that the host had to say has been written.
     ByApplication,
     /// SIGINT or SIGTERM.
     BySignal,
@@ -55,9 +62,13 @@ pub enum Finished {
 /// What went through the device, seen from the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
+    /// Read from the device.
     pub packets_in: u64,
+    /// IP headers included.
     pub bytes_in: u64,
+    /// Taken by the kernel.
     pub packets_out: u64,
+    /// IP headers included.
     pub bytes_out: u64,
     /// The kernel would not take these (the interface was down).
     pub refused: u64,
@@ -70,6 +81,7 @@ pub struct Traffic {
 pub struct Waker(Arc<EventFd>);
 
 impl Waker {
+    /// Returns at once; several calls before the application runs are one.
     pub fn wake(&self) {
         // The only failure is a full counter, and then the wake-up is pending anyway.
         let _ = self.0.write(1);
@@ -100,7 +112,9 @@ enum Sent {
     Blocked,
 }
 
+/// A host on its device. Between runs the host may be used directly.
 pub struct Driver {
+    /// It is handed the driver's clock: pass [`Clock::now`] of [`Driver::clock`] to it.
     pub host: Host,
     tun: Tun,
     reactor: Reactor,
@@ -117,6 +131,7 @@ pub struct Driver {
 }
 
 impl Driver {
+    /// `capture` gets every packet, in both directions.
     pub fn new(
         host: Host,
         tun: Tun,
@@ -144,15 +159,18 @@ impl Driver {
         })
     }
 
+    /// The reactor's clock, which tells the host's time.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
+    /// For threads that the application works with.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// For the descriptors of an application that has some.
+    /// For an application that has descriptors of its own: they are waited for together with the device. Every call
+    /// gives the same set.
     pub fn descriptors(&mut self) -> Result<Descriptors, DriverError> {
         let descriptors = match &self.descriptors {
             Some(known) => known.clone(),
@@ -166,15 +184,17 @@ impl Driver {
         Ok(descriptors)
     }
 
+    /// The device's name, such as `airtcp0`.
     pub fn device(&self) -> &str {
         self.tun.name()
     }
 
+    /// Since the driver was made.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// Packets lost between the kernel and us.
+    /// Packets for the host that the kernel dropped because the device's queue was full.
     pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
         self.tun.kernel_drops()
     }
