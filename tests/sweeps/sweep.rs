@@ -72,7 +72,8 @@ fn undisturbed(dir: &Dir, file: &str) -> String {
 /// With the program on its PATH, as a person has it.
 fn shell(script: &str, arguments: &[&str]) -> Command {
     let program = program("airtcp");
-    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
+    let path =
+        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).args(arguments).env("PATH", path).stdin(Stdio::null());
     command

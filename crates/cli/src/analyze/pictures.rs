@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use airtcp_analyze::airlink_events::EventsError;
 use airtcp_analyze::connections::{Finished, Traces};
-use airtcp_report::emulation::{EmulatedPath, EmulationError, QueuesAndDrops, Radio};
 use airtcp_numbers::units;
+use airtcp_report::emulation::{EmulatedPath, EmulationError, QueuesAndDrops, Radio};
 use airtcp_report::panels::Range;
 use airtcp_report::plot::Format;
 use airtcp_report::{Gallery, WriteError};

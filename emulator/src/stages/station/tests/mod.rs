@@ -14,9 +14,6 @@ use crate::machine::{Machine, Port, drain};
 use crate::packet::PacketId;
 use crate::path::{FIXED, MOBILE, Named, Path};
 use crate::stage::{Record, Recording, Why};
-use airwire::Cause;
-use airwire::experiment::LossRate;
-use airwire::marks::{DB, OB, RadioPath};
 
 mod beside;
 mod loss_rates;
