@@ -1,7 +1,5 @@
 //! The HTML report in a browser: it loads, draws what the trace has, and moves as people ask it to.
 
-#![expect(clippy::disallowed_methods, reason = "the browser is another program")]
-
 use std::fs;
 use std::path::PathBuf;
 

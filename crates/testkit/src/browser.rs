@@ -1,5 +1,7 @@
 //! A page in headless Chromium, moved with real input events, over the DevTools protocol on a pair of pipes.
 
+#![expect(clippy::disallowed_methods, reason = "the browser is another program")]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
