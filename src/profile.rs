@@ -1,7 +1,7 @@
-//! A profile: everything in which one standard TCP differs from another, as plain data.
+//! Everything in which one standard TCP differs from another, as plain data.
 //!
 //! `default` follows the RFCs, `linux` and `freebsd` look on the wire like those systems, `ns2` like the
-//! one-way agents of that simulator. A recipe's options may change single fields.
+//! one-way agents of that simulator. A recipe's options change single fields.
 
 pub mod knobs;
 
@@ -18,36 +18,41 @@ use crate::rtt::{RtoLimits, TimerStyle};
 /// When an ACK that nothing urgent asks for is sent (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckPolicy {
-    /// Zero: every segment is acknowledged at once.
+    /// How long an ACK may wait. Zero: every segment is acknowledged at once.
     pub delay: Duration,
-    /// At the latest every so many full-sized segments.
+    /// An ACK leaves once this many full-sized segments wait for it.
     pub every: u32,
-    /// ACKs that are not delayed at the start of a connection and after an idle time ("quick-ACK").
+    /// How many ACKs are not delayed at the start of a connection and after an idle RTO ("quick-ACK").
     pub quick: u32,
-    /// Whether the ACK of a FIN is delayed too when data is being answered with data.
+    /// Whether the ACK of a FIN that follows data is delayed too (Linux).
     pub delay_fin: bool,
 }
 
 impl AckPolicy {
+    /// One ACK per segment, at once.
     pub const EVERY: Self = Self { delay: Duration::ZERO, every: 1, quick: 0, delay_fin: false };
+    /// One ACK per two segments or 40 ms (RFC 5681 §4.2).
     pub const DELAYED: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 0, delay_fin: false };
+    /// As Linux looks to a script: the first ACK is at once, that of a FIN after data is delayed.
     pub const LINUX: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 1, delay_fin: true };
-    /// As a kernel does it: TCP_MAX_QUICKACKS, with a window of that many segments and more.
+    /// Linux with a receive window of 16 segments or more: as many ACKs are at once (TCP_MAX_QUICKACKS).
     pub const KERNEL: Self = Self { quick: 16, ..Self::LINUX };
 }
 
 /// Which small segments wait for an ACK (RFC 9293 §3.7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nagle {
+    /// None: a small segment leaves at once (TCP_NODELAY).
     Off,
-    /// While anything is unacknowledged.
+    /// A small segment waits while anything is unacknowledged.
     Classic,
-    /// While another small segment is unacknowledged (Minshall; Linux).
+    /// A small segment waits while another small segment is unacknowledged (Minshall; Linux).
     Minshall,
 }
 
 impl Nagle {
-    pub const fn holds_back(self) -> bool {
+    /// Whether small segments ever wait.
+    pub(crate) const fn holds_back(self) -> bool {
         !matches!(self, Self::Off)
     }
 }
@@ -55,14 +60,17 @@ impl Nagle {
 /// Whether a SYN carries SACK-Permitted (RFC 2018 §2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SackOffer {
+    /// No connection has SACK.
     Never,
-    /// Only if the recipe's sender makes use of SACK: one that offers it in vain gets its duplicate ACKs compressed
-    /// by today's receivers.
+    /// Only if the recipe has use for SACK: today's receivers send fewer duplicate ACKs where it is permitted
+    /// (ACK compression), which costs a sender that counts them.
     IfUsed,
+    /// Whatever the recipe does with it.
     Always,
 }
 
 impl SackOffer {
+    /// `used`: the recipe has use for SACK ([`Recipe::wants_sack`](crate::recovery::Recipe::wants_sack)).
     pub const fn is_offered(self, used: bool) -> bool {
         match self {
             Self::Never => false,
@@ -81,18 +89,26 @@ pub enum WindowProbe {
     OldSequence,
 }
 
+/// The retransmission timer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timer {
+    /// How the timeout is computed from round-trip times.
     pub style: TimerStyle,
+    /// The least, the largest and the first timeout.
     pub limits: RtoLimits,
 }
 
 impl Timer {
+    /// RFC 6298 with a clock of 1 ms: at least 1 s, at first 1 s.
     pub const RFC6298: Self =
         Self::new(TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) }, 1000, 1000);
+    /// 4.4BSD with ticks of 500 ms: at least 1 s, at first 6 s (P2 Fig. 5).
     pub const BSD: Self = Self::new(TimerStyle::Bsd { tick: Duration::from_millis(500) }, 1000, 6000);
+    /// Linux 2.2: at least 200 ms, at first 3 s (P2 Fig. 5).
     pub const LINUX22: Self = Self::new(TimerStyle::Linux22, 200, 3000);
+    /// Linux 2.4 and later: 200 ms under the variance term, at first 1 s (P2 Fig. 5).
     pub const LINUX24: Self = Self::new(TimerStyle::Linux24 { floor: Duration::from_millis(200) }, 200, 1000);
+    /// Solaris 8: at least 400 ms, at first 3 s (P2 Fig. 5).
     pub const SOLARIS: Self = Self::new(TimerStyle::Solaris, 400, 3000);
 
     const fn new(style: TimerStyle, min_ms: u64, initial_ms: u64) -> Self {
@@ -105,44 +121,59 @@ impl Timer {
     }
 }
 
-/// How an unexpected RST or SYN in the window is met.
+/// What an unexpected RST or SYN in the window does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Challenge {
-    /// RFC 5961: only an exact sequence number resets, anything else in the window gets a challenge ACK.
+    /// Only an RST with the exact sequence number resets; anything else in the window gets a challenge ACK (RFC 5961).
     Rfc5961,
-    /// RFC 793: anything in the window resets (FreeBSD's insecure_rst, insecure_syn).
+    /// Anything in the window resets (RFC 793; FreeBSD's insecure_rst, insecure_syn).
     Rfc793,
 }
 
+/// Everything in which one standard TCP differs from another. See the [module](self).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
+    /// The word by which [`Profile::by_name`] finds it.
     pub name: &'static str,
+    /// Order and padding of TCP options on the wire.
     pub layout: Layout,
-    /// MSS to advertise; `None` takes it from the MTU.
+    /// MSS to advertise, in octets; `None` takes it from the MTU.
     pub mss: Option<u16>,
-    /// Window scale to offer.
+    /// The least window scale to offer (RFC 7323 §2); a larger receive buffer raises it. `None`: no scaling.
     pub window_scale: Option<u8>,
+    /// Whether a SYN offers SACK.
     pub sack: SackOffer,
+    /// Receiver: octets that arrive twice are reported by D-SACK (RFC 2883).
     pub dsack: bool,
-    /// Receiver: tells with each ACK how many segments arrived reordered by more than three (P3 §III B).
+    /// Receiver: each ACK tells how many segments arrived reordered by more than three (P3 §III B).
     pub reordering_alarm: bool,
+    /// Offer and accept the timestamps option (RFC 7323 §3).
     pub timestamps: bool,
-    /// Accept segments without the option once it has been negotiated.
+    /// Accept segments without the timestamps option after it was negotiated (RFC 7323 §3.2 would drop them).
     pub tolerate_missing_timestamps: bool,
-    /// Negotiate ECN when opening; it is accepted from a peer either way if `ecn_passive`.
+    /// Offer ECN when opening, and accept it when a peer offers it (RFC 3168 §6.1.1).
     pub ecn: bool,
+    /// Accept ECN when a peer offers it, without offering it.
     pub ecn_passive: bool,
+    /// Octets that the application may have written and the peer not acknowledged; a socket may ask for others.
     pub send_buffer: usize,
+    /// Octets that may wait for the application: the largest window to advertise. A socket may ask for others.
     pub recv_buffer: usize,
+    /// When ACKs are delayed.
     pub ack: AckPolicy,
+    /// The retransmission timer.
     pub timer: Timer,
     /// The round trip of the handshake is the first RTT sample (RFC 6298 §2).
     pub time_handshake: bool,
+    /// What an RST in the window does.
     pub challenge_rst: Challenge,
+    /// What a SYN in the window does.
     pub challenge_syn: Challenge,
-    /// Challenge ACKs per second, at most (RFC 5961 §7).
+    /// The most challenge ACKs that leave in a second (RFC 5961 §7).
     pub challenge_acks_per_second: u32,
+    /// Which small segments wait.
     pub nagle: Nagle,
+    /// What a window probe looks like.
     pub window_probe: WindowProbe,
     /// Twice the maximum segment lifetime (RFC 9293 §3.4.2: two minutes each; systems use less).
     pub time_wait: Duration,
@@ -150,20 +181,27 @@ pub struct Profile {
     pub syn_retries: u32,
     /// Consecutive timeouts of a segment before giving up (RFC 9293 §3.8.3, R2).
     pub retries: u32,
+    /// The shortest time between two window probes, where the RTO is shorter.
     pub persist_min: Duration,
+    /// The longest time between two window probes (RFC 9293 §3.8.6.1).
     pub persist_max: Duration,
-    /// ms of the timestamp clock's tick.
+    /// One tick of the clock that timestamps are read from (RFC 7323 §5.4).
     pub ts_tick: Duration,
+    /// Packets may not be fragmented, and ICMP "too big" makes segments smaller (RFC 1191).
     pub pmtu_discovery: bool,
+    /// Hop limit of packets that leave.
     pub ttl: u8,
+    /// Knobs of the ordinary answers.
     pub recovery: Knobs,
-    /// Parameters of algorithms, by the word that a recipe has for them; a recipe's own values come first.
+    /// Parameters of algorithms, by the word that a recipe has for them. A recipe's own values come first.
     pub parameters: &'static [(&'static str, f64)],
 }
 
 impl Profile {
+    /// What [`Profile::by_name`] knows.
     pub const NAMES: [&'static str; 4] = ["default", "linux", "freebsd", "ns2"];
 
+    /// `None`: no profile has this name.
     pub fn by_name(name: &str) -> Option<Self> {
         match name {
             "default" => Some(Self::default()),
@@ -174,7 +212,7 @@ impl Profile {
         }
     }
 
-    /// The Linux wire image; where scripts do not depend on it, the RFCs.
+    /// Linux as it looks on the wire; what cannot be seen there follows the RFCs.
     pub fn linux() -> Self {
         Self {
             name: "linux",
@@ -203,6 +241,7 @@ impl Profile {
         }
     }
 
+    /// FreeBSD as it looks on the wire.
     pub fn freebsd() -> Self {
         Self {
             name: "freebsd",

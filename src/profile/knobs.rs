@@ -1,9 +1,9 @@
-//! The plain options of the ordinary answers: how systems differ that all call themselves Reno.
+//! Knobs of the ordinary answers: where systems differ that all call themselves Reno.
 //!
-//! A [profile](crate::profile::Profile) sets them, a recipe's options may override some. They are facts
-//! about a stack, not algorithms: an algorithm is an answer in the catalogue.
+//! A [profile](crate::profile::Profile) sets them, and a recipe's options may override some. They are facts about a
+//! stack, not algorithms: an algorithm is an answer in the catalogue.
 
-/// In what a host counts its window.
+/// The unit in which a host counts its window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Accounting {
     /// Octets (RFC 5681).
@@ -12,9 +12,10 @@ pub enum Accounting {
     Segments,
 }
 
-/// The initial window, in segments of `smss` octets.
+/// cwnd when the connection is established.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum InitialWindow {
+    /// This many segments, whatever their size.
     Segments(u32),
     /// min(4·MSS, max(2·MSS, 4380 octets)).
     Rfc3390,
@@ -23,7 +24,8 @@ pub enum InitialWindow {
 }
 
 impl InitialWindow {
-    pub fn segments(self, smss: u64) -> f64 {
+    /// The window in segments of `smss` octets; at least one.
+    pub(crate) fn segments(self, smss: u64) -> f64 {
         let bytes = match self {
             Self::Segments(n) => return f64::from(n),
             Self::Rfc3390 => (4 * smss).min((2 * smss).max(4380)),
@@ -33,6 +35,7 @@ impl InitialWindow {
     }
 }
 
+/// ssthresh when the connection is established.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialSsthresh {
     /// "Arbitrarily high" (RFC 5681 §3.1).
@@ -41,14 +44,14 @@ pub enum InitialSsthresh {
     ReceiverWindow,
 }
 
-/// How an ACK opens the window.
+/// How much an ACK opens the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Growth {
     /// One segment per ACK, whatever it covers, and 1/cwnd above ssthresh (Jacobson 1988, ns-2).
     PerAck,
     /// min(newly acknowledged, SMSS) per ACK (RFC 5681 equations 2 and 3).
     Rfc5681,
-    /// Every segment newly delivered counts (Linux).
+    /// Every segment newly delivered, in sequence or by SACK, counts (Linux).
     Delivered,
 }
 
@@ -57,28 +60,31 @@ pub enum Growth {
 pub enum GrowthLimit {
     /// Always (ns-2).
     None,
-    /// Only if the window was in use (RFC 7661 §4.3: cwnd-limited).
+    /// Only if the window was in use (cwnd-limited, RFC 7661 §4.3).
     CwndLimited,
     /// Slow start while cwnd < 2 × the largest flight; above it only if the window was full (Linux).
     TwiceThePeak,
 }
 
-/// From what the multiplicative decrease is taken.
+/// What the multiplicative decrease is taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecreaseFrom {
     /// FlightSize (RFC 5681 equation 4).
     FlightSize,
+    /// The congestion window (Linux).
     Cwnd,
     /// min(cwnd, receiver window), inflation included (ns-2).
     Window,
 }
 
+/// Whether a reduced window keeps its fraction of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rounding {
-    /// The window keeps its fraction.
+    /// cwnd and ssthresh keep their fraction.
     Exact,
     /// ssthresh is cut to whole segments, cwnd keeps its fraction (ns-2, precisionReduce_).
     WholeSsthresh,
+    /// Both are cut to whole segments (Linux).
     Whole,
 }
 
@@ -89,112 +95,135 @@ pub enum Careful {
     Yes,
     /// As soon as `recover` is reached (RFC 6582 §6, "less careful").
     Less,
-    /// Also if the last new ACK covered at most so many segments: then no retransmitted segment can have
-    /// filled a hole below data that had arrived before (RFC 6582 §4.1 has 4, ns-2 3).
+    /// Also if the last new ACK covered few segments: then no retransmitted segment can have filled a hole below data
+    /// that had arrived before (RFC 6582 §4.1).
     AckHeuristic {
+        /// The most that it may have covered (RFC 6582 has 4, ns-2 3).
         segments: u32,
     },
     /// Also if the last new ACK echoes the timestamp of the newest copy of what it acknowledges (RFC 6582 §4.2).
     TimestampHeuristic,
+    /// Always, once for each row of duplicate ACKs.
     No,
 }
 
+/// Which partial ACKs restart the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PartialAckTimer {
-    /// Only the first partial ACK restarts the timer (RFC 6582 §4).
+    /// Only the first of a recovery (RFC 6582 §4).
     Impatient,
+    /// Each of them (RFC 6582 §4).
     SlowButSteady,
 }
 
+/// By how much a partial ACK takes back the inflation of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PartialAckDeflation {
     /// By the amount acknowledged, plus one segment (RFC 6582 §3.2 step 3).
     Rfc6582,
-    /// By the amount acknowledged less one segment, never below zero; the window itself stays (Linux, which
+    /// By the amount acknowledged less one segment, at most by all of it; the window itself stays (Linux, which
     /// counts duplicate ACKs as SACKed segments instead of inflating).
     InflationOnly,
-    /// The whole inflation is dropped (ns-2 without partial_window_deflation_).
+    /// All of it (ns-2 without partial_window_deflation_).
     All,
 }
 
 /// cwnd when fast recovery ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitWindow {
+    /// ssthresh (RFC 6582 §3.2 step 3, option 2).
     Ssthresh,
     /// min(ssthresh, max(FlightSize, 1) + 1) (RFC 6582 §3.2 step 3, option 1): no burst.
     Flight,
     /// min(ssthresh, FlightSize + 1) (ns-2, exit_recovery_fix_).
     Outstanding,
-    /// What it was, without the inflation (ns-2).
+    /// What it is, without the inflation (ns-2).
     Keep,
 }
 
-/// What ends a timeout's effect on ssthresh.
+/// What happens to ssthresh when the same segment times out again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RepeatedTimeout {
-    /// ssthresh is held while the same segment times out again (RFC 5681 §3.1).
+    /// It is held (RFC 5681 §3.1).
     HoldSsthresh,
-    /// It is taken from the window each time (ns-2).
+    /// It is taken from the window again (ns-2).
     ReduceAgain,
 }
 
 /// Which SACK sender the recipe `sack` means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SackDialect {
+    /// The scoreboard and `pipe` of RFC 6675.
     Rfc6675,
     /// Fall and Floyd's "pipe" sender of 1996, as in ns-2.
     Pipe1996,
 }
 
+/// All knobs. Windows are in segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knobs {
+    /// The unit in which the window is counted.
     pub accounting: Accounting,
+    /// cwnd when the connection is established.
     pub initial_window: InitialWindow,
-    /// Window after a timeout, or after a fast retransmit that restarts.
+    /// cwnd after a timeout, or after a fast retransmit that restarts (RFC 5681 §3.1, LW).
     pub loss_window: f64,
-    /// The initial window after the SYN itself was lost (RFC 5681 §3.1: one segment).
+    /// The initial window if our SYN had to be sent again (RFC 5681 §3.1: one segment). `None`: as ever.
     pub window_after_lost_syn: Option<f64>,
-    /// ssthresh after the SYN itself was lost, where a stack counts that as a loss event (ns-2).
+    /// ssthresh if our SYN had to be sent again, where a stack counts that as a loss event (ns-2). `None`: as ever.
     pub ssthresh_after_lost_syn: Option<f64>,
+    /// ssthresh when the connection is established.
     pub initial_ssthresh: InitialSsthresh,
+    /// How much an ACK opens the window.
     pub growth: Growth,
+    /// When an ACK may open the window.
     pub growth_limit: GrowthLimit,
+    /// What the multiplicative decrease is taken from.
     pub decrease_from: DecreaseFrom,
     /// The window is multiplied by this at a loss.
     pub beta: f64,
+    /// Whether a reduced window keeps its fraction of a segment.
     pub rounding: Rounding,
+    /// Whether duplicate ACKs may start another recovery in a window that has had its loss event.
     pub careful: Careful,
-    /// `recover` is not asked before more than so many segments are acknowledged (ns-2, bugfix_ss_: none but
-    /// its segment 0, which is the SYN where there is one).
+    /// `recover` does not count before more than this many segments are acknowledged (ns-2, bugfix_ss_: zero, its
+    /// segment 0 being the SYN where there is one). `None`: it always counts.
     pub careless_until: Option<u32>,
-    /// A recovery that begins while old segments are sent again goes on with them (ns-2); else SND.NXT
+    /// A recovery that begins while old segments are being sent again goes on with them (ns-2). Otherwise SND.NXT
     /// returns to SND.MAX.
     pub keep_pass_in_recovery: bool,
-    /// Reno too waits for `recover` (ns-2): RFC 5681 knows no such state, and may enter again after a recovery.
+    /// Reno too waits for `recover` (ns-2). RFC 5681 has no such state: Reno may enter again after a recovery.
     pub careful_reno: bool,
+    /// Which partial ACKs restart the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
+    /// By how much a partial ACK takes back the inflation of the window.
     pub partial_ack_deflation: PartialAckDeflation,
+    /// cwnd when fast recovery ends.
     pub exit_window: ExitWindow,
     /// The ACK that ends a NewReno or Reno recovery also opens the window (ns-2).
     pub grow_on_exit: bool,
+    /// What happens to ssthresh when the same segment times out again.
     pub repeated_timeout: RepeatedTimeout,
+    /// Which SACK sender the recipe `sack` means.
     pub sack_dialect: SackDialect,
-    /// RFC 2018 §8: SACK information is forgotten at a timeout.
+    /// A timeout empties the scoreboard (RFC 2018 §8).
     pub forget_sacks_at_timeout: bool,
-    /// Duplicate ACKs counted before a timeout still count after it (ns-2 Tahoe).
+    /// Duplicate ACKs counted before a timeout still count after it (ns-2's Tahoe).
     pub dupacks_survive_timeout: bool,
+    /// DupThresh: this many duplicate ACKs mean a loss (RFC 5681 §3.2: three).
     pub dup_thresh: u32,
+    /// The first duplicate ACKs, fewer than DupThresh, release a new segment each (RFC 3042).
     pub limited_transmit: bool,
     /// cwnd returns to the restart window after an idle RTO (RFC 5681 §4.1).
     pub restart_after_idle: bool,
-    /// New segments per incoming ACK, at most.
+    /// The most segments that one ACK may release. `None`: no limit.
     pub max_burst: Option<u32>,
-    /// The same while NewReno is in recovery.
+    /// The same while NewReno is in recovery. `None`: `max_burst` holds there too.
     pub recovery_burst: Option<u32>,
 }
 
 impl Knobs {
-    /// The RFCs: 5681, 6582, 6675, 6928.
+    /// What RFCs 5681, 6582, 6675 and 6928 say.
     pub fn rfc() -> Self {
         Self {
             accounting: Accounting::Bytes,

@@ -23,7 +23,7 @@ use super::window::{
 use crate::profile::knobs::{InitialWindow, SackDialect};
 use crate::profile::{AckPolicy, SackOffer, Timer};
 
-/// Everything but parameters, which stand in the row of their algorithm.
+/// Everything but parameters, which stand in the row of their algorithm. A recipe's canonical form has this order.
 pub static CATALOGUE: &[Row] = &[
     // What to send again?
     Row::answer(
@@ -54,7 +54,7 @@ pub static CATALOGUE: &[Row] = &[
             SackDialect::Rfc6675 => Box::<Sack>::default(),
             SackDialect::Pipe1996 => Box::<Sack1>::default(),
         }),
-        "the scoreboard names the holes, pipe the room",
+        "the scoreboard names the holes, pipe says how much may be sent",
         "RFC 6675",
     )
     .needs(&[Need::Sack]),
@@ -70,14 +70,14 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "sifest",
         Build::Detect(|_| Box::<Sifest>::default()),
-        "one duplicate ACK less than segments in the path is enough",
+        "fewer duplicate ACKs are enough while few segments are in the path",
         "P0 §4.2",
     )
     .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
     Row::answer(
         "pr",
         Build::Detect(|given| Box::new(Pr::new(given))),
-        "not acknowledged for three times the largest round trip of late",
+        "lost if not acknowledged within three times the largest recent round trip",
         "Bohacek et al. 2006 (TCP-PR); P3",
     )
     .parameters(&[Row::parameter(Question::Detect, pr::BETA)])
@@ -85,27 +85,27 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "rack",
         Build::Detect(|_| Box::<Rack>::default()),
-        "one that left sufficiently later was delivered; a probe for the tail",
+        "lost if one that left sufficiently later was delivered; a probe for the tail",
         "RFC 8985 (RACK-TLP)",
     )
     .works_with("sack"),
     Row::answer(
         "loss-retransmission",
         Build::Witness(|_| Box::<LossRetransmission>::default()),
-        "also DupThresh more duplicate ACKs than were outstanding: the copy is lost",
+        "also finds a lost copy: DupThresh more duplicate ACKs than segments outstanding",
         "P2 Fig. 8; Lin and Kung 1998",
     ),
     Row::answer(
         "early-marks",
         Build::Witness(|_| Box::<EarlyMarks>::default()),
-        "also the first duplicate ACK that the last base station marked",
+        "also the first duplicate ACK, if the last base station marked it",
         "P4 §V",
     )
     .works_with("transit-marks"),
     Row::answer(
         "rr",
         Build::Detect(|given| Box::new(Rr::new(given))),
-        "as many duplicate ACKs as 90 % of the reordering so far would have brought",
+        "more duplicate ACKs than 90 % of the reordered segments so far have caused",
         "Zhang et al. 2003 (RR-TCP); P3 §II-A",
     )
     .parameters(&[Row::parameter(Question::Detect, rr::FA_RATIO)])
@@ -113,7 +113,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "blanton-allman",
         Build::Detect(|given| Box::new(BlantonAllman::new(given))),
-        "one duplicate ACK more after each false fast retransmit",
+        "DupThresh rises by one after each false fast retransmit",
         "Blanton and Allman 2002; P3 §II-A",
     )
     .parameters(&[
@@ -124,7 +124,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "dcr",
         Build::Detect(|_| Box::<Dcr>::default()),
-        "three duplicate ACKs, and a round trip later it is still missing",
+        "three duplicate ACKs, and still missing a round trip later",
         "Bhandarkar and Reddy 2004 (TCP-DCR); P3 §II-A",
     ),
     // Why was it lost?
@@ -168,7 +168,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "judges",
         Build::Judges(|_| attribute::judges()),
-        "vegas, ntg, ndg and ncpld watch: they judge every loss and change nothing",
+        "vegas, ntg, ndg and ncpld judge every loss and change nothing",
         "P1 §4.2.2",
     ),
     // How much may be in flight?
@@ -182,7 +182,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "rebate",
         Build::Window(|given| Box::new(Rebate::new(given))),
-        "AIMD that gets back what losses without congestion cost it",
+        "AIMD that makes up for what losses without congestion cost it",
         "P3 §III",
     )
     .parameters(&[
@@ -192,13 +192,13 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "westwood",
         Build::Window(|_| Box::<Westwood>::default()),
-        "after a loss, what fills the bandwidth that the ACKs show",
+        "after a loss, the window that fills the bandwidth measured from the ACKs",
         "Casetti et al. 2002; P3 §II",
     ),
     Row::answer(
         "veno",
         Build::Window(|_| Box::<Veno>::default()),
-        "a loss with a short queue costs a fifth, not half",
+        "a loss while the queue is short costs a fifth, not half",
         "Fu, Liew 2003; P3 §II",
     ),
     Row::answer(
@@ -210,13 +210,13 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "tcp-fit",
         Build::Window(|_| Box::<TcpFit>::default()),
-        "as many connections in one as the queue permits",
+        "behaves like several connections, as many as the queue permits",
         "Wang et al. 2011; P3 §II",
     ),
     Row::answer(
         "vegas-window",
         Build::Window(|_| Box::<VegasWindow>::default()),
-        "a short queue of its own, found by its delay",
+        "keeps a short queue of its own, which it sees by the delay",
         "Brakmo, Peterson 1995; P1 §2",
     ),
     Row::answer(
@@ -249,7 +249,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "frto",
         Build::Timeout(|given| Box::new(Frto::new(given))),
-        "look at two ACKs, or SACKs, before believing it",
+        "looks at the next two ACKs before it believes that anything is lost",
         "RFC 5682",
     )
     .parameters(&[Row::parameter(Question::Timeout, frto::WINDOW)]),
@@ -260,7 +260,8 @@ pub static CATALOGUE: &[Row] = &[
         "P2 Fig. 8; Ludwig 2002",
     ),
     // Was that a mistake?
-    Row::answer("never", Build::Undo(|_| Box::new(Never)), "never asked", "RFC 5681").ordinary(),
+    Row::answer("never", Build::Undo(|_| Box::new(Never)), "no reduction is ever taken back", "RFC 5681")
+        .ordinary(),
     Row::answer(
         "eifel",
         Build::Undo(|_| Box::<Eifel>::default()),
@@ -287,7 +288,7 @@ pub static CATALOGUE: &[Row] = &[
         "no-limited-transmit",
         "limited transmit",
         |p| p.recovery.limited_transmit = false,
-        "none, where the profile would",
+        "no new segment for them, where the profile would send one",
         "RFC 3042",
     ),
     Row::option(
@@ -439,17 +440,17 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     CATALOGUE.iter().flat_map(|row| std::iter::once(row).chain(row.parameters))
 }
 
-/// The row of this name.
+/// The row of this name, a parameter's too.
 pub fn find(name: &str) -> Option<&'static Row> {
     rows().find(|row| row.name == name)
 }
 
-/// The row that answers `question` when a recipe does not.
-pub fn ordinary_answer(question: Question) -> Option<&'static Row> {
+/// The row that answers `question` when a recipe names no answer. `None` for [`Question::Option`].
+pub(crate) fn ordinary_answer(question: Question) -> Option<&'static Row> {
     CATALOGUE.iter().find(|row| row.ordinary && row.question() == question)
 }
 
-/// The README's table: a test holds the README to it.
+/// The README's table of answers and options: a test holds the README to it.
 pub fn markdown() -> String {
     let mut table = String::from("| question | answers (the ordinary one first) |\n|---|---|\n");
     let code = |row: &Row| format!("`{}`", row.name);
@@ -480,12 +481,12 @@ pub fn markdown() -> String {
     table
 }
 
-/// The known name that was probably meant.
-pub fn nearest(name: &str) -> Option<&'static str> {
+/// The known name that was probably meant. `None`: none is like it.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     nearest_of(name, rows().map(|row| row.name))
 }
 
-/// The word that somebody may have meant.
+/// Of the `known` words, the one that was probably meant by `name`. `None`: none is like it.
 pub fn nearest_of<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -495,7 +496,7 @@ pub fn nearest_of<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, known)| known)
 }
 
-/// Levenshtein.
+/// Levenshtein's: how many letters to insert, remove or replace.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

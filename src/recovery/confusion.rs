@@ -1,4 +1,4 @@
-//! How well a judge told why segments were lost: its judgements against what was true.
+//! How well a judge told why segments were lost: what it judged against what was true.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -8,14 +8,17 @@ use airwire::Cause;
 /// What a judge ought to have said.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Truth {
+    /// It was lost, for this reason.
     Lost(Cause),
     /// Every copy arrived, or still may.
     NotLost,
 }
 
 impl Truth {
+    /// In the order in which tables show them.
     pub const ALL: [Self; 3] = [Self::Lost(Cause::Congestion), Self::Lost(Cause::Radio), Self::NotLost];
 
+    /// As tables and JSON have it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lost(cause) => cause.name(),
@@ -39,24 +42,27 @@ pub struct Confusion {
 }
 
 impl Confusion {
+    /// Counts one judgement.
     pub fn add(&mut self, judged: Cause, truth: Truth) {
         self.counts[judged as usize][truth.index()] += 1;
     }
 
+    /// How often it judged so when this was the truth.
     pub fn count(&self, judged: Cause, truth: Truth) -> u64 {
         self.counts[judged as usize][truth.index()]
     }
 
+    /// All judgements.
     pub fn total(&self) -> u64 {
         self.counts.iter().flatten().sum()
     }
 
-    /// Judgements about something that was in truth so.
+    /// How often this was the truth, whatever was judged.
     pub fn of(&self, truth: Truth) -> u64 {
         Cause::ALL.iter().map(|judged| self.count(*judged, truth)).sum()
     }
 
-    /// Right ones among the judgements about congestion losses. `None`: there were none.
+    /// The share judged right of the segments that congestion lost. `None`: there were none.
     pub fn congestion_accuracy(&self) -> Option<f64> {
         ratio(
             self.count(Cause::Congestion, Truth::Lost(Cause::Congestion)),
@@ -64,12 +70,12 @@ impl Confusion {
         )
     }
 
-    /// Right ones among the judgements about radio losses. `None`: there were none.
+    /// The share judged right of the segments that the radio lost. `None`: there were none.
     pub fn radio_accuracy(&self) -> Option<f64> {
         ratio(self.count(Cause::Radio, Truth::Lost(Cause::Radio)), self.of(Truth::Lost(Cause::Radio)))
     }
 
-    /// Right ones among the judgements about real losses. `None`: there were none.
+    /// The share judged right of the segments that were lost. `None`: there were none.
     pub fn accuracy(&self) -> Option<f64> {
         let right = self.count(Cause::Congestion, Truth::Lost(Cause::Congestion))
             + self.count(Cause::Radio, Truth::Lost(Cause::Radio));
@@ -89,7 +95,7 @@ impl AddAssign for Confusion {
     }
 }
 
-/// As a table: in each truth, the counts of both judgements.
+/// As a table: for each truth, the counts of both judgements.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Confusion {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -106,7 +112,7 @@ impl serde::Serialize for Confusion {
     }
 }
 
-/// In each truth: how many were judged congestion, and how many radio.
+/// For each truth: how many were judged congestion, and how many radio.
 impl fmt::Display for Confusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, truth) in Truth::ALL.into_iter().enumerate() {

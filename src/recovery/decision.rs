@@ -4,61 +4,81 @@ use airwire::time::Instant;
 
 use super::catalogue::Question;
 
-/// One decision, applied. The trace of these is what plots and tests read.
+/// One decision, applied. The stream of these is the trace that plots and tests read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
+    /// When it was applied.
     pub at: Instant,
+    /// The question that it answers.
     pub question: Question,
-    /// The catalogue name of the answer that decided.
+    /// The name of the answer that decided.
     pub by: &'static str,
+    /// What was decided.
     pub what: What,
+    /// The answer's reason, for people.
     pub why: &'static str,
 }
 
+/// What was decided. Offsets are octets of the stream; windows are in segments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// `segments` are taken for lost, the first at `offset`.
+    /// Segments are taken for lost.
     Lost {
+        /// Where the first of them begins.
         offset: u64,
+        /// How many.
         segments: u64,
     },
     /// The loss was put down to this.
     Cause(airwire::Cause),
     /// A judge that only watches would have put it down to this.
     Judged(airwire::Cause),
-    /// A loss event begins; it ends when `recover` is acknowledged.
+    /// A loss event begins.
     Enter {
+        /// How it is repaired.
         phase: super::Phase,
+        /// The event ends when this offset is acknowledged.
         recover: u64,
     },
+    /// A loss event ends.
     Leave {
+        /// How it was repaired.
         phase: super::Phase,
     },
-    /// The congestion window or the threshold changes, in segments.
+    /// The congestion window or the threshold changes.
     Window {
+        /// cwnd from now on.
         cwnd: f64,
+        /// ssthresh from now on; infinite until something sets it.
         ssthresh: f64,
+        /// cwnd until now.
         was_cwnd: f64,
+        /// ssthresh until now.
         was_ssthresh: f64,
     },
-    /// The segment at `offset` is sent again.
+    /// A segment is sent again.
     Resend {
+        /// Where it begins.
         offset: u64,
     },
-    /// The segment at `offset`, sent before or not, leaves to provoke an ACK.
+    /// A segment, sent before or not, leaves to provoke an ACK.
     Probe {
+        /// Where it begins.
         offset: u64,
     },
-    /// The retransmission timer fired for the segment at `offset`.
+    /// The retransmission timer fired.
     Timeout {
+        /// SND.UNA, where the segment begins that it fired for.
         offset: u64,
     },
-    /// SND.NXT returns to SND.MAX: nothing more is sent again.
+    /// SND.NXT returns to SND.MAX: no more old segments are sent again.
     Resume {
+        /// SND.MAX.
         at: u64,
     },
-    /// An answer stepped aside because the peer lacks what it needs.
+    /// An answer steps aside because the peer lacks what it needs.
     Fallback {
+        /// The name of the answer in its place.
         to: &'static str,
     },
 }

@@ -1,9 +1,9 @@
 //! The one place where decisions are applied.
 //!
-//! Per ACK the questions are asked in this order: what the last timeout meant and whether it was a mistake
-//! (they may end a loss event), what the ACK means to a repair in progress, how much may be in flight, and
-//! last whether something (else) is lost, and why. Every change of the window goes through
-//! `Recovery::set_window`, so every change has an author in the trace.
+//! With each ACK the questions are asked in this order: what the last timeout meant, and whether the last reduction was
+//! a mistake (either may end a loss event); what the ACK means to a repair in progress; how much may be in flight; and
+//! last whether something (else) is lost, and why. Every change of the window goes through `Recovery::set_window`, so
+//! every change has an author in the trace.
 
 mod ask;
 mod loss;
@@ -18,9 +18,9 @@ use super::attribute::Attribute;
 use super::catalogue::Question;
 use super::decision::{Decision, What};
 use super::detect::{Detect, LossEvent, ThreeDupacks, Verdict};
-use super::repair::{Entry, NewReno, Repair, Step};
+use super::repair::{Entry, NewReno, Repair, RepairStep};
 use super::spurious::EifelDetection;
-use super::timeout::{Afterwards, Plan, Timeout};
+use super::timeout::{Afterwards, Reaction, Timeout};
 use super::undo::{Never, Restore, Undo};
 use super::window::{InRecovery, Loss, LossKind, Progress, Reduction, Window};
 use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
@@ -29,35 +29,39 @@ use crate::profile::Profile;
 use crate::profile::knobs::{Accounting, InitialSsthresh, PartialAckDeflation, RepeatedTimeout};
 use crate::rtt::RttEstimator;
 
-/// The parts of a connection that a decision may change.
-pub struct Path<'a> {
-    pub now: Instant,
-    pub flight: &'a mut Flight,
-    pub rtt: &'a mut RttEstimator,
-    pub smss: u64,
-    pub rwnd: u64,
+/// The parts of a connection that a decision may change, and what else decisions go by.
+pub(crate) struct Path<'a> {
+    pub(crate) now: Instant,
+    pub(crate) flight: &'a mut Flight,
+    pub(crate) rtt: &'a mut RttEstimator,
+    /// In octets of data.
+    pub(crate) smss: u64,
+    /// In octets.
+    pub(crate) rwnd: u64,
 }
 
 /// The six answers of a recipe, and what stands beside them.
 #[derive(Debug)]
-pub struct Answers {
-    pub detect: Box<dyn Detect>,
-    pub attribute: Box<dyn Attribute>,
-    pub repair: Box<dyn Repair>,
-    pub window: Box<dyn Window>,
-    pub timeout: Box<dyn Timeout>,
-    pub undo: Box<dyn Undo>,
-    /// Few recipes have any of it, and a connection is small.
-    pub beside: Option<Box<Beside>>,
+pub(super) struct Answers {
+    pub(super) detect: Box<dyn Detect>,
+    pub(super) attribute: Box<dyn Attribute>,
+    pub(super) repair: Box<dyn Repair>,
+    pub(super) window: Box<dyn Window>,
+    pub(super) timeout: Box<dyn Timeout>,
+    pub(super) undo: Box<dyn Undo>,
+    /// Boxed, because few recipes have any of it and a connection shall be small.
+    pub(super) beside: Option<Box<Beside>>,
 }
 
+/// What may stand beside the six answers.
 #[derive(Debug, Default)]
-pub struct Beside {
+pub(super) struct Beside {
     /// Other witnesses of a loss: each is heard after the detector.
-    pub witnesses: Vec<Box<dyn Detect>>,
-    /// They are asked why, too, and change nothing.
-    pub judges: Vec<Box<dyn Attribute>>,
-    pub in_recovery: Option<Box<dyn InRecovery>>,
+    pub(super) witnesses: Vec<Box<dyn Detect>>,
+    /// They are asked why a segment was lost, too, and change nothing.
+    pub(super) judges: Vec<Box<dyn Attribute>>,
+    /// The window during fast recovery.
+    pub(super) in_recovery: Option<Box<dyn InRecovery>>,
 }
 
 impl Answers {
@@ -88,35 +92,47 @@ impl Answers {
     }
 }
 
-/// What a run adds up to.
+/// What a connection's loss recovery adds up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
     /// Loss events found without a timeout (succeeded-dupack).
     pub fast_retransmits: u64,
+    /// How often the retransmission timer fired with data outstanding.
     pub timeouts: u64,
     /// Timeouts by how many duplicate ACKs had arrived: 0, 1, 2, 3 and more (P0 §4.1, x-dupack).
     pub timeouts_by_dupacks: [u64; 4],
     /// Timeouts when all but the first segment outstanding in the present pass had produced a duplicate ACK
     /// (failed-dupack).
     pub failed_dupack: u64,
+    /// Timeouts that timestamps prove to have been a mistake (RFC 3522), whatever was done about it.
     pub spurious_timeouts: u64,
+    /// Fast retransmits that timestamps prove to have been a mistake (RFC 3522), whatever was done about it.
     pub spurious_fast_retransmits: u64,
+    /// ACKs with a D-SACK block.
     pub dsacks: u64,
+    /// Duplicate ACKs, as far as the repair counts them.
     pub dupacks: u64,
+    /// Reductions of the window that were taken back.
     pub undone: u64,
+    /// Reductions of the window, whatever for.
     pub window_reductions: u64,
     /// Loss events found without a timeout that were put down to the radio.
     pub put_down_to_radio: u64,
     /// Copies sent again that were themselves found lost without a timeout.
     pub resent_again: u64,
+    /// Segments sent again as the first of a loss event.
     pub resent_fast: u64,
+    /// Segments sent again as a further hole of a loss event.
     pub resent_recovery: u64,
+    /// Segments sent again after a timeout, or going back over the window.
     pub resent_timeout: u64,
+    /// Segments sent again to provoke an ACK.
     pub resent_probe: u64,
 }
 
 impl Counters {
+    /// All segments sent again.
     pub fn resent(&self) -> u64 {
         self.resent_fast + self.resent_recovery + self.resent_timeout + self.resent_probe
     }
@@ -128,19 +144,22 @@ enum Found {
     Nothing,
     /// Something leaves for it: a copy that is sent once more, or a probe.
     Resend,
+    /// A loss event has begun.
     Event,
 }
 
 /// What an ACK means to the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TimerRule {
+pub(crate) enum TimerRule {
+    /// It goes on as it is.
     Keep,
+    /// It starts anew, if anything is outstanding.
     Restart,
 }
 
-/// A probe that somebody wants to leave.
+/// A detector wants a probe to leave.
 #[derive(Debug)]
-struct Wish {
+struct ProbeWish {
     by: &'static str,
     why: &'static str,
 }
@@ -150,6 +169,7 @@ struct Trace {
     decisions: Vec<Decision>,
 }
 
+/// The loss recovery of one connection: asks the answers of its [`Recipe`](super::Recipe) and applies their decisions.
 // What few connections need is boxed: an idle one is small.
 #[derive(Debug)]
 pub struct Recovery {
@@ -157,23 +177,23 @@ pub struct Recovery {
     answers: Answers,
     wants_sack: bool,
     cc: Congestion,
-    /// A retransmission already decided, which the window does not hold back.
+    /// A retransmission already decided, which the window does not hold back: its offset and why it leaves.
     forced: Option<(u64, Transmission)>,
-    /// Who wants a probe to leave, and why.
-    probe: Option<Box<Wish>>,
-    /// Nothing leaves before.
+    /// A probe is to leave next.
+    probe: Option<Box<ProbeWish>>,
+    /// Nothing leaves before this.
     hold: Option<Instant>,
-    /// The next segment sent again begins the event.
+    /// The next segment sent again is the first of its loss event.
     event_begins: bool,
-    /// Segments this ACK may still release.
+    /// Segments that this ACK may still release. `None`: no limit.
     burst: Option<u32>,
-    /// Segments beyond the window that the last duplicate ACK allows under Limited Transmit.
+    /// Segments beyond the window that duplicate ACKs allow under Limited Transmit.
     limited_room: u32,
     /// CWR is owed to the peer, whatever the window was reduced for (RFC 3168 §6.1.2).
     send_cwr: bool,
-    /// The window of this recovery is `in_recovery`'s.
+    /// `in_recovery` decides the window of this recovery.
     regulated: bool,
-    /// Delivered, and `in_recovery` has not been told yet.
+    /// Delivered by this ACK, and `in_recovery` has not been told yet.
     delivered: Amount,
     observer: EifelDetection,
     counters: Counters,
@@ -182,7 +202,7 @@ pub struct Recovery {
 
 impl Recovery {
     /// `wants_sack`: some part of the recipe has use for SACK blocks.
-    pub fn new(profile: Arc<Profile>, answers: Answers, wants_sack: bool) -> Self {
+    pub(super) fn new(profile: Arc<Profile>, answers: Answers, wants_sack: bool) -> Self {
         let cc = Congestion {
             cwnd: 1.0,
             ssthresh: f64::INFINITY,
@@ -224,7 +244,7 @@ impl Recovery {
     // ----- events -----
 
     /// The handshake is over.
-    pub fn on_established(&mut self, path: &mut Path<'_>, handshake: &Handshake) {
+    pub(crate) fn on_established(&mut self, path: &mut Path<'_>, handshake: &Handshake) {
         let syn_was_lost = handshake.syn_was_lost;
         let knobs = &self.profile.recovery;
         let mut window = knobs.initial_window.segments(path.smss);
@@ -285,7 +305,8 @@ impl Recovery {
         self.note(now, Question::Undo, by, What::Fallback { to }, why);
     }
 
-    pub fn on_sent(&mut self, path: &mut Path<'_>, departure: &Departure) {
+    /// A segment has left, and the in-flight list knows it.
+    pub(crate) fn on_sent(&mut self, path: &mut Path<'_>, departure: &Departure) {
         match departure.kind {
             Transmission::New => {}
             Transmission::FastRetransmit => self.counters.resent_fast += 1,
@@ -294,7 +315,7 @@ impl Recovery {
             Transmission::Probe => self.counters.resent_probe += 1,
         }
         let forced = self.forced.take_if(|(start, _)| *start == departure.start).is_some();
-        if let Some(Wish { by, why }) = self.probe.take().map(|wish| *wish) {
+        if let Some(ProbeWish { by, why }) = self.probe.take().map(|wish| *wish) {
             self.note(path.now, Question::Detect, by, What::Probe { offset: departure.start }, why);
         }
         if departure.kind != Transmission::New {
@@ -330,7 +351,8 @@ impl Recovery {
         }
     }
 
-    pub fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
+    /// An ACK has arrived, and the in-flight list has taken it in.
+    pub(crate) fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
         self.probe = None;
         self.delivered = ack.delivered;
         if path.flight.is_empty() {
@@ -385,7 +407,7 @@ impl Recovery {
     }
 
     /// The retransmission timer fired with data outstanding.
-    pub fn on_timeout(&mut self, path: &mut Path<'_>) {
+    pub(crate) fn on_timeout(&mut self, path: &mut Path<'_>) {
         let una = path.flight.una();
         self.counters.timeouts += 1;
         self.counters.timeouts_by_dupacks[(self.cc.dupacks as usize).min(3)] += 1;
@@ -405,7 +427,7 @@ impl Recovery {
         let view = view_of(&self.cc, &self.profile, path);
         let knobs = view.knobs;
         let first = self.cc.timeouts_in_row == 0 || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain;
-        let plan = self.answers.timeout.on_timeout(&view);
+        let reaction = self.answers.timeout.on_timeout(&view);
         let ssthresh = if first {
             self.answers.undo.on_reduction(&view, &before, LossKind::Timeout);
             self.counters.window_reductions += 1;
@@ -439,12 +461,12 @@ impl Recovery {
             path.flight.forget_sacks();
         }
         let by = self.answers.timeout.name();
-        let cwnd = match plan {
-            Plan::Restart { cwnd } => {
+        let cwnd = match reaction {
+            Reaction::Restart { cwnd } => {
                 path.flight.rewind();
                 cwnd
             }
-            Plan::Probe { cwnd } => {
+            Reaction::Probe { cwnd } => {
                 path.flight.mark_head_lost();
                 self.forced = Some((una, Transmission::Timeout));
                 cwnd
@@ -455,8 +477,8 @@ impl Recovery {
         self.enter(path, Phase::Restarted, Entered::ByTimeout, Question::Timeout, by);
     }
 
-    /// A timer of a detector's own.
-    pub fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
+    /// [`Recovery::deadline`] has come.
+    pub(crate) fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
         let now = path.now;
         self.hold.take_if(|until| *until <= now);
         self.delivered = Amount::default();
@@ -468,7 +490,8 @@ impl Recovery {
         if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
     }
 
-    pub fn deadline(&self) -> Option<Instant> {
+    /// When a detector wants to be asked again, or sending goes on; the earliest of them. `None`: with the next ACK.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         let own = self.answers.detect.deadline();
         if self.answers.beside.is_none() && self.hold.is_none() {
             return own;
@@ -479,19 +502,19 @@ impl Recovery {
     }
 
     /// The retransmission timer is not to fire before this much time has passed.
-    pub fn timer_floor(&self) -> Option<Duration> {
+    pub(crate) fn timer_floor(&self) -> Option<Duration> {
         self.answers.detect.traits().timer_floor
     }
 
-    /// When the detector that takes the retransmission timer's place will judge, if it is still waiting: what it waits
-    /// for may have become more since that timer was set.
-    pub fn waits_until(&self, now: Instant) -> Option<Instant> {
+    /// When the detector that takes the retransmission timer's place will judge, if that is later than `now`: since
+    /// that timer was set, the detector may have come to wait longer.
+    pub(crate) fn waits_until(&self, now: Instant) -> Option<Instant> {
         self.timer_floor()?;
         self.answers.detect.deadline().filter(|at| *at > now)
     }
 
     /// New data after the connection was idle for more than an RTO (RFC 5681 §4.1).
-    pub fn on_idle(&mut self, path: &mut Path<'_>) {
+    pub(crate) fn on_idle(&mut self, path: &mut Path<'_>) {
         let knobs = &self.profile.recovery;
         if !knobs.restart_after_idle {
             return;
@@ -534,7 +557,8 @@ impl Recovery {
         }
         if window.is_some() && self.cc.phase != Phase::Open {
             self.leave(path);
-            // RFC 5682 §2.1 (3b): of this window, nothing but a few copies was sent twice. What is missing is lost.
+            // RFC 5682 §2.1 (3b): of this window only a few segments were sent twice, so what is missing now is lost,
+            // and may begin an event of its own.
             self.cc.recover = Some(path.flight.una());
         }
     }
@@ -585,7 +609,7 @@ impl Recovery {
         }
     }
 
-    /// A test begins in the middle of a connection.
+    /// For a test that begins in the middle of a connection.
     #[cfg(test)]
     pub(super) fn put_window(&mut self, cwnd: f64, ssthresh: f64) {
         (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
@@ -593,16 +617,19 @@ impl Recovery {
 
     // ----- getters -----
 
+    /// Window, threshold and phase.
     pub fn congestion(&self) -> &Congestion {
         &self.cc
     }
 
+    /// What has happened so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
     /// Names of the six answers in force, in the order of the questions.
-    pub fn answers(&self) -> [&'static str; 6] {
+    #[cfg(test)]
+    pub(super) fn answers(&self) -> [&'static str; 6] {
         let a = &self.answers;
         [
             a.detect.name(),
@@ -615,24 +642,26 @@ impl Recovery {
     }
 
     /// Is SACK to be offered?
-    pub fn wants_sack(&self) -> bool {
+    pub(crate) fn wants_sack(&self) -> bool {
         self.wants_sack
     }
 
     /// Does this sender keep a scoreboard?
-    pub fn uses_sack(&self) -> bool {
+    pub(crate) fn uses_sack(&self) -> bool {
         self.answers.repair.has_scoreboard()
     }
 
     /// True once after a reduction for an ECN echo: the next new segment carries CWR.
-    pub fn take_cwr(&mut self) -> bool {
+    pub(crate) fn take_cwr(&mut self) -> bool {
         std::mem::take(&mut self.send_cwr)
     }
 
+    /// From here on, decisions are written down.
     pub fn start_trace(&mut self) {
         self.trace.get_or_insert_default();
     }
 
+    /// The decisions since the last call. None unless [`Recovery::start_trace`] was called.
     pub fn take_trace(&mut self) -> Vec<Decision> {
         self.trace.as_mut().map(|trace| std::mem::take(&mut trace.decisions)).unwrap_or_default()
     }

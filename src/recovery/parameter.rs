@@ -1,5 +1,5 @@
-//! Parameters of algorithms: each is a constant in the algorithm's file, named in its row of the catalogue, and handed
-//! to its constructor parsed.
+//! Parameters of algorithms: each is a constant in the algorithm's file and is named in its row of the catalogue. The
+//! algorithm's constructor asks [`Given`] for its value.
 
 use crate::profile::Profile;
 
@@ -10,7 +10,7 @@ pub struct Range {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// Of the number; a person may write it behind. Empty: it has none.
+    /// The number's unit, which a person may write behind it. Empty: it has none.
     pub unit: &'static str,
 }
 
@@ -19,7 +19,7 @@ pub struct Range {
 pub struct Parameter {
     /// The word.
     pub name: &'static str,
-    /// A recipe may have one of those with the same subject.
+    /// What it sets: a recipe may have one word of each subject.
     pub subject: &'static str,
     /// `None`: the word stands alone.
     pub range: Option<Range>,
@@ -30,7 +30,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A number from `min` to `max`.
+    /// A word with a number from `min` to `max`; its subject is its name.
     pub const fn number(
         name: &'static str,
         (min, max, unit): (f64, f64, &'static str),
@@ -61,17 +61,17 @@ pub struct Given<'a> {
 
 impl<'a> Given<'a> {
     /// `set`: the parameters that the recipe names, with their numbers.
-    pub fn new(profile: &'a Profile, set: &'a [(&'static str, Option<f64>)]) -> Self {
+    pub(crate) fn new(profile: &'a Profile, set: &'a [(&'static str, Option<f64>)]) -> Self {
         Self { profile, set }
     }
 
-    /// What the whole recipe makes of the profile.
+    /// The profile, with all options of the recipe applied.
     pub fn profile(&self) -> &'a Profile {
         self.profile
     }
 
-    /// The value of a parameter: what the recipe says or, if it says nothing, the profile. `None`: neither does, and
-    /// the algorithm's own default holds.
+    /// The value of a parameter: what the recipe says or, if it says nothing, what the profile says. `None`: neither
+    /// says anything, and the algorithm's own default holds.
     pub fn number(&self, parameter: &Parameter) -> Option<f64> {
         let named = self.set.iter().find(|(name, _)| *name == parameter.name);
         let preset = || self.profile.parameters.iter().find(|(name, _)| *name == parameter.name);

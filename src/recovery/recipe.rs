@@ -1,8 +1,8 @@
 //! A recipe: one answer per question plus plain options, under a name that a person types.
 //!
-//! `newreno+limited-transmit+liw` means NewReno's answer to "what to send again?" and two options; everything
-//! else is ordinary. The canonical form orders the parts as the catalogue does and leaves out what is
-//! ordinary anyway, so that two spellings of the same sender have one name in every log and file.
+//! `newreno+limited-transmit+liw` means NewReno's answer to "what to send again?" and two options; everything else is
+//! ordinary. The canonical form orders the parts as the catalogue does and leaves out what is ordinary anyway, so that
+//! a sender has one name in every log and file, however it was spelt.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +13,10 @@ use super::engine::{Answers, Recovery};
 use super::parameter::{Given, Range};
 use crate::profile::Profile;
 
+/// What a sender is made of: at most one answer per question, and plain options. See [`recovery`](super).
+///
+/// It is parsed from names joined by `+` (`sack+limited-transmit+iw=4`) and displays as its canonical form. Recipes
+/// with the same canonical form are equal.
 #[derive(Clone)]
 pub struct Recipe {
     /// In catalogue order, at most one per subject.
@@ -25,26 +29,84 @@ struct Part {
     value: Option<f64>,
 }
 
+/// Why a recipe cannot be parsed or put together. What it displays says what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RecipeError {
+    /// Nothing was named.
     #[error("the recipe is empty: name at least one algorithm, e.g. `newreno` (see `airtcp algorithms`)")]
     Empty,
+    /// The catalogue has no such name.
     #[error("unknown algorithm `{name}`{}", hint(.nearest))]
-    Unknown { name: String, nearest: Option<&'static str> },
+    Unknown {
+        /// What was typed, in lower case.
+        name: String,
+        /// The known name that was probably meant. `None`: nothing is like it.
+        nearest: Option<&'static str>,
+    },
+    /// Two answers to one question.
     #[error("`{first}` and `{second}` both answer \"{question}\": choose one")]
-    TwoAnswers { first: &'static str, second: &'static str, question: &'static str },
+    TwoAnswers {
+        /// The one that was there first.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// The question, as a person asks it.
+        question: &'static str,
+    },
+    /// Two options that set the same thing.
     #[error("`{first}` and `{second}` contradict each other on {subject}: choose one")]
-    Contradiction { first: &'static str, second: &'static str, subject: &'static str },
+    Contradiction {
+        /// The one that was there first.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// What both set.
+        subject: &'static str,
+    },
+    /// One name, twice.
     #[error("`{name}` is named twice")]
-    Twice { name: &'static str },
+    Twice {
+        /// The name.
+        name: &'static str,
+    },
+    /// A number where none belongs.
     #[error("`{name}` takes no number")]
-    NoNumber { name: &'static str },
+    NoNumber {
+        /// The name before it.
+        name: &'static str,
+    },
+    /// No number where one belongs, or one out of range.
     #[error("`{name}` needs a number between {min} and {max}{unit}: `{name}={min}`")]
-    Number { name: &'static str, min: String, max: String, unit: String },
+    Number {
+        /// The name before it.
+        name: &'static str,
+        /// The least.
+        min: String,
+        /// The largest.
+        max: String,
+        /// Its unit with a space before it; empty if it has none.
+        unit: String,
+    },
+    /// An algorithm that works with one answer to another question only, and another answer.
     #[error("`{name}` works with `{needed}` only, not with `{named}`: write `{needed}+{name}`")]
-    WorksWith { name: &'static str, needed: &'static str, named: &'static str },
+    WorksWith {
+        /// The algorithm.
+        name: &'static str,
+        /// The answer that it works with.
+        needed: &'static str,
+        /// The answer that was named.
+        named: &'static str,
+    },
+    /// An algorithm without what it cannot do without.
     #[error("`{name}` needs {need}, which `{without}` switches off")]
-    Needs { name: &'static str, need: &'static str, without: &'static str },
+    Needs {
+        /// The algorithm.
+        name: &'static str,
+        /// What it needs.
+        need: &'static str,
+        /// The option that switches it off.
+        without: &'static str,
+    },
 }
 
 fn hint(nearest: &Option<&'static str>) -> String {
@@ -70,11 +132,11 @@ impl Recipe {
         Ok(Self { parts })
     }
 
-    /// The same with a row that is not in the catalogue: an answer of one's own. It stands last in the recipe's name,
-    /// by which nobody can ask for it.
+    /// The same recipe with a row that is not in the catalogue: an answer of your own. The row's name stands last in
+    /// that of the recipe, which cannot be parsed then, because the catalogue does not know it.
     ///
     /// # Errors
-    /// If it contradicts what the recipe has already.
+    /// If the row contradicts what the recipe has already, or what it needs is switched off.
     pub fn with(mut self, row: &'static Row) -> Result<Self, RecipeError> {
         for part in &self.parts {
             contradiction(part.row, row)?;
@@ -83,18 +145,19 @@ impl Recipe {
         Self::of(self.parts)
     }
 
-    /// The row that answers `question` in this recipe.
+    /// The row that answers `question` in this recipe: the one it names, or the ordinary one. `None` only for
+    /// [`Question::Option`], which nothing answers.
     pub fn answer(&self, question: Question) -> Option<&'static Row> {
         let named = self.parts.iter().find(|p| p.row.question() == question && p.row.is_the_answer());
         named.map(|part| part.row).or_else(|| catalogue::ordinary_answer(question))
     }
 
-    /// Everything it names, with its values, in the order of the catalogue.
+    /// Everything it names, in the order of the catalogue, each with its number where it has one.
     pub fn parts(&self) -> impl Iterator<Item = (&'static Row, Option<f64>)> {
         self.parts.iter().map(|part| (part.row, part.value))
     }
 
-    /// `profile` with the recipe's options applied.
+    /// `profile` with the recipe's options applied, and with timestamps where a part needs them.
     pub fn tune(&self, profile: &Profile) -> Profile {
         let mut tuned = profile.clone();
         for part in &self.parts {
@@ -143,7 +206,7 @@ impl Recipe {
         Recovery::new(Arc::clone(profile), answers, self.wants_sack())
     }
 
-    /// Is there a part that has use for SACK blocks, or for D-SACK?
+    /// Whether some part has use for SACK blocks, or for D-SACK.
     pub fn wants_sack(&self) -> bool {
         let repair = self.answer(Question::Repair);
         let rows = self.parts.iter().map(|part| part.row).chain(repair);
@@ -208,19 +271,19 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
 
 fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), RecipeError> {
     let question = first.question();
-    match () {
-        () if first.name == second.name => Err(RecipeError::Twice { name: first.name }),
-        () if first.is_the_answer() && second.is_the_answer() && question == second.question() => {
-            Err(RecipeError::TwoAnswers { first: first.name, second: second.name, question: question.text() })
-        }
-        () if !first.subject.is_empty() && first.subject == second.subject => {
-            Err(RecipeError::Contradiction { first: first.name, second: second.name, subject: first.subject })
-        }
-        () => Ok(()),
+    if first.name == second.name {
+        Err(RecipeError::Twice { name: first.name })
+    } else if first.is_the_answer() && second.is_the_answer() && question == second.question() {
+        Err(RecipeError::TwoAnswers { first: first.name, second: second.name, question: question.text() })
+    } else if !first.subject.is_empty() && first.subject == second.subject {
+        Err(RecipeError::Contradiction { first: first.name, second: second.name, subject: first.subject })
+    } else {
+        Ok(())
     }
 }
 
-/// Some algorithms work with one answer to another question only: they bring it, or object to another.
+/// Some algorithms work with one answer to another question only. They bring it where none is named, and refuse
+/// another.
 fn bring_what_it_works_with(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
     for part in parts.clone() {
         let Some(row) = part.row.with.and_then(catalogue::find) else { continue };

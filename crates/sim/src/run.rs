@@ -7,7 +7,7 @@ use airlink::packet::Direction;
 use airlink::scenario::Scenario;
 use airlink::stage::Why;
 use airtcp::recovery::confusion::Confusion;
-use airtcp::recovery::engine::Counters;
+use airtcp::recovery::Counters;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use serde::Serialize;

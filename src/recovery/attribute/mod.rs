@@ -1,4 +1,4 @@
-//! **Why was it lost?**
+//! **Why was it lost?** Congestion costs the window, a loss on the radio does not.
 
 mod ncpld;
 mod ndg;
@@ -10,25 +10,31 @@ mod transit_marks;
 mod vegas;
 
 use airwire::Cause;
-pub use ncpld::Ncpld;
-pub use ndg::Ndg;
-pub use ntg::Ntg;
-pub use transit_marks::TransitMarks;
-pub use vegas::Vegas;
+pub(crate) use ncpld::Ncpld;
+pub(crate) use ndg::Ndg;
+pub(crate) use ntg::Ntg;
+pub(crate) use transit_marks::TransitMarks;
+pub(crate) use vegas::Vegas;
 
 use super::{Ack, Departure, Handshake, View};
 
+/// An answer to "Why was it lost?".
 pub trait Attribute: std::fmt::Debug + Send {
+    /// Its name in the catalogue, and in the trace of decisions.
     fn name(&self) -> &'static str;
 
+    /// The handshake is over.
     fn on_established(&mut self, _handshake: &Handshake) {}
 
+    /// A segment has left.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// Every ACK. The window is what it was before it.
+    /// Every ACK, before anything is decided about it: the window is still what it was before.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) {}
 
-    /// Asked once per loss event.
+    /// What the loss of the segments now missing is put down to, and why, for the trace. Asked when a loss event
+    /// begins, when a probe has repaired a loss, and again for a further hole of an event that was put down to the
+    /// radio. A timeout is always congestion: only judges that watch are asked about it.
     fn cause(&mut self, view: &View<'_>) -> (Cause, &'static str);
 }
 

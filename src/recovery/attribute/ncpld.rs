@@ -1,13 +1,13 @@
 //! Non-congestion packet loss detection (Samaraweera 1999; P1 §3.2): the delay at the loss against the delay at
 //! the knee of Jain's curve (P1 Fig. 2), up to which more load costs hardly any delay.
 //!
-//! RTT above that of the knee: congestion. Else the radio. Before the first sample, congestion.
+//! If the RTT is above that of the knee, it is congestion, else the radio. Before the first sample it is congestion.
 //!
-//! Choice: P1 says no more than "compares it to the measured delay when there is no congestion". What the knee
-//! is, is taken from Jain, whose term it is: where the power, throughput over delay, is greatest. So each
-//! window has its mean round-trip time (a moving one, with the gain 1/8 of SRTT) and the power W/RTT²; the
-//! delay at the knee is the mean of the window with the most. Samaraweera's own estimate, and whatever
-//! tolerance he allows, is not reproduced.
+//! Choice: P1 says no more than "compares it to the measured delay when there is no congestion". The knee is Jain's
+//! term, and so is its definition here: where the power, throughput over delay, is greatest. So each window has its
+//! mean round-trip time (a moving one, with the gain 1/8 of SRTT) and the power W/RTT²; the delay at the knee is the
+//! mean of the window with the most power. Samaraweera's own estimate, and whatever tolerance he allows, is not
+//! reproduced.
 //!
 //! "At the loss" is the last sample before it.
 
@@ -17,14 +17,15 @@ use super::Attribute;
 use super::sample::Monitor;
 use crate::recovery::{Ack, Departure, View};
 
-/// Larger windows share the last mean.
+/// In segments; larger windows share the last mean.
 const LARGEST: usize = 4096;
 
+/// Non-congestion packet loss detection (Samaraweera 1999; P1 §3.2).
 #[derive(Debug, Default)]
-pub struct Ncpld {
+pub(crate) struct Ncpld {
     monitor: Monitor,
     latest_rtt: Option<f64>,
-    /// By window, the mean round-trip time under it.
+    /// The mean round-trip time under each window, in seconds.
     means: Vec<Option<f64>>,
 }
 

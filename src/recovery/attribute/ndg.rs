@@ -1,11 +1,12 @@
-//! Normalised delay gradient (Jain 1989; P1 §3.2): does the delay go with the window?
+//! Normalised delay gradient (Jain 1989; P1 §3.2): does the delay rise and fall with the window?
 //!
 //! NDG = ((RTT_i − RTT_j) / (RTT_i + RTT_j)) / ((W_i − W_j) / (W_i + W_j)), of which only the sign counts.
-//! Above zero, the two rise or fall together: Jain would shrink the window, and a loss is congestion. Else he
+//! If it is above zero, the two rise or fall together: Jain would shrink the window, and a loss is congestion. Else he
 //! would open it, and a loss is the radio's.
 //!
 //! Choice: as for [`ntg`](super::Ntg), i is the newest sample and j the last one under another window; before
-//! the first change, congestion. No threshold: the least change of the RTT has a sign, whatever caused it.
+//! the first change it is congestion. There is no threshold: the least change of the RTT has a sign, whatever caused
+//! it.
 //!
 //! A queue that is full cannot delay more than before: where the window goes on growing, the radio gets the
 //! blame at the very moment of the overflow.
@@ -16,8 +17,9 @@ use super::Attribute;
 use super::sample::{Change, Monitor};
 use crate::recovery::{Ack, Departure, View};
 
+/// Normalised delay gradient (Jain 1989; P1 §3.2).
 #[derive(Debug)]
-pub struct Ndg {
+pub(crate) struct Ndg {
     monitor: Monitor,
     change: Change,
     judgement: (Cause, &'static str),

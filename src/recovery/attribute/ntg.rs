@@ -2,14 +2,14 @@
 //! more?
 //!
 //! With T = W/RTT, the gradient of the last change of the window is TG = (T_i − T_j) / (W_i − W_j), and NTG is
-//! TG over that of the first packet, which alone made 1/RTT_1. NTG < 1/2: the segment that the window has grown
+//! TG over that of the first packet, which alone made 1/RTT_1. If NTG < 1/2, the segment that the window has grown
 //! by brings less than half of what the first one did, so it waits in a queue: a loss is congestion. Else it is
 //! the radio's.
 //!
-//! Choice: a window that shrinks is judged by the same quotient. If it costs less than half, it was queued.
+//! Choice: a window that shrinks is judged by the same quotient. If a segment less costs less than half, it was queued.
 //!
-//! Choice: evaluated at every sample, between the newest and the last one that was measured under another
-//! window. While the window does not change, W_j stays. Before the first change, congestion.
+//! Choice: NTG is evaluated at every sample, between the newest and the last one that was measured under another
+//! window. While the window does not change, W_j stays. Before the first change it is congestion.
 
 use airwire::Cause;
 
@@ -17,8 +17,9 @@ use super::Attribute;
 use super::sample::{Change, Monitor};
 use crate::recovery::{Ack, Departure, View};
 
+/// Normalised throughput gradient (Wang and Crowcroft 1991; P1 §3.2).
 #[derive(Debug)]
-pub struct Ntg {
+pub(crate) struct Ntg {
     monitor: Monitor,
     change: Change,
     /// RTT_1.

@@ -2,10 +2,9 @@
 //!
 //! P1 speaks of a monitored packet P_i with W_i and RTT_i. Here every ACK that measures a round trip is one.
 //!
-//! Choice: W_i is the window at the moment when P_i left, which filled the queue that P_i then waited in, not
-//! the one when its ACK comes. It counts as far as it was in use: min(cwnd, FlightSize), in whole segments, so
-//! that an application that writes little is not taken for a network that holds much, and growth by fractions
-//! of a segment is no change.
+//! Choice: W_i is the window when P_i left, which filled the queue that P_i then waited in, not the one when its ACK
+//! comes. It counts as far as it was in use: min(cwnd, FlightSize), in whole segments, so that an application that
+//! writes little is not taken for a network that holds much, and growth by fractions of a segment is no change.
 
 use std::collections::VecDeque;
 
@@ -38,7 +37,7 @@ impl Monitor {
     pub(super) fn on_sent(&mut self, view: &View<'_>) {
         let used = view.segments(view.flight.outstanding()).min(view.cc.cwnd);
         let w = used.floor().max(1.0);
-        // What leaves at one moment leaves under one window.
+        // Everything that leaves at one moment leaves under one window.
         match self.left.back_mut() {
             Some((at, known)) if *at == view.now => *known = w,
             _ => self.left.push_back((view.now, w)),

@@ -62,7 +62,7 @@ fn all_four_watch_every_loss_and_every_timeout_and_change_nothing() {
 }
 
 #[test]
-fn a_loss_judged_wireless_costs_nothing_and_a_timeout_always_does() {
+fn a_loss_put_down_to_the_radio_costs_nothing_and_a_timeout_always_does() {
     for judge in JUDGES {
         // RTT falls while W rises: nobody can take that for a queue.
         let mut sender = slow_start_of_one(judge, 95);

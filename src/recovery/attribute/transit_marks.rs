@@ -1,29 +1,28 @@
 //! Transit marks (P4 §III): the base stations say how far the segment got that the receiver asks for.
 //!
 //! Every ACK carries two bits, Ob and Db, about the octet of its acknowledgment number: has it gone past the
-//! station? How they are read depends on which way the data travel (P4 Table 1, §III D.2 to D.4), and that the
-//! stations announce on the peer's SYN: [`RadioPath`]. docs/wire-extensions.md has the tables.
+//! station? How they are read depends on which way the data travel (P4 Table 1, §III D.2 to D.4), which the stations
+//! announce on the peer's SYN: [`RadioPath`]. docs/wire-extensions.md has the tables.
 //!
-//! **The receiver** is any: it ignores the reserved bits, and never sets them.
+//! **The receiver** may be any: it ignores the reserved bits, and never sets them.
 //!
-//! **Without an agent** on the path (P4 §III D.1) nothing is announced, bits in later ACKs mean nothing, and
-//! the sender is what it is with `always-congestion`. So it is when an agent appears in mid-connection.
+//! **Without an agent** on the path (P4 §III D.1) nothing is announced, bits in later ACKs mean nothing, and the sender
+//! behaves as with `always-congestion`. The same holds when an agent appears in mid-connection.
 //!
-//! **Which mark counts.** One about the present SND.UNA, from an ACK that a later segment has caused: a
-//! duplicate, one with news in its SACK blocks, or a partial ACK in a recovery. One that only advances SND.UNA
-//! comes when the octet is under way, and where *no* mark means the radio (D.3, case 1 of D.4) it would blame
-//! the radio for what nobody has lost yet. A loss found by a clock, with no such ACK, is congestion.
+//! **Which mark counts:** one about the present SND.UNA, from an ACK that a later segment has caused: a duplicate, one
+//! with news in its SACK blocks, or a partial ACK in a recovery. An ACK that only advances SND.UNA comes when the octet
+//! is under way; where *no* mark means the radio (D.3, case 1 of D.4) it would blame the radio for what nobody has lost
+//! yet. A loss found by a clock, with no such ACK, is congestion.
 //!
 //! **A timeout** is congestion, whatever was marked: P4 does not mention timeouts, marks are as old as the last
 //! ACK, and a sender that hears nothing has to slow down.
 //!
-//! **Judged radio:** the segment is sent again, cwnd and ssthresh stay (D.4, cases 1 and 3). When the next
+//! **Put down to the radio:** the segment is sent again, cwnd and ssthresh stay (D.4, cases 1 and 3). When the next
 //! hole of the same recovery turns out to be congestion, the window is reduced after all.
 //!
-//! Choice: as in the paper, the record is of octets and not of transmissions. What is lost on the way to the
-//! station when sent *again*, after the first copy went past, is taken for lost behind it. `sack` sends the
-//! holes of a window again at once: when the mark about the second arrives, it is about the copy, and is not
-//! asked for.
+//! Choice: as in the paper, the record is of octets and not of transmissions. A copy sent *again* and lost on the way
+//! to the station, after the first copy went past, is taken for lost behind it. `sack` sends the holes of a window
+//! again at once: when the mark about the second arrives, it is about the copy, and is not asked for.
 
 use airwire::Cause;
 use airwire::marks::RadioPath;
@@ -32,10 +31,11 @@ use airwire::segment::Flags;
 use super::Attribute;
 use crate::recovery::{Ack, Handshake, Phase, View};
 
+/// Transit marks of base stations (P4 §III).
 #[derive(Debug, Default)]
-pub struct TransitMarks {
+pub(crate) struct TransitMarks {
     path: Option<RadioPath>,
-    /// SND.UNA and the flags of the last ACK that says where it was lost.
+    /// The acknowledgment number and the flags of the last ACK whose mark counts.
     marked: Option<(u64, Flags)>,
 }
 

@@ -1,16 +1,16 @@
 //! Vegas as a judge (Brakmo and Peterson 1994; P1 §3.2): how many segments of the window wait in queues?
 //!
-//! At every round-trip time, f = BaseRTT·(W/BaseRTT − W/RTT): the throughput expected of the window less the
-//! actual one, times BaseRTT, which is the smallest RTT of the connection. f > β: segments queue up, and Vegas
-//! would shrink the window: a loss is congestion. f < α: Vegas would open it: a loss is the radio's.
+//! With each round-trip time measured, f = BaseRTT·(W/BaseRTT − W/RTT): the throughput expected of the window less the
+//! actual one, times BaseRTT, which is the smallest RTT of the connection. If f > β, segments queue up and Vegas would
+//! shrink the window: a loss is congestion. If f < α, Vegas would open it: a loss is the radio's.
 //!
 //! Choice: α = 1 and β = 3 segments, as in the SIGCOMM paper. Between them Vegas leaves the window as it is,
-//! and the judge leaves its judgement as it is. Before the first sample, congestion.
+//! and the judge leaves its judgement as it is. Before the first sample it is congestion.
 //!
-//! Choice: BaseRTT is taken of data alone. A SYN is short, and takes a slow link less time than any data.
+//! Choice: BaseRTT is measured on data alone. A SYN is short, and takes less time on a slow link than any data.
 //!
-//! For W see [`sample`](super::sample). A queue of fewer than α segments is invisible to it: there, and where
-//! others fill and drain the queue, it errs (P1 §4.2.2). What a receiver delays its ACKs by is part of the RTT;
+//! For W see [`sample`](super::sample). A queue of fewer than α segments is invisible to it: there, and where others
+//! fill and drain the queue, it errs (P1 §4.2.2). The time by which a receiver delays its ACKs is part of the RTT;
 //! P1 §3.1 leaves that out. The window algorithm of the same name is `vegas-window`.
 
 use airwire::Cause;
@@ -23,8 +23,9 @@ use crate::recovery::{Ack, Departure, View};
 const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
 
+/// Vegas's estimate of the queue as a judge (Brakmo and Peterson 1994; P1 §3.2).
 #[derive(Debug)]
-pub struct Vegas {
+pub(crate) struct Vegas {
     monitor: Monitor,
     base_rtt: f64,
     judgement: (Cause, &'static str),

@@ -75,15 +75,15 @@ pub enum Build {
     Witness(fn(&Given<'_>) -> Box<dyn Detect>),
     /// The window during fast recovery.
     InRecovery(fn(&Given<'_>) -> Box<dyn InRecovery>),
-    /// Judges that watch.
+    /// Judges that watch: they are asked why a segment was lost, and change nothing.
     Judges(fn(&Given<'_>) -> Vec<Box<dyn Attribute>>),
     /// A name for several parts.
     Alias(&'static str),
     /// A parameter of an algorithm that answers this question; its constructor asks [`Given`] for it.
     Parameter(Question, Option<Range>),
-    /// A field of the profile.
+    /// Sets a field of the profile.
     Option(fn(&mut Profile)),
-    /// A field of the profile with a number: `iw=4`.
+    /// Sets a field of the profile to a number: `iw=4`.
     Number(Range, fn(&mut Profile, f64)),
 }
 
@@ -94,7 +94,8 @@ pub struct Row {
     pub name: &'static str,
     /// How it becomes part of a sender.
     pub build: Build,
-    /// Two rows with the same subject contradict each other. Answers to one question always do. Empty: none.
+    /// What it sets: two rows with the same subject contradict each other, as two answers to one question always do.
+    /// Empty: it contradicts nothing.
     pub subject: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
@@ -102,11 +103,12 @@ pub struct Row {
     pub citation: &'static str,
     /// What it cannot do without.
     pub needs: &'static [Need],
-    /// Why one loss event may reduce the window more than once, where it may.
+    /// Why one loss event may reduce the window more than once. `None`: it may not.
     pub reduces_again: Option<&'static str>,
-    /// The answer to another question that it works with, and that it brings when none is named.
+    /// The answer to another question without which it does not work; it is brought when none is named. `None`: it
+    /// works with any.
     pub with: Option<&'static str>,
-    /// What is used when nothing else answers the question.
+    /// It answers its question when a recipe names no other answer.
     pub ordinary: bool,
     /// Words that set the algorithm's own parameters.
     pub parameters: &'static [Self],
@@ -119,7 +121,8 @@ impl std::fmt::Debug for Row {
 }
 
 impl Row {
-    /// An answer to a question, or something that stands beside one.
+    /// An answer to a question, or something that stands beside one. It needs nothing and has no parameters until the
+    /// methods below say otherwise.
     pub const fn answer(
         name: &'static str,
         build: Build,
@@ -140,7 +143,7 @@ impl Row {
         }
     }
 
-    /// A field of the profile. Options with the same `subject` contradict each other.
+    /// An option that sets a field of the profile. Options with the same `subject` contradict each other.
     pub const fn option(
         name: &'static str,
         subject: &'static str,
@@ -151,7 +154,7 @@ impl Row {
         Self { subject, ..Self::answer(name, Build::Option(set), summary, citation) }
     }
 
-    /// A field of the profile with a number between `min` and `max`.
+    /// An option that sets a field of the profile to a number from `min` to `max`.
     pub const fn number(
         name: &'static str,
         subject: &'static str,
@@ -164,7 +167,7 @@ impl Row {
         Self { subject, ..Self::answer(name, build, summary, citation) }
     }
 
-    /// A parameter of an algorithm that answers this question.
+    /// A parameter of an algorithm that answers the question `of`.
     pub const fn parameter(of: Question, parameter: Parameter) -> Self {
         let Parameter { name, subject, range, summary, citation } = parameter;
         Self { subject, ..Self::answer(name, Build::Parameter(of, range), summary, citation) }
@@ -176,7 +179,7 @@ impl Row {
         Self { needs, ..self }
     }
 
-    /// It works with one answer to another question only, and brings it.
+    /// It works with this answer to another question only, and brings it.
     #[must_use]
     pub const fn works_with(self, answer: &'static str) -> Self {
         Self { with: Some(answer), ..self }
@@ -194,7 +197,7 @@ impl Row {
         Self { ordinary: true, ..self }
     }
 
-    /// Words that set its parameters.
+    /// These words set its parameters.
     #[must_use]
     pub const fn parameters(self, parameters: &'static [Self]) -> Self {
         Self { parameters, ..self }
@@ -214,17 +217,17 @@ impl Row {
         }
     }
 
-    /// A name for several others.
+    /// Whether it is a name for several parts.
     pub const fn is_alias(&self) -> bool {
         matches!(self.build, Build::Alias(_))
     }
 
-    /// A parameter of an algorithm.
+    /// Whether it is a parameter of an algorithm.
     pub const fn is_parameter(&self) -> bool {
         matches!(self.build, Build::Parameter(..))
     }
 
-    /// The numbers that may stand behind it; one that has a range needs one.
+    /// The numbers that may stand behind it. If it has a range it needs a number; `None`: it takes none.
     pub const fn range(&self) -> Option<Range> {
         match self.build {
             Build::Number(range, _) => Some(range),
@@ -233,7 +236,7 @@ impl Row {
         }
     }
 
-    /// Does it answer its question alone? Others stand beside the answer, and there may be several.
+    /// Whether it is an answer, of which a recipe has one per question, and not something that stands beside one.
     pub const fn is_the_answer(&self) -> bool {
         matches!(
             self.build,

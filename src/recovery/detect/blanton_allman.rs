@@ -1,14 +1,14 @@
 //! Blanton and Allman, "On Making TCP More Robust to Packet Reordering" (CCR 2002; one of P3's differentiators,
 //! §II-A): each fast retransmit that a D-SACK proves false raises DupThresh.
 //!
-//! By one; or, with `ba-average`, to the average of what it is and what would have been needed; or, with `ba-ewma`, to
-//! an exponentially weighted moving average of what was needed. A timeout brings it back to 3. It is at most what the
-//! window can bring, and while it is above 3 each duplicate ACK below it is answered with a new segment (their
-//! extension of Limited Transmit).
+//! It rises by one; or, with `ba-average`, to the average of what it is and what would have been needed; or, with
+//! `ba-ewma`, to an exponentially weighted moving average of what was needed. A timeout brings it back to 3. It is at
+//! most as many duplicate ACKs as the window can bring, and while it is above 3 each duplicate ACK below it is answered
+//! with a new segment (their extension of Limited Transmit).
 //!
-//! Until the first D-SACK this is `three-dupacks`, which takes its place if there is no SACK, and so no D-SACK. They
-//! also restore the window after a false fast retransmit, by slow start up to what it was: here that is the answer
-//! `dsack` to another question, to be named beside this one.
+//! Until the first D-SACK this is `three-dupacks`. If there is no SACK, and so no D-SACK, `three-dupacks` takes its
+//! place. The paper also restores the window after a false fast retransmit, by slow start up to what it was: here that
+//! is the answer `dsack` to another question, to be named beside this one.
 //!
 //! Choice: the gain of the moving average is 1/4, which the paper leaves as a parameter.
 
@@ -36,39 +36,42 @@ const GAIN: f64 = 0.25;
 
 /// How a false fast retransmit raises DupThresh.
 #[derive(Clone, Copy, Debug)]
-enum Step {
-    One,
+enum Raise {
+    ByOne,
     /// Half the way to what would have been needed.
     Average,
     /// A quarter of the way.
     Ewma,
 }
 
+/// Blanton and Allman 2002: DupThresh rises with each false fast retransmit.
 #[derive(Debug)]
-pub struct BlantonAllman {
-    step: Step,
+pub(crate) struct BlantonAllman {
+    raise: Raise,
     reordering: Reordering,
-    /// Where it is not the ordinary one.
+    /// DupThresh, where it is not the ordinary one.
     raised: Option<f64>,
 }
 
 impl BlantonAllman {
     pub(crate) fn new(given: &Given<'_>) -> Self {
-        let step = match () {
-            () if given.has(&AVERAGE) => Step::Average,
-            () if given.has(&EWMA) => Step::Ewma,
-            () => Step::One,
+        let raise = if given.has(&AVERAGE) {
+            Raise::Average
+        } else if given.has(&EWMA) {
+            Raise::Ewma
+        } else {
+            Raise::ByOne
         };
-        Self { step, reordering: Reordering::default(), raised: None }
+        Self { raise, reordering: Reordering::default(), raised: None }
     }
 
-    fn raise(&mut self, view: &View<'_>, needed: u32) {
+    fn learn(&mut self, view: &View<'_>, needed: u32) {
         let dup_thresh = self.raised.unwrap_or_else(|| f64::from(view.knobs.dup_thresh));
         let needed = f64::from(needed);
-        self.raised = Some(match self.step {
-            Step::One => dup_thresh + 1.0,
-            Step::Average => (dup_thresh + needed) / 2.0,
-            Step::Ewma => dup_thresh + GAIN * (needed - dup_thresh),
+        self.raised = Some(match self.raise {
+            Raise::ByOne => dup_thresh + 1.0,
+            Raise::Average => (dup_thresh + needed) / 2.0,
+            Raise::Ewma => dup_thresh + GAIN * (needed - dup_thresh),
         });
     }
 
@@ -97,7 +100,7 @@ impl Detect for BlantonAllman {
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         if let Some(needed) = self.reordering.on_ack(view, ack).in_vain {
-            self.raise(view, needed);
+            self.learn(view, needed);
         }
         judge(view, ack, self.threshold(view))
     }

@@ -1,4 +1,4 @@
-//! Is a copy still in the path? A count of what left and what arrived, for detectors that look for lost copies.
+//! Is a copy still in the path? Counts what left and what arrived, for detectors that look for lost copies.
 //!
 //! Every segment that arrives out of order causes one ACK (RFC 5681 §4.2), and so does one that fills a hole. When
 //! more ACKs have come than segments left before the copy, something that left after it has arrived. ACKs that are
@@ -14,7 +14,7 @@ pub(super) struct Copies {
     sent: u64,
     /// ACKs since then, duplicate or new.
     heard: u64,
-    /// SND.UNA and dupacks when one was counted last: the ACK that begins an event is not counted twice.
+    /// SND.UNA and dupacks when an ACK was counted last: the ACK that begins an event is not counted twice.
     counted: (u64, u32),
     /// The newest copy of each segment sent again, by its first offset.
     left: BTreeMap<u64, Left>,
@@ -30,20 +30,20 @@ struct Left {
 
 /// What is known about the newest copy of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Copy {
-    /// How many ACKs more than what left before it can have caused.
+pub(super) struct CopyState {
+    /// How many more ACKs have come than the segments that left before it can have caused.
     pub(super) overtaken_by: u64,
     /// SND.HIGH when it left.
     pub(super) high: u64,
 }
 
 impl Copies {
-    /// From here on, with so many segments in the path.
+    /// Counts from here on, with this many segments in the path.
     pub(super) fn begin(&mut self, in_path: u64) {
         *self = Self { sent: in_path, ..Self::default() };
     }
 
-    /// In the middle of another event the count goes on.
+    /// A loss event begins, and counting with it. In the middle of another event the count goes on.
     pub(super) fn on_event(&mut self, view: &View<'_>) {
         if matches!(view.cc.phase, Phase::Open | Phase::Reduced) {
             self.begin(all_but_the_head(view));
@@ -63,7 +63,7 @@ impl Copies {
         self.sent += 1;
     }
 
-    /// How many copies it covers.
+    /// How many copies this ACK covers.
     pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> u64 {
         let this = (view.flight.una(), view.cc.dupacks);
         if (ack.duplicate || ack.advances()) && this != self.counted {
@@ -77,12 +77,12 @@ impl Copies {
         std::mem::replace(&mut self.left, above).len() as u64
     }
 
-    pub(super) fn get(&self, start: u64) -> Option<Copy> {
+    pub(super) fn get(&self, start: u64) -> Option<CopyState> {
         let Left { sent, high } = *self.left.get(&start)?;
-        Some(Copy { overtaken_by: self.heard.saturating_sub(sent), high })
+        Some(CopyState { overtaken_by: self.heard.saturating_sub(sent), high })
     }
 
-    /// It is not in the path any more.
+    /// The copy was judged lost: it is not in the path any more.
     pub(super) fn lost(&mut self, start: u64) {
         if self.left.remove(&start).is_some() {
             self.sent = self.sent.saturating_sub(1);
@@ -90,7 +90,7 @@ impl Copies {
     }
 }
 
-/// The highest right edge of a SACK block. With a scoreboard nothing need be counted.
+/// The highest right edge of a SACK block; 0 if there is none. With a scoreboard nothing need be counted.
 pub(super) fn right_edge(view: &View<'_>) -> u64 {
     view.flight.sacked_ranges().last().map_or(0, |range| range.end)
 }

@@ -2,17 +2,17 @@
 //! differentiators, §II-A): the response to duplicate ACKs is delayed by tau, one round trip, in which the link layer
 //! may bring the missing segment after all.
 //!
-//! What would be taken for lost at three duplicate ACKs (with a scoreboard, by IsLost()) begins the wait. If a
-//! cumulative ACK covers the hole before it is over, nothing has happened. Else it is lost. Meanwhile the window
-//! keeps flowing: each duplicate ACK, or what it SACKs, releases a new segment.
+//! When a segment would be taken for lost at three duplicate ACKs (with a scoreboard, by IsLost()), the wait begins.
+//! If a cumulative ACK covers the hole before the wait is over, nothing has happened. If none does, it is lost.
+//! Meanwhile the window keeps flowing: each duplicate ACK, or what it SACKs, releases a new segment.
 //!
-//! It asks nothing of the receiver, and works with SACK as without.
+//! It asks nothing of the receiver, and works with SACK and without.
 //!
 //! Choice: tau is SRTT. Before there is a sample, nothing is delayed.
 //! Choice: in fast recovery nothing is delayed either. The response has been made, and further holes cost nothing.
-//! Choice: each first hole has a wait of its own; when it is over, all that IsLost() says goes with it.
-//! Choice: without a scoreboard no more duplicate ACKs are answered than segments were outstanding: more of them are
-//! not this sender's.
+//! Choice: each first hole has a wait of its own. When it is over, everything that IsLost() names by then is lost.
+//! Choice: without a scoreboard no more duplicate ACKs are answered than segments were outstanding, because more of
+//! them cannot come from this sender's segments.
 //! Choice: the retransmission timer is left as it is. Where it is shorter than the wait, it has waited long enough.
 
 use airwire::time::Instant;
@@ -21,8 +21,9 @@ use super::three_dupacks::judge;
 use super::{Detect, Traits, Verdict};
 use crate::recovery::{Ack, Phase, View};
 
+/// TCP-DCR (Bhandarkar and Reddy 2004): the response to duplicate ACKs waits for a round trip.
 #[derive(Debug, Default)]
-pub struct Dcr {
+pub(crate) struct Dcr {
     waiting: Option<Waiting>,
 }
 

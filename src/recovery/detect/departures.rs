@@ -1,7 +1,7 @@
 //! Copies on their way, in the order in which they left: for detectors that go by time.
 //!
-//! What was delivered, judged lost or sent again since is dropped when it comes to an end of the list, so that each
-//! copy costs the same however many are outstanding.
+//! Copies that were delivered, judged lost or sent again since are dropped when they come to an end of the list, so
+//! that a copy costs the same however many are outstanding.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ impl Departed {
         Self { sent_at: sent.last_sent, start: sent.start }
     }
 
-    /// The segment of which it is the newest copy, if the fate of that is open.
+    /// The segment of which it is the newest copy, if it is not known what became of that.
     pub(super) fn on_its_way(self, flight: &Flight) -> Option<&Sent> {
         let sent = flight.segment_at(self.start)?;
         (is_on_its_way(sent) && Self::of(sent) == self).then_some(sent)

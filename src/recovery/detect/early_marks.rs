@@ -1,21 +1,20 @@
 //! Early retransmission by transit marks (P4 §V: "without having to wait until it has received three duplicate
 //! acknowledgments").
 //!
-//! A duplicate ACK says that something later has arrived, its marks say that the missing octet went past the
-//! last station: Ob where data go from a fixed host to a mobile one, Ob and Db from mobile to mobile (case 3).
-//! Between that station and the receiver there is one radio link, and nothing that queues twice: the first such
-//! duplicate is as good as the third. Beside the detector, which goes on counting.
+//! A duplicate ACK says that something later has arrived, and its marks say that the missing octet went past the last
+//! station: Ob where data go from a fixed host to a mobile one, Ob and Db from mobile to mobile (case 3). Between that
+//! station and the receiver there is one radio link and nothing that reorders: the first such duplicate is as good as
+//! the third. It stands beside the detector, which goes on counting.
 //!
-//! Choice: only marks that are there are acted on. Where a mark that is *missing* means the radio, three
-//! duplicates are waited for: absence proves nothing.
+//! Choice: only marks that are there are acted on. Where a mark that is *missing* means the radio, three duplicates are
+//! waited for: absence proves nothing.
 //!
-//! Choice: not for a segment that has been sent again, whose mark may be about the first copy and whose
-//! duplicates may come from copies that arrived twice; nor when nothing later is outstanding.
+//! Choice: it is silent about a segment that has been sent again, whose mark may be about the first copy and whose
+//! duplicates may come from copies that arrived twice; and when nothing later is outstanding.
 //!
-//! Danger: a radio link that repeats damaged blocks itself and hands packets on out of order (an ARQ without
-//! in-sequence delivery) makes duplicates of segments that only come late. So does a path back that duplicates
-//! ACKs. Three duplicates forgive that, one does not; since the window stays as it is, the price is a segment
-//! sent twice.
+//! Danger: if a radio link repeats damaged blocks itself and hands packets on out of order (an ARQ without in-sequence
+//! delivery), segments that only come late cause duplicate ACKs. A return path that duplicates ACKs looks the same.
+//! Three duplicates forgive that, one does not; but the window stays as it is, so the price is a segment sent twice.
 
 use airwire::marks::{DB, OB, RadioPath};
 use airwire::segment::Flags;
@@ -23,9 +22,10 @@ use airwire::segment::Flags;
 use super::{Detect, Verdict};
 use crate::recovery::{Ack, Handshake, View};
 
+/// P4 §V: the first duplicate ACK is enough if the last base station marked it.
 #[derive(Debug, Default)]
-pub struct EarlyMarks {
-    /// What is set when an octet has gone past the last station; `None` where nothing says so.
+pub(crate) struct EarlyMarks {
+    /// The marks that are set when an octet has gone past the last station. `None`: no mark says so on this path.
     past_the_last: Option<Flags>,
 }
 

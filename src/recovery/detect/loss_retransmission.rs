@@ -2,38 +2,39 @@
 //! is found by counting.
 //!
 //! Every segment that arrives out of order causes one duplicate ACK. More of them than there were segments
-//! outstanding when the first unacknowledged one was sent again must come from segments that left after that copy.
-//! DupThresh more, and the copy is lost: it is sent once more, and the window stays as it is.
+//! outstanding when the first unacknowledged one was sent again must come from segments that left after that copy. When
+//! DupThresh more have come, the copy is lost: it is sent once more, and the window stays as it is.
 //!
 //! - in fast recovery (Lin and Kung): dupacks == segments outstanding when recovery began + DupThresh;
-//! - after a timeout (P2): dupacks since the timeout == FlightSize at the timeout + DupThresh. So many come only if
-//!   new segments are sent meanwhile: with `fast-timeout`;
+//! - after a timeout (P2): dupacks since the timeout == FlightSize at the timeout + DupThresh. That many come only if
+//!   new segments are sent meanwhile, as with `fast-timeout`;
 //! - with a scoreboard (P2 Fig. 9) nothing need be counted: a SACK block whose right edge lies above SND.HIGH, what
 //!   had been sent when the copy left, is enough.
 //!
-//! A witness beside the detector. It acts once for each copy. The receiver is any that answers segments out of order
-//! at once (RFC 5681 §4.2).
+//! It is a witness beside the detector, and acts once for each copy. Any receiver will do that answers segments out of
+//! order at once (RFC 5681 §4.2).
 //!
-//! Choice: neither paper says how the count goes on after a partial ACK, when the next hole is sent again. Each copy
-//! has a limit of its own: what had left in this event before it did. ACKs heard since the event began, partial ones
-//! included, count against it, as each of them stands for one segment that is no longer in the path.
+//! Choice: neither paper says how the count goes on after a partial ACK, when the next hole is sent again. Here each
+//! copy has a limit of its own: the segments that had left in this event before it did. All ACKs since the event began
+//! count against it, partial ones included, because each stands for one segment that is no longer in the path.
 
-use super::copies::{Copies, Copy, all_but_the_head, right_edge};
+use super::copies::{Copies, CopyState, all_but_the_head, right_edge};
 use super::{Detect, Verdict};
 use crate::recovery::{Ack, Departure, Entered, Handshake, Phase, View};
 
+/// Lin and Kung 1998; P2 Fig. 8: finds retransmissions that are lost themselves, by counting.
 #[derive(Debug, Default)]
-pub struct LossRetransmission {
+pub(crate) struct LossRetransmission {
     scoreboard: bool,
     copies: Copies,
 }
 
 impl LossRetransmission {
-    fn is_lost(&self, view: &View<'_>, copy: Copy) -> Option<&'static str> {
+    fn is_lost(&self, view: &View<'_>, copy: CopyState) -> Option<&'static str> {
         if self.scoreboard {
             return (right_edge(view) > copy.high).then_some("right edge of a SACK block above SND.HIGH");
         }
-        // FlightSize counts the head too, which causes none: one more than DupThresh.
+        // The head causes no duplicate ACK, but FlightSize counts it: hence more than DupThresh.
         let enough = copy.overtaken_by > u64::from(view.knobs.dup_thresh);
         enough.then_some("FlightSize + DupThresh duplicate ACKs")
     }

@@ -2,28 +2,31 @@
 //! the senders that P3 compensates): a segment is lost when it has not been acknowledged mxrtt after it left.
 //! Duplicate ACKs mean nothing.
 //!
-//! With every ACK ewrtt = max(alpha^(1/cwnd)·ewrtt, sample), so that the estimate forgets by alpha in a round trip,
-//! and mxrtt = beta·ewrtt. A drop halves the window from cwnd(n), what it was when segment n left; all that is
-//! unacknowledged then is *memorized*, and may get lost as well without halving it again: one burst, one reduction.
-//! If more than half of what was memorized is lost, losses are *extreme*: cwnd is 1, mxrtt at least a second and
-//! twice as long with every further drop, and nothing is sent for that long.
+//! With every ACK ewrtt = max(alpha^(1/cwnd)·ewrtt, sample), so that the estimate forgets by alpha in a round trip, and
+//! mxrtt = beta·ewrtt. A drop halves the window from cwnd(n), the window when segment n left. Everything that is
+//! unacknowledged then is *memorized*, and may get lost as well without halving the window again: one burst, one
+//! reduction. If more than half of what was memorized is lost, losses are *extreme*: cwnd is 1, mxrtt is at least a
+//! second and doubles with every further drop, and nothing is sent for that long.
 //!
-//! An unmodified kernel receiver is all it needs. Which segments have arrived it says by SACK, thus:
-//! (a) with the repair `sack` each segment has its own timer, as in the paper, and what is SACKed makes room for new
-//!     segments while a hole is waited for;
+//! It needs nothing but an unmodified kernel receiver. SACK says which segments have arrived, so it depends on the
+//! repair:
+//! (a) with `sack` each segment has its own timer, as in the paper, and what is SACKed makes room for new segments
+//! while
+//!     a hole is waited for;
 //! (b) with `newreno` a cumulative ACK says nothing about segments behind a hole: all of them look overdue when the
 //!     hole is. Only the first is judged, and the repair finds the others by partial ACKs, as it always does;
-//! (c) with `reno` and `tahoe` too only the first. Reno leaves recovery at the next hole of the burst: that one is
-//!     memorized, and is sent again at once without another reduction. Tahoe starts over at every drop.
-//! Extreme losses are therefore seen with `sack` only; the others meet them with a timeout.
+//! (c) with `reno` and `tahoe` too only the first is judged. Reno leaves recovery at the next hole of the burst: that
+//! one
+//!     is memorized, and is sent again at once without another reduction. Tahoe starts over at every drop.
+//! Extreme losses are therefore seen with `sack` only; with the others they end in a timeout.
 //!
-//! Choice: `restart`'s timer stays behind mxrtt, however that grows, as the last resort. If nothing at all was heard since a copy *sent
-//! again* left, it is that timer's turn: it backs off, and in the end it gives up; the paper knows no such end.
-//! So it is while the receiver's window is closed.
-//! Choice: what may be one ACK that a receiver delays, less than two segments outstanding, has 200 ms more.
-//! Choice: the paper knows no recovery, and every ACK of a segment opens the window: so does every segment that is
-//! SACKed or acknowledged, with (a), whatever is missing. With (b) and (c) nobody can tell, and the window stands.
-//! Choice: more than half of the memorized stands for the paper's cburst > cwnd/2 + 1, the same in a full window.
+//! Choice: the retransmission timer of `restart` stays behind mxrtt, however that grows, as the last resort. If nothing
+//! at all was heard since a copy *sent again* left, it is that timer's turn: it backs off, and in the end it gives up;
+//! the paper has no such end. It is its turn too while the receiver's window is closed.
+//! Choice: mxrtt is 200 ms longer while less than two segments are outstanding, whose single ACK a receiver may delay.
+//! Choice: the paper has no recovery, and every ACK of a segment opens the window. So, with (a), does every segment
+//! that is SACKed or acknowledged, whatever is missing. With (b) and (c) nobody can tell, and the window stands.
+//! Choice: "more than half of the memorized" stands for the paper's cburst > cwnd/2 + 1, the same in a full window.
 //! Choice: before the first sample, the smoothed round-trip time of the handshake is ewrtt; mxrtt is 10 ms to 60 s.
 
 #[cfg(test)]
@@ -49,25 +52,27 @@ pub(crate) const BETA: Parameter = Parameter {
     ..Parameter::number(
         "pr-beta",
         (1.5, 20.0, ""),
-        "TCP-PR waits so many times the largest round trip of late (3)",
+        "TCP-PR: a segment is lost after this many times the largest recent round trip (3)",
         "Bohacek et al. 2006",
     )
 };
 
+/// TCP-PR (Bohacek et al. 2006): a segment is lost when it is not acknowledged mxrtt after it left.
 #[derive(Debug, Default)]
-pub struct Pr {
-    /// mxrtt is so many times the largest round trip of late.
+pub(crate) struct Pr {
+    /// mxrtt is this many times ewrtt.
     beta: f64,
     scoreboard: bool,
-    /// In seconds.
+    /// The largest recent round trip, in seconds.
     ewrtt: Option<f64>,
-    /// By offset, from the head of what is outstanding.
+    /// What is outstanding, by offset, from the head.
     sent: VecDeque<Remembered>,
     by_time: Departures,
     /// New drops so far. What left before the last of them is memorized.
     drops: u64,
-    /// How many were memorized then, and how many of them are lost.
+    /// How many were memorized at the last drop.
     memorized: u64,
+    /// How many of those are lost.
     cburst: u64,
     extreme: Option<Extreme>,
     /// When the receiver last said that something has arrived, new or not.
@@ -90,15 +95,15 @@ struct Remembered {
 
 #[derive(Debug, Clone, Copy)]
 struct Extreme {
-    /// Nothing is sent before; the first ACK of what left later ends it.
+    /// Nothing is sent before this; the first ACK of what left later ends the state.
     until: Instant,
     doublings: u32,
-    /// What is to be waited before anything leaves again.
+    /// How long nothing leaves; zero once something has.
     hold: Duration,
 }
 
 impl Pr {
-    /// From when on the retransmission timer may fire.
+    /// How long after it is started the retransmission timer may fire at the earliest.
     fn timer_floor(&self) -> Option<Duration> {
         let ewrtt = Duration::from_secs_f64(self.ewrtt?);
         let hold = self.extreme.map_or(Duration::ZERO, |extreme| extreme.hold);
@@ -188,15 +193,16 @@ impl Pr {
         }
         // An ACK of several segments stands for as many.
         let forgets = ALPHA.powf(delivered / view.cc.cwnd.max(1.0));
-        let sample = match () {
-            // One that fills a hole with a copy tells how long the hole was there, unless it echoes which copy it answers.
-            () if ack.advances() && (ack.ecr.is_some() || !ack.any_resent) => ack.rtt,
+        let sample = if ack.advances() && (ack.ecr.is_some() || !ack.any_resent) {
+            // Without an echo that tells which copy it answers, the ACK of a filled hole would measure how long the
+            // hole was there.
+            ack.rtt
+        } else if self.scoreboard {
             // What is SACKed behind a hole waits for nothing.
-            () if self.scoreboard => {
-                let newest = ack.originals.newest.map(|delivery| delivery.sent_at);
-                newest.filter(|sent_at| self.timeout < Some(*sent_at)).map(|sent_at| view.now - sent_at)
-            }
-            () => None,
+            let newest = ack.originals.newest.map(|delivery| delivery.sent_at);
+            newest.filter(|sent_at| self.timeout < Some(*sent_at)).map(|sent_at| view.now - sent_at)
+        } else {
+            None
         };
         let remembered = self.ewrtt.map(|ewrtt| forgets * ewrtt);
         let sample = sample.map(Duration::as_secs_f64);
@@ -234,8 +240,8 @@ impl Pr {
                 starts.push(copy.start);
             }
         }
-        // Without a scoreboard the head is all there is to judge. With one it may be on no list: it was judged lost, and
-        // that was proved wrong since.
+        // Without a scoreboard the head is all there is to judge. With one it may be on no list, if it was judged lost
+        // and that has been proved wrong since.
         if let Some(head) = view.flight.head().filter(|head| is_on_its_way(head) && self.may_judge(head))
             && head.last_sent + self.patience <= view.now
             && !starts.contains(&head.start)
@@ -256,7 +262,7 @@ impl Pr {
             if sent.is_some_and(|sent| sent.drops < self.drops) {
                 self.cburst += 1;
             } else {
-                // The window never opens for a loss, whatever has happened to it since n left.
+                // A loss never opens the window, whatever has happened to it since n left.
                 let most = view.cc.cwnd / view.knobs.beta;
                 window_when_sent = Some(sent.map_or(most, |sent| sent.cwnd.min(most)));
                 self.memorize(view);
@@ -276,7 +282,7 @@ impl Pr {
         })
     }
 
-    /// A new drop: everything else that is unacknowledged is on the list now.
+    /// A new drop: everything else that is unacknowledged is memorized.
     fn memorize(&mut self, view: &View<'_>) {
         self.drops += 1;
         self.memorized = view.flight.pipe().segments.saturating_sub(1);
@@ -284,7 +290,7 @@ impl Pr {
     }
 
     fn collapse(&mut self, view: &View<'_>, doublings: u32, window_when_sent: Option<f64>) -> LossEvent {
-        // All that has left by now belongs to it.
+        // Everything that has left by now belongs to it.
         self.drops += 1;
         (self.memorized, self.cburst) = (0, 0);
         self.extreme = Some(Extreme { until: view.now, doublings, hold: Duration::ZERO });

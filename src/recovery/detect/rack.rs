@@ -4,20 +4,20 @@
 //! §6 is here: RACK.segment (`xmit_ts`, `end_seq`), RACK.rtt, RACK.min_RTT, RACK.fack, the reordering window. §7 is
 //! in [`tlp`]. Time takes the place of counting: a retransmission that is lost is found like any other segment, and
 //! reordering within the window, which starts at a quarter of the smallest round trip, does no harm. Before any
-//! reordering was seen, DupThresh SACKed segments still are enough (§6.2 step 4).
+//! reordering is seen, DupThresh SACKed segments are still enough (§6.2 step 4).
 //!
-//! Only with the repair `sack`: what has arrived is what the scoreboard says. An unmodified kernel receiver sends
-//! all that is needed: SACK, D-SACK (on in every distribution), timestamps.
+//! It works only with the repair `sack`, because the scoreboard says what has arrived. An unmodified kernel receiver
+//! sends everything that it needs: SACK, D-SACK (on in every distribution), timestamps.
 //!
 //! Choice: RACK.min_RTT is the minimum over the whole connection, which §6.2 step 1 permits; D-SACKs widen the
 //! window where it has become too small.
-//! Choice: TSecr tells which copy arrived (§6.2 step 2) only in what is acknowledged in sequence. With a SACK it is that
-//! of an earlier segment (RFC 7323 §4.3): there min_RTT alone has to tell, as in Linux.
+//! Choice: TSecr tells which copy arrived (§6.2 step 2) only of what is acknowledged in sequence. With a SACK it is
+//! that of an earlier segment (RFC 7323 §4.3): there min_RTT alone has to tell, as in Linux.
 //! Choice: a retransmission found lost is sent again without another reduction, as the Linux sender does; the RFC
 //! leaves the reaction to congestion control (§9.3).
 //! Choice: after a timeout everything goes back (`restart`), not only what §6.3 marks: that is what the question
 //! "what does a timeout mean?" is for.
-//! Choice: what is SACKed is forgotten by a timeout where the profile says so, and RACK.fack with it.
+//! Choice: a timeout that empties the scoreboard, because the profile says so, resets RACK.fack too.
 
 mod tlp;
 
@@ -32,12 +32,13 @@ use super::{Detect, LossEvent, Traits, Verdict};
 use crate::flight::{Delivery, Sent};
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
-/// Recoveries after which the reordering window is narrow again (RACK.reo_wnd_persist).
+/// The reordering window is narrow again after this many recoveries (RACK.reo_wnd_persist).
 const REO_WND_PERSIST: u32 = 16;
 
+/// RACK-TLP (RFC 8985): a segment is lost when one that left sufficiently later has arrived.
 #[derive(Debug)]
-pub struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: of what was delivered, what had left last.
+pub(crate) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq: of the segments delivered, the one that had left last.
     newest: Option<(Instant, u64)>,
     /// RACK.rtt
     rtt: Duration,
@@ -51,11 +52,11 @@ pub struct Rack {
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     in_recovery: bool,
-    /// Not overtaken yet.
+    /// Nothing that left later has been delivered.
     on_time: Departures,
     /// Something that left later has been delivered.
     overtaken: Departures,
-    /// When the last of those is due.
+    /// When the last of those overtaken is due.
     reordering_timer: Option<Instant>,
     tlp: Tlp,
 }
@@ -149,7 +150,7 @@ impl Rack {
         self.newest = self.newest.max(Some((delivery.sent_at, delivery.end)));
     }
 
-    /// What arrived may have been an earlier copy. The echo is about what is in sequence.
+    /// What arrived may have been an earlier copy. An echo is about what is in sequence.
     fn is_ambiguous(&self, view: &View<'_>, ack: &Ack, delivery: &Delivery) -> bool {
         let in_sequence = delivery.end <= view.flight.una();
         let earlier = ack.ecr.is_some_and(|ecr| (ecr.wrapping_sub(delivery.tsval) as i32) < 0);
@@ -162,7 +163,7 @@ impl Rack {
         self.fack = self.fack.max(view.flight.una()).max(ack.highest_sacked.unwrap_or(0));
     }
 
-    /// Step 4, the part that D-SACKs and recoveries have in it.
+    /// Step 4: what D-SACKs and recoveries do to the window.
     fn update_reo_wnd_mult(&mut self, view: &View<'_>, ack: &Ack) {
         self.dsack_round.take_if(|round| view.flight.una() >= *round);
         let in_recovery = matches!(view.cc.phase, Phase::Recovery | Phase::Restarted);
@@ -205,7 +206,7 @@ impl Rack {
             self.overtaken.pop_first();
             starts.push(copy.start);
         }
-        // The head may be on no list: it was judged lost, and that was proved wrong since.
+        // The head may be on no list, if it was judged lost and that has been proved wrong since.
         let head = flight.head().filter(|head| is_on_its_way(head) && is_before(head, newest));
         let mut head = head.map(Departed::of).filter(|head| !starts.contains(&head.start));
         starts.extend(head.take_if(|head| is_due(*head)).map(|head| head.start));

@@ -2,16 +2,16 @@
 //! differentiators, §II-A): DupThresh follows the reordering that the path has shown.
 //!
 //! Each segment that was overtaken and arrived gives a length: the DupThresh with which it would not have been taken
-//! for lost. For one that was sent again only a D-SACK proves that it was not lost. DupThresh is the length that the
-//! share FA of them does not exceed (the false-fast-retransmit avoidance ratio, `fa-ratio`, 90 %), at least 3, and
-//! at most what the window can bring. While it is above 3, each duplicate ACK is answered with a new segment (the
-//! paper's extended Limited Transmit), at most a window of them.
+//! for lost. If it was sent again, only a D-SACK proves that it was not lost. DupThresh is the length that the share FA
+//! of them does not exceed (the false-fast-retransmit avoidance ratio, `fa-ratio`, 90 %), at least 3, and at most as
+//! many duplicate ACKs as the window can bring. While it is above 3, each duplicate ACK is answered with a new segment
+//! (the paper's extended Limited Transmit), at most a window of them.
 //!
 //! Until the first D-SACK this is `three-dupacks`: shorter lengths do not raise the threshold. Without SACK there is
-//! no D-SACK, and `three-dupacks` takes its place. The window that a false fast retransmit has cost comes back only
+//! no D-SACK, and `three-dupacks` takes its place. What a false fast retransmit has cost the window comes back only
 //! with `dsack` or `eifel`.
 //!
-//! Choice: the paper weighs the cost of timeouts, idle time and false retransmits to move FA. Here a timeout that
+//! Choice: the paper moves FA by weighing the cost of timeouts, idle time and false retransmits. Here a timeout that
 //! three duplicate ACKs would have avoided takes 10 points off it, and each false retransmit gives one back: a
 //! timeout costs about as much as ten false retransmits.
 //! Choice: the last 256 lengths count (the paper: 1000).
@@ -24,23 +24,26 @@ use super::{Detect, Traits, Verdict};
 use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, View};
 
+/// This many lengths are remembered.
 const LENGTHS: usize = 256;
-/// Points of FA.
+/// What one of them takes off FA or gives back, in points (percent).
 const TIMEOUT: f64 = 10.0;
 const FALSE_RETRANSMIT: f64 = 1.0;
 
 pub(crate) const FA_RATIO: Parameter = Parameter::number(
     "fa-ratio",
     (10.0, 100.0, "%"),
-    "RR-TCP avoids to send again so much of what is reordered (90)",
+    "RR-TCP: the share of reordered segments that is not to be sent again (90)",
     "Zhang et al. 2003",
 );
 
+/// RR-TCP (Zhang et al. 2003): DupThresh follows the reordering that the path has shown.
 #[derive(Debug)]
-pub struct Rr {
+pub(crate) struct Rr {
     /// The share of reordered segments that is not to be sent again, in percent.
     fa_ratio: f64,
     reordering: Reordering,
+    /// The newest first.
     lengths: VecDeque<u32>,
     /// What timeouts have taken off FA, in points.
     off: f64,

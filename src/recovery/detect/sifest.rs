@@ -1,49 +1,50 @@
 //! Segment-in-Flight Estimation (P0 §4.2): a sender that knows how few segments are in the path need not wait for
 //! three duplicate ACKs that cannot come.
 //!
-//! `sifest_` counts the segments in the path. A new segment adds one, a new ACK takes off what it covers, a timeout
-//! or an idle round trip begins at zero. On a duplicate ACK the first unacknowledged segment is sent again if
+//! `sifest_` counts the segments in the path. A new segment adds one, a new ACK takes off what it covers, and a timeout
+//! or an idle round trip sets it to zero. On a duplicate ACK the first unacknowledged segment is sent again if
 //! `dupacks >= sifest_ - 1`, or if `dupacks` has reached DupThresh, *and* it was not sent again within the last
 //! round trip. The second half is what finds a lost retransmission (P0 Fig. 9): that is a loss event of its own
 //! (RFC 5681 §4.3), and reduces the window again.
 //!
-//! The receiver is any: what is counted are its immediate duplicate ACKs (RFC 5681 §4.2). With a scoreboard
-//! RFC 6675's IsLost() is asked too.
+//! Any receiver will do: it counts immediate duplicate ACKs (RFC 5681 §4.2). With a scoreboard RFC 6675's IsLost() is
+//! asked too.
 //!
-//! Choice: one duplicate ACK at least. P0's formula alone would fire with none when one segment is in the path.
+//! Choice: at least one duplicate ACK. P0's formula alone would fire with none when one segment is in the path.
 //!
-//! Choice: segments of the pass that follows a timeout count when they leave, each once. P0 leaves unchanged what is
-//! sent again "by schemes other than a timeout"; what a timeout sends again is in the path.
+//! Choice: segments of the pass that follows a timeout count when they leave, each once. P0 does not count what is sent
+//! again "by schemes other than a timeout"; what a timeout sends again is in the path.
 //!
 //! Choice: idle means that nothing was outstanding. A sender that waits for ACKs longer than its smoothed round trip
 //! still has them in the path, and would take one reordered segment of a full window for a loss.
 //!
-//! Choice: whether the last copy left "in the last rtt" is not told by a clock. A copy leaves behind a whole window,
+//! Choice: no clock alone tells whether the last copy left "in the last rtt". A copy leaves behind a whole window,
 //! whose duplicate ACKs take longer than any smoothed round trip while a queue fills; after a restart a round trip is
 //! much shorter than that. So something that left after the copy must have arrived, by count or by SACK, and at least
 //! the shortest round trip must have passed.
 //!
-//! Choice: a timeout means an empty path ("the sender is going to re-probe the network") if nothing was heard in the
-//! last round trip. In the middle of a long recovery (RFC 6582 §4, Impatient) the timer fires while a window full of
-//! segments is on its way, and their duplicate ACKs say nothing about the copy.
+//! Choice: a timeout means an empty path ("the sender is going to re-probe the network") only if nothing was heard in
+//! the last round trip. In the middle of a long recovery (RFC 6582 §4, Impatient) the timer fires while a window full
+//! of segments is on its way, and their duplicate ACKs say nothing about the copy.
 //!
-//! Choice: `recover` (RFC 6582 §3.2 step 1, "careful") is asked for DupThresh duplicate ACKs as ever, but not for
-//! the estimate. It would forbid the fast retransmit in the first window after every timeout, the very window that
-//! is tiny. What it guards against are the duplicate ACKs of copies sent in vain, which arrive when an earlier copy
-//! has filled the hole. The estimate counts these: each copy beyond the first that one ACK has covered is one
-//! duplicate ACK more to wait for.
+//! Choice: `recover` (RFC 6582 §3.2 step 1, "careful") holds back DupThresh duplicate ACKs as ever, but not the
+//! estimate. It would forbid the fast retransmit in the first window after every timeout, the very window that is tiny.
+//! It guards against the duplicate ACKs of copies sent in vain, which arrive when an earlier copy has filled the hole.
+//! The estimate allows for these: for each copy beyond the first that one ACK has covered, it waits for one duplicate
+//! ACK more.
 //!
 //! In profile `ns2`, SACK's dialect counts no duplicate ACKs between a timeout and the next new ACK, so the estimate
 //! hears none there.
 
 use airwire::time::{Duration, Instant};
 
-use super::copies::{Copies, Copy, all_but_the_head, right_edge};
+use super::copies::{Copies, CopyState, all_but_the_head, right_edge};
 use super::{Detect, ThreeDupacks, Verdict};
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
+/// Segment-in-Flight Estimation (P0 §4.2): few segments in the path need few duplicate ACKs.
 #[derive(Debug, Default)]
-pub struct Sifest {
+pub(crate) struct Sifest {
     ordinary: ThreeDupacks,
     /// `sifest_`: the estimated number of segments in the path.
     sifest: u64,
@@ -57,14 +58,14 @@ pub struct Sifest {
 }
 
 impl Sifest {
-    /// Duplicate ACKs that the estimate asks for.
+    /// How many duplicate ACKs the estimate waits for.
     fn enough(&self) -> u64 {
         self.sifest.saturating_sub(1).max(1) + self.in_vain
     }
 
-    /// The head's newest copy ought to have been acknowledged by now.
+    /// Whether the head's newest copy ought to have been acknowledged by now.
     fn is_overdue(&self, view: &View<'_>, left_at: Instant) -> bool {
-        let overtaken = |copy: Copy| copy.overtaken_by > 0 || right_edge(view) > copy.high;
+        let overtaken = |copy: CopyState| copy.overtaken_by > 0 || right_edge(view) > copy.high;
         let shortest = view.rtt.min().unwrap_or_else(|| view.rtt.rto().get());
         self.copies.get(view.flight.una()).is_none_or(overtaken)
             && view.now.saturating_since(left_at) >= shortest
@@ -102,20 +103,20 @@ impl Detect for Sifest {
         let dupacks = u64::from(view.cc.dupacks);
         let estimated = dupacks >= self.enough();
         let by_number = dupacks >= u64::from(view.knobs.dup_thresh) + self.in_vain;
-        match () {
-            () if head.transmissions > 1 => {
-                if (estimated || by_number) && self.is_overdue(view, head.last_sent) {
-                    self.copies.lost(head.start);
-                    return Verdict::HeadAgain { new_event: true, why: "sent again a round trip ago" };
-                }
-                // Of the head nothing more can be said, but a scoreboard may have more holes.
-                if matches!(ordinary, Verdict::Head { .. }) { Verdict::Nothing } else { ordinary }
+        if head.transmissions > 1 {
+            if (estimated || by_number) && self.is_overdue(view, head.last_sent) {
+                self.copies.lost(head.start);
+                return Verdict::HeadAgain { new_event: true, why: "sent again a round trip ago" };
             }
-            // In the pass after a timeout its turn will come.
-            () if view.cc.phase == Phase::Restarted || !estimated => ordinary,
-            () if matches!(ordinary, Verdict::Below { .. }) => ordinary,
-            () => Verdict::HeadBeyondDoubt { why: "sifest - 1 duplicate ACKs" },
+            // Nothing more can be said about the head, but a scoreboard may have more holes.
+            return if matches!(ordinary, Verdict::Head { .. }) { Verdict::Nothing } else { ordinary };
         }
+        // In the pass after a timeout its turn will come.
+        let waits = view.cc.phase == Phase::Restarted || !estimated;
+        if waits || matches!(ordinary, Verdict::Below { .. }) {
+            return ordinary;
+        }
+        Verdict::HeadBeyondDoubt { why: "sifest - 1 duplicate ACKs" }
     }
 
     fn on_event(&mut self, view: &View<'_>) {

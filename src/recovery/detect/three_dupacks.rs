@@ -4,6 +4,7 @@ use super::{Detect, Verdict};
 use crate::profile::knobs::SackDialect;
 use crate::recovery::{Ack, View};
 
+/// The ordinary detector (RFC 5681 §3.2, RFC 6675 §4).
 #[derive(Debug, Default)]
 pub struct ThreeDupacks;
 

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Recovery {
-    /// True if recovery begins with this ACK, and it means nothing more to the repair.
+    /// True if recovery begins with this ACK: then it means nothing more to the repair.
     pub(super) fn ask_timeout(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) -> bool {
         if !self.after_timeout() {
             return false;
@@ -60,7 +60,7 @@ impl Recovery {
         false
     }
 
-    /// True if it was a mistake, and the window is what the answer says.
+    /// True if the last reduction was a mistake, and the window is now what the answer says.
     pub(super) fn ask_undo(&mut self, path: &mut Path<'_>, ack: &Ack) -> bool {
         let Some(restore) = self.answers.undo.on_ack(&view_of(&self.cc, &self.profile, path), ack) else {
             return false;
@@ -84,9 +84,9 @@ impl Recovery {
         }
         let by = self.answers.repair.name();
         match self.answers.repair.on_recovery_ack(&view_of(&self.cc, &self.profile, path), ack) {
-            Step::Wait => {}
-            Step::Inflate(by_segments) => self.cc.inflation += by_segments,
-            Step::Partial { resend_head, deflation, restart_timer } => {
+            RepairStep::Wait => {}
+            RepairStep::Inflate(by_segments) => self.cc.inflation += by_segments,
+            RepairStep::Partial { resend_head, deflation, restart_timer } => {
                 self.ask_why_again(path);
                 self.deflate(path, ack, deflation);
                 if resend_head && path.flight.mark_head_lost_if_unsacked() {
@@ -96,7 +96,7 @@ impl Recovery {
                 }
                 *timer = if restart_timer { TimerRule::Restart } else { TimerRule::Keep };
             }
-            Step::Exit => {
+            RepairStep::Exit => {
                 let cwnd = match self.cc.kept_window {
                     Some(kept) => kept,
                     None if self.opens_in_recovery() => self.cc.cwnd,
@@ -123,7 +123,8 @@ impl Recovery {
         }
     }
 
-    /// A repair may leave a loss event before `recover` is reached (Reno): the window may have more holes.
+    /// The window kept for a loss on the radio is forgotten once `recover` is reached. A repair may leave a loss event
+    /// before that (Reno), when there may be more holes.
     fn end_kept_event(&mut self, path: &Path<'_>) {
         self.cc.kept_window.take_if(|_| self.cc.recover.is_none_or(|recover| path.flight.una() >= recover));
     }
@@ -151,14 +152,15 @@ impl Recovery {
         }
     }
 
-    /// Nothing was stopped for the repair: the window goes on opening, unless it is somebody else's.
+    /// The window goes on opening in fast recovery, because the detector's algorithm knows none (TCP-PR), unless
+    /// somebody else decides it.
     fn opens_in_recovery(&self) -> bool {
         self.answers.detect.traits().keeps_opening && !self.regulated && self.cc.kept_window.is_none()
     }
 
     fn ask_window(&mut self, path: &Path<'_>, ack: &Ack) {
         let view = view_of(&self.cc, &self.profile, path);
-        // After a collapse or a timeout, only what is acknowledged says that the hole is filled.
+        // After a collapse or a timeout only an ACK in sequence says that the hole is filled.
         let counts = self.answers.detect.traits().keeps_opening && self.cc.phase != Phase::Restarted;
         let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
         if let Some(cwnd) = self.answers.window.on_ack(&view, ack) {
@@ -167,7 +169,7 @@ impl Recovery {
         }
     }
 
-    /// Last of all, when what is lost is known.
+    /// Asked last of all, when it is known what is lost.
     pub(super) fn ask_in_recovery(&mut self, path: &Path<'_>) {
         if !self.regulated || self.cc.phase != Phase::Recovery {
             return;
@@ -196,7 +198,7 @@ impl Recovery {
         self.reduce(path, reduction, "ECN echo");
     }
 
-    /// The window is reduced, and nothing is missing.
+    /// The window is reduced although nothing is missing.
     pub(super) fn reduce(&mut self, path: &Path<'_>, reduction: Reduction, why: &'static str) {
         let Reduction { cwnd, ssthresh } = reduction;
         self.counters.window_reductions += 1;

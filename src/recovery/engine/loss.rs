@@ -37,7 +37,7 @@ impl Recovery {
             }
             Verdict::HeadAgain { new_event, why } => return self.send_head_again(path, by, new_event, why),
             Verdict::Probe { why } => {
-                self.probe = Some(Box::new(Wish { by, why }));
+                self.probe = Some(Box::new(ProbeWish { by, why }));
                 return Found::Resend;
             }
             Verdict::Repaired { window_when_sent, why } => {
@@ -105,7 +105,7 @@ impl Recovery {
         Found::Event
     }
 
-    /// The loss event that is being repaired is too much for a repair.
+    /// Too much is lost for a repair: back to the loss window, and nothing leaves before `until`.
     fn start_over(&mut self, path: &mut Path<'_>, by: &'static str, until: Instant) {
         // What the radio lost says nothing about how fast to send.
         if self.cc.kept_window.is_some() {
@@ -144,8 +144,8 @@ impl Recovery {
         self.counters.resent_again += 1;
         self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments: 1 }, why);
         if new_event {
-            // RFC 5681 §4.3: lowered once more, from what the first time has left. FlightSize still counts what was
-            // outstanding before.
+            // RFC 5681 §4.3: lowered once more, from what the first reduction has left. FlightSize would still count
+            // all that was outstanding before it.
             let lowered =
                 matches!(self.cc.phase, Phase::Recovery | Phase::Restarted) && self.cc.kept_window.is_none();
             let left = self.cc.cwnd.min(self.cc.ssthresh);
@@ -179,7 +179,7 @@ impl Recovery {
             }
         };
         let loss_window = view.knobs.loss_window;
-        // A copy lost on the radio does not give back what an event has cost that is still being repaired.
+        // A copy lost on the radio does not give back what the event cost that is still being repaired.
         let goes_on = reduction.is_none() && before.phase == Phase::Recovery;
         if !goes_on {
             self.cc.kept_window = if reduction.is_none() { Some(before.cwnd) } else { None };
@@ -215,8 +215,8 @@ impl Recovery {
         }
     }
 
-    /// In a recovery that begins. A repair that knows none begins one all the same for what the radio lost, where
-    /// it need not start all over, and after a timeout if that is what its answer says.
+    /// The inflation with which fast recovery begins. A repair that has none of its own (Tahoe) begins one all the same
+    /// for what the radio lost, where it need not start all over, and after a timeout if the answer says so.
     pub(super) fn inflation_of(&self, entry: Entry) -> f64 {
         match entry {
             Entry::Recover { inflation } => inflation,
@@ -231,7 +231,7 @@ impl Recovery {
         self.note(path.now, Question::Repair, by, What::Resend { offset }, "fast retransmit");
     }
 
-    /// From here to the end of recovery the window is `in_recovery`'s, if there is one and something was reduced.
+    /// From here to the end of recovery `in_recovery` decides the window, if there is one and the window was reduced.
     fn regulate(&mut self, path: &Path<'_>, reduction: Option<Reduction>) {
         self.regulated = false;
         let progress = self.progress(path);
@@ -261,24 +261,24 @@ impl Recovery {
         }
     }
 
-    /// From what the window is reduced if after all something of a window that was put down to the radio is congestion.
+    /// What the window is reduced from if the event was put down to the radio, and a further loss in it is congestion.
     /// FlightSize no longer tells: duplicate ACKs have let new segments out at full speed.
     pub(super) fn window_of_kept_event(&self, path: &Path<'_>) -> Option<f64> {
         let view = view_of(&self.cc, &self.profile, path);
         self.cc.kept_window.map(|kept| kept.min(view.flight_size()))
     }
 
-    /// FlightSize tells no more either where all that was SACKed has been replaced.
+    /// The same at a timeout. Nor does FlightSize tell where everything SACKed has been replaced by new segments.
     pub(super) fn window_at_timeout(&self, path: &Path<'_>) -> Option<f64> {
         let flight_size = view_of(&self.cc, &self.profile, path).flight_size();
         let replaced = self.answers.detect.traits().keeps_flowing.then(|| self.cc.cwnd.min(flight_size));
         self.window_of_kept_event(path).or(replaced)
     }
 
-    /// A further hole of an event that was put down to the radio. If it is a sign of congestion, the window is
-    /// reduced after all.
+    /// A partial ACK shows a further hole of an event that was put down to the radio. If that hole is congestion, the
+    /// window is reduced after all.
     pub(super) fn ask_why_again(&mut self, path: &mut Path<'_>) {
-        // One of which a copy is under way was part of what was asked about.
+        // A hole of which a copy is under way has been asked about already.
         let is_new = path.flight.head().is_some_and(|head| head.transmissions == 1);
         if self.cc.kept_window.is_none() || !is_new || self.ask_why(path) == Cause::Radio {
             return;

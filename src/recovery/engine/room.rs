@@ -3,8 +3,8 @@
 use super::*;
 
 impl Recovery {
-    /// The segment to send again now, and why; `None` if there is none or the window is full.
-    pub fn next_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
+    /// Where the segment begins that is to be sent again now, and why it leaves. `None`: there is none, or no room.
+    pub(crate) fn next_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
         if self.is_held(path) {
             return None;
         }
@@ -23,7 +23,10 @@ impl Recovery {
     }
 
     /// The same when nothing new can be sent (RFC 6675 NextSeg rules 3 and 4).
-    pub fn next_resend_without_new_data(&mut self, path: &mut Path<'_>) -> Option<(u64, Transmission)> {
+    pub(crate) fn next_resend_without_new_data(
+        &mut self,
+        path: &mut Path<'_>,
+    ) -> Option<(u64, Transmission)> {
         if self.probe.is_some() {
             return path.flight.iter().next_back().map(|last| (last.start, Transmission::Probe));
         }
@@ -57,7 +60,7 @@ impl Recovery {
     }
 
     /// May `len` octets of new data leave, as far as the congestion window goes?
-    pub fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
+    pub(crate) fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
         // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
         let room = || path.flight.is_empty() || self.has_room(path, len);
         self.probe.is_some() || (self.burst != Some(0) && !self.is_held(path) && room())
@@ -67,7 +70,7 @@ impl Recovery {
         self.hold.is_some_and(|until| path.now < until)
     }
 
-    /// What counts against the window.
+    /// What counts against the window: as the repair says or, while a patient detector waits, `pipe`.
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
         let waits = view.flight.pipe() != view.flight.outstanding()
             && matches!(self.cc.phase, Phase::Open | Phase::Reduced)
@@ -89,7 +92,8 @@ impl Recovery {
         }
     }
 
-    /// RFC 3042: one new segment for each of the first duplicate ACKs. A detector may want more (RFC 4653).
+    /// How many segments beyond the window duplicate ACKs may release: one for each of the first (RFC 3042), or more if
+    /// the detector wants it (RFC 4653).
     fn limited_transmit_allowance(&self, view: &View<'_>) -> u32 {
         if self.limited_room == 0
             || self.cc.phase == Phase::Recovery

@@ -1,4 +1,4 @@
-//! **What to send again?**
+//! **What to send again?** A repair says how a loss event begins, what ACKs mean to it, and which segment is next.
 
 mod newreno;
 mod reno;
@@ -7,12 +7,12 @@ mod sack1;
 mod tahoe;
 
 pub use newreno::NewReno;
-pub use reno::Reno;
-pub use sack::Sack;
-pub use sack1::Sack1;
-pub use tahoe::Tahoe;
+pub(crate) use reno::Reno;
+pub(crate) use sack::Sack;
+pub(crate) use sack1::Sack1;
+pub(crate) use tahoe::Tahoe;
 
-use super::{Ack, View};
+use super::{Ack, Departure, View};
 use crate::flight::Amount;
 use crate::profile::knobs::{Careful, PartialAckDeflation};
 
@@ -21,57 +21,72 @@ use crate::profile::knobs::{Careful, PartialAckDeflation};
 pub enum Entry {
     /// Go back to SND.UNA and slow-start.
     Restart,
-    /// Fast recovery with the window inflated by what the duplicate ACKs say has left the network.
-    Recover { inflation: f64 },
+    /// Fast recovery.
+    Recover {
+        /// Segments that the duplicate ACKs say have left the network: the window is inflated by them.
+        inflation: f64,
+    },
 }
 
 /// What an ACK means to a recovery in progress.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Step {
-    /// Nothing new.
+pub enum RepairStep {
+    /// Nothing.
     Wait,
-    /// One more segment has left the network.
+    /// This many more segments have left the network: the window is inflated by them.
     Inflate(f64),
-    /// New data acknowledged, but not all of the event.
-    Partial { resend_head: bool, deflation: PartialAckDeflation, restart_timer: bool },
+    /// It acknowledges new data, but the event goes on.
+    Partial {
+        /// Whether the first unacknowledged segment, which is the next hole, is sent again at once.
+        resend_head: bool,
+        /// By how much the inflation of the window is taken back.
+        deflation: PartialAckDeflation,
+        /// Whether the retransmission timer is restarted.
+        restart_timer: bool,
+    },
     /// The event is over.
     Exit,
 }
 
+/// An answer to "What to send again?".
 pub trait Repair: std::fmt::Debug + Send {
+    /// Its name in the catalogue, and in the trace of decisions.
     fn name(&self) -> &'static str;
 
-    /// It names the holes by the SACK scoreboard, and so needs SACK.
+    /// It finds the holes in the SACK scoreboard, and so needs SACK: if the peer does not permit it, NewReno takes its
+    /// place.
     fn has_scoreboard(&self) -> bool {
         false
     }
 
-    /// May a loss found now begin a new event?
+    /// Whether a loss found now may begin a new event (RFC 6582 §3.2 step 1). Not asked in fast recovery.
     fn may_enter(&self, view: &View<'_>) -> bool {
         beyond_recover(view)
     }
 
+    /// A loss event begins. The window is still what it was before.
     fn on_loss(&mut self, view: &View<'_>) -> Entry;
 
-    /// During fast recovery.
-    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step;
+    /// What an ACK in fast recovery means.
+    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep;
 
-    /// How many segments the ACK may release, where that is limited; `begins`: it began the loss event.
+    /// How many segments the last ACK may release, a segment already decided on not among them; `begins`: it began a
+    /// loss event. `None`: as many as the profile allows.
     fn burst(&self, _view: &View<'_>, _begins: bool) -> Option<u32> {
         None
     }
 
-    /// Do duplicate ACKs counted before a timeout still count after it?
+    /// Whether duplicate ACKs counted before a timeout still count after it.
     fn keeps_dupacks_at_timeout(&self, _view: &View<'_>) -> bool {
         false
     }
 
-    /// Is the scoreboard to be emptied after this ACK?
+    /// Whether the scoreboard is emptied after this ACK.
     fn forgets_sacks(&self, _view: &View<'_>, _ack: &Ack) -> bool {
         false
     }
 
-    /// Do duplicate ACKs count now?
+    /// Whether duplicate ACKs count now.
     fn counts_duplicates(&self, _view: &View<'_>) -> bool {
         true
     }
@@ -79,24 +94,25 @@ pub trait Repair: std::fmt::Debug + Send {
     /// The retransmission timer fired.
     fn on_timeout(&mut self, _view: &View<'_>) {}
 
-    fn on_sent(&mut self, _view: &View<'_>, _departure: &super::Departure) {}
+    /// A segment has left.
+    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
     /// What counts against the window.
     fn in_flight(&self, view: &View<'_>) -> Amount {
         view.flight.passed()
     }
 
-    /// Does Limited Transmit count duplicate ACKs, or does `in_flight` shrink with SACKed data anyway?
+    /// Whether Limited Transmit counts duplicate ACKs. Otherwise `in_flight` shrinks with SACKed data anyway.
     fn limited_transmit_by_dupacks(&self) -> bool {
         true
     }
 
-    /// The segment to send again now, if the window allows.
+    /// Where the segment begins that is to be sent again now, if the window has room. `None`: there is none.
     fn next(&mut self, view: &View<'_>) -> Option<u64> {
         view.flight.next_in_pass().map(|s| s.start)
     }
 
-    /// The same when there is no new data that could be sent instead.
+    /// The same in fast recovery when there is no new data that could be sent instead (RFC 6675 NextSeg rules 3 and 4).
     fn next_without_new_data(&mut self, _view: &View<'_>) -> Option<u64> {
         None
     }
@@ -105,11 +121,12 @@ pub trait Repair: std::fmt::Debug + Send {
 /// RFC 6582 §3.2 step 1: not while the window that had the last loss event is still being acknowledged.
 fn beyond_recover(view: &View<'_>) -> bool {
     let Some(recover) = view.cc.recover else { return true };
-    // It was left before its end, and nothing was sent again that could cause duplicate ACKs.
+    // The event was put down to the radio and left before its end (Reno): nothing that was sent again can have caused
+    // these duplicate ACKs.
     if view.cc.kept_window.is_some() {
         return true;
     }
-    // Once per row of duplicate ACKs.
+    // Once for each row of duplicate ACKs.
     let first_time = view.cc.dupacks <= view.knobs.dup_thresh;
     if view
         .knobs

@@ -1,9 +1,10 @@
 //! NewReno (RFC 6582): a partial ACK names the next hole, and recovery lasts until `recover` is acknowledged.
 
-use super::{Entry, Repair, Step};
+use super::{Entry, Repair, RepairStep};
 use crate::profile::knobs::PartialAckTimer;
 use crate::recovery::{Ack, Phase, View};
 
+/// The ordinary repair (RFC 6582).
 #[derive(Debug, Default)]
 pub struct NewReno {
     seen_partial: bool,
@@ -23,16 +24,16 @@ impl Repair for NewReno {
         view.knobs.recovery_burst.filter(|_| view.cc.phase == Phase::Recovery)
     }
 
-    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
+    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep {
         if !ack.advances() {
-            return if ack.duplicate { Step::Inflate(1.0) } else { Step::Wait };
+            return if ack.duplicate { RepairStep::Inflate(1.0) } else { RepairStep::Wait };
         }
         // §3.2 step 3. A full ACK covers all that was sent when the event began.
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
-            return Step::Exit;
+            return RepairStep::Exit;
         }
         let first = !std::mem::replace(&mut self.seen_partial, true);
-        Step::Partial {
+        RepairStep::Partial {
             resend_head: true,
             deflation: view.knobs.partial_ack_deflation,
             restart_timer: first || view.knobs.partial_ack_timer == PartialAckTimer::SlowButSteady,

@@ -1,13 +1,14 @@
 //! Reno (RFC 5681 §3.2): fast recovery until the first new ACK.
 //!
-//! A second loss in the same window is a second event and halves again: leaving recovery at the first new
-//! ACK, whatever it covers, is what makes Reno wait for timeouts where NewReno does not (P0 Fig. 7).
+//! A second loss in the same window is a second event and halves the window again. Because Reno leaves recovery at the
+//! first new ACK, whatever it covers, it waits for timeouts where NewReno does not (P0 Fig. 7).
 
-use super::{Entry, Repair, Step, beyond_recover};
+use super::{Entry, Repair, RepairStep, beyond_recover};
 use crate::recovery::{Ack, Entered, View};
 
+/// Reno (RFC 5681 §3.2).
 #[derive(Debug, Default)]
-pub struct Reno;
+pub(crate) struct Reno;
 
 impl Repair for Reno {
     fn name(&self) -> &'static str {
@@ -23,11 +24,13 @@ impl Repair for Reno {
         Entry::Recover { inflation: f64::from(view.cc.dupacks) }
     }
 
-    fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> Step {
-        match () {
-            () if ack.advances() => Step::Exit,
-            () if ack.duplicate => Step::Inflate(1.0),
-            () => Step::Wait,
+    fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {
+        if ack.advances() {
+            RepairStep::Exit
+        } else if ack.duplicate {
+            RepairStep::Inflate(1.0)
+        } else {
+            RepairStep::Wait
         }
     }
 }

@@ -1,12 +1,13 @@
 //! SACK-based recovery (RFC 6675): the scoreboard says what is lost, `pipe` how much may be sent.
 
-use super::{Entry, Repair, Step};
+use super::{Entry, Repair, RepairStep};
 use crate::flight::Amount;
 use crate::profile::knobs::{PartialAckDeflation, PartialAckTimer};
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
+/// SACK-based recovery (RFC 6675).
 #[derive(Debug, Default)]
-pub struct Sack {
+pub(crate) struct Sack {
     /// HighRxt: one past the highest offset sent again in this recovery.
     high_rxt: u64,
     /// RescueRxt: the rescue retransmission is allowed once per recovery (NextSeg rule 4).
@@ -37,15 +38,15 @@ impl Repair for Sack {
         Entry::Recover { inflation: 0.0 }
     }
 
-    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
+    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep {
         if !ack.advances() {
-            return Step::Wait;
+            return RepairStep::Wait;
         }
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
-            return Step::Exit;
+            return RepairStep::Exit;
         }
         let first = !std::mem::replace(&mut self.seen_partial, true);
-        Step::Partial {
+        RepairStep::Partial {
             resend_head: false,
             deflation: PartialAckDeflation::All,
             restart_timer: first || view.knobs.partial_ack_timer == PartialAckTimer::SlowButSteady,

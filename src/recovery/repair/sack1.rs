@@ -4,13 +4,14 @@
 //! hole below a SACKed block is sent again once, lowest first, without asking whether it is lost; only
 //! duplicate ACKs with new SACK information count.
 
-use super::{Entry, Repair, Step};
+use super::{Entry, Repair, RepairStep};
 use crate::flight::Amount;
 use crate::profile::knobs::PartialAckDeflation;
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
+/// Fall and Floyd's "pipe" sender (1996), ns-2's Sack1.
 #[derive(Debug, Default)]
-pub struct Sack1 {
+pub(crate) struct Sack1 {
     /// Segments believed to be in the path during recovery.
     pipe: i64,
     /// Holes below this offset have been sent again.
@@ -34,20 +35,20 @@ impl Repair for Sack1 {
         Entry::Recover { inflation: 0.0 }
     }
 
-    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
+    fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep {
         self.pipe -= 1;
         if !ack.advances() {
-            return Step::Wait;
+            return RepairStep::Wait;
         }
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
-            return Step::Exit;
+            return RepairStep::Exit;
         }
         // A partial ACK means that two segments have left: the one sent again and the one that was lost.
         self.pipe -= 1;
-        Step::Partial { resend_head: false, deflation: PartialAckDeflation::All, restart_timer: true }
+        RepairStep::Partial { resend_head: false, deflation: PartialAckDeflation::All, restart_timer: true }
     }
 
-    /// The ACK that begins the event releases the fast retransmit and nothing else.
+    /// The ACK that begins a loss event releases the fast retransmit and nothing else.
     fn burst(&self, _view: &View<'_>, begins: bool) -> Option<u32> {
         begins.then_some(0)
     }

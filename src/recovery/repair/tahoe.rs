@@ -3,11 +3,12 @@
 //!
 //! Nothing that a later cumulative ACK covers is sent again: the pass jumps ahead with SND.UNA.
 
-use super::{Entry, Repair, Step};
+use super::{Entry, Repair, RepairStep};
 use crate::recovery::{Ack, View};
 
+/// Tahoe (Jacobson 1988; P0 §2.2).
 #[derive(Debug, Default)]
-pub struct Tahoe;
+pub(crate) struct Tahoe;
 
 impl Repair for Tahoe {
     fn name(&self) -> &'static str {
@@ -22,12 +23,15 @@ impl Repair for Tahoe {
         view.knobs.dupacks_survive_timeout
     }
 
-    fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> Step {
-        // Tahoe has no fast recovery of its own. Where there is nothing to slow down for, it waits as Reno does.
-        match () {
-            () if ack.advances() => Step::Exit,
-            () if ack.duplicate => Step::Inflate(1.0),
-            () => Step::Wait,
+    fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {
+        // Tahoe has no fast recovery of its own. For a loss on the radio, which nothing slows down, it does as Reno
+        // does.
+        if ack.advances() {
+            RepairStep::Exit
+        } else if ack.duplicate {
+            RepairStep::Inflate(1.0)
+        } else {
+            RepairStep::Wait
         }
     }
 }

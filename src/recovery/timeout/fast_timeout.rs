@@ -1,21 +1,22 @@
 //! Fast Timeout (Ludwig 2002; P2 §3.2 and Fig. 8): duplicate ACKs after a timeout say that the network delivers, so
 //! the sender leaves slow start for fast recovery.
 //!
-//! Steps 1 to 6 of Fig. 8; step 7 is `loss-retransmission`. A timeout is answered as ever, but cwnd is remembered.
-//! If an acceptable ACK comes first, it was a timeout like any other. If DupThresh duplicate ACKs come first, nothing
-//! more is sent again: new segments go out from SND.MAX, the window is half of what it was before the timeout, and
-//! the timer is restarted with twice the SRTT. Needs nothing of the receiver.
+//! These are steps 1 to 6 of Fig. 8; step 7 is `loss-retransmission`. A timeout is answered as ever, but cwnd is
+//! remembered. If an acceptable ACK comes first, it was a timeout like any other. If DupThresh duplicate ACKs come
+//! first, nothing more is sent again: new segments go out from SND.MAX, the window is half of what it was before the
+//! timeout, and the timer is restarted with twice the SRTT. It needs nothing from the receiver.
 //!
 //! Choice: the second timeout of the same segment is an ordinary one (Fig. 8 does not speak of it). P2 §7.2 has an
 //! ssthresh of 2 then: RFC 2581's half of a window that the first timeout had cut to one segment. After fast recovery
-//! the window is no longer one segment, so it is half of half in profile `ns2`, and with RFC 5681 §3.1, which holds
-//! ssthresh while the same segment times out again, half.
+//! the window is no longer one segment. So ssthresh is half of half in profile `ns2`, and half with RFC 5681 §3.1,
+//! which holds it while the same segment times out again.
 
-use super::{Afterwards, Plan, Timeout};
+use super::{Afterwards, Reaction, Timeout};
 use crate::recovery::{Ack, View};
 
+/// Fast Timeout (Ludwig 2002; P2 Fig. 8).
 #[derive(Debug, Default)]
-pub struct FastTimeout {
+pub(crate) struct FastTimeout {
     waiting: Option<Waiting>,
 }
 
@@ -31,11 +32,11 @@ impl Timeout for FastTimeout {
         "fast-timeout"
     }
 
-    fn on_timeout(&mut self, view: &View<'_>) -> Plan {
+    fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
         // Step 1.
         let first = view.cc.timeouts_in_row == 0;
         self.waiting = first.then_some(Waiting { cwnd_prev: view.cc.cwnd, dupacks: 0 });
-        Plan::Restart { cwnd: view.knobs.loss_window }
+        Reaction::Restart { cwnd: view.knobs.loss_window }
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Afterwards {

@@ -1,10 +1,9 @@
 //! F-RTO (RFC 5682): after a timeout, look at two ACKs before believing it.
 //!
-//! The first segment is sent again. If the next ACK advances, two *new* segments are sent instead of old ones; if
-//! the one after that acknowledges something below them that was not sent again, the originals are arriving: the
-//! timeout was spurious. Where there is a scoreboard, it is the SACK-enhanced algorithm (§3.1): duplicate ACKs
-//! before the first new one decide nothing, and a SACK of an original is as good as an ACK. Else it is the basic
-//! one (§2.1).
+//! The first segment is sent again. If the next ACK advances, two *new* segments are sent instead of old ones. If the
+//! ACK after that acknowledges something below them that was not sent again, the originals are arriving: the timeout
+//! was spurious. Where there is a scoreboard, this is the SACK-enhanced algorithm (§3.1): duplicate ACKs before the
+//! first new one decide nothing, and a SACK of an original is as good as an ACK. Else it is the basic one (§2.1).
 //!
 //! Choice: the response is a full restoration of cwnd and ssthresh (RFC 5682 leaves it open; ns-2's
 //! spurious_response_ = 1).
@@ -12,7 +11,7 @@
 //!
 //! Any receiver will do.
 
-use super::{Afterwards, Plan, Timeout};
+use super::{Afterwards, Reaction, Timeout};
 use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::undo::Restore;
 use crate::recovery::window::Reduction;
@@ -25,8 +24,9 @@ pub(crate) const WINDOW: Parameter = Parameter::number(
     "RFC 5682 §2.1 step 3a",
 );
 
+/// F-RTO (RFC 5682), with SACK where there is a scoreboard.
 #[derive(Debug, Default)]
-pub struct Frto {
+pub(crate) struct Frto {
     /// cwnd after step 3a, which allows 3 segments at most.
     window: f64,
     scoreboard: bool,
@@ -35,8 +35,8 @@ pub struct Frto {
     before: (f64, f64),
     /// RecoveryPoint: SND.MAX before the new segments left.
     recovery_point: u64,
-    /// End of the highest octet SACKed before the timeout: what the receiver repeats of that is no news, whatever
-    /// the scoreboard has forgotten.
+    /// One past the highest octet SACKed before the timeout. The scoreboard may have forgotten it, but it is no news
+    /// when the receiver repeats it.
     sacked_before: u64,
 }
 
@@ -65,7 +65,7 @@ impl Timeout for Frto {
         self.scoreboard = handshake.scoreboard;
     }
 
-    fn on_timeout(&mut self, view: &View<'_>) -> Plan {
+    fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
         // Step 1: not while an earlier timeout is being recovered from; with SACK, not in fast recovery either.
         let recovering = match view.cc.phase {
             Phase::Restarted => view.cc.last_entry == Some(Entered::ByTimeout),
@@ -74,12 +74,12 @@ impl Timeout for Frto {
         };
         if view.cc.timeouts_in_row > 0 || recovering {
             self.step = Step::Idle;
-            return Plan::Restart { cwnd: view.knobs.loss_window };
+            return Reaction::Restart { cwnd: view.knobs.loss_window };
         }
         self.step = Step::Retransmitted;
         self.before = (view.cc.cwnd, view.cc.ssthresh);
         self.sacked_before = view.flight.sacked_ranges().last().map_or(0, |range| range.end);
-        Plan::Probe { cwnd: view.knobs.loss_window }
+        Reaction::Probe { cwnd: view.knobs.loss_window }
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Afterwards {

@@ -1,8 +1,9 @@
 //! The ordinary answer (RFC 5681 §3.1, RFC 6298 §5): restart from the loss window, go back N, back off.
 
-use super::{Plan, Timeout};
+use super::{Reaction, Timeout};
 use crate::recovery::View;
 
+/// Restart from the loss window and go back N (RFC 5681 §3.1, RFC 6298 §5).
 #[derive(Debug, Default)]
 pub struct Restart;
 
@@ -11,7 +12,7 @@ impl Timeout for Restart {
         "restart"
     }
 
-    fn on_timeout(&mut self, view: &View<'_>) -> Plan {
-        Plan::Restart { cwnd: view.knobs.loss_window }
+    fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
+        Reaction::Restart { cwnd: view.knobs.loss_window }
     }
 }

@@ -5,19 +5,19 @@
 //! retransmit; a further reduction while that window is still being acknowledged belongs to the same event. A
 //! D-SACK of something in the window that was not sent again, or more of them than copies, means that the network
 //! duplicates: then nothing can be concluded about this event (RFC 3708 §3). D-SACKs of data below the event
-//! report copies of earlier ones, and say nothing about it. A D-SACK that is lost leaves the event as it is.
+//! report copies of earlier ones, and say nothing about it. If a D-SACK is lost, the event is not undone.
 //!
-//! Response: RFC 4015 (`response.rs`); RFC 3708 leaves it open. The last D-SACK comes a round trip after the copy
-//! left, when recovery may be over. Hence:
+//! The response is that of RFC 4015 (`response.rs`); RFC 3708 leaves it open. The last D-SACK comes a round trip after
+//! the copy left, when recovery may be over. Hence:
 //! - Choice: neither cwnd nor ssthresh becomes less than it is when the event is undone. What the event has cost
 //!   comes back by slow start up to what was in flight before it, without a burst (as Blanton and Allman 2002
 //!   restore it).
-//! - Choice: what still waits to be sent again is not sent (RFC 4015 step (8)): nothing that was is missing, and
-//!   what is really lost will be found again.
+//! - Choice: what still waits to be sent again is not sent (RFC 4015 step (8)): nothing that was sent again was
+//!   missing, and what is really lost will be found again.
 //! - Choice: while a later event of another kind is being repaired, nothing is undone any more.
 //!
-//! An unmodified Linux receiver reports duplicates unless tcp_dsack = 0. One that never does makes this sender the
-//! one without `dsack`; one that permits no SACK, too, and the trace says so once.
+//! An unmodified Linux receiver reports duplicates unless tcp_dsack = 0. With a receiver that never does, this sender
+//! behaves as without `dsack`; so it does with one that permits no SACK, and the trace says so once.
 
 use std::collections::VecDeque;
 
@@ -26,11 +26,12 @@ use super::{Restore, Undo};
 use crate::recovery::window::{LossKind, Reduction};
 use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 
-/// What a receiver that stays silent makes us remember, at most.
+/// The most copies to remember of one event: a receiver may never report any.
 const COPIES: usize = 1 << 16;
 
+/// D-SACK (RFC 3708): every copy was reported as a duplicate.
 #[derive(Debug, Default)]
-pub struct Dsack {
+pub(crate) struct Dsack {
     event: Option<Event>,
     adaptation: Option<Adaptation>,
 }
@@ -38,8 +39,9 @@ pub struct Dsack {
 #[derive(Debug)]
 struct Event {
     before: Before,
-    /// SND.UNA when it began, and SND.MAX at the last reduction.
+    /// SND.UNA when it began.
     una: u64,
+    /// SND.MAX at the last reduction.
     max: u64,
     /// Copies that left and have not been reported.
     copies: VecDeque<(u64, u64)>,
@@ -50,6 +52,7 @@ struct Event {
 enum Evidence {
     /// Nothing has been sent again yet.
     None,
+    /// All reports so far were about copies.
     Copies,
     /// The network duplicates, or there is too much to remember.
     Void,
@@ -137,7 +140,7 @@ impl Event {
         self.copies.push_back((departure.start, departure.end));
     }
 
-    /// The receiver has got these octets twice. A receiver may put several copies into one report.
+    /// The receiver has got these octets twice. It may put several copies into one report.
     fn on_report(&mut self, (left, right): (u64, u64)) {
         let mut at = left.max(self.una);
         if left >= self.max {
@@ -148,7 +151,7 @@ impl Event {
             match reported.and_then(|index| self.copies.remove(index)) {
                 Some((_, end)) => at = end,
                 None => {
-                    // Of a copy that was needed in part.
+                    // The rest of a copy that was needed in part proves nothing.
                     let part = self.copies.iter().any(|(start, end)| (*start..*end).contains(&at));
                     if !part {
                         self.evidence = Evidence::Void;

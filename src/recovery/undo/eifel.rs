@@ -1,15 +1,15 @@
 //! Eifel (P2 §3.1): the timestamp that an ACK echoes tells whether it answers the original or the copy sent again.
 //!
-//! Detection: RFC 3522, as in `spurious.rs`. The first acceptable ACK after the retransmission that began loss
-//! recovery decides, whether that was a timeout or a fast retransmit. What is sent again later in the same recovery
-//! is not asked about, a timeout in the middle of it included: there something was really lost, and FlightSize is
-//! full of it. As long as nothing is acknowledged, further timeouts belong to the first: RetransmitTS and what is to
-//! be restored stay the same. Response: RFC 4015, as in `response.rs`.
+//! Detection is that of RFC 3522, in `spurious.rs`. The first acceptable ACK after the retransmission that began loss
+//! recovery decides, whether that was a timeout or a fast retransmit. Nothing that is sent again later in the same
+//! recovery is judged, not even a timeout in the middle of it: there something was really lost, and FlightSize is full
+//! of it. As long as nothing is acknowledged, further timeouts belong to the first: RetransmitTS and what is to be
+//! restored stay the same. The response is that of RFC 4015, in `response.rs`.
 //!
-//! Nothing is asked of the receiver but RFC 7323's timestamps: any kernel will do. Without them `eifel` is not
-//! there at all, and the trace says so once. D-SACK is no part of it, except that RFC 3522 step (5) lets it rule
-//! out that all ACKs of a window were lost: that is why an ACK of everything outstanding proves something only
-//! once the peer is known to report duplicates. A single outstanding segment can therefore hardly ever be judged.
+//! It needs nothing from the receiver but RFC 7323's timestamps: any kernel will do. Without them nothing is ever
+//! undone, and the trace says so once. D-SACK is no part of it, except that RFC 3522 step (5) uses it to rule out that
+//! all ACKs of a window were lost: that is why an ACK of everything outstanding proves something only once the peer is
+//! known to report duplicates. A single outstanding segment can therefore hardly ever be judged.
 //!
 //! Deviation: step (10) of RFC 4015 is about RFC 2861, which this sender does not implement.
 
@@ -19,8 +19,9 @@ use crate::recovery::spurious::EifelDetection;
 use crate::recovery::window::LossKind;
 use crate::recovery::{Ack, Congestion, Departure, Entered, Phase, View};
 
+/// The Eifel algorithm (P2 §3.1; RFC 3522, RFC 4015).
 #[derive(Debug, Default)]
-pub struct Eifel {
+pub(crate) struct Eifel {
     detection: EifelDetection,
     before: Option<Before>,
     adaptation: Option<Adaptation>,
@@ -40,7 +41,7 @@ impl Undo for Eifel {
             self.before.iter_mut().for_each(|first| first.on_further_reduction(kind));
             return;
         }
-        // The first acceptable ACK of this loss recovery has been seen.
+        // The first acceptable ACK of this loss recovery has been seen already.
         if matches!(before.phase, Phase::Recovery | Phase::Restarted) {
             return;
         }
@@ -69,7 +70,7 @@ impl Undo for Eifel {
                 Entered::ByDuplicates => "an older echo: the fast retransmit was spurious",
             };
             let window = before.reversed(view, ack);
-            // Step (8) comes before the window is looked at.
+            // Step (8) does not depend on what happens to the window.
             let resume = window.is_some() || entered == Entered::ByTimeout;
             return Some(Restore { window, resume, timer, why });
         }

@@ -1,12 +1,12 @@
-//! **Was that a mistake?**
+//! **Was that a mistake?** The answer says when the last loss event turns out to have been none, and what is restored.
 
 mod dsack;
 mod eifel;
 mod response;
 
 use airwire::time::Duration;
-pub use dsack::Dsack;
-pub use eifel::Eifel;
+pub(crate) use dsack::Dsack;
+pub(crate) use eifel::Eifel;
 
 use super::window::{LossKind, Reduction};
 use super::{Ack, Congestion, Departure, Handshake, View};
@@ -14,36 +14,42 @@ use super::{Ack, Congestion, Departure, Handshake, View};
 /// What to restore when a reduction turns out to have been a mistake.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Restore {
-    /// cwnd and ssthresh, and the loss event is over. `None`: they stay as they are.
+    /// What cwnd and ssthresh become; the loss event is over then. `None`: they stay as they are.
     pub window: Option<Reduction>,
-    /// Stop sending old segments again: go on at SND.MAX.
+    /// Whether no more old segments are sent again: the sender goes on at SND.MAX.
     pub resume: bool,
-    /// SRTT and RTTVAR from which the timer goes on, where it is to be more cautious (RFC 4015 §3.2).
+    /// SRTT and RTTVAR from which the timer goes on, more cautiously (RFC 4015 §3.2). `None`: they stay as they are.
     pub timer: Option<(Duration, Duration)>,
+    /// The reason, for the trace.
     pub why: &'static str,
 }
 
+/// An answer to "Was that a mistake?".
 pub trait Undo: std::fmt::Debug + Send {
+    /// Its name in the catalogue, and in the trace of decisions.
     fn name(&self) -> &'static str;
 
-    /// Without SACK, and so without D-SACK, nothing is ever undone.
+    /// Whether it cannot do without SACK, and so D-SACK: if the peer does not permit it, nothing is ever undone.
     fn needs_sack(&self) -> bool {
         false
     }
 
-    /// The same without timestamps.
+    /// Whether it cannot do without timestamps: on a connection that has none, nothing is ever undone.
     fn needs_timestamps(&self) -> bool {
         false
     }
 
+    /// The handshake is over.
     fn on_established(&mut self, _handshake: &Handshake) {}
 
-    /// A loss event is about to reduce the window; `before` is what it would have to be restored to.
+    /// A loss event is about to reduce the window. `before` is the state that would have to be restored.
     fn on_reduction(&mut self, _view: &View<'_>, _before: &Congestion, _kind: LossKind) {}
 
+    /// A segment has left.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// A window that it restores counts this ACK in: the ACK does not open it further.
+    /// What is to be restored after this ACK. `None`: nothing. A restored window counts the ACK in: the ACK does not
+    /// open it further.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Option<Restore> {
         None
     }

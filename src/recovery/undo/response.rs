@@ -1,9 +1,9 @@
 //! The Eifel response (RFC 4015 §3.2): what to do once a loss event is known to have been a mistake, by whatever
 //! detection.
 //!
-//! Choice: RFC 4015 answers spurious timeouts and leaves spurious fast retransmits open (§1). The congestion
+//! Choice: RFC 4015 answers spurious timeouts and leaves spurious fast retransmits open (§1). Here the congestion
 //! control state is reversed in the same way after both. But duplicate ACKs let new segments out, which FlightSize
-//! contains: cwnd becomes no more than it was, and pipe_prev counts none that Limited Transmit sent. The timer is
+//! contains: so cwnd becomes no more than it was, and pipe_prev counts none that Limited Transmit sent. The timer is
 //! adapted after a timeout only, because a fast retransmit says nothing about it.
 
 use airwire::time::Duration;
@@ -34,12 +34,12 @@ impl Before {
         }
     }
 
-    /// The same event costs more before anything was acknowledged.
+    /// The same event reduces the window again before anything was acknowledged.
     pub(super) fn on_further_reduction(&mut self, kind: LossKind) {
         self.by_timeout |= kind == LossKind::Timeout;
     }
 
-    /// Step (9). An ECN echo is a sign of congestion of its own, and then nothing is reversed.
+    /// Step (9). An ECN echo is a sign of congestion in itself: then nothing is reversed.
     pub(super) fn reversed(&self, view: &View<'_>, ack: &Ack) -> Option<Reduction> {
         if ack.ece {
             return None;

@@ -4,6 +4,7 @@ use super::{Loss, LossKind, Reduction, Window};
 use crate::profile::knobs::{DecreaseFrom, ExitWindow, Growth, GrowthLimit, Rounding};
 use crate::recovery::{Ack, View};
 
+/// The ordinary window (RFC 5681 §3.1). Also the growth of many others.
 #[derive(Debug, Default)]
 pub struct Aimd {
     /// Segments delivered towards the next increment in congestion avoidance (`snd_cwnd_cnt`).
@@ -29,7 +30,8 @@ impl Window for Aimd {
 }
 
 impl Aimd {
-    /// Slow start; above ssthresh `per_round_trip` segments a round trip, at most as fast as slow start.
+    /// The new cwnd: slow start, and above ssthresh `per_round_trip` segments a round trip, at most as fast as slow
+    /// start.
     pub(super) fn increase(&mut self, view: &View<'_>, ack: &Ack, per_round_trip: f64) -> Option<f64> {
         if !window_was_used(view, ack) {
             return None;
@@ -42,11 +44,14 @@ impl Aimd {
             }
             Growth::Rfc5681 => {
                 let acked = ack.acked.bytes as f64 / view.smss as f64;
-                match () {
-                    () if !ack.advances() => None,
-                    () if cwnd < ssthresh => Some(cwnd + acked.min(1.0)),
+                if !ack.advances() {
+                    None
+                } else if cwnd < ssthresh {
+                    // Equation 2.
+                    Some(cwnd + acked.min(1.0))
+                } else {
                     // Equation 3.
-                    () => Some(cwnd + increase * acked.min(1.0) / cwnd),
+                    Some(cwnd + increase * acked.min(1.0) / cwnd)
                 }
             }
             // A duplicate ACK delivers too, but opens nothing (RFC 5681 §3.1).
@@ -60,7 +65,7 @@ impl Aimd {
         self.reduce_to(view, window_at_loss(view, loss) * beta)
     }
 
-    /// The window is reduced to this, in the way in which this host rounds.
+    /// The window is reduced to `reduced`, rounded as this host does it.
     pub(super) fn reduce_to(&mut self, view: &View<'_>, reduced: f64) -> Reduction {
         self.count = 0.0;
         let (cwnd, ssthresh) = match view.knobs.rounding {
@@ -74,7 +79,7 @@ impl Aimd {
         Reduction { cwnd, ssthresh }
     }
 
-    /// tcp_reno_cong_avoid(): slow start takes what it needs up to ssthresh, the rest counts in whole windows.
+    /// Linux, tcp_reno_cong_avoid(): slow start takes what it needs up to ssthresh, the rest counts in whole windows.
     fn by_delivered(&mut self, delivered: f64, cwnd: f64, ssthresh: f64, increase: f64) -> Option<f64> {
         let mut left = delivered;
         let mut grown = cwnd;

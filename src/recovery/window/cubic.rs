@@ -4,11 +4,11 @@
 //! C = 0.4, β_cubic = 0.7, α_cubic = 3 · (1 − β_cubic) / (1 + β_cubic). Slow start and the way in which ACKs are
 //! counted are [`Aimd`]'s. Windows are in segments, times in seconds.
 //!
-//! Choice: the decrease is β_cubic whatever the option `beta` says, because α_cubic and the flat part go with it. It is
-//! taken from what the host's decrease is taken from (FlightSize in the RFCs, §4.6 permits both). While the
-//! application or the receiver limits, the clock of the epoch stands still (§5.8). Slow start again after an idle time
-//! ends the epoch, and the next one returns to the same W_max. HyStart++ (RFC 9406) is not part of it. Needs
-//! nothing from the receiver.
+//! Choice: the decrease is β_cubic whatever the option `beta` says, because α_cubic and the flat part depend on it. It
+//! is taken from what the profile's decrease is taken from (FlightSize in the RFCs, §4.6 permits both). While the
+//! application or the receiver limits, the clock of the epoch stands still (§5.8). Slow start after an idle time ends
+//! the epoch, and the next one returns to the same W_max. HyStart++ (RFC 9406) is not part of it. It needs nothing
+//! from the receiver.
 
 use airwire::time::Instant;
 
@@ -20,17 +20,18 @@ const C: f64 = 0.4;
 const BETA_CUBIC: f64 = 0.7;
 const ALPHA_CUBIC: f64 = 3.0 * (1.0 - BETA_CUBIC) / (1.0 + BETA_CUBIC);
 
+/// CUBIC (RFC 9438).
 #[derive(Debug, Default)]
-pub struct Cubic {
+pub(crate) struct Cubic {
     aimd: Aimd,
     state: State,
-    /// What it was before the last reduction (§4.9).
+    /// The state before the last reduction (§4.9).
     before: State,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
-    /// Zero where no loss says what it is.
+    /// Zero before the first loss, and after a timeout.
     w_max: f64,
     cwnd_prior: f64,
     /// The present stage of congestion avoidance.
@@ -43,13 +44,13 @@ struct Epoch {
     k: f64,
     w_max: f64,
     w_est: f64,
-    /// Since when the window is not what limits.
+    /// Since when something else than the window limits.
     idle_since: Option<Instant>,
 }
 
 impl Epoch {
     fn new(now: Instant, w_max: f64, cwnd_epoch: f64) -> Self {
-        // §4.10: nothing was lost at a larger window, so it probes from here.
+        // §4.10: no loss is known at a larger window, so it probes from here.
         let w_max = w_max.max(cwnd_epoch);
         let k = ((w_max - cwnd_epoch) / C).cbrt();
         Self { t_epoch: now, k, w_max, w_est: cwnd_epoch, idle_since: None }
@@ -86,7 +87,7 @@ impl Window for Cubic {
         }
         let t = (now - epoch.t_epoch).as_secs_f64();
         let segments_acked = counted(view, ack);
-        // §4.3: beyond the window before the loss Reno's own rate is fair.
+        // §4.3: beyond the window before the loss it grows as Reno does.
         let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { ALPHA_CUBIC };
         epoch.w_est += alpha * segments_acked / cwnd;
         let grown = if epoch.w_cubic(t) < epoch.w_est {

@@ -1,22 +1,24 @@
 //! JTCP (Wu, Chen: *JTCP: Jitter-Based TCP for Heterogeneous Wireless Networks*, IEEE JSAC 22 (2004)): the jitter
 //! ratio over the last window tells a loss that a growing queue announced from one that nothing announced.
 //!
-//! Additive increase sends one segment more each round trip; where the path is full that one has to queue, and
-//! the last w segments take longer to arrive than they took to leave. With S the time at which a segment left and
-//! R that at which it arrived,
+//! Additive increase sends one segment more each round trip. Where the path is full, that segment has to queue, and the
+//! last w segments take longer to arrive than they took to leave. With S the time at which a segment left and R that at
+//! which it arrived,
 //!
 //! > Jr = ((R_n − R_(n−w)) − (S_n − S_(n−w))) / (R_n − R_(n−w))
 //!
-//! is the share of the window that queues, and one segment of it is 1/w. A loss found by duplicate ACKs is
-//! congestion only if Jr exceeds k/w, k = 1. Else recovery is immediate: the window stays, and the segment is sent again.
+//! is the share of the window that queues, and one segment of it is 1/w. A loss found by duplicate ACKs is congestion
+//! only if Jr exceeds k/w, k = 1. Else recovery is immediate: the window stays, and the segment is sent again.
 //!
-//! Choice, or reconstructed, because the paper is known here by what others say of it: R is the time at which
-//! the ACK arrives, not the receiver's timestamp, so the way back counts too, and the receiver may be any kernel (its timestamp clock has a
-//! tick of its own). ACKs of segments sent again are no samples. Growth is AIMD's. Before a window of
-//! samples is there a loss is congestion; so are a timeout and an ECN echo. Immediate recovery sets ssthresh to
-//! cwnd: after it the window grows by one segment a round trip. k is counted in the segments that the window has grown by
-//! meanwhile, one without delayed ACKs and half a one with, and more than half of them have to queue: a sender alone on
-//! a full path, all of whose additional segments queue, has Jr = 1/(w + 1), which would never exceed 1/w.
+//! The paper is known here only by what others say of it. Choice, or reconstructed:
+//! - R is the time at which the ACK arrives, not the receiver's timestamp. So the way back counts too, and the receiver
+//!   may be any kernel (its timestamp clock has a tick of its own).
+//! - ACKs of segments sent again are no samples. Growth is AIMD's.
+//! - Before a window of samples is there a loss is congestion; so are a timeout and an ECN echo.
+//! - Immediate recovery sets ssthresh to cwnd: after it the window grows by one segment a round trip.
+//! - k is counted in the segments by which the window has grown meanwhile, one without delayed ACKs and half a one with
+//!   them, and more than half of these have to queue: a sender alone on a full path, all of whose additional segments
+//!   queue, has Jr = 1/(w + 1), which would never exceed 1/w.
 
 use std::collections::VecDeque;
 
@@ -26,11 +28,12 @@ use super::aimd::exit_window;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::{Ack, View};
 
-/// k: so many segments of a window in the queue, and a loss is put down to that.
+/// k: if more segments of a window than this queue, a loss is congestion.
 const K: f64 = 1.0;
 
+/// JTCP (Wu and Chen 2004; P3 §II).
 #[derive(Debug)]
-pub struct Jtcp {
+pub(crate) struct Jtcp {
     aimd: Aimd,
     /// The last segments that have arrived, two windows of them at most.
     arrivals: VecDeque<Arrival>,
@@ -65,9 +68,9 @@ struct Jitter {
 }
 
 impl Jtcp {
-    /// If so many segments have arrived.
+    /// `None`: less than a window of samples has arrived.
     fn jitter(&self, view: &View<'_>) -> Option<Jitter> {
-        // What a queue drops makes room for what comes after it: the window ends at the hole.
+        // What a queue drops makes room for what comes after it, so the window ends at the hole.
         let una = view.flight.una();
         let last = self.arrivals.iter().rev().find(|arrival| arrival.end <= una)?;
         let window = (view.cc.cwnd * view.smss as f64) as u64;
@@ -86,7 +89,7 @@ impl Window for Jtcp {
 
     fn observe(&mut self, view: &View<'_>, ack: &Ack) {
         let Some(newest) = ack.newest.filter(|newest| !newest.resent) else { return };
-        // What SACK reports late left earlier than what is known.
+        // What SACK reports late left before what is known already.
         if self.arrivals.back().is_some_and(|last| newest.end <= last.end) {
             return;
         }
@@ -108,8 +111,8 @@ impl Window for Jtcp {
 
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
         let quiet = self.jitter(view).is_some_and(|Jitter { ratio, grown }| {
-            // In slow start half of the window is new, and k says nothing; a window that stood still is taken for one
-            // that grows with delayed ACKs.
+            // In slow start half of the window is new, so growth counts as one segment at most. A window that stood
+            // still is taken for one that grows with delayed ACKs.
             ratio * view.cc.cwnd <= K * grown.clamp(0.5, 1.0) / 2.0
         });
         self.reduced_to = f64::INFINITY;

@@ -1,4 +1,5 @@
-//! **How much may be in flight?**
+//! **How much may be in flight?** The answer opens the window with ACKs and reduces it at losses. All windows are in
+//! segments.
 
 mod aimd;
 mod cubic;
@@ -12,15 +13,16 @@ mod veno;
 mod westwood;
 
 pub use aimd::Aimd;
-pub use cubic::Cubic;
-pub use jtcp::Jtcp;
-pub use prr::Prr;
-pub use rebate::{Rebate, theorem_1};
-pub use receiver::ReceiverWindow;
-pub use tcp_fit::TcpFit;
-pub use vegas::VegasWindow;
-pub use veno::Veno;
-pub use westwood::Westwood;
+pub(crate) use cubic::Cubic;
+pub(crate) use jtcp::Jtcp;
+pub(crate) use prr::Prr;
+pub(crate) use rebate::Rebate;
+pub use rebate::theorem_1;
+pub(crate) use receiver::ReceiverWindow;
+pub(crate) use tcp_fit::TcpFit;
+pub(crate) use vegas::VegasWindow;
+pub(crate) use veno::Veno;
+pub(crate) use westwood::Westwood;
 
 use super::detect::Traits;
 use super::{Ack, Departure, Entered, Handshake, View};
@@ -29,73 +31,88 @@ use crate::flight::Amount;
 /// What the window is reduced for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossKind {
+    /// A detector found a loss, by duplicate ACKs or otherwise.
     Duplicates,
+    /// The retransmission timer fired.
     Timeout,
+    /// An ECN echo; nothing is missing (RFC 3168 §6.1.2).
     EcnEcho,
 }
 
 /// A loss put down to congestion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Loss {
+    /// What the window is reduced for.
     pub kind: LossKind,
-    /// cwnd when the lost segment left, where the detector remembers it: the reduction is taken from that.
+    /// cwnd when the lost segment left, where somebody remembers it: the reduction is taken from that. `None`: from
+    /// what the profile says.
     pub window_when_sent: Option<f64>,
 }
 
+/// What a window becomes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reduction {
+    /// cwnd from here on.
     pub cwnd: f64,
+    /// ssthresh from here on.
     pub ssthresh: f64,
 }
 
+/// An answer to "How much may be in flight?".
 pub trait Window: std::fmt::Debug + Send {
+    /// Its name in the catalogue, and in the trace of decisions.
     fn name(&self) -> &'static str;
 
-    /// cwnd when the connection is established, where the profile says `segments`.
+    /// cwnd when the connection is established. The profile says `segments`.
     fn initial(&self, segments: f64) -> f64 {
         segments
     }
 
-    /// `detector`: what kind of detector will say what is lost.
+    /// The handshake is over. `detector`: what kind of detector will say what is lost.
     fn on_established(&mut self, _handshake: &Handshake, _detector: Traits) {}
 
+    /// A segment has left.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
-    /// The last loss event is proven to have been a mistake, whether or not anything is taken back.
+    /// Timestamps prove the last loss event to have been a mistake (RFC 3522), whether or not anything is taken back.
     fn on_mistake(&mut self, _entered: Entered) {}
 
-    /// Every ACK, in fast recovery too, before it is asked what it means: for estimators.
+    /// Every ACK, in fast recovery too, before anything is decided about it: for estimators.
     fn observe(&mut self, _view: &View<'_>, _ack: &Ack) {}
 
-    /// The new cwnd for an ACK outside fast recovery, if it changes.
+    /// The new cwnd after an ACK outside fast recovery. `None`: it stays.
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64>;
 
-    /// A loss put down to congestion. After a timeout only `ssthresh` is used.
+    /// What the window becomes after a loss put down to congestion. After a timeout only `ssthresh` is used. cwnd and
+    /// ssthresh are still what they were before.
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction;
 
     /// cwnd at the end of fast recovery.
     fn on_exit(&mut self, view: &View<'_>) -> f64;
 
-    /// The last reduction was taken back: cwnd and ssthresh are about to be what they were.
+    /// The last reduction is about to be taken back: cwnd and ssthresh are still the reduced ones.
     fn on_undo(&mut self, _view: &View<'_>) {}
 }
 
-/// What a window in recovery goes by.
+/// What a window in fast recovery goes by.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Newly delivered since it was last asked.
+    /// Newly delivered since the window was last asked.
     pub delivered: Amount,
     /// What counts against the window now.
     pub pipe: Amount,
 }
 
-/// The window between the beginning and the end of fast recovery, where it does not simply stand.
+/// Stands beside the answer: decides the window between the beginning and the end of fast recovery, where it would
+/// otherwise simply stand.
 pub trait InRecovery: std::fmt::Debug + Send {
+    /// Its name in the catalogue, and in the trace of decisions.
     fn name(&self) -> &'static str;
 
-    /// Fast recovery begins and the window has been reduced to this. The new cwnd.
+    /// The new cwnd when fast recovery begins and the window has been reduced to `reduction`.
     fn on_enter(&mut self, view: &View<'_>, reduction: &Reduction, progress: &Progress) -> f64;
 
+    /// A segment has left, in a recovery that is under way.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
     /// The new cwnd after an ACK in fast recovery that does not end it, or when a detector's timer has found

@@ -5,20 +5,21 @@
 //! below, the slow-start reduction bound: at most what was delivered and one segment more.
 //!
 //! It stands beside the window algorithm, which says what ssthresh is, and acts from the beginning to the end of a
-//! recovery with the repair `sack`, whose `pipe` it goes by. The receiver only has to send SACK.
+//! recovery. It works with the repair `sack`, whose `pipe` it goes by. The receiver only has to send SACK.
 //!
-//! Choice: of RFC 9937, which replaces RFC 6937, two corrections: RecoverFS is without what had been SACKed before
-//! recovery (it is not delivered in it), and an ACK that delivers nothing changes nothing. Not its safeACK: RFC 6937's
-//! bound applies to every ACK.
+//! Choice: two corrections are taken from RFC 9937, which replaces RFC 6937: RecoverFS leaves out what had been SACKed
+//! before recovery (it is not delivered in it), and an ACK that delivers nothing changes nothing. Its safeACK is not
+//! taken: RFC 6937's bound applies to every ACK.
 //! Choice: sndcnt is whole segments, as in the RFC's examples.
-//! Choice: the fast retransmit leaves in any case (the engine sees to it) and is in prr_out.
+//! Choice: the fast retransmit leaves in any case (the engine sees to it) and counts in prr_out.
 
 use super::{InRecovery, Progress, Reduction};
 use crate::flight::Amount;
 use crate::recovery::{Departure, View};
 
+/// Proportional rate reduction (RFC 6937, PRR-SSRB).
 #[derive(Debug, Default)]
-pub struct Prr {
+pub(crate) struct Prr {
     ssthresh: f64,
     /// RecoverFS: FlightSize when recovery began.
     recover_fs: f64,

@@ -4,24 +4,23 @@
 //! between two decreases Np and the tax T, by (8)–(15) with α = 0.25. Algorithm 1 then adds 1 + γ segments a round
 //! trip, Algorithm 2 keeps (1 + ε)/2 of the window. The first decrease of a connection and slow start are as ever.
 //!
-//! T is the sum of what base stations report (`Ack::loss_report`; ACKs without room for it leave the last value
-//! as it is). Where the detector takes reordering for loss (TCP-NR+), the reordering rate counts as well: how many
-//! segments per packet sent the receiver saw overtaken by three, if it says so (`reordering-alarm`); an
-//! unmodified kernel does not, and then the fast retransmits that timestamps or D-SACK prove false are
-//! counted. `tax` sets T by hand, `tax-scale` multiplies either. Without any of it T is zero, and every decision is
-//! [`Aimd`]'s.
+//! T is the sum of the loss rates that base stations report (`Ack::loss_report`; an ACK without room for the report
+//! leaves the last value as it is). Where the detector takes reordering for loss (TCP-NR+), the reordering rate counts
+//! as well: the share of packets that the receiver saw overtaken by three, if it says so (`reordering-alarm`). An
+//! unmodified kernel does not; then the fast retransmits count that timestamps or D-SACK prove false. `tax` sets T by
+//! hand, `tax-scale` multiplies either. Without any of it T is zero, and every decision is [`Aimd`]'s.
 //!
 //! Choice, where the paper is silent:
 //! - The averages begin with their first sample. The first decrease takes none, but Np counts from there.
 //! - An ssthresh that was never set counts as cwnd in (8).
 //! - 0 ≤ ε, and never so large that ssthresh would exceed cwnd. By (11) ε is not negative; its estimate can be.
-//! - A fast retransmit of a segment that was sent again before is never counted as proven false: of three copies two may
-//!   arrive without any reordering.
+//! - A fast retransmit of a segment that had been sent again before is never counted as proven false: of three copies
+//!   two may arrive without any reordering.
 //! - Np counts retransmissions, as ns-2's count of data packets does.
-//! - Growth is AIMD's, which adds the fraction of a segment at once where Algorithm 1 waits for a whole one. Like
-//!   there, an ACK adds one segment at most.
-//! - A timeout ends an interval and is averaged, and uses up the first decrease; ssthresh is halved
-//!   without a rebate, as in ns-2 after a timeout. An ECN echo is a decrease like any other.
+//! - Growth is AIMD's, which adds the fraction of a segment at once where Algorithm 1 waits for a whole one. As there,
+//!   an ACK adds one segment at most.
+//! - A timeout ends an interval, enters the averages and uses up the first decrease, but ssthresh is halved without a
+//!   rebate, as in ns-2 after a timeout. An ECN echo is a decrease like any other.
 //! - With another factor than 1/2 (option `beta`) that factor is multiplied by 1 + ε.
 //! - A reduction that is undone leaves γ and the averages as they were before it.
 
@@ -45,14 +44,15 @@ pub(crate) const TAX_SCALE: Parameter = Parameter {
 /// α of (9) and (14).
 const ALPHA: f64 = 0.25;
 
+/// The tax-rebate (P3 §III): AIMD that gets back what losses without congestion have cost it.
 #[derive(Debug)]
-pub struct Rebate {
+pub(crate) struct Rebate {
     aimd: Aimd,
     tax: Tax,
     /// Data packets sent so far.
     npack: u64,
     estimates: Estimates,
-    /// What they were before the last reduction.
+    /// The estimates before the last reduction.
     before: Estimates,
 }
 
@@ -67,16 +67,16 @@ struct Estimates {
     gamma: f64,
 }
 
-/// What T is made of.
+/// The tax T, and what it is measured from.
 #[derive(Debug)]
 struct Tax {
-    /// Set by hand, instead of measured.
+    /// Set by hand. `None`: it is measured.
     known: Option<f64>,
-    /// Either is multiplied by this (§IV C).
+    /// T, set by hand or measured, is multiplied by this (§IV C).
     scale: f64,
-    /// q^w.
+    /// q^w, as base stations reported it last.
     reported: f64,
-    /// Reordering is taxed only where the detector falls for it.
+    /// The detector takes reordering for loss: only then it is taxed.
     reordering: bool,
     alarms: Option<Alarms>,
     /// Fast retransmits proven false.
@@ -115,7 +115,7 @@ impl Tax {
         if let Some(count) = ack.reordered {
             let known = self.alarms.unwrap_or(Alarms { last: 0, total: 0 });
             let news = count.wrapping_sub(known.last);
-            // The count of an ACK that was overtaken is old.
+            // An ACK that was overtaken has an old count.
             if news < 1 << 15 {
                 self.alarms = Some(Alarms { last: count, total: known.total + u64::from(news) });
             }
@@ -138,7 +138,7 @@ impl Tax {
         }
     }
 
-    /// T, after so many packets.
+    /// T, after `npack` packets.
     fn rate(&self, npack: u64) -> f64 {
         let measured = || {
             let reordered = self.alarms.map_or(self.false_alarms, |alarms| alarms.total);
@@ -224,8 +224,8 @@ impl Window for Rebate {
     }
 }
 
-/// Theorem 1 (16): the throughput of TCP-NR+ in packets per second, with a round trip of `d` seconds and the rates at
-/// which packets are reordered (q^r), lost on the radio (q^w) and lost to congestion (q^c).
+/// P3's Theorem 1 (16): the throughput of TCP-NR+ in packets per second, with a round trip of `d` seconds and the
+/// shares of packets that are reordered (q^r), lost on the radio (q^w) and lost to congestion (q^c).
 pub fn theorem_1(d: f64, q_r: f64, q_w: f64, q_c: f64) -> f64 {
     let tax = q_r + q_w;
     let q = tax + q_c;

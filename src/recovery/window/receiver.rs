@@ -8,8 +8,9 @@ use crate::recovery::{Ack, View};
 /// More than any receiver can advertise (RFC 7323: 2^30 octets).
 const NO_LIMIT: f64 = (1_u64 << 30) as f64;
 
+/// No congestion control (RFC 793).
 #[derive(Debug, Default)]
-pub struct ReceiverWindow;
+pub(crate) struct ReceiverWindow;
 
 impl Window for ReceiverWindow {
     fn name(&self) -> &'static str {

@@ -9,9 +9,9 @@
 //! so that it comes to rest where Q is α/N of the window. With N = 1 it is Reno.
 //!
 //! Choice: α = 1/2, N is renewed each half second. It is not renewed while the application or the receiver's
-//! window limits (an empty queue says nothing then), nor larger than the window. With another factor than 1/2
-//! (option `beta`) a loss takes 1 − β where N = 1, and less as N grows, in the same proportion. A timeout is a
-//! loss like another to ssthresh. Needs nothing from the receiver.
+//! window limits (an empty queue says nothing then), nor is it ever larger than the window. With another factor than
+//! 1/2 (option `beta`) a loss takes 1 − β where N = 1, and less as N grows, in the same proportion. A timeout is a
+//! loss like any other to ssthresh. It needs nothing from the receiver.
 
 use airwire::time::{Duration, Instant};
 
@@ -22,8 +22,9 @@ use crate::recovery::{Ack, View};
 const ALPHA: f64 = 0.5;
 const PERIOD: Duration = Duration::from_millis(500);
 
+/// TCP-FIT (Wang et al. 2011; P3 §II).
 #[derive(Debug)]
-pub struct TcpFit {
+pub(crate) struct TcpFit {
     aimd: Aimd,
     /// N.
     sessions: f64,
@@ -37,7 +38,7 @@ struct Period {
     /// Round-trip times in seconds: their sum and number.
     sum: f64,
     count: u32,
-    /// The window was what limited.
+    /// The window was what limited, at least once.
     used: bool,
 }
 
@@ -83,7 +84,7 @@ impl Window for TcpFit {
     }
 
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
-        // A mark says outright that there is a queue.
+        // An ECN mark says outright that there is a queue.
         let sessions = if loss.kind == LossKind::EcnEcho { 1.0 } else { self.sessions };
         // With β = 1/2 that is 1 − 2 / (3N + 1).
         let beta = 1.0 - 4.0 * (1.0 - view.knobs.beta) / (3.0 * sessions + 1.0);

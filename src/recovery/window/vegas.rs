@@ -2,15 +2,15 @@
 //! JSAC 13 (1995), §III B and C): a queue of between α and β segments of its own, and no loss needed to find it.
 //!
 //! Once a round trip, Diff = Expected − Actual = cwnd/BaseRTT − cwnd/RTT is compared, as Diff·BaseRTT in segments,
-//! with α = 1 and β = 3: below α the window grows by one segment, above β it shrinks by one. Slow start
-//! doubles only every other round trip, and ends as soon as Diff exceeds γ = 1 after one in which the
-//! window stood still.
+//! with α = 1 and β = 3: below α the window grows by one segment, above β it shrinks by one. Slow start doubles only
+//! every other round trip, and ends as soon as Diff exceeds γ = 1 after a round trip in which the window stood still.
 //!
-//! Vegas's earlier retransmission (§III A) is an answer to another question, and not part of this. A loss is AIMD's.
+//! Vegas's earlier retransmission (§III A) answers another question, and is not part of this. After a loss the window
+//! does as AIMD.
 //!
 //! Choice: RTT is the shortest of the round trip, so that a delayed ACK does not look like a queue. When slow start
 //! ends early the window goes back by an eighth, as in ns-2: the paper says only that the mode changes.
-//! Needs nothing from the receiver.
+//! It needs nothing from the receiver.
 
 use airwire::time::Duration;
 
@@ -22,13 +22,14 @@ const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
 const GAMMA: f64 = 1.0;
 
+/// Vegas's window (Brakmo and Peterson 1995; P1 §2).
 #[derive(Debug, Default)]
-pub struct VegasWindow {
+pub(crate) struct VegasWindow {
     aimd: Aimd,
     base_rtt: Option<Duration>,
-    /// The shortest of the present round trip.
+    /// The shortest RTT measured in the present round trip.
     rtt: Option<Duration>,
-    /// The present round trip is over when something beyond this is acknowledged.
+    /// The present round trip is over when something beyond this offset is acknowledged.
     round_ends: u64,
     start: SlowStart,
 }
@@ -49,7 +50,7 @@ impl VegasWindow {
         Some(cwnd * (1.0 - base_rtt.as_secs_f64() / rtt.as_secs_f64()))
     }
 
-    /// A round trip is over.
+    /// A round trip is over: the new cwnd.
     fn judge(&mut self, cwnd: f64, in_slow_start: bool) -> f64 {
         let diff = self.diff(cwnd);
         if in_slow_start {

@@ -3,32 +3,33 @@
 //! and Reno's window takes less back when the loss was random.
 //!
 //! N = (cwnd/BaseRTT − cwnd/RTT) · BaseRTT. With N ≥ β = 3 the path is full: every other ACK opens the window, and
-//! a loss halves it. Below β a loss found by duplicate ACKs is taken for random, and costs a fifth. A timeout is
-//! Reno's (§III B).
+//! a loss halves it. Below β a loss found by duplicate ACKs is taken for random, and costs a fifth. After a timeout the
+//! window does as Reno's (§III B).
 //!
 //! BaseRTT is forgotten at each loss (§III A), so that other traffic and other routes are noticed. RTT is smoothed
 //! with a gain of 1/8.
 //!
 //! Choice: without a BaseRTT nothing is known, and the window is Reno's. An ECN echo is congestion. A factor
-//! (option `beta`) above 4/5 replaces both. Needs nothing from the receiver.
+//! (option `beta`) above 4/5 replaces both factors. It needs nothing from the receiver.
 
 use airwire::time::Duration;
 
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::{Ack, View};
 
-/// Backlog from which on the path is congested, in segments.
+/// With this backlog or more the path is congested, in segments.
 const BETA: f64 = 3.0;
 /// What a random loss leaves of the window.
 const RANDOM_LOSS: f64 = 4.0 / 5.0;
 
+/// TCP Veno (Fu and Liew 2003; P3 §II).
 #[derive(Debug, Default)]
-pub struct Veno {
+pub(crate) struct Veno {
     aimd: Aimd,
     base_rtt: Option<Duration>,
     /// Smoothed round-trip time, in seconds.
     rtt: Option<f64>,
-    /// With a full path, the next ACK opens nothing.
+    /// With a full path, the last ACK opened nothing, and the next one may.
     skip: bool,
 }
 

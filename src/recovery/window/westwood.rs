@@ -2,14 +2,14 @@
 //! Wired/Wireless Networks*, Wireless Networks 8 (2002), §2 and §3): the rate at which ACKs come back is the
 //! bandwidth that the connection has, and after a loss the window is what fills that bandwidth, and no more.
 //!
-//! Growth is [`Aimd`]'s. `BWE` is filtered from one sample per ACK with the published coefficients,
-//! 19/21 and 1/21; ACKs are counted as in the procedure `AckedCount`, so that a cumulative ACK does not count
-//! again what duplicate ACKs before it have counted.
+//! Growth is [`Aimd`]'s. `BWE` is filtered from one sample per ACK with the published coefficients, 19/21 and 1/21.
+//! ACKs are counted as in the procedure `AckedCount`, so that a cumulative ACK does not count again what duplicate ACKs
+//! before it have counted.
 //!
 //! Choice: the filter begins with its first sample, not with zero, which would make the first loss of a
 //! connection expensive. ACKs that arrive at the same moment are one sample. Without a sample, or without a
 //! round-trip time, the reduction is AIMD's; so it is for an ECN echo, which a router sends when its queue
-//! grows. Needs nothing from the receiver.
+//! grows. It needs nothing from the receiver.
 
 use airwire::time::{Duration, Instant};
 
@@ -17,8 +17,9 @@ use super::aimd::exit_window;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::{Ack, View};
 
+/// TCP Westwood (Casetti et al. 2002; P3 §II).
 #[derive(Debug)]
-pub struct Westwood {
+pub(crate) struct Westwood {
     aimd: Aimd,
     bandwidth: Bandwidth,
     rtt_min: Option<Duration>,
@@ -34,9 +35,9 @@ struct Bandwidth {
     last_sample: f64,
     /// t_(k-1).
     last_at: Option<Instant>,
-    /// Acknowledged at that very moment, after the sample was taken.
+    /// Segments acknowledged at that very moment, after the sample was taken.
     waiting: f64,
-    /// Segments that duplicate ACKs have counted.
+    /// Segments that duplicate ACKs have counted already.
     accounted_for: f64,
 }
 
@@ -73,17 +74,16 @@ impl Bandwidth {
 
     /// `AckedCount` (§3): a duplicate ACK is one segment that has arrived.
     fn acked_count(&mut self, cumul_ack: f64) -> f64 {
-        match () {
-            () if cumul_ack <= 0.0 => {
-                self.accounted_for += 1.0;
-                1.0
-            }
-            () if cumul_ack <= 1.0 => cumul_ack,
-            () if self.accounted_for >= cumul_ack => {
-                self.accounted_for -= cumul_ack;
-                1.0
-            }
-            () => cumul_ack - std::mem::take(&mut self.accounted_for),
+        if cumul_ack <= 0.0 {
+            self.accounted_for += 1.0;
+            1.0
+        } else if cumul_ack <= 1.0 {
+            cumul_ack
+        } else if self.accounted_for >= cumul_ack {
+            self.accounted_for -= cumul_ack;
+            1.0
+        } else {
+            cumul_ack - std::mem::take(&mut self.accounted_for)
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The tail loss probe (RFC 8985 §7): what was sent last is followed by nothing whose SACK could show its loss.
+//! The tail loss probe (RFC 8985 §7): nothing follows the last segment whose SACK could show that it was lost.
 //!
 //! Choice: a probe is sent at the earliest after 10 ms, as in the draft that described it first.
-//! Choice: if the probe makes good a loss (§7.4.2, case 2) the window is reduced from FlightSize when it left.
+//! Choice: if the probe repairs a loss (§7.4.2, case 2) the window is reduced from FlightSize when the probe left.
 
 use airwire::time::{Duration, Instant};
 
 use crate::recovery::detect::{MAX_ACK_DELAY, MIN_PATIENCE};
 use crate::recovery::{Ack, Phase, View};
 
-/// Before there is a round-trip time.
+/// The wait before there is a round-trip time.
 const FIRST_PTO: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -24,12 +24,12 @@ pub(super) struct Tlp {
 enum Probe {
     #[default]
     None,
-    /// It has to leave next.
+    /// A probe has to leave next.
     Wanted,
     /// TLP.end_seq is set.
     Sent {
         end_seq: u64,
-        /// TLP.is_retrans: FlightSize then, unless the probe was new data.
+        /// FlightSize when it left, if it was sent again (TLP.is_retrans). `None`: it was new data.
         again: Option<f64>,
     },
 }
@@ -60,7 +60,7 @@ impl Tlp {
         }
     }
 
-    /// FlightSize when the probe left, if it turns out to have repaired a loss.
+    /// FlightSize when the probe left, if this ACK shows that it has repaired a loss.
     pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
         if self.probe == Probe::Wanted {
             self.probe = Probe::None;
@@ -75,7 +75,7 @@ impl Tlp {
         repaired
     }
 
-    /// Time to send a probe?
+    /// Whether it is time to send a probe, which then has to leave next.
     pub(super) fn is_due(&mut self, view: &View<'_>) -> bool {
         if self.pto.take_if(|pto| *pto <= view.now).is_none() || !self.may_schedule(view) {
             return false;
@@ -122,7 +122,7 @@ impl Tlp {
             self.probe = Probe::None;
             return None;
         }
-        // Case 2: one of them has, and the receiver had the time to say that it was two.
+        // Case 2: one of them has; if both had, the receiver would have said so by now.
         if una > end_seq {
             self.probe = Probe::None;
             return Some(flight);
