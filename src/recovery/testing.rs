@@ -13,30 +13,30 @@ use crate::profile::Profile;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::{RttEstimator, Sample};
 
-pub const SMSS: u64 = 1000;
+pub(crate) const SMSS: u64 = 1000;
 
 /// Segments are numbered from 1, as in the papers' figures. What leaves is written `7` or, sent again, `7r`.
-pub struct Sender {
-    pub now: Instant,
-    pub flight: Flight,
-    pub rtt: RttEstimator,
-    pub recovery: Recovery,
-    /// Segments that the receiver takes.
-    pub rwnd: u64,
+pub(crate) struct BareSender {
+    pub(crate) now: Instant,
+    pub(crate) flight: Flight,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) recovery: Recovery,
+    /// The receiver's window, in segments.
+    pub(crate) rwnd: u64,
     /// Segments that the application has written.
-    pub written: u64,
-    pub rto: Option<Instant>,
+    pub(crate) written: u64,
+    pub(crate) rto: Option<Instant>,
     style_limits: (crate::rtt::TimerStyle, crate::rtt::RtoLimits),
 }
 
-impl Sender {
-    /// A sender of the default profile with SACK and timestamps, as far as the recipe wants them.
-    pub fn new(recipe: &str) -> Self {
+impl BareSender {
+    /// With the default profile, timestamps, and SACK if the recipe wants it.
+    pub(crate) fn new(recipe: &str) -> Self {
         Self::with(recipe, Profile::default(), &Handshake { timestamps: true, ..Handshake::default() })
     }
 
-    /// The same, of a peer that permits no SACK.
-    pub fn without_sack(recipe: &str) -> Self {
+    /// The same, with a peer that permits no SACK.
+    pub(crate) fn without_sack(recipe: &str) -> Self {
         let mut sender = Self::unconnected(recipe, Profile::default());
         let handshake = Handshake { timestamps: true, ..Handshake::default() };
         sender.decide(|recovery, path| recovery.on_established(path, &handshake));
@@ -44,7 +44,7 @@ impl Sender {
     }
 
     /// `handshake.sack` is what the peer permits; it counts if the recipe wants it.
-    pub fn with(recipe: &str, profile: Profile, handshake: &Handshake) -> Self {
+    pub(crate) fn with(recipe: &str, profile: Profile, handshake: &Handshake) -> Self {
         let mut sender = Self::unconnected(recipe, profile);
         let sack = handshake.sack || sender.recovery.wants_sack();
         let scoreboard = sack && sender.recovery.uses_sack();
@@ -71,7 +71,7 @@ impl Sender {
     }
 
     /// A window of `cwnd` segments, all of them just sent, after round trips of `rtt`.
-    pub fn under_way(mut self, cwnd: f64, ssthresh: f64, rtt: Duration) -> Self {
+    pub(crate) fn under_way(mut self, cwnd: f64, ssthresh: f64, rtt: Duration) -> Self {
         self.recovery.put_window(cwnd, ssthresh);
         let (style, limits) = self.style_limits;
         self.rtt = RttEstimator::new(style, limits);
@@ -84,46 +84,46 @@ impl Sender {
         self
     }
 
-    pub fn cc(&self) -> &Congestion {
+    pub(crate) fn cc(&self) -> &Congestion {
         self.recovery.congestion()
     }
 
-    pub fn trace(&mut self) -> Vec<Decision> {
+    pub(crate) fn trace(&mut self) -> Vec<Decision> {
         self.recovery.take_trace()
     }
 
-    pub fn wait(&mut self, time: Duration) -> &mut Self {
+    pub(crate) fn wait(&mut self, time: Duration) -> &mut Self {
         self.now += time;
         self
     }
 
     /// Cumulative acknowledgment of all segments up to and including `segment`, by its newest copy.
-    pub fn ack(&mut self, segment: u64) -> String {
+    pub(crate) fn ack(&mut self, segment: u64) -> String {
         let echo = self.segment(segment).map(|sent| sent.tsval);
         self.receive(Ack { ecr: echo, ..Ack::default() }, segment, &[])
     }
 
-    /// The same, which echoes another timestamp: that of an earlier copy, for instance.
-    pub fn ack_echoing(&mut self, segment: u64, ecr: u32) -> String {
+    /// The same, with another timestamp echoed: that of an earlier copy, for instance.
+    pub(crate) fn ack_echoing(&mut self, segment: u64, ecr: u32) -> String {
         self.receive(Ack { ecr: Some(ecr), ..Ack::default() }, segment, &[])
     }
 
     /// `n` duplicate ACKs without SACK.
-    pub fn dupacks(&mut self, n: u32) -> String {
+    pub(crate) fn dupacks(&mut self, n: u32) -> String {
         let una = self.flight.una() / SMSS;
         let sent: Vec<_> =
             (0..n).map(|_| self.receive(Ack { duplicate: true, ..Ack::default() }, una, &[])).collect();
         join(&sent)
     }
 
-    /// An ACK of what was acknowledged before with SACK blocks of these segments.
-    pub fn sack(&mut self, blocks: &[Range<u64>]) -> String {
+    /// An ACK that acknowledges nothing new, with SACK blocks of these segments.
+    pub(crate) fn sack(&mut self, blocks: &[Range<u64>]) -> String {
         let una = self.flight.una() / SMSS;
         self.receive(Ack::default(), una, blocks)
     }
 
-    /// The general case: `ack` already says what is particular about it.
-    pub fn receive(&mut self, ack: Ack, segment: u64, blocks: &[Range<u64>]) -> String {
+    /// Any ACK: `ack` says what is particular about it, the rest follows from `segment` and `blocks`.
+    pub(crate) fn receive(&mut self, ack: Ack, segment: u64, blocks: &[Range<u64>]) -> String {
         let mut ack = ack;
         let una = self.flight.una();
         let to = segment * SMSS;
@@ -165,7 +165,7 @@ impl Sender {
     }
 
     /// Time goes on to the retransmission timer, which fires. Panics if a detector's timer would come first.
-    pub fn timeout(&mut self) -> String {
+    pub(crate) fn timeout(&mut self) -> String {
         let at = self.rto.expect("the retransmission timer runs");
         assert!(self.recovery.deadline().is_none_or(|other| other >= at), "a detector's timer comes first");
         self.now = self.now.max(at);
@@ -175,7 +175,7 @@ impl Sender {
     }
 
     /// Time goes on to the timer of a detector, which fires.
-    pub fn deadline(&mut self) -> String {
+    pub(crate) fn deadline(&mut self) -> String {
         let at = self.recovery.deadline().expect("a detector's timer runs");
         self.now = self.now.max(at);
         let rule = self.decide(|recovery, path| recovery.on_deadline(path));
@@ -184,12 +184,13 @@ impl Sender {
     }
 
     /// The newest segment that has left.
-    pub fn last(&self) -> u64 {
+    pub(crate) fn last(&self) -> u64 {
         self.flight.max() / SMSS
     }
 
-    /// All is acknowledged, and one segment more, so that `recover` is behind. The window is `cwnd` segments again.
-    pub fn settle(&mut self, cwnd: f64) {
+    /// Everything is acknowledged, and one segment more, so that `recover` is passed. The window is `cwnd` segments
+    /// again.
+    pub(crate) fn settle(&mut self, cwnd: f64) {
         self.ack(self.last());
         self.recovery.put_window(cwnd, 2.0);
         self.send();
@@ -199,7 +200,7 @@ impl Sender {
     }
 
     /// Everything that may leave now.
-    pub fn send(&mut self) -> String {
+    pub(crate) fn send(&mut self) -> String {
         let mut sent = Vec::new();
         while let Some((start, end, kind)) = self.choose() {
             let tsval = self.now.as_millis() as u32;
@@ -269,7 +270,7 @@ fn join(parts: &[String]) -> String {
 #[test]
 fn newreno_repairs_two_holes_in_two_round_trips() {
     let rtt = Duration::from_millis(100);
-    let mut sender = Sender::new("newreno").under_way(10.0, 8.0, rtt);
+    let mut sender = BareSender::new("newreno").under_way(10.0, 8.0, rtt);
     // Segments 1 and 4 are lost.
     assert_eq!(sender.wait(rtt).dupacks(2), "");
     assert_eq!(sender.dupacks(1), "1r");
@@ -283,7 +284,7 @@ fn newreno_repairs_two_holes_in_two_round_trips() {
 #[test]
 fn sack_repairs_two_holes_in_one_round_trip() {
     let rtt = Duration::from_millis(100);
-    let mut sender = Sender::new("sack").under_way(10.0, 8.0, rtt);
+    let mut sender = BareSender::new("sack").under_way(10.0, 8.0, rtt);
     sender.wait(rtt);
     assert_eq!(sender.sack(&[2..3]), "");
     assert_eq!(sender.sack(&[2..4]), "");

@@ -73,7 +73,7 @@ impl Attribute for Ncpld {
 mod tests {
     use super::*;
     use crate::recovery::attribute::tests::{judged, ms, window_of_four_becomes_two};
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
 
     #[test]
     fn the_knee_is_where_the_power_is_greatest() {
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn before_the_first_round_trip_it_is_congestion() {
-        let mut sender = Sender::new("reno+ncpld").under_way(10.0, 8.0, ms(100));
+        let mut sender = BareSender::new("reno+ncpld").under_way(10.0, 8.0, ms(100));
         assert_eq!(judged(&mut sender), Cause::Congestion);
     }
 }

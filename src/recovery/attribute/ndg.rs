@@ -62,7 +62,7 @@ impl Attribute for Ndg {
 mod tests {
     use super::*;
     use crate::recovery::attribute::tests::{judged, ms, slow_start_of_one, window_of_four_becomes_two};
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
 
     #[test]
     fn the_sign_of_both_changes() {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn before_the_first_change_it_is_congestion() {
-        let mut sender = Sender::new("reno+ndg").under_way(10.0, 8.0, ms(100));
+        let mut sender = BareSender::new("reno+ndg").under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100)).ack(1);
         assert_eq!(judged(&mut sender), Cause::Congestion);
     }

@@ -65,7 +65,7 @@ impl Attribute for Ntg {
 mod tests {
     use super::*;
     use crate::recovery::attribute::tests::{judged, ms, slow_start_of_one, window_of_four_becomes_two};
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
 
     #[test]
     fn a_second_segment_that_brings_less_than_half_of_the_first_waits_in_a_queue() {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn before_the_first_change_it_is_congestion() {
-        let mut sender = Sender::new("reno+ntg").under_way(10.0, 8.0, ms(100));
+        let mut sender = BareSender::new("reno+ntg").under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100)).ack(1);
         assert_eq!(judged(&mut sender), Cause::Congestion);
     }

@@ -4,7 +4,7 @@ use airwire::time::Duration;
 
 use super::Cause;
 use crate::recovery::catalogue::Question;
-use crate::recovery::testing::Sender;
+use crate::recovery::testing::BareSender;
 use crate::recovery::{Decision, What};
 
 pub(super) const fn ms(millis: u64) -> Duration {
@@ -12,7 +12,7 @@ pub(super) const fn ms(millis: u64) -> Duration {
 }
 
 /// Three duplicate ACKs for the first segment outstanding, and what the loss is put down to.
-pub(super) fn judged(sender: &mut Sender) -> Cause {
+pub(super) fn judged(sender: &mut BareSender) -> Cause {
     sender.trace();
     sender.dupacks(3);
     let cause = |decision: &Decision| match decision.what {
@@ -23,16 +23,16 @@ pub(super) fn judged(sender: &mut Sender) -> Cause {
 }
 
 /// Segment 1 alone takes 100 ms. Then there are two, of which the first takes `rtt` ms.
-pub(super) fn slow_start_of_one(judge: &str, rtt: u64) -> Sender {
-    let mut sender = Sender::new(&format!("reno+{judge}")).under_way(1.0, 100.0, ms(100));
+pub(super) fn slow_start_of_one(judge: &str, rtt: u64) -> BareSender {
+    let mut sender = BareSender::new(&format!("reno+{judge}")).under_way(1.0, 100.0, ms(100));
     assert_eq!(sender.wait(ms(100)).ack(1), "2 3");
     assert_eq!(sender.wait(ms(rtt)).ack(2), "4 5");
     sender
 }
 
 /// Four segments at a time take 200 ms. Then there are two, of which the first takes `rtt` ms.
-pub(super) fn window_of_four_becomes_two(judge: &str, rtt: u64) -> Sender {
-    let mut sender = Sender::new(&format!("reno+{judge}")).under_way(4.0, 2.0, ms(200));
+pub(super) fn window_of_four_becomes_two(judge: &str, rtt: u64) -> BareSender {
+    let mut sender = BareSender::new(&format!("reno+{judge}")).under_way(4.0, 2.0, ms(200));
     sender.wait(ms(200));
     sender.recovery.put_window(2.0, 2.0);
     assert_eq!(sender.ack(4), "5 6");
@@ -45,7 +45,7 @@ const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 #[test]
 fn all_four_watch_every_loss_and_every_timeout_and_change_nothing() {
     let play = |recipe: &str| {
-        let mut sender = Sender::new(recipe).under_way(10.0, 8.0, ms(100));
+        let mut sender = BareSender::new(recipe).under_way(10.0, 8.0, ms(100));
         let mut sent = vec![sender.wait(ms(100)).ack(1), sender.dupacks(9), sender.wait(ms(100)).ack(11)];
         sent.push(sender.timeout());
         (sent, sender.trace())
@@ -79,7 +79,7 @@ fn a_loss_put_down_to_the_radio_costs_nothing_and_a_timeout_always_does() {
 fn hostile_acknowledgments_and_repeated_timeouts_leave_a_sane_window() {
     for judge in JUDGES {
         for repair in ["tahoe", "reno", "newreno", "sack"] {
-            let mut sender = Sender::new(&format!("{repair}+{judge}")).under_way(10.0, 8.0, ms(100));
+            let mut sender = BareSender::new(&format!("{repair}+{judge}")).under_way(10.0, 8.0, ms(100));
             for round in 0..30 {
                 sender.dupacks(50);
                 sender.wait(ms(round % 3)).sack(&[2..3, 900..1000]);

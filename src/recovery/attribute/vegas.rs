@@ -69,11 +69,11 @@ mod tests {
 
     use super::*;
     use crate::recovery::attribute::tests::{judged, ms};
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
 
     /// BaseRTT is 100 ms: segment 1 has taken that long under a window of ten segments.
-    fn sender() -> Sender {
-        let mut sender = Sender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
+    fn sender() -> BareSender {
+        let mut sender = BareSender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
         assert_eq!(sender.wait(ms(100)).ack(1), "11");
         sender
     }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn before_the_first_round_trip_it_is_congestion() {
-        let mut sender = Sender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
+        let mut sender = BareSender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100));
         assert_eq!(judged(&mut sender), Cause::Congestion);
         assert_eq!(sender.cc().cwnd, 5.0);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_window_that_is_not_in_use_counts_as_what_is() {
-        let mut sender = Sender::new("reno+vegas");
+        let mut sender = BareSender::new("reno+vegas");
         sender.written = 6;
         let mut sender = sender.under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100)).ack(1);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn no_time_at_all_is_no_division_by_zero() {
-        let mut sender = Sender::new("reno+vegas").under_way(10.0, 8.0, Duration::from_nanos(1));
+        let mut sender = BareSender::new("reno+vegas").under_way(10.0, 8.0, Duration::from_nanos(1));
         sender.ack(3);
         assert_eq!(judged(&mut sender), Cause::Radio);
     }

@@ -132,13 +132,13 @@ mod tests {
     use crate::flight::Amount;
     use crate::profile::Profile;
     use crate::profile::knobs::ExitWindow;
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
     use crate::recovery::{Congestion, Handshake, Knobs};
 
     const RTT: Duration = Duration::from_millis(100);
 
     /// Whole windows, each acknowledged evenly over a round trip of 100 ms, for so many seconds.
-    fn run(sender: &mut Sender, seconds: f64) -> f64 {
+    fn run(sender: &mut BareSender, seconds: f64) -> f64 {
         let until = sender.now + Duration::from_secs_f64(seconds);
         while sender.now < until {
             let window = sender.flight.outstanding().segments.max(1);
@@ -150,15 +150,15 @@ mod tests {
         sender.cc().cwnd
     }
 
-    fn sender(cwnd: f64) -> Sender {
+    fn sender(cwnd: f64) -> BareSender {
         let mut profile = Profile::default();
         profile.recovery.exit_window = ExitWindow::Ssthresh;
         let handshake = Handshake { timestamps: true, ..Handshake::default() };
-        Sender::with("cubic", profile, &handshake).under_way(cwnd, cwnd / 2.0, RTT)
+        BareSender::with("cubic", profile, &handshake).under_way(cwnd, cwnd / 2.0, RTT)
     }
 
     /// A loss at a window of `cwnd`, whose recovery is just over.
-    fn after_a_loss(cwnd: f64) -> Sender {
+    fn after_a_loss(cwnd: f64) -> BareSender {
         let mut sender = sender(cwnd);
         sender.wait(RTT).dupacks(3);
         let recover = sender.flight.max() / 1000;
@@ -194,21 +194,21 @@ mod tests {
 
     /// A view of a sender that is not there: time, window, and nothing else that matters.
     struct Bench {
-        sender: Sender,
+        sender: BareSender,
         cc: Congestion,
         knobs: Knobs,
     }
 
     impl Bench {
         fn new() -> Self {
-            let sender = Sender::new("cubic");
+            let sender = BareSender::new("cubic");
             let cc = Congestion { cwnd: 100.0, ssthresh: 50.0, ..sender.cc().clone() };
             let knobs = Knobs { decrease_from: crate::profile::knobs::DecreaseFrom::Cwnd, ..Knobs::rfc() };
             Self { sender, cc, knobs }
         }
 
         fn view(&self) -> View<'_> {
-            let Sender { now, flight, rtt, .. } = &self.sender;
+            let BareSender { now, flight, rtt, .. } = &self.sender;
             View { now: *now, flight, cc: &self.cc, rtt, knobs: &self.knobs, smss: 1000, rwnd: 1_000_000 }
         }
 
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn slow_start_is_aimds() {
-        let mut sender = Sender::new("cubic").under_way(10.0, 100.0, RTT);
+        let mut sender = BareSender::new("cubic").under_way(10.0, 100.0, RTT);
         sender.wait(RTT).ack(1);
         assert_eq!(sender.cc().cwnd, 11.0);
     }

@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::profile::knobs::DecreaseFrom;
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
     use crate::recovery::{Congestion, Delivery, Knobs};
 
     /// What the path does with the segment more that each round trip brings.
@@ -148,8 +148,8 @@ mod tests {
     }
 
     /// A window of 10 that has grown for four round trips.
-    fn grown(pipe: Pipe) -> Sender {
-        let mut sender = Sender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
+    fn grown(pipe: Pipe) -> BareSender {
+        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100));
         for segment in 1..=45 {
             sender.ack(segment);
@@ -170,7 +170,7 @@ mod tests {
             let acked = Instant::from_micros(300_000 + 10_400 * i);
             jtcp.arrivals.push_back(Arrival { end: 1000 * (i + 1), sent, acked, cwnd: 8.0 + 0.1 * i as f64 });
         }
-        let mut sender = Sender::new("jtcp").under_way(30.0, 5.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("jtcp").under_way(30.0, 5.0, Duration::from_millis(100));
         sender.ack(21);
         let cc = Congestion { cwnd: 10.0, ..sender.cc().clone() };
         let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, ..Knobs::rfc() };
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn with_delayed_acks_half_a_segment_is_all_that_can_queue() {
-        let mut sender = Sender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100));
         // An ACK for two segments in 20 ms.
         for segment in (2..=60).step_by(2) {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn with_less_than_a_window_of_samples_a_loss_is_congestion() {
-        let mut sender = Sender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100)).ack(4);
         sender.dupacks(3);
         assert_eq!(sender.cc().ssthresh, sender.flight.outstanding().segments as f64 / 2.0);
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn two_windows_are_remembered_and_no_more() {
         let mut jtcp = Jtcp::default();
-        let sender = Sender::new("jtcp");
+        let sender = BareSender::new("jtcp");
         let mut cc = sender.cc().clone();
         cc.cwnd = 10.0;
         let knobs = Knobs::rfc();

@@ -99,7 +99,7 @@ impl Window for TcpFit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
 
     /// Half a second with a window of 20 in which the round trips take `average`.
     fn renewed(sessions: f64, average: f64) -> f64 {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     /// Window after window of 20 segments is acknowledged at once after 100 ms.
-    fn rounds(sender: &mut Sender, count: u64, mut segment: u64) -> u64 {
+    fn rounds(sender: &mut BareSender, count: u64, mut segment: u64) -> u64 {
         for _ in 0..count {
             sender.wait(Duration::from_millis(100));
             for _ in 0..sender.flight.outstanding().segments {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_loss_takes_two_of_3n_plus_1() {
-        let mut sender = Sender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
         // Ten round trips of 100 ms without a queue: N is renewed at 600 ms, counted from the first ACK at 100 ms.
         rounds(&mut sender, 6, 0);
         let flight = sender.flight.outstanding().segments as f64;
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_adds_n_segments() {
-        let mut sender = Sender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
         let segment = rounds(&mut sender, 6, 0);
         let before = sender.cc().cwnd;
         rounds(&mut sender, 1, segment);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn with_one_session_it_is_reno() {
-        let mut sender = Sender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100));
         sender.ack(1);
         assert_eq!(sender.cc().cwnd, 20.0 + 1.0 / 20.0);
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn however_many_sessions_the_window_is_at_most_doubled_in_a_round_trip() {
         let mut fit = TcpFit { sessions: 1e9, ..TcpFit::default() };
-        let sender = Sender::new("tcp-fit").under_way(4.0, 2.0, Duration::from_millis(100));
+        let sender = BareSender::new("tcp-fit").under_way(4.0, 2.0, Duration::from_millis(100));
         let knobs = crate::recovery::Knobs::rfc();
         let (flight, cc, rtt) = (&sender.flight, sender.cc(), &sender.rtt);
         let view = View { now: sender.now, flight, cc, rtt, knobs: &knobs, smss: 1000, rwnd: 1_000_000 };

@@ -4,7 +4,7 @@ use airwire::rng::Stream;
 use airwire::time::Duration;
 
 use crate::profile::Profile;
-use crate::recovery::testing::Sender;
+use crate::recovery::testing::BareSender;
 use crate::recovery::{Ack, Handshake, What};
 
 const WINDOWS: [&str; 11] = [
@@ -25,7 +25,7 @@ const WINDOWS: [&str; 11] = [
 fn torment(recipe: &str, profile: Profile, seed: u64) {
     let mut random = Stream::new(seed, recipe);
     let handshake = Handshake { timestamps: true, sack: true, ..Handshake::default() };
-    let mut sender = Sender::with(recipe, profile, &handshake);
+    let mut sender = BareSender::with(recipe, profile, &handshake);
     sender.recovery.start_trace();
     sender.send();
     for _ in 0..400 {
@@ -75,7 +75,7 @@ fn no_peer_makes_the_window_less_than_a_segment_or_no_number() {
 fn a_window_that_is_not_used_does_not_grow() {
     for window in WINDOWS {
         let rtt = Duration::from_millis(100);
-        let mut sender = Sender::new(window).under_way(20.0, 10.0, rtt);
+        let mut sender = BareSender::new(window).under_way(20.0, 10.0, rtt);
         // From here on the application writes one segment each round trip.
         sender.wait(rtt).ack(20);
         sender.written = sender.flight.max() / 1000;

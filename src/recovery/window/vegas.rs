@@ -112,10 +112,10 @@ impl Window for VegasWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
 
     /// Round trips of so many milliseconds, each of a whole window; cwnd after each of them.
-    fn rounds(sender: &mut Sender, times: &[u64]) -> Vec<f64> {
+    fn rounds(sender: &mut BareSender, times: &[u64]) -> Vec<f64> {
         let mut after = Vec::new();
         for time in times {
             sender.wait(Duration::from_millis(*time));
@@ -128,8 +128,8 @@ mod tests {
         after
     }
 
-    fn avoiding(cwnd: f64) -> Sender {
-        let mut sender = Sender::new("vegas-window").under_way(cwnd, 2.0, Duration::from_millis(100));
+    fn avoiding(cwnd: f64) -> BareSender {
+        let mut sender = BareSender::new("vegas-window").under_way(cwnd, 2.0, Duration::from_millis(100));
         rounds(&mut sender, &[100]);
         sender.recovery.put_window(cwnd, 2.0);
         sender
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn slow_start_doubles_every_other_round_trip() {
         let mut sender =
-            Sender::new("vegas-window").under_way(2.0, f64::INFINITY, Duration::from_millis(100));
+            BareSender::new("vegas-window").under_way(2.0, f64::INFINITY, Duration::from_millis(100));
         let windows = rounds(&mut sender, &[100; 6]);
         let doubled: Vec<bool> =
             [2.0].iter().chain(&windows).zip(&windows).map(|(before, after)| after > before).collect();
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn slow_start_ends_when_a_queue_is_seen() {
         let mut sender =
-            Sender::new("vegas-window").under_way(16.0, f64::INFINITY, Duration::from_millis(100));
+            BareSender::new("vegas-window").under_way(16.0, f64::INFINITY, Duration::from_millis(100));
         let windows = rounds(&mut sender, &[100, 120, 120, 120, 120]);
         let largest = windows.iter().copied().fold(0.0, f64::max);
         let last = *windows.last().unwrap();

@@ -79,11 +79,11 @@ impl Window for Veno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
 
     /// A window of 20 segments, of which 20 are acknowledged after `rtt`, when the shortest round trip was 100 ms.
-    fn sender(rtt: u64) -> Sender {
-        let mut sender = Sender::new("veno").under_way(20.0, 10.0, Duration::from_millis(100));
+    fn sender(rtt: u64) -> BareSender {
+        let mut sender = BareSender::new("veno").under_way(20.0, 10.0, Duration::from_millis(100));
         sender.wait(Duration::from_millis(100)).ack(1);
         // The segments that follow are 100 ms old already when they leave the first window.
         sender.wait(Duration::from_millis(rtt - 100));

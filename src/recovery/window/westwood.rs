@@ -127,7 +127,7 @@ impl Window for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::Sender;
+    use crate::recovery::testing::BareSender;
 
     const RTT: Duration = Duration::from_millis(100);
 
@@ -163,8 +163,8 @@ mod tests {
     }
 
     /// A window of 20, of which one segment in 10 ms is acknowledged: 100 per second.
-    fn paced(recipe: &str) -> Sender {
-        let mut sender = Sender::new(recipe).under_way(20.0, 10.0, RTT);
+    fn paced(recipe: &str) -> BareSender {
+        let mut sender = BareSender::new(recipe).under_way(20.0, 10.0, RTT);
         sender.wait(RTT);
         for segment in 1..=40 {
             sender.wait(Duration::from_millis(10)).ack(segment);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn without_an_estimate_it_is_aimd() {
-        let mut sender = Sender::new("westwood").under_way(10.0, 8.0, RTT);
+        let mut sender = BareSender::new("westwood").under_way(10.0, 8.0, RTT);
         sender.wait(RTT).dupacks(3);
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 5.0));
     }

@@ -4,7 +4,7 @@ use airwire::time::Duration;
 use super::*;
 use crate::profile::Profile;
 use crate::profile::knobs::Knobs;
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Decision, What};
 
 const RTT: Duration = Duration::from_millis(100);
@@ -14,17 +14,17 @@ const MOBILE_TO_FIXED: u16 = OB;
 const MOBILE_TO_MOBILE: u16 = OB | DB;
 
 /// Ten segments are on their way, in congestion avoidance.
-fn sender(recipe: &str, announced: u16) -> Sender {
+fn sender(recipe: &str, announced: u16) -> BareSender {
     let peer_flags = Flags::SYN.with(Flags::ACK).with(Flags(announced));
     let handshake = Handshake { timestamps: true, peer_flags, ..Handshake::default() };
-    let mut sender = Sender::with(recipe, Profile::default(), &handshake).under_way(10.0, 8.0, RTT);
+    let mut sender = BareSender::with(recipe, Profile::default(), &handshake).under_way(10.0, 8.0, RTT);
     sender.rwnd = 100;
     sender.wait(RTT);
     sender
 }
 
 /// `n` duplicate ACKs with these marks.
-fn dupacks(sender: &mut Sender, n: u32, marks: u16) -> String {
+fn dupacks(sender: &mut BareSender, n: u32, marks: u16) -> String {
     let una = sender.flight.una() / SMSS;
     let ack = Ack { duplicate: true, flags: Flags::ACK.with(Flags(marks)), ..Ack::default() };
     let sent: Vec<_> =
@@ -32,20 +32,20 @@ fn dupacks(sender: &mut Sender, n: u32, marks: u16) -> String {
     sent.join(" ")
 }
 
-fn ack(sender: &mut Sender, segment: u64, marks: u16) -> String {
+fn ack(sender: &mut BareSender, segment: u64, marks: u16) -> String {
     sender.receive(Ack { flags: Flags::ACK.with(Flags(marks)), ..Ack::default() }, segment, &[])
 }
 
-fn sack(sender: &mut Sender, block: std::ops::Range<u64>, marks: u16) -> String {
+fn sack(sender: &mut BareSender, block: std::ops::Range<u64>, marks: u16) -> String {
     let una = sender.flight.una() / SMSS;
     sender.receive(Ack { flags: Flags::ACK.with(Flags(marks)), ..Ack::default() }, una, &[block])
 }
 
-fn window(sender: &Sender) -> (f64, f64) {
+fn window(sender: &BareSender) -> (f64, f64) {
     (sender.cc().cwnd, sender.cc().ssthresh)
 }
 
-fn causes(sender: &mut Sender) -> Vec<Cause> {
+fn causes(sender: &mut BareSender) -> Vec<Cause> {
     let cause = |decision: Decision| match decision.what {
         What::Cause(cause) => Some(cause),
         _ => None,
@@ -110,7 +110,7 @@ fn with_sack_pipe_stays_at_the_window() {
 }
 
 /// Segments 1 and 4 of ten are lost, 1 on the radio.
-fn first_of_two_holes(recipe: &str) -> Sender {
+fn first_of_two_holes(recipe: &str) -> BareSender {
     let mut sender = sender(recipe, FIXED_TO_MOBILE);
     if recipe.starts_with("sack") {
         sack(&mut sender, 2..4, OB);

@@ -1,19 +1,19 @@
 use airwire::time::Duration;
 
 use crate::recovery::Ack;
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// Twenty segments are outstanding.
-fn under_way(recipe: &str) -> Sender {
-    let mut sender = Sender::new(recipe);
+fn under_way(recipe: &str) -> BareSender {
+    let mut sender = BareSender::new(recipe);
     sender.rwnd = 1000;
     sender.under_way(20.0, 2.0, RTT)
 }
 
 /// The first unacknowledged segment comes after `by` later ones; if it was sent again the copy is reported.
-fn reorder(sender: &mut Sender, by: u32) -> bool {
+fn reorder(sender: &mut BareSender, by: u32) -> bool {
     let una = sender.flight.una();
     let resent = sender.wait(RTT).dupacks(by).contains('r');
     sender.ack(una / SMSS + u64::from(by) + 1);
@@ -26,7 +26,7 @@ fn reorder(sender: &mut Sender, by: u32) -> bool {
 }
 
 /// How many duplicate ACKs it takes now. The segment was lost.
-fn dup_thresh(sender: &mut Sender) -> usize {
+fn dup_thresh(sender: &mut BareSender) -> usize {
     sender.wait(RTT);
     let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
     sender.settle(20.0);
@@ -122,7 +122,7 @@ fn the_window_comes_back_with_dsack_only() {
 
 #[test]
 fn a_peer_without_sack_gets_three_dupacks() {
-    let sender = Sender::without_sack("newreno+blanton-allman+dsack");
+    let sender = BareSender::without_sack("newreno+blanton-allman+dsack");
     assert_eq!(sender.recovery.answers()[0], "three-dupacks");
     assert_eq!(sender.recovery.answers()[5], "never");
 }

@@ -1,13 +1,13 @@
 use airwire::time::Duration;
 
 use crate::recovery::Phase;
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// Ten segments are outstanding.
-fn under_way(recipe: &str) -> Sender {
-    Sender::new(recipe).under_way(10.0, 8.0, RTT)
+fn under_way(recipe: &str) -> BareSender {
+    BareSender::new(recipe).under_way(10.0, 8.0, RTT)
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn the_next_hole_has_a_wait_of_its_own() {
 
 #[test]
 fn a_timeout_ends_the_wait() {
-    let mut sender = Sender::new("newreno+dcr+min-rto=1").under_way(10.0, 8.0, RTT);
+    let mut sender = BareSender::new("newreno+dcr+min-rto=1").under_way(10.0, 8.0, RTT);
     // SRTT + 4·RTTVAR since the first segment: that is over before the wait is.
     sender.wait(RTT).dupacks(3);
     let wait = sender.recovery.deadline().unwrap();
@@ -104,7 +104,7 @@ fn a_timeout_ends_the_wait() {
 
 #[test]
 fn before_there_is_a_sample_nothing_is_delayed() {
-    let mut sender = Sender::new("newreno+dcr");
+    let mut sender = BareSender::new("newreno+dcr");
     assert_eq!(sender.rtt.srtt(), None);
     sender.send();
     assert!(sender.dupacks(3).contains("1r"));

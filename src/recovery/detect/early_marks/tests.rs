@@ -2,21 +2,21 @@ use airwire::time::Duration;
 
 use super::*;
 use crate::profile::Profile;
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Phase, Recipe};
 
 const RTT: Duration = Duration::from_millis(100);
 
-fn sender(recipe: &str, announced: u16) -> Sender {
+fn sender(recipe: &str, announced: u16) -> BareSender {
     let peer_flags = Flags::SYN.with(Flags::ACK).with(Flags(announced));
     let handshake = Handshake { timestamps: true, peer_flags, ..Handshake::default() };
-    let mut sender = Sender::with(recipe, Profile::default(), &handshake).under_way(4.0, 8.0, RTT);
+    let mut sender = BareSender::with(recipe, Profile::default(), &handshake).under_way(4.0, 8.0, RTT);
     sender.rwnd = 100;
     sender.wait(RTT);
     sender
 }
 
-fn dupack(sender: &mut Sender, marks: u16) -> String {
+fn dupack(sender: &mut BareSender, marks: u16) -> String {
     let una = sender.flight.una() / SMSS;
     let ack = Ack { duplicate: true, flags: Flags::ACK.with(Flags(marks)), ..Ack::default() };
     sender.receive(ack, una, &[])

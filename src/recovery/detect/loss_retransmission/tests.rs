@@ -1,12 +1,12 @@
 use airwire::time::Duration;
 
-use crate::recovery::testing::Sender;
+use crate::recovery::testing::BareSender;
 use crate::recovery::{Phase, What};
 
 const RTT: Duration = Duration::from_millis(100);
 
-fn sender(recipe: &str, cwnd: f64) -> Sender {
-    let mut sender = Sender::new(recipe).under_way(cwnd, 64.0, RTT);
+fn sender(recipe: &str, cwnd: f64) -> BareSender {
+    let mut sender = BareSender::new(recipe).under_way(cwnd, 64.0, RTT);
     sender.wait(RTT);
     sender
 }
@@ -143,7 +143,7 @@ fn after_a_timeout_with_a_scoreboard_the_edge() {
 
 #[test]
 fn duplicate_acks_that_nothing_caused_send_few_copies() {
-    let mut sender = Sender::new("newreno+loss-retransmission");
+    let mut sender = BareSender::new("newreno+loss-retransmission");
     sender.written = 10;
     let mut sender = sender.under_way(10.0, 64.0, RTT);
     let sent = sender.wait(RTT).dupacks(1000);

@@ -3,7 +3,7 @@
 use airwire::time::Duration;
 
 use crate::profile::Profile;
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Ack, Handshake, Phase, What};
 
 const RTT: Duration = Duration::from_millis(100);
@@ -12,15 +12,15 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn sender(recipe: &str, cwnd: f64) -> Sender {
-    Sender::new(recipe).under_way(cwnd, 8.0, RTT)
+fn sender(recipe: &str, cwnd: f64) -> BareSender {
+    BareSender::new(recipe).under_way(cwnd, 8.0, RTT)
 }
 
-fn waits(sender: &Sender) -> Option<Duration> {
+fn waits(sender: &BareSender) -> Option<Duration> {
     sender.recovery.deadline().map(|at| at - sender.now)
 }
 
-fn reductions(sender: &Sender) -> u64 {
+fn reductions(sender: &BareSender) -> u64 {
     sender.recovery.counters().window_reductions
 }
 
@@ -75,7 +75,7 @@ fn ewrtt_is_the_largest_round_trip_of_late() {
 
 #[test]
 fn a_path_without_delay_leaves_the_receiver_ten_milliseconds() {
-    let mut sender = Sender::new("sack+pr").under_way(10.0, 8.0, Duration::ZERO);
+    let mut sender = BareSender::new("sack+pr").under_way(10.0, 8.0, Duration::ZERO);
     assert_eq!(waits(&sender), Some(ms(10)));
     sender.wait(ms(9)).ack(10);
     assert_eq!(sender.recovery.counters().resent(), 0);
@@ -112,7 +112,7 @@ fn the_retransmission_timer_stays_behind() {
 #[test]
 fn without_timestamps_a_hole_that_a_copy_fills_times_nothing() {
     let mut sender =
-        Sender::with("sack+pr", Profile::default(), &Handshake::default()).under_way(10.0, 8.0, RTT);
+        BareSender::with("sack+pr", Profile::default(), &Handshake::default()).under_way(10.0, 8.0, RTT);
     sender.wait(RTT).sack(&[2..11]);
     sender.wait(RTT).sack(&[2..20]);
     assert!(sender.deadline().starts_with("1r"));
@@ -355,7 +355,7 @@ fn a_closed_window_is_the_timers_business() {
 fn acks_of_everything_and_echoes_of_nothing_do_no_harm() {
     for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr"] {
         let handshake = Handshake { timestamps: true, ..Handshake::default() };
-        let mut sender = Sender::with(recipe, Profile::default(), &handshake).under_way(10.0, 8.0, RTT);
+        let mut sender = BareSender::with(recipe, Profile::default(), &handshake).under_way(10.0, 8.0, RTT);
         for step in 0..2000_u64 {
             sender.wait(ms(step % 7));
             let (una, max) = (sender.flight.una() / SMSS, sender.flight.max() / SMSS);

@@ -4,7 +4,7 @@
 use airwire::time::{Duration, Instant};
 
 use crate::profile::Profile;
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Ack, Handshake, Phase, What};
 
 const RTT: Duration = Duration::from_millis(100);
@@ -13,23 +13,23 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn sender(cwnd: f64) -> Sender {
-    Sender::new("sack+rack").under_way(cwnd, 8.0, RTT)
+fn sender(cwnd: f64) -> BareSender {
+    BareSender::new("sack+rack").under_way(cwnd, 8.0, RTT)
 }
 
 /// Segment 1 is overtaken by segment 2 and arrives a moment later: reordering has been seen, nothing is lost.
-fn after_reordering(cwnd: f64) -> Sender {
+fn after_reordering(cwnd: f64) -> BareSender {
     let mut sender = sender(cwnd);
     sender.wait(RTT).sack(&[2..3]);
     sender.wait(ms(1)).ack(2);
     sender
 }
 
-fn waits(sender: &Sender) -> Option<Duration> {
+fn waits(sender: &BareSender) -> Option<Duration> {
     sender.recovery.deadline().map(|at| at - sender.now)
 }
 
-fn lost(sender: &mut Sender) -> usize {
+fn lost(sender: &mut BareSender) -> usize {
     sender.trace().iter().filter(|decision| matches!(decision.what, What::Lost { .. })).count()
 }
 
@@ -110,7 +110,7 @@ fn an_ack_that_may_be_of_the_first_copy_says_nothing_about_the_second() {
     assert!(sender.recovery.deadline().is_none_or(|at| at > resent_at + ms(20)), "{:?}", waits(&sender));
     // Without timestamps min_RTT tells: no copy is back after 1 ms.
     let handshake = Handshake { sack: true, ..Handshake::default() };
-    let mut sender = Sender::with("sack+rack", Profile::default(), &handshake).under_way(10.0, 8.0, RTT);
+    let mut sender = BareSender::with("sack+rack", Profile::default(), &handshake).under_way(10.0, 8.0, RTT);
     sender.wait(RTT).sack(&[2..3]);
     sender.deadline();
     sender.wait(ms(1)).receive(Ack::default(), 2, &[]);
@@ -121,7 +121,7 @@ fn an_ack_that_may_be_of_the_first_copy_says_nothing_about_the_second() {
 fn d_sacks_widen_the_window_once_per_round_trip_and_sixteen_recoveries_narrow_it() {
     let mut sender = after_reordering(10.0);
     // Settles at the window that the next hole has to wait, in milliseconds after its successor was SACKed.
-    let patience = |sender: &mut Sender| {
+    let patience = |sender: &mut BareSender| {
         let una = sender.flight.una() / SMSS;
         sender.wait(RTT);
         sender.sack(&[una + 2..una + 3]);
@@ -130,13 +130,13 @@ fn d_sacks_widen_the_window_once_per_round_trip_and_sixteen_recoveries_narrow_it
         waits.as_millis()
     };
     // All that is outstanding is as old as a round trip when something is acknowledged.
-    let settle = |sender: &mut Sender| {
+    let settle = |sender: &mut BareSender| {
         let max = sender.flight.max() / SMSS;
         sender.wait(RTT).ack(max);
     };
     settle(&mut sender);
     assert_eq!(patience(&mut sender), 25);
-    let dsack = |sender: &mut Sender| {
+    let dsack = |sender: &mut BareSender| {
         let una = sender.flight.una();
         let ack = Ack { dsack: Some((una - SMSS, una)), ..Ack::default() };
         sender.receive(ack, una / SMSS, &[]);
@@ -202,8 +202,8 @@ fn after_a_timeout_it_goes_on_finding_what_is_lost() {
 // ----- §7 -----
 
 /// `cwnd` segments are all there is to send.
-fn at_the_end(cwnd: u64) -> Sender {
-    let mut sender = Sender::new("sack+rack");
+fn at_the_end(cwnd: u64) -> BareSender {
+    let mut sender = BareSender::new("sack+rack");
     sender.written = cwnd;
     sender.under_way(cwnd as f64, 8.0, RTT)
 }
@@ -250,12 +250,12 @@ fn a_lone_segment_may_wait_for_a_delayed_ack() {
 
 #[test]
 fn before_a_round_trip_is_known_a_probe_waits_a_second_and_never_longer_than_the_timer() {
-    let mut sender = Sender::new("sack+rack+iw=2");
+    let mut sender = BareSender::new("sack+rack+iw=2");
     sender.send();
     assert_eq!(waits(&sender), Some(ms(1000)));
 
     // Round trips of 2 s: 2·SRTT is more than the RTO, SRTT + G.
-    let mut sender = Sender::new("sack+rack").under_way(4.0, 8.0, ms(2000));
+    let mut sender = BareSender::new("sack+rack").under_way(4.0, 8.0, ms(2000));
     let rto = sender.rto.unwrap();
     assert_eq!(sender.recovery.deadline(), Some(rto));
     assert_eq!(sender.deadline(), "5");

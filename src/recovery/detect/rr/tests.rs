@@ -2,20 +2,20 @@ use airwire::time::Duration;
 
 use crate::profile::Profile;
 use crate::recovery::decision::What;
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Ack, Handshake, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// Twenty segments are outstanding.
-fn under_way(recipe: &str) -> Sender {
-    let mut sender = Sender::new(recipe);
+fn under_way(recipe: &str) -> BareSender {
+    let mut sender = BareSender::new(recipe);
     sender.rwnd = 1000;
     sender.under_way(20.0, 2.0, RTT)
 }
 
 /// The first unacknowledged segment comes after `by` later ones, and if it was sent again the copy is reported.
-fn reorder(sender: &mut Sender, by: u32) {
+fn reorder(sender: &mut BareSender, by: u32) {
     let una = sender.flight.una();
     let resent = sender.wait(RTT).dupacks(by).contains('r');
     sender.ack(una / SMSS + u64::from(by) + 1);
@@ -26,13 +26,13 @@ fn reorder(sender: &mut Sender, by: u32) {
 }
 
 /// What begins at `start` has arrived twice.
-fn report(sender: &mut Sender, start: u64) {
+fn report(sender: &mut BareSender, start: u64) {
     let una = sender.flight.una() / SMSS;
     sender.receive(Ack { dsack: Some((start, start + SMSS)), ..Ack::default() }, una, &[]);
 }
 
 /// How many duplicate ACKs it takes now. The segment was lost.
-fn dup_thresh(sender: &mut Sender) -> usize {
+fn dup_thresh(sender: &mut BareSender) -> usize {
     sender.wait(RTT);
     let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
     sender.settle(20.0);
@@ -116,7 +116,7 @@ fn at_most_what_the_window_can_bring() {
 
 #[test]
 fn a_timeout_that_three_would_have_avoided_lowers_it() {
-    let timeout_after = |sender: &mut Sender, dupacks| {
+    let timeout_after = |sender: &mut BareSender, dupacks| {
         assert!(!sender.wait(RTT).dupacks(dupacks).contains('r'));
         sender.timeout();
         sender.settle(20.0);
@@ -159,7 +159,7 @@ fn meanwhile_each_duplicate_ack_releases_a_new_segment() {
 }
 
 /// The first segment comes after `by` others, in whatever way the recipe's receiver says so.
-fn overtake(sender: &mut Sender, by: u64) -> Vec<String> {
+fn overtake(sender: &mut BareSender, by: u64) -> Vec<String> {
     let una = sender.flight.una() / SMSS;
     sender.wait(RTT);
     let mut sent: Vec<_> = (1..=by)
@@ -189,7 +189,7 @@ fn a_flood_of_duplicate_acks_releases_a_window_at_most() {
 fn until_the_first_proof_it_is_three_dupacks() {
     let story = |recipe: &str| {
         let handshake = Handshake { sack: true, timestamps: true, ..Handshake::default() };
-        let sender = Sender::with(recipe, Profile::default(), &handshake);
+        let sender = BareSender::with(recipe, Profile::default(), &handshake);
         let mut sender = sender.under_way(20.0, 2.0, RTT);
         let mut sent = vec![sender.wait(RTT).dupacks(5), sender.ack(20), sender.wait(RTT).dupacks(2)];
         sent.push(sender.ack(sender.last()));
@@ -204,7 +204,7 @@ fn until_the_first_proof_it_is_three_dupacks() {
 
 #[test]
 fn a_peer_without_sack_gets_three_dupacks() {
-    let mut sender = Sender::without_sack("newreno+rr");
+    let mut sender = BareSender::without_sack("newreno+rr");
     assert_eq!(sender.recovery.answers()[0], "three-dupacks");
     let trace = sender.trace();
     let said = trace.iter().filter(|decision| decision.what == What::Fallback { to: "three-dupacks" });

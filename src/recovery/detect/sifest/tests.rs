@@ -1,21 +1,21 @@
 use airwire::time::Duration;
 
 use crate::profile::Profile;
-use crate::recovery::testing::Sender;
+use crate::recovery::testing::BareSender;
 use crate::recovery::{Ack, Decision, Handshake, Phase, What};
 
 const RTT: Duration = Duration::from_millis(100);
 const LATER: Duration = Duration::from_millis(110);
 
-fn sender(recipe: &str, cwnd: f64) -> Sender {
-    let mut sender = Sender::new(recipe).under_way(cwnd, 64.0, RTT);
+fn sender(recipe: &str, cwnd: f64) -> BareSender {
+    let mut sender = BareSender::new(recipe).under_way(cwnd, 64.0, RTT);
     sender.wait(RTT);
     sender
 }
 
 /// An application that has written no more than this.
-fn session_limited(recipe: &str, cwnd: f64, written: u64) -> Sender {
-    let mut sender = Sender::new(recipe);
+fn session_limited(recipe: &str, cwnd: f64, written: u64) -> BareSender {
+    let mut sender = BareSender::new(recipe);
     sender.written = written;
     let mut sender = sender.under_way(cwnd, 64.0, RTT);
     sender.wait(RTT);
@@ -31,7 +31,7 @@ fn a_window_of_two_needs_one_duplicate_ack() {
     for repair in ["tahoe", "reno", "newreno", "sack"] {
         let mut with = sender(&format!("{repair}+sifest"), 2.0);
         let mut without = sender(repair, 2.0);
-        let first = |sender: &mut Sender| match repair {
+        let first = |sender: &mut BareSender| match repair {
             "sack" => sender.sack(&[2..3]),
             _ => sender.dupacks(1),
         };
@@ -53,7 +53,7 @@ fn sifest_less_one_duplicate_acks_up_to_dup_thresh() {
 
 #[test]
 fn the_receiver_or_the_application_may_be_what_keeps_the_window_small() {
-    let mut small_receiver = Sender::new("newreno+sifest");
+    let mut small_receiver = BareSender::new("newreno+sifest");
     small_receiver.rwnd = 2;
     let mut small_receiver = small_receiver.under_way(16.0, 64.0, RTT);
     assert_eq!(small_receiver.wait(RTT).dupacks(1), "1r");
@@ -161,7 +161,7 @@ fn a_copy_behind_a_queue_is_not_late() {
 #[test]
 fn before_any_sample_the_round_trip_is_the_timeout() {
     let profile = Profile { time_handshake: false, ..Profile::default() };
-    let mut sender = Sender::with("newreno+sifest", profile, &Handshake::default());
+    let mut sender = BareSender::with("newreno+sifest", profile, &Handshake::default());
     sender.send();
     assert_eq!(resent(&sender.wait(RTT).dupacks(9), 1), 1);
     assert_eq!(sender.rtt.srtt(), None);

@@ -1,14 +1,14 @@
 use airwire::time::Duration;
 
-use crate::recovery::testing::Sender;
+use crate::recovery::testing::BareSender;
 use crate::recovery::{Decision, Phase, What};
 
 /// P2 Fig. 10: 50 ms, 500 ms and back, without a queue.
 const RTT: Duration = Duration::from_millis(1100);
 
 /// After the retransmission timeout of a window of 22.
-fn timed_out(recipe: &str) -> Sender {
-    let mut sender = Sender::new(recipe).under_way(22.0, 64.0, RTT);
+fn timed_out(recipe: &str) -> BareSender {
+    let mut sender = BareSender::new(recipe).under_way(22.0, 64.0, RTT);
     assert_eq!(sender.timeout(), "1r");
     sender
 }
@@ -115,7 +115,7 @@ fn a_repair_that_knows_no_fast_recovery_gets_one_here() {
 
 #[test]
 fn a_window_of_one_and_duplicate_acks_from_nowhere() {
-    let mut sender = Sender::new("newreno+fast-timeout").under_way(1.0, 64.0, RTT);
+    let mut sender = BareSender::new("newreno+fast-timeout").under_way(1.0, 64.0, RTT);
     assert_eq!(sender.timeout(), "1r");
     sender.dupacks(3);
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (2.0, 2.0));

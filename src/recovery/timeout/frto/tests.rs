@@ -1,21 +1,21 @@
 use airwire::time::Duration;
 
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Ack, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// Ten segments are outstanding, cwnd is 10, ssthresh 8.
-fn under_way(recipe: &str) -> Sender {
-    Sender::new(recipe).under_way(10.0, 8.0, RTT)
+fn under_way(recipe: &str) -> BareSender {
+    BareSender::new(recipe).under_way(10.0, 8.0, RTT)
 }
 
-fn window(sender: &Sender) -> (f64, f64) {
+fn window(sender: &BareSender) -> (f64, f64) {
     (sender.cc().cwnd, sender.cc().ssthresh)
 }
 
 /// Cumulative ACK up to a segment, with SACK blocks.
-fn ack_with(sender: &mut Sender, segment: u64, blocks: &[std::ops::Range<u64>]) -> String {
+fn ack_with(sender: &mut BareSender, segment: u64, blocks: &[std::ops::Range<u64>]) -> String {
     sender.receive(Ack::default(), segment, blocks)
 }
 
@@ -128,7 +128,7 @@ fn with_sack_an_ack_beyond_recovery_point_proves_nothing() {
 #[test]
 fn with_nothing_new_to_send_conventional_recovery_goes_on() {
     for recipe in ["newreno+frto", "sack+frto"] {
-        let mut sender = Sender::new(recipe);
+        let mut sender = BareSender::new(recipe);
         sender.written = 10;
         let mut sender = sender.under_way(10.0, 8.0, RTT);
         assert_eq!(sender.timeout(), "1r", "{recipe}");
@@ -138,7 +138,7 @@ fn with_nothing_new_to_send_conventional_recovery_goes_on() {
         assert_eq!(sender.ack(3), "4r 5r 6r", "{recipe}");
     }
     // A full window is the same.
-    let mut sender = Sender::new("newreno+frto");
+    let mut sender = BareSender::new("newreno+frto");
     sender.rwnd = 9;
     let mut sender = sender.under_way(10.0, 8.0, RTT);
     sender.timeout();
@@ -148,7 +148,7 @@ fn with_nothing_new_to_send_conventional_recovery_goes_on() {
 
 #[test]
 fn one_new_segment_is_enough_to_look_on() {
-    let mut sender = Sender::new("newreno+frto");
+    let mut sender = BareSender::new("newreno+frto");
     sender.written = 11;
     let mut sender = sender.under_way(10.0, 8.0, RTT);
     sender.timeout();

@@ -1,28 +1,28 @@
 use airwire::time::Duration;
 
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Ack, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// Ten segments are outstanding, cwnd is 10, ssthresh 8.
-fn under_way(recipe: &str) -> Sender {
-    Sender::new(recipe).under_way(10.0, 8.0, RTT)
+fn under_way(recipe: &str) -> BareSender {
+    BareSender::new(recipe).under_way(10.0, 8.0, RTT)
 }
 
 /// An ACK that says nothing new, but that these segments (a range of numbers) have arrived twice.
-fn report(sender: &mut Sender, first: u64, last: u64) -> String {
+fn report(sender: &mut BareSender, first: u64, last: u64) -> String {
     let una = sender.flight.una() / SMSS;
     let dsack = Some(((first - 1) * SMSS, last * SMSS));
     sender.receive(Ack { dsack, ..Ack::default() }, una, &[])
 }
 
-fn undone(sender: &Sender) -> u64 {
+fn undone(sender: &BareSender) -> u64 {
     sender.recovery.counters().undone
 }
 
 /// Segment 1 comes after the nine others, and was sent again meanwhile.
-fn reordered(recipe: &str) -> Sender {
+fn reordered(recipe: &str) -> BareSender {
     let mut sender = under_way(recipe);
     assert_eq!(sender.wait(RTT).dupacks(9), "1r 11 12 13 14");
     assert_eq!(sender.ack(10), "15");

@@ -2,7 +2,7 @@ use airwire::time::Duration;
 
 use crate::profile::Profile;
 use crate::recovery::decision::What;
-use crate::recovery::testing::Sender;
+use crate::recovery::testing::BareSender;
 use crate::recovery::{Ack, Decision, Handshake, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
@@ -10,17 +10,17 @@ const RTT: Duration = Duration::from_millis(100);
 const ORIGINAL: u32 = 1000;
 
 /// Ten segments are outstanding, cwnd is 10, ssthresh 8.
-fn under_way(recipe: &str) -> Sender {
-    let sender = Sender::new(recipe).under_way(10.0, 8.0, RTT);
+fn under_way(recipe: &str) -> BareSender {
+    let sender = BareSender::new(recipe).under_way(10.0, 8.0, RTT);
     assert_eq!(sender.now.as_millis() as u32, ORIGINAL);
     sender
 }
 
-fn window(sender: &Sender) -> (f64, f64) {
+fn window(sender: &BareSender) -> (f64, f64) {
     (sender.cc().cwnd, sender.cc().ssthresh)
 }
 
-fn undone(sender: &Sender) -> u64 {
+fn undone(sender: &BareSender) -> u64 {
     sender.recovery.counters().undone
 }
 
@@ -39,7 +39,7 @@ fn a_spurious_timeout_is_taken_back_and_sending_goes_on_at_snd_max() {
 
 #[test]
 fn what_one_ack_may_release_is_bounded_by_the_initial_window() {
-    let mut sender = Sender::new("newreno+eifel+iw=2").under_way(10.0, 8.0, RTT);
+    let mut sender = BareSender::new("newreno+eifel+iw=2").under_way(10.0, 8.0, RTT);
     sender.timeout();
     // FlightSize 4 + min(6 acknowledged, IW 2): slow start brings the rest back.
     assert_eq!(sender.ack_echoing(6, ORIGINAL), "11 12");
@@ -49,7 +49,7 @@ fn what_one_ack_may_release_is_bounded_by_the_initial_window() {
 
 #[test]
 fn pipe_prev_is_ssthresh_where_that_is_more() {
-    let mut sender = Sender::new("newreno+eifel").under_way(10.0, 40.0, RTT);
+    let mut sender = BareSender::new("newreno+eifel").under_way(10.0, 40.0, RTT);
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL);
     assert_eq!(window(&sender), (10.0, 40.0));
@@ -192,7 +192,7 @@ fn an_ack_of_everything_proves_something_only_if_duplicates_are_reported() {
 
 #[test]
 fn a_single_segment_tells_nothing() {
-    let mut sender = Sender::new("newreno+eifel").under_way(1.0, 8.0, RTT);
+    let mut sender = BareSender::new("newreno+eifel").under_way(1.0, 8.0, RTT);
     assert_eq!(sender.timeout(), "1r");
     sender.ack_echoing(1, ORIGINAL);
     assert_eq!(undone(&sender), 0);
@@ -273,7 +273,7 @@ fn a_loss_beside_the_late_ones_is_found() {
 /// A spurious timeout, a spurious fast retransmit and a real one.
 fn story(recipe: &str, timestamps: bool) -> (Vec<Decision>, Vec<String>) {
     let handshake = Handshake { timestamps, ..Handshake::default() };
-    let mut sender = Sender::with(recipe, Profile::default(), &handshake);
+    let mut sender = BareSender::with(recipe, Profile::default(), &handshake);
     let start = sender.trace();
     let mut sender = sender.under_way(10.0, 8.0, RTT);
     let mut sent = vec![sender.timeout()];

@@ -2,20 +2,20 @@
 
 use airwire::time::Duration;
 
-use crate::recovery::testing::{SMSS, Sender};
+use crate::recovery::testing::{BareSender, SMSS};
 use crate::recovery::{Ack, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// Twenty segments are outstanding, and the ACKs of what arrives begin to come.
-fn sender(recipe: &str) -> Sender {
-    let mut sender = Sender::new(recipe).under_way(20.0, 20.0, RTT);
+fn sender(recipe: &str) -> BareSender {
+    let mut sender = BareSender::new(recipe).under_way(20.0, 20.0, RTT);
     sender.wait(RTT);
     sender
 }
 
 /// pipe before anything is sent in answer, from what the ACK found.
-fn pipe(sender: &Sender) -> u64 {
+fn pipe(sender: &BareSender) -> u64 {
     sender.flight.pipe().bytes / SMSS
 }
 
@@ -108,7 +108,7 @@ fn what_is_found_lost_by_a_timer_does_not_leave_in_a_burst() {
 #[test]
 fn recoveries_of_tiny_windows_end_at_a_window_of_one_or_more() {
     for cwnd in 1_u64..=4 {
-        let mut sender = Sender::new("sack+rack+prr").under_way(cwnd as f64, 2.0, RTT);
+        let mut sender = BareSender::new("sack+rack+prr").under_way(cwnd as f64, 2.0, RTT);
         for _ in 0..50 {
             let una = sender.flight.una() / SMSS;
             let last = sender.flight.max() / SMSS;
@@ -132,7 +132,7 @@ fn recoveries_of_tiny_windows_end_at_a_window_of_one_or_more() {
 #[test]
 fn without_a_loss_it_changes_nothing() {
     let run = |recipe: &str| {
-        let mut sender = Sender::new(recipe).under_way(10.0, 8.0, RTT);
+        let mut sender = BareSender::new(recipe).under_way(10.0, 8.0, RTT);
         let sent: Vec<String> = (1..=200)
             .map(|segment| {
                 let sent = sender.ack(segment);

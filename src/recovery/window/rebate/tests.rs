@@ -4,21 +4,21 @@ use super::*;
 use crate::profile::Knobs;
 use crate::profile::knobs::DecreaseFrom;
 use crate::recovery::Congestion;
-use crate::recovery::testing::Sender;
+use crate::recovery::testing::BareSender;
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// The algorithms alone: the test says what the window is and how many packets were sent.
 struct Bench {
     rebate: Rebate,
-    sender: Sender,
+    sender: BareSender,
     cc: Congestion,
     knobs: Knobs,
 }
 
 impl Bench {
     fn new(tax: f64) -> Self {
-        let sender = Sender::new("newreno");
+        let sender = BareSender::new("newreno");
         let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, ..Knobs::rfc() };
         Self { rebate: Rebate::with(Tax::new(Some(tax), 1.0)), cc: sender.cc().clone(), sender, knobs }
     }
@@ -27,7 +27,7 @@ impl Bench {
     fn decrease(&mut self, cwnd: f64, npack: u64, kind: LossKind) -> f64 {
         self.cc.cwnd = cwnd;
         self.rebate.npack = npack;
-        let Sender { now, flight, rtt, .. } = &self.sender;
+        let BareSender { now, flight, rtt, .. } = &self.sender;
         let view =
             View { now: *now, flight, cc: &self.cc, rtt, knobs: &self.knobs, smss: 1000, rwnd: 1_000_000 };
         let reduction = self.rebate.on_loss(&view, &Loss { kind, window_when_sent: None });
@@ -104,7 +104,7 @@ fn an_undone_reduction_leaves_no_trace() {
     let mut bench = Bench::new(0.002);
     bench.decrease(20.0, 100, LossKind::Duplicates);
     bench.decrease(30.0, 400, LossKind::Duplicates);
-    let Sender { now, flight, rtt, .. } = &bench.sender;
+    let BareSender { now, flight, rtt, .. } = &bench.sender;
     let (cc, knobs) = (&bench.cc, &bench.knobs);
     bench.rebate.on_undo(&View { now: *now, flight, cc, rtt, knobs, smss: 1000, rwnd: 1_000_000 });
     assert_eq!((bench.estimates().w, bench.estimates().gamma), (None, 0.0));
@@ -163,7 +163,7 @@ fn a_receiver_that_claims_absurd_reordering_gets_a_tax_of_one() {
 
 #[test]
 fn a_fast_retransmit_that_timestamps_prove_false_is_taxed() {
-    let mut sender = Sender::new("rebate").under_way(20.0, 10.0, RTT);
+    let mut sender = BareSender::new("rebate").under_way(20.0, 10.0, RTT);
     let echo = sender.flight.head().unwrap().tsval;
     sender.wait(RTT).dupacks(4);
     sender.ack_echoing(5, echo);
@@ -184,7 +184,7 @@ fn a_fast_retransmit_that_timestamps_prove_false_is_taxed() {
 }
 
 /// Segments a round trip, in a window of 20 in congestion avoidance.
-fn rate_of_growth(sender: &mut Sender) -> f64 {
+fn rate_of_growth(sender: &mut BareSender) -> f64 {
     sender.recovery.put_window(20.0, 10.0);
     sender.send();
     let next = sender.flight.una() / 1000 + 1;
@@ -195,12 +195,12 @@ fn rate_of_growth(sender: &mut Sender) -> f64 {
 #[test]
 fn a_fast_retransmit_that_a_d_sack_proves_false_is_taxed_once() {
     let mut tax = Tax { reordering: true, ..Tax::new(None, 1.0) };
-    let mut sender = Sender::new("newreno").under_way(10.0, 5.0, RTT);
+    let mut sender = BareSender::new("newreno").under_way(10.0, 5.0, RTT);
     let cc = sender.cc().clone();
     let mut resend = |tax: &mut Tax, segment: u64, kind| {
         let (start, end) = (1000 * (segment - 1), 1000 * segment);
         sender.flight.on_resent(start, sender.now, 0);
-        let Sender { now, flight, rtt, .. } = &sender;
+        let BareSender { now, flight, rtt, .. } = &sender;
         let knobs = Knobs::rfc();
         let view = View { now: *now, flight, cc: &cc, rtt, knobs: &knobs, smss: 1000, rwnd: 1_000_000 };
         tax.on_sent(&view, &Departure { start, end, kind, tsval: 0 });
@@ -226,7 +226,7 @@ fn a_fast_retransmit_that_a_d_sack_proves_false_is_taxed_once() {
 #[test]
 fn with_tax_a_loss_takes_less_and_the_window_grows_faster() {
     let after = |recipe: &str| {
-        let mut sender = Sender::new(recipe).under_way(20.0, 10.0, RTT);
+        let mut sender = BareSender::new(recipe).under_way(20.0, 10.0, RTT);
         for _ in 0..2 {
             sender.recovery.put_window(20.0, 10.0);
             sender.send();
@@ -251,7 +251,7 @@ fn with_tax_a_loss_takes_less_and_the_window_grows_faster() {
 
 #[test]
 fn slow_start_is_untouched() {
-    let mut sender = Sender::new("rebate+tax=0.9").under_way(20.0, 10.0, RTT);
+    let mut sender = BareSender::new("rebate+tax=0.9").under_way(20.0, 10.0, RTT);
     for _ in 0..3 {
         sender.recovery.put_window(20.0, 10.0);
         sender.send();
