@@ -61,7 +61,7 @@ fn the_three_tables_of_the_paper() {
         (FIXED_TO_MOBILE, &[(0, Congestion), (OB, Radio)]),
         // §III D.3.
         (MOBILE_TO_FIXED, &[(0, Radio), (OB, Congestion)]),
-        // §III D.4, cases 1 to 3, and the one that it does not have.
+        // §III D.4, cases 1 to 3, and the combination that it does not mention.
         (MOBILE_TO_MOBILE, &[(0, Radio), (OB, Congestion), (OB | DB, Radio), (DB, Congestion)]),
     ];
     for (announced, table) in tables {
@@ -75,7 +75,7 @@ fn the_three_tables_of_the_paper() {
                     assert_eq!(sender.recovery.counters().window_reductions, 1);
                 }
                 Radio => {
-                    // What the three have said to have left is replaced at once.
+                    // The three duplicate ACKs say that three have left: new segments replace them at once.
                     assert_eq!((sent.as_str(), window(&sender)), ("1r 11 12 13", (10.0, 8.0)));
                     assert_eq!(sender.recovery.counters().window_reductions, 0);
                     assert_eq!(sender.recovery.counters().put_down_to_radio, 1);
@@ -129,7 +129,8 @@ const REPAIRS: [&str; 4] = ["tahoe+transit-marks", "etcp", "newreno+transit-mark
 fn two_holes_of_the_radio_cost_nothing() {
     for recipe in REPAIRS {
         let mut sender = first_of_two_holes(recipe);
-        // 11 to 18 arrive behind the second hole. Who has left recovery needs three of their duplicates again.
+        // 11 to 18 arrive behind the second hole. A sender that has left recovery needs three of their duplicates
+        // again.
         let mut sent = vec![ack(&mut sender, 3, OB)];
         sent.push(dupacks(&mut sender, 8, OB));
         let resent = |sent: &[String]| sent.join(" ").split(' ').any(|segment| segment == "4r");
@@ -151,7 +152,7 @@ fn a_second_hole_of_the_fixed_network_halves_the_window_that_was_kept() {
         let mut sender = first_of_two_holes(recipe);
         ack(&mut sender, 3, 0);
         dupacks(&mut sender, 3, 0);
-        // Of ten, not of the more than ten that are outstanding.
+        // Half of ten, not of the more than ten that are outstanding.
         assert_eq!(sender.cc().ssthresh, 5.0, "{recipe}");
         assert!(sender.cc().cwnd <= 5.5, "{recipe}: {}", sender.cc().cwnd);
         ack(sender.wait(RTT), 18, 0);
@@ -207,7 +208,7 @@ fn a_timeout_is_congestion_whatever_was_marked() {
     dupacks(&mut sender, 2, OB);
     assert_eq!(sender.timeout(), "1r");
     assert_eq!(window(&sender), (1.0, 5.0));
-    // And one that follows a loss put down to the radio.
+    // The same for one that follows a loss put down to the radio.
     let mut sender = self::sender("etcp", FIXED_TO_MOBILE);
     dupacks(&mut sender, 3, OB);
     sender.timeout();
@@ -282,14 +283,14 @@ fn a_mark_is_forgotten_when_its_octet_is_acknowledged() {
     let mut sender = sender("etcp", FIXED_TO_MOBILE);
     dupacks(&mut sender, 1, OB);
     ack(&mut sender, 2, 0);
-    // Segment 3 never reached the station, and says so.
+    // Segment 3 never reached the station, and the marks say so.
     dupacks(&mut sender, 3, 0);
     assert_eq!(causes(&mut sender), [Cause::Congestion]);
 }
 
 #[test]
 fn the_last_mark_about_the_octet_counts() {
-    // A station that has forgotten says what is read as congestion.
+    // A station that has forgotten the octet does not mark it: that is read as congestion.
     let mut sender = sender("etcp", FIXED_TO_MOBILE);
     dupacks(&mut sender, 2, OB);
     dupacks(&mut sender, 1, 0);

@@ -25,7 +25,7 @@ fn reorder(sender: &mut BareSender, by: u32) -> bool {
     resent
 }
 
-/// How many duplicate ACKs it takes now. The segment was lost.
+/// How many duplicate ACKs it takes now to find a lost segment.
 fn dup_thresh(sender: &mut BareSender) -> usize {
     sender.wait(RTT);
     let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
@@ -36,7 +36,7 @@ fn dup_thresh(sender: &mut BareSender) -> usize {
 #[test]
 fn each_false_fast_retransmit_raises_it_by_one() {
     let mut sender = under_way("newreno+blanton-allman");
-    // Of a segment that eight overtake: sent again in vain with 3, 4, … 8, and no longer with 9.
+    // A segment that eight overtake is sent again in vain with DupThresh 3, 4, … 8, and no longer with 9.
     let resent: Vec<bool> = (0..8).map(|_| reorder(&mut sender, 8)).collect();
     assert_eq!(resent, [true, true, true, true, true, true, false, false]);
     assert_eq!(dup_thresh(&mut sender), 9);

@@ -22,7 +22,7 @@ fn what_is_still_missing_after_a_round_trip_is_lost() {
     assert_eq!(sender.dupacks(6), "14 15 16 17 18 19", "the window keeps flowing");
     assert_eq!((sender.cc().phase, sender.cc().cwnd), (Phase::Open, 10.0));
     assert_eq!(sender.deadline(), "1r");
-    // FlightSize without the nine new ones is 10.
+    // FlightSize is 10 without the nine new segments.
     assert_eq!((sender.cc().phase, sender.cc().ssthresh), (Phase::Recovery, 5.0));
     assert_eq!(sender.recovery.deadline(), None);
     sender.wait(RTT).ack(19);
@@ -71,7 +71,7 @@ fn with_a_scoreboard_all_that_is_lost_goes_in_one_event() {
     assert_eq!(sender.cc().phase, Phase::Open);
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!(sender.flight.lost().segments, 3);
-    // In recovery nothing more is waited for: the first copy arrives, 11 is lost as well.
+    // In recovery nothing is delayed: the first copy arrives, and 11 is lost as well.
     sender.sack(&[12..16, 6..11, 3..5]);
     assert_eq!(sender.recovery.deadline(), None);
     assert_eq!(sender.recovery.counters().window_reductions, 1);
@@ -94,7 +94,7 @@ fn the_next_hole_has_a_wait_of_its_own() {
 #[test]
 fn a_timeout_ends_the_wait() {
     let mut sender = BareSender::new("newreno+dcr+min-rto=1").under_way(10.0, 8.0, RTT);
-    // SRTT + 4·RTTVAR since the first segment: that is over before the wait is.
+    // SRTT + 4·RTTVAR since the first segment left: that is over before the wait is.
     sender.wait(RTT).dupacks(3);
     let wait = sender.recovery.deadline().unwrap();
     assert!(sender.rto.unwrap() < wait);

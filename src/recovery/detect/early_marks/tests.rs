@@ -29,7 +29,7 @@ fn the_first_duplicate_marked_by_the_last_station_is_enough() {
             let mut sender = sender(&format!("{repair}+early-marks"), announced);
             assert_eq!(dupack(&mut sender, marks), "1r 5", "{repair}");
             assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (4.0, 8.0), "{repair}");
-            // What the third would have said is known already.
+            // The third duplicate ACK says nothing new.
             assert_eq!(dupack(&mut sender, marks), "6", "{repair}");
             assert_eq!(dupack(&mut sender, marks), "7", "{repair}");
             assert_eq!(sender.recovery.counters().fast_retransmits, 1, "{repair}");
@@ -57,7 +57,8 @@ fn with_sack_it_does_not_wait_for_is_lost() {
 
 #[test]
 fn three_are_waited_for_where_no_mark_proves_anything() {
-    // Fixed to mobile, not seen; mobile to fixed, either; mobile to mobile, not beyond the second; nobody there.
+    // Fixed to mobile, not seen; mobile to fixed, seen or not; mobile to mobile, not past the second; no station at
+    // all.
     for (announced, marks) in
         [(DB, 0), (OB, 0), (OB, OB), (OB | DB, 0), (OB | DB, OB), (OB | DB, DB), (0, OB)]
     {

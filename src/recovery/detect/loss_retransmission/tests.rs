@@ -15,7 +15,7 @@ fn sender(recipe: &str, cwnd: f64) -> BareSender {
 fn in_fast_recovery_the_outstanding_segments_and_dup_thresh_more() {
     let mut sender = sender("newreno+loss-retransmission", 10.0);
     assert_eq!(sender.dupacks(3), "1r");
-    // The other six of the window; from the sixth on each lets one out: cwnd 5 + 6 dupacks > 10 outstanding.
+    // The other six of the window. From the sixth on each lets a new segment out: cwnd 5 + 6 dupacks > 10 outstanding.
     assert_eq!(sender.dupacks(6), "11 12 13 14");
     let before = sender.cc().clone();
     // Ten outstanding + DupThresh = 13: the fourth segment that left after the copy.
@@ -45,7 +45,7 @@ fn reno_waits_in_the_same_place() {
 fn each_copy_once_and_the_next_one_has_a_limit_of_its_own() {
     let mut sender = sender("newreno+loss-retransmission", 10.0);
     assert_eq!(sender.dupacks(13), "1r 11 12 13 14 15 16 17 1r 18");
-    // Ten and seven more had left before the second copy, with DupThresh 20; the first copy does not count.
+    // Seventeen had left before the second copy: with DupThresh that is 20. The first copy does not count.
     assert_eq!(sender.dupacks(6), "19 20 21 22 23 24");
     assert_eq!(sender.dupacks(1), "1r 25");
     assert_eq!(sender.recovery.counters().resent_again, 2);
@@ -103,7 +103,7 @@ fn after_a_timeout_flight_size_and_dup_thresh() {
     // cwnd 11 + 3, and FlightSize 22: the twelfth duplicate ACK is the first to let a new segment out.
     assert_eq!(sender.wait(RTT).dupacks(11), "");
     assert_eq!(sender.dupacks(10), "23 24 25 26 27 28 29 30 31 32");
-    // That were the 21 that had not been lost. Three more, and with the next it is clear.
+    // These were the 21 that had not been lost. After three more, the next one makes it clear.
     assert_eq!(sender.wait(RTT).dupacks(3), "33 34 35");
     assert_eq!(sender.dupacks(1), "1r 36", "the 25th");
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (11.0, 11.0));

@@ -108,7 +108,7 @@ fn the_retransmission_timer_stays_behind() {
     assert_eq!(sender.recovery.counters().timeouts, 0);
 }
 
-/// What is SACKed at first and acknowledged three round trips later, with the hole, was not under way so long.
+/// What is SACKed at first and acknowledged three round trips later, with the hole, was not under way for so long.
 #[test]
 fn without_timestamps_a_hole_that_a_copy_fills_times_nothing() {
     let mut sender =
@@ -116,7 +116,7 @@ fn without_timestamps_a_hole_that_a_copy_fills_times_nothing() {
     sender.wait(RTT).sack(&[2..11]);
     sender.wait(RTT).sack(&[2..20]);
     assert!(sender.deadline().starts_with("1r"));
-    // As a stack does that times one segment at a time, whatever was sent again before it.
+    // A stack that times one segment at a time measures this, whatever was sent again before it.
     let timed = Ack { rtt: Some(ms(400)), ..Ack::default() };
     sender.wait(RTT).receive(timed, 19, &[]);
     let waited = waits(&sender).unwrap();
@@ -155,7 +155,7 @@ fn without_a_scoreboard_nobody_knows_and_the_window_stands() {
 #[test]
 fn the_window_is_halved_from_what_it_was_when_the_segment_left() {
     let mut sender = sender("sack+pr", 10.0);
-    // 1 is lost; the window grows on the ACKs of nothing, so let 2 to 10 show that the path is free and 11 to 19 go.
+    // 1 is lost. No ACK advances meanwhile, but 2 to 10 show that the path is free, and 11 to 19 leave.
     sender.wait(RTT);
     for end in 3..=11 {
         assert_eq!(sender.sack(&[2..end]), (end + 8).to_string(), "what is SACKed makes room");
@@ -182,7 +182,7 @@ fn a_window_halved_by_an_echo_since_is_not_halved_again_for_what_left_before() {
 #[test]
 fn a_burst_halves_the_window_once() {
     let mut sender = sender("sack+pr", 10.0);
-    // 1 left before 5 ms, 11 with the first ACK: both are lost, and 4.
+    // 1 left at 0 ms, 11 with the first ACK: both are lost, and 4 too.
     sender.wait(RTT);
     assert_eq!(sender.sack(&[2..3]), "11");
     sender.wait(ms(5)).sack(&[2..4]);

@@ -39,7 +39,7 @@ fn lost(sender: &mut BareSender) -> usize {
 fn a_segment_that_comes_a_little_late_is_not_lost() {
     let mut sender = sender(10.0);
     assert_eq!(sender.wait(RTT).sack(&[2..3]), "");
-    // RACK.rtt + reo_wnd = 100 + 100/4 after it left, 100 of which are over.
+    // It is due RACK.rtt + reo_wnd = 100 + 100/4 ms after it left, 100 of which are over.
     assert_eq!(waits(&sender), Some(ms(25)));
     sender.wait(ms(20)).ack(2);
     assert_eq!((lost(&mut sender), sender.recovery.counters().window_reductions), (0, 0));
@@ -120,7 +120,7 @@ fn an_ack_that_may_be_of_the_first_copy_says_nothing_about_the_second() {
 #[test]
 fn d_sacks_widen_the_window_once_per_round_trip_and_sixteen_recoveries_narrow_it() {
     let mut sender = after_reordering(10.0);
-    // Settles at the window that the next hole has to wait, in milliseconds after its successor was SACKed.
+    // How long the next hole has to wait, in milliseconds after its successor was SACKed.
     let patience = |sender: &mut BareSender| {
         let una = sender.flight.una() / SMSS;
         sender.wait(RTT);
@@ -129,7 +129,7 @@ fn d_sacks_widen_the_window_once_per_round_trip_and_sixteen_recoveries_narrow_it
         sender.ack(una + 2);
         waits.as_millis()
     };
-    // All that is outstanding is as old as a round trip when something is acknowledged.
+    // Everything outstanding is a round trip old when something is acknowledged.
     let settle = |sender: &mut BareSender| {
         let max = sender.flight.max() / SMSS;
         sender.wait(RTT).ack(max);

@@ -25,13 +25,13 @@ fn reorder(sender: &mut BareSender, by: u32) {
     sender.settle(20.0);
 }
 
-/// What begins at `start` has arrived twice.
+/// The segment that begins at `start` has arrived twice.
 fn report(sender: &mut BareSender, start: u64) {
     let una = sender.flight.una() / SMSS;
     sender.receive(Ack { dsack: Some((start, start + SMSS)), ..Ack::default() }, una, &[]);
 }
 
-/// How many duplicate ACKs it takes now. The segment was lost.
+/// How many duplicate ACKs it takes now to find a lost segment.
 fn dup_thresh(sender: &mut BareSender) -> usize {
     sender.wait(RTT);
     let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
@@ -74,7 +74,7 @@ fn nothing_is_learnt_without_a_proof() {
     sender.wait(RTT).dupacks(8);
     sender.settle(20.0);
     assert_eq!(dup_thresh(&mut sender), 3, "no D-SACK: it was lost");
-    // Sent again twice: a report does not say of which copy.
+    // Sent again twice: a report does not say which copy it is about.
     let una = sender.flight.una();
     sender.wait(RTT).dupacks(8);
     sender.timeout();

@@ -259,7 +259,7 @@ fn a_flood_of_duplicate_acks_sends_one_copy_a_round_trip_and_leaves_a_window() {
             copies += resent(&sender.dupacks(20), 1);
             sender.wait(LATER / 10);
         }
-        // 50 rounds of 11 ms are five round trips.
+        // 50 rounds of LATER / 10 are five of LATER.
         assert!((1..=6).contains(&copies), "{recipe}: {copies}");
         assert!(sender.cc().cwnd >= 1.0 && sender.cc().ssthresh >= 2.0, "{recipe}: {:?}", sender.cc());
     }
@@ -291,7 +291,7 @@ fn timeouts_are_counted_by_what_would_have_avoided_them() {
     sender.timeout();
     let counters = sender.recovery.counters();
     assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 1, 0, 0], 1));
-    // Two of two more: not what it means.
+    // Two duplicate ACKs for two segments are not failed-dupack: the first has arrived too.
     sender.wait(RTT).dupacks(2);
     sender.timeout();
     let counters = sender.recovery.counters();

@@ -47,7 +47,7 @@ fn steps_4_to_6_at_the_third_duplicate_ack() {
 #[test]
 fn new_segments_leave_as_duplicate_acks_say_that_others_have_arrived() {
     let mut sender = timed_out("newreno+fast-timeout");
-    // 11 + 11 = 22 outstanding; each duplicate ACK more is room for one.
+    // 11 + 11 = 22 outstanding: each further duplicate ACK makes room for one.
     assert_eq!(sender.wait(RTT).dupacks(11), "");
     assert_eq!(sender.dupacks(10), "23 24 25 26 27 28 29 30 31 32");
     // The copy has arrived: half of the old window is left, and the ten on their way fit into it.

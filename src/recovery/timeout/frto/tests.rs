@@ -81,7 +81,7 @@ fn with_sack_an_original_above_a_hole_is_proof_enough() {
     // 2 is lost, 3 arrives. The rest of the window is late, too.
     assert_eq!(sender.sack(&[3..4]), "");
     assert_eq!((sender.cc().phase, sender.cc().ssthresh), (Phase::Open, 8.0));
-    // What is lost is found as ever, and that halves the window.
+    // The loss is found as ever, and halves the window.
     sender.sack(&[3..5]);
     assert!(sender.sack(&[3..6]).starts_with("2r"));
     assert_eq!(sender.cc().phase, Phase::Recovery);
@@ -108,7 +108,7 @@ fn with_sack_not_in_fast_recovery() {
     assert_eq!(sender.sack(&[4..7]), "1r");
     assert_eq!(sender.timeout(), "1r");
     assert_eq!(sender.ack(1), "2r 3r");
-    // Without, the sender does not know what has arrived, and looks.
+    // Without SACK the sender does not know what has arrived, and looks at ACKs.
     let mut sender = under_way("newreno+frto");
     sender.dupacks(3);
     assert_eq!(sender.timeout(), "1r");

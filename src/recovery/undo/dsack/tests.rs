@@ -10,7 +10,7 @@ fn under_way(recipe: &str) -> BareSender {
     BareSender::new(recipe).under_way(10.0, 8.0, RTT)
 }
 
-/// An ACK that says nothing new, but that these segments (a range of numbers) have arrived twice.
+/// An ACK with nothing new but the report that these segments (a range of numbers) have arrived twice.
 fn report(sender: &mut BareSender, first: u64, last: u64) -> String {
     let una = sender.flight.una() / SMSS;
     let dsack = Some(((first - 1) * SMSS, last * SMSS));
@@ -21,7 +21,7 @@ fn undone(sender: &BareSender) -> u64 {
     sender.recovery.counters().undone
 }
 
-/// Segment 1 comes after the nine others, and was sent again meanwhile.
+/// Segment 1 arrives after the nine others, and was sent again meanwhile.
 fn reordered(recipe: &str) -> BareSender {
     let mut sender = under_way(recipe);
     assert_eq!(sender.wait(RTT).dupacks(9), "1r 11 12 13 14");
@@ -39,7 +39,7 @@ fn a_fast_retransmit_whose_copy_is_reported_was_a_mistake() {
     // Slow start up to there.
     assert_eq!(sender.wait(RTT).ack(11), "16 17");
     assert_eq!(undone(&sender), 1);
-    // It is over: further reports say nothing.
+    // The event is over: further reports say nothing about it.
     report(&mut sender, 1, 1);
     assert_eq!(undone(&sender), 1);
 }

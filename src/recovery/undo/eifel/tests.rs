@@ -129,7 +129,7 @@ fn a_timeout_of_what_was_fast_retransmitted_belongs_to_the_same_event() {
     assert_eq!(window(&sender), (1.0, 5.0));
     sender.ack_echoing(4, ORIGINAL);
     assert_eq!(window(&sender), (10.0, 10.0));
-    // The timer was wrong, too: max(SRTT_prev, 250) with the first sample of new data.
+    // The timer was wrong too: max(SRTT_prev, 250) with the first sample of new data.
     sender.ack_echoing(10, ORIGINAL);
     sender.wait(Duration::from_millis(250)).ack(11);
     assert_eq!(sender.rtt.srtt(), Some(Duration::from_millis(250)));
@@ -227,7 +227,7 @@ fn the_timer_goes_on_from_the_first_sample_of_new_data() {
     let rttvar = sender.rtt.rttvar();
     sender.timeout();
     assert_eq!(sender.ack_echoing(1, ORIGINAL), "11");
-    // Old data says how late it was: SRTT = 7/8·100 + 1/8·1000.
+    // A sample of old data measures how late it was: SRTT = 7/8·100 + 1/8·1000.
     sender.ack_echoing(2, ORIGINAL);
     assert!(sender.rtt.srtt() > Some(RTT * 2));
     sender.ack_echoing(10, ORIGINAL);
@@ -239,7 +239,7 @@ fn the_timer_goes_on_from_the_first_sample_of_new_data() {
     sender.wait(RTT).ack(12);
     assert_eq!(sender.rtt.srtt(), Some(Duration::from_micros(262_500)));
 
-    // A path that is as fast as before: a little more cautious than before all the same.
+    // The path is as fast as before, and the timer is a little more cautious all the same.
     let mut sender = under_way("newreno+eifel");
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL);

@@ -23,7 +23,7 @@ impl Bench {
         Self { rebate: Rebate::with(Tax::new(Some(tax), 1.0)), cc: sender.cc().clone(), sender, knobs }
     }
 
-    /// A decrease at this window, when so many packets were sent in all. Returns ssthresh.
+    /// A decrease at this window, when `npack` packets have been sent in all. Returns ssthresh.
     fn decrease(&mut self, cwnd: f64, npack: u64, kind: LossKind) -> f64 {
         self.cc.cwnd = cwnd;
         self.rebate.npack = npack;
@@ -183,7 +183,7 @@ fn a_fast_retransmit_that_timestamps_prove_false_is_taxed() {
     assert!(after > 1.1 && after < 2.0, "{after}");
 }
 
-/// Segments a round trip, in a window of 20 in congestion avoidance.
+/// How many segments a round trip adds to a window of 20 in congestion avoidance.
 fn rate_of_growth(sender: &mut BareSender) -> f64 {
     sender.recovery.put_window(20.0, 10.0);
     sender.send();
