@@ -11,7 +11,7 @@ pub struct Decision {
     pub at: Instant,
     /// The question that it answers.
     pub question: Question,
-    /// The name of the answer that decided.
+    /// The catalogue name of the answer that decided; `restart-window` when the window shrinks after an idle time.
     pub by: &'static str,
     /// What was decided.
     pub what: What,

@@ -11,12 +11,10 @@
 //! It needs nothing but an unmodified kernel receiver. SACK says which segments have arrived, so it depends on the
 //! repair:
 //! (a) with `sack` each segment has its own timer, as in the paper, and what is SACKed makes room for new segments
-//! while
-//!     a hole is waited for;
+//!     while a hole is waited for;
 //! (b) with `newreno` a cumulative ACK says nothing about segments behind a hole: all of them look overdue when the
 //!     hole is. Only the first is judged, and the repair finds the others by partial ACKs, as it always does;
-//! (c) with `reno` and `tahoe` too only the first is judged. Reno leaves recovery at the next hole of the burst: that
-//! one
+//! (c) with `reno` and `tahoe` too only the first is judged. Reno leaves recovery at the next hole of the burst, which
 //!     is memorized, and is sent again at once without another reduction. Tahoe starts over at every drop.
 //! Extreme losses are therefore seen with `sack` only; with the others they end in a timeout.
 //!
