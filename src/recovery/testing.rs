@@ -188,8 +188,7 @@ impl BareSender {
         self.flight.max() / SMSS
     }
 
-    /// Everything is acknowledged, and one segment more, so that `recover` is passed. The window is `cwnd` segments
-    /// again.
+    /// Everything is acknowledged, and one segment more, so that `recover` is passed. The window is `cwnd` again.
     pub(crate) fn settle(&mut self, cwnd: f64) {
         self.ack(self.last());
         self.recovery.put_window(cwnd, 2.0);

@@ -80,8 +80,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether it says that originals are lost. While it is undecided what a timeout meant, such a verdict is not
-    /// heard.
+    /// Whether it says that originals are lost. While it is open what a timeout meant, they are not heard.
     pub(super) fn is_about_originals(&self) -> bool {
         match self {
             Self::Head { .. } | Self::HeadBeyondDoubt { .. } | Self::Below { .. } | Self::Segments { .. } => {

@@ -53,8 +53,7 @@ pub trait Repair: std::fmt::Debug + Send {
     /// Its name in the catalogue, and in the trace of decisions.
     fn name(&self) -> &'static str;
 
-    /// It finds the holes in the SACK scoreboard, and so needs SACK: if the peer does not permit it, NewReno takes its
-    /// place.
+    /// It finds the holes in the SACK scoreboard, and so needs SACK: without SACK, NewReno takes its place.
     fn has_scoreboard(&self) -> bool {
         false
     }

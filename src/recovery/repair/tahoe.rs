@@ -24,8 +24,7 @@ impl Repair for Tahoe {
     }
 
     fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {
-        // Tahoe has no fast recovery of its own. For a loss on the radio, which nothing slows down, it does as Reno
-        // does.
+        // Tahoe has no fast recovery of its own. After a loss on the radio it does as Reno does.
         if ack.advances() {
             RepairStep::Exit
         } else if ack.duplicate {

@@ -30,8 +30,7 @@ impl Window for Aimd {
 }
 
 impl Aimd {
-    /// The new cwnd: slow start, and above ssthresh `per_round_trip` segments a round trip, at most as fast as slow
-    /// start.
+    /// The new cwnd: slow start, and above ssthresh `per_round_trip` segments a round trip, at most a doubling.
     pub(super) fn increase(&mut self, view: &View<'_>, ack: &Ack, per_round_trip: f64) -> Option<f64> {
         if !window_was_used(view, ack) {
             return None;
