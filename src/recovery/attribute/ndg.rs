@@ -5,7 +5,7 @@
 //! would open it, and a loss is the radio's.
 //!
 //! Choice: as for [`ntg`](super::Ntg), i is the newest sample and j the last one under another window; before
-//! the first change it is congestion. There is no threshold: the least change of the RTT has a sign, whatever its cause.
+//! the first change it is congestion. No threshold: the least change of the RTT has a sign, whatever caused it.
 //!
 //! A queue that is full cannot delay more than before: where the window goes on growing, the radio gets the
 //! blame at the very moment of the overflow.
