@@ -87,6 +87,7 @@
 //!
 //! Time, headers and randomness are those of `airwire`, which the network below shares.
 
+#![warn(missing_docs)]
 #![cfg_attr(
     test,
     expect(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may have one entry")
