@@ -6,8 +6,8 @@
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
 use airlink::stage::Why;
-use airtcp::recovery::confusion::Confusion;
 use airtcp::recovery::Counters;
+use airtcp::recovery::confusion::Confusion;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use serde::Serialize;
