@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 
 /// Sends what it is given, both ways at once, and prints the digests of what has arrived: with the kernel's TCP.
 const SERVER: &str = r#"
-import socket, hashlib, threading, sys
+import socket, hashlib, threading, sys, os
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
 listener = socket.socket(family); listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 listener.bind((sys.argv[1], 5000)); listener.listen(1)
@@ -24,7 +24,9 @@ sender.start()
 seen = hashlib.sha256()
 while block := connection.recv(65536): seen.update(block)
 sender.join()
-open(sys.argv[2] + ".seen", "w").write(seen.hexdigest() + "\n")
+# The client reads the file as soon as there is one: it appears with all that is in it.
+with open(sys.argv[2] + ".new", "w") as new: new.write(seen.hexdigest() + "\n")
+os.rename(sys.argv[2] + ".new", sys.argv[2] + ".seen")
 "#;
 
 const CLIENT: &str = r#"
