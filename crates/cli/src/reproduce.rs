@@ -40,7 +40,7 @@ const HEAD: &str = "\
 
 Made by `airtcp reproduce --all`: every figure and table of the five papers that has numbers or a curve, run in virtual time with the
 algorithms of this repository. Each point is the mean over the same seeds for all that are compared, ± half the width of its 95 % interval
-(Student's t); comparisons are of pairs of runs with the same seed. A claim *holds* if the interval says so, *holds in part* if the direction does and the
+(Student's t); comparisons are of pairs of runs with the same seed, and a gain is the mean of their differences over the mean of what is compared with. A claim *holds* if the interval says so, *holds in part* if the direction does and the
 extent does not (it is more than 1.5 times the paper's, or less than two thirds), or if of several statements some do. The papers ran each point once.
 ";
 

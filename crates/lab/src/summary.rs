@@ -1,6 +1,6 @@
 //! What each sender's transfers add up to: the row of a table, and its columns as a terminal and a page show them.
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, ratios};
 use airtcp_report::html::table::Cell;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Row {
     pub failed: usize,
     /// Goodput from the first SYN to the last ACK.
     pub kbit_per_s: Option<Mean>,
-    /// Goodput over that of the first sender in the same round.
+    /// Mean goodput over the first sender's, of the rounds in which both succeeded.
     pub over_first: Option<Mean>,
     /// Segments sent again, as the sender counts them: a mean, and 0 if no transfer succeeded.
     pub fast: f64,
@@ -73,7 +73,9 @@ pub(crate) const COLUMNS: [Column; 11] = [
             Value::Number(row.kbit_per_s.and_then(|mean| mean.half_width), 1)
         })
     },
-    column("/ first", "over the first sender's in the same round", |row| mean(row.over_first, 2)),
+    column("/ first", "mean over the first sender's, of rounds in which both succeeded", |row| {
+        mean(row.over_first, 2)
+    }),
     column(
         "resent: fast",
         "segments sent again after duplicate ACKs or SACK, as the sender counts them",
@@ -148,16 +150,15 @@ pub(super) fn rows(senders: &[Sender], transfers: &[Outcome]) -> Vec<Row> {
             let count = |value: &dyn Fn(&Outcome) -> u64| {
                 mean(&|outcome| value(outcome) as f64).map(|mean| mean.mean).unwrap_or_default()
             };
-            let ratios = all.iter().zip(&first).filter_map(|(outcome, first)| {
-                let (own, first) = (goodput(outcome)?, (*first)?);
-                (first > 0.0).then(|| own / first)
-            });
+            // Rounds in which both succeeded.
+            let pairs = all.iter().zip(&first).filter_map(|(outcome, first)| goodput(outcome).zip(*first));
+            let (own, firsts): (Vec<_>, Vec<_>) = pairs.unzip();
             Row {
                 sender: sender.to_string(),
                 succeeded: good.len(),
                 failed: all.len() - good.len(),
                 kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
-                over_first: Mean::of(&ratios.collect::<Vec<_>>()),
+                over_first: Mean::of(&ratios(&own, &firsts)),
                 fast: count(&|outcome| outcome.repair.fast),
                 timeout: count(&|outcome| outcome.repair.timeout),
                 probe: count(&|outcome| outcome.repair.probe),

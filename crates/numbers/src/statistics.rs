@@ -1,4 +1,9 @@
-//! Means of repeated runs, and how far they may be off.
+//! Means of repeated runs, and how far they may be off; what one sender has over another.
+//!
+//! Comparisons are of pairs: samples with the same index come from runs that met the same chances. A gain is the mean
+//! of paired differences over the mean of what is compared with, which is the ratio of the two means less one. The mean
+//! of each pair's own ratio would let the runs count most in which the other did worst, could have another sign
+//! than the mean difference, and does not exist where the other got nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +21,7 @@ pub struct Mean {
 impl Mean {
     /// `None` if there are no samples.
     pub fn of(samples: &[f64]) -> Option<Self> {
-        let n = samples.len();
-        if n == 0 {
-            return None;
-        }
-        let mean = samples.iter().sum::<f64>() / n as f64;
+        let (mean, n) = (average(samples)?, samples.len());
         let half_width = (n > 1).then(|| {
             let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
             t_975(n - 1) * (variance / n as f64).sqrt()
@@ -33,6 +34,30 @@ impl Mean {
         let wide = |mean: &Self| mean.half_width.unwrap_or(f64::INFINITY);
         (self.mean - other.mean).abs() <= wide(self) + wide(other)
     }
+}
+
+/// The arithmetic mean. `None` if there are no samples.
+pub fn average(samples: &[f64]) -> Option<f64> {
+    (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
+}
+
+/// `more − less`, pair by pair.
+pub fn differences(more: &[f64], less: &[f64]) -> Vec<f64> {
+    more.iter().zip(less).map(|(more, less)| more - less).collect()
+}
+
+/// What `with` has over `without`, pair by pair, as a share of the mean without. The mean of these is the gain, their
+/// interval that of the paired differences. Empty if that mean is zero: there is no share of nothing.
+pub fn gains(with: &[f64], without: &[f64]) -> Vec<f64> {
+    match average(without) {
+        Some(base) if base != 0.0 => differences(with, without).into_iter().map(|more| more / base).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The same as a ratio: one more than the gain.
+pub fn ratios(over: &[f64], under: &[f64]) -> Vec<f64> {
+    gains(over, under).into_iter().map(|gain| 1.0 + gain).collect()
 }
 
 /// The quantile 0.975 of Student's distribution.
@@ -70,6 +95,15 @@ mod tests {
         let mean = Mean::of(&[3.0, 4.0, 5.0, 6.0, 7.0]).unwrap();
         assert_eq!(mean.mean, 5.0);
         assert!((mean.half_width.unwrap() - 2.776 * 0.5_f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_gain_is_a_ratio_of_means() {
+        assert_eq!(gains(&[110.0, 130.0], &[90.0, 110.0]), [0.2, 0.2]);
+        // Each pair's own ratio would be 2 and 0.5, and their mean above 1.
+        assert_eq!(average(&ratios(&[20.0, 10.0], &[10.0, 20.0])), Some(1.0));
+        assert_eq!(average(&gains(&[5.0, 10.0], &[0.0, 10.0])), Some(0.5), "once it got nothing");
+        assert_eq!(gains(&[5.0], &[0.0]), [], "there is nothing to compare with");
     }
 
     #[test]

@@ -141,6 +141,16 @@ pub fn shown(mean: &Mean, digits: usize) -> String {
     }
 }
 
+/// The mean of what an effort has sampled: of nothing it is no number.
+pub(crate) fn mean(samples: &[f64]) -> Mean {
+    Mean::of(samples).unwrap_or(Mean { mean: f64::NAN, half_width: None, samples: 0 })
+}
+
+/// The mean of samples, as it stands in a cell of a table.
+pub(crate) fn cell(samples: &[f64], digits: usize) -> String {
+    Mean::of(samples).map_or_else(|| "–".to_owned(), |mean| shown(&mean, digits))
+}
+
 impl Finding {
     /// As Markdown below a heading of the caller's.
     pub fn markdown(&self) -> String {

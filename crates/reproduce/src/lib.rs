@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::world::WorldError;
 pub use finding::{Claim, ClaimKind, Finding, Judged, Table, shown};
+pub(crate) use finding::{cell, mean};
 use rayon::prelude::*;
 
 /// Where a figure is from; [`Paper::reference`] has authors and titles.

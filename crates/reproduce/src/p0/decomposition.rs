@@ -1,10 +1,10 @@
 //! What triggers a retransmission: a timeout, or three duplicate ACKs (P0 §4.1, Figs. 10 and 12).
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
-use super::judging::{Measured, acked, across, difference, mean, signed, values};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, mean, shown};
+use super::judging::{Measured, acked, across, signed, values};
 use super::setting::{self, Channel};
 use super::{Curve, grid, overall_rates};
 
@@ -61,7 +61,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
             kind: ClaimKind::Shape,
             paper: "meanwhile failed-dupack increases rapidly".to_owned(),
             ours: format!("{} at z = 3 %, {} at 10 %", shown(&mean(&before), 1), shown(&mean(&after), 1)),
-            judged: Judged::above_zero(&mean(&difference(&after, &before))),
+            judged: Judged::above_zero(&mean(&differences(&after, &before))),
         },
     ];
     let remarks = vec!["ns-2 has its crossing at about z = 4.4 % in this reading.".to_owned()];
@@ -114,7 +114,10 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         many.iter().map(|point| values(&outcomes[curve][*point], value)).collect()
     };
     let judged = |more: &[Vec<f64>], less: &[Vec<f64>]| -> Vec<Judged> {
-        more.iter().zip(less).map(|(more, less)| Judged::above_zero(&mean(&difference(more, less)))).collect()
+        more.iter()
+            .zip(less)
+            .map(|(more, less)| Judged::above_zero(&mean(&differences(more, less))))
+            .collect()
     };
     let total = |curve: usize, value: fn(&Measured) -> f64| mean(&across(&of(curve, value)));
     let timeouts: fn(&Measured) -> f64 = |outcome| outcome.timeouts;
@@ -159,7 +162,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         &of(2, per_thousand)
             .iter()
             .zip(&of(1, per_thousand))
-            .map(|(l, s)| difference(l, s))
+            .map(|(l, s)| differences(l, s))
             .collect::<Vec<_>>(),
     ));
     let remarks = vec![format!(

@@ -1,10 +1,10 @@
 //! Two transfers beside each other over 192 kbit/s of radio (P0 §4.3.2, Fig. 13).
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
-use super::judging::{across, difference, gain, line, mean, signed};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, mean, shown};
+use super::judging::{across, gain, line, signed};
 use super::seeded;
 use super::setting::{self, Channel, Setting, acknowledged};
 
@@ -89,7 +89,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
     let total = |beside: usize| -> Vec<Vec<f64>> {
         each(|a, b| a.iter().zip(b).map(|(a, b)| a + b).collect(), &of(beside, 0), &of(beside, 1))
     };
-    let both = mean(&across(&each(difference, &total(1), &total(0))));
+    let both = mean(&across(&each(differences, &total(1), &total(0))));
     let remarks = vec![
         format!("Beside Limited Transmit the ordinary flow has {} %.", signed(&limited_cost, 1)),
         format!("Both flows together have {} packets when one of them has sifest.", signed(&both, 0)),

@@ -1,9 +1,9 @@
 //! What is taken from a run, and the rules by which a statement of the paper holds.
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{self, Mean};
 use airtcp_sim::run::FlowReport;
 
-use super::super::{Claim, ClaimKind, Judged};
+use super::super::{Claim, ClaimKind, Judged, mean};
 use super::setting::acknowledged;
 
 /// One sender in one run.
@@ -46,10 +46,6 @@ pub(super) fn acked(samples: &[Measured]) -> Vec<f64> {
     values(samples, |outcome| outcome.acked)
 }
 
-pub(super) fn mean(values: &[f64]) -> Mean {
-    Mean::of(values).unwrap_or(Mean { mean: f64::NAN, half_width: None, samples: 0 })
-}
-
 /// Standard deviation of one run.
 pub(super) fn deviation(values: &[f64]) -> f64 {
     let average = mean(values).mean;
@@ -57,15 +53,9 @@ pub(super) fn deviation(values: &[f64]) -> f64 {
     (squares / (values.len().max(2) - 1) as f64).sqrt()
 }
 
-/// `more − less`, seed by seed.
-pub(super) fn difference(more: &[f64], less: &[f64]) -> Vec<f64> {
-    more.iter().zip(less).map(|(more, less)| more - less).collect()
-}
-
-/// What `with` has over `without`, in per cent of the mean without, seed by seed.
+/// In per cent, seed by seed.
 pub(super) fn gain(with: &[f64], without: &[f64]) -> Vec<f64> {
-    let base = mean(without).mean;
-    difference(with, without).into_iter().map(|more| 100.0 * more / base).collect()
+    statistics::gains(with, without).into_iter().map(|gain| 100.0 * gain).collect()
 }
 
 /// Each seed's average over several points, so that an interval of the whole can be given.

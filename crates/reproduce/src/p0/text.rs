@@ -1,9 +1,10 @@
 //! The formulas of P0 §2.3, and the numbers of packets that stand in its text.
 
+use airtcp_numbers::statistics::differences;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
-use super::judging::{acked, deviation, difference, gain, gain_claim, mean, signed};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, mean, shown};
+use super::judging::{acked, deviation, gain, gain_claim, signed};
 use super::setting::{self, Channel};
 use super::{Curve, grid};
 
@@ -98,7 +99,7 @@ pub(super) fn numbers(effort: &Effort) -> Result<Finding, WorldError> {
         ]);
     }
 
-    let limited = mean(&difference(&newreno[1], &newreno[2]));
+    let limited = mean(&differences(&newreno[1], &newreno[2]));
     let claims = vec![
         gain_claim(
             "over a randomized link, x = y = 0.08, sifest gives NewReno 15.1 % more (1116 for 970)",

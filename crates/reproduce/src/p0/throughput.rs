@@ -1,10 +1,10 @@
 //! How many packets are acknowledged within 100 s: Figs. 5, 6, 11a and 11b.
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
-use super::judging::{Measured, acked, across, deviation, difference, gain, gain_claim, line, mean, signed};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, mean, shown};
+use super::judging::{Measured, acked, across, deviation, gain, gain_claim, line, signed};
 use super::setting::{self, Channel, Setting};
 use super::{Curve, grid, overall_rates, seeded};
 
@@ -135,7 +135,7 @@ fn without_delay(undelayed: &[Vec<f64>], delayed: &[Vec<f64>]) -> Claim {
 
 /// Is `more` above `less`, over all z?
 fn better(paper: &str, what: &str, more: &[Vec<f64>], less: &[Vec<f64>]) -> Claim {
-    let points: Vec<Vec<f64>> = more.iter().zip(less).map(|(more, less)| difference(more, less)).collect();
+    let points: Vec<Vec<f64>> = more.iter().zip(less).map(|(more, less)| differences(more, less)).collect();
     let count = |wanted| points.iter().filter(|point| Judged::above_zero(&mean(point)) == wanted).count();
     let whole = mean(&across(&points));
     Claim {
@@ -186,7 +186,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
                 signed(&against[0], 1),
                 signed(&against[4], 1)
             ),
-            judged: Judged::above_zero(&mean(&difference(&packets[1], &packets[5]))),
+            judged: Judged::above_zero(&mean(&differences(&packets[1], &packets[5]))),
         },
     ];
     let noise = deviation(&packets[0]).hypot(deviation(&packets[1]));
@@ -244,7 +244,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
     };
     let over = |with: &[f64], without: &[f64]| mean(&gain(with, without));
     let more = |what: &str, with: &[f64], without: &[f64]| {
-        let mean = mean(&difference(with, without));
+        let mean = mean(&differences(with, without));
         Claim {
             kind: ClaimKind::Direction,
             paper: format!("{what}: Limited Transmit only alleviates what sifest avoids (§5)"),
@@ -317,7 +317,7 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
     };
     let obvious: Vec<_> = many.iter().map(|point| Judged::above_zero(&mean(&of(1, *point)))).collect();
     let over_limited: Vec<Vec<f64>> =
-        many.iter().map(|point| difference(&packets(1, *point), &packets(3, *point))).collect();
+        many.iter().map(|point| differences(&packets(1, *point), &packets(3, *point))).collect();
     let over_limited = mean(&across(&over_limited));
     let claims = vec![
         Claim {

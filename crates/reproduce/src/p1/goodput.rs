@@ -1,11 +1,10 @@
 //! Figs. 4 to 7: throughput against the radio's loss rate.
 
+use airtcp_numbers::statistics::{gains, ratios};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table};
-use super::setting::{
-    CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, cell, paired, throughput,
-};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell, mean};
+use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, paired, throughput};
 
 /// "In each set, PER is randomly generated": five sets.
 const RATES: [f64; 5] = [0.01, 0.02, 0.04, 0.06, 0.08];
@@ -93,7 +92,7 @@ impl Curves {
             row.extend(VARIANTS.map(|variant| cell(&self.throughput(variant, per), 0)));
             let timeouts = VARIANTS.map(|variant| {
                 let of_seeds = self.samples(variant, per, |outcome| outcome.timeouts);
-                format!("{:.0}", mean(&of_seeds))
+                format!("{:.0}", mean(&of_seeds).mean)
             });
             row.push(timeouts.join(" / "));
             if !ns2.is_empty() {
@@ -188,7 +187,7 @@ impl Curves {
 
     fn little_differences(&self, panel: &str) -> Claim {
         let spreads = RATES.map(|per| {
-            let means = VARIANTS.map(|variant| mean(&self.throughput(variant, per)));
+            let means = VARIANTS.map(|variant| mean(&self.throughput(variant, per)).mean);
             means.iter().copied().fold(0.0, f64::max) / means.iter().copied().fold(f64::INFINITY, f64::min)
                 - 1.0
         });
@@ -217,13 +216,9 @@ impl Curves {
     }
 }
 
-fn mean(samples: &[f64]) -> f64 {
-    samples.iter().sum::<f64>() / samples.len().max(1) as f64
-}
-
-/// In per cent, by pairs.
+/// In per cent.
 fn gain(a: &[f64], b: &[f64]) -> String {
-    format!("{} %", cell(&paired(a, b, |a, b| 100.0 * (a / b - 1.0)), 1))
+    format!("{} %", cell(&gains(a, b).into_iter().map(|gain| 100.0 * gain).collect::<Vec<_>>(), 1))
 }
 
 fn choices(more: &[String]) -> Vec<String> {
@@ -259,7 +254,7 @@ pub(super) fn figure_4(effort: &Effort) -> Result<Finding, WorldError> {
 fn off_ns2(uniform: &Curves) -> String {
     let at = NS2_UNIFORM.map(|(per, known)| {
         let off = VARIANTS.iter().zip(known).map(|(variant, known)| {
-            (mean(&uniform.throughput(*variant, per)) / f64::from(known) - 1.0).abs()
+            (mean(&uniform.throughput(*variant, per)).mean / f64::from(known) - 1.0).abs()
         });
         format!("{:.0} % at {:.0} %", 100.0 * off.fold(0.0, f64::max), 100.0 * per)
     });
@@ -267,13 +262,8 @@ fn off_ns2(uniform: &Curves) -> String {
 }
 
 fn similar(uniform: &Curves, two_state: &Curves) -> Claim {
-    let ratios = VARIANTS.map(|variant| {
-        (
-            variant,
-            paired(&two_state.all(variant), &uniform.all(variant), |two_state, uniform| two_state / uniform),
-        )
-    });
-    let close = ratios.iter().filter(|(_, ratios)| (mean(ratios) - 1.0).abs() <= LITTLE).count();
+    let ratios = VARIANTS.map(|variant| (variant, ratios(&two_state.all(variant), &uniform.all(variant))));
+    let close = ratios.iter().filter(|(_, ratios)| (mean(ratios).mean - 1.0).abs() <= LITTLE).count();
     Claim {
         kind: ClaimKind::Ratio,
         paper: format!(
@@ -297,7 +287,8 @@ fn similar(uniform: &Curves, two_state: &Curves) -> Claim {
 }
 
 fn unnecessary(uniform: &Curves) -> Claim {
-    let drops = VARIANTS.map(|variant| mean(&uniform.pooled(variant, &RATES, |outcome| outcome.queue_drops)));
+    let drops =
+        VARIANTS.map(|variant| mean(&uniform.pooled(variant, &RATES, |outcome| outcome.queue_drops)).mean);
     let reductions = VARIANTS.map(|variant| uniform.pooled(variant, &RATES, |outcome| outcome.reductions));
     let none_congested = drops.iter().all(|drops| *drops == 0.0);
     Claim {

@@ -1,10 +1,11 @@
 //! The four judges of §3.2 against what was true: as onlookers, and in charge of a NewReno sender.
 
 use airtcp::recovery::confusion::{Confusion, Truth};
+use airtcp_numbers::statistics::{gains, ratios};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table};
-use super::setting::{CHOICES, Loss, Setting, Timing, Topology, above_zero, cell, paired, throughput};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
+use super::setting::{CHOICES, Loss, Setting, Timing, Topology, above_zero, paired, throughput};
 
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 /// A judge that is right so often tells the causes apart, and one below this does not.
@@ -172,7 +173,7 @@ fn in_charge_table(charges: &[Charge]) -> Table {
         &["sender", "goodput, kbit/s", "over newreno, %", "packets dropped by queues"],
     );
     for Charge { recipe, goodput, drops } in charges {
-        let gain = paired(goodput, &charges[0].goodput, |a, b| 100.0 * (a / b - 1.0));
+        let gain: Vec<_> = gains(goodput, &charges[0].goodput).into_iter().map(|gain| 100.0 * gain).collect();
         table.row([recipe.clone(), cell(goodput, 0), cell(&gain, 1), cell(drops, 0)]);
     }
     table
@@ -279,16 +280,15 @@ fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), WorldError>
         |_, report| throughput(&report.flows[0]),
     )?;
     let [low, low_ncpld, high, high_ncpld] = samples.as_slice() else { return Ok(()) };
-    let ratio = |plain: &[f64], ncpld: &[f64]| paired(ncpld, plain, |ncpld, plain| ncpld / plain);
     for (paper, ratios, bound) in [
         (
             "NCPLD \"behaves as well as TCP when the wireless error rate is low\" (0.1 %; at least 95 %)",
-            ratio(low, low_ncpld),
+            ratios(low_ncpld, low),
             AS_WELL,
         ),
         (
             "\"and improves throughput over TCP when the wireless error rate is high\" (8 %)",
-            ratio(high, high_ncpld),
+            ratios(high_ncpld, high),
             1.0,
         ),
     ] {

@@ -7,14 +7,15 @@
 
 use std::collections::BTreeMap;
 
+use airtcp_numbers::statistics::average;
 use airtcp_sim::run::run_watched;
 use airtcp_sim::world::{Losses, Seen, Sighting, Watch, WorldError};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use rayon::prelude::*;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table};
-use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, cell, paired};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
+use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, paired};
 
 /// So many times the least round-trip time is a considerable increase.
 const CONSIDERABLE: f64 = 2.0;
@@ -144,10 +145,10 @@ impl Observed {
         };
         Some(Self {
             least_ms: 1e3 * least,
-            mean: mean(&took)? / least,
+            mean: average(&took)? / least,
             p95: took[(took.len() - 1) * 95 / 100] / least,
-            before_congestion: mean(&congestion),
-            before_radio: mean(&radio),
+            before_congestion: average(&congestion),
+            before_radio: average(&radio),
             by_rtt: superiority(&congestion, &radio),
             by_change: superiority(&at_congestion, &changes(Cause::Radio)),
             trends: (!at_congestion.is_empty())
@@ -156,10 +157,6 @@ impl Observed {
             radio: losses.count(Cause::Radio) as f64,
         })
     }
-}
-
-fn mean(samples: &[f64]) -> Option<f64> {
-    (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
 }
 
 fn watch(effort: &Effort, path: &str, variant: Variant) -> Result<Vec<Observed>, WorldError> {

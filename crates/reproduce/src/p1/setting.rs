@@ -13,7 +13,7 @@ use airtcp_sim::run::{FlowReport, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, WorldError};
 use airwire::time::{Duration, Instant};
 
-use super::super::{Judged, shown};
+use super::super::Judged;
 
 pub(super) const VARIANTS: [Variant; 4] = [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack];
 
@@ -226,11 +226,6 @@ fn receiver() -> Profile {
         ack: AckPolicy::EVERY,
         ..HostSpec::receiver().profile
     }
-}
-
-/// A cell of a table.
-pub(super) fn cell(samples: &[f64], digits: usize) -> String {
-    Mean::of(samples).map_or_else(|| "–".to_owned(), |mean| shown(&mean, digits))
 }
 
 /// Is their mean above zero?

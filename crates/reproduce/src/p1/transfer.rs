@@ -1,10 +1,10 @@
 //! Figs. 8 to 11: one file of 100 kB at a loss rate of 2 %.
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, gains, ratios};
 use airtcp_sim::world::{Length, WorldError};
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table};
-use super::setting::{CHOICES, Loss, MSS, SECONDS, Setting, Topology, VARIANTS, above_zero, cell, paired};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
+use super::setting::{CHOICES, Loss, MSS, SECONDS, Setting, Topology, VARIANTS, above_zero, paired};
 
 /// In packets of 1000 octets.
 const FILE: u64 = 100;
@@ -80,7 +80,7 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
         let newer = paired(newreno, sack, f64::midpoint);
         let mut row = vec![case.name.to_owned()];
         row.extend(took.iter().map(|took| cell(took, 2)));
-        row.push(cell(&paired(&older, &newer, |older, newer| older / newer), 2));
+        row.push(cell(&ratios(&older, &newer), 2));
         row.push(case.ns2.to_owned());
         table.row(row);
         compared.push((older, newer));
@@ -123,11 +123,8 @@ fn shorter(older: &[f64], newer: &[f64]) -> Claim {
 }
 
 fn how_much_shorter(older: &[f64], newer: &[f64]) -> Claim {
-    let ratios = paired(older, newer, |older, newer| older / newer);
-    let judged = match (
-        within(&ratios, RATIO, 0.1 * RATIO),
-        above_zero(&paired(older, newer, |older, newer| older / newer - 1.0)),
-    ) {
+    let ratios = ratios(older, newer);
+    let judged = match (within(&ratios, RATIO, 0.1 * RATIO), above_zero(&gains(older, newer))) {
         (Judged::Holds, _) => Judged::Holds,
         (Judged::DoesNotHold, Judged::Holds) => Judged::HoldsInPart,
         (judged, _) => judged,

@@ -3,7 +3,8 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::setting::{Point, Sample, choices, mean, sample};
+use super::super::mean;
+use super::setting::{Point, Sample, choices, sample};
 use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 
 /// "FTP was used to transfer 1 Mbyte", ten times; "Mbyte" beside "64 Kbyte buffers" in the same sentence.
@@ -91,7 +92,8 @@ impl Grid {
             self.of(sender).iter().map(|sample| sample.transfers()[seed].timeouts).sum::<f64>()
         };
         let seeds = self.samples[0].transfers().len();
-        mean((0..seeds).map(|seed| TRANSFERS * (sum(more, seed) - sum(fewer, seed))))
+        let of_seed = |seed| TRANSFERS * (sum(more, seed) - sum(fewer, seed));
+        mean(&(0..seeds).map(of_seed).collect::<Vec<_>>())
     }
 }
 

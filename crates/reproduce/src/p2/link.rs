@@ -3,7 +3,8 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::setting::{Point, Sample, choices, mean, sample};
+use super::super::mean;
+use super::setting::{Point, Sample, choices, sample};
 use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 
 /// "The traffic is a 2 Mbyte TCP stream" (§5.1).
@@ -60,10 +61,9 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
     let more_timeouts = plain[last].minus(&plain[best], |t| t.spurious);
     let gain_beyond = eifel[last].minus(&plain[last], |t| t.kbit_per_s);
     // Each seed has an optimum of its own: is it further to the right with Eifel?
-    let shift =
-        mean((0..plain[0].transfers().len()).map(|seed| {
-            f64::from(TSP[best_of_seed(eifel, seed)]) - f64::from(TSP[best_of_seed(plain, seed)])
-        }));
+    let best_tsp = |samples, seed| f64::from(TSP[best_of_seed(samples, seed)]);
+    let seeds = 0..plain[0].transfers().len();
+    let shift = mean(&seeds.map(|seed| best_tsp(eifel, seed) - best_tsp(plain, seed)).collect::<Vec<_>>());
     let claims = vec![
         Claim {
             kind: ClaimKind::Shape,

@@ -9,7 +9,7 @@ use airtcp_sim::run::{Report, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-use crate::Effort;
+use crate::{Effort, mean};
 
 /// "The sender and receiver OSs used 64 Kbyte buffers" (§5.2).
 const BUFFER: usize = 65_535;
@@ -117,15 +117,11 @@ impl Sample {
     }
 
     pub(super) fn mean(&self, of: impl Fn(&Transfer) -> f64) -> Mean {
-        mean(self.0.iter().map(of))
+        mean(&self.0.iter().map(of).collect::<Vec<_>>())
     }
 
     /// Of the differences between runs of one seed.
     pub(super) fn minus(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Mean {
-        mean(self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)))
+        mean(&self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)).collect::<Vec<_>>())
     }
-}
-
-pub(super) fn mean(values: impl Iterator<Item = f64>) -> Mean {
-    Mean::of(&values.collect::<Vec<_>>()).expect("an effort has a seed at least")
 }

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
+use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
 use super::grid::percent_shown;
 use super::setting::{Extent, Radio, Tax, Variant, choice_of_pr, choices, plan};
 
@@ -42,10 +42,8 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
     for (percent, row) in over.error_rates.iter().zip(samples.chunks(senders.len())) {
         let jain: Vec<Vec<f64>> =
             row.iter().map(|point| point.iter().map(|(jain, _)| *jain).collect()).collect();
-        let sum = |point: &Vec<(f64, f64)>| mean(point.iter().map(|(_, sum)| *sum), 3);
-        indices.row(
-            [format!("{percent} %")].into_iter().chain(jain.iter().map(|one| mean(one.iter().copied(), 4))),
-        );
+        let sum = |point: &Vec<(f64, f64)>| cell(&point.iter().map(|(_, sum)| *sum).collect::<Vec<_>>(), 3);
+        indices.row([format!("{percent} %")].into_iter().chain(jain.iter().map(|one| cell(one, 4))));
         sums.row([format!("{percent} %")].into_iter().chain(row.iter().map(sum)));
         for (index, samples) in jain.iter().enumerate() {
             let over = Mean::of(&samples.iter().map(|jain| jain - GOOD).collect::<Vec<_>>());
@@ -119,11 +117,11 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         let Some(lost) = Mean::of(&kept) else { continue };
         table.row([
             format!("{percent} %"),
-            mean(alone.iter().map(|sample| sample.0), 4),
-            mean(beside.iter().map(|sample| sample.0), 4),
-            mean(beside.iter().map(|sample| sample.1), 4),
+            cell(&alone.iter().map(|sample| sample.0).collect::<Vec<_>>(), 4),
+            cell(&beside.iter().map(|sample| sample.0).collect::<Vec<_>>(), 4),
+            cell(&beside.iter().map(|sample| sample.1).collect::<Vec<_>>(), 4),
             percent_shown(&lost),
-            mean(beside.iter().map(|sample| sample.2), 3),
+            cell(&beside.iter().map(|sample| sample.2).collect::<Vec<_>>(), 3),
         ]);
         harm.push((*percent, lost));
     }
@@ -163,10 +161,6 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
 
 /// Of a flow that has to share with enhanced ones.
 const HARM: f64 = 0.05;
-
-fn mean(samples: impl Iterator<Item = f64>, digits: usize) -> String {
-    Mean::of(&samples.collect::<Vec<_>>()).map_or_else(String::new, |mean| shown(&mean, digits))
-}
 
 fn loose_bound() -> String {
     format!(

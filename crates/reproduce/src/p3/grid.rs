@@ -1,10 +1,10 @@
 //! Goodput of several senders at several error rates, and how it compares.
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Effort, Judged, Table, shown};
+use super::super::{Effort, Judged, Table, cell};
 use super::setting::{Extent, Radio, Variant, plan};
 
 pub(super) struct Grid {
@@ -62,8 +62,7 @@ impl Grid {
 
     /// By how much, of its goodput, one is above the other; of pairs.
     pub(super) fn gain(&self, sender: Variant, over: Variant, percent: u32) -> Option<Mean> {
-        let pairs = self.of(sender, percent).iter().zip(self.of(over, percent));
-        Mean::of(&pairs.map(|(one, other)| one / other - 1.0).collect::<Vec<_>>())
+        Mean::of(&gains(self.of(sender, percent), self.of(over, percent)))
     }
 
     /// Is one above the other at all of these error rates? One where it is not settles it.
@@ -87,7 +86,7 @@ impl Grid {
             let oracle = ORACLE.iter().find(|(known, ..)| known == percent);
             let known = oracle.map(|(_, newreno, sack)| [newreno, sack].map(|rate| format!("{rate:.3}")));
             let known = known.unwrap_or_else(|| ["–", "–"].map(str::to_owned));
-            let ours = self.senders.iter().map(|sender| cell(self.of(*sender, *percent)));
+            let ours = self.senders.iter().map(|sender| cell(self.of(*sender, *percent), 3));
             table.row([format!("{percent} %")].into_iter().chain(known).chain(ours));
         }
         table
@@ -108,10 +107,6 @@ impl Grid {
         let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
         gains.map(|(at, gain)| format!("{} at {at} %", percent_shown(&gain))).collect::<Vec<_>>().join(", ")
     }
-}
-
-fn cell(samples: &[f64]) -> String {
-    Mean::of(samples).map_or_else(String::new, |mean| shown(&mean, 3))
 }
 
 /// A share as it stands in a sentence.

@@ -2,13 +2,13 @@
 
 pub mod setting;
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::{Report, Run};
 use airtcp_sim::world::WorldError;
 use airwire::time::Duration;
 use setting::{BIT_ERROR_RATES, MSS, Variant, Way, choices, packet_error_rate, plan};
 
-use super::{Claim, ClaimKind, Effort, Figure, Finding, Judged, Paper, Table, shown};
+use super::{Claim, ClaimKind, Effort, Figure, Finding, Judged, Paper, Table, cell, shown};
 
 const LENGTH: Duration = Duration::from_secs(600);
 
@@ -70,13 +70,9 @@ fn run(effort: &Effort, cases: &[(Way, f64)], length: Duration) -> Result<Sample
     Ok(Samples { packets: by_sender(|sample| sample.0), timeouts: by_sender(|sample| sample.1) })
 }
 
-/// In percent, of pairs.
+/// In per cent.
 fn gain(samples: &[f64], over: &[f64]) -> Option<Mean> {
-    Mean::of(&samples.iter().zip(over).map(|(one, other)| 100.0 * (one / other - 1.0)).collect::<Vec<_>>())
-}
-
-fn mean(samples: &[f64], digits: usize) -> String {
-    Mean::of(samples).map_or_else(String::new, |mean| shown(&mean, digits))
+    Mean::of(&gains(samples, over).into_iter().map(|gain| 100.0 * gain).collect::<Vec<_>>())
 }
 
 pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
@@ -107,11 +103,11 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
             paper_reno.to_string(),
             paper_etcp.to_string(),
             format!("{paper} %"),
-            mean(reno, 0),
-            mean(etcp, 0),
+            cell(reno, 0),
+            cell(etcp, 0),
             shown(&ours, 1),
-            mean(early, 0),
-            mean(newreno, 0),
+            cell(early, 0),
+            cell(newreno, 0),
         ]);
         claims.push(Claim {
             kind: ClaimKind::Ratio,
@@ -153,7 +149,7 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
 /// E-TCP has nothing to say about a timeout, so how often one comes bounds what marks can bring.
 fn about_timeouts(timeouts: &[BySender], length: Duration) -> String {
     let row = |(way, [reno, etcp, early, _]): (Way, &BySender)| {
-        let [reno, etcp, early] = [reno, etcp, early].map(|samples| mean(samples, 0));
+        let [reno, etcp, early] = [reno, etcp, early].map(|samples| cell(samples, 0));
         format!("{}: {reno} of Reno, {etcp} of E-TCP, {early} if it acts on the first mark", way.name())
     };
     let rows: Vec<_> = Way::ALL.into_iter().zip(timeouts).map(row).collect();
@@ -172,7 +168,7 @@ pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, W
     for ((name, rate), row) in BIT_ERROR_RATES.into_iter().zip(&samples) {
         let [reno, etcp, ..] = row;
         let Some(over_reno) = gain(etcp, reno) else { continue };
-        let cells = row.each_ref().map(|samples| mean(&samples.iter().map(kbit_s).collect::<Vec<_>>(), 2));
+        let cells = row.each_ref().map(|samples| cell(&samples.iter().map(kbit_s).collect::<Vec<_>>(), 2));
         let lost = format!("{:.3} %", 100.0 * packet_error_rate(rate));
         table.row([name.to_owned(), lost].into_iter().chain(cells).chain([shown(&over_reno, 1)]));
         gains.push((name, over_reno));

@@ -1,11 +1,11 @@
 //! How a recipe does at each place, alone and beside a NewReno.
 
 use airtcp::recovery::Recipe;
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Effort, Judged, Paper};
+use super::super::{Effort, Judged, Paper, mean};
 use super::places::PLACES;
 
 /// By place and seed.
@@ -45,32 +45,23 @@ pub(super) fn evaluate(effort: &Effort, after: u64, recipes: &[String]) -> Resul
     Ok(scores.collect())
 }
 
-fn average(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// What `ours` has over `theirs` in per cent of their mean, seed by seed.
-fn gains(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
-    let base = average(theirs).max(1.0);
-    ours.iter().zip(theirs).map(|(ours, theirs)| 100.0 * (ours - theirs) / base).collect()
-}
-
-fn mean(values: &[f64]) -> Mean {
-    Mean::of(values).unwrap_or(Mean { mean: f64::NAN, half_width: None, samples: 0 })
+/// What `ours` has over `theirs`, seed by seed, in per cent.
+fn gain(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
+    gains(ours, theirs).into_iter().map(|gain| 100.0 * gain).collect()
 }
 
 impl Scores {
     /// In per cent, over both places of the paper.
     pub(super) fn gain_over(&self, other: &Self, paper: Paper) -> Mean {
         let places = (0..PLACES.len()).filter(|place| PLACES[*place].paper == paper);
-        let gains: Vec<_> = places.map(|place| gains(&self.goodput[place], &other.goodput[place])).collect();
+        let gains: Vec<_> = places.map(|place| gain(&self.goodput[place], &other.goodput[place])).collect();
         let seeds = gains.iter().map(Vec::len).min().unwrap_or(0);
-        let over_places = |seed: usize| average(&gains.iter().map(|place| place[seed]).collect::<Vec<_>>());
+        let over_places = |seed: usize| mean(&gains.iter().map(|place| place[seed]).collect::<Vec<_>>()).mean;
         mean(&(0..seeds).map(over_places).collect::<Vec<_>>())
     }
 
     pub(super) fn mean_gain(&self, other: &Self) -> f64 {
-        average(&Paper::ALL.map(|paper| self.gain_over(other, paper).mean))
+        mean(&Paper::ALL.map(|paper| self.gain_over(other, paper).mean)).mean
     }
 
     /// By the intervals, in one paper's setting.
@@ -92,7 +83,7 @@ impl Scores {
     /// What a NewReno beside it loses, over all places, in per cent.
     pub(super) fn mean_harm(&self, newreno: &Self) -> f64 {
         let places = self.neighbour.iter().zip(&newreno.neighbour);
-        -average(&places.map(|(beside, among)| average(&gains(beside, among))).collect::<Vec<_>>())
+        -mean(&places.map(|(beside, among)| mean(&gain(beside, among)).mean).collect::<Vec<_>>()).mean
     }
 
     /// Packet for packet, as if it were the same recipe.
@@ -103,7 +94,7 @@ impl Scores {
     /// At which place a NewReno loses most beside it, and how much of what it has beside another NewReno.
     pub(super) fn worst_harm(&self, newreno: &Self) -> (usize, Mean) {
         let harm = |place: usize| {
-            let more = mean(&gains(&self.neighbour[place], &newreno.neighbour[place]));
+            let more = mean(&gain(&self.neighbour[place], &newreno.neighbour[place]));
             (place, Mean { mean: -more.mean, ..more })
         };
         let all = (0..PLACES.len()).map(harm);
