@@ -65,7 +65,7 @@ pub(crate) fn host(recipe_name: &str, profile: Profile) -> Host {
 
 pub(crate) const START: Instant = Instant::from_secs(1);
 
-/// Seeds of a randomised test. `SOAK=100 cargo test --test hostile` tries a hundred times as many.
+/// Seeds of a randomised test. `SOAK=100 cargo test --test host hostile` tries a hundred times as many.
 pub(crate) fn seeds(ordinary: u64) -> std::ops::Range<u64> {
     let soak = std::env::var("SOAK").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
     0..ordinary * soak

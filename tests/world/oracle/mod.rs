@@ -7,7 +7,7 @@
 //! Where a recorded mean is not met the cause is named, with the difference; ns-2 was asked again there, and has to be
 //! met (`tests/oracle/ns2`).
 //!
-//!     cargo test --release --test oracle -- --include-ignored --nocapture      # with more seeds, and every mean
+//!     cargo test --release -p airtcp-tests --test world oracle -- --include-ignored --nocapture # with more seeds, and every mean
 
 mod comparison;
 mod scenarios;
