@@ -5,9 +5,9 @@
 //! exchange real packets, airlink's queues, links and channels, and the statistics that a figure is made of.
 //!
 //! Where a recorded mean is not met the cause is named, with the difference; ns-2 was asked again there, and has to be
-//! met (`tests/oracle/ns2`).
+//! met (`tests/world/oracle/ns2`).
 //!
-//!     cargo test --release -p airtcp-tests --test world oracle -- --include-ignored --nocapture # with more seeds, and every mean
+//!     cargo test --release -p airtcp-tests --test world oracle -- --include-ignored --nocapture      # more seeds, every mean
 
 mod comparison;
 mod scenarios;
