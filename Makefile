@@ -49,7 +49,7 @@ examples:
 ## The machines build for a target that has no operating system, clock or socket.
 wasm:
 	@[ -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" ] || rustup target add wasm32-unknown-unknown
-	$(CARGO) build --locked --target wasm32-unknown-unknown --lib --no-default-features \
+	CARGO_PROFILE_DEV_OPT_LEVEL=0 $(CARGO) build --locked --target wasm32-unknown-unknown --lib --no-default-features \
 	  -p airwire -p airtcp -p airlink -p airtcp-sim
 
 ## The fuzz targets as plain programs over their seeds: no fuzzer and no nightly compiler. fuzz/README.md has the fuzzing.
