@@ -18,6 +18,9 @@ use super::attribute::Attribute;
 use super::catalogue::Question;
 use super::decision::{Decision, What};
 use super::detect::{Detect, LossEvent, ThreeDupacks, Verdict};
+use super::episode::{
+    AfterTimeout, Cue, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
+};
 use super::repair::{Entry, NewReno, Repair, RepairStep};
 use super::spurious::EifelDetection;
 use super::timeout::{Afterwards, Reaction, Timeout};
@@ -157,11 +160,29 @@ pub(crate) enum TimerRule {
     Restart,
 }
 
-/// A detector wants a probe to leave.
+/// What leaves next, whatever the window says.
 #[derive(Debug)]
-struct ProbeWish {
+enum Order {
+    /// A copy that was decided on.
+    Resend { start: u64, kind: Transmission },
+    /// A probe that a detector wants: something new or, where there is nothing new, the last segment again.
+    Probe(Box<Wish>),
+}
+
+/// Who wants a probe, and why. Boxed, because probes are rare and a connection shall be small.
+#[derive(Debug)]
+struct Wish {
     by: &'static str,
     why: &'static str,
+}
+
+/// What belongs to the present ACK, or to the timer that has fired, and to nothing later.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    /// Segments that may still leave. `None`: no limit.
+    burst: Option<u32>,
+    /// Delivered, and the answer beside the window has not been told yet.
+    delivered: Amount,
 }
 
 #[derive(Debug, Default)]
@@ -177,24 +198,10 @@ pub struct Recovery {
     answers: Answers,
     wants_sack: bool,
     cc: Congestion,
-    /// A retransmission already decided, which the window does not hold back: its offset and why it leaves.
-    forced: Option<(u64, Transmission)>,
-    /// A probe is to leave next.
-    probe: Option<Box<ProbeWish>>,
-    /// Nothing leaves before this.
-    hold: Option<Instant>,
-    /// The next segment sent again is the first of its loss event.
-    event_begins: bool,
-    /// Segments that this ACK may still release. `None`: no limit.
-    burst: Option<u32>,
-    /// Segments beyond the window that duplicate ACKs allow under Limited Transmit.
-    limited_room: u32,
+    order: Option<Order>,
+    turn: Turn,
     /// CWR is owed to the peer, whatever the window was reduced for (RFC 3168 §6.1.2).
     send_cwr: bool,
-    /// `in_recovery` decides the window of this recovery.
-    regulated: bool,
-    /// Delivered by this ACK, and `in_recovery` has not been told yet.
-    delivered: Amount,
     observer: EifelDetection,
     counters: Counters,
     trace: Option<Box<Trace>>,
@@ -206,35 +213,26 @@ impl Recovery {
         let cc = Congestion {
             cwnd: 1.0,
             ssthresh: f64::INFINITY,
-            inflation: 0.0,
-            phase: Phase::Open,
+            episode: Episode::default(),
+            disorder: Disorder::default(),
             recover: None,
             last_entry: None,
-            dupacks: 0,
             previous_una: 0,
             echoed: None,
             acked_tsval: None,
-            limited: 0,
             timeouts_in_row: 0,
             peak_flight: 0.0,
             usage_seq: 0,
             cwnd_limited: false,
-            kept_window: None,
         };
         Self {
             profile,
             answers,
             wants_sack,
             cc,
-            forced: None,
-            probe: None,
-            hold: None,
-            event_begins: false,
-            burst: None,
-            limited_room: 0,
+            order: None,
+            turn: Turn::default(),
             send_cwr: false,
-            regulated: false,
-            delivered: Amount::default(),
             observer: EifelDetection::default(),
             counters: Counters::default(),
             trace: None,
@@ -314,18 +312,20 @@ impl Recovery {
             Transmission::Timeout => self.counters.resent_timeout += 1,
             Transmission::Probe => self.counters.resent_probe += 1,
         }
-        let forced = self.forced.take_if(|(start, _)| *start == departure.start).is_some();
-        if let Some(ProbeWish { by, why }) = self.probe.take().map(|wish| *wish) {
-            self.note(path.now, Question::Detect, by, What::Probe { offset: departure.start }, why);
+        let was_ordered = self.carry_out(path.now, departure);
+        if departure.kind != Transmission::New
+            && let Some(first) = self.cc.episode.first_mut()
+        {
+            *first = false;
         }
-        if departure.kind != Transmission::New {
-            self.event_begins = false;
-        }
-        if !forced && let Some(left) = &mut self.burst {
+        if !was_ordered && let Some(left) = &mut self.turn.burst {
             *left = left.saturating_sub(1);
         }
-        if departure.kind == Transmission::New && self.cc.dupacks > 0 && self.cc.phase == Phase::Open {
-            self.cc.limited += 1;
+        if departure.kind == Transmission::New
+            && self.cc.dupacks() > 0
+            && matches!(self.cc.episode, Episode::Open(_))
+        {
+            self.cc.disorder.limited += 1;
         }
         self.observer.on_sent(departure);
         let view = view_of(&self.cc, &self.profile, path);
@@ -334,7 +334,7 @@ impl Recovery {
         answers.each_attribute(|attribute| attribute.on_sent(&view, departure));
         answers.repair.on_sent(&view, departure);
         answers.window.on_sent(&view, departure);
-        if self.regulated
+        if view.cc.episode.is_regulated()
             && let Some(in_recovery) = answers.in_recovery()
         {
             in_recovery.on_sent(&view, departure);
@@ -351,26 +351,42 @@ impl Recovery {
         }
     }
 
+    /// The order is carried out by this departure, if there is one for it. True if a copy was decided on before, which
+    /// does not count against what an ACK releases.
+    fn carry_out(&mut self, now: Instant, departure: &Departure) -> bool {
+        let concerned = |order: &mut Order| match order {
+            Order::Resend { start, .. } => *start == departure.start,
+            Order::Probe(_) => true,
+        };
+        match self.order.take_if(concerned) {
+            Some(Order::Resend { .. }) => true,
+            Some(Order::Probe(wish)) => {
+                let Wish { by, why } = *wish;
+                self.note(now, Question::Detect, by, What::Probe { offset: departure.start }, why);
+                false
+            }
+            None => false,
+        }
+    }
+
     /// An ACK has arrived, and the in-flight list has taken it in.
     pub(crate) fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
-        self.probe = None;
-        self.delivered = ack.delivered;
+        self.order.take_if(|order| matches!(order, Order::Probe(_)));
+        self.turn.delivered = ack.delivered;
         if path.flight.is_empty() {
-            self.hold = None;
+            self.cc.episode.let_go();
         }
         if ack.advances() {
-            self.limited_room = 0;
+            self.cc.disorder = Disorder::default();
             self.cc.previous_una = path.flight.una() - ack.acked.bytes;
             (self.cc.echoed, self.cc.acked_tsval) = (ack.ecr, ack.acked_tsval);
-            self.cc.dupacks = 0;
-            self.cc.limited = 0;
             self.cc.timeouts_in_row = 0;
         } else if ack.duplicate
             && self.answers.repair.counts_duplicates(&view_of(&self.cc, &self.profile, path))
         {
-            self.cc.dupacks += 1;
+            self.cc.disorder.dupacks += 1;
+            self.cc.disorder.room = self.cc.disorder.dupacks;
             self.counters.dupacks += 1;
-            self.limited_room = self.cc.dupacks;
         }
         self.counters.dsacks += u64::from(ack.dsack.is_some());
         let mistake = self.observer.on_ack(&view_of(&self.cc, &self.profile, path), ack);
@@ -402,7 +418,7 @@ impl Recovery {
         self.ask_in_recovery(path);
         let begins = found == Found::Event;
         let burst = self.answers.repair.burst(&view_of(&self.cc, &self.profile, path), begins);
-        self.burst = burst.or(self.profile.recovery.max_burst);
+        self.turn.burst = burst.or(self.profile.recovery.max_burst);
         timer
     }
 
@@ -410,8 +426,9 @@ impl Recovery {
     pub(crate) fn on_timeout(&mut self, path: &mut Path<'_>) {
         let una = path.flight.una();
         self.counters.timeouts += 1;
-        self.counters.timeouts_by_dupacks[(self.cc.dupacks as usize).min(3)] += 1;
-        if self.cc.dupacks > 0 && u64::from(self.cc.dupacks) + 1 == path.flight.passed().segments {
+        let dupacks = self.cc.dupacks();
+        self.counters.timeouts_by_dupacks[(dupacks as usize).min(3)] += 1;
+        if dupacks > 0 && u64::from(dupacks) + 1 == path.flight.passed().segments {
             self.counters.failed_dupack += 1;
         }
         self.note(
@@ -423,7 +440,9 @@ impl Recovery {
         );
         self.ask_judges(path);
         let before = self.cc.clone();
-        self.cc.inflation = 0.0;
+        if let Some(recovery) = self.cc.episode.recovery_mut() {
+            recovery.inflation = 0.0;
+        }
         let view = view_of(&self.cc, &self.profile, path);
         let knobs = view.knobs;
         let first = self.cc.timeouts_in_row == 0 || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain;
@@ -446,17 +465,12 @@ impl Recovery {
 
         path.rtt.back_off();
         self.cc.timeouts_in_row += 1;
-        if !dupacks_survive {
-            self.cc.dupacks = 0;
-        }
-        self.cc.limited = 0;
-        self.cc.kept_window = None;
-        self.regulated = false;
-        self.limited_room = 0;
-        self.forced = None;
-        self.probe = None;
-        self.hold = None;
-        self.burst = None;
+        self.cc.disorder = match dupacks_survive {
+            true => Disorder { dupacks, ..Disorder::default() },
+            false => Disorder::default(),
+        };
+        self.order = None;
+        self.turn.burst = None;
         if forget_sacks {
             path.flight.forget_sacks();
         }
@@ -468,20 +482,23 @@ impl Recovery {
             }
             Reaction::Probe { cwnd } => {
                 path.flight.mark_head_lost();
-                self.forced = Some((una, Transmission::Timeout));
+                self.order = Some(Order::Resend { start: una, kind: Transmission::Timeout });
                 cwnd
             }
         };
         self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, "retransmission timeout");
         self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
-        self.enter(path, Phase::Restarted, Entered::ByTimeout, Question::Timeout, by);
+        let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Reduced));
+        self.enter(path, Cue::Timeout, restarted, Question::Timeout, by);
     }
 
     /// [`Recovery::deadline`] has come.
     pub(crate) fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
         let now = path.now;
-        self.hold.take_if(|until| *until <= now);
-        self.delivered = Amount::default();
+        if self.cc.episode.held_until().is_some_and(|until| until <= now) {
+            self.cc.episode.let_go();
+        }
+        self.turn.delivered = Amount::default();
         let found = self.hear(path, |detect, view| match detect.deadline() {
             Some(at) if at <= now => detect.on_deadline(view),
             _ => Verdict::Nothing,
@@ -493,12 +510,13 @@ impl Recovery {
     /// When a detector wants to be asked again, or sending goes on; the earliest of them. `None`: with the next ACK.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let own = self.answers.detect.deadline();
-        if self.answers.beside.is_none() && self.hold.is_none() {
+        let hold = self.cc.episode.held_until();
+        if self.answers.beside.is_none() && hold.is_none() {
             return own;
         }
         let witnesses = self.answers.beside.iter().flat_map(|beside| &beside.witnesses);
         let witnesses = witnesses.filter_map(|witness| witness.deadline());
-        own.into_iter().chain(witnesses).chain(self.hold).min()
+        own.into_iter().chain(witnesses).chain(hold).min()
     }
 
     /// The retransmission timer is not to fire before this much time has passed.
@@ -540,47 +558,58 @@ impl Recovery {
         if let Some(Reduction { cwnd, ssthresh }) = window {
             self.counters.undone += 1;
             self.answers.window.on_undo(&view_of(&self.cc, &self.profile, path));
-            self.cc.inflation = 0.0;
-            self.cc.kept_window = None;
             self.cc.timeouts_in_row = 0;
-            self.regulated = false;
-            self.forced = None;
+            self.cancel_resend();
             self.set_window(path.now, question, by, cwnd, ssthresh, why);
         }
         if let Some((srtt, rttvar)) = timer {
             path.rtt.set_smoothed(srtt, rttvar, self.cc.cwnd);
         }
         if resume {
-            self.forced = None;
+            self.cancel_resend();
             path.flight.resume_at_max();
             self.note(path.now, question, by, What::Resume { at: path.flight.max() }, why);
         }
-        if window.is_some() && self.cc.phase != Phase::Open {
-            self.leave(path);
+        if window.is_some() {
+            if self.cc.phase() == Phase::Open {
+                self.cc.episode = Episode::default();
+                return;
+            }
+            self.leave(path, Cue::Mistake, Memory::Nothing);
             // RFC 5682 §2.1 (3b): of this window only a few segments were sent twice, so what is missing now is lost,
             // and may begin an event of its own.
             self.cc.recover = Some(path.flight.una());
         }
     }
 
-    fn enter(
-        &mut self,
-        path: &Path<'_>,
-        phase: Phase,
-        entered: Entered,
-        question: Question,
-        by: &'static str,
-    ) {
+    fn cancel_resend(&mut self) {
+        self.order.take_if(|order| matches!(order, Order::Resend { .. }));
+    }
+
+    /// The only writer of the state.
+    fn move_to(&mut self, cue: Cue, episode: Episode) {
+        let made = Move { from: self.cc.phase(), cue, to: episode.phase() };
+        debug_assert!(MOVES.contains(&made), "{made:?} is not among the moves");
+        self.cc.episode = episode;
+    }
+
+    /// A loss event begins.
+    fn enter(&mut self, path: &Path<'_>, cue: Cue, episode: Episode, question: Question, by: &'static str) {
         let recover = path.flight.max();
-        self.cc.phase = phase;
+        let phase = episode.phase();
+        self.move_to(cue, episode);
         self.cc.recover = Some(recover);
-        self.cc.last_entry = Some(entered);
+        self.cc.last_entry = Some(match cue {
+            Cue::Timeout | Cue::TimeoutWithDuplicates => Entered::ByTimeout,
+            _ => Entered::ByDuplicates,
+        });
         self.note(path.now, question, by, What::Enter { phase, recover }, "loss event");
     }
 
-    fn leave(&mut self, path: &Path<'_>) {
-        let phase = self.cc.phase;
-        self.cc.phase = Phase::Open;
+    /// The loss event is over.
+    fn leave(&mut self, path: &Path<'_>, cue: Cue, memory: Memory) {
+        let phase = self.cc.phase();
+        self.move_to(cue, Episode::Open(memory));
         let by = self.answers.repair.name();
         self.note(path.now, Question::Repair, by, What::Leave { phase }, "recover acknowledged");
     }

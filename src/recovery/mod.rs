@@ -97,6 +97,7 @@ pub mod confusion;
 mod decision;
 pub mod detect;
 pub(crate) mod engine;
+pub mod episode;
 pub mod parameter;
 mod recipe;
 pub mod repair;
@@ -112,6 +113,7 @@ use airwire::time::{Duration, Instant};
 pub use decision::{Decision, What};
 pub(crate) use engine::Path;
 pub use engine::{Counters, Recovery};
+pub use episode::{Disorder, Episode, Phase};
 pub use recipe::{Recipe, RecipeError};
 
 use crate::flight::{Amount, Delivery, Flight, Originals};
@@ -119,46 +121,28 @@ use crate::profile::Knobs;
 use crate::profile::knobs::Accounting;
 use crate::rtt::RttEstimator;
 
-/// What the sender is doing about losses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Phase {
-    /// No loss is being repaired.
-    #[default]
-    Open,
-    /// The window was reduced for an ECN echo; nothing is missing (RFC 3168 §6.1.2).
-    Reduced,
-    /// Fast recovery, until `recover` is acknowledged.
-    Recovery,
-    /// Going back after a timeout, or after a fast retransmit that restarts, until `recover` is acknowledged.
-    Restarted,
-}
-
 /// The congestion state of one connection. Windows are in segments. Plain data; only the engine writes it.
 #[derive(Clone, Debug)]
 pub struct Congestion {
-    /// The congestion window, without `inflation`.
+    /// The congestion window, without inflation.
     pub cwnd: f64,
     /// The slow-start threshold; infinite until something sets it.
     pub ssthresh: f64,
-    /// Temporary inflation by duplicate ACKs (RFC 5681 §3.2 step 4), kept apart from `cwnd`.
-    pub inflation: f64,
     /// What the sender is doing about losses.
-    pub phase: Phase,
+    pub episode: Episode,
+    /// Duplicate ACKs since the last new one.
+    pub disorder: Disorder,
     /// RFC 6582's `recover`, RFC 6675's RecoveryPoint: one past the highest offset sent when the present
     /// (or the last) loss event began. `None`: there was none.
     pub recover: Option<u64>,
     /// What began the last loss event. `None`: there was none.
     pub last_entry: Option<Entered>,
-    /// Duplicate ACKs since the last new one.
-    pub dupacks: u32,
     /// SND.UNA before the last new ACK (RFC 6582 §4.1, `prev_highest_ack`).
     pub previous_una: u64,
     /// TSecr of the last new ACK (RFC 6582 §4.2). `None`: it had no timestamps.
     pub echoed: Option<u32>,
     /// Timestamp of the newest copy of the last segment that this ACK acknowledged (RFC 6582 §4.2).
     pub acked_tsval: Option<u32>,
-    /// Segments sent under Limited Transmit since the first duplicate ACK (RFC 3042).
-    pub limited: u32,
     /// Consecutive timeouts without progress.
     pub timeouts_in_row: u32,
     /// The largest flight since `usage_seq` was set, in segments (for `GrowthLimit::TwiceThePeak`).
@@ -167,9 +151,32 @@ pub struct Congestion {
     pub cwnd_limited: bool,
     /// When this offset is acknowledged, both are taken anew.
     pub usage_seq: u64,
+}
+
+impl Congestion {
+    /// The name of the state that the sender is in.
+    pub const fn phase(&self) -> Phase {
+        self.episode.phase()
+    }
+
+    /// Temporary inflation of the window by duplicate ACKs, in segments (RFC 5681 §3.2 step 4).
+    pub const fn inflation(&self) -> f64 {
+        match self.episode {
+            Episode::Recovery(recovery) => recovery.inflation,
+            Episode::Open(_) | Episode::Reduced | Episode::Restarted(_) => 0.0,
+        }
+    }
+
+    /// Duplicate ACKs since the last new one.
+    pub const fn dupacks(&self) -> u32 {
+        self.disorder.dupacks
+    }
+
     /// The present loss event was put down to the radio: this was cwnd when it began, and will be when it ends. It
     /// stays known until `recover` is acknowledged. `None`: the window was reduced, or there is no event.
-    pub kept_window: Option<f64>,
+    pub const fn kept_window(&self) -> Option<f64> {
+        self.episode.kept_window()
+    }
 }
 
 /// What began a loss event.
@@ -211,7 +218,7 @@ impl View<'_> {
     /// FlightSize of RFC 5681 in segments, without what Limited Transmit added (its §3.2 step 2).
     pub fn flight_size(&self) -> f64 {
         let all = self.segments(self.flight.outstanding());
-        (all - f64::from(self.cc.limited)).max(0.0)
+        (all - f64::from(self.cc.disorder.limited)).max(0.0)
     }
 
     /// The receiver's window, in full-sized segments.

@@ -375,7 +375,7 @@ impl Connection {
     /// Octets that may be outstanding at once: what the congestion window and the peer's window both allow.
     pub fn window(&self) -> u64 {
         let congestion = self.recovery.congestion();
-        let allowed = (congestion.cwnd + congestion.inflation) * self.snd.smss as f64;
+        let allowed = (congestion.cwnd + congestion.inflation()) * self.snd.smss as f64;
         self.snd.wnd.min(allowed as u64)
     }
 

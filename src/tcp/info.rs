@@ -102,11 +102,11 @@ impl Connection {
         let cc = self.recovery.congestion();
         let flight = &self.flight;
         let sacked = flight.sacked().segments as u32;
-        let ca_state = match cc.phase {
+        let ca_state = match cc.phase() {
             Phase::Recovery => CaState::Recovery,
             Phase::Restarted => CaState::Loss,
             Phase::Reduced => CaState::Cwr,
-            Phase::Open if cc.dupacks > 0 || sacked > 0 => CaState::Disorder,
+            Phase::Open if cc.dupacks() > 0 || sacked > 0 => CaState::Disorder,
             Phase::Open => CaState::Open,
         };
         let advertised = u32::from(self.advertised_mss());
@@ -126,13 +126,13 @@ impl Connection {
             rcv_mss: (self.rcv.mss_seen as u32).max(536).min(advertised),
             advmss: advertised - if self.ts_enabled { 12 } else { 0 },
             unacked: flight.len() as u32,
-            sacked: if self.sack_enabled { sacked } else { cc.dupacks.min(flight.len() as u32) },
+            sacked: if self.sack_enabled { sacked } else { cc.dupacks().min(flight.len() as u32) },
             lost: flight.lost().segments as u32,
             retrans: flight.resent().segments as u32,
             rtt: self.rtt.srtt().unwrap_or_default(),
             rttvar: self.rtt.rttvar(),
             min_rtt: self.rtt.min(),
-            cwnd: (cc.cwnd + cc.inflation) as u32,
+            cwnd: (cc.cwnd + cc.inflation()) as u32,
             ssthresh: cc.ssthresh.is_finite().then_some(cc.ssthresh as u32),
             reordering: self.profile.recovery.dup_thresh,
             total_retrans: (self.recovery.counters().resent() + self.handshake_resent) as u32,

@@ -77,11 +77,11 @@ pub(crate) fn note(connection: &Connection) -> String {
     let rtt = connection.rtt();
     format!(
         "{:?} cwnd {:.3} ssthresh {} inflation {} dupacks {} RTO {:?} SRTT {:?} RTTVAR {:?} backoff {}",
-        cc.phase,
+        cc.phase(),
         cc.cwnd,
         cc.ssthresh,
-        cc.inflation,
-        cc.dupacks,
+        cc.inflation(),
+        cc.dupacks(),
         rtt.rto().get(),
         rtt.srtt().unwrap_or_default(),
         rtt.rttvar(),

@@ -260,7 +260,7 @@ impl Trace {
             time: now.as_secs_f64(),
             flow: flow + 1,
             acked: connection.statistics().bytes_acked,
-            cwnd: congestion.cwnd + congestion.inflation,
+            cwnd: congestion.cwnd + congestion.inflation(),
             ssthresh: congestion.ssthresh,
             srtt: connection.rtt().srtt().map(|srtt| srtt.as_secs_f64()),
             rto: connection.rtt().rto().get().as_secs_f64(),

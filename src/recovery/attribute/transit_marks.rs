@@ -50,7 +50,7 @@ impl Attribute for TransitMarks {
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
         let later_segment = ack.duplicate || ack.newly_sacked.segments > 0;
-        let partial = ack.advances() && view.cc.phase == Phase::Recovery;
+        let partial = ack.advances() && view.cc.phase() == Phase::Recovery;
         if ack.number == view.flight.una() && (later_segment || partial) {
             self.marked = Some((ack.number, ack.flags));
         }

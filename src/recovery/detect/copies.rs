@@ -45,10 +45,10 @@ impl Copies {
 
     /// A loss event begins, and counting with it. In the middle of another event the count goes on.
     pub(super) fn on_event(&mut self, view: &View<'_>) {
-        if matches!(view.cc.phase, Phase::Open | Phase::Reduced) {
+        if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) {
             self.begin(all_but_the_head(view));
-            self.heard = u64::from(view.cc.dupacks);
-            self.counted = (view.flight.una(), view.cc.dupacks);
+            self.heard = u64::from(view.cc.dupacks());
+            self.counted = (view.flight.una(), view.cc.dupacks());
         }
     }
 
@@ -65,7 +65,7 @@ impl Copies {
 
     /// How many copies this ACK covers.
     pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> u64 {
-        let this = (view.flight.una(), view.cc.dupacks);
+        let this = (view.flight.una(), view.cc.dupacks());
         if (ack.duplicate || ack.advances()) && this != self.counted {
             self.heard += 1;
             self.counted = this;

@@ -46,7 +46,7 @@ impl Detect for Dcr {
         let hole = view.flight.una();
         self.waiting.take_if(|waiting| waiting.hole < hole);
         let verdict = judge(view, ack, view.knobs.dup_thresh);
-        let tau = view.rtt.srtt().filter(|_| view.cc.phase != Phase::Recovery);
+        let tau = view.rtt.srtt().filter(|_| view.cc.phase() != Phase::Recovery);
         let Some(tau) = tau else { return verdict };
         if verdict != Verdict::Nothing {
             self.waiting.get_or_insert(Waiting { hole, until: view.now + tau });

@@ -73,7 +73,7 @@ impl Detect for LossRetransmission {
 
 /// In fast recovery, or after a timeout before anything new is acknowledged (Fig. 8 steps 2 and 3).
 fn may_act(view: &View<'_>) -> bool {
-    match view.cc.phase {
+    match view.cc.phase() {
         Phase::Recovery => true,
         Phase::Restarted => view.cc.last_entry == Some(Entered::ByTimeout) && view.cc.timeouts_in_row > 0,
         Phase::Open | Phase::Reduced => false,

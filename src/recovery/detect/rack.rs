@@ -166,7 +166,7 @@ impl Rack {
     /// Step 4: what D-SACKs and recoveries do to the window.
     fn update_reo_wnd_mult(&mut self, view: &View<'_>, ack: &Ack) {
         self.dsack_round.take_if(|round| view.flight.una() >= *round);
-        let in_recovery = matches!(view.cc.phase, Phase::Recovery | Phase::Restarted);
+        let in_recovery = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
         let over = std::mem::replace(&mut self.in_recovery, in_recovery) && !in_recovery;
         if self.dsack_round.is_none() && ack.dsack.is_some() {
             self.dsack_round = Some(view.flight.max());

@@ -62,7 +62,7 @@ impl Reordering {
         // After a partial ACK segments are sent again that nothing has overtaken: no threshold would avoid that.
         let in_vain = ack.dsack.and_then(|range| self.reported(range, needed));
         let in_vain = in_vain.filter(|needed| *needed > view.knobs.dup_thresh);
-        self.overtaken_by = view.cc.dupacks.max(view.flight.sacked().segments as u32);
+        self.overtaken_by = view.cc.dupacks().max(view.flight.sacked().segments as u32);
         Overtaken { in_time: was_overtaken.then_some(needed), in_vain }
     }
 

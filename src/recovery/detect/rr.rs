@@ -113,7 +113,7 @@ impl Detect for Rr {
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
-        if view.cc.dupacks >= view.knobs.dup_thresh {
+        if view.cc.dupacks() >= view.knobs.dup_thresh {
             self.off = (self.off + TIMEOUT).min(self.fa_ratio);
             self.update();
         }

@@ -100,7 +100,7 @@ impl Detect for Sifest {
         }
         let ordinary = self.ordinary.on_ack(view, ack);
         let Some(head) = view.flight.head().filter(|_| ack.duplicate) else { return ordinary };
-        let dupacks = u64::from(view.cc.dupacks);
+        let dupacks = u64::from(view.cc.dupacks());
         let estimated = dupacks >= self.enough();
         let by_number = dupacks >= u64::from(view.knobs.dup_thresh) + self.in_vain;
         if head.transmissions > 1 {
@@ -112,7 +112,7 @@ impl Detect for Sifest {
             return if matches!(ordinary, Verdict::Head { .. }) { Verdict::Nothing } else { ordinary };
         }
         // In the pass after a timeout its turn will come.
-        let waits = view.cc.phase == Phase::Restarted || !estimated;
+        let waits = view.cc.phase() == Phase::Restarted || !estimated;
         if waits || matches!(ordinary, Verdict::Below { .. }) {
             return ordinary;
         }

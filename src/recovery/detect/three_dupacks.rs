@@ -26,7 +26,7 @@ pub(super) fn judge(view: &View<'_>, ack: &Ack, dup_thresh: u32) -> Verdict {
             return Verdict::Below { offset: edge, why: "IsLost: DupThresh SACKed above" };
         }
     }
-    if ack.duplicate && view.cc.dupacks >= dup_thresh {
+    if ack.duplicate && view.cc.dupacks() >= dup_thresh {
         return Verdict::Head { why: "DupThresh duplicate ACKs" };
     }
     Verdict::Nothing

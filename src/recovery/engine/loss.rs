@@ -37,7 +37,7 @@ impl Recovery {
             }
             Verdict::HeadAgain { new_event, why } => return self.send_head_again(path, by, new_event, why),
             Verdict::Probe { why } => {
-                self.probe = Some(Box::new(ProbeWish { by, why }));
+                self.order.get_or_insert_with(|| Order::Probe(Box::new(Wish { by, why })));
                 return Found::Resend;
             }
             Verdict::Repaired { window_when_sent, why } => {
@@ -48,7 +48,7 @@ impl Recovery {
         if segments > 0 {
             self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments }, why);
         }
-        let begins = beyond_doubt && self.cc.phase != Phase::Recovery;
+        let begins = beyond_doubt && self.cc.phase() != Phase::Recovery;
         if !begins && !self.may_begin_event(path) {
             return Found::Nothing;
         }
@@ -60,7 +60,7 @@ impl Recovery {
     }
 
     fn may_begin_event(&self, path: &Path<'_>) -> bool {
-        self.cc.phase != Phase::Recovery
+        self.cc.phase() != Phase::Recovery
             && !path.flight.is_empty()
             && self.answers.repair.may_enter(&view_of(&self.cc, &self.profile, path))
     }
@@ -90,7 +90,7 @@ impl Recovery {
                 if self.answers.repair.has_scoreboard() {
                     return Found::Nothing;
                 }
-                self.forced = Some((offset, Transmission::Recovery));
+                self.order = Some(Order::Resend { start: offset, kind: Transmission::Recovery });
                 self.note(path.now, Question::Detect, by, What::Resend { offset }, why);
                 return Found::Resend;
             }
@@ -108,26 +108,26 @@ impl Recovery {
     /// Too much is lost for a repair: back to the loss window, and nothing leaves before `until`.
     fn start_over(&mut self, path: &mut Path<'_>, by: &'static str, until: Instant) {
         // What the radio lost says nothing about how fast to send.
-        if self.cc.kept_window.is_some() {
+        if self.cc.kept_window().is_some() {
             return;
         }
         let cwnd = self.profile.recovery.loss_window.min(self.cc.cwnd);
         let ssthresh = self.cc.ssthresh;
         self.set_window(path.now, Question::Detect, by, cwnd, ssthresh, "too many lost");
-        self.cc.inflation = 0.0;
-        self.forced = None;
-        self.regulated = false;
-        self.hold = Some(until);
-        self.enter(path, Phase::Restarted, Entered::ByDuplicates, Question::Detect, by);
+        let first = matches!(self.order, Some(Order::Resend { kind: Transmission::FastRetransmit, .. }))
+            || self.cc.episode.first_mut().is_some_and(|first| *first);
+        self.cancel_resend();
+        let collapse = Episode::Restarted(Restart::Collapse { until: Some(until), first });
+        self.enter(path, Cue::Collapse, collapse, Question::Detect, by);
     }
 
     fn reduce_for_repaired(&mut self, path: &mut Path<'_>, window_when_sent: f64, why: &'static str) {
-        if self.cc.phase != Phase::Open || self.ask_why(path) == Cause::Radio {
+        if self.cc.phase() != Phase::Open || self.ask_why(path) == Cause::Radio {
             return;
         }
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent: Some(window_when_sent) };
         let reduction = self.answers.window.on_loss(&view_of(&self.cc, &self.profile, path), &loss);
-        self.reduce(path, reduction, why);
+        self.reduce(path, reduction, Cue::RepairedByProbe, why);
     }
 
     fn send_head_again(
@@ -146,13 +146,13 @@ impl Recovery {
         if new_event {
             // RFC 5681 §4.3: lowered once more, from what the first reduction has left. FlightSize would still count
             // all that was outstanding before it.
-            let lowered =
-                matches!(self.cc.phase, Phase::Recovery | Phase::Restarted) && self.cc.kept_window.is_none();
+            let lowered = matches!(self.cc.phase(), Phase::Recovery | Phase::Restarted)
+                && self.cc.kept_window().is_none();
             let left = self.cc.cwnd.min(self.cc.ssthresh);
             self.begin_event(path, una, lowered.then_some(left));
             return Found::Event;
         }
-        self.forced = Some((una, Transmission::Recovery));
+        self.order = Some(Order::Resend { start: una, kind: Transmission::Recovery });
         self.note(path.now, Question::Detect, by, What::Resend { offset: una }, why);
         Found::Resend
     }
@@ -179,21 +179,15 @@ impl Recovery {
             }
         };
         let loss_window = view.knobs.loss_window;
-        // A copy lost on the radio does not give back what the event cost that is still being repaired.
-        let goes_on = reduction.is_none() && before.phase == Phase::Recovery;
-        if !goes_on {
-            self.cc.kept_window = if reduction.is_none() { Some(before.cwnd) } else { None };
-        }
         self.counters.fast_retransmits += 1;
-        self.cc.limited = 0;
-        self.event_begins = true;
+        self.cc.disorder.limited = 0;
         self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByDuplicates);
         let name = self.answers.repair.name();
         match (entry, reduction) {
             (Entry::Restart, Some(Reduction { ssthresh, .. })) => {
                 self.set_window(path.now, Question::Repair, name, loss_window, ssthresh, "restart");
-                self.cc.inflation = 0.0;
-                self.enter(path, Phase::Restarted, Entered::ByDuplicates, Question::Repair, name);
+                let restarted = Episode::Restarted(Restart::FastRetransmit { first: true });
+                self.enter(path, Cue::RestartingLoss, restarted, Question::Repair, name);
                 path.flight.rewind();
             }
             (entry, reduction) => {
@@ -201,15 +195,22 @@ impl Recovery {
                     let by = self.answers.window.name();
                     self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "loss event");
                 }
-                self.cc.inflation = self.inflation_of(entry);
-                self.enter(path, Phase::Recovery, Entered::ByDuplicates, Question::Repair, name);
+                let window = match (reduction, self.cc.episode) {
+                    (Some(_), _) => EventWindow::Reduced,
+                    // A copy lost on the radio does not give back what the event cost that is still being repaired.
+                    (None, Episode::Recovery(FastRecovery { window, .. })) => window,
+                    (None, _) => EventWindow::Kept(Kept { cwnd: before.cwnd, judged: offset }),
+                };
+                let recovery =
+                    Episode::Recovery(FastRecovery { inflation: self.inflation_of(entry), window });
+                self.enter(path, Cue::Loss, recovery, Question::Repair, name);
                 // A scoreboard's marks say more than an unfinished pass.
                 if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.has_scoreboard() {
                     path.flight.resume_at_max();
                 }
                 self.fast_retransmit(path, offset);
-                if !goes_on {
-                    self.regulate(path, reduction);
+                if let Some(reduction) = reduction {
+                    self.regulate(path, &reduction);
                 }
             }
         }
@@ -220,24 +221,25 @@ impl Recovery {
     pub(super) fn inflation_of(&self, entry: Entry) -> f64 {
         match entry {
             Entry::Recover { inflation } => inflation,
-            Entry::Restart => f64::from(self.cc.dupacks),
+            Entry::Restart => f64::from(self.cc.dupacks()),
         }
     }
 
     fn fast_retransmit(&mut self, path: &mut Path<'_>, offset: u64) {
         let by = self.answers.repair.name();
         path.flight.mark_lost(offset);
-        self.forced = Some((offset, Transmission::FastRetransmit));
+        self.order = Some(Order::Resend { start: offset, kind: Transmission::FastRetransmit });
         self.note(path.now, Question::Repair, by, What::Resend { offset }, "fast retransmit");
     }
 
-    /// From here to the end of recovery `in_recovery` decides the window, if there is one and the window was reduced.
-    fn regulate(&mut self, path: &Path<'_>, reduction: Option<Reduction>) {
-        self.regulated = false;
+    /// The window was reduced. From here to the end of recovery `in_recovery` decides it, if there is one.
+    fn regulate(&mut self, path: &Path<'_>, reduction: &Reduction) {
         let progress = self.progress(path);
-        if let (Some(in_recovery), Some(reduction)) = (self.answers.in_recovery(), reduction) {
-            self.regulated = true;
-            let cwnd = in_recovery.on_enter(&view_of(&self.cc, &self.profile, path), &reduction, &progress);
+        let Some(recovery) = self.cc.episode.recovery_mut() else { return };
+        recovery.window = EventWindow::Reduced;
+        if let Some(in_recovery) = self.answers.in_recovery() {
+            recovery.window = EventWindow::Regulated;
+            let cwnd = in_recovery.on_enter(&view_of(&self.cc, &self.profile, path), reduction, &progress);
             let (by, ssthresh) = (in_recovery.name(), self.cc.ssthresh);
             self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "recovery begins");
         }
@@ -265,7 +267,7 @@ impl Recovery {
     /// FlightSize no longer tells: duplicate ACKs have let new segments out at full speed.
     pub(super) fn window_of_kept_event(&self, path: &Path<'_>) -> Option<f64> {
         let view = view_of(&self.cc, &self.profile, path);
-        self.cc.kept_window.map(|kept| kept.min(view.flight_size()))
+        self.cc.kept_window().map(|kept| kept.min(view.flight_size()))
     }
 
     /// The same at a timeout. Nor does FlightSize tell where everything SACKed has been replaced by new segments.
@@ -280,12 +282,11 @@ impl Recovery {
     pub(super) fn ask_why_again(&mut self, path: &mut Path<'_>) {
         // A hole of which a copy is under way has been asked about already.
         let is_new = path.flight.head().is_some_and(|head| head.transmissions == 1);
-        if self.cc.kept_window.is_none() || !is_new || self.ask_why(path) == Cause::Radio {
+        if self.cc.kept_window().is_none() || !is_new || self.ask_why(path) == Cause::Radio {
             return;
         }
         let window_when_sent = self.window_of_kept_event(path);
-        let before =
-            Congestion { cwnd: self.cc.kept_window.take().unwrap_or(self.cc.cwnd), ..self.cc.clone() };
+        let before = Congestion { cwnd: self.cc.kept_window().unwrap_or(self.cc.cwnd), ..self.cc.clone() };
         let view = view_of(&self.cc, &self.profile, path);
         self.answers.undo.on_reduction(&view, &before, LossKind::Duplicates);
         self.counters.window_reductions += 1;
@@ -294,6 +295,6 @@ impl Recovery {
         let reduction = self.answers.window.on_loss(&view, &loss);
         let (by, Reduction { cwnd, ssthresh }) = (self.answers.window.name(), reduction);
         self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "a further loss");
-        self.regulate(path, Some(reduction));
+        self.regulate(path, &reduction);
     }
 }

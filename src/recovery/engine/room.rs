@@ -8,13 +8,13 @@ impl Recovery {
         if self.is_held(path) {
             return None;
         }
-        if let Some((start, kind)) = self.forced {
+        if let Some(Order::Resend { start, kind }) = self.order {
             if start >= path.flight.una() {
                 return Some((start, kind));
             }
-            self.forced = None;
+            self.order = None;
         }
-        if self.burst == Some(0) || path.flight.is_empty() {
+        if self.turn.burst == Some(0) || path.flight.is_empty() {
             return None;
         }
         let view = view_of(&self.cc, &self.profile, path);
@@ -27,7 +27,7 @@ impl Recovery {
         &mut self,
         path: &mut Path<'_>,
     ) -> Option<(u64, Transmission)> {
-        if self.probe.is_some() {
+        if matches!(self.order, Some(Order::Probe(_))) {
             return path.flight.iter().next_back().map(|last| (last.start, Transmission::Probe));
         }
         if self.timeout_is_undecided() {
@@ -35,7 +35,7 @@ impl Recovery {
             self.apply_afterwards(path, afterwards);
             return self.next_resend(path);
         }
-        if self.cc.phase != Phase::Recovery || self.burst == Some(0) || self.is_held(path) {
+        if self.cc.phase() != Phase::Recovery || self.turn.burst == Some(0) || self.is_held(path) {
             return None;
         }
         if self.answers.detect.traits().judges_each_segment {
@@ -49,12 +49,12 @@ impl Recovery {
     fn offer(&self, path: &Path<'_>, start: u64) -> Option<(u64, Transmission)> {
         // A FIN takes no room in the network, and after an ICMP "too big" the segment is cut before it leaves.
         let len = path.flight.segment_at(start)?.len().min(path.smss);
-        let kind = match self.cc.phase {
-            Phase::Restarted if self.event_begins && self.cc.last_entry == Some(Entered::ByDuplicates) => {
-                Transmission::FastRetransmit
-            }
-            Phase::Restarted => Transmission::Timeout,
-            _ => Transmission::Recovery,
+        let kind = match self.cc.episode {
+            Episode::Restarted(
+                Restart::FastRetransmit { first: true } | Restart::Collapse { first: true, .. },
+            ) => Transmission::FastRetransmit,
+            Episode::Restarted(_) => Transmission::Timeout,
+            Episode::Open(_) | Episode::Reduced | Episode::Recovery(_) => Transmission::Recovery,
         };
         self.has_room(path, len).then_some((start, kind))
     }
@@ -63,17 +63,18 @@ impl Recovery {
     pub(crate) fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
         // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
         let room = || path.flight.is_empty() || self.has_room(path, len);
-        self.probe.is_some() || (self.burst != Some(0) && !self.is_held(path) && room())
+        matches!(self.order, Some(Order::Probe(_)))
+            || (self.turn.burst != Some(0) && !self.is_held(path) && room())
     }
 
     fn is_held(&self, path: &Path<'_>) -> bool {
-        self.hold.is_some_and(|until| path.now < until)
+        self.cc.episode.held_until().is_some_and(|until| path.now < until)
     }
 
     /// What counts against the window: as the repair says or, while a patient detector waits, `pipe`.
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
         let waits = view.flight.pipe() != view.flight.outstanding()
-            && matches!(self.cc.phase, Phase::Open | Phase::Reduced)
+            && matches!(self.cc.phase(), Phase::Open | Phase::Reduced)
             && self.answers.detect.traits().keeps_flowing
             && self.answers.repair.has_scoreboard();
         if waits { view.flight.pipe() } else { self.answers.repair.in_flight(view) }
@@ -82,7 +83,7 @@ impl Recovery {
     fn has_room(&self, path: &Path<'_>, len: u64) -> bool {
         let view = view_of(&self.cc, &self.profile, path);
         let in_flight = self.in_flight(&view);
-        let extra = self.cc.inflation + f64::from(self.limited_transmit_allowance(&view));
+        let extra = self.cc.inflation() + f64::from(self.limited_transmit_allowance(&view));
         match self.profile.recovery.accounting {
             // Half an octet of slack: cwnd is kept in segments, in floating point.
             Accounting::Bytes => {
@@ -95,19 +96,20 @@ impl Recovery {
     /// How many segments beyond the window duplicate ACKs may release: one for each of the first (RFC 3042), or more if
     /// the detector wants it (RFC 4653).
     fn limited_transmit_allowance(&self, view: &View<'_>) -> u32 {
-        if self.limited_room == 0
-            || self.cc.phase == Phase::Recovery
+        let room = self.cc.disorder.room;
+        if room == 0
+            || self.cc.phase() == Phase::Recovery
             || !self.answers.repair.limited_transmit_by_dupacks()
         {
             return 0;
         }
-        if matches!(self.cc.phase, Phase::Open | Phase::Reduced)
+        if matches!(self.cc.phase(), Phase::Open | Phase::Reduced)
             && let Some(answered) = self.answers.detect.answered_dupacks(view)
         {
-            return self.limited_room.min(answered);
+            return room.min(answered);
         }
         let on = self.profile.recovery.limited_transmit;
-        let below = self.cc.dupacks < self.answers.detect.dup_thresh(view);
-        if on && below { self.limited_room } else { 0 }
+        let below = self.cc.dupacks() < self.answers.detect.dup_thresh(view);
+        if on && below { room } else { 0 }
     }
 }

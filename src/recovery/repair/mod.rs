@@ -122,11 +122,11 @@ fn beyond_recover(view: &View<'_>) -> bool {
     let Some(recover) = view.cc.recover else { return true };
     // The event was put down to the radio and left before its end (Reno): nothing that was sent again can have caused
     // these duplicate ACKs.
-    if view.cc.kept_window.is_some() {
+    if view.cc.kept_window().is_some() {
         return true;
     }
     // Once for each row of duplicate ACKs.
-    let first_time = view.cc.dupacks <= view.knobs.dup_thresh;
+    let first_time = view.cc.dupacks() <= view.knobs.dup_thresh;
     if view
         .knobs
         .careless_until

@@ -17,11 +17,11 @@ impl Repair for NewReno {
 
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
         self.seen_partial = false;
-        Entry::Recover { inflation: f64::from(view.cc.dupacks) }
+        Entry::Recover { inflation: f64::from(view.cc.dupacks()) }
     }
 
     fn burst(&self, view: &View<'_>, _begins: bool) -> Option<u32> {
-        view.knobs.recovery_burst.filter(|_| view.cc.phase == Phase::Recovery)
+        view.knobs.recovery_burst.filter(|_| view.cc.phase() == Phase::Recovery)
     }
 
     fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep {

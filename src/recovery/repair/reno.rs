@@ -21,7 +21,7 @@ impl Repair for Reno {
 
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
         // Step 3: three segments have left the network (or as many as there were duplicate ACKs).
-        Entry::Recover { inflation: f64::from(view.cc.dupacks) }
+        Entry::Recover { inflation: f64::from(view.cc.dupacks()) }
     }
 
     fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {

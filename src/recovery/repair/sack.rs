@@ -68,7 +68,7 @@ impl Repair for Sack {
     }
 
     fn in_flight(&self, view: &View<'_>) -> Amount {
-        match view.cc.phase {
+        match view.cc.phase() {
             // §5 step 3.3: under Limited Transmit it is pipe that counts, else FlightSize (RFC 5681).
             Phase::Open | Phase::Reduced if !view.knobs.limited_transmit && !view.flight.has_rewound() => {
                 view.flight.outstanding()
@@ -88,7 +88,7 @@ impl Repair for Sack {
     }
 
     fn next_without_new_data(&mut self, view: &View<'_>) -> Option<u64> {
-        if view.cc.phase != Phase::Recovery {
+        if view.cc.phase() != Phase::Recovery {
             return None;
         }
         let (una, recover) = (view.flight.una(), view.cc.recover?);

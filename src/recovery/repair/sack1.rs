@@ -29,7 +29,7 @@ impl Repair for Sack1 {
 
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
         // Between a timeout and the next new ACK no duplicate ACKs are counted.
-        let left = if view.cc.dupacks > 0 { view.cc.dupacks } else { view.knobs.dup_thresh };
+        let left = if view.cc.dupacks() > 0 { view.cc.dupacks() } else { view.knobs.dup_thresh };
         self.pipe = view.flight.outstanding().segments as i64 - i64::from(left);
         self.h_seqno = view.flight.head().map_or_else(|| view.flight.una(), |head| head.end);
         Entry::Recover { inflation: 0.0 }
@@ -55,7 +55,7 @@ impl Repair for Sack1 {
 
     /// Outside recovery the scoreboard lives from one new ACK to the next, and after a timeout not even that.
     fn forgets_sacks(&self, view: &View<'_>, ack: &Ack) -> bool {
-        view.cc.phase != Phase::Recovery && (ack.advances() || view.cc.timeouts_in_row > 0)
+        view.cc.phase() != Phase::Recovery && (ack.advances() || view.cc.timeouts_in_row > 0)
     }
 
     fn counts_duplicates(&self, view: &View<'_>) -> bool {
@@ -68,7 +68,7 @@ impl Repair for Sack1 {
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         // The fast retransmit itself is not counted.
-        if view.cc.phase != Phase::Recovery || departure.kind == Transmission::FastRetransmit {
+        if view.cc.phase() != Phase::Recovery || departure.kind == Transmission::FastRetransmit {
             return;
         }
         self.pipe += 1;
@@ -78,7 +78,7 @@ impl Repair for Sack1 {
     }
 
     fn in_flight(&self, view: &View<'_>) -> Amount {
-        match view.cc.phase {
+        match view.cc.phase() {
             Phase::Recovery => {
                 let segments = self.pipe.max(0) as u64;
                 Amount { bytes: segments * view.smss, segments }
@@ -88,7 +88,7 @@ impl Repair for Sack1 {
     }
 
     fn next(&mut self, view: &View<'_>) -> Option<u64> {
-        if view.cc.phase != Phase::Recovery {
+        if view.cc.phase() != Phase::Recovery {
             return view.flight.head_of_pass().map(|s| s.start);
         }
         let highest = view.flight.sacked_ranges().last()?.start;

@@ -67,7 +67,7 @@ impl Timeout for Frto {
 
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
         // Step 1: not while an earlier timeout is being recovered from; with SACK, not in fast recovery either.
-        let recovering = match view.cc.phase {
+        let recovering = match view.cc.phase() {
             Phase::Restarted => view.cc.last_entry == Some(Entered::ByTimeout),
             Phase::Recovery => self.scoreboard,
             Phase::Open | Phase::Reduced => false,

@@ -97,7 +97,7 @@ impl Undo for Dsack {
             self.adaptation = None;
         }
         let (window, resume) = match self.mistaken(view, ack) {
-            Some(window) => (Some(window), view.cc.phase != Phase::Open),
+            Some(window) => (Some(window), view.cc.phase() != Phase::Open),
             None => (None, false),
         };
         let why = match window {
@@ -115,7 +115,7 @@ impl Dsack {
         event.on_report(ack.dsack?);
         let event = self.event.take_if(|event| event.is_mistake())?;
         let over = view.flight.una() >= event.max;
-        if over && view.cc.phase != Phase::Open {
+        if over && view.cc.phase() != Phase::Open {
             return None;
         }
         self.adaptation = event.before.adaptation(view).or(self.adaptation);

@@ -42,7 +42,7 @@ impl Undo for Eifel {
             return;
         }
         // The first acceptable ACK of this loss recovery has been seen already.
-        if matches!(before.phase, Phase::Recovery | Phase::Restarted) {
+        if matches!(before.phase(), Phase::Recovery | Phase::Restarted) {
             return;
         }
         let entered = match kind {

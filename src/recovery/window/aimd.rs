@@ -114,7 +114,7 @@ pub(super) fn counted(view: &View<'_>, ack: &Ack) -> f64 {
 
 /// What the multiplicative decrease is taken from.
 pub(super) fn window_at_loss(view: &View<'_>, loss: &Loss) -> f64 {
-    let window = (view.cc.cwnd + view.cc.inflation).min(view.rwnd_segments());
+    let window = (view.cc.cwnd + view.cc.inflation()).min(view.rwnd_segments());
     match (loss.window_when_sent, view.knobs.decrease_from) {
         (Some(then), _) => then,
         (None, DecreaseFrom::FlightSize) if loss.kind == LossKind::EcnEcho => view.cc.cwnd,

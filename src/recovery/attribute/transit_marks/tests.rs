@@ -93,7 +93,7 @@ fn the_window_is_kept_in_use_and_there_is_no_burst_at_the_end() {
         // Segments 5 to 10 have arrived, too.
         assert_eq!(dupacks(&mut sender, 6, OB), "14 15 16 17 18 19", "{recipe}");
         assert_eq!(ack(sender.wait(RTT), 10, 0), "20", "{recipe}");
-        assert_eq!((window(&sender), sender.cc().phase), ((10.0, 8.0), Phase::Open), "{recipe}");
+        assert_eq!((window(&sender), sender.cc().phase()), ((10.0, 8.0), Phase::Open), "{recipe}");
     }
 }
 
@@ -139,7 +139,7 @@ fn two_holes_of_the_radio_cost_nothing() {
         let (cwnd, ssthresh) = window(&sender);
         assert!((10.0..12.0).contains(&cwnd) && ssthresh == 8.0, "{recipe}: {cwnd} {ssthresh}");
         assert_eq!(
-            (sender.recovery.counters().window_reductions, sender.cc().phase),
+            (sender.recovery.counters().window_reductions, sender.cc().phase()),
             (0, Phase::Open),
             "{recipe}"
         );

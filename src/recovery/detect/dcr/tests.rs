@@ -20,13 +20,13 @@ fn what_is_still_missing_after_a_round_trip_is_lost() {
     assert_eq!(sender.recovery.deadline(), Some(third + RTT));
     sender.wait(RTT / 2);
     assert_eq!(sender.dupacks(6), "14 15 16 17 18 19", "the window keeps flowing");
-    assert_eq!((sender.cc().phase, sender.cc().cwnd), (Phase::Open, 10.0));
+    assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 10.0));
     assert_eq!(sender.deadline(), "1r");
     // FlightSize is 10 without the nine new segments.
-    assert_eq!((sender.cc().phase, sender.cc().ssthresh), (Phase::Recovery, 5.0));
+    assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Recovery, 5.0));
     assert_eq!(sender.recovery.deadline(), None);
     sender.wait(RTT).ack(19);
-    assert_eq!(sender.cc().phase, Phase::Open);
+    assert_eq!(sender.cc().phase(), Phase::Open);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn with_a_scoreboard_all_that_is_lost_goes_in_one_event() {
     for n in 8..=11 {
         sender.sack(&[6..n, 3..5]);
     }
-    assert_eq!(sender.cc().phase, Phase::Open);
+    assert_eq!(sender.cc().phase(), Phase::Open);
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!(sender.flight.lost().segments, 3);
     // In recovery nothing is delayed: the first copy arrives, and 11 is lost as well.

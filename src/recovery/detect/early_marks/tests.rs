@@ -34,7 +34,7 @@ fn the_first_duplicate_marked_by_the_last_station_is_enough() {
             assert_eq!(dupack(&mut sender, marks), "7", "{repair}");
             assert_eq!(sender.recovery.counters().fast_retransmits, 1, "{repair}");
             let sent = sender.wait(RTT).ack(4);
-            assert_eq!((sent.as_str(), sender.cc().phase), ("8", Phase::Open), "{repair}");
+            assert_eq!((sent.as_str(), sender.cc().phase()), ("8", Phase::Open), "{repair}");
         }
     }
 }

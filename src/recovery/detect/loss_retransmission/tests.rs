@@ -21,7 +21,7 @@ fn in_fast_recovery_the_outstanding_segments_and_dup_thresh_more() {
     // Ten outstanding + DupThresh = 13: the fourth segment that left after the copy.
     assert_eq!(sender.wait(RTT).dupacks(3), "15 16 17");
     assert_eq!(sender.dupacks(1), "1r 18");
-    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert_eq!(sender.cc().phase(), Phase::Recovery);
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (before.cwnd, before.ssthresh), "the same event");
     let counters = sender.recovery.counters();
     assert_eq!((counters.resent_again, counters.fast_retransmits, counters.window_reductions), (1, 1, 1));
@@ -31,7 +31,7 @@ fn in_fast_recovery_the_outstanding_segments_and_dup_thresh_more() {
     assert_eq!(sender.dupacks(4), "19 20 21 22");
     // It has arrived, and with it all 17 that had left before: five are outstanding, cwnd is half of ten.
     assert_eq!(sender.wait(RTT).ack(17), "");
-    assert_eq!((sender.cc().cwnd, sender.cc().phase), (5.0, Phase::Open));
+    assert_eq!((sender.cc().cwnd, sender.cc().phase()), (5.0, Phase::Open));
 }
 
 #[test]

@@ -135,13 +135,13 @@ fn what_arrives_opens_the_window_while_a_hole_is_waited_for_and_while_it_is_repa
     let opened = sender.cc().cwnd;
     assert!(opened > 10.8 && opened < 11.0, "by one segment in a round trip: {opened}");
     assert!(sender.deadline().starts_with("1r"));
-    assert_eq!((sender.cc().cwnd, sender.cc().phase), (5.0, Phase::Recovery));
+    assert_eq!((sender.cc().cwnd, sender.cc().phase()), (5.0, Phase::Recovery));
     sender.wait(RTT).sack(&[2..12]);
     assert_eq!(sender.cc().cwnd, 5.2);
     sender.sack(&[2..13]);
     let before = sender.cc().cwnd;
     sender.ack(12);
-    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert_eq!(sender.cc().phase(), Phase::Recovery);
     assert!(sender.cc().cwnd > before);
 }
 
@@ -164,7 +164,7 @@ fn the_window_is_halved_from_what_it_was_when_the_segment_left() {
     assert!(sender.deadline().starts_with("1r"));
     // Not FlightSize / 2, which would be 14.
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 5.0));
-    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert_eq!(sender.cc().phase(), Phase::Recovery);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn extreme_losses_stop_the_sender_for_a_second_and_start_over() {
     // All ten are lost: nine of nine memorized.
     assert_eq!(sender.deadline(), "", "nothing is sent");
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, reductions(&sender)), (1.0, 5.0, 1));
-    assert_eq!(sender.cc().phase, Phase::Restarted);
+    assert_eq!(sender.cc().phase(), Phase::Restarted);
     // mxrtt = 300 ms, raised to a second.
     assert_eq!(waits(&sender), Some(ms(1000)));
     assert!(sender.rto.unwrap() > sender.now + ms(2000), "a timeout comes after the copy's own mxrtt");
@@ -323,7 +323,7 @@ fn reno_sends_a_second_hole_of_the_burst_at_once_and_does_not_halve_again() {
     // Reno leaves recovery; 4 left 400 ms ago and was memorized.
     let sent = sender.wait(RTT).ack(3);
     assert!(sent.starts_with("4r"), "{sent}");
-    assert_eq!((reductions(&sender), sender.cc().phase), (1, Phase::Open));
+    assert_eq!((reductions(&sender), sender.cc().phase()), (1, Phase::Open));
     let counters = sender.recovery.counters();
     assert_eq!((counters.resent(), counters.timeouts), (2, 0));
 }

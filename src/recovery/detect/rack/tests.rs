@@ -51,7 +51,7 @@ fn a_segment_that_comes_no_more_is_lost_a_quarter_of_a_round_trip_later() {
     sender.wait(RTT).sack(&[2..3]);
     let began = sender.now;
     assert_eq!(sender.deadline(), "1r");
-    assert_eq!((sender.now - began, sender.cc().phase), (ms(25), Phase::Recovery));
+    assert_eq!((sender.now - began, sender.cc().phase()), (ms(25), Phase::Recovery));
     // FlightSize 10, halved, and 8 in the pipe.
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 5.0));
 }
@@ -161,9 +161,9 @@ fn d_sacks_widen_the_window_once_per_round_trip_and_sixteen_recoveries_narrow_it
         let una = sender.flight.una() / SMSS;
         sender.wait(RTT).sack(&[una + 2..una + 3]);
         sender.deadline();
-        assert_eq!(sender.cc().phase, Phase::Recovery);
+        assert_eq!(sender.cc().phase(), Phase::Recovery);
         settle(&mut sender);
-        assert_eq!(sender.cc().phase, Phase::Open);
+        assert_eq!(sender.cc().phase(), Phase::Open);
         settle(&mut sender);
     }
     assert_eq!(patience(&mut sender), 25);
@@ -193,7 +193,7 @@ fn after_a_timeout_it_goes_on_finding_what_is_lost() {
     assert_eq!(sender.wait(RTT).ack(1), "2r 3r");
     // 2 is lost again; 3 arrives, which left with it.
     assert_eq!(sender.wait(RTT).sack(&[3..4]), "2r 4r", "in RTO recovery reo_wnd is 0");
-    assert_eq!((sender.cc().phase, waits(&sender)), (Phase::Restarted, None));
+    assert_eq!((sender.cc().phase(), waits(&sender)), (Phase::Restarted, None));
     assert_eq!(sender.recovery.counters().resent_again, 1);
     assert_eq!(sender.wait(RTT).ack(4).split(' ').next(), Some("5r"));
     assert_eq!(sender.recovery.counters().timeouts, 1);
@@ -290,9 +290,9 @@ fn a_probe_that_repaired_the_loss_reduces_the_window_once() {
     sender.send();
     sender.wait(RTT).ack(10);
     assert_eq!(sender.recovery.counters().window_reductions, 1, "case 2");
-    assert_eq!((sender.cc().ssthresh, sender.cc().phase), (2.0, Phase::Reduced));
+    assert_eq!((sender.cc().ssthresh, sender.cc().phase()), (2.0, Phase::Reduced));
     sender.ack(12);
-    assert_eq!((sender.recovery.counters().window_reductions, sender.cc().phase), (1, Phase::Open));
+    assert_eq!((sender.recovery.counters().window_reductions, sender.cc().phase()), (1, Phase::Open));
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Tlp {
         self.probe == Probe::None
             && !view.flight.is_empty()
             && view.flight.sacked().segments == 0
-            && matches!(view.cc.phase, Phase::Open | Phase::Reduced)
+            && matches!(view.cc.phase(), Phase::Open | Phase::Reduced)
     }
 
     /// Step 2, TLP_calc_PTO().

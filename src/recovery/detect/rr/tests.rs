@@ -58,7 +58,7 @@ fn with_a_scoreboard_what_is_sacked_counts_however_few_acks_there_are() {
     let mut sender = under_way("sack+rr");
     // Two ACKs for eight segments.
     sender.wait(RTT).sack(&[2..6]);
-    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert_eq!(sender.cc().phase(), Phase::Recovery);
     sender.sack(&[2..10]);
     sender.ack(9);
     report(&mut sender, 0);

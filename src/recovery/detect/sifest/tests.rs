@@ -190,7 +190,7 @@ fn duplicate_acks_of_copies_sent_in_vain_are_no_loss() {
     // 2r has filled the hole, 3r is still on its way in vain. With ssthresh 2, two new segments leave.
     assert_eq!(sender.wait(RTT).ack(4), "5 6");
     assert_eq!(sender.dupacks(1), "", "that was 3r");
-    assert_eq!(sender.cc().phase, Phase::Open);
+    assert_eq!(sender.cc().phase(), Phase::Open);
     assert_eq!(sender.wait(RTT).dupacks(1), "5r 7 8", "and that was not");
 }
 

@@ -29,7 +29,7 @@ fn two_acks_in_a_row_advance_and_the_timeout_was_spurious() {
         assert_eq!(sender.ack(2), "", "{recipe}");
         // As before, and this ACK has opened it.
         assert!(sender.cc().cwnd >= 10.0 && sender.cc().ssthresh == 8.0, "{recipe}: {:?}", window(&sender));
-        assert_eq!(sender.cc().phase, Phase::Open, "{recipe}");
+        assert_eq!(sender.cc().phase(), Phase::Open, "{recipe}");
         assert_eq!(sender.ack(3), "13", "{recipe}");
         assert_eq!(sender.recovery.counters().undone, 1, "{recipe}");
     }
@@ -80,11 +80,11 @@ fn with_sack_an_original_above_a_hole_is_proof_enough() {
     assert_eq!(ack_with(&mut sender, 1, &[]), "11 12");
     // 2 is lost, 3 arrives. The rest of the window is late, too.
     assert_eq!(sender.sack(&[3..4]), "");
-    assert_eq!((sender.cc().phase, sender.cc().ssthresh), (Phase::Open, 8.0));
+    assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Open, 8.0));
     // The loss is found as ever, and halves the window.
     sender.sack(&[3..5]);
     assert!(sender.sack(&[3..6]).starts_with("2r"));
-    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert_eq!(sender.cc().phase(), Phase::Recovery);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn reordered(recipe: &str) -> BareSender {
     let mut sender = under_way(recipe);
     assert_eq!(sender.wait(RTT).dupacks(9), "1r 11 12 13 14");
     assert_eq!(sender.ack(10), "15");
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, sender.cc().phase), (5.0, 5.0, Phase::Open));
+    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, sender.cc().phase()), (5.0, 5.0, Phase::Open));
     sender
 }
 
@@ -69,13 +69,13 @@ fn in_the_middle_of_recovery_it_ends() {
     for end in 7..=9 {
         sender.sack(&[6..end]);
     }
-    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert_eq!(sender.cc().phase(), Phase::Recovery);
     assert!(sender.flight.segment_at(4 * SMSS).unwrap().transmissions == 2, "5r");
     report(&mut sender, 1, 1);
-    assert_eq!((undone(&sender), sender.cc().phase), (0, Phase::Recovery), "what about 5?");
+    assert_eq!((undone(&sender), sender.cc().phase()), (0, Phase::Recovery), "what about 5?");
     sender.ack(8);
     report(&mut sender, 5, 5);
-    assert_eq!((undone(&sender), sender.cc().phase), (1, Phase::Open));
+    assert_eq!((undone(&sender), sender.cc().phase()), (1, Phase::Open));
     assert_eq!(sender.cc().ssthresh, 10.0);
 }
 

@@ -32,7 +32,7 @@ fn a_spurious_timeout_is_taken_back_and_sending_goes_on_at_snd_max() {
     // Everything was only late. FlightSize 9 + min(1 acknowledged, IW 10); pipe_prev = max(FlightSize 10, 8).
     assert_eq!(sender.wait(RTT).ack_echoing(1, ORIGINAL), "11");
     assert_eq!(window(&sender), (10.0, 10.0));
-    assert_eq!(sender.cc().phase, Phase::Open);
+    assert_eq!(sender.cc().phase(), Phase::Open);
     assert_eq!(sender.ack_echoing(2, ORIGINAL), "12", "none of the others is sent again");
     assert_eq!((undone(&sender), sender.recovery.counters().spurious_timeouts), (1, 1));
 }
@@ -73,7 +73,7 @@ fn a_spurious_fast_retransmit_is_taken_back_too() {
     assert_eq!(window(&sender), (5.0, 5.0));
     // FlightSize 6 + 4 acknowledged.
     assert_eq!(sender.ack_echoing(4, ORIGINAL), "11 12 13 14");
-    assert_eq!((window(&sender), sender.cc().phase), ((10.0, 10.0), Phase::Open));
+    assert_eq!((window(&sender), sender.cc().phase()), ((10.0, 10.0), Phase::Open));
     assert_eq!(sender.recovery.counters().spurious_fast_retransmits, 1);
 }
 
@@ -98,7 +98,7 @@ fn only_the_first_acceptable_ack_is_asked() {
     assert!(sender.wait(RTT).ack_echoing(3, copy).starts_with("4r"));
     sender.ack_echoing(4, ORIGINAL);
     assert_eq!(undone(&sender), 0);
-    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert_eq!(sender.cc().phase(), Phase::Recovery);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_sender_that_starts_over_goes_on_where_it_was() {
     let mut sender = under_way("tahoe+eifel");
     assert_eq!(sender.wait(RTT).dupacks(3), "1r");
     assert_eq!(sender.ack_echoing(4, ORIGINAL), "11 12 13 14");
-    assert_eq!((window(&sender), sender.cc().phase), ((10.0, 10.0), Phase::Open));
+    assert_eq!((window(&sender), sender.cc().phase()), ((10.0, 10.0), Phase::Open));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_loss_beside_the_late_ones_is_found() {
     sender.ack_echoing(3, ORIGINAL);
     // 4 is missing: three duplicate ACKs, in spite of `recover`.
     assert!(sender.dupacks(3).starts_with("4r"));
-    assert_eq!(sender.cc().phase, Phase::Recovery);
+    assert_eq!(sender.cc().phase(), Phase::Recovery);
 }
 
 /// A spurious timeout, a spurious fast retransmit and a real one.

@@ -35,7 +35,7 @@ fn one_loss_of_twenty_is_the_rfcs_first_example() {
     assert_eq!(sender.sack(&[2..22]), "30");
     assert_eq!(sender.sack(&[2..23]), "31");
     assert_eq!(sender.ack(22), "32");
-    assert_eq!((sender.cc().cwnd, sender.cc().phase), (10.0, Phase::Open));
+    assert_eq!((sender.cc().cwnd, sender.cc().phase()), (10.0, Phase::Open));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_is_found_lost_by_a_timer_does_not_leave_in_a_burst() {
     let mut sender = sender("sack+rack+prr");
     sender.sack(&[2..3]);
     sender.ack(2);
-    assert!(sender.sack(&[19..21]).is_empty() || sender.cc().phase == Phase::Open);
+    assert!(sender.sack(&[19..21]).is_empty() || sender.cc().phase() == Phase::Open);
     let before = sender.flight.outstanding().segments;
     // 3 to 18 were lost: sixteen segments at one moment, when nothing is delivered.
     let sent = sender.deadline();
@@ -121,7 +121,7 @@ fn recoveries_of_tiny_windows_end_at_a_window_of_one_or_more() {
             if sender.recovery.deadline().is_some() {
                 sender.deadline();
             }
-            if sender.recovery.deadline().is_none() && sender.cc().phase != Phase::Recovery {
+            if sender.recovery.deadline().is_none() && sender.cc().phase() != Phase::Recovery {
                 sender.timeout();
             }
             sender.wait(RTT).ack(una + 1);
