@@ -155,7 +155,8 @@ pub enum RepeatedTimeout {
 pub enum SackDialect {
     /// The scoreboard and `pipe` of RFC 6675.
     Rfc6675,
-    /// Fall and Floyd's "pipe" sender of 1996, as in ns-2.
+    /// Fall and Floyd's "pipe" sender of 1996, as in ns-2. It counts duplicate ACKs, and reads no marks on single
+    /// segments: with a detector that sets them (`pr`, `rack`) `sack` means RFC 6675 all the same.
     Pipe1996,
 }
 

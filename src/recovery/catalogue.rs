@@ -9,7 +9,7 @@ use airwire::time::Duration;
 
 pub use row::{Build, Need, Question, Row};
 
-use super::attribute::{self, AlwaysCongestion, Ncpld, Ndg, Ntg, TransitMarks, Vegas};
+use super::attribute::{self, AlwaysCongestion, Ncpld, Ndg, Ntg, TransitMarks, Vegas, transit_marks};
 use super::detect::{
     BlantonAllman, Dcr, EarlyMarks, LossRetransmission, Pr, Rack, Rr, Sifest, ThreeDupacks, blanton_allman,
     pr, rr,
@@ -81,6 +81,7 @@ pub static CATALOGUE: &[Row] = &[
         "Bohacek et al. 2006 (TCP-PR); P3",
     )
     .parameters(&[Row::parameter(Question::Detect, pr::BETA)])
+    .marks_segments()
     .reduces_again("what left after a drop and is lost in its turn is a new drop, in the same recovery too"),
     Row::answer(
         "rack",
@@ -88,7 +89,8 @@ pub static CATALOGUE: &[Row] = &[
         "lost if one that left sufficiently later was delivered; a probe for the tail",
         "RFC 8985 (RACK-TLP)",
     )
-    .works_with("sack"),
+    .works_with("sack")
+    .marks_segments(),
     Row::answer(
         "loss-retransmission",
         Build::Witness(|_| Box::<LossRetransmission>::default()),
@@ -137,10 +139,13 @@ pub static CATALOGUE: &[Row] = &[
     .ordinary(),
     Row::answer(
         "transit-marks",
-        Build::Attribute(|_| Box::<TransitMarks>::default()),
+        Build::Attribute(|given| Box::new(TransitMarks::new(given))),
         "base stations say on which side of them it was lost",
         "P4 §III",
-    ),
+    )
+    .parameters(&[
+        Row::parameter(Question::Attribute, transit_marks::MARKED_TIMEOUT).works_with("transit-marks")
+    ]),
     Row::answer(
         "vegas",
         Build::Attribute(|_| Box::<Vegas>::default()),

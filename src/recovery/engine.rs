@@ -313,6 +313,9 @@ impl Recovery {
             Transmission::Probe => self.counters.resent_probe += 1,
         }
         let was_ordered = self.carry_out(path.now, departure);
+        if let Some(kept) = self.cc.episode.kept_mut() {
+            kept.judged.take_if(|hole| *hole == departure.start);
+        }
         if departure.kind != Transmission::New
             && let Some(first) = self.cc.episode.first_mut()
         {
@@ -418,7 +421,10 @@ impl Recovery {
         self.ask_in_recovery(path);
         let begins = found == Found::Event;
         let burst = self.answers.repair.burst(&view_of(&self.cc, &self.profile, path), begins);
-        self.turn.burst = burst.or(self.profile.recovery.max_burst);
+        self.turn.burst = match self.cc.episode {
+            Episode::Restarted(Restart::Timeout(AfterTimeout::Kept)) => Some(2),
+            _ => burst.or(self.profile.recovery.max_burst),
+        };
         timer
     }
 
@@ -438,14 +444,22 @@ impl Recovery {
             What::Timeout { offset: una },
             "RTO",
         );
-        self.ask_judges(path);
+        // A mark is as old as the last ACK: it counts at the first timeout of a row.
+        let counts = self.cc.timeouts_in_row == 0 && self.answers.attribute.judges_timeouts();
+        match counts.then(|| self.ask_why(path, una)).flatten() {
+            Some(Cause::Radio) => return self.keep_window_at_timeout(path),
+            Some(Cause::Congestion) => {}
+            None => self.ask_judges(path, una),
+        }
         let before = self.cc.clone();
         if let Some(recovery) = self.cc.episode.recovery_mut() {
             recovery.inflation = 0.0;
         }
         let view = view_of(&self.cc, &self.profile, path);
         let knobs = view.knobs;
-        let first = self.cc.timeouts_in_row == 0 || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain;
+        let first = self.cc.timeouts_in_row == 0
+            || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain
+            || self.cc.episode == Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
         let reaction = self.answers.timeout.on_timeout(&view);
         let ssthresh = if first {
             self.answers.undo.on_reduction(&view, &before, LossKind::Timeout);
@@ -490,6 +504,30 @@ impl Recovery {
         self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
         let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Reduced));
         self.enter(path, Cue::Timeout, restarted, Question::Timeout, by);
+    }
+
+    /// The timeout was put down to the radio. Everything is sent again, and the window stays.
+    fn keep_window_at_timeout(&mut self, path: &mut Path<'_>) {
+        let by = self.answers.attribute.name();
+        let cwnd = self.cc.kept_window().unwrap_or(self.cc.cwnd);
+        let view = view_of(&self.cc, &self.profile, path);
+        self.answers.each_detector(|detect| detect.on_timeout(&view));
+        self.answers.repair.on_timeout(&view);
+        if view.knobs.forget_sacks_at_timeout {
+            path.flight.forget_sacks();
+        }
+        path.rtt.back_off();
+        self.counters.put_down_to_radio += 1;
+        self.cc.timeouts_in_row += 1;
+        self.cc.disorder = Disorder::default();
+        self.order = None;
+        self.turn.burst = Some(1);
+        path.flight.rewind();
+        let ssthresh = self.cc.ssthresh;
+        self.set_window(path.now, Question::Attribute, by, cwnd, ssthresh, "marked timeout");
+        self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
+        let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
+        self.enter(path, Cue::Timeout, restarted, Question::Attribute, by);
     }
 
     /// [`Recovery::deadline`] has come.

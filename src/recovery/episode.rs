@@ -65,8 +65,9 @@ pub enum EventWindow {
 pub struct Kept {
     /// cwnd when the event began, and when it ends.
     pub cwnd: f64,
-    /// One past the highest hole that was judged. A hole above it may still turn out to be congestion.
-    pub judged: u64,
+    /// The hole that was put down to the radio last, until it is sent again. Every other one may turn out to be
+    /// congestion.
+    pub judged: Option<u64>,
 }
 
 /// What the sender went back for.
@@ -240,9 +241,9 @@ impl Episode {
         }
     }
 
-    /// Going back after a timeout: the timeout's answer says what later ACKs mean.
+    /// Going back after a timeout that reduced the window: the timeout's answer says what later ACKs mean.
     pub(super) const fn is_after_timeout(&self) -> bool {
-        matches!(self, Self::Restarted(Restart::Timeout(_)))
+        matches!(self, Self::Restarted(Restart::Timeout(AfterTimeout::Reduced)))
     }
 
     /// The window that the event kept, if it was put down to the radio.

@@ -12,6 +12,7 @@ use super::catalogue::{self, Build, Need, Question, Row};
 use super::engine::{Answers, Recovery};
 use super::parameter::{Given, Range};
 use crate::profile::Profile;
+use crate::profile::knobs::SackDialect;
 
 /// What a sender is made of: at most one answer per question, and plain options. See [`recovery`](super).
 ///
@@ -157,9 +158,13 @@ impl Recipe {
         self.parts.iter().map(|part| (part.row, part.value))
     }
 
-    /// `profile` with the recipe's options applied, and with timestamps where a part needs them.
+    /// `profile` with the recipe's options applied, with timestamps where a part needs them, and with the scoreboard of
+    /// RFC 6675 where the detector marks single segments on it.
     pub fn tune(&self, profile: &Profile) -> Profile {
         let mut tuned = profile.clone();
+        if self.answer(Question::Detect).is_some_and(|row| row.marks_segments) {
+            tuned.recovery.sack_dialect = SackDialect::Rfc6675;
+        }
         for part in &self.parts {
             tuned.timestamps |= part.row.needs.contains(&Need::Timestamps);
             match part.row.build {

@@ -6,7 +6,7 @@ mod ntg;
 mod sample;
 #[cfg(test)]
 mod tests;
-mod transit_marks;
+pub(crate) mod transit_marks;
 mod vegas;
 
 use airwire::Cause;
@@ -32,10 +32,18 @@ pub trait Attribute: std::fmt::Debug + Send {
     /// Every ACK, before anything is decided about it: the window is still what it was before.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) {}
 
-    /// What the loss of the segments now missing is put down to, and why, for the trace. Asked when a loss event
-    /// begins, when a probe has repaired a loss, and again for a further hole of an event that was put down to the
-    /// radio. A timeout is always congestion: only judges that watch are asked about it.
-    fn cause(&mut self, view: &View<'_>) -> (Cause, &'static str);
+    /// What the loss of the segment that begins at `lost` is put down to, and why, for the trace. `None`: it cannot be
+    /// said yet, and will be said once SND.UNA has reached the segment.
+    ///
+    /// Asked when a loss event begins, when a probe has repaired a loss, and in an event that was put down to the radio
+    /// about each further hole before it is sent again: one that is not known waits. About a timeout only judges that
+    /// watch are asked, unless the recipe has `marked-timeout`.
+    fn cause(&mut self, view: &View<'_>, lost: u64) -> Option<(Cause, &'static str)>;
+
+    /// Whether its judgement counts at a timeout too: one that it puts down to the radio keeps the window.
+    fn judges_timeouts(&self) -> bool {
+        false
+    }
 }
 
 /// The ordinary answer (RFC 5681): every loss is a sign of congestion.
@@ -47,8 +55,8 @@ impl Attribute for AlwaysCongestion {
         "always-congestion"
     }
 
-    fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
-        (Cause::Congestion, "every loss is taken for congestion")
+    fn cause(&mut self, _view: &View<'_>, _lost: u64) -> Option<(Cause, &'static str)> {
+        Some((Cause::Congestion, "every loss is taken for congestion"))
     }
 }
 

@@ -57,15 +57,15 @@ impl Attribute for Ncpld {
         *mean += (sample.rtt - *mean) / 8.0;
     }
 
-    fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
+    fn cause(&mut self, _view: &View<'_>, _lost: u64) -> Option<(Cause, &'static str)> {
         let (Some(latest), Some(knee)) = (self.latest_rtt, self.rtt_at_the_knee()) else {
-            return (Cause::Congestion, "no round trip measured yet");
+            return Some((Cause::Congestion, "no round trip measured yet"));
         };
-        if latest > knee {
+        Some(if latest > knee {
             (Cause::Congestion, "the delay is above that at the knee")
         } else {
             (Cause::Radio, "the delay is not above that at the knee")
-        }
+        })
     }
 }
 

@@ -52,8 +52,8 @@ impl Attribute for Ndg {
         };
     }
 
-    fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
-        self.judgement
+    fn cause(&mut self, _view: &View<'_>, _lost: u64) -> Option<(Cause, &'static str)> {
+        Some(self.judgement)
     }
 }
 

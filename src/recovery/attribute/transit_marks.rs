@@ -15,28 +15,49 @@
 //! yet. A loss found by a clock, with no such ACK, is congestion.
 //!
 //! **A timeout** is congestion, whatever was marked: P4 does not mention timeouts, marks are as old as the last
-//! ACK, and a sender that hears nothing has to slow down.
+//! ACK, and a sender that hears nothing has to slow down. With `marked-timeout` the mark counts at the first timeout
+//! of a row: cwnd and ssthresh stay, everything that is not SACKed is sent again, and each ACK lets two segments out at
+//! most, as slow start would. A second timeout without an ACK between is congestion.
 //!
 //! **Put down to the radio:** the segment is sent again, cwnd and ssthresh stay (D.4, cases 1 and 3). When the next
 //! hole of the same recovery turns out to be congestion, the window is reduced after all.
 //!
 //! Choice: as in the paper, the record is of octets and not of transmissions. A copy sent *again* and lost on the way
-//! to the station, after the first copy went past, is taken for lost behind it. `sack` sends the holes of a window
-//! again at once: when the mark about the second arrives, it is about the copy, and is not asked for.
+//! to the station, after the first copy went past, is taken for lost behind it.
+//!
+//! Choice: `sack` knows several holes at once, and a mark is about the first. While all of them are put down to the
+//! radio the others wait, each until SND.UNA reaches it and an ACK brings its mark: a copy that had left before could
+//! go past the station, and the mark would be about that. New segments leave meanwhile, so that the window is in use.
+//! Once one hole is congestion nothing more is asked, and nothing waits.
 
 use airwire::Cause;
 use airwire::marks::RadioPath;
 use airwire::segment::Flags;
 
 use super::Attribute;
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Handshake, Phase, View};
+
+pub(crate) const MARKED_TIMEOUT: Parameter = Parameter::word(
+    "marked-timeout",
+    "marked timeout",
+    "a timeout whose segment was marked as lost on the radio keeps the window",
+    "airtcp; P4 does not mention timeouts",
+);
 
 /// Transit marks of base stations (P4 §III).
 #[derive(Debug, Default)]
 pub(crate) struct TransitMarks {
+    judges_timeouts: bool,
     path: Option<RadioPath>,
     /// The acknowledgment number and the flags of the last ACK whose mark counts.
     marked: Option<(u64, Flags)>,
+}
+
+impl TransitMarks {
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        Self { judges_timeouts: given.has(&MARKED_TIMEOUT), ..Self::default() }
+    }
 }
 
 impl Attribute for TransitMarks {
@@ -56,21 +77,28 @@ impl Attribute for TransitMarks {
         }
     }
 
-    fn cause(&mut self, view: &View<'_>) -> (Cause, &'static str) {
+    fn cause(&mut self, view: &View<'_>, lost: u64) -> Option<(Cause, &'static str)> {
         let Some(path) = self.path else {
-            return (Cause::Congestion, "no base station has announced itself");
+            return Some((Cause::Congestion, "no base station has announced itself"));
         };
-        let una = view.flight.una();
-        let Some((_, flags)) = self.marked.filter(|(number, _)| *number == una) else {
-            return (Cause::Congestion, "no ACK says how far it got");
+        // A mark is about the octet that the ACK asks for, and about no other.
+        if lost != view.flight.una() {
+            return None;
+        }
+        let Some((_, flags)) = self.marked.filter(|(number, _)| *number == lost) else {
+            return Some((Cause::Congestion, "no ACK says how far it got"));
         };
         let why = match (path.cause(flags.0), path) {
-            (Cause::Congestion, _) => return (Cause::Congestion, "it was lost in the fixed network"),
+            (Cause::Congestion, _) => return Some((Cause::Congestion, "it was lost in the fixed network")),
             (Cause::Radio, RadioPath::FixedToMobile) => "it had gone past the base station",
             (Cause::Radio, RadioPath::MobileToFixed) => "it never reached the base station",
             (Cause::Radio, RadioPath::MobileToMobile) => "it was lost on one of the radio links",
         };
-        (Cause::Radio, why)
+        Some((Cause::Radio, why))
+    }
+
+    fn judges_timeouts(&self) -> bool {
+        self.judges_timeouts
     }
 }
 

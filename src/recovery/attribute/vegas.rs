@@ -58,8 +58,8 @@ impl Attribute for Vegas {
         }
     }
 
-    fn cause(&mut self, _view: &View<'_>) -> (Cause, &'static str) {
-        self.judgement
+    fn cause(&mut self, _view: &View<'_>, _lost: u64) -> Option<(Cause, &'static str)> {
+        Some(self.judgement)
     }
 }
 

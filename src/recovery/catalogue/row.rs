@@ -110,6 +110,9 @@ pub struct Row {
     pub with: Option<&'static str>,
     /// It answers its question when a recipe names no other answer.
     pub ordinary: bool,
+    /// It marks single segments as lost on the scoreboard of RFC 6675, which the 1996 dialect of `sack` does not read:
+    /// the recipe has the other dialect, whatever the profile says.
+    pub marks_segments: bool,
     /// Words that set the algorithm's own parameters.
     pub parameters: &'static [Self],
 }
@@ -139,6 +142,7 @@ impl Row {
             reduces_again: None,
             with: None,
             ordinary: false,
+            marks_segments: false,
             parameters: &[],
         }
     }
@@ -195,6 +199,12 @@ impl Row {
     #[must_use]
     pub const fn ordinary(self) -> Self {
         Self { ordinary: true, ..self }
+    }
+
+    /// It marks single segments as lost, on the scoreboard of RFC 6675.
+    #[must_use]
+    pub const fn marks_segments(self) -> Self {
+        Self { marks_segments: true, ..self }
     }
 
     /// These words set its parameters.

@@ -6,8 +6,12 @@
 //! station and the receiver there is one radio link and nothing that reorders: the first such duplicate is as good as
 //! the third. It stands beside the detector, which goes on counting.
 //!
-//! Choice: only marks that are there are acted on. Where a mark that is *missing* means the radio, three duplicates are
-//! waited for: absence proves nothing.
+//! From a mobile host to a fixed one the radio link comes first: Ob = 0 in a duplicate ACK says that the station has
+//! seen something later and not the missing octet. That is as good, because a station that cannot tell sets Ob
+//! (docs/wire-extensions.md).
+//!
+//! Choice: from mobile to mobile Ob = 0 (case 1) is not acted on: a second station stands between, and three duplicates
+//! are waited for.
 //!
 //! Choice: it is silent about a segment that has been sent again, whose mark may be about the first copy and whose
 //! duplicates may come from copies that arrived twice; and when nothing later is outstanding.
@@ -25,8 +29,8 @@ use crate::recovery::{Ack, Handshake, View};
 /// P4 §V: the first duplicate ACK is enough if the last base station marked it.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyMarks {
-    /// The marks that are set when an octet has gone past the last station. `None`: no mark says so on this path.
-    past_the_last: Option<Flags>,
+    /// Which marks mean the one radio link that reorders nothing. `None`: no station has announced itself.
+    path: Option<RadioPath>,
 }
 
 impl Detect for EarlyMarks {
@@ -35,19 +39,20 @@ impl Detect for EarlyMarks {
     }
 
     fn on_established(&mut self, handshake: &Handshake) {
-        self.past_the_last = match RadioPath::announced(handshake.peer_flags.0) {
-            Some(RadioPath::FixedToMobile) => Some(Flags(OB)),
-            Some(RadioPath::MobileToMobile) => Some(Flags(OB | DB)),
-            Some(RadioPath::MobileToFixed) | None => None,
-        };
+        self.path = RadioPath::announced(handshake.peer_flags.0);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
-        let marked = self.past_the_last.is_some_and(|bits| ack.flags.contains(bits));
+        let marked = match self.path {
+            Some(RadioPath::FixedToMobile) => ack.flags.contains(Flags(OB)),
+            Some(RadioPath::MobileToFixed) => !ack.flags.contains(Flags(OB)),
+            Some(RadioPath::MobileToMobile) => ack.flags.contains(Flags(OB | DB)),
+            None => false,
+        };
         let about_head = ack.duplicate && ack.number == view.flight.una();
         let first_copy = view.flight.head().is_some_and(|head| head.transmissions == 1);
         if marked && about_head && first_copy && view.flight.len() > 1 {
-            return Verdict::Head { why: "a duplicate ACK marked by the last station" };
+            return Verdict::Head { why: "the marks of a duplicate ACK say that the radio link lost it" };
         }
         Verdict::Nothing
     }

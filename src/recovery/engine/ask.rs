@@ -96,7 +96,11 @@ impl Recovery {
                 }
             }
             RepairStep::Partial { resend_head, deflation, restart_timer } => {
-                self.ask_why_again(path);
+                // A hole of which a copy is under way has been asked about before that left.
+                let head = path.flight.head().filter(|head| resend_head && head.transmissions == 1);
+                if let Some(hole) = head.map(|head| head.start) {
+                    self.may_repair(path, hole);
+                }
                 self.deflate(path, ack, deflation);
                 if resend_head && path.flight.mark_head_lost_if_unsacked() {
                     let una = path.flight.una();

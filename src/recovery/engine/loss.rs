@@ -90,6 +90,9 @@ impl Recovery {
                 if self.answers.repair.has_scoreboard() {
                     return Found::Nothing;
                 }
+                if event == LossEvent::Present {
+                    self.may_repair(path, offset);
+                }
                 self.order = Some(Order::Resend { start: offset, kind: Transmission::Recovery });
                 self.note(path.now, Question::Detect, by, What::Resend { offset }, why);
                 return Found::Resend;
@@ -122,7 +125,7 @@ impl Recovery {
     }
 
     fn reduce_for_repaired(&mut self, path: &mut Path<'_>, window_when_sent: f64, why: &'static str) {
-        if self.cc.phase() != Phase::Open || self.ask_why(path) == Cause::Radio {
+        if self.cc.phase() != Phase::Open || self.cause(path, path.flight.una()) == Cause::Radio {
             return;
         }
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent: Some(window_when_sent) };
@@ -160,7 +163,7 @@ impl Recovery {
     /// The segment at `offset` is lost, and that is a loss event of its own.
     fn begin_event(&mut self, path: &mut Path<'_>, offset: u64, window_when_sent: Option<f64>) {
         let before = self.cc.clone();
-        let cause = self.ask_why(path);
+        let cause = self.cause(path, offset);
         let view = view_of(&self.cc, &self.profile, path);
         self.answers.each_detector(|detect| detect.on_event(&view));
         let entry = self.answers.repair.on_loss(&view);
@@ -199,7 +202,7 @@ impl Recovery {
                     (Some(_), _) => EventWindow::Reduced,
                     // A copy lost on the radio does not give back what the event cost that is still being repaired.
                     (None, Episode::Recovery(FastRecovery { window, .. })) => window,
-                    (None, _) => EventWindow::Kept(Kept { cwnd: before.cwnd, judged: offset }),
+                    (None, _) => EventWindow::Kept(Kept { cwnd: before.cwnd, judged: Some(offset) }),
                 };
                 let recovery =
                     Episode::Recovery(FastRecovery { inflation: self.inflation_of(entry), window });
@@ -245,19 +248,34 @@ impl Recovery {
         }
     }
 
-    fn ask_why(&mut self, path: &Path<'_>) -> Cause {
+    /// What the loss at `lost` is put down to. `None`: it is not known yet.
+    pub(super) fn ask_why(&mut self, path: &Path<'_>, lost: u64) -> Option<Cause> {
         let view = view_of(&self.cc, &self.profile, path);
-        let (cause, why) = self.answers.attribute.cause(&view);
-        self.ask_judges(path);
-        let by = self.answers.attribute.name();
-        self.note(path.now, Question::Attribute, by, What::Cause(cause), why);
-        cause
+        let (cause, why) = self.answers.attribute.cause(&view, lost)?;
+        self.judged(path, lost, cause, why);
+        Some(cause)
     }
 
-    pub(super) fn ask_judges(&mut self, path: &Path<'_>) {
+    /// The same where it has to be known now: a loss of which nothing is known is congestion.
+    fn cause(&mut self, path: &Path<'_>, lost: u64) -> Cause {
+        self.ask_why(path, lost).unwrap_or_else(|| {
+            self.judged(path, lost, Cause::Congestion, "nothing is known of it");
+            Cause::Congestion
+        })
+    }
+
+    fn judged(&mut self, path: &Path<'_>, lost: u64, cause: Cause, why: &'static str) {
+        self.ask_judges(path, lost);
+        let by = self.answers.attribute.name();
+        self.note(path.now, Question::Attribute, by, What::Cause(cause), why);
+    }
+
+    pub(super) fn ask_judges(&mut self, path: &Path<'_>, lost: u64) {
         for index in 0.. {
             let Some(judge) = self.answers.judge(index) else { break };
-            let (cause, why) = judge.cause(&view_of(&self.cc, &self.profile, path));
+            let Some((cause, why)) = judge.cause(&view_of(&self.cc, &self.profile, path), lost) else {
+                continue;
+            };
             let by = judge.name();
             self.note(path.now, Question::Attribute, by, What::Judged(cause), why);
         }
@@ -277,14 +295,27 @@ impl Recovery {
         self.window_of_kept_event(path).or(replaced)
     }
 
-    /// A partial ACK shows a further hole of an event that was put down to the radio. If that hole is congestion, the
-    /// window is reduced after all.
-    pub(super) fn ask_why_again(&mut self, path: &mut Path<'_>) {
-        // A hole of which a copy is under way has been asked about already.
-        let is_new = path.flight.head().is_some_and(|head| head.transmissions == 1);
-        if self.cc.kept_window().is_none() || !is_new || self.ask_why(path) == Cause::Radio {
-            return;
+    /// In an event that was put down to the radio each hole is asked about before it is sent again, and the first one
+    /// that is congestion reduces the window after all. False: nothing is known of this hole yet, and it waits.
+    pub(super) fn may_repair(&mut self, path: &Path<'_>, hole: u64) -> bool {
+        if self.cc.episode.kept_mut().is_none_or(|kept| kept.judged == Some(hole)) {
+            return true;
         }
+        let cause = self.ask_why(path, hole);
+        match cause {
+            None => return false,
+            Some(Cause::Congestion) => self.reduce_after_all(path),
+            Some(Cause::Radio) => {
+                if let Some(kept) = self.cc.episode.kept_mut() {
+                    kept.judged = Some(hole);
+                }
+            }
+        }
+        true
+    }
+
+    /// A further hole of an event that was put down to the radio is congestion.
+    fn reduce_after_all(&mut self, path: &Path<'_>) {
         let window_when_sent = self.window_of_kept_event(path);
         let before = Congestion { cwnd: self.cc.kept_window().unwrap_or(self.cc.cwnd), ..self.cc.clone() };
         let view = view_of(&self.cc, &self.profile, path);

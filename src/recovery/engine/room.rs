@@ -19,7 +19,9 @@ impl Recovery {
         }
         let view = view_of(&self.cc, &self.profile, path);
         let start = self.answers.repair.next(&view)?;
-        self.offer(path, start)
+        // A pass over the window sends everything again, lost or not.
+        let may_leave = path.flight.has_rewound() || self.may_repair(path, start);
+        may_leave.then_some(start).and_then(|start| self.offer(path, start))
     }
 
     /// The same when nothing new can be sent (RFC 6675 NextSeg rules 3 and 4).
@@ -43,7 +45,7 @@ impl Recovery {
         }
         let view = view_of(&self.cc, &self.profile, path);
         let start = self.answers.repair.next_without_new_data(&view)?;
-        self.offer(path, start)
+        self.may_repair(path, start).then_some(start).and_then(|start| self.offer(path, start))
     }
 
     fn offer(&self, path: &Path<'_>, start: u64) -> Option<(u64, Transmission)> {

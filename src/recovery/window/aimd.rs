@@ -2,7 +2,7 @@
 
 use super::{Loss, LossKind, Reduction, Window};
 use crate::profile::knobs::{DecreaseFrom, ExitWindow, Growth, GrowthLimit, Rounding};
-use crate::recovery::{Ack, View};
+use crate::recovery::{Ack, Phase, View};
 
 /// The ordinary window (RFC 5681 §3.1). Also the growth of many others.
 #[derive(Debug, Default)]
@@ -118,6 +118,13 @@ pub(super) fn window_at_loss(view: &View<'_>, loss: &Loss) -> f64 {
     match (loss.window_when_sent, view.knobs.decrease_from) {
         (Some(then), _) => then,
         (None, DecreaseFrom::FlightSize) if loss.kind == LossKind::EcnEcho => view.cc.cwnd,
+        // Fast recovery lets new segments out for what has arrived, and FlightSize counts both. Beyond what is left of
+        // the event's window, or the present one, nobody knows them to be in the network.
+        (None, DecreaseFrom::FlightSize) if view.cc.phase() == Phase::Recovery => {
+            let una = view.flight.una();
+            let left = view.cc.recover.unwrap_or(una).saturating_sub(una) as f64 / view.smss as f64;
+            view.flight_size().min(view.cc.cwnd.max(left))
+        }
         (None, DecreaseFrom::FlightSize) => view.flight_size(),
         (None, DecreaseFrom::Cwnd) => view.cc.cwnd,
         (None, DecreaseFrom::Window) if view.knobs.rounding == Rounding::Whole => window.floor(),

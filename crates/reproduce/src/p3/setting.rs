@@ -3,7 +3,7 @@
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::{InitialWindow, SackDialect};
+use airtcp::profile::knobs::InitialWindow;
 use airtcp::recovery::Recipe;
 use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
@@ -83,11 +83,7 @@ impl Variant {
     }
 
     fn host(self, percent: u32) -> Result<HostSpec, WorldError> {
-        let mut profile = like_ns2();
-        if matches!(self, Self::Pr | Self::PrPlus(_)) {
-            profile.recovery.sack_dialect = SackDialect::Rfc6675;
-        }
-        Ok(HostSpec { profile, recipe: self.recipe(percent)? })
+        Ok(HostSpec { profile: like_ns2(), recipe: self.recipe(percent)? })
     }
 }
 

@@ -148,7 +148,7 @@ fn two_holes_of_the_radio_cost_nothing() {
 
 #[test]
 fn a_second_hole_of_the_fixed_network_halves_the_window_that_was_kept() {
-    for recipe in &REPAIRS[..3] {
+    for recipe in REPAIRS {
         let mut sender = first_of_two_holes(recipe);
         ack(&mut sender, 3, 0);
         dupacks(&mut sender, 3, 0);
@@ -162,13 +162,46 @@ fn a_second_hole_of_the_fixed_network_halves_the_window_that_was_kept() {
 }
 
 #[test]
-fn a_mark_about_a_copy_that_sack_has_sent_is_not_asked_for() {
-    // Both holes have been sent again, and from mobile to fixed the station has seen the second copy.
+fn sack_sends_a_hole_again_once_a_mark_about_it_has_come() {
+    // From mobile to fixed the station has seen neither 1 nor 4. A copy of 4 would pass it, and the mark be about that.
     let mut sender = sender("sack+transit-marks", MOBILE_TO_FIXED);
     sack(&mut sender, 2..4, 0);
-    assert!(sack(&mut sender, 5..11, 0).starts_with("1r 4r"));
+    assert_eq!(
+        sack(&mut sender, 5..11, 0),
+        "1r 11 12 13 14 15 16 17 18 19",
+        "the window is in use meanwhile"
+    );
+    assert!(ack(sender.wait(RTT), 3, 0).starts_with("4r"));
+    assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio]);
+    assert_eq!(window(&sender), (10.0, 8.0));
+}
+
+#[test]
+fn nothing_waits_for_a_mark_once_one_hole_is_congestion() {
+    let mut sender = sender("sack+transit-marks", FIXED_TO_MOBILE);
+    sack(&mut sender, 2..4, 0);
+    // Segments 1, 4 and 6 are lost.
+    let sent =
+        [sack(&mut sender, 5..6, 0), sack(&mut sender, 7..9, 0), sack(&mut sender, 9..11, 0)].join(" ");
+    assert!(sent.contains("1r") && sent.contains("4r") && sent.contains("6r"), "{sent}");
+    assert_eq!((causes(&mut sender), window(&sender).1), (vec![Cause::Congestion], 5.0));
+}
+
+#[test]
+fn every_hole_behind_one_of_the_radio_is_asked_about_and_the_window_reduced_once() {
+    // Segments 1, 4, 6 and 8 are lost: 1 and 4 on the radio, the others in the fixed network.
+    let mut sender = sender("sack+transit-marks", FIXED_TO_MOBILE);
+    for block in [9..11, 7..8, 5..6, 2..4] {
+        sack(&mut sender, block, OB);
+    }
     ack(sender.wait(RTT), 3, OB);
-    assert_eq!((causes(&mut sender), window(&sender)), (vec![Cause::Radio], (10.0, 8.0)));
+    assert_eq!(window(&sender), (10.0, 8.0));
+    let sent = ack(sender.wait(RTT), 5, 0);
+    assert!(sent.contains("6r") || sent.is_empty(), "{sent}");
+    assert_eq!(window(&sender), (5.0, 5.0), "half of what it was before, not of what is outstanding");
+    ack(sender.wait(RTT), 7, 0);
+    assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio, Cause::Congestion]);
+    assert_eq!(sender.recovery.counters().window_reductions, 1);
 }
 
 #[test]
@@ -217,6 +250,41 @@ fn a_timeout_is_congestion_whatever_was_marked() {
     assert!(sender.cc().cwnd <= 2.0, "the window that was kept does not come back: {}", sender.cc().cwnd);
 }
 
+#[test]
+fn a_marked_timeout_keeps_the_window_and_starts_the_ack_clock_slowly() {
+    for recipe in ["etcp+marked-timeout", "newreno+marked-timeout", "sack+marked-timeout"] {
+        let mut sender = sender(recipe, FIXED_TO_MOBILE);
+        dupacks(&mut sender, 2, OB);
+        assert_eq!(sender.timeout(), "1r", "{recipe}");
+        assert_eq!(window(&sender), (10.0, 8.0), "{recipe}");
+        assert_eq!(sender.recovery.counters().window_reductions, 0, "{recipe}");
+        assert_eq!(ack(sender.wait(RTT), 1, 0), "2r 3r", "{recipe}: two for each ACK");
+        ack(sender.wait(RTT), 10, 0);
+        assert!(window(&sender).0 >= 10.0 && sender.cc().phase() == Phase::Open, "{recipe}");
+    }
+}
+
+#[test]
+fn a_timeout_that_no_mark_explains_is_congestion() {
+    let mut sender = sender("etcp+marked-timeout", FIXED_TO_MOBILE);
+    assert_eq!(sender.timeout(), "1r");
+    assert_eq!(window(&sender), (1.0, 5.0), "no ACK says how far it got");
+    let mut sender = self::sender("etcp+marked-timeout", FIXED_TO_MOBILE);
+    dupacks(&mut sender, 2, 0);
+    sender.timeout();
+    assert_eq!(window(&sender), (1.0, 5.0), "it was lost in the fixed network");
+}
+
+#[test]
+fn a_second_timeout_without_an_ack_between_is_congestion() {
+    let mut sender = sender("etcp+marked-timeout", FIXED_TO_MOBILE);
+    dupacks(&mut sender, 2, OB);
+    sender.timeout();
+    sender.timeout();
+    assert_eq!(window(&sender), (1.0, 5.0));
+    assert_eq!(sender.recovery.counters().window_reductions, 1);
+}
+
 /// Losses, a partial ACK, a timeout and an idle time, with whatever bits the ACKs carry.
 fn play(recipe: &str, announced: u16, marks: [u16; 3]) -> (Vec<String>, Vec<Decision>) {
     let mut sender = sender(recipe, announced);
@@ -263,19 +331,23 @@ fn only_a_mark_that_a_later_segment_has_caused_counts() {
     };
     let una = sender.flight.una();
     let cause_after = |ack: Ack| {
-        let mut marks = TransitMarks { path: Some(RadioPath::MobileToFixed), marked: None };
+        let mut marks = TransitMarks { path: Some(RadioPath::MobileToFixed), ..TransitMarks::default() };
         marks.on_ack(&view, &ack);
-        marks.cause(&view).0
+        marks.cause(&view, una).map(|(cause, _)| cause)
     };
     let mut news = Ack { number: una, flags: Flags::ACK, ..Ack::default() };
-    assert_eq!(cause_after(news), Cause::Congestion, "a window update: the octet may be under way");
+    assert_eq!(cause_after(news), Some(Cause::Congestion), "a window update: the octet may be under way");
     news.acked.bytes = SMSS;
-    assert_eq!(cause_after(news), Cause::Congestion, "a new ACK: so may it be here");
+    assert_eq!(cause_after(news), Some(Cause::Congestion), "a new ACK: so may it be here");
     let duplicate = Ack { number: una, flags: Flags::ACK, duplicate: true, ..Ack::default() };
-    assert_eq!(cause_after(duplicate), Cause::Radio, "not seen by the station, and something later was");
+    let seen_later = "not seen by the station, and something later was";
+    assert_eq!(cause_after(duplicate), Some(Cause::Radio), "{seen_later}");
     let mut old = Ack { number: una.wrapping_sub(SMSS), ..duplicate };
     old.newly_sacked.segments = 1;
-    assert_eq!(cause_after(old), Cause::Congestion, "an old ACK speaks of another octet");
+    assert_eq!(cause_after(old), Some(Cause::Congestion), "an old ACK speaks of another octet");
+    let mut marks = TransitMarks { path: Some(RadioPath::MobileToFixed), ..TransitMarks::default() };
+    marks.on_ack(&view, &duplicate);
+    assert_eq!(marks.cause(&view, una + SMSS), None, "nothing is known yet of the octets behind it");
 }
 
 #[test]
