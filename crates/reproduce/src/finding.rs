@@ -1,36 +1,36 @@
-//! What came out of a figure, for people and for programs.
+//! The result of a figure: Markdown for people, data for programs.
 
 use std::fmt::Write;
 
 use airtcp_numbers::statistics::Mean;
 use serde::Serialize;
 
-/// What a figure has to say. All texts are Markdown.
+/// The result of a figure. All texts are Markdown.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Finding {
-    /// Ours, with the paper's numbers beside them where it has any.
+    /// Our numbers, with the paper's beside them where it has any.
     pub tables: Vec<Table>,
     /// What the paper concludes from the figure.
     pub claims: Vec<Claim>,
-    /// What was chosen where the paper states nothing; a sentence each.
+    /// What was chosen where the paper is silent, a sentence for each.
     pub choices: Vec<String>,
-    /// What else a reader should know: why something does not hold, what an independent simulator says.
+    /// What else a reader should know: why a claim does not hold, what an independent simulator says.
     pub remarks: Vec<String>,
 }
 
 /// A table of text.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
-    /// It stands above the table.
+    /// Printed above the table.
     pub title: String,
     /// Headings.
     pub columns: Vec<String>,
-    /// As many cells each as there are columns.
+    /// Each has as many cells as there are columns.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Without rows.
+    /// A table without rows.
     pub fn new(title: impl Into<String>, columns: &[&str]) -> Self {
         Self {
             title: title.into(),
@@ -52,7 +52,7 @@ pub struct Claim {
     pub kind: ClaimKind,
     /// In the paper's words, or close to them, with its number if it has one.
     pub paper: String,
-    /// The same here.
+    /// What was found here.
     pub ours: String,
     /// Whether it holds.
     pub judged: Judged,
@@ -74,11 +74,11 @@ pub enum ClaimKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judged {
-    /// By the interval.
+    /// Yes, by the interval.
     Holds,
-    /// The direction does, the extent does not.
+    /// The direction holds but the extent does not, or only some of several statements hold.
     HoldsInPart,
-    /// The opposite does, by the interval, or nothing as large as the paper's is there.
+    /// The opposite holds, by the interval, or the effect is clearly smaller than the paper's.
     DoesNotHold,
     /// The intervals are too wide to tell.
     Undecided,
@@ -95,7 +95,7 @@ impl Judged {
         }
     }
 
-    /// Is the mean above zero? By its 95 % interval.
+    /// Whether the mean is above zero, by its 95 % interval.
     pub fn above_zero(mean: &Mean) -> Self {
         match mean.half_width {
             Some(width) if mean.mean - width > 0.0 => Self::Holds,
@@ -105,12 +105,12 @@ impl Judged {
     }
 }
 
-/// Up to this many times as large as the paper's, or as small, is about the same.
+/// Two effects are about as large if neither is more than this many times the other.
 const ABOUT: f64 = 1.5;
 
 impl Judged {
-    /// Is there an effect, by the interval, and is it about as large as the paper's? An interval that contains zero, but
-    /// nothing as large as the paper's effect, says that it does not hold.
+    /// Whether there is an effect, by the interval, and whether it is about as large as the paper's. If the interval
+    /// contains zero but nothing about as large as the paper's effect, the claim does not hold.
     pub fn extent(ours: &Mean, paper: f64) -> Self {
         match (Self::above_zero(ours), ours.half_width) {
             (Self::Holds, _) if !(paper / ABOUT..=paper * ABOUT).contains(&ours.mean) => Self::HoldsInPart,
@@ -119,7 +119,7 @@ impl Judged {
         }
     }
 
-    /// Of several statements that a claim makes at once; undecided if there are none.
+    /// Judges a claim that makes several statements; undecided if there are none.
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts: Vec<_> = parts.into_iter().collect();
         let any = |judged| parts.contains(&judged);
@@ -133,7 +133,7 @@ impl Judged {
     }
 }
 
-/// A mean with its interval, as it stands in tables.
+/// A mean with its interval, as tables show it.
 pub fn shown(mean: &Mean, digits: usize) -> String {
     match mean.half_width {
         Some(width) => format!("{:.digits$} ± {width:.digits$}", mean.mean),
@@ -141,18 +141,18 @@ pub fn shown(mean: &Mean, digits: usize) -> String {
     }
 }
 
-/// The mean of what an effort has sampled: of nothing it is no number.
+/// The mean of samples; NaN if there are none.
 pub(crate) fn mean(samples: &[f64]) -> Mean {
     Mean::of(samples).unwrap_or(Mean { mean: f64::NAN, half_width: None, samples: 0 })
 }
 
-/// The mean of samples, as it stands in a cell of a table.
+/// The mean of samples as a cell of a table; a dash if there are none.
 pub(crate) fn cell(samples: &[f64], digits: usize) -> String {
     Mean::of(samples).map_or_else(|| "–".to_owned(), |mean| shown(&mean, digits))
 }
 
 impl Finding {
-    /// As Markdown below a heading of the caller's.
+    /// The finding as Markdown, without a heading.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         for table in &self.tables {

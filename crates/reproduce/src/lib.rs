@@ -1,12 +1,13 @@
-//! Five papers again: every figure and table that has numbers or a curve, run in virtual time, ours beside theirs.
+//! Runs the experiments of five papers again, in virtual time: every figure and table that has numbers or a curve, with
+//! our results beside the papers'.
 //!
 //! Begin with [`figures`], which lists them all. A [`Figure`] is a function that runs what the paper ran, with paired
 //! seeds, and returns a [`Finding`]: tables, the claims of the paper and whether they hold here, and the details that
 //! had to be chosen because the paper does not state them. Nothing is fitted: a claim that does not hold is reported,
-//! with the reason as far as it was found.
+//! with the reason if it was found.
 //!
-//! [`p0`] to [`p4`] are a paper each; `setting` means the same in all of them, what the paper ran its senders on.
-//! `ranking` compares the whole catalogue on all of their paths.
+//! [`p0`] to [`p4`] are one paper each; the module `setting` in each is what the paper ran its senders on. `ranking`
+//! compares the whole catalogue on two paths of each paper.
 
 mod finding;
 pub mod p0;
@@ -24,7 +25,7 @@ pub use finding::{Claim, ClaimKind, Finding, Judged, Table, shown};
 pub(crate) use finding::{cell, mean};
 use rayon::prelude::*;
 
-/// Where a figure is from; [`Paper::reference`] has authors and titles.
+/// The paper that a figure is from; [`Paper::reference`] has authors and titles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paper {
     /// Pan, Mark, Shen: segment-in-flight estimation.
@@ -37,7 +38,7 @@ pub enum Paper {
     P3,
     /// Chandra, Harris, Shenoy: E-TCP.
     P4,
-    /// None of them alone: the ranking.
+    /// All five together: the ranking.
     Every,
 }
 
@@ -71,13 +72,13 @@ impl Paper {
 /// One figure, table or passage with numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// As it is typed: `p0-fig11a`.
+    /// The name that a person types, such as `p0-fig11a`.
     pub id: &'static str,
-    /// Where it is from.
+    /// The paper that has it.
     pub paper: Paper,
     /// What it shows.
     pub title: &'static str,
-    /// Makes all of its runs, on all cores. An error is one of the program's, not a claim that fails.
+    /// Makes all of its runs, on all cores. An error is a fault of the program, not a claim that fails.
     pub run: fn(&Effort) -> Result<Finding, WorldError>,
 }
 
@@ -86,10 +87,10 @@ pub fn figures() -> Vec<Figure> {
     [p0::FIGURES, p1::FIGURES, p2::FIGURES, p3::FIGURES, p4::FIGURES, ranking::FIGURES].concat()
 }
 
-/// How much is run.
+/// How many runs are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Runs of every point, with the seeds from 1 on: the same for all that are compared. The papers ran one.
+    /// Runs of every point, with the seeds 1, 2 and so on, so that all that is compared has the same seeds.
     pub seeds: u32,
 }
 
@@ -97,13 +98,13 @@ impl Effort {
     /// What `docs/reproduction.md` is based on.
     pub const FULL: Self = Self { seeds: 30 };
 
-    /// From 1 on.
+    /// The seeds, from 1 on.
     pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         1..=u64::from(self.seeds)
     }
 
-    /// Plans a run for every point and seed, makes them on all cores, and returns what `measure` finds in each: by
-    /// point, in the order of the seeds, so that samples of two points with the same index are a pair.
+    /// Runs every point with every seed, on all cores, and returns what `measure` takes from each report: by point, in
+    /// the order of the seeds. Samples of two points at the same index have the same seed, so they are a pair.
     pub fn sample<P: Sync, T: Send>(
         &self,
         points: &[P],

@@ -8,7 +8,7 @@ use super::judging::{Measured, acked, across, signed, values};
 use super::setting::{self, Channel};
 use super::{Curve, grid, overall_rates};
 
-/// Where the paper's two curves cross.
+/// The z at which the paper's two curves cross.
 const CROSSING: f64 = 0.035;
 
 pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
@@ -72,7 +72,7 @@ fn channels(rates: &[f64]) -> Vec<Channel> {
     rates.iter().map(|z| Channel::overall(*z)).collect()
 }
 
-/// The one z at which a rising curve passes zero.
+/// The z at which the curve rises through zero; `None` unless it does so exactly once.
 fn crossing(rates: &[f64], excess: &[Mean]) -> Option<f64> {
     let mut found = rates.windows(2).zip(excess.windows(2)).filter_map(|(z, excess)| {
         let (low, high) = (excess[0].mean, excess[1].mean);

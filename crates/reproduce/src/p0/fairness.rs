@@ -1,4 +1,4 @@
-//! Two transfers beside each other over 192 kbit/s of radio (P0 §4.3.2, Fig. 13).
+//! Two transfers share a radio link of 192 kbit/s (P0 §4.3.2, Fig. 13).
 
 use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::world::WorldError;
@@ -8,7 +8,7 @@ use super::judging::{across, gain, line, signed};
 use super::seeded;
 use super::setting::{self, Channel, Setting, acknowledged};
 
-/// An ordinary flow may lose so much beside another one until that counts as a cost.
+/// A change of at most this, in per cent, counts as slight.
 const HARMLESS: f64 = 5.0;
 
 pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
@@ -100,7 +100,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
     Ok(Finding { tables: vec![table], claims, choices, remarks })
 }
 
-/// `f` of the samples of both at each z.
+/// Applies `f` to the samples of both at each z.
 fn each(f: fn(&[f64], &[f64]) -> Vec<f64>, a: &[Vec<f64>], b: &[Vec<f64>]) -> Vec<Vec<f64>> {
     a.iter().zip(b).map(|(a, b)| f(a, b)).collect()
 }

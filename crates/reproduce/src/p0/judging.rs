@@ -1,4 +1,4 @@
-//! What is taken from a run, and the rules by which a statement of the paper holds.
+//! What is measured in a run, and how a statement of the paper is judged.
 
 use airtcp_numbers::statistics::{self, Mean};
 use airtcp_sim::run::FlowReport;
@@ -14,7 +14,7 @@ pub(super) struct Measured {
     pub(super) timeouts: f64,
     /// Timeouts by how many duplicate ACKs had come: 0, 1, 2, more ("x-dupack").
     pub(super) by_dupacks: [f64; 4],
-    /// Timeouts after a duplicate ACK of all but the first packet outstanding ("failed-dupack").
+    /// Timeouts when every packet outstanding but the first had caused a duplicate ACK ("failed-dupack").
     pub(super) failed: f64,
     /// Fast retransmits ("succeeded-dupack").
     pub(super) succeeded: f64,
@@ -46,14 +46,14 @@ pub(super) fn acked(samples: &[Measured]) -> Vec<f64> {
     values(samples, |outcome| outcome.acked)
 }
 
-/// Standard deviation of one run.
+/// The standard deviation of a single run.
 pub(super) fn deviation(values: &[f64]) -> f64 {
     let average = mean(values).mean;
     let squares: f64 = values.iter().map(|value| (value - average).powi(2)).sum();
     (squares / (values.len().max(2) - 1) as f64).sqrt()
 }
 
-/// In per cent, seed by seed.
+/// The gain in per cent, seed by seed.
 pub(super) fn gain(with: &[f64], without: &[f64]) -> Vec<f64> {
     statistics::gains(with, without).into_iter().map(|gain| 100.0 * gain).collect()
 }
@@ -65,7 +65,7 @@ pub(super) fn across(points: &[Vec<f64>]) -> Vec<f64> {
     (0..seeds).map(average).collect()
 }
 
-/// A mean with its sign and interval, in a sentence.
+/// A mean with its sign and interval, for a sentence.
 pub(super) fn signed(mean: &Mean, digits: usize) -> String {
     match mean.half_width {
         Some(width) => format!("{:+.digits$} ± {width:.digits$}", mean.mean),

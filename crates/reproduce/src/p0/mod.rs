@@ -1,6 +1,6 @@
 //! The figures of P0: what losses on a radio link do to a sender, and what segment-in-flight estimation changes.
 //!
-//! Fig. 7 to 9 are single events, and tests of the recovery answers; these are the figures with numbers.
+//! Here are the figures with numbers. Figs. 7 to 9 show single events: tests of the recovery answers repeat them.
 
 mod decomposition;
 mod fairness;
@@ -72,7 +72,7 @@ fn overall_rates() -> Vec<f64> {
     (0..25).map(|step| 0.01 + 0.005 * f64::from(step)).collect()
 }
 
-/// A sender as the paper's curves name it.
+/// A sender, with its name in the paper's figures.
 #[derive(Clone, Copy)]
 struct Curve {
     name: &'static str,
@@ -91,7 +91,7 @@ impl Curve {
     }
 }
 
-/// What each sender makes of each channel: `[curve][channel][seed]`.
+/// Runs each sender over each channel: `[curve][channel][seed]`.
 fn grid(
     effort: &Effort,
     curves: &[Curve],

@@ -1,4 +1,4 @@
-//! The set-up of P0 §3.1, in the reading that agrees best with the paper's own ordinary numbers.
+//! The set-up of P0 §3.1, in the reading that comes closest to the paper's numbers for ordinary senders.
 //!
 //! The text cannot be taken literally: with 500 ms ticks and delayed ACKs ns-2 stays 39 % below the paper, and Fig. 9's
 //! timeout of 0.7 s is no multiple of half a second. Of 128 readings tried in ns-2 this one fits.
@@ -13,7 +13,7 @@ use airtcp_sim::run::{FlowReport, Report, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-/// What is not in the paper, or is there but cannot be meant; a sentence each.
+/// What the paper does not say, or cannot mean as it says it; a sentence for each.
 pub(super) const CHOICES: [&str; 5] = [
     "512 octets are a segment's size on the wire (ns-2's packets have no headers unless told so), so its data are 472; the receiver's window is 16 segments.",
     "The sender's clock ticks every 100 ms, not every 500: Fig. 9 shows a timeout of 0.7 s. The timeout is at least two ticks. Profile `ns2` in all else.",
@@ -26,7 +26,7 @@ pub(super) fn choices() -> Vec<String> {
     CHOICES.map(str::to_owned).to_vec()
 }
 
-/// Data of a segment.
+/// Octets of data in a segment.
 pub const MSS: u16 = 512 - 40;
 /// "about 8 Kbytes", in segments.
 const WINDOW: usize = 16;
@@ -63,24 +63,24 @@ pub enum Acks {
     Each,
 }
 
-/// What is run for 100 s.
+/// What runs for 100 s.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Each has a transfer of its own. With none there is only the voice.
+    /// One transfer for each. If there are none, only the voice runs.
     pub recipes: Vec<&'static str>,
     pub channel: Channel,
     pub acks: Acks,
-    /// Of the radio link, in kbit/s.
+    /// Rate of the radio link, in kbit/s.
     pub radio: u32,
 }
 
 impl Setting {
-    /// One transfer.
+    /// A setting with one transfer.
     pub fn new(recipe: &'static str, channel: Channel) -> Self {
         Self { recipes: vec![recipe], channel, acks: Acks::Delayed, radio: 128 }
     }
 
-    /// For each seed a run.
+    /// The run. Its seed is still to be set.
     pub fn plan(&self) -> Result<Run, WorldError> {
         let flow = |recipe: &&'static str| {
             Ok::<_, WorldError>(Flow {
@@ -104,7 +104,7 @@ impl Setting {
     /// Correspondent host, home agent, foreign agent, mobile host (Fig. 3).
     fn path(&self) -> String {
         let Self { radio, channel: Channel { x, y, change }, .. } = self;
-        // The voice leaves before the errors, so that each of the two has a chain of its own. Alone it has this one.
+        // With transfers the voice leaves before the errors, so that only TCP's packets move the chain.
         let behind = if self.recipes.is_empty() { "radio-errors" } else { "radio" };
         format!(
             r#"
@@ -134,7 +134,7 @@ down = {{ model = "gilbert-elliott", good = {x:.6}, bad = {y:.6}, good_to_bad = 
     }
 }
 
-/// The simulator's one-way agents send no SYN: ours stands in for their first packet, and its ACK opens the window.
+/// ns-2's one-way agents send no SYN: ours stands in for their first packet, and its ACK opens the window to two.
 fn sender() -> Profile {
     let mut profile = Profile { mss: Some(MSS), window_scale: None, ..Profile::ns2() };
     let tick = Duration::from_millis(100);
@@ -147,7 +147,7 @@ fn sender() -> Profile {
     profile
 }
 
-/// The simulator's receivers report no duplicates.
+/// ns-2's receivers report no duplicates.
 fn receiver(acks: Acks) -> Profile {
     let ack = match acks {
         Acks::Delayed => AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED },
@@ -168,7 +168,7 @@ pub fn acknowledged(flow: &FlowReport) -> f64 {
     (flow.acked / u64::from(MSS)) as f64
 }
 
-/// Packets of the voice that come out of the radio link, in a run without transfers.
+/// Packets of the voice that the radio link delivers, in a run without transfers.
 pub(super) fn voice(report: &Report) -> f64 {
     report.stages["radio-errors"]["down"]["packets_out"].as_f64().unwrap_or(f64::NAN)
 }

@@ -1,4 +1,4 @@
-//! The formulas of P0 §2.3, and the numbers of packets that stand in its text.
+//! The formulas of P0 §2.3, and the numbers of packets that its text gives.
 
 use airtcp_numbers::statistics::differences;
 use airtcp_sim::world::WorldError;
@@ -8,23 +8,23 @@ use super::judging::{acked, deviation, gain, gain_claim, signed};
 use super::setting::{self, Channel};
 use super::{Curve, grid};
 
-/// Average throughput from a loss at the window W to the next one, if it is found by three duplicate ACKs, in segments
-/// per round trip: 3W/4.
+/// Average throughput from a loss at the window W to the next one, in segments per round trip, if three duplicate ACKs
+/// find the loss: 3W/4.
 pub(super) fn throughput_by_dupacks(w: f64) -> f64 {
     3.0 * w / 4.0
 }
 
-/// The same if it is found by a timeout: W − 2 segments in log2(W/2) round trips of slow start, then 3W²/8 in W/2.
+/// The same if a timeout finds it: W − 2 segments in log2(W/2) round trips of slow start, then 3W²/8 in W/2.
 pub(super) fn throughput_by_timeout(w: f64) -> f64 {
     (w - 2.0 + 3.0 * w * w / 8.0) / ((w / 2.0).log2() + w / 2.0)
 }
 
-/// Th_timeout − Th_dupack as §2.3 writes it in the end.
+/// Th_timeout − Th_dupack, in the form at the end of §2.3.
 pub(super) fn throughput_difference(w: f64) -> f64 {
     ((7.0 - 3.0 * w.log2()) / 4.0 * w - 2.0) / (w.log2() - 1.0 + w / 2.0)
 }
 
-/// A number of packets that stands in the text.
+/// A number of packets that the text gives.
 struct Stated {
     curve: Curve,
     channel: Channel,
@@ -115,7 +115,7 @@ pub(super) fn numbers(effort: &Effort) -> Result<Finding, WorldError> {
         analytic(),
     ];
     let farthest = distances.iter().fold(0.0, |most: f64, distance| most.max(distance.abs()));
-    // Two independent runs, 95 %.
+    // Enough runs to tell 10 % between the means of two independent samples, at 95 %.
     let pairs = spreads[0].powi(2) * 2.0 * (1.96_f64 / 0.1).powi(2);
     let remarks = vec![format!(
         "The paper's single runs are at most {farthest:.1} standard deviations from ours. At x = 0.01, y = 0.15 a single run of Tahoe varies by {:.0} %: a difference of 10 % between two senders takes about {pairs:.0} runs of each to be told from none.",

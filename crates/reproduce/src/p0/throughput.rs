@@ -97,7 +97,7 @@ fn proportional(rates: &[f64], voice: &[Vec<f64>]) -> Claim {
     let points: Vec<(f64, f64)> =
         rates.iter().zip(voice).map(|(z, samples)| (*z, mean(samples).mean)).collect();
     let (slope, explained) = line(&points);
-    // A line through (0, sent) has the slope −sent.
+    // Losses in proportion to z make a line through (0, sent) of the slope −sent.
     let mean_z = rates.iter().sum::<f64>() / rates.len() as f64;
     let sent = points.iter().map(|point| point.1).sum::<f64>() / points.len() as f64 - slope * mean_z;
     let relative = -slope / sent;
@@ -133,7 +133,7 @@ fn without_delay(undelayed: &[Vec<f64>], delayed: &[Vec<f64>]) -> Claim {
     }
 }
 
-/// Is `more` above `less`, over all z?
+/// Whether `more` is above `less`, on average over z.
 fn better(paper: &str, what: &str, more: &[Vec<f64>], less: &[Vec<f64>]) -> Claim {
     let points: Vec<Vec<f64>> = more.iter().zip(less).map(|(more, less)| differences(more, less)).collect();
     let count = |wanted| points.iter().filter(|point| Judged::above_zero(&mean(point)) == wanted).count();

@@ -6,14 +6,14 @@ use airtcp_sim::world::WorldError;
 use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell, mean};
 use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, paired, throughput};
 
-/// "In each set, PER is randomly generated": five sets.
+/// "In each set, PER is randomly generated"; the rates here are chosen.
 const RATES: [f64; 5] = [0.01, 0.02, 0.04, 0.06, 0.08];
 /// From here on, the error rate has "increased to some extent".
 const HIGH: f64 = 0.04;
-/// Differences up to this are "little", and performances that close "similar".
+/// Differences up to this are "little", and performances this close are "similar".
 const LITTLE: f64 = 0.1;
 
-/// What ns-2.35 makes of Fig. 4a, in kbit/s: Tahoe, Reno, NewReno, SACK.
+/// Fig. 4a in ns-2.35, in kbit/s: Tahoe, Reno, NewReno, SACK.
 const NS2_UNIFORM: [(f64, [u32; 4]); 4] = [
     (0.01, [443, 447, 475, 477]),
     (0.02, [376, 367, 424, 426]),
@@ -21,7 +21,7 @@ const NS2_UNIFORM: [(f64, [u32; 4]); 4] = [
     (0.08, [123, 115, 134, 130]),
 ];
 
-/// The last hop of the readings that ns-2 was asked about: the radio is the bottleneck.
+/// The last hop as it was in ns-2's runs: the radio is the bottleneck.
 const RADIO_IS_THE_BOTTLENECK: &str = "[[stage]]\nname = \"wire\"\nboth = { rate = \"10Mbit\", delay = \"5ms\", queue = { packets = 19 } }\n\
      [[stage]]\nname = \"radio\"\nboth = { rate = \"500kbit\", delay = \"30ms\", queue = { packets = 19 } }\n";
 
@@ -33,7 +33,7 @@ struct Measured {
     queue_drops: f64,
 }
 
-/// A panel of a figure.
+/// A panel of a figure: its points, by variant and loss rate.
 struct Curves(Vec<(Variant, f64, Vec<Measured>)>);
 
 impl Curves {
@@ -69,7 +69,7 @@ impl Curves {
         self.samples(variant, per, |outcome| outcome.kbit_per_s)
     }
 
-    /// By seed, the mean over these rates.
+    /// The mean over these rates, for each seed.
     fn pooled(&self, variant: Variant, rates: &[f64], of: impl Fn(&Measured) -> f64) -> Vec<f64> {
         let of_rates: Vec<_> = rates.iter().map(|per| self.samples(variant, *per, &of)).collect();
         let seeds = of_rates.first().map_or(0, Vec::len);
@@ -107,7 +107,7 @@ impl Curves {
         table
     }
 
-    /// What §4.2.1 says about each of its figures; `panel` tells which.
+    /// What §4.2.1 says about each of its figures. `panel` stands before each claim.
     fn claims(&self, panel: &str) -> Vec<Claim> {
         let mut claims: Vec<_> = [Variant::Tahoe, Variant::Reno, Variant::NewReno]
             .into_iter()
@@ -216,7 +216,7 @@ impl Curves {
     }
 }
 
-/// In per cent.
+/// The mean gain in per cent.
 fn gain(a: &[f64], b: &[f64]) -> String {
     format!("{} %", cell(&gains(a, b).into_iter().map(|gain| 100.0 * gain).collect::<Vec<_>>(), 1))
 }
@@ -250,7 +250,7 @@ pub(super) fn figure_4(effort: &Effort) -> Result<Finding, WorldError> {
     })
 }
 
-/// At each rate, the largest difference of the four means.
+/// The largest difference from ns-2 among the four means, at each rate.
 fn off_ns2(uniform: &Curves) -> String {
     let at = NS2_UNIFORM.map(|(per, known)| {
         let off = VARIANTS.iter().zip(known).map(|(variant, known)| {

@@ -1,4 +1,4 @@
-//! The four judges of §3.2 against what was true: as onlookers, and in charge of a NewReno sender.
+//! The four judges of §3.2, compared with the true causes of losses: as onlookers, and in charge of a NewReno sender.
 
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp_numbers::statistics::{gains, ratios};
@@ -8,12 +8,12 @@ use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
 use super::setting::{CHOICES, Loss, Setting, Timing, Topology, above_zero, paired, throughput};
 
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
-/// A judge that is right so often tells the causes apart, and one below this does not.
+/// A judge works from a score of `WORKS` on, and fails below `FAILS`.
 const WORKS: f64 = 0.8;
 const FAILS: f64 = 0.7;
 const PER: f64 = 0.02;
 
-/// By judge.
+/// One for each judge.
 type Matrices = [Confusion; 4];
 
 fn setting(path: &str, recipe: &str) -> Result<Setting, WorldError> {
@@ -36,8 +36,8 @@ fn onlookers(effort: &Effort, paths: &[String]) -> Result<Vec<Vec<Matrices>>, Wo
     )
 }
 
-/// Right in either truth, on average: a coin has 0.5, and so has one who always says the same. Where only the radio
-/// loses, right about that.
+/// The mean of the shares of congestion losses and of radio losses that were judged right: 0.5 for a coin, and for a
+/// judge that always says the same. Without congestion, the share of radio losses alone.
 fn score(topology: Topology, confusion: &Confusion) -> Option<f64> {
     let wireless = confusion.radio_accuracy()?;
     if topology == Topology::LastHop {
@@ -143,14 +143,14 @@ fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table 
     table
 }
 
-/// Goodput in kbit/s and packets that queues dropped, by seed.
+/// Goodput in kbit/s of a sender, and its packets that queues dropped, by seed.
 struct Charge {
     recipe: String,
     goodput: Vec<f64>,
     drops: Vec<f64>,
 }
 
-/// Judges whose word counts, and a NewReno sender that asks nobody, which comes first.
+/// NewReno without a judge, which comes first, and with each judge in charge.
 fn in_charge(effort: &Effort, path: &str) -> Result<Vec<Charge>, WorldError> {
     let mut recipes = vec!["newreno".to_owned()];
     recipes.extend(JUDGES.map(|judge| format!("newreno+{judge}")));
@@ -179,7 +179,7 @@ fn in_charge_table(charges: &[Charge]) -> Table {
     table
 }
 
-/// What trusting the judges costs or brings here.
+/// What it costs or gains here to trust the judges.
 fn in_charge_remark(charges: &[Charge]) -> String {
     let Some((plain, judged)) = charges.split_first() else { return String::new() };
     let verdicts = judged.iter().map(|charge| {
@@ -201,7 +201,7 @@ fn in_charge_remark(charges: &[Charge]) -> String {
 }
 
 fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
-    // The preset's own loss: uniform on the simple last hop, two-state elsewhere, 2 % both.
+    // The preset's own loss of 2 %: uniform on the last hop without congestion, two-state elsewhere.
     let path = topology.path("");
     let mut paths = vec![path.clone()];
     if topology == Topology::LastHop {
@@ -237,7 +237,7 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
     })
 }
 
-/// On the simple last hop the wire is the bottleneck, and a window of 20 segments waits before it.
+/// In the preset the wire is the bottleneck, and the sender's own window queues before it. Here it does not.
 const NO_OWN_QUEUE: &str = "[[stage]]\nname = \"wire\"\nboth.rate = \"10Mbit\"\n[[stage]]\nname = \"radio\"\nboth.rate = \"10Mbit\"\n";
 
 pub(super) fn last_hop(effort: &Effort) -> Result<Finding, WorldError> {
@@ -262,7 +262,7 @@ pub(super) fn narrow(effort: &Effort) -> Result<Finding, WorldError> {
     figure(effort, Topology::Narrow)
 }
 
-/// What P1 §3.2 reports of NCPLD's own evaluation, tried here.
+/// Tries what P1 §3.2 reports of NCPLD's own evaluation.
 fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), WorldError> {
     /// A low rate and a high one.
     const RATES: [f64; 2] = [0.001, 0.08];

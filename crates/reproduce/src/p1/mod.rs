@@ -1,7 +1,7 @@
 //! The figures of P1: four ordinary TCPs over hybrid paths, and what round-trip times tell about the cause of a loss.
 //!
-//! None of its figures has its values in the text, and §4.2 states two numbers: 6 s and 1.8 times (Figs. 8 to 11).
-//! Everything else is held against what the text says about the curves.
+//! The text gives two numbers of its figures, 6 s and 1.8 times (§4.2, Figs. 8 to 11). All else is compared with what
+//! the text says about the curves.
 
 mod goodput;
 mod judges;

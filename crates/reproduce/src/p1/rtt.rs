@@ -1,9 +1,9 @@
 //! Figs. 12 to 19: round-trip times, and whether those before a congestion loss differ from those before a radio
 //! loss.
 //!
-//! The paper reads that off its pictures. Here it is a number: how often, of a congestion loss and a radio loss of
-//! one run, the round-trip time before the former is the longer one (Mann and Whitney's statistic, the area under the
-//! ROC curve). It knows no threshold: 1 is a scheme that never errs, 0.5 a coin.
+//! The paper reads that off its pictures. Here it is a number: in what share of all pairs of a congestion loss and a
+//! radio loss of one run is the round-trip time before the congestion loss the longer one? (Mann and Whitney's
+//! statistic, the area under the ROC curve.) It needs no threshold: 1 is a scheme that never errs, 0.5 a coin.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use rayon::prelude::*;
 use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
 use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, paired};
 
-/// So many times the least round-trip time is a considerable increase.
+/// An increase to so many times the least round-trip time is considerable.
 const CONSIDERABLE: f64 = 2.0;
-/// From here on it is easy to distinguish the two, and below this it is not possible.
+/// From `EASY` on it is easy to distinguish the two; below `IMPOSSIBLE` it is not possible.
 const EASY: f64 = 0.9;
 const IMPOSSIBLE: f64 = 0.7;
-/// A round-trip time that changes by less within one is constant.
+/// A round-trip time that changes by at most this share within one round trip is constant.
 const CONSTANT: f64 = 0.05;
-/// What is the case for at least so many losses happens.
+/// Something happens if it does before at least this share of the losses.
 const HAPPENS: f64 = 0.1;
 const PER: f64 = 0.02;
 
@@ -35,8 +35,8 @@ struct Trip {
     took: Duration,
 }
 
-/// From the departure of P_i to the ACK that it caused (§3.1). One that arrives above a hole causes a duplicate, and
-/// its cumulative ACK tells how long the repair took: such are left out, as are those that were sent again.
+/// Round trips, from the departure of P_i to the ACK that it caused (§3.1). Two kinds of segments are left out: those
+/// that arrive above a hole, because the ACK that covers them tells how long the repair took; and those sent again.
 fn trips(sightings: &[Sighting]) -> Vec<Trip> {
     /// The octet after the SYN.
     const FIRST: u64 = 1;
@@ -66,17 +66,17 @@ fn trips(sightings: &[Sighting]) -> Vec<Trip> {
     trips
 }
 
-/// What was known about the path when a segment that got lost entered it.
+/// How long round trips were when a segment was sent that got lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Before {
     cause: Cause,
-    /// The round trip of its last predecessor that has one, in multiples of the least one.
+    /// The round trip of the last segment before it that was measured, in multiples of the least one.
     rtt: f64,
-    /// By how much that had changed within itself: 0.1 is longer by a tenth.
+    /// Its change against the segment sent one round trip earlier: 0.1 is a tenth longer.
     change: Option<f64>,
 }
 
-/// First copies alone: before a retransmission there are no round trips to look at.
+/// Only first copies count: just before a retransmission no round trips are measured.
 fn before_losses(trips: &[Trip], losses: &Losses, least: f64) -> Vec<Before> {
     let last_at =
         |at: Instant| trips.partition_point(|trip| trip.sent <= at).checked_sub(1).map(|i| trips[i]);
@@ -92,7 +92,7 @@ fn before_losses(trips: &[Trip], losses: &Losses, least: f64) -> Vec<Before> {
         .collect()
 }
 
-/// How often one of `a` is above one of `b`; equal ones are half of both. `None` if there is nothing to compare.
+/// In what share of the pairs the one of `a` is above the one of `b`; equal ones count half. `None` without pairs.
 fn superiority(a: &[f64], b: &[f64]) -> Option<f64> {
     let above = |x: f64| {
         b.iter()
@@ -111,7 +111,7 @@ fn superiority(a: &[f64], b: &[f64]) -> Option<f64> {
     (pairs > 0.0).then(|| a.iter().map(|x| above(*x)).sum::<f64>() / pairs)
 }
 
-/// One run.
+/// What one run showed.
 #[derive(Clone, Debug, Default)]
 struct Observed {
     least_ms: f64,
@@ -122,7 +122,7 @@ struct Observed {
     before_radio: Option<f64>,
     by_rtt: Option<f64>,
     by_change: Option<f64>,
-    /// Before congestion losses: shares that rise, fall and stay.
+    /// The shares of the congestion losses before which it rises, falls and is constant.
     trends: Option<[f64; 3]>,
     congestion: f64,
     radio: f64,
@@ -219,7 +219,7 @@ fn choices(more: &[String]) -> Vec<String> {
     CHOICES.map(str::to_owned).into_iter().chain(own).chain(more.iter().cloned()).collect()
 }
 
-/// Is it at least `EASY`?
+/// Whether the two are told apart with at least `EASY`.
 fn easy(samples: &[f64]) -> Judged {
     let above = |bound: f64| above_zero(&samples.iter().map(|x| x - bound).collect::<Vec<_>>());
     match (above(EASY), above(IMPOSSIBLE)) {
@@ -230,7 +230,7 @@ fn easy(samples: &[f64]) -> Judged {
     }
 }
 
-/// Is it below `IMPOSSIBLE`?
+/// Whether the two are told apart with less than `IMPOSSIBLE`.
 fn impossible(samples: &[f64]) -> Judged {
     let below = |bound: f64| above_zero(&samples.iter().map(|x| bound - x).collect::<Vec<_>>());
     match (below(IMPOSSIBLE), below(EASY)) {
@@ -314,7 +314,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
     })
 }
 
-/// The paper shows Tahoe alone.
+/// A figure of a backbone; the paper shows Tahoe only.
 fn backbone(
     effort: &Effort,
     topology: Topology,
@@ -376,7 +376,7 @@ fn not_possible(runs: &[Observed]) -> Claim {
         kind: ClaimKind::Shape,
         paper: "\"it is not possible to distinguish wireless packet loss from congestion loss by RTT variation metrics\"".to_owned(),
         ours,
-        // One that does is enough.
+        // It is possible if one of the two does it.
         judged: match [impossible(&by_rtt), impossible(&by_change)] {
             either if either.contains(&Judged::DoesNotHold) => Judged::DoesNotHold,
             both => Judged::all(both),

@@ -47,7 +47,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// Fig. 3 and the captions of Figs. 16 and 19.
+/// The paths: Fig. 3, and the captions of Figs. 16 and 19.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topology {
     LastHop,
@@ -81,7 +81,7 @@ impl Topology {
         }
     }
 
-    /// The preset, with what else is said about its stages.
+    /// A scenario: the preset with these changes to its stages.
     pub(super) fn path(self, changes: &str) -> String {
         format!("schema = 1\nextends = \"{}\"\n{changes}", self.preset())
     }
@@ -94,12 +94,12 @@ impl Topology {
     }
 }
 
-/// What the radio does to data.
+/// What the radio does to data, by its mean loss rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Loss {
     Uniform(f64),
-    /// The Gilbert model: none in the good state, half of all in the bad one, which ends with 24 % of the packets;
-    /// as often bad as the mean loss rate asks for.
+    /// The Gilbert model: nothing is lost in the good state, half of the packets in the bad one, which each packet ends
+    /// with a probability of 24 %. The mean loss rate decides how often the bad state begins.
     TwoState(f64),
 }
 
@@ -107,7 +107,7 @@ const BAD_LOSS: f64 = 0.5;
 const BAD_TO_GOOD: f64 = 0.24;
 
 impl Loss {
-    /// As a change of a preset's `radio-errors`.
+    /// A change to a preset's stage `radio-errors`.
     pub(super) fn stage(self) -> String {
         let model = match self {
             Self::Uniform(per) => format!("model = \"uniform\", per = {per:.6}"),
@@ -120,16 +120,16 @@ impl Loss {
     }
 }
 
-/// The bad state's share of the packets is per / BAD_LOSS, and a stationary chain leaves a state as often as it
-/// enters it.
+/// The probability of a change from good to bad. The bad state has a share of per / BAD_LOSS of the packets, and a
+/// stationary chain enters a state as often as it leaves it.
 fn good_to_bad(per: f64) -> f64 {
     let bad = per / BAD_LOSS;
     BAD_TO_GOOD * bad / (1.0 - bad)
 }
 
-/// Of all ordinary runs.
+/// Length of an endless transfer's run, and the limit of the others.
 pub(super) const SECONDS: u64 = 400;
-/// Of a packet, in octets, on the wire.
+/// Octets of a packet on the wire.
 const PACKET: u16 = 1000;
 /// Its data.
 pub(super) const MSS: u16 = PACKET - 40;
@@ -145,9 +145,9 @@ pub(super) const CHOICES: [&str; 3] = [
 /// When a sender measures round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timing {
-    /// One segment at a time, in ticks, as those who made the paper's throughput did.
+    /// One segment at a time, in ticks, as ns-2's senders did for the paper's throughput.
     OneAtATime,
-    /// Every segment that was sent once, as the judges want it.
+    /// Every segment that was sent once, as the judges need it.
     EverySegment,
 }
 
@@ -197,8 +197,8 @@ impl Setting {
     }
 }
 
-/// In kbit/s: "the average number of bits successfully transmitted to the mobile host in one second", which is what
-/// ns-2 counts: whole packets.
+/// In kbit/s: "the average number of bits successfully transmitted to the mobile host in one second". ns-2 counts whole
+/// packets, with their headers.
 pub(super) fn throughput(flow: &FlowReport) -> f64 {
     flow.goodput_bit_per_s * f64::from(PACKET) / f64::from(MSS) / 1e3
 }
@@ -217,7 +217,7 @@ fn sender(timing: Timing) -> Profile {
     profile
 }
 
-/// Unscaled, so that its window is exactly what it has room for.
+/// Without window scaling, so that its window is exactly the room that it has.
 fn receiver() -> Profile {
     Profile {
         mss: Some(MSS),
@@ -228,12 +228,12 @@ fn receiver() -> Profile {
     }
 }
 
-/// Is their mean above zero?
+/// Whether the mean is above zero.
 pub(super) fn above_zero(samples: &[f64]) -> Judged {
     Mean::of(samples).map_or(Judged::Undecided, |mean| Judged::above_zero(&mean))
 }
 
-/// Pairs of the same seed.
+/// `of` each pair of the same seed.
 pub(super) fn paired(a: &[f64], b: &[f64], of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| of(*a, *b)).collect()
 }

@@ -6,14 +6,14 @@ use airtcp_sim::world::{Length, WorldError};
 use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
 use super::setting::{CHOICES, Loss, MSS, SECONDS, Setting, Topology, VARIANTS, above_zero, paired};
 
-/// In packets of 1000 octets.
+/// Length of the file, in packets of 1000 octets.
 const FILE: u64 = 100;
 const PER: f64 = 0.02;
 /// "around 1.8 times shorter", and "about 6 seconds".
 const RATIO: f64 = 1.8;
 const TOOK: f64 = 6.0;
 
-/// Cross traffic of five sources at so many kbit/s, or none.
+/// A path: five sources of cross traffic at so many kbit/s each, or none, and an error model.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -22,7 +22,7 @@ struct Case {
     ns2: &'static str,
 }
 
-/// §4.1 names three rates for the sources, and two error models. The first is the one the claims are judged by.
+/// §4.1 names three rates for the sources, and two error models. The claims are judged by the first case.
 const CASES: [Case; 5] = [
     Case {
         name: "200 kbit/s, uniform loss",
@@ -65,7 +65,7 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
     let samples = effort.sample(
         &points,
         |setting, seed| setting.run(seed),
-        // One that is not complete by then took at least so long.
+        // A transfer that is not complete took at least the whole run.
         |_, report| report.flows[0].took_seconds.unwrap_or(SECONDS as f64),
     )?;
 
@@ -137,7 +137,7 @@ fn how_much_shorter(older: &[f64], newer: &[f64]) -> Claim {
     }
 }
 
-/// Is the mean that close to `value`? Nearer, farther, or too uncertain to tell.
+/// Whether the mean is no farther than `close` from `value`, by its interval.
 fn within(samples: &[f64], value: f64, close: f64) -> Judged {
     let Some(Mean { mean, half_width: Some(width), .. }) = Mean::of(samples) else {
         return Judged::Undecided;
@@ -152,7 +152,7 @@ fn within(samples: &[f64], value: f64, close: f64) -> Judged {
     }
 }
 
-/// The paper ran each once.
+/// What single runs say: the paper ran each case once.
 fn remark(older: &[f64], newer: &[f64]) -> String {
     let ratios = paired(older, newer, |older, newer| older / newer);
     let as_large = ratios.iter().filter(|ratio| **ratio >= RATIO).count();

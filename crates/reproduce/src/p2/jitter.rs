@@ -1,4 +1,4 @@
-//! Figs. 5 to 7 (§5.2): delay without loss. Which timers take it for loss, what that costs, and what Eifel makes good.
+//! Figs. 5 to 7 (§5.2): delay without loss. Which timers take it for loss, what that costs, and what Eifel wins back.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
@@ -7,7 +7,7 @@ use super::super::mean;
 use super::setting::{Point, Sample, choices, sample};
 use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 
-/// "FTP was used to transfer 1 Mbyte", ten times; "Mbyte" beside "64 Kbyte buffers" in the same sentence.
+/// "FTP was used to transfer 1 Mbyte": 2^20 octets, because the same sentence has "64 Kbyte buffers".
 const FILE: u64 = 1 << 20;
 const TRANSFERS: f64 = 10.0;
 /// In per cent.
@@ -76,7 +76,7 @@ impl Grid {
         Ok(Self { senders: senders.to_vec(), samples: sample(effort, &points)? })
     }
 
-    /// Of one sender, by BLER.
+    /// The samples of one sender, by BLER.
     fn of(&self, sender: System) -> &[Sample] {
         let index = self.senders.iter().position(|known| *known == sender).expect("one of those that ran");
         &self.samples[index * BLER.len()..][..BLER.len()]
@@ -86,7 +86,7 @@ impl Grid {
         &self.of(sender)[BLER.len() - 1]
     }
 
-    /// Timeouts in ten transfers at each BLER added up, the difference of two senders.
+    /// How many more timeouts one sender has than another, in ten transfers at each BLER together.
     fn more_timeouts(&self, more: System, fewer: System) -> Mean {
         let sum = |sender: System, seed: usize| {
             self.of(sender).iter().map(|sample| sample.transfers()[seed].timeouts).sum::<f64>()
@@ -190,7 +190,7 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     Ok(Finding { tables: vec![counts, spurious], claims, choices: choices(&OWN), remarks })
 }
 
-/// None below BLER 10 %, and there about the paper's one in ten.
+/// Whether there are none below BLER 10 %, and about one in ten, as in the paper, at 10 %.
 fn rare(in_ten: &[Mean]) -> Judged {
     let [low @ .., high] = in_ten else { return Judged::Undecided };
     let some = |judged| low.iter().any(|mean| mean.mean > 0.0 && Judged::above_zero(mean) == judged);
@@ -203,7 +203,7 @@ fn rare(in_ten: &[Mean]) -> Judged {
     }
 }
 
-/// Is a difference nothing that the interval could tell from zero?
+/// Whether the interval cannot tell a difference from zero.
 fn same(difference: &Mean) -> Judged {
     match Judged::above_zero(difference) {
         Judged::Undecided if difference.half_width.is_some() => Judged::Holds,
@@ -212,11 +212,11 @@ fn same(difference: &Mean) -> Judged {
     }
 }
 
-/// What makes a single timeout dear.
+/// Why a single timeout is expensive.
 const FIRST_WINDOW: &str = "One that hits the first window, before there is a variance worth the name, leaves an ssthresh of two segments, \
      and with delayed ACKs the window grows by half a segment in a round trip from there.";
 
-/// Seconds for each timeout that `sample` has and the one of the same seed in `without` has not.
+/// Seconds that a timeout costs, from the seeds with timeouts in `sample` and none in `without`.
 fn cost_of_timeouts(sample: &Sample, without: &Sample) -> Vec<f64> {
     std::iter::zip(sample.transfers(), without.transfers())
         .filter(|(with, without)| with.timeouts > 0.0 && without.timeouts == 0.0)
@@ -315,7 +315,7 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
             },
         },
     ];
-    // The file's seconds without Eifel, less those at 25 kbit/s more, over the paper's 0.3 timeouts in a transfer.
+    // What a timeout has to cost: the seconds that 25 kbit/s save in a transfer, over the paper's 0.3 timeouts in one.
     let without = grid.at_10(System::Linux24).mean(|t| t.kbit_per_s).mean;
     let bits = FILE as f64 * 8e-3;
     let implied = (bits / without - bits / (without + GAIN)) / 0.3;

@@ -1,4 +1,4 @@
-//! Figs. 2 and 3: the two knobs of RLC that decide between delay and loss.
+//! Figs. 2 and 3: the two settings of RLC that decide between delay and loss.
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
@@ -60,7 +60,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
     let fewer_copies = plain[0].minus(&plain[best], |t| t.repeated);
     let more_timeouts = plain[last].minus(&plain[best], |t| t.spurious);
     let gain_beyond = eifel[last].minus(&plain[last], |t| t.kbit_per_s);
-    // Each seed has an optimum of its own: is it further to the right with Eifel?
+    // Each seed has an optimum of its own. Is it further to the right with Eifel?
     let best_tsp = |samples, seed| f64::from(TSP[best_of_seed(samples, seed)]);
     let seeds = 0..plain[0].transfers().len();
     let shift = mean(&seeds.map(|seed| best_tsp(eifel, seed) - best_tsp(plain, seed)).collect::<Vec<_>>());
@@ -144,7 +144,7 @@ fn best_of_seed(curve: &[Sample], seed: usize) -> usize {
     argmax(curve.iter().map(|sample| sample.transfers()[seed].kbit_per_s))
 }
 
-/// The first of the largest.
+/// The index of the largest value, the first of equals.
 fn argmax(values: impl Iterator<Item = f64>) -> usize {
     values
         .enumerate()
@@ -160,10 +160,10 @@ const fn max_dat(attempts: u32) -> u32 {
 }
 
 const BLER: f64 = 0.1;
-/// 1500 octets at 40 a PDU, and one for the boundary that comes anywhere.
+/// PDUs of a segment: 1500 octets at 40 in each, and one more, because a segment begins anywhere in a PDU.
 const PDUS: f64 = 1500.0 / 40.0 + 1.0;
 
-/// The probability that one of `pdus` is damaged in each of its transmissions.
+/// The probability that at least one of `pdus` PDUs is damaged in all of its transmissions.
 pub fn segment_loss(bler: f64, transmissions: u32, pdus: f64) -> f64 {
     1.0 - (1.0 - bler.powi(transmissions as i32)).powf(pdus)
 }

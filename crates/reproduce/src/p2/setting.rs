@@ -14,7 +14,7 @@ use crate::{Effort, mean};
 /// "The sender and receiver OSs used 64 Kbyte buffers" (§5.2).
 const BUFFER: usize = 65_535;
 
-/// What is not in the paper, and concerns §2 and §5 alike; a sentence each.
+/// What the paper does not say, for §2 and §5 alike; a sentence for each.
 pub(super) const CHOICES: [&str; 4] = [
     "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 octets, TTIs of 10 ms down and 20 ms up, a transmission window of 2047 PDUs, polls when the buffer runs empty and when half of the window is in use; the same BLER, TSP and MaxDAT in both directions.",
     "All senders are NewReno with an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD), and offers 65535 octets without window scaling.",
@@ -80,7 +80,7 @@ pub(super) struct Transfer {
     pub(super) repeated: f64,
     /// Times that the RLC sender's window was full.
     pub(super) stalls: f64,
-    /// Of the packets that RLC took on the way down, the share that it gave up.
+    /// The share of the packets on the way down that RLC gave up.
     pub(super) lost: f64,
 }
 
@@ -120,7 +120,7 @@ impl Sample {
         mean(&self.0.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// Of the differences between runs of one seed.
+    /// The mean of the differences between runs with the same seed.
     pub(super) fn minus(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Mean {
         mean(&self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)).collect::<Vec<_>>())
     }

@@ -10,7 +10,7 @@ use airwire::time::{Duration, Instant};
 
 use super::handover::{FIRST, MSS, SEGMENTS, WINDOW, path};
 
-/// What the sender saw. All times are from the first SYN on.
+/// What the sender saw. All times are in seconds after the first SYN.
 pub(super) struct Story {
     pub(super) timeouts: Vec<f64>,
     /// When FIRST was sent again.
@@ -21,7 +21,7 @@ pub(super) struct Story {
     pub(super) acked: f64,
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
-    /// Octets acknowledged, in time.
+    /// Each ACK of new data: when it came, and how many octets were acknowledged then.
     progress: Vec<(f64, u64)>,
 }
 
@@ -93,7 +93,7 @@ impl Story {
         }
     }
 
-    /// After the first timeout.
+    /// How long after the first timeout this was.
     pub(super) fn since(&self, at: f64) -> f64 {
         at - self.timeouts.first().copied().unwrap_or(f64::NAN)
     }
@@ -104,7 +104,7 @@ impl Story {
         Some(self.dupacks.iter().position(|at| *at == again)? + 1)
     }
 
-    /// When FIRST was sent the third time, and by what.
+    /// When FIRST was sent the third time, and what caused it.
     pub(super) fn third(&self) -> String {
         let Some(again) = self.resent.get(1) else { return "never".to_owned() };
         let by = match self.trigger() {

@@ -1,8 +1,8 @@
 //! Figs. 12 to 15 (§7): the first segment of a window is lost, the rest of the window is held up until the timer has
 //! fired, and what the timer sends again is lost too.
 //!
-//! The path of Fig. 10. The paper shows no more of the losses than what the sender sees of them. Choice: a handover
-//! holds up what follows the lost segment until the timeout is over.
+//! The path is that of Fig. 10. The paper shows the losses only as the sender sees them. Choice: a handover holds up
+//! what follows the lost segment until the timeout is over.
 
 use airtcp::profile::Profile;
 use airtcp_numbers::statistics::Mean;
@@ -15,9 +15,9 @@ use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table};
 const ONCE: &str = "segment 22";
 const TWICE: &str = "segment 22 retransmission 1";
 
-/// With ns-2's timer the 25th duplicate ACK comes 4.0 s after the timeout then, as in the paper.
+/// So long that, with ns-2's timer, the 25th duplicate ACK comes 4.0 s after the timeout, as in the paper.
 const HANDOVER: &str = "4.23s";
-/// RFC 6298's timer is shorter: in the paper's time its second timeout would come before any duplicate ACK.
+/// RFC 6298's timer is shorter: with `HANDOVER` its second timeout would come before any duplicate ACK.
 const SHORT_HANDOVER: &str = "3.3s";
 
 const WITHOUT: &str = "newreno";
@@ -25,7 +25,7 @@ const FAST_TIMEOUT: &str = "newreno+fast-timeout";
 const PROPOSED: &str = "newreno+fast-timeout+loss-retransmission";
 const WITH_SACK: &str = "sack+fast-timeout+loss-retransmission";
 
-/// Paper, in seconds after 9:00:00.
+/// The paper's times, in seconds after 9:00:00.
 const TIMEOUT: f64 = 10.7;
 const DUPACK_25: f64 = 14.7;
 const SECOND_TIMEOUT: f64 = 15.4;
@@ -58,7 +58,7 @@ fn none() -> String {
     "none".to_owned()
 }
 
-/// A row of a figure's events.
+/// An event of a figure: a row of its table.
 struct Row {
     name: &'static str,
     paper: String,
@@ -153,7 +153,7 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
             ours: format!("{:.0}; without Fast Timeout {:.0}", ns2.ssthresh, plain.ssthresh),
             judged: match ns2.ssthresh {
                 2.0 => Judged::Holds,
-                // Less than the half that the proposal keeps.
+                // Less than the half of the window that the proposal keeps.
                 ssthresh if ssthresh < 11.0 => Judged::HoldsInPart,
                 _ => Judged::DoesNotHold,
             },
@@ -218,7 +218,7 @@ pub(super) fn figure_13(_: &Effort) -> Result<Finding, WorldError> {
     Ok(Finding { tables: vec![table], claims, choices: choices(&[]), remarks: Vec::new() })
 }
 
-/// In segments; the loss is behind the first.
+/// Sizes of the data in segments; all reach beyond the loss.
 const SIZES: [u64; 9] = [50, 75, 100, 150, 200, 300, 500, 1000, 2000];
 const HANDOVERS: [&str; 4] = [SHORT_HANDOVER, "3.8s", HANDOVER, "5s"];
 
@@ -230,7 +230,7 @@ fn largest_gain(more: &Story, less: &Story) -> (f64, u64) {
         .fold((f64::NEG_INFINITY, 0), |best, gain| if gain.0 > best.0 { gain } else { best })
 }
 
-/// Cost: twelve short transfers.
+/// Cost: sixteen short transfers.
 pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
     const GAIN: f64 = 33.0;
     let tell = |recipe, handover| Story::of(Profile::ns2(), recipe, &[ONCE, TWICE], handover);
@@ -288,7 +288,7 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
             paper: "the proposal gains at most around 33 kbit/s over fast timeout, for one recovery"
                 .to_owned(),
             ours: format!("{gain:.1} kbit/s, at {:.0} kB (over NewReno {over_plain:.1})", at as f64 / 1e3),
-            // One run, which no chance decides.
+            // One run without chance: its interval has no width.
             judged: Judged::extent(&Mean { mean: gain, half_width: Some(0.0), samples: 1 }, GAIN),
         },
         Claim {
@@ -320,7 +320,7 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
     Ok(Finding { tables: vec![curves, by_handover], claims, choices: choices(&own), remarks: Vec::new() })
 }
 
-/// Cost: four short transfers.
+/// Cost: six short transfers.
 pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
     const OTHERS: [&str; 2] = ["segment 30", "segment 37"];
     let [ns2, rfc] = stories(WITH_SACK, &[ONCE, TWICE, OTHERS[0], OTHERS[1]])?;

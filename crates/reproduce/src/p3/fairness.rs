@@ -13,7 +13,7 @@ const NR_PLUS: Variant = Variant::NewRenoPlus(Tax::All);
 
 /// What the paper's picture shows: "all the test cases … beyond 0.9".
 const GOOD: f64 = 0.9;
-/// Twelve ordinary flows never fell below .993 in ns-2.
+/// An index below this is suspect: that of twelve ordinary flows in ns-2 was never below 0.993.
 const SUSPECT: f64 = 0.95;
 
 /// Fig. 4.
@@ -47,7 +47,7 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
         sums.row([format!("{percent} %")].into_iter().chain(row.iter().map(sum)));
         for (index, samples) in jain.iter().enumerate() {
             let over = Mean::of(&samples.iter().map(|jain| jain - GOOD).collect::<Vec<_>>());
-            // Of PR the paper says nothing here.
+            // The paper says nothing about PR here.
             if senders[index] != Variant::Pr {
                 above[index / 2].extend(over.map(|over| Judged::above_zero(&over)));
                 least[index / 2] = samples.iter().copied().fold(least[index / 2], f64::min);
@@ -75,7 +75,7 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
             kind: ClaimKind::Direction,
             paper: "TCP-NR+ essentially attains similar inter-flow fairness as TCP-NR".to_owned(),
             ours: format!("means of the two differ by {apart:.4} at most"),
-            // Half of what lies between equal shares and an index that would be suspect.
+            // Half of the way from equal shares, an index of 1, to a suspect index.
             judged: if apart < (1.0 - SUSPECT) / 2.0 { Judged::Holds } else { Judged::DoesNotHold },
         },
     ];
@@ -84,7 +84,7 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
     Ok(Finding { tables: vec![indices, sums], claims, choices, remarks: vec![loose_bound()] })
 }
 
-/// Not a picture of the paper, but what its abstract and conclusion say: inter-flow fairness and TCP friendliness are
+/// Not a figure of the paper, but a claim of its abstract and conclusion: inter-flow fairness and TCP friendliness are
 /// preserved. Half of the flows are enhanced, half are not.
 pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let mixed: Vec<_> =
@@ -94,7 +94,7 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         points.push(plan(Radio::Shared, *percent, &[Variant::NewReno; FLOWS], over)?);
         points.push(plan(Radio::Shared, *percent, &mixed, over)?);
     }
-    // Mbit/s of a flow with an even number, and with an odd one.
+    // Mean Mbit/s of the flows with even numbers and of those with odd ones, and Jain's index.
     let samples = effort.sample(
         &points,
         |point, seed| Run { seed, ..point.clone() },
@@ -159,7 +159,7 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     })
 }
 
-/// Of a flow that has to share with enhanced ones.
+/// A flow that loses less than this share beside enhanced ones counts as unharmed.
 const HARM: f64 = 0.05;
 
 fn loose_bound() -> String {

@@ -29,7 +29,7 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
     })
 }
 
-/// Fig. 2b. NewReno and NewReno+ stand beside: the text compares with them.
+/// Fig. 2b, with NewReno and NewReno+ too: the text compares with them.
 pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let senders = [Variant::NewReno, Variant::Westwood, NR_PLUS, Variant::Pr, PR_PLUS];
     let grid = Grid::run(effort, Radio::Loses, &senders, over)?;
@@ -157,8 +157,8 @@ fn gains_up_to(grid: &Grid, sender: Variant, over: Variant, words: &str, paper: 
     })
 }
 
-/// "More significant than that of TCP-W, especially for the packet error rate lower than 5%": of the same TCP-NR, so the
-/// two may be compared directly.
+/// The gain is "more significant than that of TCP-W, especially for the packet error rate lower than 5%". Both gains
+/// are over the same TCP-NR, so the two senders may be compared directly.
 fn more_than_westwood(grid: &Grid, sender: Variant) -> Vec<Claim> {
     let rates = grid.lossy();
     let low: Vec<_> = rates.iter().copied().filter(|percent| *percent < 5).collect();
@@ -189,7 +189,7 @@ fn more_than_westwood(grid: &Grid, sender: Variant) -> Vec<Claim> {
 }
 
 fn loses_up_to(grid: &Grid, half: Variant, whole: Variant, paper: f64) -> Option<Claim> {
-    // What is lost is a share of the larger.
+    // The loss is a share of what the sender has that knows the whole tax.
     let losses = grid.lossy().into_iter().filter_map(|at| {
         let gain = grid.gain(half, whole, at)?;
         Some((at, Mean { mean: -gain.mean, ..gain }))

@@ -14,7 +14,7 @@ pub(super) struct Grid {
     samples: Vec<Vec<f64>>,
 }
 
-/// What ns-2.35 makes of the same path: Mbit/s of NewReno and of Sack1.
+/// ns-2.35 over the same path: Mbit/s of NewReno and of Sack1.
 const ORACLE: [(u32, f64, f64); 7] = [
     (0, 1.923, 1.923),
     (2, 0.474, 0.466),
@@ -55,23 +55,23 @@ impl Grid {
         }
     }
 
-    /// Error rates that are none.
+    /// The error rates above zero.
     pub(super) fn lossy(&self) -> Vec<u32> {
         self.error_rates.iter().copied().filter(|percent| *percent > 0).collect()
     }
 
-    /// By how much, of its goodput, one is above the other; of pairs.
+    /// By what share of `over`'s goodput `sender` is above it, from pairs of the same seed.
     pub(super) fn gain(&self, sender: Variant, over: Variant, percent: u32) -> Option<Mean> {
         Mean::of(&gains(self.of(sender, percent), self.of(over, percent)))
     }
 
-    /// Is one above the other at all of these error rates? One where it is not settles it.
+    /// Whether one is above the other at all of these error rates; in part, if it is below at some of them.
     pub(super) fn is_above(&self, sender: Variant, over: Variant, rates: &[u32]) -> Judged {
         let judged = rates.iter().filter_map(|percent| self.gain(sender, over, *percent));
         Judged::all(judged.map(|gain| Judged::above_zero(&gain)))
     }
 
-    /// "Up to so much": the largest gain.
+    /// "Up to so much": the largest gain, and its error rate.
     pub(super) fn largest_gain(&self, sender: Variant, over: Variant) -> Option<(u32, Mean)> {
         let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
         gains.max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean))
@@ -92,7 +92,7 @@ impl Grid {
         table
     }
 
-    /// The same where ns-2 has nothing to say.
+    /// The same without ns-2's columns.
     pub(super) fn table_alone(&self, title: &str) -> Table {
         let mut table = self.table(title);
         table.columns.drain(1..3);
@@ -102,14 +102,14 @@ impl Grid {
         table
     }
 
-    /// Gains at every error rate, in a row of text.
+    /// The gains at every error rate, for a sentence.
     pub(super) fn gains_shown(&self, sender: Variant, over: Variant) -> String {
         let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
         gains.map(|(at, gain)| format!("{} at {at} %", percent_shown(&gain))).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A share as it stands in a sentence.
+/// A share in per cent, for a sentence.
 pub(super) fn percent_shown(share: &Mean) -> String {
     let sign = if share.mean < 0.0 { "−" } else { "+" };
     let width = share.half_width.map_or_else(String::new, |width| format!(" ± {:.0}", width * 100.0));

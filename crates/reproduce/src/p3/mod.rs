@@ -1,4 +1,4 @@
-//! The figures of P3: AIMD that gets its tax back.
+//! The figures of P3: AIMD with a tax rebate.
 
 mod fairness;
 mod goodput;

@@ -11,28 +11,28 @@ use airwire::time::{Duration, Instant};
 
 const MSS: u16 = 1000;
 
-/// At which error rates, and for how long.
+/// The error rates of a figure, and how long it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// In percent.
     pub error_rates: &'static [u32],
-    /// What counts.
+    /// Goodput counts from here on.
     pub from: Instant,
     pub until: Instant,
 }
 
 impl Extent {
     pub const FULL: Self = Self::of(&[0, 2, 4, 6, 8, 10, 12]);
-    /// §IV C says at which rate a curve crosses another.
+    /// With the rates at which curves cross, as §IV C says.
     pub const UNDERESTIMATION: Self = Self::of(&[1, 2, 4, 7, 12]);
 
-    /// §IV has 2000 s, of which the last 1000 count; shorter runs have wider intervals, which the seeds make up for.
+    /// §IV has 2000 s, of which the last 1000 count. Shorter runs have wider intervals; more seeds make up for that.
     const fn of(error_rates: &'static [u32]) -> Self {
         Self { error_rates, from: Instant::from_secs(200), until: Instant::from_secs(600) }
     }
 }
 
-/// Who sends.
+/// A sender of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
     NewReno,
@@ -43,7 +43,7 @@ pub enum Variant {
     PrPlus(Tax),
 }
 
-/// How much of it the sender knows.
+/// How much of the tax the sender knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tax {
     All,
@@ -87,7 +87,7 @@ impl Variant {
     }
 }
 
-/// ns-2's one-way agents, as the oracle's runs of this paper had them.
+/// As ns-2's one-way agents were in its runs of this paper.
 fn like_ns2() -> Profile {
     let mut profile = Profile { mss: Some(MSS), recv_buffer: 1000 * usize::from(MSS), ..Profile::ns2() };
     profile.timer.limits.min = Duration::from_millis(200);
@@ -108,18 +108,18 @@ fn receiver() -> HostSpec {
     HostSpec { profile, ..ordinary }
 }
 
-/// Over which path.
+/// A path of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Radio {
     /// Fig. 1 without link-layer retransmission.
     Loses,
-    /// With it, three times at most.
+    /// Fig. 1 with link-layer retransmission, three times at most.
     Reorders,
     /// Fig. 3, the dumbbell's bottleneck.
     Shared,
 }
 
-/// What is known already need not be told, and the option would take room in each segment.
+/// The sender is given the tax, so no station reports it: the option would take room in each segment.
 const NO_REPORTS: &str = "[[stage]]\nname = \"station\"\nremove = true\n";
 
 impl Radio {
@@ -149,12 +149,12 @@ impl Radio {
     }
 }
 
-/// A run with a flow of each of these, which differ in nothing but their recipes. It has no seed yet.
+/// A run with a flow of each sender; they differ in nothing but their recipes. Its seed is still to be set.
 pub fn plan(radio: Radio, percent: u32, senders: &[Variant], extent: &Extent) -> Result<Run, WorldError> {
     let flow = |(index, sender): (usize, &Variant)| {
         Ok(Flow {
             recipe: Some(sender.recipe(percent)?),
-            // Equal flows that begin together would stay together.
+            // Equal flows that begin at the same time would stay in step.
             start: Instant::from_millis(100 * index as u64),
             ..Flow::down(Length::Endless)
         })

@@ -1,4 +1,4 @@
-//! Theorem 1, over what the flows do.
+//! Theorem 1, compared with what the flows do.
 
 use airlink::stage::Why;
 use airtcp::recovery::window::theorem_1;
@@ -13,19 +13,19 @@ use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
 use super::fairness::choices_of_the_dumbbell;
 use super::setting::{Extent, Radio, Tax, Variant, plan};
 
-/// Enough for every error rate to leave losses to congestion, without which (16) has no bound.
+/// Enough to have congestion losses at every error rate: without any, (16) has no bound.
 const FLOWS: usize = 12;
-/// How often the round trip is looked at.
+/// How often the round-trip times are looked at.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// A run, of its flows' means.
+/// What one run measured: means over its flows.
 #[derive(Clone, Copy)]
 struct Sample {
     /// Packets per second, the retransmissions among them.
     throughput: f64,
     /// D, in seconds.
     round_trip: f64,
-    /// q^c, of all packets.
+    /// q^c: the share of all packets that queues dropped.
     congestion: f64,
 }
 
@@ -106,18 +106,18 @@ fn measure(run: &Run) -> Result<Sample, WorldError> {
     })
 }
 
-/// Packets, copies among them.
+/// Data packets sent, copies included.
 fn sent(world: &World) -> u64 {
     (0..world.flows()).map(|flow| world.result(flow).statistics.data_segments_out).sum()
 }
 
-/// By queues.
+/// Packets that queues dropped on the way down.
 fn dropped(world: &World) -> u64 {
     let whys = Why::ALL.into_iter().filter(|why| why.cause() == Some(Cause::Congestion));
     whys.map(|why| world.path().totals().down.dropped_for(why)).sum()
 }
 
-/// Within a quarter.
+/// Whether the two are within a quarter of each other, by the interval.
 fn agrees(ratio: &Mean) -> Judged {
     let width = ratio.half_width.unwrap_or(f64::INFINITY);
     let (low, high) = (ratio.mean - width, ratio.mean + width);
@@ -128,7 +128,7 @@ fn agrees(ratio: &Mean) -> Judged {
     }
 }
 
-/// "(16) reduces to (1/D)·√(1.5/q^c) … when q^w = q^r = 0": that is arithmetic.
+/// "(16) reduces to (1/D)·√(1.5/q^c) … when q^w = q^r = 0": this is arithmetic, without a run.
 fn without_tax() -> Claim {
     let largest = [1e-4, 1e-3, 1e-2, 1e-1].map(|q_c| {
         let friendly = (1.5_f64 / q_c).sqrt() / 0.1;

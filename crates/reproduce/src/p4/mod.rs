@@ -41,7 +41,7 @@ const TABLE3: [(u32, u32, f64); 3] = [(2624, 3176, 21.04), (2722, 3341, 22.74), 
 /// By sender in the order of `Variant::ALL`, then by seed.
 type BySender = [Vec<f64>; Variant::ALL.len()];
 
-/// In the order in which they are asked for.
+/// What was measured, in the order of the cases.
 struct Samples {
     packets: Vec<BySender>,
     timeouts: Vec<BySender>,
@@ -70,7 +70,7 @@ fn run(effort: &Effort, cases: &[(Way, f64)], length: Duration) -> Result<Sample
     Ok(Samples { packets: by_sender(|sample| sample.0), timeouts: by_sender(|sample| sample.1) })
 }
 
-/// In per cent.
+/// The mean gain in per cent.
 fn gain(samples: &[f64], over: &[f64]) -> Option<Mean> {
     Mean::of(&gains(samples, over).into_iter().map(|gain| 100.0 * gain).collect::<Vec<_>>())
 }
@@ -146,7 +146,7 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
     })
 }
 
-/// E-TCP has nothing to say about a timeout, so how often one comes bounds what marks can bring.
+/// E-TCP changes nothing about timeouts, so their number limits what marks can gain.
 fn about_timeouts(timeouts: &[BySender], length: Duration) -> String {
     let row = |(way, [reno, etcp, early, _]): (Way, &BySender)| {
         let [reno, etcp, early] = [reno, etcp, early].map(|samples| cell(samples, 0));
@@ -175,7 +175,7 @@ pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, W
     }
     let listed: Vec<_> = gains.iter().map(|(name, gain)| format!("{} % at {name}", shown(gain, 1))).collect();
     let (worst, rest) = (gains.first(), gains.get(1..).unwrap_or_default());
-    // Where hardly anything is lost there is nothing to gain.
+    // The worst radio decides: where hardly anything is lost, there is nothing to gain.
     let behind = rest.iter().any(|(_, gain)| Judged::above_zero(gain) == Judged::DoesNotHold);
     let at_worst = worst.map_or(Judged::Undecided, |(_, gain)| Judged::above_zero(gain));
     let grows = rest.iter().zip(&gains).map(|((_, less), (_, more))| more.mean - less.mean);
@@ -199,7 +199,7 @@ pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, W
     Ok(Finding { tables: vec![table], claims, choices: choices(), remarks: Vec::new() })
 }
 
-/// Every step to a worse radio adds, beyond what the interval of the smaller gain covers.
+/// Whether every step to a worse radio adds more to the gain than the interval of the smaller gain covers.
 fn grows_with_errors(steps: &[f64], gains: &[(&str, Mean)]) -> Judged {
     let widths = gains.iter().skip(1).map(|(_, gain)| gain.half_width.unwrap_or(f64::INFINITY));
     let mut judged = Judged::Holds;

@@ -9,7 +9,7 @@ use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-/// The least that a TCP sends in a segment: Table 2's 170 bit are 21 octets, half of the headers alone.
+/// The least MSS that `airtcp` takes from a peer. Table 2's 170 bit are 21 octets, half of the headers alone.
 pub const MSS: u16 = 64;
 /// In segments (Table 2).
 const WINDOW: usize = 94;
@@ -38,7 +38,7 @@ impl Way {
         }
     }
 
-    /// The scenario, and the rates of its radio links.
+    /// The preset, and the settings that are its radio links' loss rates.
     const fn preset(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::FixedToMobile => ("etcp-fixed-mobile", &["radio-errors.down.per"]),
@@ -82,12 +82,12 @@ impl Variant {
     }
 }
 
-/// Of a packet of the paper's size.
+/// The error rate of a packet of the paper's size.
 pub fn packet_error_rate(bit_error_rate: f64) -> f64 {
     1.0 - (1.0 - bit_error_rate).powf(SEGMENT_BITS)
 }
 
-/// One endless flow. It has no seed yet.
+/// A run with one endless flow. Its seed is still to be set.
 pub fn plan(way: Way, sender: Variant, bit_error_rate: f64, length: Duration) -> Result<Run, WorldError> {
     let (preset, rates) = way.preset();
     let mut scenario = Scenario::load(preset)?;

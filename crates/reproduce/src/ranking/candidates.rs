@@ -1,4 +1,4 @@
-//! What may win: the whole catalogue, one part at a time, and whatever goes together.
+//! The recipes that are compared: every part of the catalogue by itself, and combinations.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) const PROPOSALS: [(Paper, &[&str]); 5] = [
     (Paper::P4, &["etcp", "etcp+early-marks"]),
 ];
 
-/// What is on its way to everybody's machine.
+/// Well-known senders, for comparison.
 pub(super) const KNOWN: [&str; 6] = [
     "tahoe",
     "reno",
@@ -30,9 +30,9 @@ pub(super) fn proposals() -> Vec<&'static str> {
     PROPOSALS.iter().flat_map(|(_, recipes)| recipes.iter().copied()).collect()
 }
 
-/// What a sender can be given to become better: every answer, and the options that are a sender's own.
+/// The parts that may make a sender better: every answer but the ordinary ones, and the options that concern a sender.
 pub(super) fn parts() -> impl Iterator<Item = &'static str> {
-    /// They tell receivers what to do, switch off what others need, or fit one scenario.
+    /// These are for receivers, switch off what other parts need, or fit one scenario only.
     const NOT: [&str; 7] =
         ["reordering-alarm", "delack", "no-delack", "no-sack", "offer-sack", "no-timestamps", "ecn"];
     let fits = |row: &&Row| {
@@ -47,14 +47,14 @@ pub(super) fn repairs() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().filter(|row| matches!(row.build, Build::Repair(_))).map(|row| row.name)
 }
 
-/// Every way to repair, alone and with each other part: all that goes together.
+/// Every way to repair, alone and with each part that goes with it.
 pub(super) fn singles() -> BTreeSet<String> {
     let with = |repair: &'static str| parts().map(move |part| format!("{repair}+{part}"));
     let all = repairs().flat_map(|repair| with(repair).chain([repair.to_owned()]));
     all.filter_map(|name| canonical(&name)).collect()
 }
 
-/// `recipe` with one of `parts` more, with one less, or with one in place of another.
+/// `recipe` with one of `parts` added, with one part removed, or with one replaced by another.
 pub(super) fn neighbours(recipe: &str, parts: &[&str]) -> BTreeSet<String> {
     let named: Vec<&str> = recipe.split('+').collect();
     let more = parts.iter().map(|part| format!("{recipe}+{part}"));
@@ -69,7 +69,7 @@ pub(super) fn neighbours(recipe: &str, parts: &[&str]) -> BTreeSet<String> {
     all.into_iter().filter(|other| other != recipe).collect()
 }
 
-/// The recipe as it names itself, if its parts go together.
+/// The recipe's own name for itself; `None` if its parts do not go together.
 pub(super) fn canonical(name: &str) -> Option<String> {
     name.parse::<Recipe>().ok().map(|recipe| recipe.to_string())
 }

@@ -1,7 +1,7 @@
-//! What wins: the whole catalogue, and what of it goes together, on paths of all five papers.
+//! Which recipe wins: the whole catalogue, and combinations of its parts, on paths of all five papers.
 //!
-//! A part at a time first; then, from the best of these, step by step whatever makes them better (a beam search); at
-//! last those that came farthest beside the papers' own proposals, with seeds that the search has not seen.
+//! First every part is tried by itself. Then a beam search starts from the best of these and changes one part at each
+//! step. At last the best recipes found run beside the papers' own proposals, with seeds that the search has not seen.
 
 mod candidates;
 mod places;
@@ -23,20 +23,20 @@ pub(super) const FIGURES: &[Figure] = &[Figure {
     run: ranking,
 }];
 
-/// Recipes that a step of the search goes on from.
+/// The search goes on from so many recipes at each step.
 const BEAM: usize = 2;
 const STEPS: usize = 6;
-/// Of those that the search found, so many are looked at again.
+/// So many of the best recipes that the search found run again at last.
 const FINALISTS: usize = 8;
-/// The search tries thousands of recipes; this share of the seeds is enough to see what is worth a second look.
+/// The search tries thousands of recipes, so it runs one seed in so many.
 const SEARCH: u32 = 10;
-/// In per cent; less may be chance.
+/// A part that gains more than this, in per cent, is useful; less may be chance.
 const USEFUL: f64 = 3.0;
-/// The last look is at other random numbers than the search's.
+/// The last runs have seeds above this, which the search has not used.
 const FRESH: u64 = 1000;
-/// A competing flow may lose so much, in per cent.
+/// A recipe is harmless if a competing flow loses at most this, in per cent.
 const HARMLESS: f64 = 5.0;
-/// Of the five settings.
+/// The winner has to beat all proposals in so many of the five settings.
 const ENOUGH: usize = 4;
 
 fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
@@ -68,7 +68,7 @@ fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
     Ok(finding(&finalists, &last, catalogue, steps, search))
 }
 
-/// Evaluates what is not there yet.
+/// Evaluates the recipes that `seen` does not have yet.
 fn look(
     effort: &Effort,
     recipes: BTreeSet<String>,
@@ -80,7 +80,7 @@ fn look(
     Ok(())
 }
 
-/// Parts that make a repair better in one setting at least: the search needs no others.
+/// The parts that make some repair better in at least one setting; the search tries no others.
 fn useful(seen: &BTreeMap<String, Scores>) -> Vec<&'static str> {
     let helps = |part: &&'static str| {
         repairs().any(|repair| {
@@ -93,8 +93,9 @@ fn useful(seen: &BTreeMap<String, Scores>) -> Vec<&'static str> {
     parts().filter(helps).collect()
 }
 
-/// Those that are harmless on average (of few seeds the worst place says nothing), by how they do in the fourth best of
-/// the five settings: that is what it takes. Of several that do the same, the shortest name.
+/// The best of the recipes that are harmless on average (with few seeds, the worst place says nothing). The fourth best
+/// of the five settings decides, because the winner has to win in four. Of several that do the same, the one with the
+/// shortest name is kept.
 fn best(seen: &BTreeMap<String, Scores>, count: usize) -> Vec<String> {
     let against = proposed(seen);
     let mut all: Vec<_> = seen

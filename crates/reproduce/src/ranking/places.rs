@@ -1,4 +1,4 @@
-//! Two paths of each paper, on which every sender is the same host but for its recipe.
+//! Two paths of each paper. The senders on a path differ in nothing but their recipes.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::Profile;
@@ -10,22 +10,22 @@ use airwire::time::{Duration, Instant};
 
 use super::super::Paper;
 
-/// A paper's path, with a base station that marks and reports: whoever can use that may.
+/// A paper's path. A base station that marks ACKs and reports its loss rate is added, for the senders that can use it.
 pub(super) struct Place {
     pub(super) paper: Paper,
     pub(super) name: &'static str,
     scenario: &'static str,
     mss: u16,
-    /// The receiver's, in segments.
+    /// The receiver's window, in segments.
     window: usize,
-    /// Of senders that name none.
+    /// The timer of senders whose recipes name none.
     timer: Timer,
-    /// How long a run is.
+    /// Length of a run.
     seconds: u64,
 }
 
 const LONG: u64 = 60;
-/// What P2 sent takes so long; later its senders hardly ever time out.
+/// P2's megabyte takes about so many seconds; timeouts are rare after that.
 const MEGABYTE: u64 = 25;
 
 const HELPFUL: &str = "kind = \"station\"\ntransit_marks = true\nloss_report = true\n";
@@ -129,12 +129,12 @@ pub(super) const PLACES: [Place; 10] = [
 ];
 
 impl Place {
-    /// An endless transfer with each recipe, all over the same path. It has no seed yet.
+    /// A run with an endless transfer for each recipe, all over the same path. Its seed is still to be set.
     pub(super) fn plan(&self, recipes: &[&Recipe]) -> Result<Run, WorldError> {
         let flow = |(index, recipe): (usize, &&Recipe)| Flow {
             recipe: Some((*recipe).clone()),
             receive_buffer: Some(self.window * usize::from(self.mss)),
-            // Equal flows that begin together would stay together.
+            // Equal flows that begin at the same time would stay in step.
             start: Instant::ZERO + Duration::from_millis(100) * index as u64,
             ..Flow::down(Length::Endless)
         };

@@ -1,4 +1,4 @@
-//! How a recipe does at each place, alone and beside a NewReno.
+//! How well a recipe does at each place, alone and beside a NewReno.
 
 use airtcp::recovery::Recipe;
 use airtcp_numbers::statistics::{Mean, gains};
@@ -8,16 +8,16 @@ use airtcp_sim::world::WorldError;
 use super::super::{Effort, Judged, Paper, mean};
 use super::places::PLACES;
 
-/// By place and seed.
+/// What one recipe reached, by place and seed.
 #[derive(Clone, Debug)]
 pub(super) struct Scores {
     goodput: Vec<Vec<f64>>,
     timeouts: Vec<Vec<f64>>,
-    /// Of a NewReno beside it.
+    /// Goodput of a NewReno beside it.
     neighbour: Vec<Vec<f64>>,
 }
 
-/// Seeds begin behind `after`.
+/// Runs every recipe at every place, alone and beside a NewReno. The first seed is the one after `after`.
 pub(super) fn evaluate(effort: &Effort, after: u64, recipes: &[String]) -> Result<Vec<Scores>, WorldError> {
     let newreno: Recipe = "newreno".parse()?;
     let mut plans = Vec::new();
@@ -45,13 +45,13 @@ pub(super) fn evaluate(effort: &Effort, after: u64, recipes: &[String]) -> Resul
     Ok(scores.collect())
 }
 
-/// What `ours` has over `theirs`, seed by seed, in per cent.
+/// How much more `ours` has than `theirs`, seed by seed, in per cent.
 fn gain(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
     gains(ours, theirs).into_iter().map(|gain| 100.0 * gain).collect()
 }
 
 impl Scores {
-    /// In per cent, over both places of the paper.
+    /// The mean gain over `other` at both places of the paper, in per cent.
     pub(super) fn gain_over(&self, other: &Self, paper: Paper) -> Mean {
         let places = (0..PLACES.len()).filter(|place| PLACES[*place].paper == paper);
         let gains: Vec<_> = places.map(|place| gain(&self.goodput[place], &other.goodput[place])).collect();
@@ -64,12 +64,12 @@ impl Scores {
         mean(&Paper::ALL.map(|paper| self.gain_over(other, paper).mean)).mean
     }
 
-    /// By the intervals, in one paper's setting.
+    /// Whether it gains over each of the others in this paper's setting, by the intervals.
     pub(super) fn beats(&self, others: &[&Self], paper: Paper) -> bool {
         others.iter().all(|other| Judged::above_zero(&self.gain_over(other, paper)) == Judged::Holds)
     }
 
-    /// Over the best of the others, in the fourth best of the five settings; in per cent.
+    /// The gain over the best of the others in the fourth best of the five settings, in per cent.
     pub(super) fn margin(&self, others: &[&Self]) -> f64 {
         let least = |paper| {
             let gains = others.iter().map(|other| self.gain_over(other, paper).mean);
@@ -80,18 +80,18 @@ impl Scores {
         margins[1]
     }
 
-    /// What a NewReno beside it loses, over all places, in per cent.
+    /// How much a NewReno loses beside it and not beside another NewReno: in per cent, the mean over all places.
     pub(super) fn mean_harm(&self, newreno: &Self) -> f64 {
         let places = self.neighbour.iter().zip(&newreno.neighbour);
         -mean(&places.map(|(beside, among)| mean(&gain(beside, among)).mean).collect::<Vec<_>>()).mean
     }
 
-    /// Packet for packet, as if it were the same recipe.
+    /// Whether all goodputs are equal, as they are if both send the same packets.
     pub(super) fn does_the_same(&self, other: &Self) -> bool {
         self.goodput == other.goodput && self.neighbour == other.neighbour
     }
 
-    /// At which place a NewReno loses most beside it, and how much of what it has beside another NewReno.
+    /// The place where a NewReno loses most beside it, and how much, in per cent of what it has beside another NewReno.
     pub(super) fn worst_harm(&self, newreno: &Self) -> (usize, Mean) {
         let harm = |place: usize| {
             let more = mean(&gain(&self.neighbour[place], &newreno.neighbour[place]));
@@ -101,7 +101,7 @@ impl Scores {
         all.max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean)).expect("there are places")
     }
 
-    /// In all its runs alone.
+    /// Timeouts in all runs in which it is alone.
     pub(super) fn timeouts(&self) -> f64 {
         self.timeouts.iter().map(|place| place.iter().sum::<f64>()).sum()
     }
@@ -141,7 +141,7 @@ mod tests {
         let found = evaluate(&Effort { seeds: 1 }, 0, &["newreno".to_owned()]).unwrap();
         let newreno = &found[0];
         assert_eq!(newreno.goodput.len(), PLACES.len());
-        // Alone a run may have bad luck, but not at most of the places.
+        // A run alone may have bad luck, but not at most of the places.
         let both = newreno.goodput.iter().zip(&newreno.neighbour);
         let less = both.filter(|(alone, beside)| alone[0] > beside[0]).count();
         assert!(less > PLACES.len() / 2, "two share what one has alone: {newreno:?}");
