@@ -3,8 +3,8 @@
 //! `cargo bench --bench analyze [-- MEGABYTES [ROUNDS]]`. The capture is made up: bulk transfers over Ethernet with
 //! losses, many at a time. What is not installed (Debian's packages `tcptrace` and `tshark`) is left out.
 //!
-//! Every run is a process of its own; all run in every round, in turn, after one that is not counted and that puts the
-//! file into the page cache.
+//! Every run is a process of its own. All commands run in every round, in turn; one run before them, which is not
+//! counted, puts the file into the page cache.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,7 +17,7 @@ use airtcp_testkit::programs::program;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-/// What the fields of ours can be compared with.
+/// The fields of tshark that compare with what ours finds.
 const FIELDS: [&str; 7] = [
     "tcp.stream",
     "frame.time_epoch",
@@ -41,7 +41,7 @@ fn main() {
     compare(&file.0, rounds, packets);
 }
 
-/// Removed in the end.
+/// A file that is removed in the end.
 struct TempFile(PathBuf);
 
 impl Drop for TempFile {
@@ -91,7 +91,7 @@ fn is_there(program: &str) -> bool {
 
 // ----- one run -----
 
-/// Wall seconds, processor seconds, KiB: of one command.
+/// Runs one command and prints its wall seconds, its processor seconds and its KiB of memory.
 fn run(command: &[String]) {
     let begin = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
     let status = Command::new(&command[0])
@@ -107,7 +107,7 @@ fn run(command: &[String]) {
     println!("{} {cpu} {}", wall.as_secs_f64(), usage.max_rss());
 }
 
-// ----- from outside -----
+// ----- the comparison -----
 
 #[derive(Clone, Copy)]
 struct Sample {

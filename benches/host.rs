@@ -12,7 +12,7 @@ use airtcp_testkit::pair::{Impairments, LEFT, Pair, RIGHT};
 use airwire::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
-/// Small segments: what is measured is the bookkeeping, not the memory that 10,000 full ones take.
+/// Small segments, so that the bookkeeping is measured and not the memory that 10,000 full ones take.
 const MSS: u16 = 100;
 const SMSS: usize = MSS as usize - 12;
 

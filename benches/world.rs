@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --bench world [-- ROUNDS]`. Without ns-2 (Debian's package `ns2`) there are only our own numbers.
 //!
-//! Every run is a process of its own on one processor, and what is told is its processor time, which other programs
-//! disturb less than the time on the wall. Both simulators run in every round, in turn.
+//! Every run is a process of its own with one thread. Its processor time is measured, which other programs disturb less
+//! than wall time. Both simulators run in every round, in turn.
 
 use std::process::{Command, Output};
 
@@ -19,7 +19,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ns2");
-/// A paper's run, and one in which the start of the program is lost.
+/// Seconds of a run: as in the paper, and so many that the start of the program does not count.
 const SHORT: u64 = 100;
 const LONG: u64 = 20_000;
 const FLOWS: [usize; 4] = [10, 100, 1000, 10_000];
@@ -73,7 +73,7 @@ fn p0(seconds: u64, seed: u64) {
     println!("{} {}", report.flows[0].data_segments, report.flows[0].delivered / u64::from(MSS));
 }
 
-/// `flows` with 100 kbit/s each on one link, in fewer seconds the more they are: the packets of all are as many.
+/// `flows` flows with 100 kbit/s each on one link, for as long as they take to send `PACKETS` packets together.
 fn many_flows(flows: u64) {
     let scenario = format!(
         "schema = 1\n\
@@ -100,7 +100,7 @@ fn many_flows(flows: u64) {
     println!("{} {}", spent * 1e9 / packets as f64, (resident() - empty) / flows as f64);
 }
 
-// ----- from outside -----
+// ----- the comparison -----
 
 fn compare(rounds: u64) {
     let is_there = Command::new("ns").arg("/dev/null").output().is_ok();
@@ -202,7 +202,7 @@ fn spread(mut values: Vec<f64>) -> String {
     format!("{:.2} ({least:.2} to {most:.2})", values[values.len() / 2])
 }
 
-/// Seconds.
+/// Processor seconds of user and system.
 fn cpu(who: UsageWho) -> f64 {
     let usage = getrusage(who).expect("every Linux has it");
     (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6

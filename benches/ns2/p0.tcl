@@ -17,7 +17,7 @@ foreach {from to} [list $correspondent $home $home $foreign $foreign $correspond
     $ns queue-limit $from $to 100
 }
 
-# Both are C++: no packet costs a line of Tcl. In two equal states it is this model.
+# Both are C++, so no packet costs a line of Tcl. With two equal states P0's model is this one.
 set errors [new ErrorModel]
 $errors unit pkt
 $errors set rate_ 0.08

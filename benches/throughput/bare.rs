@@ -15,7 +15,7 @@ use crate::lab::{Lab, MTU, NOWHERE};
 use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, Segment, timestamps};
 
-/// Payload of a full segment with timestamps. The others count so too, that the numbers compare.
+/// Payload of a full segment with timestamps, as the other yardsticks send it, so that the numbers compare.
 pub(crate) const MSS: usize = MTU as usize - 40 - 12;
 const BATCH: usize = 64;
 
@@ -39,7 +39,7 @@ pub(crate) fn write(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
 pub(crate) fn copy(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let mut from = Lab::new(clock)?;
     let to = Lab::new(clock)?;
-    // What is sent nowhere leaves by the first device.
+    // What is sent to `NOWHERE` leaves the first namespace by this device.
     let source = Tun::open(&TunConfig {
         namespace: Some(from.namespace.path().to_path_buf()),
         routes: vec!["10.99.0.0/16".parse()?],

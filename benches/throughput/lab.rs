@@ -1,4 +1,4 @@
-//! One run's surroundings: a namespace, a TUN device into it, and a receiver on the kernel's own TCP.
+//! What one run needs: a namespace, a TUN device into it, and a receiver on the kernel's own TCP.
 
 #![expect(clippy::disallowed_methods, reason = "the receiver rests between its reads")]
 
@@ -131,7 +131,7 @@ fn receive(listener: &OwnedFd, bytes: &AtomicU64, stop: &AtomicBool) {
         }
     };
     let mut buffer = vec![0; 1 << 20];
-    // MSG_TRUNC: TCP discards instead of copying. The receiver shall not be what is measured.
+    // MSG_TRUNC: TCP discards instead of copying. The receiver must not be what is measured.
     loop {
         match recv(connection.0, &mut buffer, MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT) {
             Ok(0) => return,

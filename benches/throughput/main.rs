@@ -1,7 +1,7 @@
-//! How fast the userspace TCP is: beside the ceiling of its path, another userspace stack, and bare devices.
+//! How fast the userspace TCP is, beside the ceiling of its path, another userspace stack, and bare devices.
 //!
-//! Every yardstick runs once per round, in turn, so that what else the machine does hits all of them; each in a
-//! namespace of its own, which is removed after it.
+//! Every yardstick runs once per round, in turn, so that what else the machine does hits all of them. Each has
+//! namespaces of its own, which are removed after it.
 
 mod bare;
 mod lab;
@@ -115,7 +115,7 @@ struct Results {
 struct Row {
     yardstick: Yardstick,
     samples: Vec<Sample>,
-    /// To the null sender of the same round.
+    /// Throughput as a share of the null sender's in the same round.
     ratios: Vec<f64>,
 }
 
@@ -190,7 +190,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// At least one value is wanted.
+    /// There must be at least one value.
     fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
 //! The null sender: no TCP, only its packets. The ceiling of this path for any userspace sender.
 //!
-//! It completes a handshake, then keeps the receiver's window full with prebuilt segments (timestamps on, as an
+//! It completes a handshake, then keeps the receiver's window full with prebuilt segments (timestamps on, as in an
 //! ordinary Linux flow) and reads nothing of what comes back but ACK number and window.
 
 use airlink::reactor::Clock;
@@ -97,7 +97,7 @@ impl Connection {
         Ok(())
     }
 
-    /// True if something came.
+    /// True if an ACK came that is not old.
     fn read_acks(&mut self, lab: &Lab) -> anyhow::Result<bool> {
         let mut any = false;
         while let Some(len) = lab.tun.recv(&mut self.buffer)? {
@@ -105,7 +105,7 @@ impl Connection {
             ensure!(received.flags & RST == 0, "the kernel reset the connection");
             let una = self.iss.wrapping_add(1).wrapping_add(self.snd_una as u32);
             let advance = received.ack.wrapping_sub(una);
-            // More than half the number space ahead is behind.
+            // An ACK that seems more than half the number space ahead is an old one.
             if advance < 1 << 31 {
                 self.snd_una += u64::from(advance);
                 self.snd_wnd = u64::from(received.window) << self.wscale;

@@ -65,7 +65,7 @@ impl Segment {
     }
 }
 
-/// NOP, NOP, timestamps: aligned as Linux sends them and as its fast path wants them.
+/// NOP, NOP, timestamps: aligned as Linux sends them and as its fast path expects them.
 pub(crate) fn timestamps(ts_ecr: u32) -> Vec<u8> {
     let mut options = vec![1, 1, 8, 10, 0, 0, 0, 0];
     options.extend(ts_ecr.to_be_bytes());

@@ -1,6 +1,6 @@
 //! smoltcp's own TCP over the same device: another userspace sender, for comparison.
 //!
-//! With timestamps, as the other senders, so that all carry the same in a packet.
+//! It has timestamps on, like the other senders, so that all carry as much in a packet.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,7 +17,7 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use crate::lab::{KERNEL, Lab, MTU, OURS, PORT};
 use crate::meter::{Count, Meter, Sample, Timing};
 
-/// Large enough never to be what limits.
+/// Large enough never to be the limit.
 const SEND_BUFFER: usize = 1 << 20;
 
 pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
@@ -36,7 +36,6 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
         Socket::new(SocketBuffer::new(vec![0; 1 << 16]), SocketBuffer::new(vec![0x5a; SEND_BUFFER]));
     socket.set_nagle_enabled(false);
     socket.set_ack_delay(None);
-    // The other senders have timestamps on, too.
     socket.set_tsval_generator(Some(milliseconds));
     let mut sockets = SocketSet::new(Vec::new());
     let handle = sockets.add(socket);
@@ -45,7 +44,7 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
         .connect(interface.context(), (IpAddress::Ipv4(KERNEL), PORT), 40_000)
         .map_err(|error| anyhow!("smoltcp did not connect: {error}"))?;
 
-    // Written as an application writes, like our own sender's.
+    // Written in chunks, as an application does and as our own sender does.
     let chunk = vec![0x5a; 64 * 1024];
     let mut meter = Meter::start(clock, plan);
     while meter.tick(|| Count { packets: device.packets, payload: receiver.bytes(), sent_again: None }) {
@@ -57,7 +56,7 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
         if socket.can_send() {
             socket.send_slice(&chunk).map_err(|error| anyhow!("smoltcp did not send: {error}"))?;
         }
-        // Nothing to do before a packet comes or smoltcp's own deadline.
+        // There is nothing to do until a packet or smoltcp's own deadline comes.
         let until = match interface.poll_at(smol(clock.now()), &sockets) {
             Some(at) => Instant::from_micros(at.total_micros().max(0) as u64),
             None => now + Duration::from_millis(100),
@@ -71,7 +70,7 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     meter.sample().context("the run is over")
 }
 
-/// smoltcp wants a plain function, without the time that it has been told.
+/// The clock of smoltcp's timestamps is a plain function, which is not given the time.
 fn milliseconds() -> u32 {
     TICKS.load(Ordering::Relaxed)
 }

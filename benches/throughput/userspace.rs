@@ -41,7 +41,7 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     }
     driver.host.abort(clock.now(), id);
     driver.finish()?;
-    // Only now: the device had to outlive its namespace's last use.
+    // The namespace was needed until here.
     drop(lab.namespace);
     sender.meter.sample().context("stopped before the run was over")
 }
