@@ -1,4 +1,4 @@
-//! A page in headless Chromium, moved with real input events, over the DevTools protocol on a pair of pipes.
+//! A page in headless Chromium, driven with real input events over the DevTools protocol on a pair of pipes.
 
 #![expect(clippy::disallowed_methods, reason = "the browser is another program")]
 
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 /// How long one answer may take, on a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// A browser with one page open. It ends when this is dropped.
 pub struct Browser {
     process: Child,
     commands: Option<ChildStdin>,
@@ -26,6 +27,7 @@ pub struct Browser {
 }
 
 impl Browser {
+    /// Opens a file in a window of this size, and waits until it is loaded.
     pub fn open(page: &Path, (width, height): (u32, u32)) -> Self {
         let profile = std::env::temp_dir().join(format!("airtcp-browser-{}", unique()));
         fs::create_dir_all(&profile).unwrap();
@@ -77,6 +79,7 @@ impl Browser {
         browser
     }
 
+    /// Makes the page this large.
     pub fn resize(&mut self, width: u32, height: u32) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", metrics);
@@ -86,6 +89,7 @@ impl Browser {
         self.messages.recv_timeout(PATIENCE).expect("the browser says nothing more")
     }
 
+    /// Calls a method of the protocol and returns its result.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
         let id = self.last_id;
@@ -105,6 +109,7 @@ impl Browser {
         }
     }
 
+    /// The parameters of all events of this kind so far.
     pub fn events_of(&self, method: &str) -> Vec<&Value> {
         let of = self.events.iter().filter(|event| event["method"] == method);
         of.map(|event| &event["params"]).collect()
@@ -118,16 +123,18 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
+    /// The visible text of an element.
     pub fn text(&mut self, selector: &str) -> String {
         let text = self.eval(&format!("document.querySelector({selector:?})?.innerText ?? '(not there)'"));
         text.as_str().unwrap().to_owned()
     }
 
-    /// Waits for two frames, so that what was asked for is drawn.
+    /// Waits for two frames, so that changes are drawn.
     pub fn settle(&mut self) {
         self.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
     }
 
+    /// Sends a mouse event of this kind, with `more` parameters.
     pub fn mouse(&mut self, kind: &str, (x, y): (f64, f64), more: Value) {
         let mut params = json!({ "type": kind, "x": x, "y": y });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -135,6 +142,7 @@ impl Browser {
         self.settle();
     }
 
+    /// Clicks so many times in a row.
     pub fn click(&mut self, at: (f64, f64), times: u32) {
         for count in 1..=times {
             let button = json!({ "button": "left", "clickCount": count });
@@ -143,7 +151,7 @@ impl Browser {
         }
     }
 
-    /// `key` as the DOM calls it.
+    /// Presses and releases a key, by its name in the DOM.
     pub fn key(&mut self, key: &str) {
         let mut params = json!({ "type": "keyDown", "key": key });
         if key.chars().count() == 1 {
@@ -162,7 +170,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Scrolls an element into sight. Returns its left, top, width and height.
+    /// Scrolls an element into view. Returns its left, top, width and height.
     pub fn place(&mut self, selector: &str) -> [f64; 4] {
         let place = self.eval(&format!(
             "(() => {{ const node = document.querySelector({selector:?}); node.scrollIntoView({{ block: 'center' }}); \
@@ -172,6 +180,7 @@ impl Browser {
         numbers.try_into().unwrap()
     }
 
+    /// Scrolls an element into view. Returns its center.
     pub fn center(&mut self, selector: &str) -> (f64, f64) {
         let [left, top, width, height] = self.place(selector);
         (left + width / 2.0, top + height / 2.0)
@@ -180,7 +189,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends by itself when the pipe closes; killed, it surely does not stay behind.
+        // It ends by itself when the pipe closes. If it does not, it is killed.
         self.commands = None;
         for _ in 0..50 {
             if self.process.try_wait().is_ok_and(|status| status.is_some()) {

@@ -1,5 +1,5 @@
-//! An arbitrary program against two hosts: user calls, time that passes, and packets that arrive, are lost or are forged,
-//! in any order. Nothing may panic, no sum may be wrong, and every connection must end in the end.
+//! An arbitrary program against two hosts: user calls, time that passes, and packets that arrive, are lost or are
+//! forged, in any order. Nothing may panic, no sum may be wrong, and every connection must end at last.
 
 use airtcp::host::{ConnId, Host, HostConfig, ListenId};
 use airtcp::profile::Profile;
@@ -20,12 +20,12 @@ struct Program<'a, D> {
     hosts: [Host; 2],
     ids: Vec<(Peer, ConnId)>,
     listeners: Vec<(Peer, ListenId)>,
-    /// Packets on their way, to the side given.
+    /// Packets on their way, and the side that they go to.
     wire: Vec<(Peer, Vec<u8>)>,
     heard: Eavesdropper,
 }
 
-/// Runs a program of `calls` calls.
+/// Runs a program of `calls` calls. `Err` says which sum is wrong, or what does not end.
 pub fn run(draw: &mut impl Draw, calls: u32) -> Result<(), String> {
     let host = |addr, draw: &mut _| {
         let profile = profile(draw);

@@ -18,9 +18,12 @@ pub enum Opening {
     Simultaneous,
 }
 
+/// What two applications do.
 #[derive(Clone, Debug)]
 pub struct ExchangeSpec {
+    /// Who opens the connection.
     pub opening: Opening,
+    /// Of the sockets at both ends.
     pub options: SocketOptions,
     /// How many octets left and right send.
     pub octets: [u64; 2],
@@ -28,6 +31,7 @@ pub struct ExchangeSpec {
     pub read_at_most: usize,
     /// The time between two reads, for an application that is busy with other things.
     pub read_every: Duration,
+    /// What an application's error means.
     pub faults: Faults,
 }
 
@@ -53,8 +57,11 @@ struct App {
     next_read: Instant,
 }
 
+/// Two hosts, an application on each, and their connection.
 pub struct Exchange {
+    /// The hosts and the path between them.
     pub pair: Pair,
+    /// What an attacker has overheard of the connection so far.
     pub heard: Eavesdropper,
     spec: ExchangeSpec,
     listener: Option<ListenId>,
@@ -64,6 +71,7 @@ pub struct Exchange {
 const PORTS: [u16; 2] = [40_000, 80];
 
 impl Exchange {
+    /// Begins to connect the two hosts. `Err` is a host's refusal.
     pub fn new(mut pair: Pair, spec: ExchangeSpec) -> Result<Self, String> {
         pair.tap.get_or_insert_default();
         let app = |side: Peer| App {
@@ -113,18 +121,18 @@ impl Exchange {
         connection.map(|connection| connection.recovery_mut().take_trace()).unwrap_or_default()
     }
 
-    /// The handshake is over at both ends.
+    /// Whether the handshake is over at both ends.
     pub fn is_synchronized(&self) -> bool {
         let synchronized = |side| self.connection(side).is_some_and(|c| c.state().is_synchronized());
         synchronized(Peer::Left) && synchronized(Peer::Right)
     }
 
-    /// Both have read the other's whole stream and its end.
+    /// Whether both have read the other's whole stream and its end.
     pub fn is_complete(&self) -> bool {
         self.apps.iter().all(|app| app.at_end)
     }
 
-    /// Grows with every octet that is sent or arrives in either direction: for detecting a standstill.
+    /// A number that grows with every octet sent or read at either end: to detect a standstill.
     pub fn progress(&self) -> u64 {
         self.apps.iter().map(|app| app.sent + app.received + u64::from(app.at_end)).sum()
     }
@@ -162,7 +170,7 @@ impl Exchange {
         self.audit()
     }
 
-    /// Closes what is left open and lets everything end by itself: nothing may stay behind.
+    /// Closes what is open and lets everything end by itself. `Err`: a connection is left behind.
     pub fn wind_up(&mut self) -> Result<(), String> {
         self.run_apps()?;
         while self.pair.step() {

@@ -1,4 +1,4 @@
-//! Captures made by hand: packets, the frames around them, and the files around those.
+//! Captures made by hand: packets, frames around them, and files of frames.
 
 pub mod bulk;
 
@@ -8,31 +8,47 @@ use airwire::options::{Layout, Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
+/// The link type of Ethernet in a capture file.
 pub const ETHERNET: u32 = 1;
+/// The flag of a SYN.
 pub const SYN: Flags = Flags::SYN;
+/// The flag of an ordinary segment.
 pub const ACK: Flags = Flags::ACK;
+/// The flags of a SYN's answer.
 pub const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
+/// The flags of a stream's end.
 pub const FIN_ACK: Flags = Flags::FIN.with(Flags::ACK);
+/// The flag of a reset.
 pub const RST: Flags = Flags::RST;
 
 /// One TCP packet. Both addresses are of the same family.
 #[derive(Clone, Debug)]
 pub struct Tcp {
+    /// Who sends it.
     pub src: SocketAddr,
+    /// Who receives it.
     pub dst: SocketAddr,
+    /// Sequence number.
     pub seq: u32,
+    /// Acknowledgment number.
     pub ack: u32,
+    /// Flags.
     pub flags: Flags,
+    /// Octets of data; all are zero.
     pub len: usize,
+    /// Identification in the IPv4 header.
     pub ident: u16,
+    /// TCP options.
     pub options: Options,
 }
 
 impl Tcp {
+    /// A packet without options.
     pub fn new(src: SocketAddr, dst: SocketAddr, flags: Flags, seq: u32, ack: u32, len: usize) -> Self {
         Self { src, dst, seq, ack, flags, len, ident: 0, options: Options::default() }
     }
 
+    /// The packet with the timestamps option.
     pub fn stamped(mut self, val: u32, ecr: u32) -> Self {
         self.options.timestamps = Some(Timestamps { val, ecr });
         self
@@ -60,24 +76,28 @@ impl Tcp {
         packet
     }
 
+    /// The packet in an Ethernet frame.
     pub fn ethernet(&self) -> Vec<u8> {
         ethernet(&self.packet())
     }
 }
 
+/// A port of 10.0.0.`host`.
 pub fn v4(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], port))
 }
 
+/// A port of fd83::`host`.
 pub fn v6(host: u16, port: u16) -> SocketAddr {
     SocketAddr::from(([0xfd83, 0, 0, 0, 0, 0, 0, host], port))
 }
 
+/// The EtherType of an IP packet.
 pub fn ethertype(packet: &[u8]) -> [u8; 2] {
     if packet.first().is_some_and(|first| first >> 4 == 6) { [0x86, 0xdd] } else { [0x08, 0] }
 }
 
-/// Padded to 60 octets, as on the wire.
+/// An Ethernet frame around a packet, padded to 60 octets, as on the wire.
 pub fn ethernet(packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     frame.extend(ethertype(packet));
@@ -88,15 +108,18 @@ pub fn ethernet(packet: &[u8]) -> Vec<u8> {
 
 /// A pcap file with nanoseconds, in little-endian order.
 pub struct Pcap {
+    /// What is written so far.
     pub file: Vec<u8>,
     snap_length: usize,
 }
 
 impl Pcap {
+    /// A file without frames.
     pub fn new(link_type: u32) -> Self {
         Self::cut(link_type, 262_144)
     }
 
+    /// A file that keeps at most `snap_length` octets of a frame.
     pub fn cut(link_type: u32, snap_length: u32) -> Self {
         let mut file = Vec::new();
         file.extend(0xa1b2_3c4d_u32.to_le_bytes());
@@ -107,13 +130,14 @@ impl Pcap {
         Self { file, snap_length: snap_length as usize }
     }
 
-    /// At so many seconds after 2001-09-09.
+    /// Adds a frame, `at` seconds after 2001-09-09 01:46:40 UTC.
     pub fn frame(&mut self, at: f64, frame: &[u8]) {
         let kept = frame.len().min(self.snap_length);
         self.header(1_000_000_000_000_000_000 + (at * 1e9).round() as u64, kept as u32, frame.len() as u32);
         self.file.extend(&frame[..kept]);
     }
 
+    /// Adds the header of a frame: nanoseconds since 1970, octets kept of it, and its length.
     pub fn header(&mut self, nanos: u64, kept: u32, length: u32) {
         for word in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, kept, length] {
             self.file.extend(word.to_le_bytes());
@@ -123,11 +147,13 @@ impl Pcap {
 
 /// A pcapng file in either byte order.
 pub struct Pcapng {
+    /// What is written so far.
     pub file: Vec<u8>,
     big: bool,
 }
 
 impl Pcapng {
+    /// A file with a section header only; `big`: in big-endian order.
     pub fn new(big: bool) -> Self {
         let mut new = Self { file: Vec::new(), big };
         let mut body = new.long(0x1a2b_3c4d).to_vec();
@@ -141,6 +167,7 @@ impl Pcapng {
         if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
+    /// Adds a block.
     pub fn block(&mut self, kind: u32, body: &[u8]) {
         let padded = body.len().next_multiple_of(4);
         let length = self.long(padded as u32 + 12);
@@ -151,7 +178,7 @@ impl Pcapng {
         self.file.extend(length);
     }
 
-    /// With nanoseconds.
+    /// Adds an interface whose times are in nanoseconds.
     pub fn interface(&mut self, link_type: u16, snap_length: u32) {
         let word = |value: u16| if self.big { value.to_be_bytes() } else { value.to_le_bytes() };
         let mut body = [word(link_type), [0, 0]].concat();
@@ -162,6 +189,7 @@ impl Pcapng {
         self.block(1, &body);
     }
 
+    /// Adds a frame of this interface, `at` seconds after 2001-09-09 01:46:40 UTC.
     pub fn frame(&mut self, interface: u32, at: f64, frame: &[u8]) {
         let nanos = 1_000_000_000_000_000_000 + (at * 1e9).round() as u64;
         let len = frame.len() as u32;

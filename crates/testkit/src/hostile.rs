@@ -17,10 +17,12 @@ pub trait Draw {
     /// A number in `0..n`; 0 if `n` is 0.
     fn below(&mut self, n: u64) -> u64;
 
+    /// True once in `n` times on average.
     fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
+    /// One of `from`, which must not be empty.
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
@@ -35,9 +37,9 @@ impl Draw for Stream {
 /// How far the forger goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malice {
-    /// Only what a TCP has to survive, so the streams must arrive exact. The attacker may do anything but send foreign
-    /// text, a reset or a FIN with the next sequence number, acknowledge what the receiver never got, or move the
-    /// timestamps forward.
+    /// Only what a TCP has to survive, so the streams must arrive unchanged. Nothing is sent that the victim could not
+    /// tell from the truth: foreign text or a FIN in its window, a reset with the next sequence number, an ACK of what
+    /// the receiver never got, timestamps moved forward.
     Survivable,
     /// Anything.
     Boundless,
@@ -60,12 +62,14 @@ struct Seen {
     timestamps: Option<Timestamps>,
 }
 
+/// What an attacker has heard from both ends of a connection.
 #[derive(Debug, Default)]
 pub struct Eavesdropper {
     ends: [Option<Seen>; 2],
 }
 
 impl Eavesdropper {
+    /// Learns from a packet that `from` has sent.
     pub fn hear(&mut self, from: Peer, packet: &[u8]) {
         let Ok(ip) = segment::parse_ip(packet) else { return };
         let Ok(segment) = segment::parse_tcp(&ip) else { return };
@@ -117,8 +121,9 @@ impl Eavesdropper {
 struct Forger<'a, D> {
     draw: &'a mut D,
     from: Peer,
-    /// `me` is the end that we pretend to be, `you` the victim.
+    /// The end that we pretend to be.
     me: Seen,
+    /// The victim.
     you: Seen,
 }
 
@@ -316,7 +321,7 @@ impl<D: Draw> Forger<'_, D> {
         out
     }
 
-    /// Blocks about what is outstanding, never received or not; reversed, empty, overlapping, or far outside.
+    /// Blocks about what is outstanding, received or not; also reversed, empty, overlapping, or far outside.
     fn sack_lies(&mut self) -> Vec<u8> {
         if !(self.me.sack && self.you.sack) {
             return Vec::new();
@@ -383,7 +388,7 @@ impl<D: Draw> Forger<'_, D> {
         packet
     }
 
-    /// Text in the middle of the window, cut short or with a flipped bit, so that a checksum or a length is wrong.
+    /// Text in the window, cut short or with a flipped bit, so that a checksum or a length is wrong.
     fn damaged(&mut self, mut forgery: Forgery) -> Vec<u8> {
         let len = 1 + self.draw.below(1400);
         forgery.text = self.noise_of(len);
@@ -397,7 +402,7 @@ impl<D: Draw> Forger<'_, D> {
         packet
     }
 
-    /// An error about the victim's connection that quotes it rightly or wrongly.
+    /// An ICMP error that quotes a packet of the victim's, rightly or wrongly.
     fn icmp(&mut self) -> Vec<u8> {
         let (IpAddr::V4(src), IpAddr::V4(dst)) = (self.me.addr.ip(), self.you.addr.ip()) else {
             return Vec::new();

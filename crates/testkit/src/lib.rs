@@ -1,8 +1,10 @@
 //! What tests, benches and fuzz targets share; no program needs it.
 //!
-//! * [`pair`], [`exchange`], [`hostile`], [`siege`], [`calls`]: hosts in memory, well and badly treated.
+//! * [`pair`], [`exchange`], [`hostile`], [`siege`], [`calls`]: hosts in memory, treated well and badly.
 //! * [`frames`]: captures made by hand; [`markup`]: whether text with tags is well formed.
 //! * `machine`, `programs`, `browser` (feature `machine`): this machine's kernel, the programs, headless Chromium.
+
+#![warn(missing_docs)]
 
 pub mod calls;
 pub mod exchange;

@@ -20,14 +20,20 @@ use sha2::{Digest, Sha256};
 
 use crate::programs::program;
 
+/// A new network namespace.
+///
+/// # Panics
+/// If this process may not make one.
 pub fn namespace() -> Namespace {
     Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
 }
 
+/// SHA-256, in hexadecimal digits.
 pub fn digest(data: &[u8]) -> String {
     Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Random octets, the same in every call.
 pub fn data(len: usize) -> Vec<u8> {
     bytes(0, len)
 }
@@ -43,8 +49,11 @@ pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
     data
 }
 
+/// What a receiver has read.
 pub struct Received {
+    /// How many octets.
     pub bytes: u64,
+    /// Their SHA-256, in hexadecimal digits.
     pub digest: String,
 }
 
@@ -83,6 +92,7 @@ pub fn wait_for_listener(namespace: &Namespace, port: u16) {
     panic!("nothing listens on port {port}");
 }
 
+/// The command `airtcp` with these arguments.
 pub fn airtcp(args: &[&str]) -> Command {
     let mut command = Command::new(program("airtcp"));
     command.args(args).env_remove("RUST_LOG");
@@ -91,14 +101,18 @@ pub fn airtcp(args: &[&str]) -> Command {
 
 /// A run of a program that is over.
 pub struct Ended {
+    /// Its exit code; -1 if a signal ended it.
     pub code: i32,
+    /// Its output.
     pub stdout: String,
+    /// What it wrote to stderr.
     pub stderr: String,
     /// The JSON lines among the output.
     pub lines: Vec<Value>,
 }
 
 impl Ended {
+    /// Takes the output of a program.
     pub fn of(output: Output) -> Self {
         let stdout = String::from_utf8(output.stdout).unwrap();
         Self {
@@ -109,11 +123,15 @@ impl Ended {
         }
     }
 
+    /// The data of all events of this kind.
     pub fn events<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.lines.iter().filter(move |line| line["event"] == name).map(|line| &line["data"])
     }
 
-    /// The only event of this kind.
+    /// The data of the only event of this kind.
+    ///
+    /// # Panics
+    /// If there is none, or more than one.
     pub fn event<'a>(&'a self, name: &'a str) -> &'a Value {
         let mut events = self.events(name);
         let event =
@@ -123,6 +141,7 @@ impl Ended {
     }
 }
 
+/// Runs `airtcp` with these arguments to its end.
 pub fn run(args: &[&str]) -> Ended {
     Ended::of(airtcp(args).stdin(Stdio::null()).output().unwrap())
 }
@@ -135,6 +154,10 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts `airtcp` with these arguments.
+    ///
+    /// # Panics
+    /// If it does not print its `start` event.
     pub fn start(args: &[&str]) -> Self {
         let mut child =
             airtcp(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -148,11 +171,13 @@ impl Running {
         Self { child: Some(child), stdout, seen }
     }
 
+    /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         let id = self.child.as_ref().map(Child::id).unwrap();
         kill(Pid::from_raw(id as i32), signal).unwrap();
     }
 
+    /// Waits for its end.
     pub fn end(mut self) -> Ended {
         let mut stdout = std::mem::take(&mut self.seen).into_bytes();
         self.stdout.read_to_end(&mut stdout).unwrap();
@@ -175,16 +200,19 @@ impl Drop for Running {
 pub struct TempFile(PathBuf);
 
 impl TempFile {
+    /// A path that no other test has. `name` is its end.
     pub fn new(name: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self(std::env::temp_dir().join(format!("airtcp-{}-{number}-{name}", std::process::id())))
     }
 
+    /// The path.
     pub fn path(&self) -> &str {
         self.0.to_str().unwrap()
     }
 
+    /// The file's content.
     pub fn read(&self) -> Vec<u8> {
         std::fs::read(&self.0).unwrap()
     }

@@ -1,10 +1,10 @@
 //! Checks text with tags, such as SVG and HTML.
 
-/// Checks that every tag is closed in its order, that attributes have both quotes, and that no `&` or `<` is where none
-/// may be.
+/// Checks that tags are closed in the right order, that attributes have both quotes, and that every `&` begins an
+/// entity and every `<` a tag.
 ///
 /// # Panics
-/// If it is not so.
+/// If the text is not well formed.
 pub fn well_formed(text: &str) {
     let mut open = Vec::new();
     let mut rest = text;

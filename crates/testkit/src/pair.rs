@@ -18,6 +18,7 @@ pub struct Impairments {
     pub duplicate: f64,
     /// Chance that a packet is held back by up to `reorder_by`.
     pub reorder: f64,
+    /// How long it is held back at most.
     pub reorder_by: Duration,
     /// Chance that a packet is cut short.
     pub truncate: f64,
@@ -25,12 +26,14 @@ pub struct Impairments {
     pub corrupt: f64,
     /// Time per octet on the wire; zero is infinitely fast.
     pub per_byte: Duration,
+    /// Time from the end of the wire to the other host.
     pub delay: Duration,
-    /// Packets waiting for the wire, at most.
+    /// Packets on their way in one direction, at most; a further one is lost.
     pub queue: usize,
 }
 
 impl Impairments {
+    /// A path that only delays.
     pub fn lossless(delay: Duration) -> Self {
         Self { delay, queue: usize::MAX, ..Self::default() }
     }
@@ -39,11 +42,14 @@ impl Impairments {
 /// Which host of the pair.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Peer {
+    /// The host at [`LEFT`].
     Left,
+    /// The host at [`RIGHT`].
     Right,
 }
 
 impl Peer {
+    /// The host at the other end.
     pub const fn other(self) -> Self {
         match self {
             Self::Left => Self::Right,
@@ -60,9 +66,13 @@ pub fn octet(side: Peer, offset: u64) -> u8 {
 
 /// Two hosts, the path between them, and the clock.
 pub struct Pair {
+    /// The virtual time.
     pub now: Instant,
+    /// The host at [`LEFT`].
     pub left: Host,
+    /// The host at [`RIGHT`].
     pub right: Host,
+    /// What the path does from now on.
     pub path: Impairments,
     rng: Stream,
     /// Packets on their way to either side, the next one first.
@@ -70,9 +80,9 @@ pub struct Pair {
     free_at: [Instant; 2],
     waiting: [usize; 2],
     sent: u64,
-    /// An additional chance of loss for the packets that one side sends.
+    /// A further chance of loss for the packets that one side sends.
     pub lossy: Option<(Peer, f64)>,
-    /// `Some`: every packet that leaves a host is kept here, with when it left and whose it is.
+    /// `Some`: keeps every packet that leaves a host, with when it left and which host sent it.
     pub tap: Option<Vec<(Instant, Peer, Vec<u8>)>>,
 }
 
@@ -83,10 +93,13 @@ struct Arrival {
     packet: Vec<u8>,
 }
 
+/// Address of the left host.
 pub const LEFT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+/// Address of the right host.
 pub const RIGHT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 
 impl Pair {
+    /// Recipes and profiles are of the left and the right host. All chance comes from `seed`.
     pub fn new(
         seed: u64,
         recipes: (&Recipe, &Recipe),
@@ -117,6 +130,7 @@ impl Pair {
         }
     }
 
+    /// The host of this side.
     pub fn host(&mut self, side: Peer) -> &mut Host {
         match side {
             Peer::Left => &mut self.left,
@@ -124,6 +138,7 @@ impl Pair {
         }
     }
 
+    /// The host of this side, to look at.
     pub fn host_ref(&self, side: Peer) -> &Host {
         match side {
             Peer::Left => &self.left,
@@ -131,7 +146,7 @@ impl Pair {
         }
     }
 
-    /// Puts every packet on the path that may leave now.
+    /// Puts on the path every packet that may leave now.
     pub fn drain(&mut self) {
         for side in [Peer::Left, Peer::Right] {
             let mut packet = Vec::new();

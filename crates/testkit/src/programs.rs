@@ -11,8 +11,8 @@ pub fn repository() -> &'static Path {
 
 /// `airtcp` or `airlink`, built from the present sources in the profile of the test that asks.
 ///
-/// Cargo builds programs before a test only if they are of the same package, so this builds them. If they are built
-/// already, `AIRTCP_PROGRAMS=DIRECTORY` says where.
+/// Cargo builds a test's programs only if they are of the same package, so this builds them. If they are built already,
+/// `AIRTCP_PROGRAMS=DIRECTORY` says where.
 ///
 /// # Panics
 /// If they do not build.

@@ -4,8 +4,8 @@ use super::exchange::Exchange;
 use super::hostile::{Draw, Malice};
 use super::pair::Peer;
 
-/// Runs the exchange while `blows` forged packets hit its ends. None may provoke more than one packet in reply, and every
-/// sum must stay right. Whether the streams arrive is for the caller to check.
+/// Runs the exchange while up to `blows` forged packets hit its ends. None may provoke more than one packet without
+/// text in reply, and every sum must stay right. Whether the streams arrive is for the caller to check.
 pub fn siege(
     draw: &mut impl Draw,
     exchange: &mut Exchange,

@@ -1,5 +1,5 @@
-//! Bulk transfers with losses, as a capture at the senders would have them. Each round sends a window; what was lost is
-//! sent again in the next round, and if that is lost too, after a timeout. Equal settings make equal octets.
+//! Bulk transfers with losses, as a capture at the senders would have them. Each round sends a window. What was lost is
+//! sent again in the next round, and if it is lost again, after a timeout. Equal settings make equal octets.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -11,14 +11,16 @@ use airwire::seq::Seq;
 
 use super::{ACK, ETHERNET, FIN_ACK, Pcap, SYN, SYN_ACK, Tcp};
 
+/// How much is transferred.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk {
     /// Connections at a time; when one ends, the next begins.
     pub parallel: u64,
+    /// Connections in all.
     pub connections: u64,
     /// Segments of data of each connection.
     pub segments: u64,
-    /// One segment in so many is lost.
+    /// One segment in so many is lost, on average.
     pub loss: u64,
 }
 
@@ -41,10 +43,11 @@ struct Flow {
     sent: u64,
 }
 
-/// A packet, and when it passes the capture.
+/// A frame, when it passes the capture, and its number for frames at the same time.
 type Passing = Reverse<(u64, u64, Vec<u8>)>;
 
 impl Bulk {
+    /// Writes the capture, a pcap file.
     pub fn write(self, output: &mut impl Write) -> io::Result<()> {
         output.write_all(&Pcap::new(ETHERNET).file)?;
         let mut rng = Stream::new(1, "bulk");
@@ -77,7 +80,7 @@ impl Bulk {
                     begun += 1;
                     rounds.push(Reverse((now + 2 * ROUND, at)));
                 }
-                // So that what is left passes.
+                // One more round, which sends nothing, writes what is left.
                 None if rounds.is_empty() && now != u64::MAX => rounds.push(Reverse((u64::MAX, at))),
                 None => {}
             }
@@ -99,7 +102,7 @@ impl Flow {
         }
     }
 
-    /// When the next one is.
+    /// Sends one round. Returns when the next one is; `None`: the connection is over.
     fn round(
         &mut self,
         now: u64,

@@ -1,4 +1,4 @@
-//! A path between two namespaces that a thread emulates, with the scenario of the test.
+//! A path between two namespaces that a thread of the test emulates.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,9 +16,12 @@ use airwire::time::{Duration, Instant};
 
 use super::namespace;
 
-/// Two namespaces and the path between them. The fixed one also forwards between its devices, for an airtcp there.
+/// Two namespaces and the path between them, until this is dropped. The fixed one forwards between its devices, for an
+/// airtcp there.
 pub struct EmulatedPath {
+    /// The fixed side: 10.84.0.1.
     pub fixed: Namespace,
+    /// The mobile side: 10.84.0.2, with a route to 10.83.0.0/24.
     pub mobile: Namespace,
     stop: Arc<AtomicBool>,
     emulator: Option<JoinHandle<()>>,
@@ -41,6 +44,7 @@ impl Observer<Path> for UntilStopped {
 }
 
 impl EmulatedPath {
+    /// Emulates this scenario, written as in a file.
     pub fn new(scenario: &str, seed: u64) -> Self {
         let (fixed, mobile) = (namespace(), namespace());
         fixed.sysctl("net.ipv4.ip_forward", "1").unwrap();
