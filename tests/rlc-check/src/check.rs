@@ -1,6 +1,6 @@
 //! The invariants, and the books of both ends that they are checked against.
 //!
-//! At each instant PDUs arrive first, then PDUs are sent.
+//! At each instant, arrivals come before transmissions.
 
 mod arrivals;
 mod books;
@@ -25,16 +25,17 @@ fn before(limit: u64, sn: u16) -> i64 {
     let back = (limit % MODULUS + MODULUS - 1 - u64::from(sn)) % MODULUS + 1;
     limit as i64 - back as i64
 }
+
 pub(crate) struct Checker {
     settings: [Direction; 2],
     /// The end that sends down, and the end that sends up.
     ends: [End; 2],
-    /// To the other end.
+    /// PDUs of each end that have not arrived at the other.
     flying: [VecDeque<Arrival>; 2],
-    /// PDUs of the TTI that is being filled.
+    /// The TTI that each end is filling: when it is, its PDUs so far, and the frame of the first.
     filling: [(Time, u16, u64); 2],
     counts: [Counts; 2],
-    /// The last epoch of which tshark did not understand the first packet's end. The first epoch has none.
+    /// The last epoch in which an objection to a packet inside was excused. The first epoch needs none.
     excused: [u32; 2],
     report: Judgement,
     now: Time,
@@ -93,7 +94,7 @@ impl Checker {
         }
     }
 
-    /// `until`: when the capture ended. If that is not known, nothing is missed after the last PDU.
+    /// `until`: when the capture ended. If that is not known, silence after the last PDU is no violation.
     pub(crate) fn finish(mut self, until: Option<Time>) -> Judgement {
         if let Some(until) = until.filter(|until| *until > self.now) {
             self.arrivals(until);
@@ -119,7 +120,7 @@ impl Checker {
     }
 
     /// Finds what was reported missing long ago and never sent again. Copies go before new data, so each has its turn
-    /// after a window at most, with one PDU per TTI and a report or an MRW in between.
+    /// after a window at most, also with one PDU per TTI and a report or an MRW in every other one.
     fn forgotten(&mut self, end: usize) {
         let Self { settings, ends, report, now, .. } = self;
         let (settings, sender) = (&settings[end], &ends[end].sender);
@@ -152,8 +153,7 @@ impl Checker {
         self.report.expect(Invariant::Format, pdu.frame, pdu.objections.is_empty(), || {
             format!("tshark says: {}", pdu.objections)
         });
-        // To tshark each lap is a new channel. So it wrongly takes the end of a packet that straddles the wrap for a
-        // whole packet.
+        // To tshark each lap is a new channel. It takes the end of a packet that crosses the wrap for a whole packet.
         let excused = !pdu.inside.is_empty() && pdu.epoch != self.excused[end];
         if excused {
             self.excused[end] = pdu.epoch;
@@ -235,7 +235,7 @@ impl Checker {
         let state = sender.pdus.entry(number).or_default();
         state.transmissions += 1;
         state.nacked = None;
-        // What is known to have arrived only carries polls: that does not count.
+        // What is known to have arrived is sent again only to carry a poll: that does not count.
         if let Some(max_dat) = settings.max_dat.filter(|_| !state.acked) {
             report.expect(Invariant::MaxDat, frame, state.transmissions < max_dat.max(2), || {
                 format!("SN {sn} is transmitted {} times", state.transmissions)
@@ -263,7 +263,7 @@ impl Checker {
         number
     }
 
-    /// The MRW's number without modulus.
+    /// Returns the MRW's number without modulus.
     fn status_sent(&mut self, end: usize, pdu: &Pdu, status: &Status) -> Option<u64> {
         let Self { settings, ends, report, .. } = self;
         let other = &settings[1 - end];
@@ -292,7 +292,7 @@ impl Checker {
             });
             missing.push(number.max(0) as u64);
         }
-        // A report whose parts go out one by one may be behind VR(R), by a window at most; and nothing that was sent is
+        // A report whose parts go out one by one may be behind VR(R), but by a window at most. Nothing that was sent is
         // a window ahead of VR(R).
         let oldest = receiver.vr_r.saturating_sub(MODULUS.saturating_sub(other.window));
         let lsn = status.lsn.map(|lsn| at_or_after(oldest, lsn));
@@ -345,7 +345,7 @@ impl Checker {
         counts[end].resets += 1;
         // The other causes are MaxMRW, and an erroneous number in what the peer says.
         if let (Discard::Reset, Some(max_dat)) = (settings[end].discard, settings[end].max_dat) {
-            // One that should have carried a poll once more.
+            // Such a PDU may have been due to carry a poll once more.
             let exhausted =
                 sender.pdus.values().any(|pdu| !pdu.acked && pdu.transmissions + 1 >= max_dat.max(2));
             report.expect(Invariant::Reset, pdu.frame, sender.must_reset || exhausted, || {

@@ -1,19 +1,30 @@
 //! What the judge has found.
 
+/// What must hold in every capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant {
+    /// PDUs have the size that is set and are well formed, and new ones have the next sequence number.
     Format,
+    /// Nothing is sent beyond the window.
     Window,
+    /// No PDU is transmitted more often than MaxDAT allows, and then a RESET or an MRW follows.
     MaxDat,
+    /// Only what is reported missing is sent again, and reports say what has arrived.
     Acknowledgement,
+    /// Timer_Status_Prohibit lies between two reports.
     StatusProhibit,
+    /// Polls are answered, keep their distance, and are repeated without an answer.
     Polling,
+    /// PDUs leave on the grid of TTIs, in a number that a transport format has.
     Tti,
+    /// The share of damaged PDUs agrees with the block error rate.
     BlockErrors,
+    /// RESETs have a cause, the right numbers, and an answer.
     Reset,
 }
 
 impl Invariant {
+    /// All of them, in the order of the output.
     pub const ALL: [Self; 9] = [
         Self::Format,
         Self::Window,
@@ -26,6 +37,7 @@ impl Invariant {
         Self::Reset,
     ];
 
+    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Format => "sizes, no objections, new numbers ascend by 1 from 0",
@@ -41,34 +53,51 @@ impl Invariant {
     }
 }
 
+/// An invariant that does not hold somewhere.
 #[derive(Debug)]
 pub struct Violation {
+    /// Which one.
     pub invariant: Invariant,
+    /// Number of the frame that shows it; 0 if none does.
     pub frame: u64,
+    /// What is wrong.
     pub what: String,
 }
 
+/// PDUs of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
+    /// All of them.
     pub pdus: u64,
+    /// Damaged by the channel.
     pub lost: u64,
+    /// Data PDUs transmitted for the first time.
     pub new: u64,
+    /// Data PDUs transmitted again.
     pub resent: u64,
+    /// STATUS PDUs.
     pub status: u64,
+    /// RESETs, without their repeats.
     pub resets: u64,
+    /// How often the sequence numbers began anew at 0.
     pub laps: u64,
 }
 
+/// Everything that was found in a capture.
 #[derive(Debug, Default)]
 pub struct Judgement {
+    /// How often each invariant was checked, in the order of [`Invariant::ALL`].
     pub checks: [u64; 9],
+    /// Where one does not hold.
     pub violations: Vec<Violation>,
+    /// PDUs sent to the mobile side.
     pub down: Counts,
+    /// PDUs sent by the mobile side.
     pub up: Counts,
 }
 
 impl Judgement {
-    /// Each invariant with the checks that were made, and up to `show` of its violations.
+    /// For people: each invariant with the number of its checks, and up to `show` of its violations.
     pub fn to_text(&self, show: usize) -> String {
         let mut text = String::new();
         let mut line = |line: String| {

@@ -3,6 +3,8 @@
 //!
 //! The carrier's UDP source port tells which PDUs the channel damaged, so the states of both ends can be rebuilt.
 
+#![warn(missing_docs)]
+
 mod check;
 pub mod judgement;
 pub mod settings;
@@ -14,7 +16,8 @@ use check::Checker;
 use judgement::Judgement;
 use settings::{Direction, Time};
 
-/// Judges everything in this capture. `until` is when the capture ended, if that is known.
+/// Judges all PDUs in this capture, or those of one radio bearer. `lost_port` is the UDP source port of PDUs that the
+/// channel damaged, and `until` when the capture ended, if that is known.
 pub fn judge(
     pcap: &Path,
     down: Direction,

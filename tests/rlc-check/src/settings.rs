@@ -5,27 +5,42 @@ use std::str::FromStr;
 /// Nanoseconds.
 pub type Time = u64;
 
+/// What a sender does about a PDU that was transmitted MaxDAT - 1 times in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discard {
+    /// It resets both ends.
     Reset,
+    /// It gives the SDU up and tells the receiver with an MRW.
     Mrw,
 }
 
+/// The settings of one direction: of the sender that pushes data that way, and of the receiver at its other end. `None`
+/// is not checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
+    /// Length of a TTI.
     pub tti: Time,
     /// Where the grid of TTIs begins.
     pub phase: Time,
+    /// The numbers of PDUs that a TTI may have; empty is not checked.
     pub blocks: Vec<u16>,
+    /// From a PDU's transmission to its arrival.
     pub flight: Time,
+    /// Octets of a PDU.
     pub pdu: usize,
+    /// The sender's window as configured, in PDUs.
     pub window: u64,
+    /// MaxDAT.
     pub max_dat: Option<u32>,
+    /// What follows when MaxDAT is reached.
     pub discard: Discard,
     /// Timer_Status_Prohibit of the receiver of this direction's data.
     pub tsp: Option<Time>,
+    /// Timer_Poll.
     pub timer_poll: Option<Time>,
+    /// Timer_Poll_Prohibit.
     pub poll_prohibit: Option<Time>,
+    /// The share of the PDUs that the channel damages.
     pub bler: Option<f64>,
 }
 
@@ -79,6 +94,7 @@ impl FromStr for Direction {
     }
 }
 
+/// Reads a time such as `10ms` or `500us`.
 pub fn time(text: &str) -> Option<Time> {
     let (number, unit) = match text.strip_suffix("ms") {
         Some(number) => (number, 1_000_000),

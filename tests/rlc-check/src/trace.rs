@@ -8,21 +8,31 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::settings::Time;
 
+/// Which way a PDU goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
+    /// To the mobile side.
     Down,
+    /// From the mobile side.
     Up,
 }
 
+/// A PDU as it was transmitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pdu {
+    /// The number of its frame in the capture.
     pub frame: u64,
+    /// When it was transmitted, since 1970.
     pub at: Time,
+    /// Which way it goes.
     pub way: Way,
+    /// The channel damaged it.
     pub lost: bool,
+    /// Its size.
     pub octets: usize,
     /// The U-RNTI, which the capture uses as an epoch.
     pub epoch: u32,
+    /// What it carries.
     pub kind: PduKind,
     /// What tshark objects to in the PDU.
     pub objections: String,
@@ -30,17 +40,42 @@ pub struct Pdu {
     pub inside: String,
 }
 
+/// What a PDU carries (§9.2.1).
 #[derive(Clone, Debug, PartialEq)]
 pub enum PduKind {
-    Data { sn: u16, poll: bool, piggybacked: Option<Status> },
+    /// Data.
+    Data {
+        /// Sequence number.
+        sn: u16,
+        /// The polling bit.
+        poll: bool,
+        /// A report that fills the room behind the data.
+        piggybacked: Option<Status>,
+    },
+    /// A report.
     Status(Status),
-    Reset { rsn: bool, hfni: u32 },
-    ResetAck { rsn: bool, hfni: u32 },
+    /// A RESET.
+    Reset {
+        /// Reset sequence number.
+        rsn: bool,
+        /// The sender's hyper frame number.
+        hfni: u32,
+    },
+    /// The answer to a RESET.
+    ResetAck {
+        /// That of the RESET.
+        rsn: bool,
+        /// The sender's hyper frame number.
+        hfni: u32,
+    },
 }
 
+/// The SUFIs of a report (§9.2.2.11).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
+    /// LSN of an ACK: everything below has arrived, except what is missing.
     pub lsn: Option<u16>,
+    /// WSN of a WINDOW.
     pub window: Option<u16>,
     /// Everything that LIST, BITMAP and RLIST report missing.
     pub missing: Vec<u16>,
@@ -48,6 +83,7 @@ pub struct Status {
     pub mrw: Option<(u16, u8)>,
     /// SN_ACK and N.
     pub mrw_ack: Option<(u16, u8)>,
+    /// Poll_SN of a POLL.
     pub poll_sn: Option<u16>,
 }
 
@@ -104,16 +140,17 @@ const FIELDS: [&str; 43] = [
     "rlc.lingering_endpoint",
 ];
 
-/// Of `FIELDS`, from here on: objections to the PDU.
+/// The fields from this one on are objections to the PDU.
 const OBJECTIONS: usize = 29;
 
 /// UDP header and the framing in front of a PDU.
 const AROUND: usize = 8 + 24;
 
+/// All PDUs of a capture, or those of one radio bearer. PDUs from `lost_port` are those that the channel damaged.
 pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>) -> Result<Vec<Pdu>> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(pcap).args(["-n", "--enable-heuristic", "rlc_udp", "-T", "fields"]);
-    // Only the RLC is judged here, not what the octets inside of it may look like to other dissectors.
+    // Only the RLC is judged, not what its data look like to other dissectors.
     for protocol in ["tcp", "icmp", "icmpv6", "ipv6"] {
         tshark.args(["--disable-protocol", protocol]);
     }
@@ -148,7 +185,7 @@ fn pdu(fields: &[&str], lost_port: u16) -> Result<Pdu> {
     let kind = match (field("rlc.dc"), field("rlc.ctrl_pdu_type")) {
         ("1", _) => {
             let sn = number(field("rlc.seq")).context("no sequence number")?;
-            // In PDUs of more than 126 octets indicators have 15 bits, and 126 is an offset like others.
+            // In PDUs of more than 126 octets, length indicators have 15 bits, and 126 is an ordinary one.
             let announced = if octets <= 126 { "126" } else { "32766" };
             let piggybacked = field("rlc.li.value").split(',').any(|value| value == announced);
             let piggybacked = piggybacked.then(|| status(&field)).transpose()?;
@@ -235,8 +272,8 @@ fn status<'a>(field: &impl Fn(&str) -> &'a str) -> Result<Status> {
     Ok(status)
 }
 
-/// §9.2.2.11.6. Three bits of a number in each code word, the lowest first; its last bit ends the number. The
-/// word 0001 says that the number after it counts errors that follow each other.
+/// §9.2.2.11.6. Each code word has three bits of a number, the lowest first; its last bit says that the number ends.
+/// The word 0001 says that the next number counts errors in a row.
 fn relative_list(fsn: u16, words: &[u16]) -> Result<Vec<u16>> {
     let mut missing = vec![fsn];
     let (mut distance, mut shift, mut burst) = (0, 0, false);
@@ -265,7 +302,7 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// "1.000000020" in nanoseconds, without floating point, which would not be exact.
+/// "1.000000020" in nanoseconds. Floating point would not be exact.
 fn nanoseconds(text: &str) -> Option<Time> {
     let (seconds, fraction) = text.split_once('.')?;
     (fraction.len() == 9).then_some(())?;

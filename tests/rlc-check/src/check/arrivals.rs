@@ -3,7 +3,7 @@
 use super::*;
 
 impl Checker {
-    /// Everything that arrives up to `now`, in its order.
+    /// Enters everything that arrives up to `now`, in order.
     pub(super) fn arrivals(&mut self, now: Time) {
         loop {
             let next = |end: usize| self.flying[end].front().map(|arrival| (arrival.at, end));
@@ -23,7 +23,7 @@ impl Checker {
             PduKind::Reset { rsn, .. } => {
                 let End { sender, receiver } = &mut self.ends[end];
                 receiver.to_answer.push_back(rsn);
-                // A repeat, because the answer was lost or is late: nothing is set back twice.
+                // A repeat, because the answer was lost or is late, sets nothing back again.
                 if receiver.last_rsn != Some(rsn) || sender.pending.is_some() {
                     receiver.last_rsn = Some(rsn);
                     self.set_back(end);
@@ -153,7 +153,7 @@ impl Checker {
                 continue;
             }
             if let Some((since, frame)) = receiver.polled {
-                // An answer waits for its TTI, and for the timer that the last report started at the end of its own.
+                // An answer waits for its TTI, and for the timer that the last report started at the end of its TTI.
                 let prohibited = receiver.last_report.as_ref().zip(other.tsp);
                 let allowed = prohibited.map_or(since, |(last, tsp)| since.max(last.at + own.tti + tsp));
                 if *now > allowed + 2 * own.tti {
@@ -167,7 +167,7 @@ impl Checker {
             }
             if let (Some(poll), Some(timer)) = (&sender.open_poll, own.timer_poll) {
                 let waited = timer.max(own.poll_prohibit.unwrap_or(0)) + 3 * own.tti;
-                // What would carry the poll may have had its last transmission; then it is discarded instead.
+                // The PDU that would carry the poll may have had its last transmission; then it is discarded instead.
                 let last = sender.pdus.last_key_value().map_or(0, |(_, state)| state.transmissions);
                 let carried = own.max_dat.is_none_or(|max_dat| last + 1 < max_dat.max(2));
                 if *now > poll.at + waited {

@@ -1,11 +1,11 @@
-//! What each end must know, as far as the capture shows.
+//! What each end must know, as far as the capture shows it.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::settings::Time;
 use crate::trace::PduKind;
 
-/// What one PDU of the sender's has gone through.
+/// What became of one of the sender's PDUs.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     pub(super) transmissions: u32,
@@ -14,12 +14,12 @@ pub(super) struct Sent {
     pub(super) acked: bool,
 }
 
-/// A poll that the sender waits to be answered.
+/// A poll whose answer the sender waits for.
 #[derive(Debug)]
 pub(super) struct OpenPoll {
     pub(super) at: Time,
     pub(super) frame: u64,
-    /// VT(S) after it.
+    /// VT(S) after the poll.
     pub(super) vt_s: u64,
 }
 
@@ -31,17 +31,18 @@ pub(super) struct SenderBook {
     pub(super) pdus: BTreeMap<u64, Sent>,
     pub(super) last_poll: Option<Time>,
     pub(super) open_poll: Option<OpenPoll>,
-    /// A PDU may not be sent once more: since when, and which.
+    /// Since when a PDU may not be sent again, and which.
     pub(super) exhausted: Option<(Time, u64)>,
-    /// Something has happened that only a RESET can follow, or an MRW.
+    /// Something has happened that a RESET may follow.
     pub(super) must_reset: bool,
-    /// SN_MRW_LENGTH of a procedure that goes on.
+    /// SN_MRW_LENGTH of an MRW that is not answered.
     pub(super) mrw: Option<u64>,
-    /// RSN and HFNI of a RESET that is not answered.
+    /// RSN and HFNI of a RESET that is not answered yet.
     pub(super) pending: Option<(bool, u32)>,
     pub(super) last_reset: Option<(bool, u32)>,
-    /// Times that all variables were set back, and wraps since the last RESET that was sent.
+    /// How often all variables were set back since the last RESET that was sent.
     pub(super) set_back: u32,
+    /// How often the sequence numbers wrapped since then.
     pub(super) wraps: u32,
     pub(super) epoch: u32,
 }
@@ -108,7 +109,7 @@ impl ReceiverBook {
         while self.arrived.contains_key(&self.vr_r) {
             self.vr_r += 1;
         }
-        // Reports that were made a little earlier are still to be judged.
+        // Reports that were made a little earlier may still have to be judged.
         while self.arrived.first_key_value().is_some_and(|(sn, _)| sn + 1024 < self.vr_r) {
             self.arrived.pop_first();
         }

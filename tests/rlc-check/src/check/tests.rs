@@ -100,7 +100,7 @@ fn good() -> Vec<Pdu> {
     ]
 }
 
-/// `good` with one PDU in another place.
+/// `good` with one PDU replaced.
 fn with(index: usize, pdu: Pdu) -> Vec<Pdu> {
     let mut trace = good();
     trace[index] = pdu;
@@ -182,7 +182,7 @@ fn a_report_that_says_what_is_not_so_is_found() {
     assert_eq!(with(status(60, &[1], 4)), wrong, "3 was never sent");
 }
 
-/// Far enough for the numbers to begin anew: eight PDUs, a report, and so on.
+/// Eight PDUs, a report, and so on, until the numbers begin anew.
 fn laps(pdus: u64) -> (Vec<Pdu>, Time) {
     let (mut trace, mut now) = (Vec::new(), 0);
     for number in 0..pdus {
@@ -245,7 +245,7 @@ fn a_poll_that_is_lost_is_to_be_repeated() {
     assert_eq!(judged(&trace), [Invariant::Polling]);
 }
 
-/// When the end is not known, silence there proves nothing.
+/// When the end of the capture is not known, silence at its end proves nothing.
 #[test]
 fn what_never_came_before_the_end_of_the_capture_is_found() {
     let until = |trace: &[Pdu], until| judged_until(down(), trace, Some(until));
