@@ -37,10 +37,12 @@ impl Endpoint for Scripted {
         assert_eq!(self.reset, 0, "nothing is read from what was reset");
         let count = self.arriving.len().min(buffer.len()).min(self.piece);
         if count == 0 {
-            return match () {
-                () if self.failed => Err(Stop::Failed),
-                () if self.arrived_end => Ok(0),
-                () => Err(Stop::Later),
+            return if self.failed {
+                Err(Stop::Failed)
+            } else if self.arrived_end {
+                Ok(0)
+            } else {
+                Err(Stop::Later)
             };
         }
         buffer.iter_mut().zip(self.arriving.drain(..count)).for_each(|(to, byte)| *to = byte);

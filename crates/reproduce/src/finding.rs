@@ -123,12 +123,16 @@ impl Judged {
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts: Vec<_> = parts.into_iter().collect();
         let any = |judged| parts.contains(&judged);
-        match () {
-            () if any(Self::DoesNotHold) && (any(Self::Holds) || any(Self::HoldsInPart)) => Self::HoldsInPart,
-            () if any(Self::DoesNotHold) => Self::DoesNotHold,
-            () if any(Self::Undecided) || parts.is_empty() => Self::Undecided,
-            () if any(Self::HoldsInPart) => Self::HoldsInPart,
-            () => Self::Holds,
+        if any(Self::DoesNotHold) && (any(Self::Holds) || any(Self::HoldsInPart)) {
+            Self::HoldsInPart
+        } else if any(Self::DoesNotHold) {
+            Self::DoesNotHold
+        } else if any(Self::Undecided) || parts.is_empty() {
+            Self::Undecided
+        } else if any(Self::HoldsInPart) {
+            Self::HoldsInPart
+        } else {
+            Self::Holds
         }
     }
 }

@@ -317,12 +317,14 @@ pub fn audit(connection: &Connection) -> Result<(), String> {
     let sums = (flight.sacked().bytes, flight.lost().bytes, flight.resent().bytes);
     let window = connection.recovery().congestion();
     let window_is_sane = window.cwnd.is_finite() && window.cwnd >= 0.0 && window.inflation() >= 0.0;
-    match () {
-        () if at != flight.max() => Err(format!("the in-flight list ends at {at}, not at {}", flight.max())),
-        () if sums != (sacked, lost + resent, resent + in_doubt) => {
-            Err(format!("{sums:?} is not {sacked} {lost} {resent}"))
-        }
-        () if !window_is_sane => Err(format!("congestion window {window:?}")),
-        () => Ok(()),
+    if at != flight.max() {
+        return Err(format!("the in-flight list ends at {at}, not at {}", flight.max()));
     }
+    if sums != (sacked, lost + resent, resent + in_doubt) {
+        return Err(format!("{sums:?} is not {sacked} {lost} {resent}"));
+    }
+    if !window_is_sane {
+        return Err(format!("congestion window {window:?}"));
+    }
+    Ok(())
 }

@@ -47,10 +47,12 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     let usage = error.is::<ConnectError>()
         || error.is::<ListenError>()
         || matches!(error.downcast_ref(), Some(Failure::Usage(_)));
-    match () {
-        () if usage => 2,
-        () if environment => 3,
-        () => 1,
+    if usage {
+        2
+    } else if environment {
+        3
+    } else {
+        1
     }
 }
 

@@ -70,14 +70,14 @@ impl Summary {
             eprintln!("airtcp: {missing} runs have no result yet: these are means of the others");
         }
         let mut out = io::stdout().lock();
-        match () {
-            () if self.json => {
-                for line in &lines {
-                    writeln!(out, "{}", line.json(&metrics))?;
-                }
+        if self.json {
+            for line in &lines {
+                writeln!(out, "{}", line.json(&metrics))?;
             }
-            () if self.csv => csv(&lines, &metrics, &mut out)?,
-            () => table(&lines, &metrics, &mut out)?,
+        } else if self.csv {
+            csv(&lines, &metrics, &mut out)?;
+        } else {
+            table(&lines, &metrics, &mut out)?;
         }
         Ok(())
     }

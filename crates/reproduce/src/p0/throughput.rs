@@ -101,10 +101,12 @@ fn proportional(rates: &[f64], voice: &[Vec<f64>]) -> Claim {
     let mean_z = rates.iter().sum::<f64>() / rates.len() as f64;
     let sent = points.iter().map(|point| point.1).sum::<f64>() / points.len() as f64 - slope * mean_z;
     let relative = -slope / sent;
-    let judged = match () {
-        () if explained > 0.98 && (0.9..=1.1).contains(&relative) => Judged::Holds,
-        () if slope < 0.0 => Judged::HoldsInPart,
-        () => Judged::DoesNotHold,
+    let judged = if explained > 0.98 && (0.9..=1.1).contains(&relative) {
+        Judged::Holds
+    } else if slope < 0.0 {
+        Judged::HoldsInPart
+    } else {
+        Judged::DoesNotHold
     };
     Claim {
         kind: ClaimKind::Shape,

@@ -127,10 +127,12 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     }
     let verdict = |lost: &Mean| {
         let width = lost.half_width.unwrap_or(f64::INFINITY);
-        match () {
-            () if lost.mean + width < HARM => Judged::Holds,
-            () if lost.mean - width > HARM => Judged::DoesNotHold,
-            () => Judged::Undecided,
+        if lost.mean + width < HARM {
+            Judged::Holds
+        } else if lost.mean - width > HARM {
+            Judged::DoesNotHold
+        } else {
+            Judged::Undecided
         }
     };
     let shown = |(percent, lost): &(u32, Mean)| format!("{} at {percent} %", percent_shown(lost));

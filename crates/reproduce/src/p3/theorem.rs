@@ -121,10 +121,12 @@ fn dropped(world: &World) -> u64 {
 fn agrees(ratio: &Mean) -> Judged {
     let width = ratio.half_width.unwrap_or(f64::INFINITY);
     let (low, high) = (ratio.mean - width, ratio.mean + width);
-    match () {
-        () if low >= 0.75 && high <= 1.25 => Judged::Holds,
-        () if high < 0.75 || low > 1.25 => Judged::DoesNotHold,
-        () => Judged::Undecided,
+    if low >= 0.75 && high <= 1.25 {
+        Judged::Holds
+    } else if high < 0.75 || low > 1.25 {
+        Judged::DoesNotHold
+    } else {
+        Judged::Undecided
     }
 }
 

@@ -97,19 +97,19 @@ impl Setup {
             Until::Complete(limit) => Instant::ZERO + limit.min(Self::LONGEST),
         };
         let last = self.stagger.saturating_mul(flows.saturating_sub(1));
-        match () {
-            () if self.flows == 0 => Err("a run needs at least one flow".to_owned()),
-            () if self.time.is_some_and(|time| time > Self::LONGEST) => {
-                Err("a run lasts 10 years at most".to_owned())
-            }
-            () if Instant::ZERO + self.from.min(Self::LONGEST) >= end => {
-                Err(format!("nothing is left to measure: the run ends at {end} s"))
-            }
-            () if Instant::ZERO + last.min(Self::LONGEST) >= end => {
-                Err(format!("the last flow would begin after the end of the run at {end} s"))
-            }
-            () => Ok(()),
+        if self.flows == 0 {
+            return Err("a run needs at least one flow".to_owned());
         }
+        if self.time.is_some_and(|time| time > Self::LONGEST) {
+            return Err("a run lasts 10 years at most".to_owned());
+        }
+        if Instant::ZERO + self.from.min(Self::LONGEST) >= end {
+            return Err(format!("nothing is left to measure: the run ends at {end} s"));
+        }
+        if Instant::ZERO + last.min(Self::LONGEST) >= end {
+            return Err(format!("the last flow would begin after the end of the run at {end} s"));
+        }
+        Ok(())
     }
 
     fn until(&self) -> Until {
