@@ -33,10 +33,10 @@ pub(crate) struct Sim {
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
     scenario: String,
-    /// Another value for one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Path")]
     set: Vec<(String, String)>,
-    /// Seed of all randomness [default: the scenario's]
+    /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Path")]
     seed: Option<u64>,
 

@@ -32,10 +32,10 @@ pub(super) struct Run {
     /// Another sender: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
     #[arg(long, value_name = "SENDER")]
     sender: Vec<Sender>,
-    /// The path: a preset's name, or a file; `airlink show` lists the presets
+    /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: String,
-    /// Another value for one of the scenario's settings, e.g. radio.down.channel.errors.bler=10% (repeatable)
+    /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE")]
     set: Vec<String>,
     /// Who receives; `airtcp lab receivers` lists them
@@ -47,7 +47,7 @@ pub(super) struct Run {
     /// Bytes of a transfer
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = units::bytes)]
     bytes: u64,
-    /// Seed of the first round
+    /// Seed of all random numbers in the first round; each later round adds 1
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Transfers at a time, each on a path of its own
@@ -61,10 +61,10 @@ pub(super) struct Run {
     /// Directory for everything that is kept; must be empty [default: the next free lab/NNN-SCENARIO]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Also keep what the path did to every packet (events.jsonl)
+    /// Also keep what happened to every packet as JSON lines (events.jsonl)
     #[arg(long, help_heading = "Output")]
     events: bool,
-    /// Also keep every radio PDU, for Wireshark (radio.pcap)
+    /// Also keep every radio PDU in transmit order, for Wireshark (radio.pcap)
     #[arg(long, help_heading = "Output")]
     radio: bool,
     /// Also run the recipes in virtual time, with the same seeds, and say whether the means agree
