@@ -151,6 +151,9 @@ pub struct Profile {
     pub timestamps: bool,
     /// Accept segments without the timestamps option after it was negotiated (RFC 7323 §3.2 would drop them).
     pub tolerate_missing_timestamps: bool,
+    /// Receiver: the answer to a copy of what has arrived echoes the copy's timestamp. Systems go on echoing TS.Recent,
+    /// which such a copy does not change.
+    pub echo_copies: bool,
     /// Offer ECN when opening, and accept it when a peer offers it (RFC 3168 §6.1.1).
     pub ecn: bool,
     /// Accept ECN when a peer offers it, without offering it.
@@ -221,6 +224,7 @@ impl Profile {
             window_probe: WindowProbe::OldSequence,
             sack: SackOffer::Always,
             tolerate_missing_timestamps: true,
+            echo_copies: false,
             timer: Timer::LINUX24,
             recovery: Knobs {
                 accounting: Accounting::Segments,
@@ -247,6 +251,7 @@ impl Profile {
             name: "freebsd",
             layout: Layout::FreeBsd,
             window_scale: Some(6),
+            echo_copies: false,
             sack: SackOffer::Always,
             recv_buffer: 65_535,
             ack: AckPolicy::DELAYED,
@@ -328,6 +333,7 @@ impl Default for Profile {
             reordering_alarm: false,
             timestamps: true,
             tolerate_missing_timestamps: false,
+            echo_copies: true,
             ecn: false,
             ecn_passive: false,
             send_buffer: 4 << 20,

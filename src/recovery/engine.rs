@@ -8,6 +8,8 @@
 mod ask;
 mod loss;
 mod room;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -35,7 +35,7 @@ impl Connection {
         let dsack = self.reported_duplicate(segment, acked_to);
         let flight_before = self.flight.outstanding();
         let (acked, rtt) =
-            if acked_to > una { self.advance(now, segment, acked_to) } else { (Acked::default(), None) };
+            if acked_to > una { self.advance(now, segment, acked_to, dsack.is_some()) } else { (Acked::default(), None) };
         let news = self.take_blocks(segment, dsack);
         let window_changed = self.update_window(segment, acked_to, una);
         let duplicate = self.repeats(segment, acked_to, una)
@@ -86,7 +86,13 @@ impl Connection {
     }
 
     /// The cumulative part: SND.UNA moves up to `to`. Returns what that took off the list, and the round-trip time.
-    fn advance(&mut self, now: Instant, segment: &Segment<'_>, to: u64) -> (Acked, Option<Duration>) {
+    fn advance(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        to: u64,
+        reports_copy: bool,
+    ) -> (Acked, Option<Duration>) {
         let head_sent = self.flight.head().map(|head| head.first_sent);
         let acked = self.flight.on_ack(to);
         self.timers.refused = 0;
@@ -99,7 +105,7 @@ impl Connection {
         if self.rtt.style().backoff_ends_with_progress() {
             self.rtt.clear_backoff();
         }
-        let rtt = self.take_rtt(now, segment, to, &acked, head_sent);
+        let rtt = self.take_rtt(now, segment, to, &acked, head_sent.filter(|_| !reports_copy));
         (acked, rtt)
     }
 
@@ -121,7 +127,8 @@ impl Connection {
             let sent_at = acked.oldest_unambiguous?;
             (now - sent_at, sent_at)
         } else if self.ts_enabled {
-            // RFC 7323 §4: the echo tells which copy it was.
+            // RFC 7323 §4: the echo tells which copy it was, unless the ACK reports a duplicate (D-SACK). Then the
+            // ACK of the original was lost, and its timestamp may be echoed all the same.
             let rtt = self.rtt_from_echo(now, segment.options.timestamps?.ecr, head_sent)?;
             (rtt, now - rtt)
         } else {

@@ -112,6 +112,7 @@ impl Connection {
                 fin: None,
                 ts_recent: 0,
                 ts_recent_at: now,
+                copy_tsval: None,
                 last_ack_sent: 0,
                 ack: AckDue::No,
                 quick_left: profile.ack.quick,

@@ -166,6 +166,7 @@ impl Connection {
             return Stop(Reaction::Done);
         }
         self.note_duplicate(segment);
+        self.rcv.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| self.is_copy(segment));
         self.ack_unacceptable(now, segment);
         // §3.10.7.4: even with a closed window, acceptable ACKs are taken.
         let at_edge = segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|o| o == self.rcv_nxt());
@@ -177,6 +178,16 @@ impl Connection {
             self.check_fin_acked(now);
         }
         Stop(Reaction::Done)
+    }
+
+    /// It repeats something received, whose ACK was lost. The answer echoes the copy's timestamp: with that of the
+    /// original the sender would take the whole timeout for a round trip, and time out later each time (RFC 7323 §4.3
+    /// changed RFC 1323 for this case). TS.Recent stays: a forged copy with a timestamp in the future would make all
+    /// that follows look old.
+    fn is_copy(&self, segment: &Segment<'_>) -> bool {
+        let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
+        let len = segment.seq_len();
+        self.profile.echo_copies && len > 0 && start.is_some_and(|start| start + len <= self.rcv_nxt())
     }
 
     fn is_old_timestamp(&self, now: Instant, val: u32) -> bool {

@@ -349,6 +349,7 @@ impl Connection {
             self.rcv.last_ack_sent = self.rcv_nxt();
             self.rcv.ack = AckDue::No;
             self.rcv.dsack = None;
+            self.rcv.copy_tsval = None;
             self.timers.delayed_ack = None;
         }
     }
@@ -370,7 +371,7 @@ impl Connection {
     }
 
     fn timestamps(&self, now: Instant) -> Timestamps {
-        Timestamps { val: self.ts_now(now), ecr: self.rcv.ts_recent }
+        Timestamps { val: self.ts_now(now), ecr: self.rcv.copy_tsval.unwrap_or(self.rcv.ts_recent) }
     }
 
     fn syn_options(&self, now: Instant) -> Options {

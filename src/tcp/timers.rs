@@ -37,7 +37,8 @@ impl Connection {
         }
         if due(&mut self.timers.rto) {
             match self.recovery.waits_until(now) {
-                Some(at) => self.restart_rto(at),
+                // If the detector finds nothing then, it is this timer's turn at once.
+                Some(at) => self.timers.rto = Some(at),
                 None => self.on_rto(now),
             }
         }

@@ -45,6 +45,8 @@ pub(super) struct ReceiveVariables {
     /// TS.Recent (RFC 7323 §4.3) and when it was taken.
     pub(super) ts_recent: u32,
     pub(super) ts_recent_at: Instant,
+    /// TSval of a copy that the next segment answers, and echoes.
+    pub(super) copy_tsval: Option<u32>,
     /// Last.ACK.sent.
     pub(super) last_ack_sent: u64,
     pub(super) ack: AckDue,

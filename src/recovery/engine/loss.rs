@@ -19,7 +19,23 @@ impl Recovery {
                 found = self.apply_verdict(path, by, verdict);
             }
         }
-        found
+        if found == Found::Nothing { self.begin_event_for_the_rest(path) } else { found }
+    }
+
+    /// What left in an event, behind its `recover`, and was found lost before the event was over, begins one of its own
+    /// then: no detector speaks of it twice.
+    fn begin_event_for_the_rest(&mut self, path: &mut Path<'_>) -> Found {
+        // In a pass over the window everything counts as lost, and is sent again anyway.
+        let is_over = matches!(self.cc.episode, Episode::Open(_))
+            && self.answers.repair.has_scoreboard()
+            && !path.flight.has_rewound();
+        match path.flight.first_lost().map(|lost| lost.start) {
+            Some(lost) if is_over && self.may_begin_event(path) => {
+                self.begin_event(path, lost, None);
+                Found::Event
+            }
+            _ => Found::Nothing,
+        }
     }
 
     fn apply_verdict(&mut self, path: &mut Path<'_>, by: &'static str, verdict: Verdict) -> Found {
@@ -60,9 +76,15 @@ impl Recovery {
     }
 
     fn may_begin_event(&self, path: &Path<'_>) -> bool {
-        self.cc.phase() != Phase::Recovery
-            && !path.flight.is_empty()
-            && self.answers.repair.may_enter(&view_of(&self.cc, &self.profile, path))
+        match self.cc.episode {
+            Episode::Recovery(_) => false,
+            // Nothing was missing until now: `recover` says what the reduction was for, not what is being repaired.
+            Episode::Reduced => !path.flight.is_empty(),
+            Episode::Open(_) | Episode::Restarted(_) => {
+                !path.flight.is_empty()
+                    && self.answers.repair.may_enter(&view_of(&self.cc, &self.profile, path))
+            }
+        }
     }
 
     fn lose_segments(
@@ -164,12 +186,18 @@ impl Recovery {
     fn begin_event(&mut self, path: &mut Path<'_>, offset: u64, window_when_sent: Option<f64>) {
         let before = self.cc.clone();
         let cause = self.cause(path, offset);
+        // The window of data that is lost has had its reduction, for an ECN echo say (RFC 3168 §6.1.2). A detector that
+        // remembers the window of each segment (TCP-PR) sees to that itself.
+        let was_reduced = before.episode == Episode::Reduced
+            && window_when_sent.is_none()
+            && before.recover.is_some_and(|end| offset < end);
         let view = view_of(&self.cc, &self.profile, path);
         self.answers.each_detector(|detect| detect.on_event(&view));
         let entry = self.answers.repair.on_loss(&view);
         let window_when_sent = window_when_sent.or_else(|| self.window_of_kept_event(path));
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent };
         let reduction = match cause {
+            _ if was_reduced => Some(Reduction { cwnd: before.cwnd, ssthresh: before.ssthresh }),
             Cause::Congestion => {
                 self.answers.undo.on_reduction(&view, &before, LossKind::Duplicates);
                 self.counters.window_reductions += 1;

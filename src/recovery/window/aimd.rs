@@ -69,9 +69,9 @@ impl Aimd {
         self.count = 0.0;
         let (cwnd, ssthresh) = match view.knobs.rounding {
             Rounding::Exact => (reduced.max(2.0), reduced.max(2.0)),
-            Rounding::WholeSsthresh => (reduced, reduced.floor().max(2.0)),
+            Rounding::WholeSsthresh => (reduced.max(1.0), reduced.floor().max(2.0)),
             Rounding::Whole if view.knobs.decrease_from == DecreaseFrom::Window => {
-                (reduced.floor(), reduced.floor().max(2.0))
+                (reduced.floor().max(1.0), reduced.floor().max(2.0))
             }
             Rounding::Whole => (reduced.floor().max(2.0), reduced.floor().max(2.0)),
         };

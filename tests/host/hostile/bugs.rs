@@ -341,6 +341,28 @@ fn an_outdated_timestamp_gives_way() {
     assert_eq!((hand.connection().readable(), echo(&out)), (10, Some(0x6fff_ffff)));
 }
 
+/// The ACK of the original was lost: the sender must see by the echo that its copy is answered (RFC 7323 §4.3), and a
+/// forged copy from the future must not make what follows look old.
+#[test]
+fn the_answer_to_a_copy_echoes_the_copy() {
+    let echo = |out: &[super::hand::Out]| out.last().and_then(|o| o.options.timestamps).map(|ts| ts.ecr);
+    for (name, echoed) in [("default", 1100), ("linux", 100), ("freebsd", 100)] {
+        let mut hand = Hand::new("newreno", profile(name));
+        hand.connect(SocketOptions::of(&profile(name)), with_timestamps(mss(1460), 90), 65_535);
+        hand.options = with_timestamps(Options::default(), 100);
+        hand.segment(ACK, 1, 1, 65_535, 1000);
+        hand.wait(Duration::from_secs(1));
+        hand.options = with_timestamps(Options::default(), 1100);
+        assert_eq!(echo(&hand.segment(ACK, 1, 1, 65_535, 1000)), Some(echoed), "{name}");
+        hand.options = with_timestamps(Options::default(), 0x4000_0000);
+        hand.segment(ACK, 1, 1, 65_535, 1000);
+        hand.options = with_timestamps(Options::default(), 1150);
+        let mut out = hand.segment(ACK, 1001, 1, 65_535, 1000);
+        out.extend(hand.wait(Duration::from_secs(1)));
+        assert_eq!((hand.connection().readable(), echo(&out)), (2000, Some(1150)), "{name}");
+    }
+}
+
 /// Keep-alive that is switched on while nothing happens.
 #[test]
 fn keepalive_begins_when_it_is_switched_on() {

@@ -1,0 +1,222 @@
+//! The engine by itself: what it owes every recipe, whatever comes in which order.
+
+use std::ops::Range;
+
+use airwire::time::Duration;
+use proptest::prelude::*;
+
+use super::*;
+use crate::recovery::Recipe;
+use crate::recovery::catalogue::{self, Build};
+use crate::recovery::testing::{BareSender, SMSS};
+
+const RTT: Duration = Duration::from_millis(100);
+
+#[test]
+fn a_timeout_late_in_fast_recovery_halves_no_more_than_was_the_window() {
+    for (repair, sack) in [("newreno", false), ("reno", false), ("sack", true)] {
+        let mut sender = BareSender::new(repair).under_way(20.0, 8.0, RTT);
+        sender.wait(RTT);
+        if sack {
+            (3..=21).for_each(|end| drop(sender.sack(&[2..end])));
+        } else {
+            sender.dupacks(19);
+        }
+        let outstanding = sender.flight.outstanding().segments;
+        assert!(outstanding > 25, "{repair}: new segments have replaced what has arrived: {outstanding}");
+        sender.timeout();
+        assert_eq!(sender.cc().ssthresh, 10.0, "{repair}: half of 20, not of {outstanding}");
+    }
+}
+
+#[test]
+fn a_timeout_after_partial_acks_goes_by_the_window_in_force() {
+    let mut sender = BareSender::new("newreno").under_way(20.0, 8.0, RTT);
+    sender.wait(RTT).dupacks(19);
+    // Everything up to the last segment of the window has arrived but 20, and its copy is lost.
+    sender.wait(RTT).ack(19);
+    sender.dupacks(9);
+    let cwnd = sender.cc().cwnd;
+    assert!(sender.flight.outstanding().segments as f64 > cwnd + 5.0);
+    sender.timeout();
+    assert!(sender.cc().ssthresh <= cwnd / 2.0, "{} of a window of {cwnd}", sender.cc().ssthresh);
+}
+
+/// What may happen to a sender.
+#[derive(Clone, Debug)]
+enum Event {
+    /// This share of what is outstanding is acknowledged, in eighths; at least one segment.
+    Ack(u64),
+    /// A duplicate ACK, with SACK blocks of these parts of what is outstanding, in sixteenths.
+    Duplicate(Vec<Range<u64>>),
+    /// The receiver reports the first segment as a duplicate.
+    Dsack,
+    /// The earliest timer fires, whichever it is.
+    Timer,
+    /// Time passes, and no timer fires in it.
+    Wait(u64),
+    /// The application writes this many segments.
+    Write(u64),
+    /// The receiver's window is this many segments from here on.
+    Window(u64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let block = (0_u64..16, 1_u64..5).prop_map(|(from, len)| from..from + len);
+    prop_oneof![
+        5 => (1_u64..=8).prop_map(Event::Ack),
+        8 => prop::collection::vec(block, 0..4).prop_map(Event::Duplicate),
+        1 => Just(Event::Dsack),
+        2 => Just(Event::Timer),
+        2 => (1_u64..150).prop_map(Event::Wait),
+        2 => (1_u64..40).prop_map(Event::Write),
+        1 => (1_u64..60).prop_map(Event::Window),
+    ]
+}
+
+/// Every answer of the catalogue, and what is said to be hard together.
+fn recipes() -> Vec<String> {
+    let answers = catalogue::CATALOGUE.iter().filter(|row| row.question() != Question::Option);
+    let together = ["sack+pr+rebate", "sack+rack+prr+cubic", "reno+vegas+fast-timeout", "sack+vegas+prr"];
+    let more = ["sack+frto+dsack", "tahoe+vegas+eifel", "newreno+loss-retransmission+frto", "sack+pr+vegas"];
+    let names = answers.map(|row| row.name).chain(together).chain(more);
+    names.map(str::to_owned).collect()
+}
+
+struct Model {
+    sender: BareSender,
+    name: String,
+    /// A recipe may say that one event reduces the window more than once, and why.
+    reduces_again: bool,
+}
+
+impl Model {
+    fn new(recipe: &str, profile: &str) -> Self {
+        let profile = Profile::by_name(profile).unwrap();
+        let name = format!("{recipe} in profile {}", profile.name);
+        let parsed: Recipe = recipe.parse().unwrap();
+        let reduces_again = parsed.parts().any(|(row, _)| row.reduces_again.is_some());
+        let handshake = Handshake { timestamps: true, ..Handshake::default() };
+        let mut sender = BareSender::with(recipe, profile, &handshake);
+        sender.written = 30;
+        sender.send();
+        Self { sender, name, reduces_again }
+    }
+
+    fn happen(&mut self, event: &Event) {
+        let sender = &mut self.sender;
+        let una = sender.flight.una() / SMSS;
+        let outstanding = sender.last() - una;
+        let now = sender.now;
+        match event {
+            Event::Ack(eighths) if outstanding > 0 => {
+                sender.ack(una + (outstanding * eighths / 8).max(1));
+            }
+            Event::Duplicate(parts) if outstanding > 0 => {
+                let block = |part: &Range<u64>| {
+                    // The first segment is what is missing.
+                    let at = |sixteenths: u64| una + 2 + outstanding.saturating_sub(1) * sixteenths.min(16) / 16;
+                    at(part.start)..at(part.end)
+                };
+                let blocks: Vec<_> = parts.iter().map(block).filter(|block| !block.is_empty()).collect();
+                let ack = Ack { duplicate: true, ..Ack::default() };
+                let blocks = if sender.recovery.uses_sack() { &blocks[..] } else { &[] };
+                sender.receive(ack, una, blocks);
+            }
+            Event::Dsack if una > 0 => {
+                let dsack = Some(((una - 1) * SMSS, una * SMSS));
+                sender.receive(Ack { dsack, ..Ack::default() }, una, &[]);
+            }
+            Event::Timer => match (sender.recovery.deadline(), sender.rto) {
+                (Some(own), rto) if rto.is_none_or(|rto| own <= rto) => drop(sender.deadline()),
+                (_, Some(_)) if outstanding > 0 => drop(sender.timeout()),
+                _ => {}
+            },
+            Event::Wait(ms) => {
+                let timers = sender.recovery.deadline().into_iter().chain(sender.rto);
+                let until = timers.fold(now + Duration::from_millis(*ms), Instant::min);
+                sender.now = until.max(now);
+            }
+            Event::Write(segments) => {
+                sender.written += segments;
+                sender.send();
+            }
+            Event::Window(segments) => {
+                sender.rwnd = *segments;
+                sender.send();
+            }
+            Event::Ack(_) | Event::Duplicate(_) | Event::Dsack => {}
+        }
+    }
+
+    fn check(&mut self) {
+        let Self { sender, name, .. } = self;
+        let cc = sender.recovery.congestion();
+        let state = format!("{name}: {cc:?}");
+        assert!(cc.cwnd >= 1.0 && cc.cwnd.is_finite(), "cwnd is at least one segment: {state}");
+        assert!(cc.inflation() >= 0.0, "{state}");
+        if sender.flight.is_empty() {
+            return;
+        }
+        assert!(sender.rto.is_some(), "something is outstanding, and no timer runs: {state}");
+        let (pipe, outstanding) = (sender.flight.pipe(), sender.flight.outstanding());
+        // A segment that was sent again without being judged lost counts twice (RFC 6675 §4, SetPipe).
+        assert!(pipe.segments <= outstanding.segments + sender.flight.resent().segments, "{state}");
+        let lost = sender.flight.first_lost().is_some();
+        let nothing_in_path = pipe.segments == 0;
+        let held = cc.episode.held_until().is_some() || sender.recovery.deadline() == Some(sender.now);
+        assert!(
+            !(lost && nothing_in_path && !held),
+            "something is lost, the path is empty, and nothing leaves: {state}"
+        );
+        // Other repairs count what is in the path in ways of their own.
+        let has_pipe = sender.recovery.answers().contains(&"sack");
+        let room = pipe.segments as f64 + 1.0 <= cc.cwnd.floor();
+        assert!(!(lost && has_pipe && room && !held), "something is lost, there is room, and nothing leaves: {state}");
+    }
+}
+
+/// One reduction for each window of data, timeouts and what the recipe declares left out.
+fn check_reductions(model: &mut Model) {
+    if model.reduces_again {
+        return;
+    }
+    let mut recover = 0;
+    let mut una_passed = true;
+    for decision in model.sender.trace() {
+        match decision.what {
+            What::Timeout { .. } => una_passed = true,
+            What::Leave { .. } => una_passed = true,
+            What::Enter { phase: Phase::Recovery, recover: to } if decision.question == Question::Repair => {
+                assert!(una_passed || to > recover, "{}: two loss events in one window", model.name);
+                (recover, una_passed) = (to, false);
+            }
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_a_sender_goes_on(events in prop::collection::vec(event(), 1..120)) {
+        for recipe in recipes() {
+            for profile in Profile::NAMES {
+                let mut model = Model::new(&recipe, profile);
+                model.check();
+                for event in &events {
+                    model.happen(event);
+                    model.check();
+                }
+                check_reductions(&mut model);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_row_that_answers_is_in_the_model() {
+    let with_an_answer = catalogue::CATALOGUE.iter().filter(|row| !matches!(row.build, Build::Option(_) | Build::Number(..)));
+    assert!(with_an_answer.count() >= 35);
+}
