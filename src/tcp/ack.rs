@@ -34,8 +34,11 @@ impl Connection {
         }
         let dsack = self.reported_duplicate(segment, acked_to);
         let flight_before = self.flight.outstanding();
-        let (acked, rtt) =
-            if acked_to > una { self.advance(now, segment, acked_to, dsack.is_some()) } else { (Acked::default(), None) };
+        let (acked, rtt) = if acked_to > una {
+            self.advance(now, segment, acked_to, dsack.is_some())
+        } else {
+            (Acked::default(), None)
+        };
         let news = self.take_blocks(segment, dsack);
         let window_changed = self.update_window(segment, acked_to, una);
         let duplicate = self.repeats(segment, acked_to, una)

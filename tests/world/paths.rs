@@ -259,7 +259,7 @@ fn what_a_queue_and_a_channel_drop_adds_up_to_the_paths_own_totals() {
     let radio =
         "[[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\", affects = \"data\" }\n";
     let scenario = format!("{}{radio}", small_queue(8));
-    let flow = Flow { watch: Watch::Decisions, ..Flow::down(Length::Octets(2_000_000)) };
+    let flow = Flow { watch: Watch::Decisions, ..Flow::down(Length::Octets(4_000_000)) };
     // One after the other, so that no handshake meets the burst in which another flow begins.
     let flows = [0, 700, 1400].map(|start| Flow { start: Instant::from_millis(start), ..flow.clone() });
     let mut world = world(&scenario, 1, flows.to_vec());

@@ -115,7 +115,8 @@ impl Model {
             Event::Duplicate(parts) if outstanding > 0 => {
                 let block = |part: &Range<u64>| {
                     // The first segment is what is missing.
-                    let at = |sixteenths: u64| una + 2 + outstanding.saturating_sub(1) * sixteenths.min(16) / 16;
+                    let at =
+                        |sixteenths: u64| una + 2 + outstanding.saturating_sub(1) * sixteenths.min(16) / 16;
                     at(part.start)..at(part.end)
                 };
                 let blocks: Vec<_> = parts.iter().map(block).filter(|block| !block.is_empty()).collect();
@@ -172,7 +173,10 @@ impl Model {
         // Other repairs count what is in the path in ways of their own.
         let has_pipe = sender.recovery.answers().contains(&"sack");
         let room = pipe.segments as f64 + 1.0 <= cc.cwnd.floor();
-        assert!(!(lost && has_pipe && room && !held), "something is lost, there is room, and nothing leaves: {state}");
+        assert!(
+            !(lost && has_pipe && room && !held),
+            "something is lost, there is room, and nothing leaves: {state}"
+        );
     }
 }
 
@@ -217,6 +221,7 @@ proptest! {
 
 #[test]
 fn every_kind_of_row_that_answers_is_in_the_model() {
-    let with_an_answer = catalogue::CATALOGUE.iter().filter(|row| !matches!(row.build, Build::Option(_) | Build::Number(..)));
+    let with_an_answer =
+        catalogue::CATALOGUE.iter().filter(|row| !matches!(row.build, Build::Option(_) | Build::Number(..)));
     assert!(with_an_answer.count() >= 35);
 }
