@@ -206,6 +206,9 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
             &["MaxDAT is 1 or more"],
         ),
         (stage("station", "max_flows = 0"), "0", &["`0` is not a whole number from 1"]),
+        (stage("station", "max_flight = '2GiB'"), "'2GiB'", &["1 GiB", "\"1MB\""]),
+        (stage("station", "handover = { at = ['9s', '5s'] }"), "['9s', '5s']", &["`at`", "9s", "5s", "ascending"]),
+        (stage("station", "handover = { at = ['1s', '5s'], every = '4s' }"), "'4s'", &["`every`", "longer"]),
         // The top.
         ("stage = []".into(), "", &["`schema` is missing", "schema = 1"]),
         ("schema = 2\nstage = []".into(), "2", &["version 2", "version 1"]),
@@ -585,6 +588,7 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
         ],
     ),
     ("## `station`", "station", "", &[""]),
+    ("### `handover`", "station", "handover", &["at = ['1s']"]),
     (
         "## `traffic`",
         "traffic",

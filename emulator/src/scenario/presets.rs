@@ -47,6 +47,7 @@ presets![
     "etcp-fixed-mobile",
     "etcp-mobile-fixed",
     "etcp-mobile-mobile",
+    "etcp-handover",
 ];
 
 /// `None`: there is no such preset.

@@ -2,14 +2,17 @@
 //!
 //! It stands between the fixed network and a radio link: the stages on its radio side, up to the next station or
 //! the end of the path. A path between two mobiles has two: the one on the fixed port's side has
-//! `radio = "fixed"`. Packets pass at once, and none is ever dropped or kept.
+//! `radio = "fixed"`. Packets pass at once, and none is ever dropped or kept. With `handover`, the station that stands
+//! here is another one from time to time.
 //!
 //! Untouched, octet for octet: what is not TCP; truncated packets; all fragments but whole ones (of the first one
 //! the agent takes note); what is behind an IPv6 header other than hop-by-hop, destination options and an atomic
 //! fragment's; segments signed by TCP-MD5 or TCP-AO; resets; and packets of background sources.
 
 mod agent;
+mod flow;
 mod flow_table;
+mod handover;
 mod header;
 mod loss_rate;
 mod ranges;
@@ -21,8 +24,11 @@ use std::num::NonZeroU32;
 
 use agent::Agent;
 use airwire::time::Instant;
+use airwire::units::Size;
+pub use handover::HandoverConfig;
 use header::{ACK, Parsed, RST, SYN, Segment};
 use loss_rate::{Meter, Unfit};
+use ranges::Reach;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -41,8 +47,16 @@ pub struct StationConfig {
     pub loss_report: bool,
     /// On which side of the station its radio link is.
     pub radio: Side,
-    /// Connections that the transit agent remembers; of the rest it says what is taken for congestion.
+    /// Connections that the transit agent remembers, and a quarter as many of which it has heard one side only. Of the
+    /// rest it says what is taken for congestion, until it has learned them.
     pub max_flows: NonZeroU32,
+    /// No connection has more octets in flight. Of one that it learns in mid-connection, the transit agent says so far
+    /// above the first acknowledgment nothing that is taken for the radio; and numbers that are further from all that
+    /// it knows it does not believe.
+    pub max_flight: Size,
+    /// The mobile moves to a station that has seen nothing of its connections. Absent: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handover: Option<HandoverConfig>,
     /// The loss rate is averaged over about so many packets.
     pub window: NonZeroU32,
     /// No packet is made longer than this by the loss-rate report.
@@ -56,6 +70,8 @@ impl Default for StationConfig {
             loss_report: false,
             radio: Side::Mobile,
             max_flows: const { NonZeroU32::new(16_384).expect("not 0") },
+            max_flight: Size::bytes(1_000_000),
+            handover: None,
             window: const { NonZeroU32::new(1_000).expect("not 0") },
             mtu: 1500,
         }
@@ -64,7 +80,15 @@ impl Default for StationConfig {
 
 impl Settings for StationConfig {
     fn validate(&self) -> Result<(), Invalid> {
-        Ok(())
+        if self.max_flight < Size::bytes(1) || self.max_flight > Reach::LARGEST {
+            return Err(Invalid::new(
+                "max_flight",
+                "no window is larger than 1 GiB (RFC 7323), nor smaller than an octet: write for example \"1MB\"",
+            ));
+        }
+        self.handover.as_ref().map_or(Ok(()), |handover| {
+            handover.validate().map_err(|invalid| invalid.within("handover"))
+        })
     }
 
     fn build(&self, _position: Position<'_>, _seed: u64) -> Result<Box<dyn Stage>, String> {
@@ -99,7 +123,16 @@ pub struct Station {
     config: StationConfig,
     agent: Agent,
     radio: PerDirection<Meter>,
+    handovers: Handovers,
     counters: Counters,
+}
+
+/// How often the mobile has moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Handovers {
+    total: u64,
+    /// By the present settings, which may have been changed under way.
+    scheduled: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -125,9 +158,22 @@ impl Station {
     pub fn new(config: &StationConfig) -> Self {
         Self {
             config: config.clone(),
-            agent: Agent::new(config.radio, config.max_flows),
+            agent: Agent::new(config.radio, config.max_flows, config.max_flight),
             radio: PerDirection::from_fn(|_| Meter::new()),
+            handovers: Handovers::default(),
             counters: Counters::default(),
+        }
+    }
+
+    /// The station that is here now may be another one than at the last packet.
+    fn hand_over(&mut self, now: Instant) {
+        let Some(handover) = &self.config.handover else { return };
+        let scheduled = handover.until(now);
+        if scheduled > self.handovers.scheduled {
+            self.handovers.total += scheduled - self.handovers.scheduled;
+            self.handovers.scheduled = scheduled;
+            self.agent.forget();
+            self.radio = PerDirection::from_fn(|_| Meter::new());
         }
     }
 
@@ -175,7 +221,8 @@ impl Station {
 }
 
 impl Stage for Station {
-    fn handle_packet(&mut self, _now: Instant, mut packet: Packet, out: &mut Outbox) {
+    fn handle_packet(&mut self, now: Instant, mut packet: Packet, out: &mut Outbox) {
+        self.hand_over(now);
         if packet.origin == Origin::Host {
             match header::parse(&packet.bytes) {
                 Parsed::Segment(segment) => self.segment(segment, &mut packet, out),
@@ -208,12 +255,18 @@ impl Stage for Station {
         json!({
             "counters": self.counters,
             "transit": self.agent.counters(),
-            "flows": { "remembered": flows.len(), "evicted": flows.evicted, "bytes": flows.memory() },
+            "handovers": self.handovers.total,
+            "flows": {
+                "remembered": flows.live(),
+                "opening": flows.opening(),
+                "evicted": flows.evicted(),
+                "bytes": flows.memory(),
+            },
             "radio": { "down": radio(Direction::Down), "up": radio(Direction::Up) },
         })
     }
 
-    fn reconfigure(&mut self, _now: Instant, settings: &dyn Any, _out: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, _out: &mut Outbox) -> Result<(), NotLive> {
         let refuse = |setting: &str, why: &str| Err(NotLive { setting: setting.into(), why: why.into() });
         let Some(config) = settings.downcast_ref::<StationConfig>() else {
             return refuse("kind", "a station stays one");
@@ -227,7 +280,12 @@ impl Stage for Station {
         if config.max_flows != self.config.max_flows {
             return refuse("max_flows", "the memory is laid out when the link starts");
         }
+        if config.max_flight != self.config.max_flight {
+            return refuse("max_flight", "what is known of connections rests on it");
+        }
+        self.hand_over(now);
         self.config = config.clone();
+        self.handovers.scheduled = self.config.handover.as_ref().map_or(0, |handover| handover.until(now));
         Ok(())
     }
 

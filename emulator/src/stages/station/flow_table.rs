@@ -1,11 +1,13 @@
-//! The connections that a transit agent remembers: a bounded number, the least recently used forgotten first.
+//! The connections that a transit agent remembers: a bounded number, so that nobody's packets can fill its memory.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
+use std::num::NonZeroU32;
+use std::ops::{Index, IndexMut};
 
+use super::flow::Flow;
 use super::header::Segment;
-use super::ranges::Transited;
-use crate::packet::{Direction, PerDirection};
+use crate::packet::Direction;
 
 /// A connection's ends, on the fixed side and on the mobile side; IPv4 addresses are mapped. So both directions
 /// of a connection have the same key.
@@ -18,307 +20,304 @@ impl Key {
     }
 }
 
-/// What is known of a connection. Only of one whose handshake was seen: of any other it cannot be said that
-/// something did *not* go past.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Flow {
-    /// What each side sends.
-    halves: PerDirection<Option<Half>>,
-    /// A SYN opens a connection, or another one between the same ends, or is an old duplicate that means nothing
-    /// (RFC 9293 §3.5): the answer will tell.
-    pending: PerDirection<Option<Syn>>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Half {
-    isn: u32,
-    pub(super) transited: Transited,
-    pub(super) second: bool,
-}
-
-/// What a SYN says, with or without an ACK.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Syn {
-    pub(super) isn: u32,
-    /// Payload with the SYN (RFC 7413).
-    pub(super) octets: u32,
-    /// Another agent, nearer to the sender, sees what is sent.
-    pub(super) second: bool,
-}
-
-impl Half {
-    fn new(syn: Syn) -> Self {
-        Self {
-            isn: syn.isn,
-            transited: Transited::new(syn.isn.wrapping_add(1), syn.octets),
-            second: syn.second,
-        }
-    }
-
-    fn again(&mut self, syn: Syn) {
-        self.second = syn.second;
-        // Astray once the connection is past its first gigabyte: then it adds nothing.
-        let _ = self.transited.record(syn.isn.wrapping_add(1), syn.octets);
-    }
-}
-
-impl Flow {
-    pub(super) fn half(&self, direction: Direction) -> Option<&Half> {
-        self.halves[direction].as_ref()
-    }
-
-    pub(super) fn half_mut(&mut self, direction: Direction) -> Option<&mut Half> {
-        self.halves[direction].as_mut()
-    }
-
-    /// This station does not see everything that goes this way, and so knows nothing.
-    pub(super) fn give_up(&mut self, direction: Direction) {
-        self.halves[direction] = None;
-    }
-
-    /// A SYN without an ACK goes past.
-    pub(super) fn syn(&mut self, direction: Direction, syn: Syn) {
-        match &mut self.halves[direction] {
-            Some(half) if half.isn == syn.isn => half.again(syn),
-            _ => self.pending[direction] = Some(syn),
-        }
-    }
-
-    /// A SYN with an ACK goes past.
-    pub(super) fn syn_ack(&mut self, direction: Direction, syn: Syn, ack: u32) {
-        let (asker, answered) = (direction.reversed(), ack.wrapping_sub(1));
-        if let Some(confirmed) = self.pending[asker].take_if(|pending| pending.isn == answered) {
-            self.halves[asker] = Some(Half::new(confirmed));
-            self.pending[direction] = None;
-            match &mut self.halves[direction] {
-                // Both sides opened at once: this one's SYN was confirmed before.
-                Some(half) if half.isn == syn.isn => half.again(syn),
-                half => *half = Some(Half::new(syn)),
-            }
-        } else if self.half(asker).is_some_and(|half| half.isn == answered) {
-            match &mut self.halves[direction] {
-                Some(half) if half.isn == syn.isn => half.again(syn),
-                // Two different answers to one SYN: it cannot be told which of them counts.
-                half => *half = None,
-            }
-        }
-    }
-
-    fn heap(&self) -> usize {
-        self.halves.iter().filter_map(|(_, half)| half.as_ref()).map(|half| half.transited.heap()).sum()
-    }
-}
-
 /// The flows, and the order in which they were last used.
+///
+/// Choice: live flows, and those of which only one side has been heard, have places of their own. So a burst of SYNs,
+/// or of any other packets with addresses that nobody answers for, displaces only its like.
 #[derive(Debug)]
 pub(super) struct Flows {
-    index: BTreeMap<Key, u32>,
-    slots: Vec<Slot>,
-    newest: Option<u32>,
-    oldest: Option<u32>,
-    capacity: usize,
-    pub(super) evicted: u64,
+    index: BTreeMap<Key, Slot>,
+    places: Vec<Place>,
+    /// Places of flows that were forgotten, to be used again.
+    free: Vec<Slot>,
+    opening: Queue,
+    live: Queue,
 }
 
+/// Where a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(u32);
+
 #[derive(Debug)]
-struct Slot {
+struct Place {
     key: Key,
     flow: Flow,
-    newer: Option<u32>,
-    older: Option<u32>,
+    standing: Standing,
+    newer: Option<Slot>,
+    older: Option<Slot>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its handshake is not over, or only one side has been heard.
+    Opening,
+    Live,
+}
+
+/// Flows of one standing, by when they were last used.
+#[derive(Debug)]
+struct Queue {
+    newest: Option<Slot>,
+    oldest: Option<Slot>,
+    len: usize,
+    capacity: usize,
+    evicted: u64,
+}
+
+impl Queue {
+    fn new(capacity: usize) -> Self {
+        Self { newest: None, oldest: None, len: 0, capacity, evicted: 0 }
+    }
+}
+
+impl Index<Slot> for Flows {
+    type Output = Flow;
+
+    fn index(&self, slot: Slot) -> &Flow {
+        &self.places[slot.0 as usize].flow
+    }
+}
+
+impl IndexMut<Slot> for Flows {
+    fn index_mut(&mut self, slot: Slot) -> &mut Flow {
+        &mut self.places[slot.0 as usize].flow
+    }
 }
 
 impl Flows {
-    pub(super) fn new(capacity: std::num::NonZeroU32) -> Self {
+    /// So many live ones, and a quarter as many that are not yet.
+    pub(super) fn new(capacity: NonZeroU32) -> Self {
+        let live = capacity.get() as usize;
         Self {
             index: BTreeMap::new(),
-            slots: Vec::new(),
-            newest: None,
-            oldest: None,
-            capacity: capacity.get() as usize,
-            evicted: 0,
+            places: Vec::new(),
+            free: Vec::new(),
+            opening: Queue::new(live.div_ceil(4)),
+            live: Queue::new(live),
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.slots.len()
+    pub(super) fn live(&self) -> usize {
+        self.live.len
+    }
+
+    pub(super) fn opening(&self) -> usize {
+        self.opening.len
+    }
+
+    /// Live flows that were forgotten to make room.
+    pub(super) fn evicted(&self) -> u64 {
+        self.live.evicted
     }
 
     /// Octets of memory, the index's own overhead apart.
     pub(super) fn memory(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>()
-            + self.index.len() * size_of::<(Key, u32)>()
-            + self.slots.iter().map(|slot| slot.flow.heap()).sum::<usize>()
+        self.places.capacity() * size_of::<Place>()
+            + self.free.capacity() * size_of::<Slot>()
+            + self.index.len() * size_of::<(Key, Slot)>()
+            + self.places.iter().map(|place| place.flow.heap()).sum::<usize>()
     }
 
-    /// The flow, which thereby becomes the most recently used.
-    pub(super) fn find(&mut self, key: Key) -> Option<&mut Flow> {
+    /// The flow, which thereby becomes the most recently used of its standing.
+    pub(super) fn find(&mut self, key: Key) -> Option<Slot> {
         let slot = *self.index.get(&key)?;
-        self.refresh(slot);
-        Some(&mut self.slots[slot as usize].flow)
-    }
-
-    pub(super) fn find_or_insert(&mut self, key: Key) -> &mut Flow {
-        let slot = match self.index.get(&key) {
-            Some(slot) => {
-                let slot = *slot;
-                self.refresh(slot);
-                slot
-            }
-            None => {
-                let new = Slot { key, flow: Flow::default(), newer: None, older: None };
-                let slot = match self.oldest.filter(|_| self.slots.len() >= self.capacity) {
-                    Some(oldest) => {
-                        self.unlink(oldest);
-                        self.index.remove(&self.slots[oldest as usize].key);
-                        self.slots[oldest as usize] = new;
-                        self.evicted += 1;
-                        oldest
-                    }
-                    None => {
-                        self.slots.push(new);
-                        (self.slots.len() - 1) as u32
-                    }
-                };
-                self.index.insert(key, slot);
-                self.link_newest(slot);
-                slot
-            }
-        };
-        &mut self.slots[slot as usize].flow
-    }
-
-    fn refresh(&mut self, slot: u32) {
-        if self.newest != Some(slot) {
+        let standing = self.place(slot).standing;
+        if self.queue(standing).newest != Some(slot) {
             self.unlink(slot);
             self.link_newest(slot);
         }
+        Some(slot)
     }
 
-    fn unlink(&mut self, slot: u32) {
-        let Slot { newer, older, .. } = self.slots[slot as usize];
+    /// The same; if there is none, a new one, of which nothing is known.
+    pub(super) fn find_or_insert(&mut self, key: Key) -> Slot {
+        if let Some(slot) = self.find(key) {
+            return slot;
+        }
+        if self.opening.len == self.opening.capacity {
+            self.forget_oldest(Standing::Opening);
+        }
+        let new = Place { key, flow: Flow::default(), standing: Standing::Opening, newer: None, older: None };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                *self.place(slot) = new;
+                slot
+            }
+            None => {
+                self.places.push(new);
+                Slot((self.places.len() - 1) as u32)
+            }
+        };
+        self.index.insert(key, slot);
+        self.link_newest(slot);
+        slot
+    }
+
+    /// Counts the flow among the live ones from the moment when it is one.
+    pub(super) fn settle(&mut self, slot: Slot) {
+        if self.place(slot).standing == Standing::Live || !self[slot].is_live() {
+            return;
+        }
+        if self.live.len == self.live.capacity {
+            self.forget_oldest(Standing::Live);
+        }
+        self.unlink(slot);
+        self.place(slot).standing = Standing::Live;
+        self.link_newest(slot);
+    }
+
+    fn forget_oldest(&mut self, standing: Standing) {
+        let Some(slot) = self.queue(standing).oldest else { return };
+        self.unlink(slot);
+        self.queue(standing).evicted += 1;
+        let Place { key, flow, .. } = self.place(slot);
+        let key = *key;
+        *flow = Flow::default();
+        self.index.remove(&key);
+        self.free.push(slot);
+    }
+
+    fn place(&mut self, slot: Slot) -> &mut Place {
+        &mut self.places[slot.0 as usize]
+    }
+
+    fn queue(&mut self, standing: Standing) -> &mut Queue {
+        match standing {
+            Standing::Opening => &mut self.opening,
+            Standing::Live => &mut self.live,
+        }
+    }
+
+    fn unlink(&mut self, slot: Slot) {
+        let Place { standing, newer, older, .. } = *self.place(slot);
         match newer {
-            Some(newer) => self.slots[newer as usize].older = older,
-            None => self.newest = older,
+            Some(newer) => self.place(newer).older = older,
+            None => self.queue(standing).newest = older,
         }
         match older {
-            Some(older) => self.slots[older as usize].newer = newer,
-            None => self.oldest = newer,
+            Some(older) => self.place(older).newer = newer,
+            None => self.queue(standing).oldest = newer,
         }
+        self.queue(standing).len -= 1;
     }
 
-    fn link_newest(&mut self, slot: u32) {
-        let previous = self.newest.replace(slot);
+    fn link_newest(&mut self, slot: Slot) {
+        let standing = self.place(slot).standing;
+        let previous = self.queue(standing).newest.replace(slot);
         match previous {
-            Some(previous) => self.slots[previous as usize].newer = Some(slot),
-            None => self.oldest = Some(slot),
+            Some(previous) => self.place(previous).newer = Some(slot),
+            None => self.queue(standing).oldest = Some(slot),
         }
-        self.slots[slot as usize].older = previous;
-        self.slots[slot as usize].newer = None;
+        self.place(slot).older = previous;
+        self.place(slot).newer = None;
+        self.queue(standing).len += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use Direction::{Down, Up};
 
+    use super::super::flow::{Other, Said, Syn};
+    use super::super::ranges::Reach;
     use super::*;
 
     fn key(port: u16) -> Key {
         Key([(Ipv6Addr::LOCALHOST, port), (Ipv6Addr::LOCALHOST, 80)])
     }
 
-    fn syn(isn: u32) -> Syn {
-        Syn { isn, octets: 0, second: false }
+    fn few(capacity: u32) -> Flows {
+        Flows::new(NonZeroU32::new(capacity).unwrap())
     }
 
-    fn isns(flow: &Flow) -> [Option<u32>; 2] {
-        [Down, Up].map(|direction| flow.half(direction).map(|half| half.isn))
+    const SYN: Syn = Syn { isn: 0, octets: 0, other: Other::Absent };
+
+    /// A SYN that nobody answers.
+    fn knock(flows: &mut Flows, port: u16) {
+        let slot = flows.find_or_insert(key(port));
+        flows[slot].syn(Down, SYN);
+        flows.settle(slot);
     }
 
-    #[test]
-    fn a_handshake_begins_both_halves_and_its_retransmissions_nothing() {
-        let mut flow = Flow::default();
-        flow.syn(Down, syn(100));
-        assert_eq!(isns(&flow), [None, None], "a SYN alone may be an old duplicate");
-        flow.syn_ack(Up, syn(900), 101);
-        assert_eq!(isns(&flow), [Some(100), Some(900)]);
-        flow.half_mut(Down).unwrap().transited.record(101, 50).unwrap();
-        flow.syn(Down, syn(100));
-        flow.syn_ack(Up, syn(900), 101);
-        assert_eq!(flow.half(Down).unwrap().transited.has(150), super::super::ranges::Transit::Seen);
+    fn reach() -> Reach {
+        Reach::new(Reach::LARGEST)
     }
 
-    #[test]
-    fn both_sides_may_open_at_once() {
-        let mut flow = Flow::default();
-        flow.syn(Down, syn(100));
-        flow.syn(Up, syn(900));
-        flow.syn_ack(Up, syn(900), 101);
-        flow.syn_ack(Down, syn(100), 901);
-        assert_eq!(isns(&flow), [Some(100), Some(900)]);
+    /// A whole handshake.
+    fn open(flows: &mut Flows, port: u16) {
+        knock(flows, port);
+        let slot = flows.find_or_insert(key(port));
+        flows[slot].syn_ack(Up, SYN, 1, reach());
+        flows.settle(slot);
+        let slot = flows.find_or_insert(key(port));
+        flows[slot].pass(Down, Said { seq: 1, octets: 0, ack: 1 }, reach());
+        flows.settle(slot);
     }
 
-    #[test]
-    fn another_connection_between_the_same_ends_begins_with_its_answer() {
-        let mut flow = Flow::default();
-        flow.syn(Down, syn(100));
-        flow.syn_ack(Up, syn(900), 101);
-        flow.syn(Down, syn(70_000));
-        assert_eq!(isns(&flow), [Some(100), Some(900)], "so far it may be an old duplicate");
-        flow.syn_ack(Up, syn(80_000), 70_001);
-        assert_eq!(isns(&flow), [Some(70_000), Some(80_000)]);
+    fn left(flows: &mut Flows, ports: std::ops::RangeInclusive<u16>) -> Vec<u16> {
+        ports.filter(|port| flows.find(key(*port)).is_some()).collect()
     }
 
     #[test]
-    fn old_duplicates_of_a_handshake_change_nothing() {
-        let mut flow = Flow::default();
-        flow.syn(Down, syn(100));
-        flow.syn_ack(Up, syn(900), 101);
-        flow.syn_ack(Up, syn(5), 6);
-        assert_eq!(isns(&flow), [Some(100), Some(900)]);
-        flow.syn_ack(Up, syn(5), 101);
-        assert_eq!(isns(&flow), [Some(100), None], "two answers to one SYN");
-    }
-
-    #[test]
-    fn a_syn_ack_whose_syn_went_another_way_tells_nothing() {
-        let mut flow = Flow::default();
-        flow.syn_ack(Up, syn(900), 101);
-        assert_eq!(isns(&flow), [None, None]);
-    }
-
-    #[test]
-    fn the_least_recently_used_flow_is_forgotten() {
-        let mut flows = Flows::new(NonZeroU32::new(3).unwrap());
+    fn the_least_recently_used_live_flow_is_forgotten() {
+        let mut flows = few(3);
         for port in [1, 2, 3] {
-            flows.find_or_insert(key(port)).syn(Down, syn(u32::from(port)));
+            open(&mut flows, port);
         }
         assert!(flows.find(key(1)).is_some());
-        flows.find_or_insert(key(4));
-        let left: Vec<u16> = (1..=4).filter(|port| flows.find(key(*port)).is_some()).collect();
-        assert_eq!((left, flows.len(), flows.evicted), (vec![1, 3, 4], 3, 1));
+        open(&mut flows, 4);
+        assert_eq!((left(&mut flows, 1..=4), flows.live(), flows.evicted()), (vec![1, 3, 4], 3, 1));
         for port in 10..100 {
-            flows.find_or_insert(key(port));
+            open(&mut flows, port);
         }
-        assert_eq!((flows.len(), flows.index.len()), (3, 3));
+        assert_eq!((flows.live(), flows.index.len(), flows.opening()), (3, 3, 0));
+        assert!(flows.places.len() <= 4, "places are used again: {}", flows.places.len());
+    }
+
+    #[test]
+    fn a_burst_of_syns_displaces_only_its_like() {
+        let mut flows = few(8);
+        for port in 1..=8 {
+            open(&mut flows, port);
+        }
+        for port in 100..10_000 {
+            knock(&mut flows, port);
+        }
+        assert_eq!(left(&mut flows, 1..=8), (1..=8).collect::<Vec<_>>());
+        assert_eq!((flows.live(), flows.opening(), flows.evicted()), (8, 2, 0));
+        assert_eq!((flows.index.len(), flows.places.len()), (10, 10), "the table is bounded");
+        // A connection that opens in the middle of it finds a place: the oldest live one makes room.
+        open(&mut flows, 50);
+        assert_eq!((left(&mut flows, 1..=50).len(), flows.evicted()), (8, 1));
+    }
+
+    #[test]
+    fn an_answer_to_a_forged_syn_is_not_a_live_flow() {
+        let mut flows = few(2);
+        open(&mut flows, 1);
+        open(&mut flows, 2);
+        for port in 100..200 {
+            // The mobile host listens there, and its answer goes to somebody who has not asked.
+            knock(&mut flows, port);
+            let slot = flows.find_or_insert(key(port));
+            flows[slot].syn_ack(Up, SYN, 1, reach());
+            flows.settle(slot);
+        }
+        assert_eq!((left(&mut flows, 1..=2), flows.evicted()), (vec![1, 2], 0));
     }
 
     #[test]
     fn ten_thousand_busy_flows_take_a_few_hundred_octets_each() {
-        let mut flows = Flows::new(NonZeroU32::new(10_000).unwrap());
-        for port in 0..10_000 {
-            let flow = flows.find_or_insert(key(port));
-            flow.syn(Down, syn(0));
-            flow.syn_ack(Up, syn(0), 1);
+        let mut flows = few(10_000);
+        let send = |flow: &mut Flow, seq| {
             for direction in Direction::BOTH {
-                let transited = &mut flow.half_mut(direction).unwrap().transited;
-                for segment in 0..1000 {
-                    transited.record(1 + segment * 1000, 1000).unwrap();
-                }
+                flow.pass(direction, Said { seq, octets: 1000, ack: 1 }, reach());
             }
+        };
+        for port in 0..10_000 {
+            open(&mut flows, port);
+            let slot = flows.find(key(port)).unwrap();
+            (0..1000).for_each(|segment| send(&mut flows[slot], 1 + segment * 1000));
         }
         let each = flows.memory() / 10_000;
         println!("{each} octets for each flow");
@@ -326,16 +325,8 @@ mod tests {
 
         // At worst every second segment is missing, everywhere.
         for port in 0..10_000 {
-            for direction in Direction::BOTH {
-                let flow = flows.find(key(port)).unwrap();
-                for segment in 0..1000 {
-                    flow.half_mut(direction)
-                        .unwrap()
-                        .transited
-                        .record(2_000_000 + segment * 2000, 1000)
-                        .unwrap();
-                }
-            }
+            let slot = flows.find(key(port)).unwrap();
+            (0..1000).for_each(|segment| send(&mut flows[slot], 2_000_000 + segment * 2000));
         }
         let worst = flows.memory() / 10_000;
         println!("{worst} octets at worst");

@@ -16,6 +16,8 @@ use crate::path::{FIXED, MOBILE, Named, Path};
 use crate::stage::{Record, Recording, Why};
 
 mod beside;
+mod forged;
+mod learning;
 mod loss_rates;
 mod marks;
 mod seen;
@@ -247,10 +249,14 @@ const SIZE: u32 = 100;
 
 impl Connection {
     fn open(net: Net, ip: Ip, sender: Port, isn: u32) -> Self {
-        let mut connection =
-            Self { net, ip, sender, port: 5000, isn, scenario: None, arrived: BTreeMap::new(), rcv_nxt: 0 };
+        let mut connection = Self::under_way(net, ip, sender, isn);
         connection.handshake();
         connection
+    }
+
+    /// Nobody on this path has seen its SYN.
+    fn under_way(net: Net, ip: Ip, sender: Port, isn: u32) -> Self {
+        Self { net, ip, sender, port: 5000, isn, scenario: None, arrived: BTreeMap::new(), rcv_nxt: 0 }
     }
 
     fn handshake(&mut self) {
@@ -310,22 +316,38 @@ fn hole(sender: Port, lose: &[u32], why: Why) -> impl Stage + use<> {
 
 /// fixed — wire — station — radio — mobile
 fn one_station(sender: Port, on_wire: &[u32], on_radio: &[u32]) -> Net {
+    one_station_of(&marks(Side::Mobile), sender, on_wire, on_radio)
+}
+
+fn one_station_of(config: &StationConfig, sender: Port, on_wire: &[u32], on_radio: &[u32]) -> Net {
     Net::of(vec![
         named("wire", hole(sender, on_wire, Why::QueueFull)),
-        named("station", Station::new(&marks(Side::Mobile))),
+        named("station", Station::new(config)),
         named("radio", hole(sender, on_radio, Why::Loss)),
     ])
 }
 
 /// mobile — radio — station — wire — station — radio — mobile
 fn two_stations(sender: Port, lose: [&[u32]; 3]) -> Net {
+    two_stations_of([Side::Fixed, Side::Mobile].map(|side| Station::new(&marks(side))), sender, lose)
+}
+
+fn two_stations_of([station1, station2]: [Station; 2], sender: Port, lose: [&[u32]; 3]) -> Net {
     Net::of(vec![
         named("radio1", hole(sender, lose[0], Why::Loss)),
-        named("station1", Station::new(&marks(Side::Fixed))),
+        named("station1", station1),
         named("wire", hole(sender, lose[1], Why::QueueFull)),
-        named("station2", Station::new(&marks(Side::Mobile))),
+        named("station2", station2),
         named("radio2", hole(sender, lose[2], Why::Loss)),
     ])
+}
+
+/// A connection between other ports begins, and is in use.
+fn another_connection(net: Net) -> Net {
+    let mut other = Connection { port: 6000, ..Connection::under_way(net, Ip::V4, FIXED, 50) };
+    other.handshake();
+    other.data(0);
+    other.net
 }
 
 const ISN: u32 = 1000;

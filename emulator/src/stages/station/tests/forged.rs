@@ -1,0 +1,240 @@
+//! Somebody off the path sends segments that look like a connection's own.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Numbers that no genuine segment of [`Connection`] has.
+const FAR: [u32; 5] = [2_000_000, 1 << 28, 1 << 29, 1 << 30, 1 << 31];
+
+/// All that can be forged with these numbers.
+fn forgeries(from: Port, seq: u32, ack: u32) -> Vec<Tcp> {
+    let bare = [ACK, RST, RST | ACK, FIN | ACK, SYN, SYN | ACK, FIN, 0];
+    let mut all: Vec<Tcp> = bare.map(|flags| Tcp::new(Ip::V4, from, flags, seq, ack)).into();
+    all.push(Tcp::new(Ip::V4, from, PSH_ACK, seq, ack).payload(&[9; SIZE as usize]));
+    all
+}
+
+#[test]
+fn one_ack_far_ahead_switches_nothing_off() {
+    for ahead in [9, 100, 5000].map(|segments| segments * SIZE).into_iter().chain(FAR) {
+        let mut connection = Connection::open(one_station(MOBILE, &[seq(4)], &[seq(1)]), Ip::V4, MOBILE, ISN);
+        connection.data(0);
+        connection.data(1);
+        assert_eq!(connection.data(2).unwrap().1 & OB, 0, "the radio lost it");
+        let forged = Tcp::new(Ip::V4, FIXED, ACK, PEER + 1, seq(1).wrapping_add(ahead));
+        let flags = connection.net.flags(&forged);
+        assert_eq!(connection.cause(flags), Cause::Congestion, "nobody knows what it asks for");
+        let (asked, flags) = connection.ack();
+        assert_eq!((asked, connection.cause(flags)), (1, Cause::Radio), "{ahead} ahead");
+        for index in [1, 3, 4, 5] {
+            connection.data(index);
+        }
+        let (asked, flags) = connection.ack();
+        assert_eq!((asked, connection.cause(flags)), (4, Cause::Congestion), "{ahead} ahead");
+    }
+}
+
+#[test]
+fn absurd_numbers_change_nothing_whatever_the_flags_say() {
+    use Cause::{Congestion, Radio};
+    for (sender, forger) in [(FIXED, FIXED), (FIXED, MOBILE), (MOBILE, FIXED), (MOBILE, MOBILE)] {
+        let net = one_station(sender, &[seq(3)], &[seq(5)]);
+        let mut connection = Connection::open(net, Ip::V4, sender, ISN);
+        let mut said = Vec::new();
+        for index in 0..8 {
+            // Each a step further than the one before, so that to believe one makes the next believable.
+            for step in 1..=8_u32 {
+                for far in FAR.map(|far| far.wrapping_mul(step)).into_iter().filter(|far| *far != 0) {
+                    let here = seq(index).wrapping_add(far);
+                    let (own, peers) = if forger == sender { (here, PEER + 1) } else { (PEER + 1, here) };
+                    for tcp in forgeries(forger, own, peers) {
+                        connection.net.pass(&tcp);
+                    }
+                }
+            }
+            let mut heard = connection.data(index);
+            while let Some((asked, flags)) = heard.take_if(|(asked, _)| *asked <= index) {
+                said.push((asked, connection.cause(flags)));
+                heard = connection.data(asked);
+            }
+        }
+        assert_eq!(said, [(3, Congestion), (5, Radio)], "{sender:?}, forged by {forger:?}");
+        assert_eq!(connection.rcv_nxt, 8);
+        assert_eq!(connection.net.stats()["station"]["transit"]["learned"], 0, "it was known all the time");
+    }
+}
+
+#[test]
+fn a_burst_of_syns_forgets_no_live_connection() {
+    let few = StationConfig { max_flows: NonZeroU32::new(4).unwrap(), ..marks(Side::Mobile) };
+    let net = one_station_of(&few, MOBILE, &[seq(2)], &[seq(4)]);
+    let mut connection = Connection::open(net, Ip::V4, MOBILE, ISN);
+    connection.data(0);
+    for port in 10_000..11_000 {
+        for from in [FIXED, MOBILE] {
+            connection.net.pass(&Tcp::new(Ip::V4, from, SYN, u32::from(port), 0).port(port));
+            connection.net.pass(&Tcp::new(Ip::V4, from, PSH_ACK, 7, 7).payload(&[0; 9]).port(port + 20_000));
+        }
+    }
+    for index in 1..4 {
+        connection.data(index);
+    }
+    let (asked, flags) = connection.ack();
+    assert_eq!((asked, connection.cause(flags)), (2, Cause::Congestion));
+    for index in [2, 4, 5] {
+        connection.data(index);
+    }
+    let (asked, flags) = connection.ack();
+    assert_eq!((asked, connection.cause(flags)), (4, Cause::Radio));
+    let stats = connection.net.stats();
+    let flows = &stats["station"]["flows"];
+    assert_eq!((&flows["remembered"], &flows["evicted"]), (&json!(1), &json!(0)));
+    assert!(flows["opening"].as_u64().unwrap() <= 1, "{flows}");
+}
+
+/// In one direction only, as somebody outside of the cell can.
+#[test]
+fn one_who_speaks_for_one_side_teaches_no_connection() {
+    let mut net = Net::station(&marks(Side::Mobile));
+    for number in 0..1000_u32 {
+        for tcp in forgeries(FIXED, number.wrapping_mul(7_919_777), number.wrapping_mul(104_729_333)) {
+            net.pass(&tcp);
+        }
+    }
+    assert_eq!(net.stats()["station"]["transit"]["learned"], 0);
+    // Nor does he keep the station from learning it.
+    let data = |index| Tcp::new(Ip::V4, MOBILE, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]);
+    net.pass(&data(0));
+    for tcp in forgeries(FIXED, 0x3333_3333, 0x5555_5555) {
+        net.pass(&tcp);
+    }
+    net.pass(&Tcp::new(Ip::V4, FIXED, ACK, PEER + 1, seq(1)));
+    assert_eq!(net.stats()["station"]["transit"]["learned"], 1);
+}
+
+/// What becomes of a segment of data.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Arrives,
+    LostBefore,
+    LostBehind,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// The next segment of data.
+    Send(Fate),
+    /// The one that is missing.
+    Resend(Fate),
+    /// The receiver asks for what is missing.
+    Ack,
+    /// The station forgets everything, as a new one would.
+    Handover,
+    /// With numbers that are so far from the connection's own.
+    Forge { from_sender: bool, index: usize, seq: u32, ack: u32 },
+    Syn { port: u16, isn: u32 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let fate = || {
+        prop_oneof![5 => Just(Fate::Arrives), 1 => Just(Fate::LostBefore), 1 => Just(Fate::LostBehind)]
+    };
+    // Beyond what is believed, not only by chance.
+    let far = || {
+        prop_oneof![
+            Just(0),
+            any::<u32>(),
+            prop::sample::select(FAR.to_vec()),
+            4000_u32..9000,
+            (4000_u32..9000).prop_map(u32::wrapping_neg),
+        ]
+    };
+    prop_oneof![
+        12 => fate().prop_map(Step::Send),
+        4 => fate().prop_map(Step::Resend),
+        12 => Just(Step::Ack),
+        1 => Just(Step::Handover),
+        6 => (any::<bool>(), 0_usize..9, far(), far())
+            .prop_map(|(from_sender, index, seq, ack)| Step::Forge { from_sender, index, seq, ack }),
+        1 => (5001_u16..5050, any::<u32>()).prop_map(|(port, isn)| Step::Syn { port, isn }),
+    ]
+}
+
+/// Segments that are in flight at most.
+const WINDOW: u64 = 10;
+
+proptest! {
+    /// To the radio link, "radio" says that the octet went past a station; from it, that it went past none.
+    #[test]
+    fn radio_is_never_said_of_an_octet_that_the_radio_has_not_lost(
+        from_mobile: bool,
+        isn: u32,
+        seen_from_the_syn: bool,
+        steps in prop::collection::vec(step(), 0..400),
+    ) {
+        let config = StationConfig {
+            max_flows: NonZeroU32::new(2).unwrap(),
+            max_flight: Size::bytes(WINDOW * u64::from(SIZE)),
+            ..marks(Side::Mobile)
+        };
+        let (sender, path) =
+            if from_mobile { (MOBILE, RadioPath::MobileToFixed) } else { (FIXED, RadioPath::FixedToMobile) };
+        let mut connection = Connection::under_way(Net::station(&config), Ip::V4, sender, isn);
+        if seen_from_the_syn {
+            connection.handshake();
+        }
+        connection.scenario = Some(path);
+        let mut next = 0;
+        // Which segments have gone past this station or one before it.
+        let mut past = std::collections::BTreeSet::new();
+        for step in steps {
+            match step {
+                Step::Send(_) if next - connection.rcv_nxt >= WINDOW => {}
+                Step::Resend(_) if next == connection.rcv_nxt => {}
+                Step::Send(fate) | Step::Resend(fate) => {
+                    let index = if matches!(step, Step::Send(_)) { next } else { connection.rcv_nxt };
+                    next = next.max(index + 1);
+                    let data = Tcp::new(Ip::V4, sender, PSH_ACK, connection.seq(index as u32), PEER + 1)
+                        .payload(&[0; SIZE as usize]);
+                    match fate {
+                        Fate::LostBefore => continue,
+                        Fate::LostBehind => {
+                            connection.net.pass(&data);
+                        }
+                        Fate::Arrives => {
+                            connection.net.pass(&data);
+                            connection.arrived.insert(index, index + 1);
+                            while connection.arrived.contains_key(&connection.rcv_nxt) {
+                                connection.rcv_nxt += 1;
+                            }
+                        }
+                    }
+                    past.insert(index);
+                }
+                Step::Ack => {
+                    let (asked, flags) = connection.ack();
+                    let went_past = past.contains(&u64::from(asked));
+                    if connection.cause(flags) == Cause::Radio {
+                        prop_assert_eq!(went_past, !from_mobile, "segment {}", asked);
+                    }
+                }
+                Step::Handover => connection.net = Net::station(&config),
+                Step::Forge { from_sender, index, seq, ack } => {
+                    let from = if from_sender { sender } else { other(sender) };
+                    let here = connection.seq(next as u32);
+                    let (own, peers) = if from_sender { (here, PEER + 1) } else { (PEER + 1, here) };
+                    let near = |far: u32| (far as i32).unsigned_abs() < 4000;
+                    if !(near(seq) && near(ack)) {
+                        let forged =
+                            forgeries(from, own.wrapping_add(seq), peers.wrapping_add(ack)).remove(index);
+                        connection.net.pass(&forged);
+                    }
+                }
+                Step::Syn { port, isn } => {
+                    connection.net.pass(&Tcp::new(Ip::V4, FIXED, SYN, isn, 0).port(port));
+                }
+            }
+        }
+    }
+}

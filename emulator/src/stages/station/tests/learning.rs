@@ -1,0 +1,220 @@
+//! A station comes in mid-connection: after a handover, a restart, or when its table was full.
+
+use super::*;
+
+/// No more than twenty segments are in flight.
+fn short_flights(radio: Side) -> StationConfig {
+    StationConfig { max_flight: Size::bytes(u64::from(20 * SIZE)), ..marks(radio) }
+}
+
+/// Sends these segments, and again each one that is asked for twice. What was said about each hole, in order.
+fn transfer(connection: &mut Connection, segments: std::ops::Range<u32>) -> Vec<(u32, Cause)> {
+    let mut said = Vec::new();
+    for index in segments {
+        let mut heard = connection.data(index);
+        while let Some((asked, flags)) = heard.take_if(|(asked, _)| *asked <= index) {
+            said.push((asked, connection.cause(flags)));
+            heard = connection.data(asked);
+        }
+    }
+    said
+}
+
+/// Four segments over a station that saw the SYN, and then the rest over one that did not.
+fn moved(before: Net, after: Net, sender: Port, rest: u32) -> (Connection, Vec<(u32, Cause)>) {
+    let mut connection = Connection::open(before, Ip::V4, sender, ISN);
+    assert_eq!(transfer(&mut connection, 0..4), []);
+    connection.net = after;
+    let said = transfer(&mut connection, 4..rest);
+    assert_eq!(connection.rcv_nxt, u64::from(rest), "everything has arrived");
+    (connection, said)
+}
+
+#[test]
+fn from_fixed_to_mobile_a_new_station_marks_rightly_from_the_first_answer_on() {
+    use Cause::{Congestion, Radio};
+    let after = one_station(FIXED, &[seq(8), seq(20)], &[seq(10), seq(30), seq(31)]);
+    let (connection, said) = moved(one_station(FIXED, &[], &[]), after, FIXED, 40);
+    assert_eq!(said, [(8, Congestion), (10, Radio), (20, Congestion), (30, Radio), (31, Radio)]);
+    assert_eq!(connection.net.stats()["station"]["transit"]["learned"], 1);
+}
+
+#[test]
+fn from_mobile_to_fixed_a_new_station_misses_only_what_cannot_have_gone_another_way() {
+    use Cause::{Congestion, Radio};
+    let after = one_station_of(
+        &short_flights(Side::Mobile),
+        MOBILE,
+        &[seq(8), seq(50), seq(70)],
+        &[seq(10), seq(45), seq(60), seq(61)],
+    );
+    let (_, said) = moved(one_station(MOBILE, &[], &[]), after, MOBILE, 80);
+    assert_eq!(
+        said,
+        [
+            (8, Congestion),
+            // The radio's, but within a flight of where the station came in.
+            (10, Congestion),
+            (45, Radio),
+            (50, Congestion),
+            (60, Radio),
+            (61, Radio),
+            (70, Congestion)
+        ]
+    );
+}
+
+/// Segments 4 to 7 go over the old station and are lost to congestion behind it. Then the mobile moves, and the new
+/// station sees first what comes after them.
+#[test]
+fn what_the_wire_lost_before_the_handover_is_not_put_down_to_the_radio() {
+    for config in [marks(Side::Mobile), short_flights(Side::Mobile)] {
+        let lost: Vec<u32> = (4..8).map(seq).collect();
+        let mut connection = Connection::open(one_station(MOBILE, &lost, &[]), Ip::V4, MOBILE, ISN);
+        for index in 0..8 {
+            connection.data(index);
+        }
+        connection.net = one_station_of(&config, MOBILE, &[], &[]);
+        for index in 8..20 {
+            let (asked, flags) = connection.data(index).unwrap();
+            assert_eq!((asked, connection.cause(flags)), (4, Cause::Congestion));
+        }
+        for hole in 4..8 {
+            let (asked, flags) = connection.ack();
+            assert_eq!((asked, connection.cause(flags)), (hole, Cause::Congestion));
+            connection.data(hole);
+        }
+        assert_eq!(connection.ack().0, 20);
+    }
+}
+
+#[test]
+fn from_mobile_to_mobile_either_station_or_both_can_be_new() {
+    use Cause::{Congestion, Radio};
+    for new in [[true, false], [false, true], [true, true]] {
+        for sender in [FIXED, MOBILE] {
+            let mut stations = [Side::Fixed, Side::Mobile].map(|side| Station::new(&short_flights(side)));
+            let mut connection = Connection::open(Net::of(Vec::new()), Ip::V4, sender, ISN);
+            // The handshake and four segments, past both stations, one after the other.
+            let pass = |stations: &mut [Station; 2], tcp: Tcp| {
+                let order = if tcp.from == FIXED { [0, 1] } else { [1, 0] };
+                let direction = if tcp.from == FIXED { Direction::Down } else { Direction::Up };
+                let mut bytes = tcp.packet();
+                for index in order {
+                    let mut out = Outbox::new(Recording::Off, false);
+                    let packet = Packet {
+                        id: PacketId(0),
+                        direction,
+                        origin: Origin::Host,
+                        entered: Instant::ZERO,
+                        bytes: bytes.clone(),
+                    };
+                    stations[index].handle_packet(Instant::ZERO, packet, &mut out);
+                    bytes = out.take().remove(0).bytes;
+                }
+                read(&bytes).0.flags
+            };
+            let receiver = other(sender);
+            pass(&mut stations, Tcp::new(Ip::V4, sender, SYN, ISN, 0));
+            let flags = pass(&mut stations, Tcp::new(Ip::V4, receiver, SYN | ACK, PEER, seq(0)));
+            connection.scenario = RadioPath::announced(flags);
+            assert_eq!(connection.scenario, Some(RadioPath::MobileToMobile));
+            for index in 0..4 {
+                let data = Tcp::new(Ip::V4, sender, PSH_ACK, seq(index), PEER + 1);
+                pass(&mut stations, data.payload(&[0; SIZE as usize]));
+                pass(&mut stations, Tcp::new(Ip::V4, receiver, ACK, PEER + 1, seq(index + 1)));
+                connection.arrived.insert(u64::from(index), u64::from(index) + 1);
+                connection.rcv_nxt += 1;
+            }
+            for (station, (new, side)) in stations.iter_mut().zip(new.into_iter().zip([Side::Fixed, Side::Mobile]))
+            {
+                if new {
+                    *station = Station::new(&short_flights(side));
+                }
+            }
+            // The first radio, the wire, the second radio, in the order in which data cross them.
+            let mut lose: [&[u32]; 3] = [&[seq(40), seq(50)], &[seq(42)], &[seq(45), seq(55)]];
+            if sender == MOBILE {
+                lose.reverse();
+            }
+            connection.net = two_stations_of(stations, sender, lose);
+            let said = transfer(&mut connection, 4..60);
+            assert_eq!(
+                said,
+                [(40, Radio), (42, Congestion), (45, Radio), (50, Radio), (55, Radio)],
+                "{new:?} {sender:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_was_pushed_out_of_the_table_is_learned_again() {
+    let one = StationConfig { max_flows: NonZeroU32::new(1).unwrap(), ..marks(Side::Mobile) };
+    let net = one_station_of(&one, FIXED, &[seq(20)], &[seq(2), seq(10), seq(22)]);
+    let mut connection = Connection::open(net, Ip::V4, FIXED, ISN);
+    assert_eq!(transfer(&mut connection, 0..6), [(2, Cause::Radio)]);
+    connection.net = another_connection(connection.net);
+    assert_eq!(connection.net.stats()["station"]["flows"]["evicted"], 1);
+    let said = transfer(&mut connection, 6..30);
+    assert_eq!(said, [(10, Cause::Radio), (20, Cause::Congestion), (22, Cause::Radio)]);
+}
+
+/// The other direction takes a path without a station.
+#[test]
+fn from_one_side_alone_a_station_learns_nothing() {
+    for sender in [FIXED, MOBILE] {
+        let mut net = Net::station(&marks(Side::Mobile));
+        for index in 0..50 {
+            net.pass(&Tcp::new(Ip::V4, sender, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]));
+        }
+        let stats = net.stats();
+        let stats = &stats["station"];
+        assert_eq!((&stats["transit"]["learned"], &stats["flows"]["remembered"]), (&json!(0), &json!(0)));
+        assert_eq!(stats["flows"]["opening"], 1);
+    }
+}
+
+#[test]
+fn a_burst_before_the_first_ack_is_on_record_when_the_ack_comes() {
+    let mut connection = Connection::under_way(one_station(FIXED, &[], &[seq(3)]), Ip::V4, FIXED, ISN);
+    connection.scenario = Some(RadioPath::FixedToMobile);
+    for index in 0..8 {
+        let data = Tcp::new(Ip::V4, FIXED, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]);
+        connection.net.pass(&data);
+    }
+    connection.rcv_nxt = 3;
+    let (_, flags) = connection.ack();
+    assert_eq!(connection.cause(flags), Cause::Radio, "it went past before the station knew the connection");
+}
+
+#[test]
+fn at_each_handover_the_station_is_one_that_has_seen_nothing() {
+    let handover: HandoverConfig = toml::from_str("at = [\"10s\", \"20s\"]").unwrap();
+    let mut station = Station::new(&StationConfig { handover: Some(handover), ..marks(Side::Mobile) });
+    let mut send = |second: u64, tcp: &Tcp| {
+        let mut out = Outbox::new(Recording::Off, false);
+        let packet = Packet {
+            id: PacketId(0),
+            direction: if tcp.from == FIXED { Direction::Down } else { Direction::Up },
+            origin: Origin::Host,
+            entered: Instant::from_secs(second),
+            bytes: tcp.packet(),
+        };
+        station.handle_packet(Instant::from_secs(second), packet, &mut out);
+        (read(&out.take()[0].bytes).0.flags, station.stats())
+    };
+    send(1, &Tcp::new(Ip::V4, FIXED, SYN, ISN, 0));
+    send(1, &Tcp::new(Ip::V4, MOBILE, SYN | ACK, PEER, seq(0)));
+    let data = |index| Tcp::new(Ip::V4, FIXED, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]);
+    let ack = |index| Tcp::new(Ip::V4, MOBILE, ACK, PEER + 1, seq(index));
+    send(2, &data(0));
+    assert_eq!(send(9, &ack(0)).0 & (OB | DB), OB);
+    let (flags, stats) = send(10, &ack(0));
+    assert_eq!((flags & (OB | DB), &stats["handovers"]), (0, &json!(1)), "it went past the other station");
+    send(11, &data(1));
+    let (flags, stats) = send(12, &ack(1));
+    assert_eq!((flags & OB, &stats["transit"]["learned"]), (OB, &json!(1)));
+    let (flags, stats) = send(30, &ack(1));
+    assert_eq!((flags & (OB | DB), &stats["handovers"]), (0, &json!(2)));
+}

@@ -1,0 +1,173 @@
+//! E-TCP over handovers: the mobile moves to a base station that has seen nothing of the connection (P4 §V leaves that
+//! open), and what the marks then say is held against what happened.
+
+use airlink::scenario::Scenario;
+use airtcp::recovery::confusion::{Confusion, Truth};
+use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig, score};
+use airwire::Cause;
+use airwire::time::{Duration, Instant};
+
+/// The mobile moves once in so many seconds.
+const EVERY: u64 = 40;
+const HANDOVERS: u64 = 4;
+/// After so many seconds a new station has learned the flow in any case: its data have gone on by more than a flight.
+const LEARNED: u64 = 12;
+
+const RADIO: Truth = Truth::Lost(Cause::Radio);
+const CONGESTION: Truth = Truth::Lost(Cause::Congestion);
+
+/// A row of P4's Table 1 whose stations change: the preset, its stations, what lies at the mobiles, the lossy stages,
+/// and which way the data go.
+struct Way {
+    preset: &'static str,
+    stations: &'static [&'static str],
+    radios: &'static [&'static str],
+    errors: &'static [&'static str],
+    direction: &'static str,
+}
+
+const WAYS: [Way; 3] = [
+    Way {
+        preset: "etcp-fixed-mobile",
+        stations: &["station"],
+        radios: &["radio"],
+        errors: &["radio-errors"],
+        direction: "down",
+    },
+    Way {
+        preset: "etcp-mobile-fixed",
+        stations: &["station"],
+        radios: &["radio"],
+        errors: &["radio-errors-up"],
+        direction: "up",
+    },
+    Way {
+        preset: "etcp-mobile-mobile",
+        stations: &["station-1", "station-2"],
+        radios: &["radio-1", "radio-2"],
+        errors: &["radio-errors-1", "radio-errors-2"],
+        direction: "down",
+    },
+];
+
+impl Way {
+    /// P4's path of 1 Mbit/s, without the errors of the wire, which are neither congestion nor the radio. All stations
+    /// change at once, and for 100 ms nothing gets through.
+    fn scenario(&self) -> String {
+        let when = format!("at = [\"{EVERY}s\"], every = \"{EVERY}s\"");
+        let mut text = format!(
+            "schema = 1\nextends = \"{}\"\n[[stage]]\nname = \"wire-errors\"\nremove = true\n\
+             [[stage]]\nname = \"wire\"\nboth.rate = \"1Mbit\"\n",
+            self.preset
+        );
+        for stage in self.errors {
+            text += &format!("[[stage]]\nname = \"{stage}\"\n{}.per = \"2%\"\n", self.direction);
+        }
+        for station in self.stations {
+            text += &format!(
+                "[[stage]]\nname = \"{station}\"\nmax_flight = \"66kB\"\nhandover = {{ {when} }}\n"
+            );
+        }
+        for radio in self.radios {
+            text += &format!(
+                "[[stage]]\nkind = \"outage\"\nname = \"gap-{radio}\"\nafter = \"{radio}\"\n\
+                 both = {{ {when}, lasts = \"100ms\", packets = \"dropped\" }}\n"
+            );
+        }
+        text
+    }
+
+    fn run(&self, scenario: &str, recipe: &str, seed: u64, seconds: u64) -> World {
+        let host = || HostSpec::sender(recipe.parse().unwrap());
+        let flow =
+            if self.direction == "up" { Flow::up(Length::Endless) } else { Flow::down(Length::Endless) };
+        let mut world = World::new(WorldConfig {
+            scenario: Scenario::parse(scenario, "test").unwrap(),
+            seed,
+            fixed: host(),
+            mobile: host(),
+            flows: vec![Flow { watch: Watch::Decisions, ..flow }],
+        })
+        .unwrap();
+        world.run_until(Instant::from_secs(seconds)).unwrap();
+        world
+    }
+}
+
+/// What was judged before the first handover, soon after one, and later: against the truth.
+fn phases(world: &mut World) -> [Confusion; 3] {
+    let mut phases = [Confusion::default(); 3];
+    let decisions = world.decisions(0).to_vec();
+    let all = score(&decisions, world.losses(0), "transit-marks");
+    // Scored with all that was found before, and counted in its own time.
+    let mut before = Confusion::default();
+    for period in 0..=HANDOVERS {
+        let begins = Instant::from_secs(period * EVERY);
+        for (phase, ends) in [(1, LEARNED), (2, EVERY)] {
+            let upto = decisions.partition_point(|decision| decision.at < begins + Duration::from_secs(ends));
+            let so_far = score(&decisions[..upto], world.losses(0), "transit-marks");
+            let into = &mut phases[if period == 0 { 0 } else { phase }];
+            for judged in Cause::ALL {
+                for truth in Truth::ALL {
+                    for _ in before.count(judged, truth)..so_far.count(judged, truth) {
+                        into.add(judged, truth);
+                    }
+                }
+            }
+            before = so_far;
+        }
+    }
+    assert_eq!(before.total(), all.total());
+    phases
+}
+
+#[test]
+fn after_a_handover_the_new_station_marks_rightly_again_and_meanwhile_says_nothing_false() {
+    for way in &WAYS {
+        for recipe in ["etcp", "newreno+transit-marks"] {
+            let mut phases_of_all = [Confusion::default(); 3];
+            for seed in 1..=3 {
+                let mut world = way.run(&way.scenario(), recipe, seed, (HANDOVERS + 1) * EVERY);
+                let stats = world.path().stats();
+                for station in way.stations {
+                    assert_eq!(stats[station]["handovers"], HANDOVERS);
+                    assert_eq!(stats[station]["transit"]["learned"], HANDOVERS, "{stats}");
+                }
+                for (all, phase) in phases_of_all.iter_mut().zip(phases(&mut world)) {
+                    *all += phase;
+                }
+            }
+            let [before, soon, later] = phases_of_all;
+            println!("{:<18} {recipe:<22} before: {before}; soon after: {soon}; later: {later}", way.preset);
+            for phase in [before, soon, later] {
+                assert_eq!(phase.count(Cause::Radio, CONGESTION), 0, "{} {recipe}: {phase}", way.preset);
+            }
+            for phase in [before, later] {
+                assert!(phase.of(RADIO) > 50 && phase.of(CONGESTION) > 0, "{} {recipe}: {phase}", way.preset);
+                assert_eq!(phase.count(Cause::Congestion, RADIO), 0, "{} {recipe}: {phase}", way.preset);
+            }
+        }
+    }
+}
+
+/// The preset as it stands, at P4's 56 kbit/s and 15.64 % of loss.
+#[test]
+fn in_the_preset_the_marks_after_each_handover_are_as_right_as_before() {
+    let way = &WAYS[0];
+    let mut world = way.run("schema = 1\nextends = \"etcp-handover\"", "etcp", 1, 300);
+    assert_eq!(world.path().stats()["station"]["handovers"], 10);
+    let decisions = world.decisions(0).to_vec();
+    let within = |from: u64, to: u64| {
+        let at = |second| decisions.partition_point(|decision| decision.at < Instant::from_secs(second));
+        score(&decisions[at(from)..at(to)], world.losses(0), "transit-marks")
+    };
+    // A round trip takes up to 4 s, if the queue is full.
+    let mut settled = Confusion::default();
+    for period in 1..10 {
+        settled += within(period * 30 + 5, period * 30 + 30);
+    }
+    let (before, all) = (within(0, 30), within(0, 300));
+    println!("before: {before}; from 5 s after each handover: {settled}; all: {all}");
+    assert_eq!((settled.count(Cause::Congestion, RADIO), all.count(Cause::Radio, CONGESTION)), (0, 0));
+    assert!(settled.count(Cause::Radio, RADIO) > 20, "{settled}");
+}
