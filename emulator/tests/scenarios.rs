@@ -207,7 +207,11 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
         ),
         (stage("station", "max_flows = 0"), "0", &["`0` is not a whole number from 1"]),
         (stage("station", "max_flight = '2GiB'"), "'2GiB'", &["1 GiB", "\"1MB\""]),
-        (stage("station", "handover = { at = ['9s', '5s'] }"), "['9s', '5s']", &["`at`", "9s", "5s", "ascending"]),
+        (
+            stage("station", "handover = { at = ['9s', '5s'] }"),
+            "['9s', '5s']",
+            &["`at`", "9s", "5s", "ascending"],
+        ),
         (stage("station", "handover = { at = ['1s', '5s'], every = '4s' }"), "'4s'", &["`every`", "longer"]),
         // The top.
         ("stage = []".into(), "", &["`schema` is missing", "schema = 1"]),

@@ -7,6 +7,10 @@
 //! |  data offset  | Ob| Db| - | AE|CWR|ECE|URG|ACK|PSH|RST|SYN|FIN|
 //! +---------------+---+---+---+---+---+---+---+---+---+---+---+---+
 //! ```
+//!
+//! The bits of ACKs are the paper's. Choice: that the same bits on a SYN announce the stations, and so the way of the
+//! data ([`RadioPath::announced`]). The paper has the sender know it "after the handshake process" (§III D), and does not
+//! say how.
 
 use crate::cause::Cause;
 
@@ -27,7 +31,7 @@ pub enum RadioPath {
 }
 
 impl RadioPath {
-    /// From the flags of the peer's SYN. `None`: there is no agent, and no bit means anything.
+    /// From the flags of the peer's SYN (a Choice). `None`: there is no agent, and no bit means anything.
     pub const fn announced(flags: u16) -> Option<Self> {
         match (flags & OB != 0, flags & DB != 0) {
             (false, false) => None,
@@ -45,7 +49,7 @@ impl RadioPath {
             // Cases 1 and 3.
             | (Self::MobileToMobile, false, false)
             | (Self::MobileToMobile, true, true) => Cause::Radio,
-            // The paper has no case of Db without Ob: the first station does not know.
+            // Choice: the paper has no case of Db without Ob. The first station has missed what the second has seen.
             _ => Cause::Congestion,
         }
     }

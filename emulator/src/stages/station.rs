@@ -40,8 +40,8 @@ use crate::stage::{Event, Mark, NotLive, Outbox, RadioFate, Stage};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StationConfig {
-    /// Remember what went past, and mark ACKs with Ob and Db. Cannot be changed while the link runs: connections
-    /// have been told whether there are marks.
+    /// Remember what went past, and mark ACKs with Ob and Db; announce the station on SYNs (a Choice, not the paper's).
+    /// Cannot be changed while the link runs: connections have been told whether there are marks.
     pub transit_marks: bool,
     /// Add the measured loss rate of the radio link to what ACKs carry back.
     pub loss_report: bool,
@@ -86,9 +86,9 @@ impl Settings for StationConfig {
                 "no window is larger than 1 GiB (RFC 7323), nor smaller than an octet: write for example \"1MB\"",
             ));
         }
-        self.handover.as_ref().map_or(Ok(()), |handover| {
-            handover.validate().map_err(|invalid| invalid.within("handover"))
-        })
+        self.handover
+            .as_ref()
+            .map_or(Ok(()), |handover| handover.validate().map_err(|invalid| invalid.within("handover")))
     }
 
     fn build(&self, _position: Position<'_>, _seed: u64) -> Result<Box<dyn Stage>, String> {

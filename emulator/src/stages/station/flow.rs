@@ -365,8 +365,16 @@ mod tests {
     fn in_mid_connection_each_side_has_to_bear_the_other_out() {
         let mut flow = Flow::default();
         assert_eq!(flow.pass(Down, said(7000, 1000, 500), reach()), Passed::Stranger);
-        assert_eq!(flow.pass(Up, said(500, 0, 40_000_000), reach()), Passed::Stranger, "it asks for something else");
-        assert_eq!(flow.pass(Up, said(9_000_500, 0, 7000), reach()), Passed::Stranger, "it is somewhere else");
+        assert_eq!(
+            flow.pass(Up, said(500, 0, 40_000_000), reach()),
+            Passed::Stranger,
+            "it asks for something else"
+        );
+        assert_eq!(
+            flow.pass(Up, said(9_000_500, 0, 7000), reach()),
+            Passed::Stranger,
+            "it is somewhere else"
+        );
         let seen = Answer { transit: Transit::Seen, other: Other::Unknown };
         assert_eq!(flow.pass(Up, said(500, 0, 7000), reach()), Passed::Learned(seen));
         assert!(flow.is_live());

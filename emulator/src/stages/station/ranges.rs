@@ -199,7 +199,10 @@ impl Transited {
 
     /// Something between these two has not gone past; `from` is not before the contiguous range's end.
     fn misses(&self, from: u64, to: u64) -> bool {
-        let upto = self.beyond.iter().fold(from, |upto, (start, end)| if *start <= upto { upto.max(*end) } else { upto });
+        let upto = self
+            .beyond
+            .iter()
+            .fold(from, |upto, (start, end)| if *start <= upto { upto.max(*end) } else { upto });
         upto < to
     }
 
@@ -275,7 +278,10 @@ mod tests {
         // Late ACKs, and retransmissions of what has arrived.
         assert_eq!(transited.asked(100), Seen);
         transited.sent(0, 300);
-        assert_eq!((transited.asked(499), transited.asked(999), transited.asked(1000)), (Seen, Seen, NotSeen));
+        assert_eq!(
+            (transited.asked(499), transited.asked(999), transited.asked(1000)),
+            (Seen, Seen, NotSeen)
+        );
     }
 
     #[test]
@@ -302,7 +308,10 @@ mod tests {
             assert_eq!(transited.acked(ahead), Ok(()));
             assert_eq!(transited.asked(ahead), Unknown);
         }
-        assert_eq!([0, 99, 100, 199, 200].map(|seq| transited.asked(seq)), [Seen, Seen, NotSeen, NotSeen, Seen]);
+        assert_eq!(
+            [0, 99, 100, 199, 200].map(|seq| transited.asked(seq)),
+            [Seen, Seen, NotSeen, NotSeen, Seen]
+        );
     }
 
     #[test]
@@ -355,7 +364,9 @@ mod tests {
         for far in [1_000_101, 0x2000_0000, 0x6000_0000, 0xa000_0000, 0_u32.wrapping_sub(1_000_001)] {
             assert_eq!(transited.locate(far), Err(Astray), "{far}");
         }
-        assert!(transited.locate(1_000_100).is_ok() && transited.locate(0_u32.wrapping_sub(1_000_000)).is_ok());
+        assert!(
+            transited.locate(1_000_100).is_ok() && transited.locate(0_u32.wrapping_sub(1_000_000)).is_ok()
+        );
     }
 
     /// What a connection of at most 2000 octets does.

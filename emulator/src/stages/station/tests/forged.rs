@@ -132,14 +132,21 @@ enum Step {
     /// The station forgets everything, as a new one would.
     Handover,
     /// With numbers that are so far from the connection's own.
-    Forge { from_sender: bool, index: usize, seq: u32, ack: u32 },
-    Syn { port: u16, isn: u32 },
+    Forge {
+        from_sender: bool,
+        index: usize,
+        seq: u32,
+        ack: u32,
+    },
+    Syn {
+        port: u16,
+        isn: u32,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let fate = || {
-        prop_oneof![5 => Just(Fate::Arrives), 1 => Just(Fate::LostBefore), 1 => Just(Fate::LostBehind)]
-    };
+    let fate =
+        || prop_oneof![5 => Just(Fate::Arrives), 1 => Just(Fate::LostBefore), 1 => Just(Fate::LostBehind)];
     // Beyond what is believed, not only by chance.
     let far = || {
         prop_oneof![

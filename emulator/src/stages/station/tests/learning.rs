@@ -126,7 +126,8 @@ fn from_mobile_to_mobile_either_station_or_both_can_be_new() {
                 connection.arrived.insert(u64::from(index), u64::from(index) + 1);
                 connection.rcv_nxt += 1;
             }
-            for (station, (new, side)) in stations.iter_mut().zip(new.into_iter().zip([Side::Fixed, Side::Mobile]))
+            for (station, (new, side)) in
+                stations.iter_mut().zip(new.into_iter().zip([Side::Fixed, Side::Mobile]))
             {
                 if new {
                     *station = Station::new(&short_flights(side));
