@@ -3,13 +3,14 @@
 //! `cargo bench -p airlink --bench chain`
 
 use airlink::machine::{Machine, catch_up, drain};
-use airlink::path::{FIXED, Named, Path};
+use airlink::path::{FIXED, MOBILE, Named, Path};
 use airlink::settings::Directions;
 use airlink::stage::{Recording, Stage};
 use airlink::stages::duplex::Duplex;
 use airlink::stages::link::{Link, LinkConfig};
 use airlink::stages::loss::{Loss, LossConfig};
 use airlink::stages::queue::QueueConfig;
+use airlink::stages::station::{Station, StationConfig};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Rate};
@@ -29,6 +30,9 @@ fn main() {
     measure("link", || vec![link(&fast(none))]);
     measure("link + loss", || vec![link(&fast(none)), loss(&uniform)]);
     measure("link with delay + loss", || vec![link(&fast(Duration::from_millis(1))), loss(&uniform)]);
+    for flows in [1, 1000] {
+        transit("station", flows);
+    }
 }
 
 fn link(config: &LinkConfig) -> Box<dyn Stage> {
@@ -74,5 +78,67 @@ fn measure(name: &str, stages: impl Fn() -> Vec<Box<dyn Stage>>) {
         let nanos = (cpu_time() - begin).as_nanos() as f64 / f64::from(PACKETS);
         best = best.min(nanos);
     }
+    println!("{name:24} {best:7.1} ns/packet {:12.0} packets/s", 1e9 / best);
+}
+
+/// A TCP segment in IPv4; the checksums do not matter to a station.
+fn segment(packet: &mut Vec<u8>, down: bool, flow: u16, flags: u8, seq: u32, ack: u32, payload: usize) {
+    packet.clear();
+    packet.resize(40 + payload, 0);
+    packet[0] = 0x45;
+    packet[2..4].copy_from_slice(&(40 + payload as u16).to_be_bytes());
+    packet[9] = 6;
+    let (source, destination) = if down { (80, flow) } else { (flow, 80) };
+    packet[12..20].copy_from_slice(&if down {
+        [10, 1, 0, 1, 10, 2, 0, 1]
+    } else {
+        [10, 2, 0, 1, 10, 1, 0, 1]
+    });
+    packet[20..22].copy_from_slice(&source.to_be_bytes());
+    packet[22..24].copy_from_slice(&destination.to_be_bytes());
+    packet[24..28].copy_from_slice(&seq.to_be_bytes());
+    packet[28..32].copy_from_slice(&ack.to_be_bytes());
+    packet[32] = 0x50;
+    packet[33] = flags;
+}
+
+/// Connections in turn, each with two segments of data down and an ACK up, past a station that marks. One segment in
+/// fifty comes late.
+fn transit(name: &str, flows: u16) {
+    const ROUNDS: u32 = 1_000_000;
+    const PAYLOAD: usize = 1460;
+    let mut best = f64::INFINITY;
+    for _ in 0..3 {
+        let config = StationConfig { transit_marks: true, ..StationConfig::default() };
+        let stage: Box<dyn Stage> = Box::new(Station::new(&config));
+        let mut path = Path::new(vec![Named { name: String::new(), stage }], Recording::Off, false);
+        let mut used = Vec::new();
+        let mut pass = |from, flow, flags, seq, ack, payload| {
+            let mut packet = used.pop().unwrap_or_default();
+            segment(&mut packet, from == FIXED, flow, flags, seq, ack, payload);
+            path.handle_packet(Instant::ZERO, from, packet);
+            drain(&mut path, Instant::ZERO, |_, _, bytes| used.push(bytes));
+        };
+        for flow in 1..=flows {
+            pass(FIXED, flow, 0x02, 0, 0, 0);
+            pass(MOBILE, flow, 0x12, 0, 1, 0);
+            pass(FIXED, flow, 0x10, 1, 1, 0);
+        }
+        let begin = cpu_time();
+        for round in 0..ROUNDS {
+            let flow = 1 + (round % u32::from(flows)) as u16;
+            let seq = 1 + round / u32::from(flows) * 2 * PAYLOAD as u32;
+            let (first, second) = (seq, seq + PAYLOAD as u32);
+            let late = round % 50 == 0;
+            let order = if late { [second, first] } else { [first, second] };
+            for seq in order {
+                pass(FIXED, flow, 0x10, seq, 1, PAYLOAD);
+            }
+            pass(MOBILE, flow, 0x10, 1, second + PAYLOAD as u32, 0);
+        }
+        let nanos = (cpu_time() - begin).as_nanos() as f64 / f64::from(3 * ROUNDS);
+        best = best.min(nanos);
+    }
+    let name = format!("{name}, {flows} flows");
     println!("{name:24} {best:7.1} ns/packet {:12.0} packets/s", 1e9 / best);
 }

@@ -178,3 +178,31 @@ fn in_the_preset_the_marks_after_each_handover_are_as_right_as_before() {
     assert_eq!((settled.count(Cause::Congestion, RADIO), all.count(Cause::Radio, CONGESTION)), (0, 0));
     assert!(settled.count(Cause::Radio, RADIO) > 20, "{settled}");
 }
+
+/// A short queue drops what is in flight at one handover or another. Nobody but a queue loses anything here.
+#[test]
+fn what_a_queue_drops_around_a_handover_is_never_put_down_to_the_radio() {
+    for way in &WAYS {
+        let mut text = format!("schema = 1\nextends = \"{}\"\n", way.preset);
+        for stage in way.errors.iter().chain(&["wire-errors"]) {
+            text += &format!("[[stage]]\nname = \"{stage}\"\nremove = true\n");
+        }
+        text += "[[stage]]\nname = \"wire\"\nboth = { rate = \"1Mbit\", queue = { packets = 6 } }\n";
+        for station in way.stations {
+            text += &format!(
+                "[[stage]]\nname = \"{station}\"\nmax_flight = \"{WINDOW}B\"\n\
+                 handover = {{ at = [\"2s\"], every = \"730ms\" }}\n"
+            );
+        }
+        for recipe in ["etcp", "newreno+transit-marks", "sack+transit-marks"] {
+            let confusion = way.run(&text, recipe, 1, 300).confusion(0, "transit-marks");
+            println!("{:<18} {recipe:<22} {confusion}", way.preset);
+            assert!(
+                confusion.count(Cause::Congestion, CONGESTION) > 50,
+                "{} {recipe}: {confusion}",
+                way.preset
+            );
+            assert_eq!(confusion.count(Cause::Radio, CONGESTION), 0, "{} {recipe}: {confusion}", way.preset);
+        }
+    }
+}
