@@ -14,6 +14,7 @@ use super::detect::{
     BlantonAllman, Dcr, EarlyMarks, LossRetransmission, Pr, Rack, Rr, Sifest, ThreeDupacks, blanton_allman,
     pr, rr,
 };
+use super::episode::{Cue, Phase};
 use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, Never};
@@ -31,13 +32,15 @@ pub static CATALOGUE: &[Row] = &[
         Build::Repair(|_| Box::new(Tahoe)),
         "a fast retransmit restarts from one segment",
         "Jacobson 1988; P0 §2.2",
-    ),
+    )
+    .cues(&[Cue::RestartingLoss]),
     Row::answer(
         "reno",
         Build::Repair(|_| Box::new(Reno)),
         "fast recovery until the first new ACK",
         "RFC 5681 §3.2",
     )
+    .heard_in(&[Phase::Open, Phase::Reduced])
     .reduces_again(
         "it leaves recovery at the first new ACK: a second hole is a second event (RFC 5681 §3.2)",
     ),
@@ -73,6 +76,7 @@ pub static CATALOGUE: &[Row] = &[
         "fewer duplicate ACKs are enough while few segments are in the path",
         "P0 §4.2",
     )
+    .heard_in(&Phase::ALL)
     .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
     Row::answer(
         "pr",
@@ -82,6 +86,8 @@ pub static CATALOGUE: &[Row] = &[
     )
     .parameters(&[Row::parameter(Question::Detect, pr::BETA)])
     .marks_segments()
+    .cues(&[Cue::Collapse])
+    .heard_in(&Phase::ALL)
     .reduces_again("what left after a drop and is lost in its turn is a new drop, in the same recovery too"),
     Row::answer(
         "rack",
@@ -90,7 +96,8 @@ pub static CATALOGUE: &[Row] = &[
         "RFC 8985 (RACK-TLP)",
     )
     .works_with("sack")
-    .marks_segments(),
+    .marks_segments()
+    .cues(&[Cue::RepairedByProbe]),
     Row::answer(
         "loss-retransmission",
         Build::Witness(|_| Box::<LossRetransmission>::default()),
@@ -136,6 +143,7 @@ pub static CATALOGUE: &[Row] = &[
         "every loss is a sign of congestion",
         "RFC 5681",
     )
+    .cues(&[])
     .ordinary(),
     Row::answer(
         "transit-marks",
@@ -257,15 +265,19 @@ pub static CATALOGUE: &[Row] = &[
         "looks at the next two ACKs before it believes that anything is lost",
         "RFC 5682",
     )
-    .parameters(&[Row::parameter(Question::Timeout, frto::WINDOW)]),
+    .parameters(&[Row::parameter(Question::Timeout, frto::WINDOW)])
+    .cues(&[Cue::Mistake])
+    .heard_in(&[Phase::Restarted]),
     Row::answer(
         "fast-timeout",
         Build::Timeout(|_| Box::<FastTimeout>::default()),
         "three duplicate ACKs after it: fast recovery with half the window",
         "P2 Fig. 8; Ludwig 2002",
-    ),
+    )
+    .cues(&[Cue::TimeoutWithDuplicates]),
     // Was that a mistake?
     Row::answer("never", Build::Undo(|_| Box::new(Never)), "no reduction is ever taken back", "RFC 5681")
+        .cues(&[])
         .ordinary(),
     Row::answer(
         "eifel",
@@ -273,6 +285,7 @@ pub static CATALOGUE: &[Row] = &[
         "the timestamp tells which copy an ACK answers",
         "P2 §3.1, RFC 3522, RFC 4015",
     )
+    .heard_in(&[Phase::Recovery, Phase::Restarted])
     .needs(&[Need::Timestamps]),
     Row::answer(
         "dsack",

@@ -3,12 +3,16 @@
 use airwire::time::Instant;
 
 use super::catalogue::Question;
+use super::episode::Phase;
 
 /// One decision, applied. The stream of these is the trace that plots and tests read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// When it was applied.
     pub at: Instant,
+    /// The state of the sender's loss recovery then. What begins a loss event stands before its `Enter`, and has the
+    /// state from before.
+    pub episode: Phase,
     /// The question that it answers.
     pub question: Question,
     /// The catalogue name of the answer that decided; `restart-window` when the window shrinks after an idle time.
@@ -33,17 +37,17 @@ pub enum What {
     Cause(airwire::Cause),
     /// A judge that only watches would have put it down to this.
     Judged(airwire::Cause),
-    /// A loss event begins.
+    /// A loss event begins, or the window was reduced although nothing is missing.
     Enter {
         /// How it is repaired.
-        phase: super::Phase,
+        phase: Phase,
         /// The event ends when this offset is acknowledged.
         recover: u64,
     },
-    /// A loss event ends.
+    /// It is over.
     Leave {
         /// How it was repaired.
-        phase: super::Phase,
+        phase: Phase,
     },
     /// The congestion window or the threshold changes.
     Window {

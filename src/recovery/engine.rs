@@ -643,7 +643,7 @@ impl Recovery {
             Cue::Timeout | Cue::TimeoutWithDuplicates => Entered::ByTimeout,
             _ => Entered::ByDuplicates,
         });
-        self.note(path.now, question, by, What::Enter { phase, recover }, "loss event");
+        self.note(path.now, question, by, What::Enter { phase, recover }, cue.text());
     }
 
     /// The loss event is over.
@@ -651,7 +651,7 @@ impl Recovery {
         let phase = self.cc.phase();
         self.move_to(cue, Episode::Open(memory));
         let by = self.answers.repair.name();
-        self.note(path.now, Question::Repair, by, What::Leave { phase }, "recover acknowledged");
+        self.note(path.now, Question::Repair, by, What::Leave { phase }, cue.text());
     }
 
     /// The only writer of cwnd and ssthresh.
@@ -673,8 +673,9 @@ impl Recovery {
     }
 
     fn note(&mut self, at: Instant, question: Question, by: &'static str, what: What, why: &'static str) {
+        let episode = self.cc.phase();
         if let Some(trace) = &mut self.trace {
-            trace.decisions.push(Decision { at, question, by, what, why });
+            trace.decisions.push(Decision { at, episode, question, by, what, why });
         }
     }
 

@@ -163,7 +163,22 @@ pub enum Cue {
 }
 
 impl Cue {
-    /// As a person says it.
+    /// The word for it, for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::RestartingLoss => "restarting-loss",
+            Self::Collapse => "collapse",
+            Self::Timeout => "timeout",
+            Self::TimeoutWithDuplicates => "timeout-with-duplicates",
+            Self::EcnEcho => "ecn-echo",
+            Self::RepairedByProbe => "repaired-by-probe",
+            Self::Acknowledged => "acknowledged",
+            Self::Mistake => "mistake",
+        }
+    }
+
+    /// As a person says it, and as the trace of decisions does.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Loss => "a loss found without a timeout",
@@ -205,6 +220,7 @@ pub const MOVES: &[Move] = &{
         to(Open, Cue::RepairedByProbe, Reduced),
         to(Reduced, Cue::Loss, Recovery),
         to(Reduced, Cue::RestartingLoss, Restarted),
+        to(Reduced, Cue::Collapse, Restarted),
         to(Reduced, Cue::Timeout, Restarted),
         to(Reduced, Cue::Acknowledged, Open),
         to(Reduced, Cue::Mistake, Open),
@@ -223,6 +239,23 @@ pub const MOVES: &[Move] = &{
         to(Restarted, Cue::Mistake, Open),
     ]
 };
+
+/// The tables of states and moves in docs/design.md: a test holds the document to them.
+pub fn markdown() -> String {
+    let mut table = String::from("| state | |\n|---|---|\n");
+    for phase in Phase::ALL {
+        table += &format!("| `{}` | {} |\n", phase.name(), phase.meaning());
+    }
+    table += "\n| from | to | when |\n|---|---|---|\n";
+    for (from, to) in Phase::ALL.into_iter().flat_map(|from| Phase::ALL.map(|to| (from, to))) {
+        let moves = MOVES.iter().filter(|it| (it.from, it.to) == (from, to));
+        let cues: Vec<_> = moves.map(|it| it.cue.text()).collect();
+        if !cues.is_empty() {
+            table += &format!("| `{}` | `{}` | {} |\n", from.name(), to.name(), cues.join("; "));
+        }
+    }
+    table
+}
 
 impl Default for Episode {
     fn default() -> Self {

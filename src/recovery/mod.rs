@@ -98,6 +98,7 @@ mod decision;
 pub mod detect;
 pub(crate) mod engine;
 pub mod episode;
+mod moves;
 pub mod parameter;
 mod recipe;
 pub mod repair;
@@ -113,7 +114,7 @@ use airwire::time::{Duration, Instant};
 pub use decision::{Decision, What};
 pub(crate) use engine::Path;
 pub use engine::{Counters, Recovery};
-pub use episode::{Disorder, Episode, Phase};
+pub use episode::{Cue, Disorder, Episode, MOVES, Move, Phase};
 pub use recipe::{Recipe, RecipeError};
 
 use crate::flight::{Amount, Delivery, Flight, Originals};

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use airtcp::profile::Profile;
 use airtcp::recovery::catalogue::{self, Question};
 use airtcp::recovery::parameter::Range;
-use airtcp::recovery::{Decision, Recipe, What};
+use airtcp::recovery::{Decision, MOVES, Move, Phase, Recipe, What};
 use airtcp::tcp::SocketOptions;
 use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
 use airtcp_testkit::pair::{Impairments, Pair, Peer};
@@ -133,6 +133,13 @@ fn the_stream_arrives_exact_within_the_window_and_it_always_goes_on() {
     every_recipe(3, |recipe, seed| {
         let (exchange, mut draw) = bad_world(recipe, seed);
         let trace = run(exchange, &mut draw);
+        let possible = recipe.moves(&recipe.tune(&Profile::default()));
+        for made in moves(&trace) {
+            assert!(
+                possible.contains(&made),
+                "{made:?} is not among those of `airtcp explain`: {possible:?}"
+            );
+        }
         if !recipe.parts().any(|(row, _)| row.reduces_again.is_some()) {
             one_reduction_per_event(&trace);
         }
@@ -141,6 +148,30 @@ fn the_stream_arrives_exact_within_the_window_and_it_always_goes_on() {
             assert!(cwnd.is_finite() && cwnd > 0.0 && ssthresh > 0.0, "{decision:?}");
         }
     });
+}
+
+/// What has moved the sender from one state to another. Each move is noted, and every decision names the state in which
+/// the move before it has left the sender.
+fn moves(trace: &[Decision]) -> Vec<Move> {
+    let mut state = Phase::Open;
+    let mut moves = Vec::new();
+    for decision in trace {
+        let to = match decision.what {
+            What::Enter { phase, .. } => Some(phase),
+            What::Leave { phase } => {
+                assert_eq!(phase, state, "{decision:?}");
+                Some(Phase::Open)
+            }
+            _ => None,
+        };
+        if let Some(to) = to {
+            let cue = MOVES.iter().map(|it| it.cue).find(|cue| cue.text() == decision.why);
+            moves.push(Move { from: state, cue: cue.expect("it is noted why"), to });
+            state = to;
+        }
+        assert_eq!(decision.episode, state, "{decision:?}");
+    }
+    moves
 }
 
 /// A loss event lasts until what was outstanding when it began is acknowledged. Losses found in it without a timeout

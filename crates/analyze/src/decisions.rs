@@ -10,6 +10,9 @@ pub struct Line {
     pub time: f64,
     /// Seconds since 1970 by the machine's clock, which captures have as well. Early versions did not write it.
     pub wall: Option<f64>,
+    /// The state of the sender's loss recovery: `open`, `reduced`, `recovery` or `restarted`. Early versions did not
+    /// write it.
+    pub episode: Option<String>,
     /// The connection's number, if several share the log.
     pub connection: Option<u64>,
     /// The question that was answered: `detect`, `repair`, `window`, `timeout`, `undo` …

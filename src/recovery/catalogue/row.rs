@@ -3,6 +3,7 @@
 use crate::profile::Profile;
 use crate::recovery::attribute::Attribute;
 use crate::recovery::detect::Detect;
+use crate::recovery::episode::{Cue, Phase};
 use crate::recovery::parameter::{Given, Parameter, Range};
 use crate::recovery::repair::Repair;
 use crate::recovery::timeout::Timeout;
@@ -105,6 +106,11 @@ pub struct Row {
     pub needs: &'static [Need],
     /// Why one loss event may reduce the window more than once. `None`: it may not.
     pub reduces_again: Option<&'static str>,
+    /// What moves a sender from one state to another because it has this part ([`MOVES`](crate::recovery::MOVES)).
+    pub cues: &'static [Cue],
+    /// The states in which its cue moves the sender. Of repairs, detectors and witnesses: the states in which a loss
+    /// that is found begins a loss event; it is enough if one of them says so.
+    pub heard_in: &'static [Phase],
     /// The answer to another question without which it does not work; it is brought when none is named. `None`: it
     /// works with any.
     pub with: Option<&'static str>,
@@ -125,7 +131,8 @@ impl std::fmt::Debug for Row {
 
 impl Row {
     /// An answer to a question, or something that stands beside one. It needs nothing and has no parameters until the
-    /// methods below say otherwise.
+    /// methods below say otherwise. A repair has fast recovery; it begins no loss event before `recover` is
+    /// acknowledged (RFC 6582 §3.2 step 1), and no detector has it do so.
     pub const fn answer(
         name: &'static str,
         build: Build,
@@ -140,6 +147,16 @@ impl Row {
             citation,
             needs: &[],
             reduces_again: None,
+            cues: match build {
+                // Where the radio has lost something even Tahoe does not start over.
+                Build::Repair(_) | Build::Attribute(_) => &[Cue::Loss],
+                Build::Undo(_) => &[Cue::Mistake],
+                _ => &[],
+            },
+            heard_in: match build {
+                Build::Repair(_) | Build::Detect(_) | Build::Witness(_) => &[Phase::Open],
+                _ => &Phase::ALL,
+            },
             with: None,
             ordinary: false,
             marks_segments: false,
@@ -193,6 +210,18 @@ impl Row {
     #[must_use]
     pub const fn reduces_again(self, why: &'static str) -> Self {
         Self { reduces_again: Some(why), ..self }
+    }
+
+    /// These move a sender from one state to another, in place of what moves one that has any other such part.
+    #[must_use]
+    pub const fn cues(self, cues: &'static [Cue]) -> Self {
+        Self { cues, ..self }
+    }
+
+    /// Its cue moves the sender in these states, or a loss that is found begins a loss event in them.
+    #[must_use]
+    pub const fn heard_in(self, heard_in: &'static [Phase]) -> Self {
+        Self { heard_in, ..self }
     }
 
     /// It answers its question when a recipe names no other answer.

@@ -209,9 +209,11 @@ impl Recovery {
     pub(super) fn reduce(&mut self, path: &Path<'_>, reduction: Reduction, cue: Cue, why: &'static str) {
         let Reduction { cwnd, ssthresh } = reduction;
         self.counters.window_reductions += 1;
-        self.set_window(path.now, Question::Window, self.answers.window.name(), cwnd, ssthresh, why);
+        let (by, recover) = (self.answers.window.name(), path.flight.max());
+        self.set_window(path.now, Question::Window, by, cwnd, ssthresh, why);
         self.send_cwr = true;
-        self.cc.recover = Some(path.flight.max());
+        self.cc.recover = Some(recover);
         self.move_to(cue, Episode::Reduced);
+        self.note(path.now, Question::Window, by, What::Enter { phase: Phase::Reduced, recover }, cue.text());
     }
 }

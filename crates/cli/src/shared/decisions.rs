@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use airtcp::recovery::catalogue::Question;
-use airtcp::recovery::{Decision, Phase, What};
+use airtcp::recovery::{Decision, What};
 use anyhow::Context;
 use serde::Serialize;
 
@@ -46,11 +46,13 @@ impl DecisionLog {
 }
 
 /// Offsets count the octets of the stream from the SYN, which is 0; windows are in segments. Times are those of the
-/// events: `time` starts with the program, `wall` counts from 1970 and is the one of captures.
+/// events: `time` starts with the program, `wall` counts from 1970 and is the one of captures. `episode` is the state of
+/// loss recovery when it was decided.
 #[derive(Serialize)]
 struct Line {
     time: f64,
     wall: f64,
+    episode: &'static str,
     question: &'static str,
     by: &'static str,
     #[serde(flatten)]
@@ -83,13 +85,13 @@ enum Details {
 }
 
 fn line(decision: &Decision, zero: f64) -> Line {
-    let Decision { at, question, by, what, why } = decision;
+    let Decision { at, episode, question, by, what, why } = decision;
     let details = match *what {
         What::Lost { offset, segments } => Details::Lost { offset, segments },
         What::Cause(cause) => Details::Cause { cause: cause.name() },
         What::Judged(cause) => Details::Judged { cause: cause.name() },
-        What::Enter { phase, recover } => Details::Enter { phase: phase_name(phase), recover },
-        What::Leave { phase } => Details::Leave { phase: phase_name(phase) },
+        What::Enter { phase, recover } => Details::Enter { phase: phase.name(), recover },
+        What::Leave { phase } => Details::Leave { phase: phase.name() },
         What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
             Details::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
         }
@@ -100,7 +102,8 @@ fn line(decision: &Decision, zero: f64) -> Line {
         What::Fallback { to } => Details::Fallback { to },
     };
     let time = at.as_secs_f64();
-    Line { time, wall: zero + time, question: name(*question), by, what: details, why }
+    let (wall, episode, question) = (zero + time, episode.name(), name(*question));
+    Line { time, wall, episode, question, by, what: details, why }
 }
 
 pub(crate) fn name(question: Question) -> &'static str {
@@ -115,17 +118,9 @@ pub(crate) fn name(question: Question) -> &'static str {
     }
 }
 
-fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Open => "open",
-        Phase::Reduced => "reduced",
-        Phase::Recovery => "recovery",
-        Phase::Restarted => "restarted",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use airtcp::recovery::Phase;
     use airwire::Cause;
     use airwire::time::Instant;
 
@@ -135,12 +130,13 @@ mod tests {
     fn a_line_says_who_did_what_and_why() {
         let decision = Decision {
             at: Instant::from_millis(1500),
+            episode: Phase::Recovery,
             question: Question::Window,
             by: "aimd",
             what: What::Window { cwnd: 5.0, ssthresh: 5.0, was_cwnd: 10.0, was_ssthresh: f64::INFINITY },
             why: "loss",
         };
-        let expected = r#"{"time":1.5,"wall":1000.5,"question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
+        let expected = r#"{"time":1.5,"wall":1000.5,"episode":"recovery","question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
         assert_eq!(serde_json::to_string(&line(&decision, 999.0)).unwrap(), expected);
     }
 
@@ -148,12 +144,13 @@ mod tests {
     fn a_judge_that_watches_has_lines_of_its_own() {
         let decision = Decision {
             at: Instant::from_millis(250),
+            episode: Phase::Open,
             question: Question::Attribute,
             by: "vegas",
             what: What::Judged(Cause::Radio),
             why: "f < alpha: nothing queues up",
         };
-        let expected = r#"{"time":0.25,"wall":999.25,"question":"attribute","by":"vegas","what":"judged","cause":"radio","why":"f < alpha: nothing queues up"}"#;
+        let expected = r#"{"time":0.25,"wall":999.25,"episode":"open","question":"attribute","by":"vegas","what":"judged","cause":"radio","why":"f < alpha: nothing queues up"}"#;
         assert_eq!(serde_json::to_string(&line(&decision, 999.0)).unwrap(), expected);
     }
 }
