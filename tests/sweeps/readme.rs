@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use airtcp::recovery::catalogue;
+use airtcp::recovery::{catalogue, episode};
 use airtcp_testkit::programs::{program, repository};
 
 const README: &str = include_str!("../../README.md");
@@ -16,6 +16,13 @@ fn the_table_of_answers_is_the_catalogue() {
         README.contains(&table),
         "replace the README's table with `airtcp algorithms --markdown`:\n{table}"
     );
+}
+
+#[test]
+fn the_tables_of_states_and_moves_are_those_of_the_engine() {
+    let tables = episode::markdown();
+    let design = include_str!("../../docs/design.md");
+    assert!(design.contains(&tables), "replace the tables in docs/design.md with:\n{tables}");
 }
 
 /// Where documents are.

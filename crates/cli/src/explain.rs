@@ -1,23 +1,25 @@
-//! `airtcp explain`: what a recipe answers to each question.
+//! `airtcp explain`: what a recipe answers to each question, and what moves its sender from one state to another.
 
 use std::io::{self, Write};
 
 use airtcp::profile::Profile;
-use airtcp::recovery::Recipe;
 use airtcp::recovery::catalogue::{Question, Row};
+use airtcp::recovery::{Move, Phase, Recipe};
 use clap::Args;
 use serde::Serialize;
 
 use super::algorithms::need_name;
 use crate::shared::decisions;
 
-/// Print which answer each question gets under a recipe, and where it comes from.
+/// Print which answer each question gets under a recipe, where it comes from, and how the sender deals with losses.
+///
+/// That is the states in which its loss recovery can be, and for each of them what moves it to another one.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
     /// The recipe, e.g. sack+eifel (see `airtcp algorithms`)
     recipe: Recipe,
-    /// Print one JSON object per part
+    /// Print one JSON object per part, then one per state
     #[arg(long)]
     json: bool,
 }
@@ -27,7 +29,12 @@ A question that the recipe leaves out gets the ordinary answer, marked with *.
 
 Examples:
   airtcp explain etcp
-  airtcp explain sack+rack+prr+cubic --json | jq -r .citation";
+  airtcp explain sack+rack+prr+cubic --json | jq -r '.citation // empty'
+  airtcp explain tahoe+ecn --json | jq -c 'select(.state) | [.state, .moves[].to]'";
+
+/// The widths of a state's name, and of one with an arrow.
+const STATE: usize = 9;
+const ARROW: usize = 11;
 
 /// An answer, something that adds to it, or an option.
 #[derive(Serialize)]
@@ -44,13 +51,32 @@ struct Part {
     of: Question,
 }
 
+/// A state that the sender can be in.
+#[derive(Serialize)]
+struct State {
+    state: &'static str,
+    meaning: &'static str,
+    moves: Vec<Leaving>,
+}
+
+/// What moves it out of a state, and where to.
+#[derive(Serialize)]
+struct Leaving {
+    to: &'static str,
+    cue: &'static str,
+    text: &'static str,
+}
+
 impl Explain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let parts = parts(&self.recipe);
+        let (parts, states) = (parts(&self.recipe), states(&self.recipe));
         let mut out = io::stdout().lock();
         if self.json {
             for part in &parts {
                 writeln!(out, "{}", serde_json::to_string(part)?)?;
+            }
+            for state in &states {
+                writeln!(out, "{}", serde_json::to_string(state)?)?;
             }
             return Ok(());
         }
@@ -64,6 +90,17 @@ impl Explain {
                 }
                 let mark = if part.ordinary { '*' } else { ' ' };
                 writeln!(out, "{mark} {:<width$}  {} ({})", label(part), part.summary, part.citation)?;
+            }
+        }
+        writeln!(out, "\nStates of loss recovery, and what moves the sender to another")?;
+        for State { state, meaning, moves } in &states {
+            writeln!(out, "  {state:<STATE$}  {meaning}")?;
+            // What leads to the same state stands under each other.
+            let mut last = "";
+            for Leaving { to, text, .. } in moves {
+                let arrow = if *to == last { String::new() } else { format!("→ {to}") };
+                writeln!(out, "    {arrow:<ARROW$}  {text}")?;
+                last = to;
             }
         }
         writeln!(out, "\n{}", on_the_wire(&self.recipe))?;
@@ -91,6 +128,19 @@ fn parts(recipe: &Recipe) -> Vec<Part> {
         parts.extend(beside.map(|named| part(named, false)));
     }
     parts
+}
+
+/// The states that it can be in, as the profile `default` has it.
+fn states(recipe: &Recipe) -> Vec<State> {
+    let moves = recipe.moves(&recipe.tune(&Profile::default()));
+    let leaving = |state: Phase| {
+        let mut leaving: Vec<&Move> = moves.iter().filter(|made| made.from == state).collect();
+        leaving.sort_by_key(|made| made.to);
+        let told = |made: &Move| Leaving { to: made.to.name(), cue: made.cue.name(), text: made.cue.text() };
+        leaving.into_iter().map(told).collect::<Vec<_>>()
+    };
+    let state = |state: Phase| State { state: state.name(), meaning: state.meaning(), moves: leaving(state) };
+    Phase::ALL.into_iter().map(state).filter(|state| !state.moves.is_empty()).collect()
 }
 
 fn label(part: &Part) -> String {
