@@ -5,7 +5,7 @@ use airlink::scenario::Scenario;
 use airlink::stage::Why;
 use airtcp::recovery::catalogue::Question;
 use airtcp::recovery::confusion::{Confusion, Truth};
-use airtcp::recovery::{Decision, Recipe, What};
+use airtcp::recovery::{Decision, Phase, Recipe, What};
 use airtcp::tcp::Ended;
 use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldConfig, WorldError, judges, score};
 use airwire::Cause;
@@ -319,6 +319,7 @@ fn trace(entries: &[(u64, &'static str, What)]) -> Vec<Decision> {
         at: Instant::from_millis(*at),
         question: Question::Attribute,
         by,
+        episode: Phase::Open,
         what: what.clone(),
         why: "by hand",
     };

@@ -175,7 +175,7 @@ impl Replay {
         });
         let mut verdicts = std::mem::take(&mut self.verdicts);
         self.tell(sent.at, |judge, view| {
-            let Some((cause, _)) = judge.cause(view, view.flight.una()) else { return };
+            let Some((cause, _)) = judge.cause(view, start) else { return };
             verdicts.push(Verdict { judge: judge.name(), at: sent.at, offset: sent.start, cause, truth });
         });
         self.verdicts = verdicts;
