@@ -27,9 +27,11 @@ test:
 	$(CARGO) build --locked -p airtcp-cli -p airlink
 	AIRTCP_PROGRAMS=target/debug env --default-signal $(CARGO) test --workspace --exclude airtcp-benches --locked $(RUNNER)
 
-## What takes too long without optimisation: a stream of more than 4 GiB, and the papers' scenarios with as many seeds as ns-2 had.
+## What takes too long without optimisation: a stream of more than 4 GiB, the papers' scenarios with as many seeds as ns-2 had,
+## and that no recipe ever freezes.
 test-long:
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test host --test world -- --ignored
+	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test liveness -- --include-ignored --quiet
 
 ## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
 matrix:

@@ -1,0 +1,182 @@
+//! No recipe ever freezes.
+//!
+//! Every recipe of the catalogue, alone and in pairs, and a sample of triples, with every profile on every path of
+//! `paths/`, in virtual time. Of each transfer three things must hold:
+//!
+//! 1. It ends.
+//! 2. The sender is never silent for longer than its timer allows: `silence.rs`.
+//! 3. It is not much slower than the ordinary recipe with the same profile, path and seeds, unless `reasons.toml` says
+//!    why.
+//!
+//! A part of it runs by itself, all of it with
+//!
+//!     cargo test --profile long -p airtcp-tests --no-default-features --test liveness -- --include-ignored
+//!
+//! Another seed in `AIRTCP_LIVENESS_SEED` takes other triples, and puts other pairs into the short part.
+
+mod path;
+mod reasons;
+mod recipes;
+mod silence;
+mod transfer;
+
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use airtcp::profile::Profile;
+use airtcp::recovery::Recipe;
+use airwire::time::Duration;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use crate::path::PATHS;
+use crate::reasons::{Allows, Reason};
+use crate::recipes::{Entry, Family};
+use crate::transfer::{Case, Fault, SEEDS};
+
+const SEED: &str = "AIRTCP_LIVENESS_SEED";
+
+/// So much of the ordinary recipe's goodput is left to every other, or a reason says why not.
+///
+/// This is where luck ends: 300 transfers of the ordinary recipe were made with each profile on each path. Of two times
+/// four of them, drawn at random, one has less than 0.3 of the other's goodput in three of ten thousand comparisons.
+const FRACTION: f64 = 0.3;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    match trials() {
+        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+        Err(error) => {
+            eprintln!("tests/liveness: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn trials() -> Result<Vec<Trial>, String> {
+    let seed = match std::env::var(SEED) {
+        Ok(text) => text.parse().map_err(|_| format!("{SEED}={text}: write a number"))?,
+        Err(_) => 1,
+    };
+    let reasons =
+        reasons::read(include_str!("reasons.toml")).map_err(|error| format!("reasons.toml: {error}"))?;
+    let reasons = Arc::new(reasons);
+    let mut trials = Vec::new();
+    for Entry { recipe, family, short } in recipes::matrix(seed) {
+        let reasons = Arc::clone(&reasons);
+        let name = format!("{}/{recipe}", family.name());
+        let trial =
+            Trial::test(name, move || check(&recipe, &reasons).map_err(|faults| told(faults, family, seed)));
+        trials.push(trial.with_ignored_flag(!short));
+    }
+    for (index, reason) in reasons.iter().enumerate() {
+        let name = format!("{}/{} on {}", reason.allows.name(), reason.recipe, reason.paths.join(", "));
+        let reasons = Arc::clone(&reasons);
+        trials.push(Trial::test(name, move || Ok(is_needed(index, &reasons)?)));
+    }
+    Ok(trials)
+}
+
+fn told(mut faults: String, family: Family, seed: u64) -> Failed {
+    if family == Family::Triple {
+        let _ = write!(faults, "\n{SEED}={seed} has this triple");
+    }
+    faults.into()
+}
+
+/// A recipe, with every profile on every path.
+fn cases(recipe: &Recipe) -> impl Iterator<Item = Case> + use<'_> {
+    PATHS.iter().flat_map(move |path| {
+        Profile::NAMES.into_iter().map(move |profile| Case { recipe: recipe.clone(), profile, path })
+    })
+}
+
+/// The recipe's goodput over that of the ordinary one: the geometric mean over the seeds, so that one seed in which the
+/// timer backed off for long does not outweigh the others.
+fn share(case: &Case) -> f64 {
+    let ordinary = Case { recipe: Recipe::ordinary(), ..case.clone() }.outcome();
+    let outcome = case.outcome();
+    let ratios = ordinary.took.iter().zip(&outcome.took);
+    let logarithms: f64 = ratios.map(|(theirs, ours)| (theirs.as_secs_f64() / ours.as_secs_f64()).ln()).sum();
+    (logarithms / SEEDS as f64).exp()
+}
+
+fn check(recipe: &Recipe, reasons: &[Reason]) -> Result<(), String> {
+    let mut told = String::new();
+    let mut first = None;
+    for case in cases(recipe) {
+        let place = format!("profile {}, path {}", case.profile, case.path.name);
+        let Failure { faults, slow } = failure(&case, reasons);
+        for (seed, fault) in faults {
+            let _ = writeln!(told, "{place}: {fault}\n    {}", case.command(seed));
+            first = first.or_else(|| Some((case.clone(), seed, fault.at()?)));
+        }
+        if let Some((share, floor)) = slow {
+            let least = format!("{share:.3} of the ordinary recipe's goodput, and {floor} is the least");
+            let _ = writeln!(told, "{place}: {least}; the first of {SEEDS} seeds:\n    {}", case.command(1));
+        }
+    }
+    if let Some((case, seed, at)) = first {
+        let place = format!("profile {}, path {}, seed {seed}", case.profile, case.path.name);
+        let _ = writeln!(told, "what happened around it ({place}):\n{}", case.around(seed, at));
+    }
+    if told.is_empty() { Ok(()) } else { Err(told) }
+}
+
+/// What is wrong with a case, and what no reason allows.
+#[derive(Default)]
+struct Failure {
+    /// With the seeds.
+    faults: Vec<(u64, Fault)>,
+    /// The share of the ordinary recipe's goodput, and what it should be at least.
+    slow: Option<(f64, f64)>,
+}
+
+impl Failure {
+    fn is_none(&self) -> bool {
+        self.faults.is_empty() && self.slow.is_none()
+    }
+}
+
+fn failure(case: &Case, reasons: &[Reason]) -> Failure {
+    let (mut floor, mut patience) = (FRACTION, Duration::ZERO);
+    for reason in reasons.iter().filter(|reason| reason.is_about(case)) {
+        match reason.allows {
+            Allows::Slow { floor: lower } => floor = floor.min(lower),
+            Allows::Patient { more } => patience = patience.max(more),
+            Allows::Anything => return Failure::default(),
+        }
+    }
+    let outcome = case.outcome();
+    let is_allowed =
+        |fault: &Fault| matches!(fault, Fault::Silence(silence) if silence.too_long() <= patience);
+    let faults = outcome.faults.iter().filter(|(_, fault)| !is_allowed(fault)).cloned().collect();
+    let share = share(case);
+    Failure { faults, slow: (share < floor).then_some((share, floor)) }
+}
+
+/// On each of its paths, and with each of its profiles, some recipe would fail without it: the one that it names, or that
+/// with one part more.
+fn is_needed(index: usize, reasons: &[Reason]) -> Result<(), String> {
+    let reason = &reasons[index];
+    let mut others = reasons.to_vec();
+    others.remove(index);
+    let recipes = recipes::with_one_more(&reason.recipe);
+    let needs = |wanted: &dyn Fn(&Case) -> bool| {
+        let cases = recipes.iter().flat_map(cases);
+        cases
+            .filter(|case| reason.is_about(case) && wanted(case))
+            .any(|case| !failure(&case, &others).is_none())
+    };
+    for path in &reason.paths {
+        if !needs(&|case| case.path.name == *path) {
+            return Err(format!("nothing needs it on the path {path}: {}", reason.why));
+        }
+    }
+    for profile in &reason.profiles {
+        if !needs(&|case| case.profile == *profile) {
+            return Err(format!("nothing needs it with the profile {profile}: {}", reason.why));
+        }
+    }
+    Ok(())
+}
