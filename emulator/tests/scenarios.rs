@@ -206,7 +206,7 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
             &["MaxDAT is 1 or more"],
         ),
         (stage("station", "max_flows = 0"), "0", &["`0` is not a whole number from 1"]),
-        (stage("station", "max_flight = '2GiB'"), "'2GiB'", &["1 GiB", "\"1MB\""]),
+        (stage("station", "max_flight = '2048MiB'"), "'2048MiB'", &["1 GiB", "\"1MB\""]),
         (
             stage("station", "handover = { at = ['9s', '5s'] }"),
             "['9s', '5s']",
