@@ -82,7 +82,7 @@ impl Watcher {
         };
         // In fast recovery not every ACK that advances starts the timer anew (RFC 6582 §4): it may have been started
         // before, with a longer timeout.
-        if advanced && connection.recovery().congestion().phase != Phase::Recovery {
+        if advanced && connection.recovery().congestion().phase() != Phase::Recovery {
             (owes.deadline, owes.timer) = (now + timer, timer);
         }
         if left || arrived {
