@@ -267,6 +267,11 @@ impl Flight {
         }
     }
 
+    /// Judged lost and not sent again since.
+    pub fn lost_and_not_resent(&self) -> Amount {
+        self.lost
+    }
+
     /// Sent again and not acknowledged since.
     pub fn resent(&self) -> Amount {
         Amount {

@@ -288,6 +288,13 @@ impl Episode {
         }
     }
 
+    pub(super) const fn kept(&self) -> Option<&Kept> {
+        match self {
+            Self::Recovery(FastRecovery { window: EventWindow::Kept(kept), .. }) => Some(kept),
+            _ => None,
+        }
+    }
+
     pub(super) fn kept_mut(&mut self) -> Option<&mut Kept> {
         match self {
             Self::Recovery(FastRecovery { window: EventWindow::Kept(kept), .. }) => Some(kept),

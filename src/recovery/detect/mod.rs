@@ -176,6 +176,9 @@ pub trait Detect: std::fmt::Debug + Send {
     /// A loss event begins, whoever found it. The window is still what it was before.
     fn on_event(&mut self, _view: &View<'_>) {}
 
+    /// It has said [`LossEvent::Collapse`], and the event was put down to the radio: the sender does not start over.
+    fn on_refused_collapse(&mut self, _view: &View<'_>) {}
+
     /// The retransmission timer fired. The phase is still what it was before.
     fn on_timeout(&mut self, _view: &View<'_>) {}
 

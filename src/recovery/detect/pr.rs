@@ -167,6 +167,11 @@ impl Detect for Pr {
         self.judge(view)
     }
 
+    fn on_refused_collapse(&mut self, view: &View<'_>) {
+        self.extreme = None;
+        self.rearm(view, &[]);
+    }
+
     fn on_timeout(&mut self, view: &View<'_>) {
         self.timeout = Some(view.now);
         // It has reduced the window: what is outstanding shall not do so again.

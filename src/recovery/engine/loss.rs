@@ -134,6 +134,8 @@ impl Recovery {
     fn start_over(&mut self, path: &mut Path<'_>, by: &'static str, until: Instant) {
         // What the radio lost says nothing about how fast to send.
         if self.cc.kept_window().is_some() {
+            let view = view_of(&self.cc, &self.profile, path);
+            self.answers.each_detector(|detect| detect.on_refused_collapse(&view));
             return;
         }
         let cwnd = self.profile.recovery.loss_window.min(self.cc.cwnd);

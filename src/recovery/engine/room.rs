@@ -1,6 +1,7 @@
 //! What may leave now: a copy of something sent before, or something new.
 
 use super::*;
+use crate::flight::Sent;
 
 impl Recovery {
     /// Where the segment begins that is to be sent again now, and why it leaves. `None`: there is none, or no room.
@@ -75,6 +76,23 @@ impl Recovery {
 
     /// What counts against the window: as the repair says or, while a patient detector waits, `pipe`.
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
+        let mut in_flight = self.in_path(view);
+        if self.has_waiting_holes(view) {
+            let waiting = view.flight.lost_and_not_resent();
+            in_flight.bytes += waiting.bytes;
+            in_flight.segments += waiting.segments;
+        }
+        in_flight
+    }
+
+    /// Holes that wait for a judgement. They may turn out to be congestion: no new segments take their place.
+    fn has_waiting_holes(&self, view: &View<'_>) -> bool {
+        let Some(kept) = view.cc.episode.kept() else { return false };
+        let waits = |hole: &Sent| kept.judged != Some(hole.start);
+        !view.flight.has_rewound() && view.flight.first_lost().is_some_and(waits)
+    }
+
+    fn in_path(&self, view: &View<'_>) -> Amount {
         let waits = view.flight.pipe() != view.flight.outstanding()
             && matches!(self.cc.phase(), Phase::Open | Phase::Reduced)
             && self.answers.detect.traits().keeps_flowing

@@ -166,11 +166,7 @@ fn sack_sends_a_hole_again_once_a_mark_about_it_has_come() {
     // From mobile to fixed the station has seen neither 1 nor 4. A copy of 4 would pass it, and the mark be about that.
     let mut sender = sender("sack+transit-marks", MOBILE_TO_FIXED);
     sack(&mut sender, 2..4, 0);
-    assert_eq!(
-        sack(&mut sender, 5..11, 0),
-        "1r 11 12 13 14 15 16 17 18 19",
-        "the window is in use meanwhile"
-    );
+    assert_eq!(sack(&mut sender, 5..11, 0), "1r 11 12 13 14 15 16 17 18", "the window is in use meanwhile");
     assert!(ack(sender.wait(RTT), 3, 0).starts_with("4r"));
     assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio]);
     assert_eq!(window(&sender), (10.0, 8.0));
