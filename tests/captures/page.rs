@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use airtcp_analyze::trace::{
-    AckSeen, DecisionSeen, Fate, Idle, Loss, Proof, RttSample, Sending, SentSegment, Trace, WindowPoint,
+    AckSeen, DecisionSeen, EpisodeSeen, Fate, Idle, Loss, Proof, RttSample, Sending, SentSegment, Trace,
+    WindowPoint,
 };
 use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page, Run};
@@ -192,6 +193,7 @@ fn assert_no_complaints(browser: &Browser) {
 
 const BLUE: [u8; 3] = [0x00, 0x72, 0xb2];
 const GREEN: [u8; 3] = [0x00, 0x9e, 0x73];
+const SKY: [u8; 3] = [0x56, 0xb4, 0xe9];
 const ORANGE: [u8; 3] = [0xe6, 0x9f, 0x00];
 const VERMILLION: [u8; 3] = [0xd5, 0x5e, 0x00];
 
@@ -290,6 +292,71 @@ fn the_pointer_on_a_packet_tells_what_it_was_and_why() {
     assert!(browser.text(".panel:nth-child(2) .values").contains("cwnd"));
     browser.mouse("mouseMoved", (5.0, 5.0), json!({}));
     assert_eq!(browser.eval("document.querySelector('.note').hidden"), true);
+}
+
+/// The states of the first transfer: fast recovery, a timeout in it, the same again, and an ECN echo.
+fn with_states(mut trace: Trace) -> Trace {
+    let states =
+        [(350, 700, "recovery"), (700, 900, "restarted"), (900, 1100, "restarted"), (1500, 1900, "reduced")];
+    let seen = states.map(|(from, to, state)| EpisodeSeen {
+        from: from * MILLISECOND,
+        to: to * MILLISECOND,
+        state: state.to_owned(),
+        why: format!("why {state}"),
+    });
+    trace.episodes.extend(seen);
+    trace
+}
+
+#[test]
+fn what_the_sender_does_about_losses_is_a_band_under_the_sequence_graph() {
+    let states = with_states(transfer(400, 5 * MILLISECOND));
+    // The kernel's own sender has no log.
+    let page = Written::new("states", vec![("newreno", states), ("linux", transfer(400, 5 * MILLISECOND))]);
+    let mut browser = Browser::open(&page.0, DESKTOP);
+    assert!(pixels(&mut browser, SKY) > 300, "recovery is filled");
+    let both = pixels(&mut browser, VERMILLION);
+    let legend =
+        "[...document.querySelectorAll('#legend button')].find((it) => it.textContent === 'restarted')";
+    browser.eval(&format!("{legend}.click()"));
+    browser.settle();
+    let hatched = both - pixels(&mut browser, VERMILLION);
+    assert!(hatched > 100, "{hatched} pixels of it are hatched");
+    browser.eval(&format!("{legend}.click()"));
+    browser.settle();
+    assert_eq!(pixels(&mut browser, VERMILLION), both);
+
+    let [left, top, ..] = browser.place(".stage");
+    let at = |browser: &mut Browser, ms: u32| {
+        let place = browser.eval(&format!(
+            "(() => {{ const panel = panels[0], {{ states }} = panel.box; \
+             return [panel.X({ms}e3), states.y + states.h / 2]; }})()"
+        ));
+        (left + place[0].as_f64().unwrap(), top + place[1].as_f64().unwrap())
+    };
+    for (ms, said) in [
+        (600, ["recovery", "0.350000 s – 0.700000 s: 350 ms", "fast recovery: ", "begun by: why recovery"]),
+        (1000, ["restarted", "0.900000 s – 1.100000 s: 200 ms", "going back: ", "begun by: why restarted"]),
+        (1700, ["reduced", "1.500000 s – 1.900000 s: 400 ms", "the window was", "begun by: why reduced"]),
+    ] {
+        let place = at(&mut browser, ms);
+        browser.mouse("mouseMoved", place, json!({}));
+        let note = browser.text(".note");
+        assert!(said.iter().all(|said| note.contains(said)), "{said:?} in {note}");
+    }
+    let place = at(&mut browser, 1300);
+    browser.mouse("mouseMoved", place, json!({}));
+    assert_eq!(browser.eval("document.querySelector('.note').hidden"), true, "nothing is repaired then");
+    assert_no_complaints(&browser);
+}
+
+#[test]
+fn without_a_log_that_names_states_nothing_is_said_of_them() {
+    let (_page, mut browser) = two_runs("no states");
+    let words = browser.text("#legend");
+    assert!(!words.contains("restarted") && words.ends_with("decision"), "{words}");
+    assert_eq!(pixels(&mut browser, SKY), 0);
+    assert_eq!(browser.eval("panels[0].box.lane.y - panels[0].box.sequence.y - panels[0].box.sequence.h"), 2);
 }
 
 #[test]

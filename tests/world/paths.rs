@@ -317,6 +317,7 @@ fn two_hundred_flows_share_a_path_and_all_finish() {
 fn trace(entries: &[(u64, &'static str, What)]) -> Vec<Decision> {
     let decision = |(at, by, what): &(u64, &'static str, What)| Decision {
         at: Instant::from_millis(*at),
+        episode: Phase::Recovery,
         question: Question::Attribute,
         by,
         episode: Phase::Open,

@@ -25,6 +25,8 @@ pub struct Trace {
     pub idle: Vec<Idle>,
     /// What the sender itself decided. Empty unless its own log was laid over the trace.
     pub decisions: Vec<DecisionSeen>,
+    /// When the sender was repairing a loss, or had reduced its window. Empty unless its own log was laid over the trace.
+    pub episodes: Vec<EpisodeSeen>,
 }
 
 /// Nanoseconds since the trace's `origin`.
@@ -200,6 +202,19 @@ pub struct DecisionSeen {
     pub text: String,
     /// The sequence space that it is about.
     pub about: Option<(u64, u64)>,
+}
+
+/// A time in which a sender's loss recovery was in one state, by its own log.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EpisodeSeen {
+    /// The begin.
+    pub from: Offset,
+    /// The end.
+    pub to: Offset,
+    /// `reduced`, `recovery` or `restarted`: not `open`.
+    pub state: String,
+    /// What began it.
+    pub why: String,
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ fn trace() -> Trace {
         rtt: vec![RttSample { at: 50_000_000, seconds: 0.045, timestamps: true }],
         windows: vec![WindowPoint { at: 0, in_flight: 1000, estimated: 1000, cwnd: None, ssthresh: None }],
         idle: Vec::new(),
+        episodes: Vec::new(),
         decisions: vec![DecisionSeen {
             at: 1_200_000_000,
             by: "restart".to_owned(),

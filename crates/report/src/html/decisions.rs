@@ -4,7 +4,7 @@
 //! was at the sender's start ties them together.
 
 use airtcp_analyze::decisions::{self, Line};
-use airtcp_analyze::trace::{DecisionSeen, Offset, Trace, WindowPoint};
+use airtcp_analyze::trace::{DecisionSeen, EpisodeSeen, Offset, Trace, WindowPoint};
 
 /// A change of the window, in octets; without a threshold it is arbitrarily high.
 struct Change {
@@ -13,14 +13,16 @@ struct Change {
     ssthresh: Option<f64>,
 }
 
-/// Adds the log's decisions and windows to the trace. `start` is the sender's start in nanoseconds since 1970, `mss` the
+/// Adds the log's decisions, states and windows to the trace. `start` is the sender's start in nanoseconds since 1970, `mss` the
 /// octets of the segments in which the log counts windows. Returns how many lines cannot be read, such as the last one of
 /// a sender that was killed; they are left out.
 pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> usize {
     let (lines, unreadable) = decisions::read(log);
+    let offset = |line: &Line| start - trace.origin + (line.time * 1e9).round() as i64;
+    trace.episodes = episodes(&lines, offset, end(trace));
     let mut changes = Vec::new();
     for line in &lines {
-        let at = start - trace.origin + (line.time * 1e9).round() as i64;
+        let at = offset(line);
         if let (true, Some(cwnd)) = (line.what == "window", line.number("cwnd")) {
             let ssthresh = line.number("ssthresh").map(|it| it * mss);
             changes.push(Change { at, cwnd: cwnd * mss, ssthresh });
@@ -31,6 +33,32 @@ pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> usize {
     }
     trace.windows = with_changes(&trace.windows, &changes);
     unreadable
+}
+
+/// The last packet's time.
+fn end(trace: &Trace) -> Offset {
+    let sent = trace.segments.iter().map(|it| it.at);
+    sent.chain(trace.acks.iter().map(|it| it.at)).max().unwrap_or_default()
+}
+
+/// From the state that each line names. The last one may last until `end`.
+fn episodes(lines: &[Line], offset: impl Fn(&Line) -> Offset, end: Offset) -> Vec<EpisodeSeen> {
+    let mut episodes: Vec<EpisodeSeen> = Vec::new();
+    let mut present: Option<EpisodeSeen> = None;
+    for line in lines {
+        let Some(state) = line.episode.as_deref() else { continue };
+        let enters = line.what == "enter";
+        let at = offset(line);
+        if enters || present.as_ref().map_or("open", |episode| &episode.state) != state {
+            episodes.extend(present.take().map(|episode| EpisodeSeen { to: at, ..episode }));
+            let why = if enters { line.why.clone() } else { String::new() };
+            let episode = EpisodeSeen { from: at, to: at, state: state.to_owned(), why };
+            present = Some(episode).filter(|_| state != "open");
+        }
+    }
+    let last = lines.last().map_or(end, |line| offset(line).max(end));
+    episodes.extend(present.map(|episode| EpisodeSeen { to: last, ..episode }));
+    episodes
 }
 
 /// The window grows with every ACK: the curve shows it, and a mark for each ACK would help nobody.
@@ -110,6 +138,40 @@ mod tests {
             trace.decisions[1].text,
             "window: cwnd 2.0 → 1.0, ssthresh ∞ → 2.0 (retransmission timeout)"
         );
+    }
+
+    #[test]
+    fn an_episode_lasts_from_its_begin_to_its_end_or_to_the_next() {
+        let line = |time: f64, episode: &str, what: &str, why: &str| {
+            format!(
+                r#"{{"time":{time},"episode":"{episode}","question":"repair","by":"sack","what":"{what}","why":"{why}"}}"#
+            )
+        };
+        let log = [
+            line(0.1, "open", "lost", "three"),
+            line(0.1, "recovery", "enter", "a loss"),
+            line(0.3, "recovery", "resend", "partial ACK"),
+            line(0.5, "restarted", "enter", "the timer"),
+            line(0.7, "restarted", "enter", "the timer again"),
+            line(0.9, "open", "leave", "an ACK"),
+            line(1.2, "reduced", "enter", "an ECN echo"),
+        ];
+        let mut trace = trace();
+        lay_over(&mut trace, &log.join("\n"), 1_000_000_000, 1000.0);
+        let ms =
+            |it: &EpisodeSeen| (it.from / 1_000_000, it.to / 1_000_000, it.state.clone(), it.why.clone());
+        let expected = [
+            (100, 500, "recovery", "a loss"),
+            (500, 700, "restarted", "the timer"),
+            (700, 900, "restarted", "the timer again"),
+            (1200, 1200, "reduced", "an ECN echo"),
+        ];
+        let expected = expected.map(|(from, to, state, why)| (from, to, state.to_owned(), why.to_owned()));
+        assert_eq!(trace.episodes.iter().map(ms).collect::<Vec<_>>(), expected);
+
+        // A log of an early version does not name them.
+        lay_over(&mut trace, LOG, 1_000_000_000, 1000.0);
+        assert_eq!(trace.episodes, []);
     }
 
     #[test]

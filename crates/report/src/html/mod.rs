@@ -69,7 +69,7 @@ pub struct Run {
 impl Page {
     /// The whole file.
     pub fn html(&self) -> String {
-        let script = format!("'use strict';\n{}{}", constants(), SCRIPT.concat());
+        let script = format!("'use strict';\n{}{}", self.constants(), SCRIPT.concat());
         let hash = columns::base64(&Sha256::digest(script.as_bytes()));
         let title = escape(&self.title);
         let mut html = format!(
@@ -95,6 +95,17 @@ impl Page {
         }
         let _ = writeln!(html, "<script>{script}</script>\n</body>\n</html>");
         html
+    }
+}
+
+impl Page {
+    /// JavaScript that gives the codes of both columns their names, and says whether any log names states.
+    fn constants(&self) -> String {
+        let sendings = SENDINGS.iter().map(|(_, name)| *name).enumerate();
+        let fates = FATES.into_iter().enumerate();
+        let codes = sendings.chain(fates).map(|(code, name)| format!("const {name} = {code};\n"));
+        let has_states = self.runs.iter().any(|run| !run.trace.episodes.is_empty());
+        codes.chain([format!("const HAS_STATES = {has_states};\n")]).collect()
     }
 }
 
@@ -152,12 +163,14 @@ impl Run {
     /// What `page/data.js` decodes.
     fn data(&self) -> serde_json::Value {
         let Self { name, facts, trace } = self;
-        let Trace { name: connection, origin, segments, acks, rtt, windows, idle, decisions } = trace;
+        let Trace { name: connection, origin, segments, acks, rtt, windows, idle, decisions, episodes } =
+            trace;
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         // The page looks things up by their time; a capture's clock may have gone backwards.
         let (segments, acks) = (in_time(segments, |it| it.at), in_time(acks, |it| it.at));
         let (rtt, windows) = (in_time(rtt, |it| it.at), in_time(windows, |it| it.at));
         let (idle, decisions) = (in_time(idle, |it| it.from), in_time(decisions, |it| it.at));
+        let episodes = in_time(episodes, |it| it.from);
         let sacked: Vec<_> = acks
             .iter()
             .enumerate()
@@ -216,6 +229,11 @@ impl Run {
                 "start": column(decisions.iter().map(|it| it.about.map_or(0, |(start, _)| number(start)))),
                 "end": column(decisions.iter().map(|it| it.about.map_or(0, |(_, end)| number(end)))),
             },
+            "episodes": {
+                "from": column(episodes.iter().map(|it| micros(it.from))),
+                "to": column(episodes.iter().map(|it| micros(it.to))),
+            },
+            "states": episodes.iter().map(|it| (&it.state, &it.why)).collect::<Vec<_>>(),
             "texts": decisions.iter().map(|it| (&it.by, &it.what, &it.text)).collect::<Vec<_>>(),
         })
     }
@@ -242,13 +260,6 @@ const FATES: [&str; 8] = [
     "UNNEEDED_DSACK",
     "UNNEEDED_ARRIVAL",
 ];
-
-/// JavaScript that gives the codes of both columns their names.
-fn constants() -> String {
-    let sendings = SENDINGS.iter().map(|(_, name)| *name).enumerate();
-    let fates = FATES.into_iter().enumerate();
-    sendings.chain(fates).map(|(code, name)| format!("const {name} = {code};\n")).collect()
-}
 
 /// The index of a variant that is in the list.
 fn code(index: Option<usize>) -> i64 {

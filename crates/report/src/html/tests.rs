@@ -1,3 +1,4 @@
+use airtcp::recovery::Phase;
 use airtcp_analyze::trace::{DecisionSeen, SentSegment};
 use airwire::Cause;
 
@@ -54,6 +55,14 @@ fn names_are_data_wherever_they_stand() {
     }
     assert!(nasty.contains("&lt;img src=x onerror"), "it can be read all the same");
     assert!(nasty.contains(r#""name":"\u003c/script>"#));
+}
+
+#[test]
+fn the_page_knows_every_state_of_a_sender_as_the_sender_does() {
+    for phase in Phase::ALL.into_iter().filter(|phase| *phase != Phase::Open) {
+        let (name, meaning) = (phase.name(), phase.meaning());
+        assert!(page("plain").html().contains(&format!("\n  {name}: '{meaning}',\n")), "{name}");
+    }
 }
 
 #[test]

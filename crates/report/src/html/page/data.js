@@ -1,5 +1,6 @@
 // Decodes the columns of a run. Times are microseconds since the first packet of the capture; octets count from the
-// SYN, which is 0. The constants for the codes of `sending` and `fate` stand before this file: html/mod.rs writes them.
+// SYN, which is 0. The constants for the codes of `sending` and `fate`, and HAS_STATES, stand before this file: html/mod.rs
+// writes them.
 
 const SENDING = {
   [NEW]: 'sent for the first time',
@@ -18,6 +19,13 @@ const FATE = {
   [UNNEEDED_TIMESTAMP]: () => 'was not needed (the ACK echoes an older timestamp)',
   [UNNEEDED_DSACK]: () => 'was not needed (the receiver says so: D-SACK)',
   [UNNEEDED_ARRIVAL]: () => 'was not needed (the other capture has both)',
+};
+
+// What a sender does about losses; otherwise it is `open`, and nothing is drawn.
+const STATES = {
+  reduced: 'the window was reduced, and nothing is missing',
+  recovery: 'fast recovery: what is lost is sent again, and new segments replace what has arrived',
+  restarted: 'going back: everything that the receiver has not reported is sent again',
 };
 
 // Undoes `column` of html/columns.rs: differences, zigzag, seven bits an octet.
@@ -65,8 +73,8 @@ const runs = new Map();
 function loadRun(id) {
   if (runs.has(id)) return runs.get(id);
   const json = JSON.parse(document.getElementById(`run-${id}`).textContent);
-  const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts };
-  for (const part of ['segments', 'acks', 'sack', 'rtt', 'windows', 'idle', 'decisions']) run[part] = columns(json[part]);
+  const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts, states: json.states };
+  for (const part of ['segments', 'acks', 'sack', 'rtt', 'windows', 'idle', 'decisions', 'episodes']) run[part] = columns(json[part]);
   const { segments, acks, windows, decisions } = run;
   const last = (values) => (values.length ? values[values.length - 1] : 0);
   run.end = Math.max(last(segments.at), last(acks.at), last(windows.at), 1000);

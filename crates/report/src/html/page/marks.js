@@ -17,6 +17,10 @@ const LAYERS = [
   ['idle', 'area', 'waiting for a timer'],
   ['decision', 'down', 'decision'],
 ];
+// Without a log that names states there are no bands, and none in the legend.
+if (HAS_STATES) {
+  LAYERS.push(['recovery', 'full', 'recovery'], ['restarted', 'hatched', 'restarted'], ['reduced', 'half', 'reduced']);
+}
 const LAYER_OF_SENDING = {
   [NEW]: 'new', [FAST]: 'fast', [TIMEOUT]: 'timeout', [TAIL]: 'tail', [PROBE]: 'probe', [UNEXPLAINED]: 'unexplained',
 };
@@ -26,13 +30,13 @@ const COLOURS = {
     new: '#0072b2', fast: '#e69f00', timeout: '#d55e00', tail: '#cc79a7', probe: '#000000', unexplained: '#000000', lost: '#000000',
     unneeded: '#cc79a7', ack: '#009e73', edge: '#8a8a8a', sack: '#cc79a7', idle: '#00000012', decision: '#555555',
     raised: '#009e73', lowered: '#d55e00', cwnd: '#0072b2', ssthresh: '#e69f00', flight: '#8a8a8a', estimated: '#56b4e9',
-    rtt: '#0072b2', goodput: '#009e73', text: '#333333', faint: '#6b6b6b', grid: '#0000001a', frame: '#00000055', paper: '#ffffff',
+    rtt: '#0072b2', goodput: '#009e73', recovery: '#56b4e9', restarted: '#d55e00', reduced: '#e69f00', text: '#333333', faint: '#6b6b6b', grid: '#0000001a', frame: '#00000055', paper: '#ffffff',
   },
   dark: {
     new: '#56b4e9', fast: '#e69f00', timeout: '#ff7a2e', tail: '#e39bc3', probe: '#ffffff', unexplained: '#ffffff', lost: '#ffffff',
     unneeded: '#e39bc3', ack: '#1fc296', edge: '#8f8f8f', sack: '#e39bc3', idle: '#ffffff14', decision: '#b0b0b0',
     raised: '#1fc296', lowered: '#ff7a2e', cwnd: '#56b4e9', ssthresh: '#e69f00', flight: '#9a9a9a', estimated: '#0f86c4',
-    rtt: '#56b4e9', goodput: '#1fc296', text: '#e2e2e2', faint: '#a3a3a3', grid: '#ffffff1c', frame: '#ffffff55', paper: '#16181b',
+    rtt: '#56b4e9', goodput: '#1fc296', recovery: '#0f86c4', restarted: '#ff7a2e', reduced: '#e69f00', text: '#e2e2e2', faint: '#a3a3a3', grid: '#ffffff1c', frame: '#ffffff55', paper: '#16181b',
   },
 };
 const darkness = matchMedia('(prefers-color-scheme: dark)');
@@ -74,7 +78,24 @@ function glyph(ctx, shape, x, y, r) {
       break;
     case 'line': ctx.moveTo(x - r, y + r / 2); ctx.lineTo(x, y + r / 2); ctx.lineTo(x, y - r / 2); ctx.lineTo(x + r, y - r / 2); ctx.stroke(); break;
     case 'dashes': ctx.moveTo(x - r, y); ctx.lineTo(x - r / 3, y); ctx.moveTo(x + r / 3, y); ctx.lineTo(x + r, y); ctx.stroke(); break;
+    case 'full': case 'hatched': case 'half': band(ctx, shape, x - r - 1, y - r - 1, 2 * r + 2, 2 * r + 2); break;
     case 'area': ctx.fillRect(x - r - 1, y - r - 1, 2 * r + 2, 2 * r + 2); break;
+  }
+}
+
+// A state's band: full, hatched, or half as high.
+function band(ctx, shape, x, y, w, h) {
+  if (shape === 'half') ctx.fillRect(x, y + h / 2, w, h / 2);
+  else if (shape === 'full' || w < 5) ctx.fillRect(x, y, w, h);
+  else {
+    ctx.save();
+    ctx.beginPath(); ctx.rect(x, y, w, h); ctx.clip();
+    ctx.lineWidth = 1.6;
+    ctx.beginPath();
+    for (let left = x - h; left < x + w; left += 5) { ctx.moveTo(left, y + h); ctx.lineTo(left + h, y); }
+    ctx.stroke();
+    ctx.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    ctx.restore();
   }
 }
 

@@ -79,7 +79,11 @@ class Panel {
 
   // The segment, ACK or decision that is nearest to a point of the canvas, if one is near.
   nearest(x, y) {
-    const { lane, sequence } = this.box, { run } = this;
+    const { lane, sequence, states } = this.box, { run } = this;
+    if (HAS_STATES && y >= states.y - 1 && y <= states.y + states.h + 1) {
+      const i = this.episodeAt(x);
+      return i < 0 ? null : { kind: 'episode', i };
+    }
     if (y >= lane.y - 2 && y <= lane.y + lane.h + 2) {
       const i = this.nearestIn(run.decisions.at, x, 8, () => 0);
       return i < 0 ? null : { kind: 'decision', i };
@@ -98,6 +102,14 @@ class Panel {
     return toSegment <= toAck ? { kind: 'segment', i: segment } : { kind: 'ack', i: ack };
   }
 
+  // The band under the pointer, or one that ends or begins a few pixels beside it.
+  episodeAt(x) {
+    const { from, to } = this.run.episodes, reach = this.timeAt(x + 3) - this.timeAt(x);
+    const time = this.timeAt(x), last = lowerBound(from, time + reach) - 1;
+    for (const i of [last - 1, last]) if (i >= 0 && from[i] <= time && time < to[i]) return i;
+    return last >= 0 && to[last] + reach >= time ? last : -1;
+  }
+
   nearestIn(at, x, reach, vertical) {
     let best = -1, least = Infinity;
     const from = lowerBound(at, this.timeAt(x - reach)), to = lowerBound(at, this.timeAt(x + reach));
@@ -112,6 +124,10 @@ class Panel {
     const { segments, acks, decisions } = this.run;
     if (kind === 'segment') return [this.X(segments.at[i]), this.Y(segments.start[i] + segments.length[i] / 2)];
     if (kind === 'ack') return [this.X(acks.at[i]), this.Y(acks.ack[i])];
+    if (kind === 'episode') {
+      const { states } = this.box, begin = this.X(this.run.episodes.from[i]);
+      return [this.X(this.run.episodes.to[i]) < states.x ? begin : Math.max(begin, states.x), states.y + states.h / 2];
+    }
     return [this.X(decisions.at[i]), this.box.lane.y + this.box.lane.h / 2];
   }
 
@@ -146,6 +162,11 @@ class Panel {
     if (kind === 'decision') {
       const [by, , text] = run.texts[i];
       return [element('strong', {}, `decision of ${by}`), ...lines(seconds(run.decisions.at[i]), text)];
+    }
+    if (kind === 'episode') {
+      const { from, to } = run.episodes, [name, why] = run.states[i];
+      return [element('strong', {}, name), ...lines(`${seconds(from[i])} – ${seconds(to[i])}: ${duration(to[i] - from[i])}`, STATES[name],
+        why && `begun by: ${why}`)];
     }
     if (kind === 'ack') {
       const { acks, sack } = run, blocks = [];

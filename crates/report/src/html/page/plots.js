@@ -2,12 +2,12 @@
 // highest are drawn, so that drawing does not take longer with more data.
 
 const MARGIN = { left: 66, right: 8 };
-const AXIS = 22, GAP = 10, LANE = 16;
+const AXIS = 22, GAP = 10, LANE = 16, BANDS = HAS_STATES ? 16 : 0;
 
 // The places of the graphs, in CSS pixels.
 function boxes(width, height) {
   const x = MARGIN.left, w = Math.max(50, width - MARGIN.left - MARGIN.right);
-  const rest = height - LANE - AXIS - 4 * GAP;
+  const rest = height - BANDS - LANE - AXIS - 4 * GAP;
   const parts = [['sequence', 0.52], ['window', 0.2], ['rtt', 0.14], ['goodput', 0.14]];
   const result = {};
   let y = 6;
@@ -16,8 +16,9 @@ function boxes(width, height) {
     result[name] = { x, y, w, h };
     y += h;
     if (name === 'sequence') {
-      result.lane = { x, y: y + 2, w, h: LANE };
-      y += LANE;
+      result.states = { x, y: y + 4, w, h: BANDS - 4 };
+      result.lane = { x, y: y + BANDS + 2, w, h: LANE };
+      y += BANDS + LANE;
     }
     y += GAP;
   }
@@ -161,6 +162,7 @@ function drawRun(ctx, run, view, scales, { width, height, hidden }) {
   let Y = frame(ctx, all.sequence, scales.low, scales.high, octets, C);
   clipped(ctx, all.sequence, () => drawSequence(ctx, run, view, X, Y, all.sequence, hidden, C));
   key(ctx, all.sequence, [[null, 'sequence']], C);
+  if (HAS_STATES) drawStates(ctx, run, X, all.states, hidden, C);
   if (!hidden.has('decision')) drawDecisions(ctx, run, view, X, all.lane, C);
 
   const names = run.logged ? [['cwnd', 'cwnd'], ['ssthresh', 'ssthresh'], ['flight', 'in flight']] : [['estimated', 'window, guessed'], ['flight', 'in flight']];
@@ -295,6 +297,32 @@ function drawSack(ctx, run, view, X, Y, C) {
     ctx.moveTo(x, Y(left[i])); ctx.lineTo(x, Y(right[i]));
   }
   ctx.stroke();
+}
+
+// The name of a state stands in its band where there is room.
+function drawStates(ctx, run, X, box, hidden, C) {
+  const { from, to } = run.episodes, right = box.x + box.w, middle = box.y + box.h / 2 + 0.5;
+  ctx.textBaseline = 'middle';
+  ctx.textAlign = 'right';
+  ctx.fillStyle = C.faint;
+  ctx.fillText('state', box.x - 5, middle);
+  ctx.textAlign = 'center';
+  for (let i = 0, drawn = -Infinity; i < from.length; i++) {
+    const [name] = run.states[i], start = Math.max(X(from[i]), box.x);
+    // Even the shortest is seen, but of many in one column only the first.
+    const end = Math.min(Math.max(X(to[i]), start + 2), right);
+    if (end <= Math.max(box.x, drawn) || start >= right || hidden.has(name)) continue;
+    drawn = end;
+    ctx.fillStyle = ctx.strokeStyle = C[name] ?? C.decision;
+    band(ctx, LAYERS.find(([layer]) => layer === name)?.[1] ?? 'full', start, box.y, end - start - (end - start > 4 ? 1 : 0), box.h);
+    const width = ctx.measureText(name).width;
+    if (end - start > width + 12) {
+      ctx.fillStyle = C.paper;
+      ctx.fillRect((start + end - width) / 2 - 3, box.y + 1, width + 6, box.h - 2);
+      ctx.fillStyle = C.text;
+      ctx.fillText(name, (start + end) / 2, middle);
+    }
+  }
 }
 
 function drawDecisions(ctx, run, view, X, lane, C) {
