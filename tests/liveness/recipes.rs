@@ -12,7 +12,7 @@ const OPTIONS: [&str; 5] = ["limited-transmit", "liw", "ecn", "no-sack", "no-tim
 /// How many triples are sampled.
 const TRIPLES: usize = 200;
 /// One pair of so many is in the short part of the matrix.
-const SLICE: u64 = 30;
+const SLICE: u64 = 80;
 
 /// How much of the catalogue a recipe names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
