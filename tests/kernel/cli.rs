@@ -208,6 +208,35 @@ fn the_table_of_algorithms_is_the_catalogue() {
 }
 
 #[test]
+fn explain_tells_what_moves_a_sender_from_one_state_to_another() {
+    let text = run(&["explain", "tahoe"]).stdout;
+    let (_, states) = text.split_once("\nStates of loss recovery").expect("it has a part about states");
+    assert!(
+        states.contains("    → restarted  a loss found without a timeout, where the repair starts over\n")
+    );
+    assert!(!states.contains("recovery   ") && !states.contains("reduced"), "{states}");
+
+    let text = run(&["explain", "sack+rack+eifel+ecn"]);
+    let (_, states) =
+        text.stdout.split_once("\nStates of loss recovery").expect("it has a part about states");
+    assert!(states.lines().all(|line| line.chars().count() <= 100), "{states}");
+    let states = run(&["explain", "sack+rack+eifel+ecn", "--json"]);
+    let states: Vec<_> = states.lines.iter().filter(|line| line["state"].is_string()).collect();
+    let names: Vec<_> = states.iter().map(|state| state["state"].as_str().unwrap()).collect();
+    assert_eq!(names, ["open", "reduced", "recovery", "restarted"]);
+    let moves = states[0]["moves"].as_array().unwrap();
+    let moves: Vec<_> =
+        moves.iter().map(|it| (it["cue"].as_str().unwrap(), it["to"].as_str().unwrap())).collect();
+    let expected = [
+        ("ecn-echo", "reduced"),
+        ("repaired-by-probe", "reduced"),
+        ("loss", "recovery"),
+        ("timeout", "restarted"),
+    ];
+    assert_eq!(moves, expected);
+}
+
+#[test]
 fn scripts_pass_fail_and_are_usage_errors() {
     let script = TempFile::new("script.pkt");
     let play = |text: &str, more: &[&str]| {

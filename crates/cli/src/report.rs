@@ -13,8 +13,8 @@ use crate::shared::failure;
 
 /// Write one HTML file with tables of the runs and graphs to zoom into; it fetches nothing from the network.
 ///
-/// For each transfer: segments and ACKs over time, retransmissions by their cause, losses, the sender's decisions; its
-/// window, RTT and goodput. Point at a packet to see what it was and what was decided about it; `?` shows the keys.
+/// For each transfer: segments and ACKs over time, retransmissions by their cause, losses, the sender's decisions and when
+/// it was repairing a loss; its window, RTT and goodput. Point at a packet to see what it was and what was decided about it; `?` shows the keys.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Report {

@@ -116,3 +116,38 @@ fn a_recipe_makes_only_the_moves_that_it_can_make_and_each_move_is_made() {
     let never: Vec<_> = MOVES.iter().filter(|made| !made_by_some.contains(made)).collect();
     assert!(never.is_empty(), "{never:#?}");
 }
+
+/// The states from which the cue moves a sender of this recipe.
+fn from(recipe: &str, cue: Cue) -> Vec<Phase> {
+    let recipe: Recipe = recipe.parse().unwrap();
+    let moves = recipe.moves(&recipe.tune(&Profile::default()));
+    moves.iter().filter(|made| made.cue == cue).map(|made| made.from).collect()
+}
+
+#[test]
+fn each_part_adds_what_it_is_there_for() {
+    use Phase::{Open, Recovery, Reduced, Restarted};
+    for (recipe, cue, states) in [
+        ("newreno", Cue::Loss, &[Open] as &[Phase]),
+        ("newreno", Cue::RestartingLoss, &[]),
+        ("newreno", Cue::EcnEcho, &[]),
+        ("newreno", Cue::Mistake, &[]),
+        ("newreno+sifest", Cue::Loss, &[Open, Recovery, Restarted]),
+        ("tahoe", Cue::RestartingLoss, &[Open]),
+        ("tahoe", Cue::Loss, &[]),
+        ("tahoe+judges", Cue::Loss, &[]),
+        // What the radio has lost does not make it start over.
+        ("tahoe+transit-marks", Cue::Loss, &[Open]),
+        ("tahoe+fast-timeout", Cue::TimeoutWithDuplicates, &[Restarted]),
+        ("sack+pr", Cue::Collapse, &[Open, Recovery, Restarted]),
+        // Without a scoreboard only the head is judged.
+        ("newreno+pr", Cue::Collapse, &[]),
+        ("sack+rack", Cue::RepairedByProbe, &[Open]),
+        ("newreno+ecn", Cue::EcnEcho, &[Open]),
+        ("newreno+ecn", Cue::Timeout, &[Open, Reduced, Recovery, Restarted]),
+        ("newreno+frto", Cue::Mistake, &[Restarted]),
+        ("newreno+eifel", Cue::Mistake, &[Recovery, Restarted]),
+    ] {
+        assert_eq!(from(recipe, cue), states, "{recipe}: {cue:?}");
+    }
+}
