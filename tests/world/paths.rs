@@ -320,7 +320,6 @@ fn trace(entries: &[(u64, &'static str, What)]) -> Vec<Decision> {
         episode: Phase::Recovery,
         question: Question::Attribute,
         by,
-        episode: Phase::Open,
         what: what.clone(),
         why: "by hand",
     };
