@@ -626,7 +626,7 @@ impl Recovery {
         self.order.take_if(|order| matches!(order, Order::Resend { .. }));
     }
 
-    /// The only writer of the state.
+    /// Every move from one state to another. Within a state its own data change elsewhere.
     fn move_to(&mut self, cue: Cue, episode: Episode) {
         let made = Move { from: self.cc.phase(), cue, to: episode.phase() };
         debug_assert!(MOVES.contains(&made), "{made:?} is not among the moves");

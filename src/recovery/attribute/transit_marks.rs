@@ -28,7 +28,8 @@
 //! Choice: `sack` knows several holes at once, and a mark is about the first. While all of them are put down to the
 //! radio the others wait, each until SND.UNA reaches it and an ACK brings its mark: a copy that had left before could
 //! go past the station, and the mark would be about that. New segments leave meanwhile for what has arrived, but none
-//! in the place of a hole that waits, which may turn out to be congestion. Once one hole is congestion nothing more is asked, and nothing waits.
+//! in the place of a hole that waits, which may turn out to be congestion. Once one hole is congestion nothing more is
+//! asked, and nothing waits.
 
 use airwire::Cause;
 use airwire::marks::RadioPath;
