@@ -33,14 +33,29 @@ pub enum What {
         /// How many.
         segments: u64,
     },
-    /// The loss was put down to this.
-    Cause(airwire::Cause),
-    /// A judge that only watches would have put it down to this.
-    Judged(airwire::Cause),
+    /// The loss of a segment was put down to something.
+    Cause {
+        /// Where the segment begins.
+        offset: u64,
+        /// What it was put down to.
+        cause: airwire::Cause,
+    },
+    /// A judge that only watches would have put the loss of a segment down to something.
+    Judged {
+        /// Where the segment begins.
+        offset: u64,
+        /// What it would have been put down to.
+        cause: airwire::Cause,
+    },
     /// A loss event begins, or the window was reduced although nothing is missing.
     Enter {
         /// How it is repaired.
         phase: Phase,
+        /// The event ends when this offset is acknowledged.
+        recover: u64,
+    },
+    /// The event reduces the window after all. What has left until now is of the window that is reduced for.
+    Extend {
         /// The event ends when this offset is acknowledged.
         recover: u64,
     },

@@ -177,22 +177,21 @@ fn moves(trace: &[Decision]) -> Vec<Move> {
 /// A loss event lasts until what was outstanding when it began is acknowledged. Losses found in it without a timeout
 /// belong to it.
 fn one_reduction_per_event(trace: &[Decision]) {
-    let mut event = None;
+    let (mut event, mut kept_at) = (None, None);
     for (index, decision) in trace.iter().enumerate() {
         match decision.what {
             // A timeout says that something else was lost: the event's own repair.
             What::Timeout { .. } => event = None,
             What::Window { .. } if decision.question == Question::Undo => event = None,
-            What::Cause(Cause::Congestion) => {
-                let found = trace[..index].iter().rev().find_map(|earlier| match earlier.what {
-                    What::Lost { offset, .. } if earlier.at == decision.at => Some(offset),
-                    _ => None,
-                });
-                let (Some(offset), Some(recover)) = (found, event) else { continue };
+            // An event that was put down to the radio has reduced nothing.
+            What::Cause { cause: Cause::Radio, .. } => kept_at = Some(decision.at),
+            What::Cause { offset, cause: Cause::Congestion } => {
+                let Some(recover) = event else { continue };
                 let around = &trace[index.saturating_sub(12)..(index + 4).min(trace.len())];
                 assert!(offset >= recover, "a second reduction before {recover}: {around:#?}");
             }
-            What::Enter { recover, .. } => event = Some(recover),
+            What::Enter { recover, .. } => event = Some(recover).filter(|_| kept_at != Some(decision.at)),
+            What::Extend { recover } => event = Some(recover),
             _ => {}
         }
     }

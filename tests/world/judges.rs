@@ -126,7 +126,11 @@ fn what_the_radio_lost_keeps_the_window_and_what_a_queue_dropped_reduces_it() {
             let counters = world.result(0).counters;
             let sequence = world.time_sequence(0);
             let decisions = world.decisions(0);
-            let cause = |cause| decisions.iter().filter(|d| d.what == What::Cause(cause)).count() as u64;
+            let of = |it: &Decision| match it.what {
+                What::Cause { cause, .. } => Some(cause),
+                _ => None,
+            };
+            let cause = |cause| decisions.iter().filter(|d| of(d) == Some(cause)).count() as u64;
             let first_timeouts = {
                 let mut last = None;
                 let offsets = decisions.iter().filter_map(|d| match d.what {
@@ -144,7 +148,7 @@ fn what_the_radio_lost_keeps_the_window_and_what_a_queue_dropped_reduces_it() {
             );
             assert!(cause(Cause::Radio) >= counters.put_down_to_radio && counters.put_down_to_radio > 20);
             for (i, decision) in decisions.iter().enumerate() {
-                if decision.what != What::Cause(Cause::Radio) {
+                if of(decision) != Some(Cause::Radio) {
                     continue;
                 }
                 let reduced =
@@ -381,7 +385,8 @@ fn judges_that_watch_change_nothing() {
     for repair in REPAIRS {
         let play = |recipe: &str| {
             let mut world = run(&extended("rtt-last-hop-congestion", ""), recipe, down(), 1, 60);
-            let decisions = world.decisions(0).iter().filter(|d| !matches!(d.what, What::Judged(_))).cloned();
+            let decisions =
+                world.decisions(0).iter().filter(|d| !matches!(d.what, What::Judged { .. })).cloned();
             (decisions.collect::<Vec<_>>(), world.result(0))
         };
         assert!(play(repair) == play(&format!("{repair}+judges")), "{repair}");
@@ -392,11 +397,11 @@ fn judges_that_watch_change_nothing() {
 fn every_loss_and_every_timeout_is_judged_by_all_four() {
     let mut world = run(&extended("rtt-last-hop-congestion", ""), "newreno+judges", down(), 1, 100);
     let decisions = world.decisions(0).to_vec();
-    let asked = |d: &&Decision| matches!(d.what, What::Cause(_) | What::Timeout { .. });
+    let asked = |d: &&Decision| matches!(d.what, What::Cause { .. } | What::Timeout { .. });
     let times: Vec<_> = decisions.iter().filter(asked).map(|d| d.at).collect();
     assert!(times.len() > 20 && decisions.iter().any(|d| matches!(d.what, What::Timeout { .. })));
     for judge in JUDGES {
-        let judged = decisions.iter().filter(|d| d.by == judge && matches!(d.what, What::Judged(_)));
+        let judged = decisions.iter().filter(|d| d.by == judge && matches!(d.what, What::Judged { .. }));
         assert_eq!(judged.map(|d| d.at).collect::<Vec<_>>(), times, "{judge}");
         assert_eq!(world.confusion(0, judge).total(), times.len() as u64, "{judge}");
     }

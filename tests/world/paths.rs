@@ -338,22 +338,20 @@ fn a_judge_is_scored_against_what_happened() {
     let [a, b] = losses.as_slice() else { panic!("{losses:?}") };
     let late = a.at.max(b.at).as_millis() + 1000;
     let lost = |offset| What::Lost { offset, segments: 1 };
-    let (radio, congestion) = (What::Cause(Cause::Radio), What::Cause(Cause::Congestion));
+    let cause = |offset, cause| What::Cause { offset, cause };
+    let watched = |offset| What::Judged { offset, cause: Cause::Congestion };
     let decisions = trace(&[
         (1, "detector", lost(a.offset)),
-        (1, "judge", radio.clone()),
+        (1, "judge", cause(a.offset, Cause::Radio)),
         (late, "detector", lost(a.offset)),
-        (late, "watcher", What::Judged(Cause::Congestion)),
-        (late, "judge", radio.clone()),
+        (late, "watcher", watched(a.offset)),
+        (late, "judge", cause(a.offset, Cause::Radio)),
         // The same segment again, and no other copy was dropped.
         (late + 10, "detector", lost(a.offset)),
-        (late + 10, "watcher", What::Judged(Cause::Congestion)),
-        (late + 10, "judge", congestion.clone()),
-        // A repair asks again, and then says about what.
-        (late + 20, "judge", congestion),
-        (late + 20, "repair", What::Resend { offset: b.offset }),
-        // Nobody can know what this was about.
-        (late + 30, "judge", radio),
+        (late + 10, "watcher", watched(a.offset)),
+        (late + 10, "judge", cause(a.offset, Cause::Congestion)),
+        // A repair asks about a further hole.
+        (late + 20, "judge", cause(b.offset, Cause::Congestion)),
     ]);
     let judge = score(&decisions, losses, "judge");
     let expected = "congestion: 0 c 0 r, radio: 1 c 1 r, not lost: 1 c 1 r (50.0 % right)";

@@ -16,7 +16,7 @@ pub(super) fn judged(sender: &mut BareSender) -> Cause {
     sender.trace();
     sender.dupacks(3);
     let cause = |decision: &Decision| match decision.what {
-        What::Cause(cause) => Some(cause),
+        What::Cause { cause, .. } => Some(cause),
         _ => None,
     };
     sender.trace().iter().find_map(cause).expect("a loss event")
@@ -53,7 +53,7 @@ fn all_four_watch_every_loss_and_every_timeout_and_change_nothing() {
     let (sent, alone) = play("reno");
     let (sent_watched, watched) = play("reno+judges");
     assert_eq!(sent, sent_watched);
-    let judged = |decision: &&Decision| matches!(decision.what, What::Judged(_));
+    let judged = |decision: &&Decision| matches!(decision.what, What::Judged { .. });
     let names: Vec<_> = watched.iter().filter(judged).map(|decision| decision.by).collect();
     assert_eq!(names, [JUDGES, JUDGES].concat(), "once at the loss, once at the timeout");
     assert!(watched.iter().filter(judged).all(|decision| decision.question == Question::Attribute));

@@ -297,7 +297,7 @@ impl Recovery {
     fn judged(&mut self, path: &Path<'_>, lost: u64, cause: Cause, why: &'static str) {
         self.ask_judges(path, lost);
         let by = self.answers.attribute.name();
-        self.note(path.now, Question::Attribute, by, What::Cause(cause), why);
+        self.note(path.now, Question::Attribute, by, What::Cause { offset: lost, cause }, why);
     }
 
     pub(super) fn ask_judges(&mut self, path: &Path<'_>, lost: u64) {
@@ -307,7 +307,7 @@ impl Recovery {
                 continue;
             };
             let by = judge.name();
-            self.note(path.now, Question::Attribute, by, What::Judged(cause), why);
+            self.note(path.now, Question::Attribute, by, What::Judged { offset: lost, cause }, why);
         }
     }
 
@@ -344,7 +344,8 @@ impl Recovery {
         true
     }
 
-    /// A further hole of an event that was put down to the radio is congestion.
+    /// A further hole of an event that was put down to the radio is congestion. What left since the event began is in
+    /// the network now, and of the window that is reduced for: its losses reduce nothing more (RFC 5681 §4.3).
     fn reduce_after_all(&mut self, path: &Path<'_>) {
         let window_when_sent = self.window_of_kept_event(path);
         let before = Congestion { cwnd: self.cc.kept_window().unwrap_or(self.cc.cwnd), ..self.cc.clone() };
@@ -356,6 +357,17 @@ impl Recovery {
         let reduction = self.answers.window.on_loss(&view, &loss);
         let (by, Reduction { cwnd, ssthresh }) = (self.answers.window.name(), reduction);
         self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "a further loss");
+        let recover = path.flight.max();
+        if self.cc.recover.replace(recover) != Some(recover) {
+            let by = self.answers.repair.name();
+            self.note(
+                path.now,
+                Question::Repair,
+                by,
+                What::Extend { recover },
+                "the window is reduced after all",
+            );
+        }
         self.regulate(path, &reduction);
     }
 }

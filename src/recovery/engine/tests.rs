@@ -91,6 +91,8 @@ struct Model {
     /// Reductions, timeouts and reductions taken back so far; and `recover` of the event that had the last reduction.
     reduced: (u64, u64, u64),
     window_ends: u64,
+    /// SND.MAX before the last thing that happened.
+    max_before: u64,
 }
 
 impl Model {
@@ -103,11 +105,12 @@ impl Model {
         let mut sender = BareSender::with(recipe, profile, &handshake);
         sender.written = 30;
         sender.send();
-        Self { sender, name, reduces_again, reduced: (0, 0, 0), window_ends: 0 }
+        Self { sender, name, reduces_again, reduced: (0, 0, 0), window_ends: 0, max_before: 0 }
     }
 
     fn happen(&mut self, event: &Event) {
         let sender = &mut self.sender;
+        self.max_before = sender.flight.max();
         let una = sender.flight.una() / SMSS;
         let outstanding = sender.last() - una;
         let now = sender.now;
@@ -167,7 +170,8 @@ impl Model {
             self.window_ends
         );
         if now.0 > reductions {
-            self.window_ends = self.sender.cc().recover.unwrap_or_default();
+            // What had left until then is of the window that was reduced for.
+            self.window_ends = self.sender.cc().recover.unwrap_or_default().max(self.max_before);
         }
         if now.2 > undone || now.1 > timeouts {
             self.window_ends = 0;

@@ -314,7 +314,7 @@ fn the_judges_say_of_a_capture_what_they_say_inside_the_sender() {
         });
         told += found.len();
         for decision in run.world.decisions(0) {
-            let What::Judged(cause) = decision.what else { continue };
+            let What::Judged { cause, .. } = decision.what else { continue };
             asked += 1;
             let at = decision.at.as_nanos() as i64;
             let verdict = found.iter().find(|(when, it)| *when == at && it.judge == decision.by);

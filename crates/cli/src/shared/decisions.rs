@@ -71,9 +71,10 @@ struct LineOf {
 #[serde(tag = "what", rename_all = "lowercase")]
 enum Details {
     Lost { offset: u64, segments: u64 },
-    Cause { cause: &'static str },
-    Judged { cause: &'static str },
+    Cause { offset: u64, cause: &'static str },
+    Judged { offset: u64, cause: &'static str },
     Enter { phase: &'static str, recover: u64 },
+    Extend { recover: u64 },
     Leave { phase: &'static str },
     // JSON has no infinity: an arbitrarily high threshold becomes null.
     Window { cwnd: f64, ssthresh: f64, was_cwnd: f64, was_ssthresh: f64 },
@@ -88,9 +89,10 @@ fn line(decision: &Decision, zero: f64) -> Line {
     let Decision { at, episode, question, by, what, why } = decision;
     let details = match *what {
         What::Lost { offset, segments } => Details::Lost { offset, segments },
-        What::Cause(cause) => Details::Cause { cause: cause.name() },
-        What::Judged(cause) => Details::Judged { cause: cause.name() },
+        What::Cause { offset, cause } => Details::Cause { offset, cause: cause.name() },
+        What::Judged { offset, cause } => Details::Judged { offset, cause: cause.name() },
         What::Enter { phase, recover } => Details::Enter { phase: phase.name(), recover },
+        What::Extend { recover } => Details::Extend { recover },
         What::Leave { phase } => Details::Leave { phase: phase.name() },
         What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
             Details::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
@@ -147,10 +149,10 @@ mod tests {
             episode: Phase::Open,
             question: Question::Attribute,
             by: "vegas",
-            what: What::Judged(Cause::Radio),
+            what: What::Judged { offset: 2896, cause: Cause::Radio },
             why: "f < alpha: nothing queues up",
         };
-        let expected = r#"{"time":0.25,"wall":999.25,"episode":"open","question":"attribute","by":"vegas","what":"judged","cause":"radio","why":"f < alpha: nothing queues up"}"#;
+        let expected = r#"{"time":0.25,"wall":999.25,"episode":"open","question":"attribute","by":"vegas","what":"judged","offset":2896,"cause":"radio","why":"f < alpha: nothing queues up"}"#;
         assert_eq!(serde_json::to_string(&line(&decision, 999.0)).unwrap(), expected);
     }
 }

@@ -9,10 +9,11 @@ use airwire::time::Instant;
 
 use super::truth::Losses;
 
-/// The cause of a loss that a decision names, be it by the answer in charge or by one that only watches.
-fn judgement(what: &What) -> Option<Cause> {
+/// The segment that a decision judges and the cause that it names, be it by the answer in charge or by one that only
+/// watches.
+fn judgement(what: &What) -> Option<(u64, Cause)> {
     match what {
-        What::Cause(cause) | What::Judged(cause) => Some(*cause),
+        What::Cause { offset, cause } | What::Judged { offset, cause } => Some((*offset, *cause)),
         _ => None,
     }
 }
@@ -30,16 +31,14 @@ pub fn judges(decisions: &[Decision]) -> Vec<&'static str> {
 
 /// Compares what `judge` said with what happened.
 ///
-/// A judgement is about the segment found lost at the same instant or, if a repair under way asked for one more, about
-/// the segment that was then sent again. One drop explains one detection: if the segment is found lost again and no copy
-/// of it was dropped since, it was not lost. Packets that a stage refused are left out.
+/// One drop explains one detection: if the segment is found lost again and no copy of it was dropped since, it was not
+/// lost. Packets that a stage refused are left out.
 pub fn score(decisions: &[Decision], losses: &Losses, judge: &str) -> Confusion {
     let mut confusion = Confusion::default();
     let mut found: BTreeMap<u64, Instant> = BTreeMap::new();
     for instant in decisions.chunk_by(|a, b| a.at == b.at) {
-        for (i, decision) in instant.iter().enumerate() {
-            let Some(judged) = judgement(&decision.what).filter(|_| decision.by == judge) else { continue };
-            let Some(offset) = subject(&instant[..i], &instant[i..]) else { continue };
+        for decision in instant.iter().filter(|decision| decision.by == judge) {
+            let Some((offset, judged)) = judgement(&decision.what) else { continue };
             let truth = match losses.between(offset, found.get(&offset).copied(), decision.at) {
                 Some(dropped) => dropped.cause().map(Truth::Lost),
                 None => Some(Truth::NotLost),
@@ -55,18 +54,4 @@ pub fn score(decisions: &[Decision], losses: &Losses, judge: &str) -> Confusion 
         }
     }
     confusion
-}
-
-/// The segment that a judgement between these decisions of one instant is about.
-fn subject(before: &[Decision], after: &[Decision]) -> Option<u64> {
-    let lost = before.iter().rev().find_map(|decision| match decision.what {
-        What::Lost { offset, .. } | What::Timeout { offset } => Some(offset),
-        _ => None,
-    });
-    lost.or_else(|| {
-        after.iter().find_map(|decision| match decision.what {
-            What::Resend { offset } => Some(offset),
-            _ => None,
-        })
-    })
 }

@@ -47,7 +47,7 @@ fn window(sender: &BareSender) -> (f64, f64) {
 
 fn causes(sender: &mut BareSender) -> Vec<Cause> {
     let cause = |decision: Decision| match decision.what {
-        What::Cause(cause) => Some(cause),
+        What::Cause { cause, .. } => Some(cause),
         _ => None,
     };
     sender.trace().into_iter().filter_map(cause).collect()
@@ -198,6 +198,30 @@ fn every_hole_behind_one_of_the_radio_is_asked_about_and_the_window_reduced_once
     ack(sender.wait(RTT), 7, 0);
     assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio, Cause::Congestion]);
     assert_eq!(sender.recovery.counters().window_reductions, 1);
+}
+
+#[test]
+fn what_left_before_a_late_reduction_is_of_the_window_that_is_reduced_for() {
+    for recipe in ["newreno+transit-marks", "sack+transit-marks"] {
+        let mut sender = first_of_two_holes(recipe);
+        ack(&mut sender, 3, 0);
+        dupacks(&mut sender, 3, 0);
+        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+        // 11 left at the full window before the reduction, and is lost as well.
+        let last = sender.last();
+        assert!(last > 14, "{recipe}: {last}");
+        sender.wait(RTT);
+        if recipe.starts_with("sack") {
+            sender.receive(Ack::default(), 10, &[12..last + 1]);
+        } else {
+            ack(&mut sender, 10, 0);
+            dupacks(&mut sender, 3, 0);
+        }
+        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+        // What leaves from here on is of the next window.
+        ack(sender.wait(RTT), last, 0);
+        assert_eq!(sender.cc().phase(), Phase::Open, "{recipe}");
+    }
 }
 
 #[test]
