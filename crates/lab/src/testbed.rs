@@ -134,9 +134,8 @@ impl Testbed {
         loop {
             for program in programs {
                 let side = self.side(program.side);
-                let (looked, has_ended) = (side.look(POLL), side.ended.contains_key(&program.id));
-                looked.map_err(|error| self.airlink.instead_of(error))?;
-                if has_ended {
+                side.look(POLL)?;
+                if side.ended.contains_key(&program.id) {
                     return Ok(Some(*program));
                 }
             }
@@ -170,6 +169,11 @@ impl Testbed {
                 )));
             }
         }
+    }
+
+    /// Why something failed on this path. Both sides end with `airlink`, whatever they are doing, and its end says more.
+    pub(crate) fn reason(&mut self, error: LabError) -> LabError {
+        self.airlink.instead_of(error)
     }
 
     pub(crate) fn side(&mut self, which: PathSide) -> &mut AgentHandle {
@@ -212,7 +216,7 @@ impl Airlink {
         }
     }
 
-    /// A side ends with `airlink`, whose end says more.
+    /// How `airlink` has ended, if it has: it may be about to.
     fn instead_of(&mut self, error: LabError) -> LabError {
         let until = Instant::now() + PATIENCE_WITH_AN_END;
         while Instant::now() < until {
@@ -439,10 +443,8 @@ impl AgentHandle {
                 Ok(other) => return Err(self.unexpected(&other)),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < until => airlink.check()?,
                 Err(_) => {
-                    // It may be about to say why.
-                    thread::sleep(POLL);
-                    airlink.check()?;
-                    return Err(LabError::Transfer(format!("the {} side did not start", self.which.name())));
+                    let silent = LabError::Transfer(format!("the {} side did not start", self.which.name()));
+                    return Err(airlink.instead_of(silent));
                 }
             }
         }

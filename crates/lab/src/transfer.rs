@@ -88,10 +88,7 @@ pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabErro
 fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<(), LabError> {
     let &Transfer { scenario, seed, directory, keep, .. } = plan;
     let mut testbed = Testbed::start(tools, &Link { scenario, seed, directory, keep })?;
-    plan.sender.prepare(&mut testbed.fixed)?;
-    let (receiver, addr) = plan.receiver.start(tools, &mut testbed, directory)?;
-    let sender = plan.sender.start(tools, &mut testbed.fixed, addr, plan.bytes, directory)?;
-    let ended = until_both_have_ended(plan, &mut testbed, sender, receiver);
+    let ended = send(tools, plan, &mut testbed).map_err(|error| testbed.reason(error));
     // Whatever came of it: the capture is complete only when the link has ended.
     let finished = testbed.finish();
     let annotated = if finished.is_ok() { annotate(directory) } else { Ok(()) };
@@ -123,6 +120,14 @@ fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<()
     Ok(())
 }
 
+/// The transfer itself. What the receiver got, if it is one that the agent reads.
+fn send(tools: &Tools, plan: &Transfer<'_>, testbed: &mut Testbed) -> Result<Option<Received>, LabError> {
+    plan.sender.prepare(&mut testbed.fixed)?;
+    let (receiver, addr) = plan.receiver.start(tools, testbed, plan.directory)?;
+    let sender = plan.sender.start(tools, &mut testbed.fixed, addr, plan.bytes, plan.directory)?;
+    until_both_have_ended(plan, testbed, sender, receiver)
+}
+
 /// Writes the sender's capture again, for Wireshark, with its decisions as comments on the packets. The kernel's own
 /// senders have no log: nothing is written.
 fn annotate(directory: &Path) -> Result<(), LabError> {
@@ -137,7 +142,6 @@ fn annotate(directory: &Path) -> Result<(), LabError> {
     comments.save(&mut open()?, &to).map_err(LabError::file(&to))
 }
 
-/// What the receiver got, if it is one that the agent reads.
 fn until_both_have_ended(
     plan: &Transfer<'_>,
     testbed: &mut Testbed,
