@@ -114,6 +114,9 @@ impl Connection {
 
     /// Hands the round-trip time of what was acknowledged to the estimator. `None` if nothing was timed, or nobody knows
     /// which copy was acknowledged.
+    ///
+    /// A segment timed by itself may have waited at the receiver for a hole. The estimator of that style takes that for
+    /// a round trip; the recovery is told what the echo says, where there is one.
     fn take_rtt(
         &mut self,
         now: Instant,
@@ -124,6 +127,10 @@ impl Connection {
     ) -> Option<Duration> {
         let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
             let (_, sent_at) = self.timed.take_if(|(end, _)| *end <= to)?;
+            if let Some(timestamps) = segment.options.timestamps.filter(|_| acked.any_resent) {
+                self.sample_rtt(now, sent_at);
+                return self.rtt_from_echo(now, timestamps.ecr, head_sent);
+            }
             (now - sent_at, sent_at)
         } else if !acked.any_resent {
             // Karn (RFC 6298 §3): the oldest segment covered, so that a delayed ACK counts as delay.
