@@ -228,19 +228,24 @@ fn one_busy_connection_does_not_keep_the_others_waiting() {
         }
     });
     let serving = Serving::start(&namespace, &[TARGET], &[]);
+    let for_a_little = || {
+        let start = Instant::now();
+        for _ in 0..20 {
+            let mut stream = connect(&namespace);
+            stream.write_all(b"l").unwrap();
+            assert_eq!(read_to_end(&stream), b"little");
+        }
+        start.elapsed() / 20
+    };
+    // On a machine that has other things to do this takes long by itself.
+    let alone = for_a_little();
     let mut busy = connect(&namespace);
     busy.write_all(b"b").unwrap();
     let mut sink = busy.try_clone().unwrap();
     let reader = thread::spawn(move || std::io::copy(&mut sink, &mut std::io::sink()));
     serving.event("interval", |interval| interval["down_bytes"].as_u64() > Some(10_000_000));
-    let start = Instant::now();
-    for _ in 0..20 {
-        let mut stream = connect(&namespace);
-        stream.write_all(b"l").unwrap();
-        assert_eq!(read_to_end(&stream), b"little");
-    }
-    let each = start.elapsed() / 20;
-    assert!(each < Duration::from_millis(100), "{each:?} for a little");
+    let each = for_a_little();
+    assert!(each < 4 * alone + Duration::from_millis(100), "{each:?} for a little, and {alone:?} alone");
     busy.shutdown(Shutdown::Both).unwrap();
     let _ = reader.join().unwrap();
     serving.stop();
