@@ -399,14 +399,19 @@ fn a_signal_stops_the_run_with_a_reset_a_summary_and_a_whole_capture() {
 fn a_busy_sender_can_be_stopped_too() {
     let namespace = namespace();
     let receiver = kernel_receiver(&namespace, 9000);
-    let send = airtcp(&["send", "--bytes=1000G", V4, "--netns", namespace.name(), "--no-digest", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    kill(Pid::from_raw(send.id() as i32), Signal::SIGTERM).unwrap();
-    let ended = airtcp_testkit::machine::Ended::of(send.wait_with_output().unwrap());
+    let mut send = Running::start(&[
+        "send",
+        "--bytes=1000G",
+        V4,
+        "--netns",
+        namespace.name(),
+        "--interval=100ms",
+        "--no-digest",
+        "--json",
+    ]);
+    send.wait_for("interval", |interval| interval["bytes"].as_u64() > Some(1_000_000));
+    send.signal(Signal::SIGTERM);
+    let ended = send.end();
     assert_eq!(ended.code, 1);
     assert!(ended.event("end")["bytes"].as_u64().unwrap() > 1_000_000);
     // It was reset; what it got until then does not matter.

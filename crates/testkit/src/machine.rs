@@ -177,6 +177,22 @@ impl Running {
         kill(Pid::from_raw(id as i32), signal).unwrap();
     }
 
+    /// Waits for an event of this kind whose data are as wanted.
+    ///
+    /// # Panics
+    /// If it ends before.
+    pub fn wait_for(&mut self, name: &str, wanted: impl Fn(&Value) -> bool) {
+        loop {
+            let from = self.seen.len();
+            let octets = self.stdout.read_line(&mut self.seen).unwrap();
+            assert!(octets > 0, "it ended before a `{name}` as wanted:\n{}", self.seen);
+            let line: Value = serde_json::from_str(&self.seen[from..]).unwrap_or_default();
+            if line["event"] == name && wanted(&line["data"]) {
+                return;
+            }
+        }
+    }
+
     /// Waits for its end.
     pub fn end(mut self) -> Ended {
         let mut stdout = std::mem::take(&mut self.seen).into_bytes();
