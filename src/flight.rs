@@ -154,8 +154,6 @@ pub struct Acked {
     pub originals: Originals,
     /// Timestamp of the newest copy of the last segment covered.
     pub last_tsval: Option<u32>,
-    /// At least one of the segments was never judged lost, sent again or SACKed.
-    pub original_delivered: bool,
 }
 
 /// What the SACK blocks of one ACK said that was not known before.
@@ -169,8 +167,6 @@ pub struct Sacked {
     pub newest: Option<Delivery>,
     /// Those newly SACKed that had been sent only once.
     pub originals: Originals,
-    /// A newly SACKed segment had been sent only once.
-    pub original_delivered: bool,
 }
 
 /// The list of one connection's segments, oldest first, and its sums.
@@ -427,12 +423,10 @@ impl Flight {
             self.fate_sum(front.fate, |sum| sum.sub(taken, segments));
             acked.amount.segments += segments;
             acked.last_tsval = Some(front.tsval);
-            match front.fate {
-                Fate::Sacked => acked.sacked_before.add(taken, segments),
-                Fate::InFlight => acked.original_delivered = true,
-                Fate::Lost | Fate::Resent | Fate::InDoubt => {}
-            }
             let sacked = front.fate == Fate::Sacked;
+            if sacked {
+                acked.sacked_before.add(taken, segments);
+            }
             if front.transmissions > 1 {
                 acked.any_resent = true;
                 if !sacked {
@@ -502,7 +496,6 @@ impl Flight {
                 news.highest = news.highest.max(Some(end));
                 news.newest = Delivery::later(news.newest, Some(segment.delivery()));
                 if segment.transmissions == 1 {
-                    news.original_delivered = true;
                     news.originals.add(segment.delivery());
                 }
                 self.set_fate(index, Fate::Sacked);

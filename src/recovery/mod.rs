@@ -267,8 +267,6 @@ pub struct Ack {
     pub duplicate: bool,
     /// First octet and one past the last of a D-SACK block (RFC 2883).
     pub dsack: Option<(u64, u64)>,
-    /// It newly reports a segment that was sent only once and not judged lost.
-    pub original_delivered: bool,
     /// Some segment that it acknowledges was sent more than once (Karn).
     pub any_resent: bool,
     /// The round-trip time that it measures. `None`: it measures none.

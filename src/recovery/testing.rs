@@ -134,7 +134,6 @@ impl BareSender {
             ack.acked = acked.amount;
             ack.delivered.bytes = acked.amount.bytes - acked.sacked_before.bytes;
             ack.delivered.segments = acked.amount.segments - acked.sacked_before.segments;
-            ack.original_delivered = acked.original_delivered;
             ack.any_resent = acked.any_resent;
             ack.newest = acked.newest;
             ack.originals = acked.originals;
@@ -153,7 +152,6 @@ impl BareSender {
         }
         ack.newly_sacked = news.amount;
         ack.highest_sacked = news.highest;
-        ack.original_delivered |= news.original_delivered;
         ack.newest = super::Delivery::later(ack.newest, news.newest);
         ack.originals.merge(news.originals);
         ack.delivered.bytes += news.amount.bytes;

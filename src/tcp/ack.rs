@@ -63,7 +63,6 @@ impl Connection {
             highest_sacked: news.highest,
             duplicate,
             dsack,
-            original_delivered: acked.original_delivered || news.original_delivered,
             any_resent: acked.any_resent,
             rtt,
             ecr: segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr),
