@@ -14,7 +14,8 @@
 //!   restore it).
 //! - Choice: what still waits to be sent again is not sent (RFC 4015 step (8)): nothing that was sent again was
 //!   missing, and what is really lost will be found again.
-//! - Choice: while a later event of another kind is being repaired, nothing is undone any more.
+//! - Choice: while a later event of another kind is being repaired, nothing is undone any more. The ACK that ends the
+//!   event may itself report the last copy: it undoes what it would have ended.
 //!
 //! An unmodified Linux receiver reports duplicates unless tcp_dsack = 0. With a receiver that never does, this sender
 //! behaves as without `dsack`; so it does with one that permits no SACK, and the trace says so once.
@@ -115,13 +116,20 @@ impl Dsack {
         event.on_report(ack.dsack?);
         let event = self.event.take_if(|event| event.is_mistake())?;
         let over = view.flight.una() >= event.max;
-        if over && view.cc.phase() != Phase::Open {
+        let another_is_repaired = match view.cc.phase() {
+            Phase::Open => false,
+            Phase::Reduced => true,
+            // `recover` is the event's own end if this ACK ends it.
+            Phase::Recovery | Phase::Restarted => view.cc.recover.is_some_and(|recover| recover > event.max),
+        };
+        if over && another_is_repaired {
             return None;
         }
         self.adaptation = event.before.adaptation(view).or(self.adaptation);
         let Reduction { cwnd, ssthresh } = event.before.reversed(view, ack)?;
         let window = Reduction { cwnd: cwnd.max(view.cc.cwnd), ssthresh: ssthresh.max(view.cc.ssthresh) };
-        let nothing_left = over && window == Reduction { cwnd: view.cc.cwnd, ssthresh: view.cc.ssthresh };
+        let restored = window == Reduction { cwnd: view.cc.cwnd, ssthresh: view.cc.ssthresh };
+        let nothing_left = over && restored && view.cc.phase() == Phase::Open;
         (!nothing_left).then_some(window)
     }
 }

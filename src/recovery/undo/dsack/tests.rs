@@ -79,6 +79,51 @@ fn in_the_middle_of_recovery_it_ends() {
     assert_eq!(sender.cc().ssthresh, 10.0);
 }
 
+/// The ACK of everything outstanding when the event began reports the last copy.
+fn ends_with_the_report(recipe: &str, begin: impl FnOnce(&mut BareSender)) -> BareSender {
+    let mut sender = under_way(recipe);
+    sender.wait(RTT);
+    begin(&mut sender);
+    assert_ne!(sender.cc().phase(), Phase::Open);
+    let all = sender.flight.max() / SMSS;
+    sender.receive(Ack { dsack: Some((0, SMSS)), ..Ack::default() }, all, &[]);
+    sender
+}
+
+#[test]
+fn the_ack_that_ends_the_event_may_bring_the_last_report() {
+    for recipe in ["reno+dsack", "newreno+dsack", "tahoe+dsack"] {
+        let sender = ends_with_the_report(recipe, |sender| {
+            assert!(sender.dupacks(3).starts_with("1r"));
+        });
+        assert_eq!(
+            (undone(&sender), sender.cc().phase(), sender.cc().ssthresh),
+            (1, Phase::Open, 10.0),
+            "{recipe}"
+        );
+    }
+    let sender = ends_with_the_report("sack+dsack", |sender| {
+        sender.sack(&[2..5]);
+    });
+    assert_eq!((undone(&sender), sender.cc().phase(), sender.cc().ssthresh), (1, Phase::Open, 10.0));
+    let sender = ends_with_the_report("newreno+dsack", |sender| {
+        assert_eq!(sender.timeout(), "1r");
+    });
+    assert_eq!((undone(&sender), sender.cc().phase(), sender.cc().ssthresh), (1, Phase::Open, 10.0));
+}
+
+#[test]
+fn an_ecn_echo_after_the_event_stands() {
+    let mut sender = reordered("newreno+dsack");
+    sender.wait(RTT);
+    sender.receive(Ack { ece: true, ..Ack::default() }, 11, &[]);
+    assert_eq!(sender.cc().phase(), Phase::Reduced);
+    let window = (sender.cc().cwnd, sender.cc().ssthresh);
+    report(&mut sender, 1, 1);
+    assert_eq!((undone(&sender), sender.cc().phase()), (0, Phase::Reduced));
+    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), window);
+}
+
 #[test]
 fn what_was_needed_is_not_taken_back() {
     let mut sender = reordered("newreno+dsack");
