@@ -8,7 +8,7 @@ use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
-use crate::flight::{Acked, Amount, Delivery, Fate, Sacked};
+use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
@@ -29,7 +29,7 @@ impl Connection {
             return false;
         }
         if acked_to == una && self.flight.is_empty() && is_bare(segment) {
-            self.update_window(segment, acked_to, una);
+            self.update_window(now, segment, acked_to, una);
             return true;
         }
         let dsack = self.reported_duplicate(segment, acked_to);
@@ -40,14 +40,15 @@ impl Connection {
             (Acked::default(), None)
         };
         let news = self.take_blocks(segment, dsack);
-        let window_changed = self.update_window(segment, acked_to, una);
+        let last_window = self.snd.wnd;
+        self.update_window(now, segment, acked_to, una);
         let duplicate = self.repeats(segment, acked_to, una)
             && if self.has_scoreboard() {
                 // RFC 6675 §2: it must bring new information; the window may change.
                 news.amount.bytes > 0
             } else {
-                // RFC 5681 §2.
-                !window_changed && dsack.is_none()
+                // RFC 5681 §2. A closed window takes nothing in: such an ACK answers a probe, or what was refused.
+                self.offered_window(segment) == last_window && last_window > 0 && dsack.is_none()
             };
         let mut originals = acked.originals;
         originals.merge(news.originals);
@@ -219,32 +220,66 @@ impl Connection {
         u64::from(self.snd.fin.is_some_and(|fin| fin == right && in_one_segment(fin)))
     }
 
-    /// SND.WND (RFC 9293 §3.10.7.4). Returns whether the window changed.
-    pub(super) fn update_window(&mut self, segment: &Segment<'_>, acked_to: u64, una: u64) -> bool {
-        let Some(seq) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return false };
+    /// SEG.WND in octets.
+    fn offered_window(&self, segment: &Segment<'_>) -> u64 {
+        u64::from(segment.window) << self.snd.scale
+    }
+
+    /// SND.WND (RFC 9293 §3.10.7.4).
+    pub(super) fn update_window(&mut self, now: Instant, segment: &Segment<'_>, acked_to: u64, una: u64) {
+        let Some(seq) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return };
         // An ACK that advances is news whatever its number: one forged segment far into the window must not
         // hide the window for as long as SND.WL1 stands there.
         let newer = acked_to > una || self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= acked_to);
         if acked_to < una || !newer {
-            return false;
+            return;
         }
-        let wnd = u64::from(segment.window) << self.snd.scale;
+        let wnd = self.offered_window(segment);
         let before = self.snd.wnd;
-        if acked_to + wnd < self.snd.wl2 + before && self.snd.wl2 > 0 {
+        // SND.WL2 is zero only until the first ACK after the SYN.
+        let edge_before = self.snd.wl2.max(1) + before;
+        if acked_to + wnd < edge_before && self.snd.wl2 > 0 {
             self.statistics.window_shrunk += 1;
         }
         self.snd.wnd = wnd;
         self.snd.max_wnd = self.snd.max_wnd.max(wnd);
         self.snd.wl1 = seq;
         self.snd.wl2 = acked_to;
-        if before == 0 && wnd > 0 {
+        let opens = before == 0 && wnd > 0;
+        if opens {
             self.stop_persist();
-            // A probe's octet may have been refused: it has to be sent again.
-            if !self.flight.is_empty() && self.timers.rto.is_none() {
-                self.flight.rewind();
-            }
         }
-        before != wnd
+        let takes_head = self.flight.head().is_some_and(|h| edge_before < h.end && h.end <= acked_to + wnd);
+        if opens || takes_head {
+            self.send_refused_again(now);
+        }
+    }
+
+    /// The window has room again for what lay beyond it, and what the peer refused meanwhile leaves at once: a probe's
+    /// octet, or data in front of which it took its window back (RFC 9293 §3.8.6, SHLD-16).
+    fn send_refused_again(&mut self, now: Instant) {
+        let (Some(head), Some(newest)) = (self.flight.head(), self.flight.iter().next_back()) else { return };
+        if self.timers.rto.is_none() {
+            self.flight.rewind();
+            return;
+        }
+        // What left less than a round trip ago had not arrived when the peer spoke, and may still be taken.
+        let round_trip = self.rtt.min().unwrap_or_default();
+        let on_its_way = |sent: &Sent| now - sent.last_sent < round_trip;
+        let (head_is_on_its_way, newest_is_on_its_way) = (on_its_way(head), on_its_way(newest));
+        if !newest_is_on_its_way {
+            self.flight.rewind();
+            if head_is_on_its_way {
+                self.flight.skip_head();
+            }
+        } else if self.timers.refused == 0 {
+            return;
+        }
+        if self.timers.refused > 0 {
+            // The peer has answered what the timer sent: its backoff says nothing about the path.
+            self.rtt.clear_backoff();
+        }
+        self.restart_rto(now);
     }
 
     /// What both definitions of a duplicate ACK demand: it asks for the same octet as the last ACK, carries no text, and

@@ -409,7 +409,7 @@ impl Connection {
             self.rtt.fall_back_after_lost_syn();
         }
         if !segment.flags.contains(Flags::SYN) {
-            self.update_window(segment, 1, 1);
+            self.update_window(now, segment, 1, 1);
         }
         let handshake = Handshake {
             sack: self.sack_enabled,

@@ -24,7 +24,7 @@ fn connected(recipe: &str, profile_name: &str, window: u16) -> Hand {
 }
 
 /// RFC 9293 §3.8.6.1: as long as the peer answers, a closed window ends nothing, also if it closed in front
-/// of data already sent.
+/// of data already sent. That leaves as soon as the window opens, not when the backed-off timer fires.
 #[test]
 fn a_window_closed_in_front_of_data_in_flight_is_waited_for() {
     for (recipe, profile_name) in VARIANTS.iter().flat_map(|r| PROFILES.map(|p| (r, p))) {
@@ -38,13 +38,56 @@ fn a_window_closed_in_front_of_data_in_flight_is_waited_for() {
             assert_eq!(hand.state(), State::Established, "{recipe} {profile_name} at {}", hand.now);
         }
         // The window opens: the data comes, and the timeouts of the closed window do not count any more.
-        let mut out = hand.segment(ACK, 1, 1, 65_535, 0);
-        out.extend(hand.wait(Duration::from_secs(240)));
+        let out = hand.segment(ACK, 1, 1, 65_535, 0);
         assert!(out.iter().any(|o| o.seq == 1 && o.len > 0), "{recipe} {profile_name}: {out:?}");
+        hand.wait(Duration::from_secs(240));
         assert_eq!(hand.state(), State::Established, "{recipe} {profile_name}");
         // A peer that does not answer any more is given up as ever.
         hand.wait(HOUR * 10);
         assert_eq!(hand.state(), State::Closed, "{recipe} {profile_name}");
+    }
+}
+
+/// RFC 9293 §3.8.6: what a window refused that closed in front of it leaves when the window opens, all of it as fast as
+/// ACKs come in, whoever decides what is lost; and answers to probes are no reason to send anything.
+#[test]
+fn what_a_closed_window_has_refused_waits_for_no_timer_when_it_opens() {
+    let others = [
+        "sack+rack",
+        "sack+pr",
+        "sack+frto",
+        "newreno+eifel",
+        "newreno+fast-timeout",
+        "sack+dsack",
+        "sack+prr",
+    ];
+    let recipes = VARIANTS.into_iter().chain(others);
+    for (recipe, profile_name) in recipes.flat_map(|r| PROFILES.map(|p| (r, p))) {
+        for timeouts in [0, 1, 3] {
+            let what = format!("{recipe} {profile_name} {timeouts}");
+            let profile = profile(profile_name);
+            let options = SocketOptions::of(&profile);
+            let mut hand = Hand::new(recipe, profile);
+            hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, 65_535);
+            assert!(!hand.write(5000).is_empty());
+            for _ in 0..4 {
+                assert!(hand.segment(ACK, 1, 1, 0, 0).is_empty(), "{what}");
+            }
+            for _ in 0..timeouts {
+                while hand.next().is_empty() {}
+                assert!(hand.segment(ACK, 1, 1, 0, 0).is_empty(), "{what}");
+            }
+            let mut out = hand.segment(ACK, 1, 1, 65_535, 0);
+            let mut next = 1;
+            while !out.is_empty() {
+                next = out.iter().fold(next, |next, text| match text.seq <= next {
+                    true => next.max(text.seq + text.len),
+                    false => next,
+                });
+                out = hand.segment(ACK, 1, next, 65_535, 0);
+            }
+            assert_eq!(next, 5001, "{what}");
+        }
     }
 }
 
