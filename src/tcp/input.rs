@@ -158,7 +158,8 @@ impl Connection {
                 _ => {}
             }
         }
-        if self.in_window(segment) {
+        let acceptable = if reset { self.is_reset_in_window(segment) } else { self.in_window(segment) };
+        if acceptable {
             return GoOn;
         }
         self.statistics.unacceptable += 1;
@@ -210,6 +211,14 @@ impl Connection {
 
     /// Second step: RST.
     fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+    /// RFC 5961 §3.2 goes by the sequence number alone: RCV.NXT, also of a closed window (RFC 9293 §3.10.7.4 makes
+    /// allowance for it), or another one inside the window.
+    fn is_reset_in_window(&self, segment: &Segment<'_>) -> bool {
+        let next = self.rcv_nxt();
+        let start = segment.seq.offset(self.rcv.irs, next);
+        start.is_some_and(|start| start == next || (next..self.rcv.adv).contains(&start))
+    }
+
         if !segment.flags.contains(Flags::RST) {
             return GoOn;
         }
