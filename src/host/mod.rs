@@ -14,6 +14,7 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use airwire::options::{Options, Timestamps};
 use airwire::segment::{self, BadPacket, Ecn, Flags, Header, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
@@ -220,7 +221,7 @@ impl Host {
     fn after_segment(&mut self, index: u32, reaction: Reaction, segment: &Segment<'_>) {
         match reaction {
             Reaction::Done => {}
-            Reaction::Reset => self.reply_reset(segment),
+            Reaction::Reset(timestamps) => self.reply_reset(segment, timestamps),
             Reaction::Established => {
                 if let Some(listener) = self.slots.listener_of(index) {
                     self.listeners[listener.0 as usize].ready.push_back(index);
@@ -236,11 +237,11 @@ impl Host {
             return;
         }
         let Some(id) = self.listener_for(segment.dst) else {
-            self.reply_reset(segment);
+            self.reply_reset(segment, None);
             return;
         };
         if segment.flags.contains(Flags::ACK) {
-            self.reply_reset(segment);
+            self.reply_reset(segment, None);
             return;
         }
         if !segment.flags.contains(Flags::SYN) {
@@ -659,8 +660,8 @@ impl Host {
         }
     }
 
-    /// The reset that answers a segment of no connection (RFC 9293 §3.5.2).
-    fn reply_reset(&mut self, segment: &Segment<'_>) {
+    /// The reset that answers a segment of no connection, or one that a connection cannot have (RFC 9293 §3.5.2).
+    fn reply_reset(&mut self, segment: &Segment<'_>, timestamps: Option<Timestamps>) {
         let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
             (segment.ack, Seq(0), Flags::RST)
         } else {
@@ -679,8 +680,9 @@ impl Host {
             dont_fragment: true,
             ident: 0,
         };
-        let mut packet = Vec::new();
-        segment::emit(&mut packet, &header, &[], (&[], &[]));
+        let (mut packet, mut options) = (Vec::new(), Vec::new());
+        Options { timestamps, ..Options::default() }.write(self.profile.layout, &mut options);
+        segment::emit(&mut packet, &header, &options, (&[], &[]));
         self.counters.resets_sent += 1;
         self.reply(packet);
     }

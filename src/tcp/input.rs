@@ -1,5 +1,6 @@
 //! SEGMENT ARRIVES (RFC 9293 §3.10.7), one function per step, in the order of the text.
 
+use airwire::options::Timestamps;
 use airwire::segment::{Ecn, Flags, Segment};
 use airwire::time::{Duration, Instant};
 
@@ -14,8 +15,8 @@ use crate::recovery::Handshake;
 pub(crate) enum Reaction {
     /// Nothing.
     Done,
-    /// To answer with a reset (RFC 9293 §3.5.2, groups 1 and 2).
-    Reset,
+    /// To answer with a reset (RFC 9293 §3.5.2, groups 1 and 2), which has these timestamps if the connection has any.
+    Reset(Option<Timestamps>),
     /// A passive open has completed.
     Established,
 }
@@ -46,7 +47,7 @@ impl Connection {
         match self.state {
             // §3.10.7.1: it has ended, and the host has not noticed yet.
             State::Closed if segment.flags.contains(Flags::RST) => return Reaction::Done,
-            State::Closed => return Reaction::Reset,
+            State::Closed => return Reaction::Reset(None),
             State::SynSent => return self.in_syn_sent(now, segment),
             _ => {}
         }
@@ -61,7 +62,8 @@ impl Connection {
     /// SYN-SENT (§3.10.7.3).
     fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         if segment.flags.contains(Flags::ACK) && !self.acks_our_syn(segment) {
-            return if segment.flags.contains(Flags::RST) { Reaction::Done } else { Reaction::Reset };
+            let reset = segment.flags.contains(Flags::RST);
+            return if reset { Reaction::Done } else { Reaction::Reset(None) };
         }
         if segment.flags.contains(Flags::RST) {
             if segment.flags.contains(Flags::ACK) {
@@ -133,7 +135,7 @@ impl Connection {
         }
         if self.profile.challenge_syn == Challenge::Rfc793 && self.in_window(segment) {
             self.end(Some(Ended::Reset));
-            return Stop(Reaction::Reset);
+            return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
         }
         self.challenge_ack(now);
         Stop(Reaction::Done)
@@ -209,8 +211,6 @@ impl Connection {
         }
     }
 
-    /// Second step: RST.
-    fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
     /// RFC 5961 §3.2 goes by the sequence number alone: RCV.NXT, also of a closed window (RFC 9293 §3.10.7.4 makes
     /// allowance for it), or another one inside the window.
     fn is_reset_in_window(&self, segment: &Segment<'_>) -> bool {
@@ -219,6 +219,8 @@ impl Connection {
         start.is_some_and(|start| start == next || (next..self.rcv.adv).contains(&start))
     }
 
+    /// Second step: RST.
+    fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         if !segment.flags.contains(Flags::RST) {
             return GoOn;
         }
@@ -243,7 +245,7 @@ impl Connection {
         }
         if self.state == State::SynReceived {
             if !self.acks_our_syn(segment) {
-                return Stop(Reaction::Reset);
+                return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
             }
             self.establish(now, segment);
         }
@@ -294,7 +296,7 @@ impl Connection {
         if self.orphaned && end > self.rcv_nxt() && !segment.payload.is_empty() {
             // RFC 9293 §3.6.1: nobody is left to read it.
             self.end(Some(Ended::Aborted));
-            return Reaction::Reset;
+            return Reaction::Reset(self.timestamps_of_reset(now, segment));
         }
         self.take_data(now, segment, offset);
         Reaction::Done

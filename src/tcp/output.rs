@@ -1,7 +1,7 @@
-//! What leaves next: `poll_packet` decides, `emit` builds. A reset, which has no options, is built by itself.
+//! What leaves next: `poll_packet` decides, `emit` builds. A reset, which promises nothing, is built by itself.
 
 use airwire::options::{Options, Timestamps};
-use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
@@ -25,7 +25,7 @@ impl Connection {
     /// Writes the next packet that has to leave into `packet`; false when there is none.
     pub(crate) fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         if self.pending.reset {
-            self.emit_reset(packet);
+            self.emit_reset(now, packet);
             self.end(None);
             return true;
         }
@@ -296,7 +296,7 @@ impl Connection {
         self.emit(now, packet, at, Flags::ACK, Ecn::NotEct, (at, at));
     }
 
-    fn emit_reset(&mut self, packet: &mut Vec<u8>) {
+    fn emit_reset(&mut self, now: Instant, packet: &mut Vec<u8>) {
         let header = Header {
             seq: self.snd.iss.at(self.flight.max().min(self.flight.una() + self.snd.wnd.max(1))),
             ack: self.rcv.irs.at(self.rcv_nxt()),
@@ -304,8 +304,18 @@ impl Connection {
             window: 0,
             ..self.header(Flags::NONE, Ecn::NotEct)
         };
+        let timestamps = self.ts_enabled.then(|| self.timestamps(now));
+        let mut options = Vec::new();
+        Options { timestamps, ..Options::default() }.write(self.profile.layout, &mut options);
         self.statistics.segments_out += 1;
-        segment::emit(packet, &header, &[], (&[], &[]));
+        segment::emit(packet, &header, &options, (&[], &[]));
+    }
+
+    /// Of the reset that answers `segment` (RFC 7323 §3.2). It has an ACK, and so a TSecr, only if the segment has none.
+    pub(super) fn timestamps_of_reset(&self, now: Instant, segment: &Segment<'_>) -> Option<Timestamps> {
+        let timestamps = self.ts_enabled.then(|| self.timestamps(now))?;
+        let answers_ack = segment.flags.contains(Flags::ACK);
+        Some(Timestamps { ecr: if answers_ack { 0 } else { timestamps.ecr }, ..timestamps })
     }
 
     /// Builds a segment at offset `at` with the octets of `text`, and notes what it acknowledges.
