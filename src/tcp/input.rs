@@ -231,8 +231,8 @@ impl Connection {
         }
         match self.state {
             State::SynReceived => self.end(Some(Ended::Refused)),
-            // Both sides have closed: a reset takes nothing away.
-            State::Closing | State::LastAck | State::TimeWait => self.end(None),
+            // Both sides have closed. If the peer has all data, a reset takes nothing away.
+            State::Closing | State::LastAck | State::TimeWait if self.snd.buffer.len() == 0 => self.end(None),
             _ => self.end(Some(Ended::Reset)),
         }
         Stop(Reaction::Done)
