@@ -80,6 +80,15 @@ impl SackOffer {
     }
 }
 
+/// What becomes of text and FIN that come with a SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TextOnSyn {
+    /// They wait until the connection is established (RFC 9293 §3.10.7.2).
+    Queued,
+    /// They are dropped, and the peer sends them again (Linux without TCP Fast Open; FreeBSD's SYN cache).
+    Dropped,
+}
+
 /// What a window probe looks like (RFC 9293 §3.8.6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowProbe {
@@ -168,6 +177,8 @@ pub struct Profile {
     pub timer: Timer,
     /// The round trip of the handshake is the first RTT sample (RFC 6298 §2).
     pub time_handshake: bool,
+    /// Receiver: what becomes of text that comes with a SYN.
+    pub text_on_syn: TextOnSyn,
     /// What an RST in the window does.
     pub challenge_rst: Challenge,
     /// What a SYN in the window does.
@@ -224,6 +235,7 @@ impl Profile {
             window_probe: WindowProbe::OldSequence,
             sack: SackOffer::Always,
             tolerate_missing_timestamps: true,
+            text_on_syn: TextOnSyn::Dropped,
             echo_copies: false,
             timer: Timer::LINUX24,
             recovery: Knobs {
@@ -251,6 +263,7 @@ impl Profile {
             name: "freebsd",
             layout: Layout::FreeBsd,
             window_scale: Some(6),
+            text_on_syn: TextOnSyn::Dropped,
             echo_copies: false,
             sack: SackOffer::Always,
             recv_buffer: 65_535,
@@ -341,6 +354,7 @@ impl Default for Profile {
             ack: AckPolicy::DELAYED,
             timer: Timer::RFC6298,
             time_handshake: true,
+            text_on_syn: TextOnSyn::Queued,
             challenge_rst: Challenge::Rfc5961,
             challenge_syn: Challenge::Rfc5961,
             challenge_acks_per_second: 100,

@@ -123,6 +123,7 @@ impl Connection {
                 dsack: None,
                 alarm: profile.reordering_alarm.then(Box::default),
                 echo_ce: false,
+                queued: None,
             },
             flight: Flight::default(),
             rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
@@ -254,6 +255,7 @@ impl Connection {
         self.rcv.buffer.drop_out_of_order();
         self.snd.buffer = SendBuffer::new(1, 0);
         self.flight = Flight::default();
+        self.rcv.queued = None;
     }
 
     /// Recovery, and the parts of this connection that it decides about.

@@ -6,8 +6,8 @@ use airwire::time::{Duration, Instant};
 
 use super::connection::{Connection, Opening};
 use super::socket::{Ended, State};
-use super::variables::AckDue;
-use crate::profile::Challenge;
+use super::variables::{AckDue, Queued};
+use crate::profile::{Challenge, TextOnSyn};
 use crate::recovery::Handshake;
 
 /// What a segment asks of the host, once the connection has handled it.
@@ -37,8 +37,7 @@ impl Connection {
         let mut connection = Self::new(now, opening, State::SynReceived);
         connection.learn_from_syn(now, segment);
         connection.pending.syn = true;
-        connection.take_data(now, segment, 1);
-        connection.rcv.ack = AckDue::No;
+        connection.queue_text_of_syn(segment);
         connection
     }
 
@@ -80,14 +79,14 @@ impl Connection {
             // Simultaneous open: answer with SYN,ACK and wait for the ACK of it.
             self.state = State::SynReceived;
             self.pending.syn = true;
+            self.queue_text_of_syn(segment);
             return Reaction::Done;
         }
         // RFC 3168 §6.1.1: ECE without CWR accepts ECN.
         self.ecn_enabled =
             self.profile.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
         self.establish(now, segment);
-        self.rcv.ack = AckDue::Now;
-        self.take_data(now, segment, 1);
+        self.take_text_of_syn(now, segment);
         self.rcv.ack = AckDue::Now;
         self.pending.handshake_ack = true;
         Reaction::Done
@@ -129,6 +128,7 @@ impl Connection {
             if segment.seq == self.rcv.irs && self.acks_our_syn(segment) {
                 // Simultaneous open: their SYN,ACK. The SYN in it was seen before.
                 self.establish(now, segment);
+                self.take_queued(now);
                 self.rcv.ack = AckDue::Now;
                 return Stop(Reaction::Done);
             }
@@ -248,6 +248,7 @@ impl Connection {
                 return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
             }
             self.establish(now, segment);
+            self.take_queued(now);
         }
         if !self.take_ack(now, segment) {
             return Stop(Reaction::Done);
@@ -384,6 +385,33 @@ impl Connection {
         self.snd.wl1 = 0;
         self.snd.wl2 = 0;
         self.update_smss();
+    }
+
+    /// §3.10.7.2, §3.10.7.3: text and FIN that come with a SYN wait until the connection is established.
+    fn queue_text_of_syn(&mut self, segment: &Segment<'_>) {
+        let has_any = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
+        if has_any && self.profile.text_on_syn == TextOnSyn::Queued {
+            self.rcv.queued = Some(Box::new(Queued::of(segment)));
+        }
+    }
+
+    /// What came with the peer's SYN has its turn. It has waited for a round trip, so its ACK waits no longer (§3.8.6.3,
+    /// MUST-40).
+    fn take_queued(&mut self, now: Instant) {
+        if let Some(queued) = self.rcv.queued.take() {
+            self.take_text_of_syn(now, &queued.segment());
+            self.rcv.ack = AckDue::Now;
+        }
+    }
+
+    /// Text and FIN behind a SYN, from the sixth step on.
+    fn take_text_of_syn(&mut self, now: Instant, segment: &Segment<'_>) {
+        if self.orphaned && !segment.payload.is_empty() {
+            // Nobody will read it. It comes again, and is answered with a reset then.
+            return;
+        }
+        self.take_data(now, segment, 1);
+        self.check_fin(now, false);
     }
 
     pub(super) fn offers_sack(&self) -> bool {

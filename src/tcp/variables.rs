@@ -1,5 +1,6 @@
 //! The variables of a connection, as plain data: the steps read and write them.
 
+use airwire::segment::Segment;
 use airwire::seq::Seq;
 use airwire::time::Instant;
 
@@ -64,6 +65,26 @@ pub(super) struct ReceiveVariables {
     pub(super) alarm: Option<Box<ReorderingAlarm>>,
     /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
     pub(super) echo_ce: bool,
+    /// Boxed, because it is rare and a connection shall be small.
+    pub(super) queued: Option<Box<Queued>>,
+}
+
+/// A SYN that came with text or FIN, which wait until the connection is established: one segment at most.
+#[derive(Debug)]
+pub(super) struct Queued {
+    /// All but its text.
+    bare: Segment<'static>,
+    text: Vec<u8>,
+}
+
+impl Queued {
+    pub(super) fn of(syn: &Segment<'_>) -> Self {
+        Self { bare: Segment { payload: &[], ..syn.clone() }, text: syn.payload.to_vec() }
+    }
+
+    pub(super) fn segment(&self) -> Segment<'_> {
+        Segment { payload: &self.text, ..self.bare.clone() }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
