@@ -58,9 +58,9 @@ impl Connection {
         let repeated = self.overlap_with_held(offset, offset + payload.len() as u64);
         let moved = self.rcv.buffer.insert(offset, payload, self.rcv.adv);
         self.statistics.bytes_received += moved;
-        if let Some(repeated) = repeated.filter(|_| self.profile.dsack) {
+        if let Some(repeated) = repeated {
             self.statistics.duplicate_segments_in += 1;
-            self.rcv.dsack = Some(repeated);
+            self.rcv.dsack = self.profile.dsack.then_some(repeated);
         }
         if repeated.is_none()
             && let (Some(alarm), Some(timestamps)) = (&mut self.rcv.alarm, segment.options.timestamps)

@@ -18,7 +18,7 @@ pub struct Statistics {
     pub bytes_received: u64,
     /// Segments known to have reached the peer, by ACK or SACK.
     pub segments_delivered: u64,
-    /// Segments with octets that were held already; new ones with such an overlap only if the profile sends D-SACK.
+    /// Segments with octets that were held already, whether or not others came with them.
     pub duplicate_segments_in: u64,
     /// Segments received above RCV.NXT.
     pub out_of_order_segments_in: u64,
