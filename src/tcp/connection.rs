@@ -185,8 +185,10 @@ impl Connection {
             return;
         }
         match self.state {
-            State::SynSent => self.end(None),
-            State::SynReceived | State::Established => {
+            // §3.10.4 deletes the connection, with an error for each SEND that is queued. Here they have returned, so
+            // what they wrote is sent, as §3.9.1.4 lets the application expect.
+            State::SynSent if self.snd.buffer.len() == 0 => self.end(None),
+            State::SynSent | State::SynReceived | State::Established => {
                 self.snd.fin = Some(self.snd.buffer.end());
                 if self.state == State::Established {
                     self.state = State::FinWait1;
@@ -253,9 +255,9 @@ impl Connection {
         self.pending = Pending::default();
         self.rcv.ack = AckDue::No;
         self.rcv.buffer.drop_out_of_order();
+        self.rcv.queued = None;
         self.snd.buffer = SendBuffer::new(1, 0);
         self.flight = Flight::default();
-        self.rcv.queued = None;
     }
 
     /// Recovery, and the parts of this connection that it decides about.

@@ -461,3 +461,81 @@ fn syn_received_answers_what_it_cannot_accept() {
     assert_eq!(replies.len(), 1);
     assert_eq!((replies[0].flags, replies[0].seq, replies[0].ack), (ACK, 1, 1));
 }
+
+/// What an application wrote and was told is taken leaves, also if it shuts writing down, or closes, before the handshake
+/// is over (RFC 9293 §3.9.1.4: several SENDs, then CLOSE).
+#[test]
+fn what_was_written_before_the_handshake_is_sent() {
+    for (close, profile_name) in [false, true].into_iter().flat_map(|close| PROFILES.map(|p| (close, p))) {
+        let profile = profile(profile_name);
+        let options = SocketOptions::of(&profile);
+        let mut hand = Hand::new("newreno", profile);
+        let to = (RIGHT, 80).into();
+        let id = hand.host.connect(hand.now, Some((LEFT, 40_000).into()), to, options).unwrap();
+        assert_eq!(hand.out().len(), 1);
+        assert_eq!(hand.host.write(hand.now, id, b"hello"), Ok(5));
+        match close {
+            true => hand.host.close(hand.now, id),
+            false => hand.host.shutdown_write(hand.now, id).unwrap(),
+        }
+        assert!(hand.out().is_empty(), "{profile_name}: nothing leaves before the answer");
+        let out = hand.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0);
+        let text = out.last().unwrap();
+        assert_eq!((text.seq, text.len), (1, 5), "{profile_name}: {out:?}");
+        assert!(text.flags.contains(Flags::FIN), "{profile_name}: {out:?}");
+        assert!(hand.segment(ACK, 1, 7, 65_535, 0).is_empty());
+        hand.segment(FIN, 1, 7, 65_535, 0);
+        assert_eq!(hand.host.in_time_wait(), 1, "{profile_name}");
+    }
+}
+
+/// Where nothing was written, there is nothing to wait for (RFC 9293 §3.10.4).
+#[test]
+fn a_close_in_syn_sent_ends_a_connection_that_has_nothing_to_send() {
+    let profile = profile("default");
+    let mut hand = Hand::new("newreno", profile.clone());
+    let to = (RIGHT, 80).into();
+    let id = hand.host.connect(hand.now, None, to, SocketOptions::of(&profile)).unwrap();
+    assert_eq!(hand.out().len(), 1);
+    hand.host.close(hand.now, id);
+    assert!(hand.out().is_empty());
+    assert_eq!(hand.host.connections(), 0);
+}
+
+/// A segment that repeats something counts, whether or not it is reported by D-SACK.
+#[test]
+fn an_overlap_counts_as_a_duplicate_without_dsack_too() {
+    for dsack in [true, false] {
+        let profile = airtcp::profile::Profile { dsack, ..profile("linux") };
+        let options = SocketOptions::of(&profile);
+        let mut hand = Hand::new("newreno", profile);
+        hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, 65_535);
+        let duplicates = |hand: &Hand| hand.connection().statistics().duplicate_segments_in;
+        hand.segment(ACK, 1, 1, 65_535, 100);
+        // Half old, half new; above a hole, and over its upper edge; all of it old.
+        hand.segment(ACK, 51, 1, 65_535, 100);
+        assert_eq!(duplicates(&hand), 1, "D-SACK {dsack}");
+        hand.segment(ACK, 501, 1, 65_535, 100);
+        assert_eq!(duplicates(&hand), 1, "D-SACK {dsack}");
+        hand.segment(ACK, 551, 1, 65_535, 100);
+        assert_eq!(duplicates(&hand), 2, "D-SACK {dsack}");
+        hand.segment(ACK, 1, 1, 65_535, 100);
+        assert_eq!(duplicates(&hand), 3, "D-SACK {dsack}");
+    }
+}
+
+/// A close before the handshake is over leaves nobody to read what comes with the SYN,ACK.
+#[test]
+fn text_of_a_syn_ack_for_nobody_is_not_acknowledged() {
+    let profile = profile("default");
+    let mut hand = Hand::new("newreno", profile.clone());
+    let (from, to) = ((LEFT, 40_000).into(), (RIGHT, 80).into());
+    let id = hand.host.connect(hand.now, Some(from), to, SocketOptions::of(&profile)).unwrap();
+    hand.out();
+    hand.host.write(hand.now, id, b"hello").unwrap();
+    hand.host.close(hand.now, id);
+    let out = hand.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 10);
+    assert!(out.iter().all(|out| out.ack == 1), "{out:?}");
+    let out = hand.segment(ACK, 1, 7, 65_535, 10);
+    assert!(out.len() == 1 && out[0].flags.contains(Flags::RST), "{out:?}");
+}
