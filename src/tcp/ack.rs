@@ -127,7 +127,9 @@ impl Connection {
     ) -> Option<Duration> {
         let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
             let (_, sent_at) = self.timed.take_if(|(end, _)| *end <= to)?;
-            if let Some(timestamps) = segment.options.timestamps.filter(|_| acked.any_resent) {
+            if let Some(timestamps) =
+                segment.options.timestamps.filter(|_| self.ts_enabled && acked.any_resent)
+            {
                 self.sample_rtt(now, sent_at);
                 return self.rtt_from_echo(now, timestamps.ecr, head_sent);
             }

@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
-use airwire::time::Duration;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::path::PATHS;
@@ -140,17 +139,21 @@ impl Failure {
 }
 
 fn failure(case: &Case, reasons: &[Reason]) -> Failure {
-    let (mut floor, mut patience) = (FRACTION, Duration::ZERO);
+    let (mut floor, mut patience) = (FRACTION, Vec::new());
     for reason in reasons.iter().filter(|reason| reason.is_about(case)) {
         match reason.allows {
             Allows::Slow { floor: lower } => floor = floor.min(lower),
-            Allows::Patient { more } => patience = patience.max(more),
+            Allows::Patient { timers, more } => patience.push((timers, more)),
             Allows::Anything => return Failure::default(),
         }
     }
     let outcome = case.outcome();
-    let is_allowed =
-        |fault: &Fault| matches!(fault, Fault::Silence(silence) if silence.too_long() <= patience);
+    let is_allowed = |fault: &Fault| match fault {
+        Fault::Silence(silence) => {
+            patience.iter().any(|(timers, more)| silence.too_long() <= silence.timer * u64::from(*timers) + *more)
+        }
+        _ => false,
+    };
     let faults = outcome.faults.iter().filter(|(_, fault)| !is_allowed(fault)).cloned().collect();
     let share = share(case);
     Failure { faults, slow: (share < floor).then_some((share, floor)) }
