@@ -27,7 +27,7 @@ use crate::profile::Profile;
 use crate::recovery::Recipe;
 use crate::tcp::connection::Opening;
 use crate::tcp::input::Reaction;
-use crate::tcp::{Connection, Ended, SocketOptions, State};
+use crate::tcp::{Connection, Ended, Push, SocketOptions, State};
 
 /// What a host starts from.
 pub struct HostConfig {
@@ -368,6 +368,17 @@ impl Host {
 
     /// Buffers as much of `data` as there is room for; returns how many octets that is.
     pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> Result<usize, IoError> {
+        self.write_with(now, id, data, Push::Now)
+    }
+
+    /// Like [`Host::write`], and says whether more follows at once (MSG_MORE).
+    pub fn write_with(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        data: &[u8],
+        push: Push,
+    ) -> Result<usize, IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         match connection.state() {
             State::Closed => return Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
@@ -375,9 +386,17 @@ impl Host {
                 if !connection.write_is_shut() => {}
             _ => return Err(IoError::Closed),
         }
-        let taken = connection.write(now, data);
+        let taken = connection.write(now, data, push);
         self.mark_ready(id.index());
         if taken == 0 && !data.is_empty() { Err(IoError::WouldBlock) } else { Ok(taken) }
+    }
+
+    /// What has been written so far leaves as soon as the windows permit: neither Nagle nor a cork holds it back. In
+    /// Linux that is what setting TCP_NODELAY does besides.
+    pub fn push(&mut self, id: ConnId) {
+        let Some(connection) = self.slots.get_mut(id) else { return };
+        connection.push();
+        self.mark_ready(id.index());
     }
 
     /// Takes octets that have arrived in order; returns how many. `Ok(0)` is the end of the stream.

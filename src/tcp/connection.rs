@@ -8,7 +8,7 @@ use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::buffer::{RecvBuffer, SendBuffer};
-use super::socket::{Ended, Linger, SocketOptions, State};
+use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
 use super::variables::{AckDue, Pending, ReceiveVariables, SendVariables, Timers};
 use crate::flight::Flight;
@@ -102,6 +102,8 @@ impl Connection {
                 small_end: 0,
                 last_sent: now,
                 small_once: false,
+                push: Push::Now,
+                pushed_to: 0,
             },
             rcv: ReceiveVariables {
                 irs: Seq(0),
@@ -153,7 +155,7 @@ impl Connection {
     // ----- commands -----
 
     /// Takes as much of `data` as the send buffer has room for.
-    pub(crate) fn write(&mut self, now: Instant, data: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, now: Instant, data: &[u8], push: Push) -> usize {
         if self.flight.is_empty()
             && self.snd.buffer.end() == self.flight.max()
             && self.state.is_synchronized()
@@ -164,7 +166,13 @@ impl Connection {
                 recovery.on_idle(&mut path);
             }
         }
+        self.snd.push = push;
         self.snd.buffer.write(data)
+    }
+
+    /// What has been written waits for nothing but the windows (Linux 6.18, TCP_NAGLE_PUSH).
+    pub(crate) fn push(&mut self) {
+        self.snd.pushed_to = self.snd.buffer.end();
     }
 
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
@@ -235,6 +243,10 @@ impl Connection {
     pub(crate) fn set_options(&mut self, now: Instant, options: SocketOptions) {
         self.snd.buffer.set_limit(options.send_buffer);
         self.rcv.buffer.set_limit(options.recv_buffer);
+        // Linux 6.18, __tcp_sock_set_nodelay(): it overrides even a cork, for what has been written so far.
+        if options.nodelay && !self.options.nodelay {
+            self.push();
+        }
         self.options = options;
         self.update_smss();
         self.start_keepalive(now);

@@ -31,5 +31,5 @@ mod variables;
 
 pub use connection::Connection;
 pub use info::{CaState, Info};
-pub use socket::{Ended, KeepAlive, Linger, SocketOptions, State};
+pub use socket::{Ended, KeepAlive, Linger, Push, SocketOptions, State};
 pub use statistics::Statistics;

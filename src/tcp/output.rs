@@ -5,7 +5,7 @@ use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::socket::State;
+use super::socket::{Push, State};
 use super::variables::AckDue;
 use crate::profile::{Nagle, WindowProbe};
 use crate::recovery::{Departure, Transmission};
@@ -135,7 +135,7 @@ impl Connection {
             }
             return None;
         }
-        if !last && len < self.snd.smss && !self.small_segment_may_leave(now, len, unsent) {
+        if !last && len < self.snd.smss && !self.small_segment_may_leave(now, start, len, unsent) {
             return None;
         }
         let (recovery, path) = self.recovery_and_path(now);
@@ -150,7 +150,7 @@ impl Connection {
     }
 
     /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
-    fn small_segment_may_leave(&mut self, now: Instant, len: u64, unsent: u64) -> bool {
+    fn small_segment_may_leave(&mut self, now: Instant, start: u64, len: u64, unsent: u64) -> bool {
         let idle = self.flight.is_empty();
         if len < unsent {
             // It is small because of the window, not of the application.
@@ -166,7 +166,10 @@ impl Connection {
             }
             return overdue;
         }
-        if self.options.cork {
+        if start < self.snd.pushed_to {
+            return true;
+        }
+        if self.options.cork || self.snd.push == Push::Later {
             if self.timers.cork.is_none() {
                 self.timers.cork = Some(now + CORK);
             }

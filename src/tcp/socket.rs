@@ -76,6 +76,17 @@ pub enum Linger {
     Abort,
 }
 
+/// What a write says about the data behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Push {
+    /// Nothing.
+    #[default]
+    Now,
+    /// More follows at once (MSG_MORE): a partial segment waits for it as if corked, until something else is written
+    /// or an acceptable segment arrives, 200 ms at most.
+    Later,
+}
+
 /// When to ask a silent peer whether it is still there (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
@@ -90,9 +101,10 @@ pub struct KeepAlive {
 /// What an application can set on a connection, or on a listener for the connections that it opens.
 #[derive(Clone, Debug)]
 pub struct SocketOptions {
-    /// TCP_NODELAY: a small segment waits for no ACK, whatever the profile says about Nagle.
+    /// TCP_NODELAY: a small segment waits for no ACK, whatever the profile says about Nagle. To switch it on is to
+    /// [push](crate::host::Host::push) once.
     pub nodelay: bool,
-    /// TCP_CORK: a partial segment waits for more data, 200 ms at most.
+    /// TCP_CORK: a partial segment waits for more data, 200 ms at most. It is stronger than `nodelay`.
     pub cork: bool,
     /// TCP_MAXSEG: neither side's segments are larger.
     pub max_seg: Option<u16>,

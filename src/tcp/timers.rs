@@ -3,7 +3,7 @@
 use airwire::time::Instant;
 
 use super::connection::Connection;
-use super::socket::{Ended, State};
+use super::socket::{Ended, Push, State};
 use super::variables::AckDue;
 use crate::recovery::engine::TimerRule;
 
@@ -24,7 +24,7 @@ impl Connection {
         if due(&mut self.timers.delayed_ack) && self.rcv.ack == AckDue::Delayed {
             self.rcv.ack = AckDue::Now;
         }
-        if due(&mut self.timers.cork) {
+        if due(&mut self.timers.cork) && (self.options.cork || self.snd.push == Push::Later) {
             // One partial segment may leave; the connection stays corked.
             self.snd.small_once = true;
         }
@@ -134,6 +134,9 @@ impl Connection {
     /// Any acceptable segment proves the peer alive.
     pub(super) fn heard_from_peer(&mut self, now: Instant) {
         self.timers.probes_sent = 0;
+        // Linux 6.18: MSG_MORE holds a segment back in its own call (tcp_push()) and no longer when an ACK comes
+        // (tcp_data_snd_check()).
+        self.snd.push = Push::Now;
         self.start_keepalive(now);
     }
 

@@ -6,6 +6,7 @@ use airwire::time::Instant;
 
 use super::alarm::ReorderingAlarm;
 use super::buffer::{RecvBuffer, SendBuffer};
+use super::socket::Push;
 
 /// The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
 #[derive(Debug)]
@@ -29,6 +30,10 @@ pub(super) struct SendVariables {
     pub(super) last_sent: Instant,
     /// The cork was in, or the window too small, for long enough: one partial segment may leave.
     pub(super) small_once: bool,
+    /// What the last write said.
+    pub(super) push: Push,
+    /// What begins below this offset waits for neither Nagle nor a cork.
+    pub(super) pushed_to: u64,
 }
 
 /// The receiving half: the Receive Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use airtcp::host::{ConnId, Host, HostConfig, IoError, ListenId};
-use airtcp::tcp::{Connection, Ended, SocketOptions, State};
+use airtcp::tcp::{Connection, Ended, Push, SocketOptions, State};
 use airwire::time::Instant;
 use pending::Pending;
 
@@ -355,10 +355,10 @@ impl Sockets {
     }
 
     /// EAGAIN: the buffer is full.
-    pub(super) fn send(&mut self, fd: Fd, data: &[u8]) -> Result<usize, Errno> {
+    pub(super) fn send(&mut self, fd: Fd, data: &[u8], push: Push) -> Result<usize, Errno> {
         let now = self.now;
         let id = self.ready_connection(fd, Errno::EPIPE)?;
-        self.host.write(now, id, data).or_else(|error| match self.once(fd, error)? {
+        self.host.write_with(now, id, data, push).or_else(|error| match self.once(fd, error)? {
             Told::First(errno) => Err(errno),
             Told::Before => Err(Errno::EPIPE),
         })

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+pub use airtcp::tcp::Push;
 use airwire::time::Instant;
 
 use super::errno::Errno;
@@ -124,6 +125,8 @@ pub enum Request {
         data: Vec<u8>,
         /// `Return` for MSG_DONTWAIT.
         wait: Blocking,
+        /// `Later` for MSG_MORE.
+        push: Push,
     },
     /// poll(2).
     Poll {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_script::errno::Errno;
 use airtcp_script::sockopt::SockOpt;
-use airtcp_script::syscall::{Blocking, Events, Fd, How, OptionValue, Reply, Request, Take};
+use airtcp_script::syscall::{Blocking, Events, Fd, How, OptionValue, Push, Reply, Request, Take};
 use airwire::time::Duration;
 use libc::{iovec, msghdr, pollfd, sockaddr, sockaddr_in, sockaddr_in6, socklen_t, ssize_t, timeval};
 
@@ -350,7 +350,8 @@ extern "C" fn recvmsg(userdata: *mut c_void, fd: c_int, message: *mut msghdr, fl
 }
 
 fn transmit(userdata: *mut c_void, fd: c_int, data: Vec<u8>, flags: c_int) -> ssize_t {
-    count(stack(userdata).call(Request::Send { fd: Fd(fd), data, wait: wait(flags) }))
+    let push = if flags & libc::MSG_MORE != 0 { Push::Later } else { Push::Now };
+    count(stack(userdata).call(Request::Send { fd: Fd(fd), data, wait: wait(flags), push }))
 }
 
 extern "C" fn write(userdata: *mut c_void, fd: c_int, buf: *const c_void, len: usize) -> ssize_t {

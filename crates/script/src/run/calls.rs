@@ -10,7 +10,9 @@ use crate::args::{
 use crate::ast::{Call, Expect, Form, Value};
 use crate::errno::Errno;
 use crate::script_flow::octets;
-use crate::syscall::{Blocking, Events, Fd, Finished, How, OptionValue, Reply, Request, Submitted, Take};
+use crate::syscall::{
+    Blocking, Events, Fd, Finished, How, OptionValue, Push, Reply, Request, Submitted, Take,
+};
 use crate::verdict::{Problem, Step};
 
 /// A call under way, and what it must come to.
@@ -105,7 +107,7 @@ impl Runner {
         };
         match call.name.as_str() {
             "write" => {
-                let request = self.write_request(fd, len, Blocking::Wait)?;
+                let request = self.write_request(fd, len, Blocking::Wait, Push::Now)?;
                 self.submit(request, checked(Expected::Number(len)), until, step)
             }
             "read" => {
@@ -244,13 +246,14 @@ impl Runner {
             }
             "write" | "send" => {
                 subject = fd(call)?;
-                let known = ["MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_EOR"];
+                let known = ["MSG_DONTWAIT", "MSG_MORE", "MSG_NOSIGNAL", "MSG_EOR"];
                 let flags = if name == "send" { flags(call, 3, &known)? } else { Vec::new() };
-                self.write_request(subject, number(call, 2)?, wait(&flags))?
+                let push = if flags.contains(&"MSG_MORE") { Push::Later } else { Push::Now };
+                self.write_request(subject, number(call, 2)?, wait(&flags), push)?
             }
             "writev" => {
                 subject = fd(call)?;
-                self.write_request(subject, vector_len(call.args.get(1))?, Blocking::Wait)?
+                self.write_request(subject, vector_len(call.args.get(1))?, Blocking::Wait, Push::Now)?
             }
             "poll" => {
                 let entries = poll_set(call)?;
@@ -271,10 +274,10 @@ impl Runner {
         Ok((request, Checked { name: name.to_owned(), fd: subject, expect, revents, take }))
     }
 
-    fn write_request(&self, fd: Fd, len: i64, wait: Blocking) -> Result<Request, Problem> {
+    fn write_request(&self, fd: Fd, len: i64, wait: Blocking, push: Push) -> Result<Request, Problem> {
         let written = self.files.get(&fd).map_or(0, |streams| streams.written);
         let len = u32::try_from(len).map_err(|_| Problem::new(format!("{len} is not a length")))?;
-        Ok(Request::Send { fd, data: octets(1 + written, len), wait })
+        Ok(Request::Send { fd, data: octets(1 + written, len), wait, push })
     }
 
     fn fcntl(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {

@@ -49,6 +49,10 @@ impl Sockets {
         if let Role::Connecting(id) | Role::Connected(id) = role {
             let options = socket.options.clone();
             self.host.set_options(now, id, options);
+            // Each time it is set, not only when it was off (Linux 6.18, __tcp_sock_set_nodelay()).
+            if option == SockOpt::NoDelay && int != 0 {
+                self.host.push(id);
+            }
             self.settle();
         }
         Ok(())

@@ -6,7 +6,7 @@ use airwire::time::Instant;
 
 use super::Sockets;
 use crate::errno::Errno;
-use crate::syscall::{Blocking, Events, Fd, Reply, Request};
+use crate::syscall::{Blocking, Events, Fd, Push, Reply, Request};
 
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -50,9 +50,9 @@ impl Pending {
             }
             Request::Accept { fd, as_fd } => sockets.accept(*fd, *as_fd).map(Reply::Accepted),
             Request::Receive { fd, len, take, .. } => sockets.receive(*fd, *len, *take).map(Reply::Received),
-            Request::Send { fd, data, .. } => {
+            Request::Send { fd, data, push, .. } => {
                 let before = if let Progress::Written(done) = self.progress { done } else { 0 };
-                let (result, done) = write_all(sockets, *fd, data, before);
+                let (result, done) = write_all(sockets, *fd, data, *push, before);
                 self.progress = Progress::Written(done);
                 // What is in the buffer counts; an error is told by the next call.
                 if done > 0 && !(waits && result == Err(Errno::EAGAIN)) {
@@ -113,12 +113,18 @@ fn poll(sockets: &mut Sockets, set: &[(Fd, Events)], until: Option<Instant>) -> 
 }
 
 /// As much as the buffer takes; ends with EAGAIN when it is full.
-fn write_all(sockets: &mut Sockets, fd: Fd, data: &[u8], mut done: usize) -> (Result<Reply, Errno>, usize) {
+fn write_all(
+    sockets: &mut Sockets,
+    fd: Fd,
+    data: &[u8],
+    push: Push,
+    mut done: usize,
+) -> (Result<Reply, Errno>, usize) {
     loop {
         if done == data.len() && done > 0 {
             return (Ok(Reply::Sent(done)), done);
         }
-        match sockets.send(fd, &data[done..]) {
+        match sockets.send(fd, &data[done..], push) {
             Ok(0) => return (Ok(Reply::Sent(done)), done),
             Ok(n) => done += n,
             Err(errno) => return (Err(errno), done),
