@@ -22,7 +22,9 @@ pub struct AckPolicy {
     pub delay: Duration,
     /// An ACK leaves once this many full-sized segments wait for it.
     pub every: u32,
-    /// How many ACKs are not delayed at the start of a connection and after an idle RTO ("quick-ACK").
+    /// At most so many ACKs in a row are not delayed ("quick-ACK"): at the start of a connection, after an idle RTO and
+    /// after a copy of what had arrived, unless data is being answered with data. In a small window they are fewer, one
+    /// for two segments. Zero: every ACK is delayed alike.
     pub quick: u32,
     /// Whether the ACK of a FIN that follows data is delayed too (Linux).
     pub delay_fin: bool,
@@ -33,10 +35,8 @@ impl AckPolicy {
     pub const EVERY: Self = Self { delay: Duration::ZERO, every: 1, quick: 0, delay_fin: false };
     /// One ACK per two segments or 40 ms (RFC 5681 §4.2).
     pub const DELAYED: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 0, delay_fin: false };
-    /// As Linux looks to a script: the first ACK is at once, that of a FIN after data is delayed.
-    pub const LINUX: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 1, delay_fin: true };
-    /// Linux with a receive window of 16 segments or more: as many ACKs are at once (TCP_MAX_QUICKACKS).
-    pub const KERNEL: Self = Self { quick: 16, ..Self::LINUX };
+    /// Linux 6.18: up to 16 ACKs are at once (TCP_MAX_QUICKACKS), that of a FIN after data is delayed.
+    pub const LINUX: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 16, delay_fin: true };
 }
 
 /// Which small segments wait for an ACK (RFC 9293 §3.7.4).

@@ -482,6 +482,7 @@ impl Connection {
         if !self.ecn_enabled {
             return;
         }
+        self.hasten_ecn_acks(segment);
         if segment.flags.contains(Flags::CWR) {
             self.rcv.echo_ce = false;
         }

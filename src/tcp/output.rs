@@ -208,15 +208,16 @@ impl Connection {
         let tsval = self.ts_now(now);
         self.emit(now, packet, start, flags, ecn, (start, data_end));
 
+        // Linux 6.18, tcp_event_data_sent().
+        if self.rcv.last_data.is_some_and(|last| now - last < self.profile.ack.delay) {
+            self.rcv.interactive = true;
+        }
         if kind == Transmission::New {
             if self.rtt.style().times_one_segment() && self.timed.is_none() {
                 self.timed = Some((end, now));
             }
             if end - start < self.snd.smss {
                 self.snd.small_end = end;
-            }
-            if now - self.rcv.last_data < self.profile.ack.delay {
-                self.rcv.interactive = true;
             }
             self.flight.on_new(end, now, tsval);
         } else {
@@ -360,6 +361,9 @@ impl Connection {
             self.rcv.adv = self.rcv.adv.max(window.edge);
             self.rcv.promised = self.rcv.promised.max(window.promised);
             self.rcv.last_ack_sent = self.rcv_nxt();
+            if self.rcv.ack != AckDue::No {
+                self.rcv.quick_left = self.rcv.quick_left.saturating_sub(1);
+            }
             self.rcv.ack = AckDue::No;
             self.rcv.dsack = None;
             self.rcv.copy_tsval = None;

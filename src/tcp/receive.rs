@@ -1,7 +1,7 @@
 //! The receiving side: data in, ACK policy, SACK blocks, the window we advertise.
 
 use airwire::options::SackBlocks;
-use airwire::segment::{Flags, Segment};
+use airwire::segment::{Ecn, Flags, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
@@ -71,10 +71,12 @@ impl Connection {
             self.statistics.out_of_order_segments_in += 1;
             self.remember_block(offset);
         }
+        if offset <= next {
+            self.note_arrival(now);
+        }
         // RFC 5681 §4.2: out of order, or filling a hole, is acknowledged at once.
         if offset > next || had_holes || offset < next {
             self.rcv.ack = AckDue::Now;
-            self.rcv.last_data = now;
             return;
         }
         self.delay_ack(now);
@@ -91,22 +93,65 @@ impl Connection {
     fn delay_ack(&mut self, now: Instant) {
         let policy = self.profile.ack;
         let unacknowledged = self.rcv_nxt() - self.rcv.last_ack_sent;
-        let full = unacknowledged > u64::from(policy.every.max(1) - 1) * self.rcv.mss_seen;
-        let idle = policy.quick > 0
-            && self.rcv.last_data != Instant::ZERO
-            && now - self.rcv.last_data > self.rtt.rto().get();
-        if idle {
-            self.rcv.quick_left = policy.quick;
-            self.rcv.interactive = false;
-        }
+        let full = unacknowledged > u64::from(policy.every.max(1) - 1) * self.full_sized();
         let quick = self.rcv.quick_left > 0 && !self.rcv.interactive;
-        self.rcv.quick_left = self.rcv.quick_left.saturating_sub(1);
-        self.rcv.last_data = now;
         if policy.delay.is_zero() || full || quick {
             self.rcv.ack = AckDue::Now;
         } else if self.rcv.ack == AckDue::No {
             self.start_delayed_ack(now, policy.delay);
         }
+    }
+
+    /// How many octets a full-sized segment of the peer's seems to carry.
+    fn full_sized(&self) -> u64 {
+        if self.profile.ack.quick == 0 {
+            return self.rcv.mss_seen;
+        }
+        // Linux 6.18, tcp_initialize_rcv_mss(): until a larger one is seen, what any peer can send.
+        let guess = u64::from(self.advertised_mss()).min(self.snd.smss).min(self.window_announced() / 2);
+        self.rcv.mss_seen.max(guess.clamp(88, 536))
+    }
+
+    /// The window in the last segment sent.
+    fn window_announced(&self) -> u64 {
+        self.rcv.promised.saturating_sub(self.rcv.last_ack_sent)
+    }
+
+    /// Text has arrived in order. At the start, or after a gap, the sender is likely to be in slow start (Linux 6.18,
+    /// tcp_event_data_recv()).
+    fn note_arrival(&mut self, now: Instant) {
+        let slow_start = self.rcv.last_data.is_none_or(|last| now - last > self.rtt.rto().get());
+        if slow_start {
+            self.quicken(u32::MAX);
+        }
+        self.rcv.last_data = Some(now);
+    }
+
+    /// The next ACKs, `most` of them at most, are not delayed (Linux 6.18, tcp_incr_quickack()).
+    fn quicken(&mut self, most: u32) {
+        let pairs = self.window_announced() / (2 * self.full_sized().max(1));
+        let quick = if pairs == 0 { 2 } else { u32::try_from(pairs).unwrap_or(u32::MAX) };
+        self.rcv.quick_left = self.rcv.quick_left.max(quick.min(most).min(self.profile.ack.quick));
+    }
+
+    /// The same, and data need no longer be waited for (Linux 6.18, tcp_enter_quickack_mode()).
+    pub(super) fn enter_quick_ack(&mut self, most: u32) {
+        self.quicken(most);
+        self.rcv.interactive = false;
+    }
+
+    /// A sender that has just been told of congestion, or sends again, has little in flight (Linux 6.18,
+    /// tcp_data_ecn_check()).
+    pub(super) fn hasten_ecn_acks(&mut self, segment: &Segment<'_>) {
+        if segment.payload.is_empty() {
+            return;
+        }
+        let capable = segment.ecn != Ecn::NotEct;
+        let first_mark = segment.ecn == Ecn::Ce && !self.rcv.echo_ce;
+        if first_mark || (!capable && self.rcv.ect_seen) {
+            self.enter_quick_ack(2);
+        }
+        self.rcv.ect_seen |= capable;
     }
 
     fn start_delayed_ack(&mut self, now: Instant, delay: Duration) {
@@ -118,7 +163,7 @@ impl Connection {
     pub(super) fn ack_fin(&mut self, now: Instant) {
         let policy = self.profile.ack;
         // Linux: a FIN makes the connection interactive, so its ACK waits if data has come before.
-        if policy.delay_fin && self.rcv.last_data != Instant::ZERO {
+        if policy.delay_fin && self.rcv.last_data.is_some() {
             self.start_delayed_ack(now, policy.delay);
         } else {
             self.rcv.ack = AckDue::Now;
@@ -132,10 +177,12 @@ impl Connection {
         }
         self.statistics.duplicate_segments_in += 1;
         let next = self.rcv_nxt();
-        if self.profile.dsack
-            && let Some(start) = segment.seq.offset(self.rcv.irs, next)
-            && start < next
-        {
+        let Some(start) = segment.seq.offset(self.rcv.irs, next).filter(|start| *start < next) else {
+            return;
+        };
+        // An ACK was lost, or the sender has gone back.
+        self.enter_quick_ack(u32::MAX);
+        if self.profile.dsack {
             self.rcv.dsack = Some((start, (start + segment.payload.len() as u64).min(next)));
         }
     }

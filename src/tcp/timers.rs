@@ -23,6 +23,8 @@ impl Connection {
         }
         if due(&mut self.timers.delayed_ack) && self.rcv.ack == AckDue::Delayed {
             self.rcv.ack = AckDue::Now;
+            // No data came that the ACK could have travelled with (Linux 6.18, tcp_delack_timer_handler()).
+            self.rcv.interactive = false;
         }
         if due(&mut self.timers.cork) && (self.options.cork || self.snd.push == Push::Later) {
             // One partial segment may leave; the connection stays corked.

@@ -56,10 +56,12 @@ pub(super) struct ReceiveVariables {
     /// Last.ACK.sent.
     pub(super) last_ack_sent: u64,
     pub(super) ack: AckDue,
+    /// How many more ACKs are not delayed.
     pub(super) quick_left: u32,
     /// Data was answered with data: a delayed ACK may travel with the answer.
     pub(super) interactive: bool,
-    pub(super) last_data: Instant,
+    /// When text last arrived in order.
+    pub(super) last_data: Option<Instant>,
     /// Largest segment seen, an estimate of the peer's SMSS.
     pub(super) mss_seen: u64,
     /// First offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
@@ -72,6 +74,8 @@ pub(super) struct ReceiveVariables {
     pub(super) echo_ce: bool,
     /// Boxed, because it is rare and a connection shall be small.
     pub(super) queued: Option<Box<Queued>>,
+    /// The peer's data has been ECN-capable.
+    pub(super) ect_seen: bool,
 }
 
 /// A SYN that came with text or FIN, which wait until the connection is established: one segment at most.

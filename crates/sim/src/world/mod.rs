@@ -21,7 +21,7 @@ use airlink::scenario::{Scenario, ScenarioError};
 use airlink::stage::Recording;
 use airtcp::host::{ConnectError, Host, HostConfig, ListenError, ListenId};
 use airtcp::profile::Profile;
-use airtcp::profile::{AckPolicy, SackOffer};
+use airtcp::profile::SackOffer;
 use airtcp::recovery::confusion::Confusion;
 use airtcp::recovery::{Decision, Recipe, RecipeError};
 use airtcp::tcp::{Connection, SocketOptions};
@@ -79,8 +79,7 @@ impl HostSpec {
 
     /// A receiver that behaves as Linux does, quick ACKs included.
     pub fn kernel() -> Self {
-        let profile = Profile { ack: AckPolicy::KERNEL, ..Profile::linux() };
-        Self { profile, recipe: Recipe::ordinary() }
+        Self { profile: Profile::linux(), recipe: Recipe::ordinary() }
     }
 }
 
