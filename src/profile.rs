@@ -10,8 +10,8 @@ use airwire::time::Duration;
 pub use knobs::Knobs;
 
 use self::knobs::{
-    Accounting, Careful, DecreaseFrom, ExitWindow, Growth, GrowthLimit, InitialSsthresh, InitialWindow,
-    PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding, SackDialect,
+    Accounting, Careful, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit, InitialSsthresh,
+    InitialWindow, PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding, SackDialect,
 };
 use crate::rtt::{RtoLimits, TimerStyle};
 
@@ -248,6 +248,7 @@ impl Profile {
                 initial_window: InitialWindow::Segments(10),
                 partial_ack_deflation: PartialAckDeflation::InflationOnly,
                 exit_window: ExitWindow::Ssthresh,
+                grow_on_exit: GrowOnExit::WithScoreboard,
                 limited_transmit: true,
                 restart_after_idle: false,
                 forget_sacks_at_timeout: false,
@@ -322,7 +323,7 @@ impl Profile {
                 partial_ack_timer: PartialAckTimer::SlowButSteady,
                 partial_ack_deflation: PartialAckDeflation::All,
                 exit_window: ExitWindow::Keep,
-                grow_on_exit: true,
+                grow_on_exit: GrowOnExit::WithoutScoreboard,
                 repeated_timeout: RepeatedTimeout::ReduceAgain,
                 sack_dialect: SackDialect::Pipe1996,
                 restart_after_idle: false,

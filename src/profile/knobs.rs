@@ -51,7 +51,8 @@ pub enum Growth {
     PerAck,
     /// min(newly acknowledged, SMSS) per ACK (RFC 5681 equations 2 and 3).
     Rfc5681,
-    /// Every segment newly delivered, in sequence or by SACK, counts (Linux).
+    /// Every segment that the ACK is the first to report counts: not what SACK blocks or duplicate ACKs have reported
+    /// before, and nothing while an ECN echo is being answered (Linux 6.18).
     Delivered,
 }
 
@@ -141,6 +142,18 @@ pub enum ExitWindow {
     Keep,
 }
 
+/// Whether the ACK that ends fast recovery also opens the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GrowOnExit {
+    /// Never (RFC 5681).
+    Never,
+    /// That of NewReno and Reno (ns-2).
+    WithoutScoreboard,
+    /// That of a sender with a scoreboard. Without one it takes more than `recover`, which is another ACK (Linux 6.18,
+    /// tcp_try_undo_recovery(), tcp_cong_control()).
+    WithScoreboard,
+}
+
 /// What happens to ssthresh when the same segment times out again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RepeatedTimeout {
@@ -201,8 +214,8 @@ pub struct Knobs {
     pub partial_ack_deflation: PartialAckDeflation,
     /// cwnd when fast recovery ends.
     pub exit_window: ExitWindow,
-    /// The ACK that ends a NewReno or Reno recovery also opens the window (ns-2).
-    pub grow_on_exit: bool,
+    /// Whether the ACK that ends fast recovery also opens the window.
+    pub grow_on_exit: GrowOnExit,
     /// What happens to ssthresh when the same segment times out again.
     pub repeated_timeout: RepeatedTimeout,
     /// Which SACK sender the recipe `sack` means.
@@ -245,7 +258,7 @@ impl Knobs {
             partial_ack_timer: PartialAckTimer::Impatient,
             partial_ack_deflation: PartialAckDeflation::Rfc6582,
             exit_window: ExitWindow::Flight,
-            grow_on_exit: false,
+            grow_on_exit: GrowOnExit::Never,
             repeated_timeout: RepeatedTimeout::HoldSsthresh,
             sack_dialect: SackDialect::Rfc6675,
             forget_sacks_at_timeout: true,

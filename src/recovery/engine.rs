@@ -31,7 +31,7 @@ use super::window::{InRecovery, Loss, LossKind, Progress, Reduction, Window};
 use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
-use crate::profile::knobs::{Accounting, InitialSsthresh, PartialAckDeflation, RepeatedTimeout};
+use crate::profile::knobs::{Accounting, GrowOnExit, InitialSsthresh, PartialAckDeflation, RepeatedTimeout};
 use crate::rtt::RttEstimator;
 
 /// The parts of a connection that a decision may change, and what else decisions go by.
@@ -217,6 +217,7 @@ impl Recovery {
             ssthresh: f64::INFINITY,
             episode: Episode::default(),
             disorder: Disorder::default(),
+            announced: 0,
             recover: None,
             last_entry: None,
             previous_una: 0,
@@ -382,6 +383,7 @@ impl Recovery {
             self.cc.episode.let_go();
         }
         if ack.advances() {
+            self.cc.announced = self.announced(path);
             self.cc.disorder = Disorder::default();
             self.cc.previous_una = path.flight.una() - ack.acked.bytes;
             (self.cc.echoed, self.cc.acked_tsval) = (ack.ecr, ack.acked_tsval);
@@ -428,6 +430,14 @@ impl Recovery {
             _ => burst.or(self.profile.recovery.max_burst),
         };
         timer
+    }
+
+    /// How many segments duplicate ACKs have announced (Linux 6.18, tcp_add_reno_sack(); after a timeout, they may be about
+    /// copies until something new has left, tcp_process_loss()).
+    fn announced(&self, path: &Path<'_>) -> u32 {
+        let about_copies = self.cc.phase() == Phase::Restarted
+            && self.cc.recover.is_some_and(|recover| path.flight.max() <= recover);
+        if self.answers.repair.has_scoreboard() || about_copies { 0 } else { self.cc.dupacks() }
     }
 
     /// The retransmission timer fired with data outstanding.

@@ -133,6 +133,9 @@ pub struct Congestion {
     pub episode: Episode,
     /// Duplicate ACKs since the last new one.
     pub disorder: Disorder,
+    /// Of the segments that the last new ACK covered, so many had been announced by duplicate ACKs, as far as anybody
+    /// knows. Zero where there is a scoreboard: it knows.
+    pub announced: u32,
     /// RFC 6582's `recover`, RFC 6675's RecoveryPoint: one past the highest offset sent when the present
     /// (or the last) loss event began. `None`: there was none.
     pub recover: Option<u64>,

@@ -84,7 +84,8 @@ impl Recovery {
                 return self.ask_window(path, ack);
             }
         }
-        if self.opens_in_recovery() {
+        let has_grown = self.opens_in_recovery();
+        if has_grown {
             self.ask_window(path, ack);
         }
         let by = self.answers.repair.name();
@@ -129,7 +130,13 @@ impl Recovery {
                 // A repair may leave an event before its end (Reno), when there may be more holes.
                 let memory = kept.filter(|_| !over).map_or(Memory::Nothing, Memory::KeptWindow);
                 self.leave(path, Cue::Acknowledged, memory);
-                if self.profile.recovery.grow_on_exit && !self.answers.repair.has_scoreboard() {
+                let has_scoreboard = self.answers.repair.has_scoreboard();
+                let grows = match self.profile.recovery.grow_on_exit {
+                    GrowOnExit::Never => false,
+                    GrowOnExit::WithoutScoreboard => !has_scoreboard,
+                    GrowOnExit::WithScoreboard => has_scoreboard && !has_grown,
+                };
+                if grows {
                     self.ask_window(path, ack);
                 }
             }

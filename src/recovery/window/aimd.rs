@@ -53,9 +53,8 @@ impl Aimd {
                     Some(cwnd + increase * acked.min(1.0) / cwnd)
                 }
             }
-            // A duplicate ACK delivers too, but opens nothing (RFC 5681 §3.1).
-            Growth::Delivered if !ack.advances() => None,
-            Growth::Delivered => self.by_delivered(view.segments(ack.delivered), cwnd, ssthresh, increase),
+            Growth::Delivered if !may_raise(view, ack) => None,
+            Growth::Delivered => self.by_delivered(newly_delivered(view, ack), cwnd, ssthresh, increase),
         }
     }
 
@@ -108,8 +107,25 @@ pub(super) fn counted(view: &View<'_>, ack: &Ack) -> f64 {
     match view.knobs.growth {
         Growth::PerAck => 1.0,
         Growth::Rfc5681 => (ack.acked.bytes as f64 / view.smss as f64).min(1.0),
-        Growth::Delivered => view.segments(ack.delivered),
+        Growth::Delivered => newly_delivered(view, ack),
     }
+}
+
+/// Whether an ACK may open the window at all, however much of it was in use.
+pub(super) fn may_raise(view: &View<'_>, ack: &Ack) -> bool {
+    match view.knobs.growth {
+        Growth::PerAck | Growth::Rfc5681 => ack.advances(),
+        // Linux 6.18, tcp_may_raise_cwnd(): a duplicate ACK delivers too, but opens nothing. Nor does any while an ECN
+        // echo is being answered (tcp_cong_control()).
+        Growth::Delivered => ack.advances() && view.cc.phase() != Phase::Reduced,
+    }
+}
+
+/// The segments that this ACK is the first to report, without those that duplicate ACKs have announced; one at least,
+/// which filled the hole (Linux 6.18, tcp_remove_reno_sacks()).
+fn newly_delivered(view: &View<'_>, ack: &Ack) -> f64 {
+    let delivered = view.segments(ack.delivered);
+    (delivered - f64::from(view.cc.announced)).max(delivered.min(1.0))
 }
 
 /// What the multiplicative decrease is taken from.

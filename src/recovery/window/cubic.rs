@@ -12,7 +12,7 @@
 
 use airwire::time::Instant;
 
-use super::aimd::{counted, window_was_used};
+use super::aimd::{counted, may_raise, window_was_used};
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::{Ack, View};
 
@@ -68,7 +68,7 @@ impl Window for Cubic {
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
-        if !ack.advances() {
+        if !may_raise(view, ack) {
             return None;
         }
         let (now, cwnd) = (view.now, view.cc.cwnd);
