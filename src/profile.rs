@@ -98,6 +98,29 @@ pub enum WindowProbe {
     OldSequence,
 }
 
+/// How far the window opens that we offer, and when an ACK of its own says so (RFC 9293 §3.8.6.2.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WindowUpdate {
+    /// The right edge moves by a segment or half the buffer at least; an ACK leaves once the window is twice as large as
+    /// the peer knows it (Linux 6.18, tcp_cleanup_rbuf()).
+    Doubled,
+    /// Each ACK offers all the room there is, if that is a segment or a quarter of the buffer; one of its own leaves
+    /// when the application has made room for two segments and a quarter of the buffer, or half of it, and earlier if
+    /// the buffer is small or nearly full (FreeBSD 13, tcp_output()).
+    QuarterBuffer,
+}
+
+/// What becomes of a SYN that has a FIN as well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SynFin {
+    /// It is a SYN, and its FIN what [`TextOnSyn`] makes of text.
+    Taken,
+    /// No connection begins with it; elsewhere it is a SYN (Linux 6.18, tcp_rcv_state_process()).
+    NoConnection,
+    /// Nothing: it is dropped wherever a connection or a listener would take it (FreeBSD 13's net.inet.tcp.drop_synfin).
+    Drop,
+}
+
 /// The retransmission timer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timer {
@@ -173,6 +196,8 @@ pub struct Profile {
     pub recv_buffer: usize,
     /// When ACKs are delayed.
     pub ack: AckPolicy,
+    /// When the peer is told of a wider window.
+    pub window_update: WindowUpdate,
     /// The retransmission timer.
     pub timer: Timer,
     /// The round trip of the handshake is the first RTT sample (RFC 6298 §2).
@@ -183,6 +208,8 @@ pub struct Profile {
     pub challenge_rst: Challenge,
     /// What a SYN in the window does.
     pub challenge_syn: Challenge,
+    /// What becomes of a SYN that has a FIN as well.
+    pub syn_fin: SynFin,
     /// The most challenge ACKs that leave in a second (RFC 5961 §7).
     pub challenge_acks_per_second: u32,
     /// Which small segments wait.
@@ -231,6 +258,7 @@ impl Profile {
         Self {
             name: "linux",
             ack: AckPolicy::LINUX,
+            syn_fin: SynFin::NoConnection,
             nagle: Nagle::Minshall,
             window_probe: WindowProbe::OldSequence,
             sack: SackOffer::Always,
@@ -269,6 +297,7 @@ impl Profile {
             sack: SackOffer::Always,
             recv_buffer: 65_535,
             ack: AckPolicy::DELAYED,
+            window_update: WindowUpdate::QuarterBuffer,
             timer: Timer {
                 style: TimerStyle::Rfc6298 { granularity: Duration::from_millis(200) },
                 limits: RtoLimits {
@@ -353,11 +382,13 @@ impl Default for Profile {
             send_buffer: 4 << 20,
             recv_buffer: 4 << 20,
             ack: AckPolicy::DELAYED,
+            window_update: WindowUpdate::Doubled,
             timer: Timer::RFC6298,
             time_handshake: true,
             text_on_syn: TextOnSyn::Queued,
             challenge_rst: Challenge::Rfc5961,
             challenge_syn: Challenge::Rfc5961,
+            syn_fin: SynFin::Taken,
             challenge_acks_per_second: 100,
             nagle: Nagle::Classic,
             window_probe: WindowProbe::NewOctet,

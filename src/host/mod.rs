@@ -23,7 +23,7 @@ pub use slots::ConnId;
 use slots::Slots;
 use smoltcp::wire::IpProtocol;
 
-use crate::profile::Profile;
+use crate::profile::{Profile, SynFin};
 use crate::recovery::Recipe;
 use crate::tcp::connection::Opening;
 use crate::tcp::input::Reaction;
@@ -116,7 +116,7 @@ pub struct HostCounters {
     pub not_ours: u64,
     /// Resets that answered segments of no connection (RFC 9293 §3.5.2).
     pub resets_sent: u64,
-    /// SYNs dropped because the listener's backlog was full.
+    /// SYNs dropped because the listener's backlog was full, or because they had a FIN as well.
     pub syns_dropped: u64,
     /// ICMP errors that a connection believed.
     pub icmp_errors: u64,
@@ -205,7 +205,12 @@ impl Host {
 
     fn take_segment(&mut self, now: Instant, segment: &Segment<'_>) {
         let tuple = (segment.dst, segment.src);
+        let syn_fin = segment.flags.contains(Flags::SYN.with(Flags::FIN));
         if let Some(&index) = self.by_tuple.get(&tuple) {
+            if syn_fin && self.profile.syn_fin == SynFin::Drop {
+                self.counters.syns_dropped += 1;
+                return;
+            }
             let Some(connection) = self.slots.at_mut(index) else { return };
             if !connection.yields_to(segment) {
                 let reaction = connection.handle_segment(now, segment);
@@ -245,6 +250,10 @@ impl Host {
             return;
         }
         if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        if segment.flags.contains(Flags::FIN) && self.profile.syn_fin != SynFin::Taken {
+            self.counters.syns_dropped += 1;
             return;
         }
         let listener = &mut self.listeners[id.0 as usize];

@@ -298,10 +298,15 @@ impl Connection {
 
     /// RFC 6691: options come out of the segment, not out of the MSS value.
     pub(super) fn update_smss(&mut self) {
+        let options = if self.ts_enabled { 12 } else { 0 };
+        self.snd.smss = self.max_seg().saturating_sub(options).max(8);
+    }
+
+    /// Octets of options and data that a full-sized segment of ours carries.
+    pub(super) fn max_seg(&self) -> u64 {
         let fits = self.pmtu.saturating_sub(self.header_len()).max(8) as u64;
         let peer = u64::from(self.options.max_seg.unwrap_or(u16::MAX).min(self.snd.peer_mss));
-        let options = if self.ts_enabled { 12 } else { 0 };
-        self.snd.smss = fits.min(peer).saturating_sub(options).max(8);
+        fits.min(peer)
     }
 
     pub(super) fn ts_now(&self, now: Instant) -> u32 {

@@ -6,6 +6,7 @@ use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::variables::AckDue;
+use crate::profile::WindowUpdate;
 
 /// A window, as the header says it and as it is meant.
 #[derive(Clone, Copy, Debug)]
@@ -246,21 +247,25 @@ impl Connection {
         let next = self.rcv_nxt();
         let promised = self.rcv.promised.saturating_sub(next);
         let room = self.rcv.buffer.window() as u64;
-        // RFC 9293 §3.8.6.2.2: the right edge moves by a worthwhile amount or not at all.
-        let worthwhile = u64::from(self.advertised_mss()).min(self.rcv.buffer.limit() as u64 / 2).max(1);
-        let wanted = if room >= promised + worthwhile || room >= self.rcv.buffer.limit() as u64 {
-            room
-        } else {
-            promised
+        let limit = self.rcv.buffer.limit() as u64;
+        // The right edge never moves back, and not by next to nothing.
+        let worthwhile = match self.profile.window_update {
+            WindowUpdate::Doubled => {
+                let least = u64::from(self.advertised_mss()).min(limit / 2).max(1);
+                room >= promised + least || room >= limit
+            }
+            WindowUpdate::QuarterBuffer => room >= promised && (room >= limit / 4 || room >= self.max_seg()),
         };
+        let wanted = if worthwhile { room } else { promised };
         let unit = 1_u64 << scale;
         // Rounding must not take back what was promised; nor may it promise more each time, or the edge would
         // creep with every ACK and the window never close (RFC 7323 §2.4).
-        let units = match wanted / unit {
+        let units = match (self.profile.window_update, wanted / unit) {
             // A buffer smaller than a unit is no reason to stay closed.
-            0 => wanted.div_ceil(unit),
-            whole => whole.max(promised.div_ceil(unit)).min(65_535),
+            (WindowUpdate::QuarterBuffer, _) | (WindowUpdate::Doubled, 0) => wanted.div_ceil(unit),
+            (WindowUpdate::Doubled, whole) => whole.max(promised.div_ceil(unit)),
         };
+        let units = units.min(65_535);
         Advertisement {
             field: units as u16,
             edge: next + units * unit,
@@ -273,10 +278,29 @@ impl Connection {
         if !self.state.may_receive_data() || self.rcv.fin.is_some() {
             return;
         }
-        let promised = self.rcv.promised.saturating_sub(self.rcv_nxt());
-        let offered = self.window_to_advertise(self.rcv.scale).promised - self.rcv_nxt();
-        if offered > promised && offered >= 2 * promised {
+        let update = match self.profile.window_update {
+            WindowUpdate::Doubled => {
+                let promised = self.rcv.promised.saturating_sub(self.rcv_nxt());
+                let offered = self.window_to_advertise(self.rcv.scale).promised - self.rcv_nxt();
+                offered > promised && offered >= 2 * promised
+            }
+            // A delayed ACK will tell.
+            WindowUpdate::QuarterBuffer => self.rcv.ack != AckDue::Delayed && self.has_opened_a_quarter(),
+        };
+        if update {
             self.rcv.ack = AckDue::Now;
         }
+    }
+
+    /// FreeBSD 13, tcp_output(): standalone window updates.
+    fn has_opened_a_quarter(&self) -> bool {
+        let (limit, scale) = (self.rcv.buffer.limit() as u64, self.rcv.scale);
+        let largest = 65_535 << scale;
+        let recwin = (self.rcv.buffer.window() as u64).min(largest);
+        let oldwin = self.rcv.adv.saturating_sub(self.rcv_nxt());
+        let adv = recwin.saturating_sub(oldwin);
+        let enough = adv >= limit / 4 || recwin <= limit / 8 || limit <= 8 * self.max_seg() || adv >= largest;
+        // Scaled, it must differ at all.
+        oldwin >> scale < recwin >> scale && (adv >= 2 * self.max_seg() && enough || 2 * adv >= limit)
     }
 }

@@ -149,9 +149,9 @@ fn failure(case: &Case, reasons: &[Reason]) -> Failure {
     }
     let outcome = case.outcome();
     let is_allowed = |fault: &Fault| match fault {
-        Fault::Silence(silence) => {
-            patience.iter().any(|(timers, more)| silence.too_long() <= silence.timer * u64::from(*timers) + *more)
-        }
+        Fault::Silence(silence) => patience
+            .iter()
+            .any(|(timers, more)| silence.too_long() <= silence.timer * u64::from(*timers) + *more),
         _ => false,
     };
     let faults = outcome.faults.iter().filter(|(_, fault)| !is_allowed(fault)).cloned().collect();
