@@ -11,11 +11,11 @@ pub use row::{Build, Need, Question, Row};
 
 use super::attribute::{self, AlwaysCongestion, Ncpld, Ndg, Ntg, TransitMarks, Vegas, transit_marks};
 use super::detect::{
-    BlantonAllman, Dcr, EarlyMarks, LossRetransmission, Pr, Rack, Rr, Sifest, ThreeDupacks, blanton_allman,
-    pr, rr,
+    BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, ThreeDupacks,
+    blanton_allman, pr, rr,
 };
 use super::episode::{Cue, Phase};
-use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe};
+use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, Never};
 use super::window::{
@@ -54,12 +54,13 @@ pub static CATALOGUE: &[Row] = &[
     Row::answer(
         "sack",
         Build::Repair(|given| match given.profile().recovery.sack_dialect {
-            SackDialect::Rfc6675 => Box::<Sack>::default(),
+            SackDialect::Rfc6675 => Box::new(Sack::new(given)),
             SackDialect::Pipe1996 => Box::<Sack1>::default(),
         }),
         "the scoreboard names the holes, pipe says how much may be sent",
         "RFC 6675",
     )
+    .parameters(&[Row::parameter(Question::Repair, sack::NO_RESCUE).works_with("sack")])
     .needs(&[Need::Sack]),
     Row::answer("etcp", Build::Alias("reno+transit-marks"), "E-TCP: reno+transit-marks", "P4 §III"),
     // Is it lost?
@@ -111,6 +112,12 @@ pub static CATALOGUE: &[Row] = &[
         "P4 §V",
     )
     .works_with("transit-marks"),
+    Row::answer(
+        "early-retransmit",
+        Build::Witness(|_| Box::<EarlyRetransmit>::default()),
+        "also fewer duplicate ACKs, if two or three segments are outstanding and nothing new can be sent",
+        "RFC 5827",
+    ),
     Row::answer(
         "rr",
         Build::Detect(|given| Box::new(Rr::new(given))),

@@ -43,6 +43,8 @@ pub(crate) struct Path<'a> {
     pub(crate) smss: u64,
     /// In octets.
     pub(crate) rwnd: u64,
+    /// In octets.
+    pub(crate) unsent: u64,
 }
 
 /// The six answers of a recipe, and what stands beside them.
@@ -756,5 +758,6 @@ fn view_of<'a>(cc: &'a Congestion, profile: &'a Profile, path: &'a Path<'_>) -> 
         knobs: &profile.recovery,
         smss: path.smss,
         rwnd: path.rwnd,
+        unsent: path.unsent,
     }
 }

@@ -208,6 +208,8 @@ pub struct View<'a> {
     pub smss: u64,
     /// The receiver's window, in octets.
     pub rwnd: u64,
+    /// Octets that the application has written and that have not left yet.
+    pub unsent: u64,
 }
 
 impl View<'_> {
@@ -228,6 +230,13 @@ impl View<'_> {
     /// The receiver's window, in full-sized segments.
     pub fn rwnd_segments(&self) -> f64 {
         self.rwnd as f64 / self.smss as f64
+    }
+
+    /// Something new could be sent if the congestion window permitted it.
+    pub fn has_new_data(&self) -> bool {
+        let edge = self.flight.una() + self.rwnd;
+        let usable = edge.saturating_sub(self.flight.max());
+        self.unsent > 0 && usable >= self.unsent.min(self.smss)
     }
 
     /// cwnd is below ssthresh.

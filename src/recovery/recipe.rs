@@ -327,7 +327,8 @@ impl fmt::Display for Recipe {
         let repair = self.answer(Question::Repair).map_or("", |row| row.name);
         f.write_str(repair)?;
         for part in &self.parts {
-            if part.row.ordinary || part.row.question() == Question::Repair {
+            let is_repair = part.row.is_the_answer() && part.row.question() == Question::Repair;
+            if part.row.ordinary || is_repair {
                 continue;
             }
             write!(f, "+{}", part.row.name)?;

@@ -249,12 +249,14 @@ impl BareSender {
     }
 
     fn decide<T>(&mut self, f: impl FnOnce(&mut Recovery, &mut Path<'_>) -> T) -> T {
+        let unsent = (self.written * SMSS).saturating_sub(self.flight.max());
         let mut path = Path {
             now: self.now,
             flight: &mut self.flight,
             rtt: &mut self.rtt,
             smss: SMSS,
             rwnd: self.rwnd * SMSS,
+            unsent,
         };
         f(&mut self.recovery, &mut path)
     }

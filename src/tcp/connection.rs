@@ -275,12 +275,14 @@ impl Connection {
 
     /// Recovery, and the parts of this connection that it decides about.
     pub(super) fn recovery_and_path(&mut self, now: Instant) -> (&mut Recovery, Path<'_>) {
+        let unsent = self.unsent() as u64;
         let path = Path {
             now,
             flight: &mut self.flight,
             rtt: &mut self.rtt,
             smss: self.snd.smss,
             rwnd: self.snd.wnd,
+            unsent,
         };
         (&mut self.recovery, path)
     }

@@ -2,7 +2,7 @@
 
 mod newreno;
 mod reno;
-mod sack;
+pub(crate) mod sack;
 mod sack1;
 mod tahoe;
 

@@ -3,11 +3,20 @@
 use super::{Entry, Repair, RepairStep};
 use crate::flight::Amount;
 use crate::profile::knobs::{PartialAckDeflation, PartialAckTimer};
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
+
+pub(crate) const NO_RESCUE: Parameter = Parameter::word(
+    "no-rescue",
+    "rescue retransmission",
+    "sack never sends the highest segment again for want of anything else to send",
+    "RFC 6675 §4 NextSeg rule 4",
+);
 
 /// SACK-based recovery (RFC 6675).
 #[derive(Debug, Default)]
 pub(crate) struct Sack {
+    rescue_rule: RescueRule,
     /// HighRxt: one past the highest offset sent again in this recovery.
     high_rxt: u64,
     /// RescueRxt: the rescue retransmission is allowed once per recovery (NextSeg rule 4).
@@ -15,6 +24,21 @@ pub(crate) struct Sack {
     /// What rule 4 chose last; the window may still hold it back.
     rescue: Option<u64>,
     seen_partial: bool,
+}
+
+/// Whether NextSeg rule 4 holds, which is a SHOULD.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum RescueRule {
+    #[default]
+    On,
+    Off,
+}
+
+impl Sack {
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        let rescue_rule = if given.has(&NO_RESCUE) { RescueRule::Off } else { RescueRule::On };
+        Self { rescue_rule, ..Self::default() }
+    }
 }
 
 impl Repair for Sack {
@@ -101,7 +125,7 @@ impl Repair for Sack {
             return Some(segment.start);
         }
         // Rule 4: once per recovery, the highest un-SACKed segment below RecoveryPoint.
-        if !self.rescued && una < recover {
+        if self.rescue_rule == RescueRule::On && !self.rescued && una < recover {
             let last = view.flight.iter().rev().find(|s| s.fate == crate::flight::Fate::InFlight)?;
             if last.end <= recover {
                 self.rescue = Some(last.start);

@@ -348,6 +348,7 @@ fn only_a_mark_that_a_later_segment_has_caused_counts() {
         knobs: &Knobs::rfc(),
         smss: SMSS,
         rwnd: 100 * SMSS,
+        unsent: 0,
     };
     let una = sender.flight.una();
     let cause_after = |ack: Ack| {

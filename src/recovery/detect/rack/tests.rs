@@ -178,8 +178,14 @@ fn without_sack_three_duplicate_acks_take_its_place() {
     let (mut flight, limits) = (crate::flight::Flight::default(), profile.timer.limits);
     let mut rtt = crate::rtt::RttEstimator::new(profile.timer.style, limits);
     let now = Instant::from_secs(1);
-    let mut path =
-        crate::recovery::Path { now, flight: &mut flight, rtt: &mut rtt, smss: SMSS, rwnd: 100_000 };
+    let mut path = crate::recovery::Path {
+        now,
+        flight: &mut flight,
+        rtt: &mut rtt,
+        smss: SMSS,
+        rwnd: 100_000,
+        unsent: 0,
+    };
     recovery.on_established(&mut path, &no_sack);
     assert_eq!(recovery.answers()[..3], ["three-dupacks", "always-congestion", "newreno"]);
 }

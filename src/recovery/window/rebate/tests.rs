@@ -28,8 +28,16 @@ impl Bench {
         self.cc.cwnd = cwnd;
         self.rebate.npack = npack;
         let BareSender { now, flight, rtt, .. } = &self.sender;
-        let view =
-            View { now: *now, flight, cc: &self.cc, rtt, knobs: &self.knobs, smss: 1000, rwnd: 1_000_000 };
+        let view = View {
+            now: *now,
+            flight,
+            cc: &self.cc,
+            rtt,
+            knobs: &self.knobs,
+            smss: 1000,
+            rwnd: 1_000_000,
+            unsent: 1_000_000,
+        };
         let reduction = self.rebate.on_loss(&view, &Loss { kind, window_when_sent: None });
         (self.cc.cwnd, self.cc.ssthresh) = (reduction.cwnd, reduction.ssthresh);
         reduction.ssthresh
@@ -106,7 +114,16 @@ fn an_undone_reduction_leaves_no_trace() {
     bench.decrease(30.0, 400, LossKind::Duplicates);
     let BareSender { now, flight, rtt, .. } = &bench.sender;
     let (cc, knobs) = (&bench.cc, &bench.knobs);
-    bench.rebate.on_undo(&View { now: *now, flight, cc, rtt, knobs, smss: 1000, rwnd: 1_000_000 });
+    bench.rebate.on_undo(&View {
+        now: *now,
+        flight,
+        cc,
+        rtt,
+        knobs,
+        smss: 1000,
+        rwnd: 1_000_000,
+        unsent: 1_000_000,
+    });
     assert_eq!((bench.estimates().w, bench.estimates().gamma), (None, 0.0));
     assert_eq!(bench.estimates().npack_lm, 100);
 }
@@ -202,7 +219,16 @@ fn a_fast_retransmit_that_a_d_sack_proves_false_is_taxed_once() {
         sender.flight.on_resent(start, sender.now, 0);
         let BareSender { now, flight, rtt, .. } = &sender;
         let knobs = Knobs::rfc();
-        let view = View { now: *now, flight, cc: &cc, rtt, knobs: &knobs, smss: 1000, rwnd: 1_000_000 };
+        let view = View {
+            now: *now,
+            flight,
+            cc: &cc,
+            rtt,
+            knobs: &knobs,
+            smss: 1000,
+            rwnd: 1_000_000,
+            unsent: 1_000_000,
+        };
         tax.on_sent(&view, &Departure { start, end, kind, tsval: 0 });
     };
     let dsack = |segment: u64| Ack { dsack: Some((1000 * (segment - 1), 1000 * segment)), ..Ack::default() };
