@@ -234,7 +234,7 @@ impl View<'_> {
 
     /// Something new could be sent if the congestion window permitted it.
     pub fn has_new_data(&self) -> bool {
-        let edge = self.flight.una() + self.rwnd;
+        let edge = self.flight.una().saturating_add(self.rwnd);
         let usable = edge.saturating_sub(self.flight.max());
         self.unsent > 0 && usable >= self.unsent.min(self.smss)
     }

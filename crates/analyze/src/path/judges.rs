@@ -113,7 +113,7 @@ impl Replay {
         let Self { judges, profile, cc, flight, rtt, smss, .. } = self;
         let now = Instant::from_nanos(at.max(0) as u64);
         let knobs = &profile.recovery;
-        let view = View { now, flight, cc, rtt, knobs, smss: *smss, rwnd: u64::MAX };
+        let view = View { now, flight, cc, rtt, knobs, smss: *smss, rwnd: u64::MAX, unsent: 0 };
         judges.iter_mut().for_each(|judge| tell(&mut **judge, &view));
     }
 
