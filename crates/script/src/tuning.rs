@@ -165,7 +165,7 @@ impl Tuning {
             "tcp_rmem" => profile.recv_buffer = number()? as usize,
             "tcp_wmem" => profile.send_buffer = number()? as usize,
             "ip_no_pmtu_disc" => profile.pmtu_discovery = !on()?,
-            "drop_synfin" => profile.syn_fin = if on()? { SynFin::Drop } else { SynFin::IgnoreFin },
+            "drop_synfin" => profile.syn_fin = if on()? { SynFin::Drop } else { SynFin::Taken },
             "insecure_rst" => profile.challenge_rst = challenge()?,
             "insecure_syn" => profile.challenge_syn = challenge()?,
             "initial_rto_ms" => profile.timer.limits.initial = millis()?,
