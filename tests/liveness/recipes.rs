@@ -61,6 +61,12 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     for name in &answers {
         add(name, Family::Alone, &mut || true);
     }
+    // A word without a number makes another algorithm of the one that it belongs to.
+    for row in CATALOGUE {
+        for word in row.parameters.iter().filter(|word| word.range().is_none()) {
+            add(&format!("{}+{}", row.name, word.name), Family::Alone, &mut || true);
+        }
+    }
     let mut draw = Stream::new(seed, "slice");
     for (index, first) in changes.iter().enumerate() {
         for second in &changes[index + 1..] {
