@@ -10,7 +10,7 @@ use airwire::time::{Duration, Instant};
 use super::buffer::{RecvBuffer, SendBuffer};
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
-use super::variables::{AckDue, Pending, ReceiveVariables, SendVariables, Timers};
+use super::variables::{AckDue, Pending, ReceiveVariables, SendVariables, Tail, Timers};
 use crate::flight::Flight;
 use crate::profile::Profile;
 use crate::recovery::{Path, Recovery};
@@ -102,8 +102,8 @@ impl Connection {
                 small_end: 0,
                 last_sent: now,
                 small_once: false,
-                push: Push::Now,
-                pushed_to: 0,
+                pushed: false,
+                tail: Tail::End,
             },
             rcv: ReceiveVariables {
                 irs: Seq(0),
@@ -119,7 +119,7 @@ impl Connection {
                 ack: AckDue::No,
                 quick_left: 0,
                 interactive: false,
-                last_data: None,
+                last_data: Instant::ZERO,
                 mss_seen: 0,
                 recent: [None; 4],
                 dsack: None,
@@ -167,13 +167,18 @@ impl Connection {
                 recovery.on_idle(&mut path);
             }
         }
-        self.snd.push = push;
+        // A push ends with what it was for; what joins a segment that waits for the window goes with it.
+        self.snd.pushed &= self.unsent() > 0;
+        self.snd.tail = match push {
+            Push::Now => Tail::End,
+            Push::Later => Tail::Waits,
+        };
         self.snd.buffer.write(data)
     }
 
     /// What has been written waits for nothing but the windows (Linux 6.18, TCP_NAGLE_PUSH).
     pub(crate) fn push(&mut self) {
-        self.snd.pushed_to = self.snd.buffer.end();
+        self.snd.pushed = true;
     }
 
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {

@@ -5,8 +5,8 @@ use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::socket::{Push, State};
-use super::variables::AckDue;
+use super::socket::State;
+use super::variables::{AckDue, Tail};
 use crate::profile::{Nagle, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 
@@ -135,7 +135,7 @@ impl Connection {
             }
             return None;
         }
-        if !last && len < self.snd.smss && !self.small_segment_may_leave(now, start, len, unsent) {
+        if !last && len < self.snd.smss && !self.small_segment_may_leave(now, len, unsent) {
             return None;
         }
         let (recovery, path) = self.recovery_and_path(now);
@@ -150,7 +150,7 @@ impl Connection {
     }
 
     /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
-    fn small_segment_may_leave(&mut self, now: Instant, start: u64, len: u64, unsent: u64) -> bool {
+    fn small_segment_may_leave(&mut self, now: Instant, len: u64, unsent: u64) -> bool {
         let idle = self.flight.is_empty();
         if len < unsent {
             // It is small because of the window, not of the application.
@@ -166,10 +166,10 @@ impl Connection {
             }
             return overdue;
         }
-        if start < self.snd.pushed_to {
+        if self.snd.pushed {
             return true;
         }
-        if self.options.cork || self.snd.push == Push::Later {
+        if self.options.cork || self.snd.tail == Tail::Waits {
             if self.timers.cork.is_none() {
                 self.timers.cork = Some(now + CORK);
             }
@@ -194,7 +194,7 @@ impl Connection {
         if self.snd.fin == Some(end - 1) {
             flags = flags.with(Flags::FIN);
         }
-        if data_end == self.snd.buffer.end() && data_end > start {
+        if data_end == self.snd.buffer.end() && data_end > start && self.snd.tail == Tail::End {
             flags = flags.with(Flags::PSH);
         }
         let mut ecn = Ecn::NotEct;
@@ -209,7 +209,7 @@ impl Connection {
         self.emit(now, packet, start, flags, ecn, (start, data_end));
 
         // Linux 6.18, tcp_event_data_sent().
-        if self.rcv.last_data.is_some_and(|last| now - last < self.profile.ack.delay) {
+        if self.has_received_text() && now - self.rcv.last_data < self.profile.ack.delay {
             self.rcv.interactive = true;
         }
         if kind == Transmission::New {

@@ -73,7 +73,7 @@ impl Connection {
             self.remember_block(offset);
         }
         if offset <= next {
-            self.note_arrival(now);
+            self.note_arrival(now, next);
         }
         // RFC 5681 §4.2: out of order, or filling a hole, is acknowledged at once.
         if offset > next || had_holes || offset < next {
@@ -113,6 +113,11 @@ impl Connection {
         self.rcv.mss_seen.max(guess.clamp(88, 536))
     }
 
+    /// Text has arrived in order.
+    pub(super) fn has_received_text(&self) -> bool {
+        self.rcv.buffer.next() > 1
+    }
+
     /// The window in the last segment sent.
     fn window_announced(&self) -> u64 {
         self.rcv.promised.saturating_sub(self.rcv.last_ack_sent)
@@ -120,19 +125,19 @@ impl Connection {
 
     /// Text has arrived in order. At the start, or after a gap, the sender is likely to be in slow start (Linux 6.18,
     /// tcp_event_data_recv()).
-    fn note_arrival(&mut self, now: Instant) {
-        let slow_start = self.rcv.last_data.is_none_or(|last| now - last > self.rtt.rto().get());
-        if slow_start {
+    fn note_arrival(&mut self, now: Instant, next_before: u64) {
+        if next_before == 1 || now - self.rcv.last_data > self.rtt.rto().get() {
             self.quicken(u32::MAX);
         }
-        self.rcv.last_data = Some(now);
+        self.rcv.last_data = now;
     }
 
     /// The next ACKs, `most` of them at most, are not delayed (Linux 6.18, tcp_incr_quickack()).
     fn quicken(&mut self, most: u32) {
         let pairs = self.window_announced() / (2 * self.full_sized().max(1));
-        let quick = if pairs == 0 { 2 } else { u32::try_from(pairs).unwrap_or(u32::MAX) };
-        self.rcv.quick_left = self.rcv.quick_left.max(quick.min(most).min(self.profile.ack.quick));
+        let wanted = if pairs == 0 { 2 } else { pairs };
+        let quick = wanted.min(u64::from(most.min(self.profile.ack.quick)));
+        self.rcv.quick_left = self.rcv.quick_left.max(u16::try_from(quick).unwrap_or(u16::MAX));
     }
 
     /// The same, and data need no longer be waited for (Linux 6.18, tcp_enter_quickack_mode()).
@@ -164,7 +169,7 @@ impl Connection {
     pub(super) fn ack_fin(&mut self, now: Instant) {
         let policy = self.profile.ack;
         // Linux: a FIN makes the connection interactive, so its ACK waits if data has come before.
-        if policy.delay_fin && self.rcv.last_data.is_some() {
+        if policy.delay_fin && self.has_received_text() {
             self.start_delayed_ack(now, policy.delay);
         } else {
             self.rcv.ack = AckDue::Now;

@@ -3,8 +3,8 @@
 use airwire::time::Instant;
 
 use super::connection::Connection;
-use super::socket::{Ended, Push, State};
-use super::variables::AckDue;
+use super::socket::{Ended, State};
+use super::variables::{AckDue, Tail};
 use crate::recovery::engine::TimerRule;
 
 impl Connection {
@@ -26,9 +26,10 @@ impl Connection {
             // No data came that the ACK could have travelled with (Linux 6.18, tcp_delack_timer_handler()).
             self.rcv.interactive = false;
         }
-        if due(&mut self.timers.cork) && (self.options.cork || self.snd.push == Push::Later) {
-            // One partial segment may leave; the connection stays corked.
+        if due(&mut self.timers.cork) && (self.options.cork || self.snd.tail == Tail::Waits) {
+            // One partial segment may leave, as if it were the end; the connection stays corked.
             self.snd.small_once = true;
+            self.snd.tail = Tail::End;
         }
         // Before the retransmission timer: what a detector finds may put that off.
         if self.recovery.deadline().is_some_and(|at| at <= now) {
@@ -138,7 +139,9 @@ impl Connection {
         self.timers.probes_sent = 0;
         // Linux 6.18: MSG_MORE holds a segment back in its own call (tcp_push()) and no longer when an ACK comes
         // (tcp_data_snd_check()).
-        self.snd.push = Push::Now;
+        if self.snd.tail == Tail::Waits {
+            self.snd.tail = Tail::Overdue;
+        }
         self.start_keepalive(now);
     }
 

@@ -6,7 +6,6 @@ use airwire::time::Instant;
 
 use super::alarm::ReorderingAlarm;
 use super::buffer::{RecvBuffer, SendBuffer};
-use super::socket::Push;
 
 /// The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
 #[derive(Debug)]
@@ -30,10 +29,20 @@ pub(super) struct SendVariables {
     pub(super) last_sent: Instant,
     /// The cork was in, or the window too small, for long enough: one partial segment may leave.
     pub(super) small_once: bool,
-    /// What the last write said.
-    pub(super) push: Push,
-    /// What begins below this offset waits for neither Nagle nor a cork.
-    pub(super) pushed_to: u64,
+    /// What is unsent waits for neither Nagle nor a cork.
+    pub(super) pushed: bool,
+    pub(super) tail: Tail,
+}
+
+/// The end of what was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tail {
+    /// It is the end of something: PSH says so.
+    End,
+    /// More follows at once, and a partial segment waits for it.
+    Waits,
+    /// It was to follow, but an ACK came first.
+    Overdue,
 }
 
 /// The receiving half: the Receive Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
@@ -57,11 +66,11 @@ pub(super) struct ReceiveVariables {
     pub(super) last_ack_sent: u64,
     pub(super) ack: AckDue,
     /// How many more ACKs are not delayed.
-    pub(super) quick_left: u32,
+    pub(super) quick_left: u16,
     /// Data was answered with data: a delayed ACK may travel with the answer.
     pub(super) interactive: bool,
-    /// When text last arrived in order.
-    pub(super) last_data: Option<Instant>,
+    /// When text last arrived in order, if any has.
+    pub(super) last_data: Instant,
     /// Largest segment seen, an estimate of the peer's SMSS.
     pub(super) mss_seen: u64,
     /// First offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
