@@ -105,4 +105,7 @@ pub mod tcp;
 pub use host::{ConnId, ConnectError, Host, HostConfig, HostCounters, IoError, ListenError, ListenId};
 pub use profile::Profile;
 pub use recovery::{Recipe, RecipeError};
-pub use tcp::{Connection, Ended, Info, KeepAlive, Linger, SocketOptions, State, Statistics};
+pub use tcp::{
+    Connection, Ended, Info, KeepAlive, Linger, Patience, SocketOptions, State, Statistics, Threshold,
+    Unreachable,
+};

@@ -162,6 +162,47 @@ pub enum Challenge {
     Rfc793,
 }
 
+/// Which ICMP errors end a connection that is being opened. Once it is open, none does (RFC 5927 §5.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpeningErrors {
+    /// Those that RFC 9293 §3.9.2.2 calls hard: no such protocol or port. The others are soft, and MUST NOT (MUST-56).
+    Hard,
+    /// All of them end an attempt to connect, as RFC 5461 §4.1 found it done; some of them one to accept (Linux,
+    /// `tcp_v4_err` and `tcp_req_err`).
+    All,
+    /// In SYN-SENT also those that say "prohibited" or "time exceeded" (`icmp_may_rst`). Another one does when some came
+    /// before, and the SYN was sent again more than three times (RFC 5461 §4.2; FreeBSD, `tcp_ctlinput`, `tcp_notify`).
+    FreeBsd,
+}
+
+/// What becomes of data that arrives after the application has shut reading down, while it may still write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShutRead {
+    /// It is acknowledged and kept: a read finds it (Linux, where SHUT_RD only keeps reads from waiting).
+    Keep,
+    /// It is acknowledged and thrown away, with what was there before (FreeBSD, `sorflush`, SBS_CANTRCVMORE).
+    Discard,
+}
+
+/// What a listener that closes does about half-open connections. Those that wait to be accepted are reset by all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HalfOpen {
+    /// It resets them: ABORT in SYN-RECEIVED (RFC 9293 §3.10.5).
+    Reset,
+    /// It forgets them; the peer learns of it when its ACK is answered by a reset (Linux, `inet_csk_listen_stop`).
+    Forget,
+}
+
+/// From when on TCP_USER_TIMEOUT counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UserTimeoutFrom {
+    /// From the first transmission of what is not acknowledged (RFC 5482 §1).
+    Transmission,
+    /// From its first retransmission, or from the first window probe (Linux, `retrans_stamp`, `icsk_probes_tstamp`).
+    /// A SYN counts from its first transmission there too.
+    Retransmission,
+}
+
 /// Everything in which one standard TCP differs from another. See the [module](self).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
@@ -218,10 +259,24 @@ pub struct Profile {
     pub window_probe: WindowProbe,
     /// Twice the maximum segment lifetime (RFC 9293 §3.4.2: two minutes each; systems use less).
     pub time_wait: Duration,
-    /// Retransmissions of a SYN before giving up.
+    /// Retransmissions of a SYN before giving up: its R2 (RFC 9293 §3.8.3) as a count.
     pub syn_retries: u32,
+    /// The same of a SYN,ACK. `None`: as of a SYN.
+    pub syn_ack_retries: Option<u32>,
+    /// A SYN and a SYN,ACK are not given up earlier, however short the timeouts are (MUST-23: at least three minutes).
+    pub syn_time: Duration,
+    /// R1: after so many retransmissions of a segment the application can learn of them.
+    pub retries_told: u32,
     /// Consecutive timeouts of a segment before giving up (RFC 9293 §3.8.3, R2).
     pub retries: u32,
+    /// From when on TCP_USER_TIMEOUT counts.
+    pub user_timeout_from: UserTimeoutFrom,
+    /// Which ICMP errors end a connection that is being opened. A socket may ask for others.
+    pub opening_errors: OpeningErrors,
+    /// What becomes of data that arrives after SHUT_RD.
+    pub shut_read: ShutRead,
+    /// What a listener that closes does about half-open connections.
+    pub half_open: HalfOpen,
     /// The shortest time between two window probes, where the RTO is shorter.
     pub persist_min: Duration,
     /// The longest time between two window probes (RFC 9293 §3.8.6.1).
@@ -266,6 +321,12 @@ impl Profile {
             text_on_syn: TextOnSyn::Dropped,
             echo_copies: false,
             timer: Timer::LINUX24,
+            syn_retries: 6,
+            syn_ack_retries: Some(5),
+            syn_time: Duration::ZERO,
+            user_timeout_from: UserTimeoutFrom::Retransmission,
+            opening_errors: OpeningErrors::All,
+            half_open: HalfOpen::Forget,
             recovery: Knobs {
                 accounting: Accounting::Segments,
                 growth: Growth::Delivered,
@@ -298,6 +359,10 @@ impl Profile {
             recv_buffer: 65_535,
             ack: AckPolicy::DELAYED,
             window_update: WindowUpdate::QuarterBuffer,
+            syn_retries: 6,
+            syn_time: Duration::ZERO,
+            opening_errors: OpeningErrors::FreeBsd,
+            shut_read: ShutRead::Discard,
             timer: Timer {
                 style: TimerStyle::Rfc6298 { granularity: Duration::from_millis(200) },
                 limits: RtoLimits {
@@ -393,8 +458,15 @@ impl Default for Profile {
             nagle: Nagle::Classic,
             window_probe: WindowProbe::NewOctet,
             time_wait: Duration::from_secs(60),
-            syn_retries: 6,
+            syn_retries: 7,
+            syn_ack_retries: None,
+            syn_time: Duration::from_secs(180),
+            retries_told: 3,
             retries: 15,
+            user_timeout_from: UserTimeoutFrom::Transmission,
+            opening_errors: OpeningErrors::Hard,
+            shut_read: ShutRead::Keep,
+            half_open: HalfOpen::Reset,
             persist_min: Duration::from_millis(200),
             persist_max: Duration::from_secs(60),
             ts_tick: Duration::from_millis(1),

@@ -10,7 +10,7 @@ use airwire::time::Instant;
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet};
 
 use super::Host;
-use crate::tcp::icmp::IcmpError;
+use crate::tcp::icmp::{IcmpError, Opener, Unreachable};
 
 impl Host {
     pub(super) fn take_icmp(&mut self, now: Instant, ip: &Ip<'_>) -> Result<(), BadPacket> {
@@ -33,20 +33,15 @@ impl Host {
                 return Ok(());
             }
             (true, 3, 4) => IcmpError::TooBig { mtu: rest & 0xffff },
-            (true, 3, 2 | 3) | (false, 1, 4) => IcmpError::NoService("no such port or protocol"),
-            (true, 3, 9 | 10 | 13) | (false, 1, 1) => {
-                IcmpError::Unreachable("prohibited by an administrator")
-            }
-            (true, 3, 0 | 6 | 11) | (false, 1, 0) => IcmpError::Unreachable("no route to the network"),
-            (true, 3, _) | (false, 1, _) => IcmpError::Unreachable("no route to the host"),
-            (true, 11, _) | (false, 3, _) => IcmpError::Unreachable("time exceeded on the way"),
-            (true, 12, _) | (false, 4, _) => IcmpError::Unreachable("a router found a bad header"),
             (false, 2, _) => IcmpError::TooBig { mtu: rest },
-            // RFC 6633: source quench is ignored, as is everything else.
-            _ => {
-                self.counters.icmp_ignored += 1;
-                return Ok(());
-            }
+            (_, kind, code) => match unreachable(v4, kind, code) {
+                Some(why) => IcmpError::Unreachable(why),
+                // RFC 6633: source quench is ignored, as is everything else.
+                None => {
+                    self.counters.icmp_ignored += 1;
+                    return Ok(());
+                }
+            },
         };
         let quoted = quoted_segment(&message[8..]);
         let index = quoted.and_then(|(tuple, seq)| self.by_tuple.get(&tuple).map(|index| (*index, seq)));
@@ -54,7 +49,8 @@ impl Host {
             self.counters.icmp_ignored += 1;
             return Ok(());
         };
-        let taken = self.slots.at_mut(index).is_some_and(|c| c.handle_icmp(now, seq, error));
+        let opener = if self.slots.listener_of(index).is_some() { Opener::Peer } else { Opener::Us };
+        let taken = self.slots.at_mut(index).is_some_and(|c| c.handle_icmp(now, seq, error, opener));
         if taken {
             self.counters.icmp_errors += 1;
             self.mark_ready(index);
@@ -105,6 +101,31 @@ impl Host {
         self.counters.echo_replies += 1;
         self.reply(packet);
     }
+}
+
+/// What type and code say, where they say that a packet was not delivered.
+fn unreachable(v4: bool, kind: u8, code: u8) -> Option<Unreachable> {
+    Some(match (v4, kind, code) {
+        (true, 3, 0) | (false, 1, 0) => Unreachable::Network,
+        (true, 3, 1) | (false, 1, 3) => Unreachable::Host,
+        (true, 3, 2) => Unreachable::Protocol,
+        (true, 3, 3) | (false, 1, 4) => Unreachable::Port,
+        (true, 3, 5) => Unreachable::SourceRoute,
+        (true, 3, 6) => Unreachable::NetworkUnknown,
+        (true, 3, 7) => Unreachable::HostUnknown,
+        (true, 3, 8) => Unreachable::Isolated,
+        (true, 3, 9) => Unreachable::NetworkProhibited,
+        (true, 3, 10) => Unreachable::HostProhibited,
+        (true, 3, 11) => Unreachable::NetworkTos,
+        (true, 3, 12) => Unreachable::HostTos,
+        (true, 3, 13) => Unreachable::Prohibited,
+        (true, 3, 14 | 15) => Unreachable::Precedence,
+        (false, 1, 2) => Unreachable::Scope,
+        (false, 1, 1 | 5 | 6) => Unreachable::Policy,
+        (true, 11, _) | (false, 3, _) => Unreachable::TimeExceeded,
+        (true, 12, _) | (false, 4, _) => Unreachable::BadHeader,
+        _ => return None,
+    })
 }
 
 /// Our connection's addresses and the sequence number in the packet that an ICMP error quotes. It is cut

@@ -11,7 +11,7 @@ mod slots;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use airwire::options::{Options, Timestamps};
@@ -23,7 +23,7 @@ pub use slots::ConnId;
 use slots::Slots;
 use smoltcp::wire::IpProtocol;
 
-use crate::profile::{Profile, SynFin};
+use crate::profile::{HalfOpen, Profile, SynFin};
 use crate::recovery::Recipe;
 use crate::tcp::connection::Opening;
 use crate::tcp::input::Reaction;
@@ -55,7 +55,6 @@ struct Listener {
     /// Connections in SYN-RECEIVED and those waiting to be accepted, together at most `backlog`.
     opening: usize,
     ready: VecDeque<u32>,
-    open: bool,
 }
 
 /// Why [`Host::connect`] did not open a connection.
@@ -139,7 +138,9 @@ pub struct Host {
     seed: u64,
     slots: Slots,
     by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
-    listeners: Vec<Listener>,
+    listeners: BTreeMap<ListenId, Listener>,
+    /// Names of listeners are not used again.
+    next_listener: u32,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
     /// At most one entry per connection. An early one does no harm: the connection is asked again.
@@ -165,7 +166,8 @@ impl Host {
             seed,
             slots: Slots::default(),
             by_tuple: BTreeMap::new(),
-            listeners: Vec::new(),
+            listeners: BTreeMap::new(),
+            next_listener: 0,
             ready: VecDeque::new(),
             deadlines: BTreeSet::new(),
             replies: VecDeque::new(),
@@ -214,7 +216,7 @@ impl Host {
             let Some(connection) = self.slots.at_mut(index) else { return };
             if !connection.yields_to(segment) {
                 let reaction = connection.handle_segment(now, segment);
-                self.after_segment(index, reaction, segment);
+                self.after_segment(now, index, reaction, segment);
                 return;
             }
             connection.retire();
@@ -223,13 +225,20 @@ impl Host {
         self.take_stray(now, segment);
     }
 
-    fn after_segment(&mut self, index: u32, reaction: Reaction, segment: &Segment<'_>) {
+    fn after_segment(&mut self, now: Instant, index: u32, reaction: Reaction, segment: &Segment<'_>) {
         match reaction {
             Reaction::Done => {}
             Reaction::Reset(timestamps) => self.reply_reset(segment, timestamps),
             Reaction::Established => {
-                if let Some(listener) = self.slots.listener_of(index) {
-                    self.listeners[listener.0 as usize].ready.push_back(index);
+                if let Some(id) = self.slots.listener_of(index)
+                    && let Some(listener) = self.listeners.get_mut(&id)
+                    && let Some(connection) = self.slots.at_mut(index)
+                {
+                    listener.ready.push_back(index);
+                    // What was set on the listener since the SYN came holds too, as where systems make the socket now.
+                    if *connection.options() != listener.options {
+                        connection.set_options(now, listener.options.clone());
+                    }
                 }
             }
         }
@@ -256,7 +265,7 @@ impl Host {
             self.counters.syns_dropped += 1;
             return;
         }
-        let listener = &mut self.listeners[id.0 as usize];
+        let Some(listener) = self.listeners.get_mut(&id) else { return };
         if listener.opening >= listener.backlog.max(1) {
             self.counters.syns_dropped += 1;
             return;
@@ -337,38 +346,46 @@ impl Host {
         if !addr.ip().is_unspecified() && !self.addrs.contains(&addr.ip()) {
             return Err(ListenError::NotOurs(addr));
         }
-        if self.listeners.iter().any(|l| l.open && l.addr == addr) {
+        if self.listeners.values().any(|listener| listener.addr == addr) {
             return Err(ListenError::InUse(addr));
         }
-        let listener = Listener { addr, backlog, options, opening: 0, ready: VecDeque::new(), open: true };
-        self.listeners.push(listener);
-        Ok(ListenId(self.listeners.len() as u32 - 1))
+        let listener = Listener { addr, backlog, options, opening: 0, ready: VecDeque::new() };
+        let id = ListenId(self.next_listener);
+        self.next_listener += 1;
+        self.listeners.insert(id, listener);
+        Ok(id)
     }
 
-    /// Stops listening. Connections not accepted yet are reset.
+    /// Stops listening, and forgets the listener. Connections that were not accepted are reset; what becomes of those
+    /// that are not open yet the profile says.
     pub fn unlisten(&mut self, id: ListenId) {
-        let Some(listener) = self.listeners.get_mut(id.0 as usize) else { return };
-        listener.open = false;
-        listener.ready.clear();
+        if self.listeners.remove(&id).is_none() {
+            return;
+        }
         for index in self.slots.of_listener(id) {
             if let Some(connection) = self.slots.at_mut(index) {
-                connection.abort();
+                let half_open = connection.state() == State::SynReceived;
+                match self.profile.half_open {
+                    HalfOpen::Forget if half_open => connection.retire(),
+                    _ => connection.abort(),
+                }
             }
             self.slots.release(index);
             self.mark_ready(index);
         }
     }
 
-    /// The options of connections that this listener opens from now on.
+    /// The options of a listener, and of the connections whose handshake it completes from now on. What a SYN,ACK has
+    /// said already, such as the window scale, stays.
     pub fn set_listen_options(&mut self, id: ListenId, options: SocketOptions) {
-        if let Some(listener) = self.listeners.get_mut(id.0 as usize) {
+        if let Some(listener) = self.listeners.get_mut(&id) {
             listener.options = options;
         }
     }
 
     /// The next connection that has completed its handshake; `None` if there is none, or nobody listens any more.
     pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
-        let listener = self.listeners.get_mut(id.0 as usize).filter(|listener| listener.open)?;
+        let listener = self.listeners.get_mut(&id)?;
         let index = listener.ready.pop_front()?;
         listener.opening -= 1;
         self.slots.accepted(index);
@@ -428,6 +445,18 @@ impl Host {
             0 if !out.is_empty() => nothing_to_read(connection),
             count => Ok(count),
         }
+    }
+
+    /// Nothing more will be read than what has arrived: from then on reads are at the end of the stream. What becomes of
+    /// data that still arrives the profile says.
+    pub fn shutdown_read(&mut self, _now: Instant, id: ConnId) -> Result<(), IoError> {
+        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
+        if connection.state() == State::Closed {
+            return Err(IoError::NotConnected);
+        }
+        connection.shutdown_read();
+        self.mark_ready(id.index());
+        Ok(())
     }
 
     /// Sends FIN after what is buffered. Reading goes on.
@@ -568,18 +597,14 @@ impl Host {
     // ----- inside -----
 
     fn listener_for(&self, addr: SocketAddr) -> Option<ListenId> {
-        let matches = |l: &Listener, exact: bool| {
-            l.open
-                && l.addr.port() == addr.port()
-                && if exact {
-                    l.addr.ip() == addr.ip()
-                } else {
-                    l.addr.ip().is_unspecified() && l.addr.is_ipv4() == addr.is_ipv4()
-                }
+        let at = |wanted: SocketAddr| {
+            self.listeners.iter().find(|(_, listener)| listener.addr == wanted).map(|(id, _)| *id)
         };
-        let at = self.listeners.iter().position(|l| matches(l, true));
-        let at = at.or_else(|| self.listeners.iter().position(|l| matches(l, false)))?;
-        Some(ListenId(at as u32))
+        let any: IpAddr = match addr {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        at(addr).or_else(|| at(SocketAddr::new(any, addr.port())))
     }
 
     fn opening(
@@ -682,9 +707,11 @@ impl Host {
             self.by_tuple.remove(&tuple);
         }
         if let Some(listener) = listener {
-            let listener = &mut self.listeners[listener.0 as usize];
-            listener.opening = listener.opening.saturating_sub(1);
-            listener.ready.retain(|waiting| *waiting != index);
+            // It may have closed since.
+            if let Some(listener) = self.listeners.get_mut(&listener) {
+                listener.opening = listener.opening.saturating_sub(1);
+                listener.ready.retain(|waiting| *waiting != index);
+            }
         }
     }
 
@@ -728,5 +755,24 @@ fn nothing_to_read(connection: &Connection) -> Result<usize, IoError> {
         State::Closed => Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
         _ if connection.at_end_of_stream() => Ok(0),
         _ => Err(IoError::WouldBlock),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_that_closes_leaves_nothing_behind() {
+        let addr = IpAddr::from([192, 0, 2, 1]);
+        let profile = Profile::default();
+        let options = SocketOptions::of(&profile);
+        let recipe = Recipe::ordinary();
+        let mut host = Host::new(HostConfig { addrs: vec![addr], mtu: 1500, profile, recipe, seed: 1 });
+        for _ in 0..3 {
+            let id = host.listen((addr, 80).into(), 1, options.clone()).unwrap();
+            host.unlisten(id);
+        }
+        assert!(host.listeners.is_empty());
     }
 }

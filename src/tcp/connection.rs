@@ -8,11 +8,12 @@ use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::buffer::{RecvBuffer, SendBuffer};
+use super::icmp::Unreachable;
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
 use super::variables::{AckDue, Pending, ReceiveVariables, SendVariables, Tail, Timers};
 use crate::flight::Flight;
-use crate::profile::Profile;
+use crate::profile::{Profile, ShutRead};
 use crate::recovery::{Path, Recovery};
 use crate::rtt::RttEstimator;
 
@@ -26,7 +27,7 @@ pub struct Connection {
     pub(super) state: State,
     pub(super) ended: Option<Ended>,
     /// A soft ICMP error, reported if the connection then times out (RFC 5461).
-    pub(super) soft_error: Option<&'static str>,
+    pub(super) soft_error: Option<Unreachable>,
     pub(super) snd: SendVariables,
     pub(super) rcv: ReceiveVariables,
     pub(super) flight: Flight,
@@ -49,6 +50,8 @@ pub struct Connection {
     /// Header flags of the peer's SYN.
     pub(super) peer_flags: Flags,
     pub(super) orphaned: bool,
+    /// The application reads no more, by its own word: SHUT_RD.
+    pub(super) read_shut: bool,
     pub(super) challenge: (u64, u32),
     pub(super) statistics: Statistics,
     /// Reused for the options of each segment.
@@ -146,6 +149,7 @@ impl Connection {
             syn_was_lost: false,
             peer_flags: Flags::default(),
             orphaned: false,
+            read_shut: false,
             challenge: (0, 0),
             statistics: Statistics::default(),
             scratch: Vec::new(),
@@ -216,6 +220,26 @@ impl Connection {
         }
     }
 
+    /// The application will read no more than what is there, if the profile leaves it that.
+    pub(crate) fn shutdown_read(&mut self) {
+        self.read_shut = true;
+        self.discard_unwanted();
+    }
+
+    /// Data that nobody will read and that is no reason for a reset.
+    pub(super) fn discard_unwanted(&mut self) {
+        if self.read_shut && self.profile.shut_read == ShutRead::Discard {
+            self.rcv.buffer.discard(self.rcv.buffer.readable());
+        }
+    }
+
+    /// RFC 9293 §3.6.1: the application has given up both directions, so new data is answered with a reset. Where
+    /// reading was shut down and the connection not closed, a profile that discards goes on discarding.
+    pub(super) fn refuses_data(&self) -> bool {
+        let both_shut = self.read_shut && self.snd.fin.is_some();
+        self.orphaned || (both_shut && self.profile.shut_read == ShutRead::Keep)
+    }
+
     /// The application will read and write no more.
     pub(crate) fn close(&mut self, now: Instant) {
         self.orphaned = true;
@@ -238,7 +262,9 @@ impl Connection {
     /// ABORT (RFC 9293 §3.10.5).
     pub(crate) fn abort(&mut self) {
         match self.state {
-            State::Closed | State::SynSent | State::TimeWait => self.end(None),
+            State::Closed | State::TimeWait => self.end(None),
+            // The peer knows of nothing yet.
+            State::SynSent => self.end(Some(Ended::Aborted)),
             _ => {
                 self.pending.reset = true;
                 self.ended = Some(Ended::Aborted);
@@ -253,9 +279,12 @@ impl Connection {
         if options.nodelay && !self.options.nodelay {
             self.push();
         }
-        self.options = options;
+        let keepalive = std::mem::replace(&mut self.options, options).keepalive;
         self.update_smss();
-        self.start_keepalive(now);
+        if self.options.keepalive != keepalive {
+            self.timers.keepalive = None;
+            self.start_keepalive(now);
+        }
     }
 
     /// A TIME-WAIT connection makes room for a new one. What has arrived can still be read.
@@ -379,7 +408,7 @@ impl Connection {
     }
 
     /// No more data can be written: the application has shut writing down.
-    pub(crate) fn write_is_shut(&self) -> bool {
+    pub fn write_is_shut(&self) -> bool {
         self.snd.fin.is_some()
     }
 
@@ -395,11 +424,23 @@ impl Connection {
         if open && self.snd.fin.is_none() { self.snd.buffer.free() } else { 0 }
     }
 
-    /// The peer has closed and everything it sent has been read.
+    /// The peer has closed, or reading was shut down, and everything that arrived has been read.
     pub fn at_end_of_stream(&self) -> bool {
         self.readable() == 0
-            && (self.rcv.fin.is_some_and(|fin| self.rcv.buffer.next() >= fin)
+            && (self.read_shut
+                || self.rcv.fin.is_some_and(|fin| self.rcv.buffer.next() >= fin)
                 || matches!(self.state, State::Closed | State::TimeWait))
+    }
+
+    /// Reading was shut down by the application.
+    pub fn read_is_shut(&self) -> bool {
+        self.read_shut
+    }
+
+    /// The application has closed, and our data or FIN still waits for its acknowledgment.
+    pub fn is_closing(&self) -> bool {
+        matches!(self.state, State::SynReceived | State::FinWait1 | State::Closing | State::LastAck)
+            && self.snd.fin.is_some()
     }
 
     /// Octets that may be outstanding at once: what the congestion window and the peer's window both allow.

@@ -294,12 +294,13 @@ impl Connection {
             return Reaction::Done;
         }
         let end = offset + segment.payload.len() as u64;
-        if self.orphaned && end > self.rcv_nxt() && !segment.payload.is_empty() {
+        if self.refuses_data() && end > self.rcv_nxt() && !segment.payload.is_empty() {
             // RFC 9293 §3.6.1: nobody is left to read it.
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(self.timestamps_of_reset(now, segment));
         }
         self.take_data(now, segment, offset);
+        self.discard_unwanted();
         Reaction::Done
     }
 

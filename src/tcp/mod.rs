@@ -30,6 +30,7 @@ mod timers;
 mod variables;
 
 pub use connection::Connection;
+pub use icmp::Unreachable;
 pub use info::{CaState, Info};
-pub use socket::{Ended, KeepAlive, Linger, Push, SocketOptions, State};
+pub use socket::{Ended, KeepAlive, Linger, Patience, Push, SocketOptions, State, Threshold, Unanswered};
 pub use statistics::Statistics;

@@ -1,8 +1,9 @@
 //! What an application sets and sees of a connection: options, state, and how it ended.
 
-use airwire::time::Duration;
+use airwire::time::{Duration, Instant};
 
-use crate::profile::Profile;
+use super::icmp::Unreachable;
+use crate::profile::{OpeningErrors, Profile};
 
 /// The states of RFC 9293 §3.3.2. LISTEN is the host's: it has no connection yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,10 +59,10 @@ pub enum Ended {
     /// Retransmissions, window probes or keepalives stayed without an answer.
     #[error("timed out: the peer stopped answering")]
     TimedOut,
-    /// An ICMP error ended the opening, or came before the timeout (RFC 5461 §4); the text is what it said.
+    /// An ICMP error ended the opening, or came before the timeout (RFC 5461 §4).
     #[error("destination unreachable: {0}")]
-    Unreachable(&'static str),
-    /// The application aborted it, or closed it while the peer still sent.
+    Unreachable(Unreachable),
+    /// The application aborted it, or closed it or shut reading down while the peer still sent.
     #[error("aborted by this side")]
     Aborted,
 }
@@ -74,6 +75,9 @@ pub enum Linger {
     Default,
     /// Throw it away and reset (SO_LINGER with a time of zero).
     Abort,
+    /// Send it, then FIN; who calls close() waits for so long until the peer has acknowledged both (SO_LINGER with a
+    /// time). A host waits for nothing: the socket layer above it does, and `Connection::is_closing` tells it how long.
+    Wait(Duration),
 }
 
 /// What a write says about the data behind it.
@@ -98,8 +102,68 @@ pub struct KeepAlive {
     pub probes: u32,
 }
 
+impl Default for KeepAlive {
+    /// As Linux has it. RFC 9293 §3.8.4: idle no less than two hours.
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
+    }
+}
+
+/// R1 or R2 of RFC 9293 §3.8.3: how much may have been done in vain for a segment. It is looked at when the segment's
+/// timer expires, and is reached when both hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Threshold {
+    /// The segment was sent again at least so often.
+    pub retransmissions: u32,
+    /// So much time has passed since it was first sent.
+    pub time: Duration,
+}
+
+impl Threshold {
+    /// As a count alone.
+    pub const fn retransmissions(count: u32) -> Self {
+        Self { retransmissions: count, time: Duration::ZERO }
+    }
+
+    /// In units of time alone.
+    pub const fn time(time: Duration) -> Self {
+        Self { retransmissions: 0, time }
+    }
+
+    pub(crate) fn is_reached(self, retransmissions: u32, since: Instant, now: Instant) -> bool {
+        retransmissions >= self.retransmissions && now.saturating_since(since) >= self.time
+    }
+}
+
+/// How long the peer may leave unanswered what was sent (RFC 9293 §3.8.3, MUST-20, MUST-21). What is `None` the profile
+/// decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Patience {
+    /// R1: from then on [`Connection::unanswered`](super::Connection::unanswered) says so.
+    pub r1: Option<Threshold>,
+    /// R2: then the connection is given up.
+    pub r2: Option<Threshold>,
+    /// R2 of a SYN or SYN,ACK (TCP_SYNCNT).
+    pub syn_r2: Option<Threshold>,
+    /// TCP_USER_TIMEOUT (RFC 9293 §3.9.1.1, RFC 5482): the connection is given up at the very moment at which something
+    /// has been unacknowledged, or could not be sent because the peer's window is closed, for so long. With keep-alive
+    /// it takes the place of the number of probes. `None`: only R2 counts.
+    pub user_timeout: Option<Duration>,
+}
+
+/// R1 is reached: nothing is lost yet, but the application may want to know (RFC 9293 §3.8.3 (e)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unanswered {
+    /// How often the oldest segment, or the probe, was sent again.
+    pub retransmissions: u32,
+    /// When it first timed out.
+    pub since: Instant,
+    /// What the last ICMP error about this connection said (SHLD-25).
+    pub error: Option<Unreachable>,
+}
+
 /// What an application can set on a connection, or on a listener for the connections that it opens.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
     /// TCP_NODELAY: a small segment waits for no ACK, whatever the profile says about Nagle. To switch it on is to
     /// [push](crate::host::Host::push) once.
@@ -122,6 +186,10 @@ pub struct SocketOptions {
     pub tos: u8,
     /// Packets are sent with Don't Fragment, and ICMP errors may lower the MTU of the path (RFC 1191).
     pub pmtu_discovery: bool,
+    /// Which ICMP errors end a connection that is being opened.
+    pub opening_errors: OpeningErrors,
+    /// R1, R2 and the user timeout; `None` leaves all of them to the profile.
+    pub patience: Option<Box<Patience>>,
 }
 
 impl SocketOptions {
@@ -138,6 +206,8 @@ impl SocketOptions {
             linger2: None,
             tos: 0,
             pmtu_discovery: profile.pmtu_discovery,
+            opening_errors: profile.opening_errors,
+            patience: None,
         }
     }
 }

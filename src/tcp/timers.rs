@@ -1,24 +1,28 @@
 //! What happens when nothing happens: the timers of a connection.
 
-use airwire::time::Instant;
+use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::socket::{Ended, State};
-use super::variables::{AckDue, Tail};
+use super::socket::{Ended, Patience, State, Threshold, Unanswered};
+use super::variables::{AckDue, InVain, Tail};
+use crate::profile::UserTimeoutFrom;
 use crate::recovery::engine::TimerRule;
 
 impl Connection {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        match (self.timers.next(), self.recovery.deadline()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let all = [self.timers.next(), self.recovery.deadline(), self.user_deadline()];
+        all.into_iter().flatten().min()
     }
 
     pub(crate) fn handle_deadline(&mut self, now: Instant) {
         let due = |timer: &mut Option<Instant>| timer.take_if(|at| *at <= now).is_some();
         if due(&mut self.timers.linger) {
             self.end(None);
+            return;
+        }
+        // RFC 9293 §3.10.8: USER TIMEOUT.
+        if self.user_deadline().is_some_and(|at| at <= now) {
+            self.end(Some(self.timed_out()));
             return;
         }
         if due(&mut self.timers.delayed_ack) && self.rcv.ack == AckDue::Delayed {
@@ -58,7 +62,7 @@ impl Connection {
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.syn_was_lost = true;
-                if self.rtt.backoff() >= self.profile.syn_retries {
+                if self.is_in_vain(now, self.rtt.backoff()) {
                     self.end(Some(self.timed_out()));
                     return;
                 }
@@ -73,7 +77,7 @@ impl Connection {
                     true => self.timers.probes_sent,
                     false => self.recovery.congestion().timeouts_in_row.saturating_sub(self.timers.refused),
                 };
-                if in_vain >= self.profile.retries {
+                if self.is_in_vain(now, in_vain) {
                     self.end(Some(self.timed_out()));
                     return;
                 }
@@ -89,8 +93,89 @@ impl Connection {
         self.restart_rto(now);
     }
 
-    fn timed_out(&self) -> Ended {
+    pub(super) fn timed_out(&self) -> Ended {
         self.soft_error.map_or(Ended::TimedOut, Ended::Unreachable)
+    }
+
+    fn patience(&self) -> Patience {
+        self.options.patience.as_deref().copied().unwrap_or_default()
+    }
+
+    /// R2 in this state (RFC 9293 §3.8.3).
+    fn r2(&self) -> Threshold {
+        let Patience { r2, syn_r2, .. } = self.patience();
+        let profile = &self.profile;
+        let of_syn = |retransmissions| Threshold { retransmissions, time: profile.syn_time };
+        let (asked_for, usual) = match self.state {
+            State::SynSent => (syn_r2, of_syn(profile.syn_retries)),
+            State::SynReceived => (syn_r2, of_syn(profile.syn_ack_retries.unwrap_or(profile.syn_retries))),
+            _ => (r2, Threshold::retransmissions(profile.retries)),
+        };
+        asked_for.unwrap_or(usual)
+    }
+
+    /// A segment or a probe has timed out, after `retransmissions` that nothing has answered: is that R2? It may also
+    /// be R1, which is noted.
+    fn is_in_vain(&mut self, now: Instant, retransmissions: u32) -> bool {
+        let closed = self.snd.wnd == 0 && self.state.is_synchronized();
+        if closed && retransmissions == 0 && self.patience().user_timeout.is_none() {
+            // It has answered the last probe.
+            self.timers.in_vain = None;
+        }
+        let in_vain_since = self.note_in_vain(now);
+        let since = match self.flight.head() {
+            Some(head) if !closed => head.first_sent,
+            _ => in_vain_since,
+        };
+        let usual = Threshold::retransmissions(self.profile.retries_told);
+        if self.patience().r1.unwrap_or(usual).is_reached(retransmissions, since, now)
+            && let Some(in_vain) = &mut self.timers.in_vain
+        {
+            in_vain.r1_reached = true;
+        }
+        self.r2().is_reached(retransmissions, since, now)
+    }
+
+    /// Since when nothing has answered; from now on, if this is the first time.
+    fn note_in_vain(&mut self, now: Instant) -> Instant {
+        let una = self.flight.una();
+        match &self.timers.in_vain {
+            Some(known) if known.una == una => known.since,
+            _ => {
+                self.timers.in_vain = Some(Box::new(InVain { una, since: now, r1_reached: false }));
+                now
+            }
+        }
+    }
+
+    fn in_vain(&self) -> Option<&InVain> {
+        self.timers.in_vain.as_deref().filter(|known| known.una == self.flight.una())
+    }
+
+    /// `Some` from R1 on, until the peer acknowledges something (RFC 9293 §3.8.3 (e)).
+    pub fn unanswered(&self) -> Option<Unanswered> {
+        let InVain { since, .. } = *self.in_vain().filter(|in_vain| in_vain.r1_reached)?;
+        let retransmissions = match self.state {
+            State::SynSent | State::SynReceived => self.rtt.backoff(),
+            _ => self.recovery.congestion().timeouts_in_row.max(self.timers.probes_sent),
+        };
+        Some(Unanswered { retransmissions, since, error: self.soft_error })
+    }
+
+    /// When TCP_USER_TIMEOUT is over, unless something is acknowledged before.
+    fn user_deadline(&self) -> Option<Instant> {
+        let limit = self.options.patience.as_ref()?.user_timeout?;
+        let in_vain = self.in_vain().map(|in_vain| in_vain.since);
+        let from_first = self.profile.user_timeout_from == UserTimeoutFrom::Transmission;
+        let since = match self.flight.head() {
+            // What is in flight may be a probe, after a wait for the window.
+            Some(head) if from_first || !self.state.is_synchronized() => {
+                in_vain.map_or(head.first_sent, |since| since.min(head.first_sent))
+            }
+            Some(_) => in_vain?,
+            None => self.timers.persist.and(in_vain)?,
+        };
+        Some(since + limit)
     }
 
     pub(super) fn restart_rto(&mut self, now: Instant) {
@@ -102,6 +187,10 @@ impl Connection {
     /// The window is closed and nothing is in flight: only a probe will learn that it has opened.
     pub(super) fn start_persist(&mut self, now: Instant) {
         if self.timers.persist.is_none() {
+            let from_first = self.profile.user_timeout_from == UserTimeoutFrom::Transmission;
+            if from_first && self.patience().user_timeout.is_some() {
+                self.note_in_vain(now);
+            }
             let base = self.rtt.rto().get().max(self.profile.persist_min);
             let wait = base * (1 << self.timers.persist_backoff.min(20));
             self.timers.persist = Some(now + wait.min(self.profile.persist_max));
@@ -125,7 +214,7 @@ impl Connection {
             return;
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, probing goes on for ever.
-        if self.timers.probes_sent >= self.profile.retries {
+        if self.is_in_vain(now, self.timers.probes_sent) {
             self.end(Some(self.timed_out()));
             return;
         }
@@ -161,7 +250,13 @@ impl Connection {
             self.timers.keepalive = Some(now + keepalive.idle);
             return;
         }
-        if self.timers.probes_sent >= keepalive.probes {
+        let probes = self.timers.probes_sent;
+        let silent: Duration = keepalive.idle + keepalive.interval * u64::from(probes);
+        let given_up = match self.patience().user_timeout {
+            Some(limit) => probes > 0 && silent >= limit,
+            None => probes >= keepalive.probes,
+        };
+        if given_up {
             self.pending.reset = true;
             self.ended = Some(self.timed_out());
             return;

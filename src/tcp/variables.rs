@@ -142,6 +142,17 @@ pub(super) struct Timers {
     pub(super) probes_sent: u32,
     /// Timeouts while the peer's window was closed, since data was last acknowledged.
     pub(super) refused: u32,
+    /// In a box, because it is rare.
+    pub(super) in_vain: Option<Box<InVain>>,
+}
+
+/// Something stays without an answer. It says nothing any more once `una` has moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InVain {
+    /// SND.UNA at the first timeout.
+    pub(super) una: u64,
+    pub(super) since: Instant,
+    pub(super) r1_reached: bool,
 }
 
 impl Timers {
