@@ -24,8 +24,10 @@ macro_rules! errnos {
 errnos! {
     EBADF = 9,
     EAGAIN = 11,
+    EACCES = 13,
     EINVAL = 22,
     EPIPE = 32,
+    ENONET = 64,
     EPROTO = 71,
     EDESTADDRREQ = 89,
     EMSGSIZE = 90,
@@ -43,6 +45,7 @@ errnos! {
     ENOTCONN = 107,
     ETIMEDOUT = 110,
     ECONNREFUSED = 111,
+    EHOSTDOWN = 112,
     EHOSTUNREACH = 113,
     EALREADY = 114,
     EINPROGRESS = 115,

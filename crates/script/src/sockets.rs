@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use airtcp::host::{ConnId, Host, HostConfig, IoError, ListenId};
-use airtcp::tcp::{Connection, Ended, Push, SocketOptions, State};
+use airtcp::tcp::{Connection, Ended, KeepAlive, Linger, Push, SocketOptions, State, Unreachable};
 use airwire::time::Instant;
 use pending::Pending;
 
@@ -47,6 +47,8 @@ struct Socket {
     role: Role,
     blocking: Blocking,
     options: SocketOptions,
+    /// The times of keep-alive, also while it is off.
+    keepalive: KeepAlive,
     /// Connections that poll(2) has seen and accept(2) has not taken yet.
     acceptable: VecDeque<ConnId>,
     local: Option<SocketAddr>,
@@ -218,6 +220,7 @@ impl Sockets {
             role: Role::Fresh,
             blocking: Blocking::Wait,
             options: self.options.clone(),
+            keepalive: KeepAlive::default(),
             acceptable: VecDeque::new(),
             local: None,
             error: Reported::NotYet,
@@ -265,11 +268,13 @@ impl Sockets {
         self.gather(fd)?;
         let socket = self.socket_mut(fd)?;
         let id = socket.acceptable.pop_front().ok_or(Errno::EAGAIN)?;
-        let (options, local) = (socket.options.clone(), socket.local);
-        let peer = self.host.connection(id).ok_or(Errno::ECONNABORTED)?.remote();
+        let (times, local) = (socket.keepalive, socket.local);
+        let connection = self.host.connection(id).ok_or(Errno::ECONNABORTED)?;
+        let (peer, options) = (connection.remote(), connection.options().clone());
         let accepted = Socket {
             role: Role::Connected(id),
             blocking: Blocking::Wait,
+            keepalive: options.keepalive.unwrap_or(times),
             options,
             acceptable: VecDeque::new(),
             local,
@@ -370,32 +375,74 @@ impl Sockets {
         Ok(self.host.connection(id).map_or(0, Connection::readable))
     }
 
-    /// Ends the stream to the peer, unless `how` is [`How::Read`], which does nothing.
+    /// Ends the stream to the peer, or what can be read from it. As Linux, a listener stops listening if it is to read
+    /// no more, and an attempt to connect ends.
     pub fn shutdown(&mut self, fd: Fd, how: How) -> Result<(), Errno> {
         let now = self.now;
-        let id = self.ready_connection(fd, Errno::ENOTCONN)?;
-        if how != How::Read {
-            self.host.shutdown_write(now, id).map_err(|_| Errno::ENOTCONN)?;
-            self.settle();
-        }
-        Ok(())
-    }
-
-    /// Closes it; connections that were not accepted are reset.
-    pub fn close(&mut self, fd: Fd) -> Result<(), Errno> {
-        let now = self.now;
-        let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
+        let socket = self.socket_mut(fd)?;
         match socket.role {
-            Role::Fresh => {}
-            Role::Listening(id) => self.host.unlisten(id),
-            Role::Connecting(id) | Role::Connected(id) => self.host.close(now, id),
-        }
-        for id in socket.acceptable {
-            self.host.abort(now, id);
-            self.host.close(now, id);
+            Role::Fresh => return Err(Errno::ENOTCONN),
+            Role::Listening(_) if how == How::Write => {}
+            Role::Listening(id) => {
+                socket.role = Role::Fresh;
+                let acceptable = std::mem::take(&mut socket.acceptable);
+                self.stop_listening(id, acceptable);
+            }
+            Role::Connecting(id) | Role::Connected(id) => {
+                match self.host.connection(id).map(Connection::state) {
+                    None | Some(State::Closed) => return Err(Errno::ENOTCONN),
+                    Some(State::SynSent) => self.host.abort(now, id),
+                    Some(_) => {
+                        if how != How::Write {
+                            self.host.shutdown_read(now, id).map_err(|_| Errno::ENOTCONN)?;
+                        }
+                        if how != How::Read {
+                            self.host.shutdown_write(now, id).map_err(|_| Errno::ENOTCONN)?;
+                        }
+                    }
+                }
+            }
         }
         self.settle();
         Ok(())
+    }
+
+    /// Closes it. If SO_LINGER wants the call to wait: for which connection, and how long.
+    ///
+    /// Choice: a descriptor that does not block does not linger either, as FreeBSD has it (`soclose`, SS_NBIO). POSIX
+    /// leaves it open, and Linux's `inet_release` does not ask.
+    pub(super) fn begin_close(&mut self, fd: Fd) -> Result<Option<(ConnId, Instant)>, Errno> {
+        let now = self.now;
+        let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
+        let id = match socket.role {
+            Role::Fresh => return Ok(None),
+            Role::Listening(id) => {
+                self.stop_listening(id, socket.acceptable);
+                return Ok(None);
+            }
+            Role::Connecting(id) | Role::Connected(id) => id,
+        };
+        self.host.close(now, id);
+        // A reset leaves at once, and then nothing is left to wait for.
+        self.drain();
+        Ok(match socket.options.linger {
+            Linger::Wait(time) if socket.blocking == Blocking::Wait => Some((id, now + time)),
+            _ => None,
+        })
+    }
+
+    /// A connection that the application has closed still has something to be acknowledged.
+    pub(super) fn is_closing(&self, id: ConnId) -> bool {
+        self.host.connection(id).is_some_and(Connection::is_closing)
+    }
+
+    /// Connections that poll(2) has taken from the host and accept(2) has not given out are the socket's to reset.
+    fn stop_listening(&mut self, id: ListenId, acceptable: VecDeque<ConnId>) {
+        self.host.unlisten(id);
+        for id in acceptable {
+            self.host.abort(self.now, id);
+            self.host.close(self.now, id);
+        }
     }
 
     /// Whether calls on it wait.
@@ -425,6 +472,14 @@ impl Sockets {
             return None;
         }
         self.connection(fd)?.ended().map(ended)
+    }
+
+    fn take_soft_error(&mut self, fd: Fd) -> Option<Errno> {
+        let (Role::Connecting(id) | Role::Connected(id)) = self.sockets.get(&fd)?.role else { return None };
+        match self.host.connection_mut(id)?.take_soft_error()? {
+            Unreachable::Port => Some(Errno::ECONNREFUSED),
+            why => Some(unreachable(why)),
+        }
     }
 
     /// Errors that end a connection are told once; the others each time.
@@ -471,8 +526,33 @@ fn ended(ended: Ended) -> Errno {
         Ended::Refused => Errno::ECONNREFUSED,
         Ended::Reset => Errno::ECONNRESET,
         Ended::TimedOut => Errno::ETIMEDOUT,
-        Ended::Unreachable(_) => Errno::EHOSTUNREACH,
-        Ended::Aborted => Errno::ECONNABORTED,
+        Ended::Unreachable(why) => unreachable(why),
+        Ended::Aborted => Errno::ECONNRESET,
+    }
+}
+
+/// As Linux has them in `icmp_err_convert` and `icmpv6_err_convert`.
+fn unreachable(why: Unreachable) -> Errno {
+    match why {
+        Unreachable::Network
+        | Unreachable::NetworkUnknown
+        | Unreachable::NetworkProhibited
+        | Unreachable::NetworkTos => Errno::ENETUNREACH,
+        Unreachable::Host
+        | Unreachable::HostProhibited
+        | Unreachable::HostTos
+        | Unreachable::Prohibited
+        | Unreachable::Precedence
+        | Unreachable::Scope
+        | Unreachable::TimeExceeded
+        // Of an open connection, which it has not ended.
+        | Unreachable::Port => Errno::EHOSTUNREACH,
+        Unreachable::Protocol => Errno::ENOPROTOOPT,
+        Unreachable::SourceRoute => Errno::EOPNOTSUPP,
+        Unreachable::HostUnknown => Errno::EHOSTDOWN,
+        Unreachable::Isolated => Errno::ENONET,
+        Unreachable::Policy => Errno::EACCES,
+        Unreachable::BadHeader => Errno::EPROTO,
     }
 }
 

@@ -19,10 +19,14 @@ pub enum SockOpt {
     KeepInterval,
     /// TCP_KEEPCNT.
     KeepCount,
-    /// SO_LINGER, of which airtcp knows off, and on with zero seconds.
+    /// SO_LINGER.
     Linger,
     /// TCP_LINGER2, in seconds.
     Linger2,
+    /// TCP_USER_TIMEOUT, in milliseconds; zero is none.
+    UserTimeout,
+    /// TCP_SYNCNT: retransmissions of a SYN or SYN,ACK.
+    SynCount,
     /// TCP_NODELAY.
     NoDelay,
     /// TCP_CORK.
@@ -53,7 +57,7 @@ const SOL_SOCKET: i32 = 1;
 const SOL_TCP: i32 = 6;
 const SOL_IPV6: i32 = 41;
 
-const TABLE: [Row; 25] = [
+const TABLE: [Row; 26] = [
     row(SOL_SOCKET, 2, "SO_REUSEADDR", SockOpt::Accepted),
     row(SOL_SOCKET, 4, "SO_ERROR", SockOpt::Error),
     row(SOL_SOCKET, 7, "SO_SNDBUF", SockOpt::SendBuffer),
@@ -67,10 +71,12 @@ const TABLE: [Row; 25] = [
     row(SOL_TCP, 4, "TCP_KEEPIDLE", SockOpt::KeepIdle),
     row(SOL_TCP, 5, "TCP_KEEPINTVL", SockOpt::KeepInterval),
     row(SOL_TCP, 6, "TCP_KEEPCNT", SockOpt::KeepCount),
+    row(SOL_TCP, 7, "TCP_SYNCNT", SockOpt::SynCount),
     row(SOL_TCP, 8, "TCP_LINGER2", SockOpt::Linger2),
     row(SOL_TCP, 11, "TCP_INFO", SockOpt::Info),
     // The recipe chooses the algorithm, not the socket.
     row(SOL_TCP, 13, "TCP_CONGESTION", SockOpt::Accepted),
+    row(SOL_TCP, 18, "TCP_USER_TIMEOUT", SockOpt::UserTimeout),
     row(SOL_IP, 1, "IP_TOS", SockOpt::Tos),
     row(SOL_IP, 2, "IP_TTL", SockOpt::Accepted),
     row(SOL_IP, 10, "IP_MTU_DISCOVER", SockOpt::MtuDiscover),
@@ -79,7 +85,6 @@ const TABLE: [Row; 25] = [
     row(SOL_IPV6, 25, "IPV6_RECVERR", SockOpt::Accepted),
     row(SOL_IPV6, 26, "IPV6_V6ONLY", SockOpt::Accepted),
     row(SOL_IPV6, 67, "IPV6_TCLASS", SockOpt::Tos),
-    row(SOL_TCP, 7, "TCP_SYNCNT", SockOpt::Accepted),
 ];
 
 impl SockOpt {

@@ -128,6 +128,11 @@ pub enum Request {
         /// `Later` for MSG_MORE.
         push: Push,
     },
+    /// close(2). It waits only where SO_LINGER says so.
+    Close {
+        /// The socket.
+        fd: Fd,
+    },
     /// poll(2).
     Poll {
         /// Descriptors, each with the events that it is asked for.
@@ -148,6 +153,8 @@ pub enum Reply {
     Received(Vec<u8>),
     /// How many octets were written.
     Sent(usize),
+    /// The descriptor is gone.
+    Closed,
     /// The events of each descriptor of the set, in its order.
     Polled(Vec<Events>),
 }

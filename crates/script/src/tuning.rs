@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
 use airtcp::profile::knobs::InitialWindow;
-use airtcp::profile::{Challenge, SackOffer, SynFin};
+use airtcp::profile::{Challenge, OpeningErrors, SackOffer, SynFin};
 use airtcp::recovery::Recipe;
 use airwire::time::Duration;
 
@@ -159,13 +159,29 @@ impl Tuning {
             "tcp_ecn" => (profile.ecn, profile.ecn_passive) = (number()? == 1, number()? != 0),
             "tcp_slow_start_after_idle" => profile.recovery.restart_after_idle = on()?,
             "tcp_reordering" => profile.recovery.dup_thresh = number()? as u32,
-            "tcp_syn_retries" => profile.syn_retries = number()? as u32,
+            // Who gives a count wants that count.
+            "tcp_syn_retries" => {
+                profile.syn_ack_retries.get_or_insert(profile.syn_retries);
+                (profile.syn_retries, profile.syn_time) = (number()? as u32, Duration::ZERO);
+            }
+            "tcp_synack_retries" => {
+                (profile.syn_ack_retries, profile.syn_time) = (Some(number()? as u32), Duration::ZERO);
+            }
+            "tcp_retries1" => profile.retries_told = number()? as u32,
             "tcp_retries2" => profile.retries = number()? as u32,
             "tcp_challenge_ack_limit" => profile.challenge_acks_per_second = number()? as u32,
             "tcp_rmem" => profile.recv_buffer = number()? as usize,
             "tcp_wmem" => profile.send_buffer = number()? as usize,
             "ip_no_pmtu_disc" => profile.pmtu_discovery = !on()?,
             "drop_synfin" => profile.syn_fin = if on()? { SynFin::Drop } else { SynFin::Taken },
+            "opening_errors" => {
+                profile.opening_errors = match value {
+                    "hard" => OpeningErrors::Hard,
+                    "all" => OpeningErrors::All,
+                    "freebsd" => OpeningErrors::FreeBsd,
+                    _ => return Err(format!("`opening_errors={value}`: it is `hard`, `all` or `freebsd`")),
+                }
+            }
             "insecure_rst" => profile.challenge_rst = challenge()?,
             "insecure_syn" => profile.challenge_syn = challenge()?,
             "initial_rto_ms" => profile.timer.limits.initial = millis()?,

@@ -160,10 +160,7 @@ impl Stack {
     }
 
     pub fn close(&self, fd: Fd) -> Result<(), Errno> {
-        let mut state = self.enter();
-        let result = state.sockets.close(fd);
-        self.announce(&state);
-        result
+        self.call(Request::Close { fd }).map(|_| ())
     }
 
     pub fn shutdown(&self, fd: Fd, how: How) -> Result<(), Errno> {

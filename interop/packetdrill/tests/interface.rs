@@ -374,6 +374,40 @@ fn a_connection_from_handshake_to_close() {
 }
 
 #[test]
+fn a_close_that_lingers_waits_in_its_thread() {
+    let host = Loaded::open(Some("profile=linux"));
+    let mut peer = Peer::new();
+    let listener = host.listening(peer.host);
+    host.send(&peer.packet(Flags::SYN, 0, 0, &[]));
+    peer.host_isn = host.receive().unwrap().1.seq;
+    host.send(&peer.packet(Flags::ACK, 1, 1, &[]));
+    let (fd, _) = host.accept(listener);
+    let linger = libc::linger { l_onoff: 1, l_linger: 10 };
+    let set = call!(host, SETSOCKOPT, (c_int, c_int, c_int, *const c_void, socklen_t) -> c_int,
+        fd, libc::SOL_SOCKET, libc::SO_LINGER, (&raw const linger).cast(), size_of::<libc::linger>() as socklen_t);
+    assert_eq!(set, 0);
+
+    let (tid_sender, tid) = std::sync::mpsc::channel();
+    let began = host.gettimeofday();
+    let (closed, closed_at) = thread::scope(|scope| {
+        let host = &host;
+        let waiting = scope.spawn(move || {
+            // SAFETY: no arguments, no failure.
+            tid_sender.send(unsafe { libc::gettid() }).unwrap();
+            (host.close(fd), host.gettimeofday())
+        });
+        host.wait_until_asleep(tid.recv().unwrap());
+        let (_, fin) = host.receive().unwrap();
+        assert_eq!((fin.flags, peer.seq(&fin)), (Flags::FIN.with(Flags::ACK), 1));
+        host.usleep(30_000);
+        host.send(&peer.packet(Flags::ACK, 1, 2, &[]));
+        waiting.join().unwrap()
+    });
+    assert_eq!(closed, 0);
+    assert!((30_000..30_100).contains(&(closed_at - began)), "{}", closed_at - began);
+}
+
+#[test]
 fn calls_that_do_not_wait_and_their_errors() {
     let host = Loaded::open(None);
     let listener = host.listening("192.168.0.1:8080".parse().unwrap());

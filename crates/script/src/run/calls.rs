@@ -65,11 +65,6 @@ impl Runner {
                 let result = self.sockets()?.listen(fd, usize::try_from(backlog).unwrap_or(0));
                 verify(name, &expect, result.map(|()| 0))
             }
-            "close" => {
-                let fd = fd(call)?;
-                let result = self.sockets()?.close(fd);
-                verify(name, &expect, result.map(|()| 0))
-            }
             "shutdown" => {
                 let (fd, how) = (fd(call)?, how(call)?);
                 let result = self.sockets()?.shutdown(fd, how);
@@ -115,10 +110,7 @@ impl Runner {
                     Request::Receive { fd, len: size(len)?, take: Take::Consume, wait: Blocking::Wait };
                 self.submit(request, checked(Expected::Number(len)), until, step)
             }
-            "close" => {
-                let result = self.sockets()?.close(fd);
-                verify("close", &Expected::Success, result.map(|()| 0))
-            }
+            "close" => self.submit(Request::Close { fd }, checked(Expected::Success), until, step),
             _ => {
                 let result = self.sockets()?.shutdown(fd, How::Write);
                 verify("shutdown", &Expected::Success, result.map(|()| 0))
@@ -189,7 +181,7 @@ impl Runner {
                 self.latest = Some(accepted);
                 Ok(i64::from(accepted.0))
             }
-            Ok(Reply::Connected) => Ok(0),
+            Ok(Reply::Connected | Reply::Closed) => Ok(0),
             Ok(Reply::Sent(sent)) => {
                 self.files.entry(fd).or_default().written += sent as u32;
                 Ok(sent as i64)
@@ -254,6 +246,10 @@ impl Runner {
             "writev" => {
                 subject = fd(call)?;
                 self.write_request(subject, vector_len(call.args.get(1))?, Blocking::Wait, Push::Now)?
+            }
+            "close" => {
+                subject = fd(call)?;
+                Request::Close { fd: subject }
             }
             "poll" => {
                 let entries = poll_set(call)?;
@@ -397,6 +393,7 @@ fn outcome(result: &Result<Reply, Errno>) -> String {
     match result {
         Ok(Reply::Accepted(peer)) => format!("accepted {peer}"),
         Ok(Reply::Connected) => "connected".to_owned(),
+        Ok(Reply::Closed) => "closed".to_owned(),
         Ok(Reply::Received(data)) => format!("read {} octets", data.len()),
         Ok(Reply::Sent(sent)) => format!("wrote {sent} octets"),
         Ok(Reply::Polled(events)) => {

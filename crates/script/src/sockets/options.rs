@@ -1,6 +1,6 @@
 //! setsockopt(2) and getsockopt(2), and what they mean to the host.
 
-use airtcp::tcp::{KeepAlive, Linger};
+use airtcp::tcp::{Linger, Patience, SocketOptions, Threshold};
 use airwire::time::Duration;
 
 use super::{Reported, Role, Sockets};
@@ -8,16 +8,17 @@ use crate::errno::Errno;
 use crate::sockopt::SockOpt;
 use crate::syscall::{Fd, OptionValue};
 
-/// Linux's keep-alive before anything else is set (RFC 9293 section 3.8.4: no less than two hours).
-const KEEPALIVE: KeepAlive =
-    KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
+/// Linux's MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL in seconds, MAX_TCP_KEEPCNT and MAX_TCP_SYNCNT.
+const MAX_SECONDS: i32 = 32_767;
+const MAX_COUNT: i32 = 127;
 
 impl Sockets {
-    /// setsockopt(2). A connection that exists takes the change at once.
+    /// setsockopt(2). A connection that exists takes the change at once; a listener gives it to the connections whose
+    /// handshake it completes from now on.
     pub fn set_option(&mut self, fd: Fd, option: SockOpt, value: OptionValue) -> Result<(), Errno> {
         let now = self.now;
         let socket = self.socket_mut(fd)?;
-        let (role, options) = (socket.role, &mut socket.options);
+        let (role, options, times) = (socket.role, &mut socket.options, &mut socket.keepalive);
         let (int, seconds) = match value {
             OptionValue::Int(int) => (int, Duration::from_secs(int.max(0) as u64)),
             OptionValue::Linger { .. } => (0, Duration::ZERO),
@@ -28,15 +29,32 @@ impl Sockets {
             SockOpt::Error | SockOpt::Info => return Err(Errno::ENOPROTOOPT),
             SockOpt::SendBuffer => options.send_buffer = size,
             SockOpt::ReceiveBuffer => options.recv_buffer = size,
-            SockOpt::KeepAlive => {
-                options.keepalive = (int != 0).then(|| options.keepalive.unwrap_or(KEEPALIVE))
+            SockOpt::KeepAlive => options.keepalive = (int != 0).then_some(*times),
+            SockOpt::KeepIdle | SockOpt::KeepInterval if !(1..=MAX_SECONDS).contains(&int) => {
+                return Err(Errno::EINVAL);
             }
-            SockOpt::KeepIdle => options.keepalive.get_or_insert(KEEPALIVE).idle = seconds,
-            SockOpt::KeepInterval => options.keepalive.get_or_insert(KEEPALIVE).interval = seconds,
-            SockOpt::KeepCount => options.keepalive.get_or_insert(KEEPALIVE).probes = int as u32,
+            SockOpt::KeepCount | SockOpt::SynCount if !(1..=MAX_COUNT).contains(&int) => {
+                return Err(Errno::EINVAL);
+            }
+            SockOpt::KeepIdle => times.idle = seconds,
+            SockOpt::KeepInterval => times.interval = seconds,
+            SockOpt::KeepCount => times.probes = int as u32,
+            SockOpt::SynCount => {
+                patience(options).syn_r2 = Some(Threshold::retransmissions(int as u32));
+            }
+            SockOpt::UserTimeout => {
+                let millis = u64::try_from(int).map_err(|_| Errno::EINVAL)?;
+                patience(options).user_timeout = (millis > 0).then_some(Duration::from_millis(millis));
+            }
             SockOpt::Linger => {
                 let OptionValue::Linger { on, seconds } = value else { return Err(Errno::EINVAL) };
-                options.linger = if on && seconds == 0 { Linger::Abort } else { Linger::Default };
+                options.linger = match (on, u64::try_from(seconds)) {
+                    (false, _) => Linger::Default,
+                    (true, Ok(0)) => Linger::Abort,
+                    (true, Ok(seconds)) => Linger::Wait(Duration::from_secs(seconds)),
+                    // For Linux a huge number.
+                    (true, Err(_)) => Linger::Wait(Duration::from_secs(i32::MAX as u64)),
+                };
             }
             // Negative: do not stay in FIN-WAIT-2 at all.
             SockOpt::Linger2 => options.linger2 = Some(seconds),
@@ -46,24 +64,31 @@ impl Sockets {
             SockOpt::Tos => options.tos = int as u8,
             SockOpt::MtuDiscover => options.pmtu_discovery = int != 0,
         }
-        if let Role::Connecting(id) | Role::Connected(id) = role {
-            let options = socket.options.clone();
-            self.host.set_options(now, id, options);
-            // Each time it is set, not only when it was off (Linux 6.18, __tcp_sock_set_nodelay()).
-            if option == SockOpt::NoDelay && int != 0 {
-                self.host.push(id);
+        // The times mean nothing while keep-alive is off, and do not turn it on.
+        options.keepalive = options.keepalive.map(|_| *times);
+        let options = socket.options.clone();
+        match role {
+            Role::Fresh => {}
+            Role::Listening(id) => self.host.set_listen_options(id, options),
+            Role::Connecting(id) | Role::Connected(id) => {
+                self.host.set_options(now, id, options);
+                // Each time it is set, not only when it was off (Linux 6.18, __tcp_sock_set_nodelay()).
+                if option == SockOpt::NoDelay && int != 0 {
+                    self.host.push(id);
+                }
+                self.settle();
             }
-            self.settle();
         }
         Ok(())
     }
 
-    /// getsockopt(2), but for TCP_INFO. To read SO_ERROR clears it.
+    /// getsockopt(2), but for TCP_INFO. To read SO_ERROR clears it; without an error it tells a soft one, as Linux does.
     pub fn option(&mut self, fd: Fd, option: SockOpt) -> Result<OptionValue, Errno> {
         let socket = self.socket_of(fd)?;
         let options = &socket.options;
         let flag = |on: bool| i32::from(on);
-        let keepalive = options.keepalive.unwrap_or(KEEPALIVE);
+        let keepalive = socket.keepalive;
+        let patience = options.patience.as_deref().copied().unwrap_or_default();
         // Linux reads back twice what was set: the other half is for its own bookkeeping.
         let doubled = |size: usize| i32::try_from(size.saturating_mul(2)).unwrap_or(i32::MAX);
         Ok(OptionValue::Int(match option {
@@ -73,7 +98,7 @@ impl Sockets {
                 let error = self.pending_error(fd);
                 self.socket_mut(fd)?.error =
                     if error.is_some() { Reported::Already } else { Reported::NotYet };
-                error.map_or(0, |errno| errno.number)
+                error.or_else(|| self.take_soft_error(fd)).map_or(0, |errno| errno.number)
             }
             SockOpt::SendBuffer => doubled(options.send_buffer),
             SockOpt::ReceiveBuffer => doubled(options.recv_buffer),
@@ -81,8 +106,17 @@ impl Sockets {
             SockOpt::KeepIdle => whole_seconds(keepalive.idle),
             SockOpt::KeepInterval => whole_seconds(keepalive.interval),
             SockOpt::KeepCount => keepalive.probes as i32,
+            SockOpt::SynCount => {
+                patience.syn_r2.map_or(self.host.profile().syn_retries, |r2| r2.retransmissions) as i32
+            }
+            SockOpt::UserTimeout => patience.user_timeout.map_or(0, |time| time.as_millis() as i32),
             SockOpt::Linger => {
-                return Ok(OptionValue::Linger { on: options.linger == Linger::Abort, seconds: 0 });
+                let (on, seconds) = match options.linger {
+                    Linger::Default => (false, 0),
+                    Linger::Abort => (true, 0),
+                    Linger::Wait(time) => (true, whole_seconds(time)),
+                };
+                return Ok(OptionValue::Linger { on, seconds });
             }
             SockOpt::Linger2 => options.linger2.map_or(60, whole_seconds),
             SockOpt::NoDelay => flag(options.nodelay),
@@ -95,6 +129,10 @@ impl Sockets {
             SockOpt::MtuDiscover => flag(options.pmtu_discovery),
         }))
     }
+}
+
+fn patience(options: &mut SocketOptions) -> &mut Patience {
+    options.patience.get_or_insert_default()
 }
 
 fn whole_seconds(time: Duration) -> i32 {

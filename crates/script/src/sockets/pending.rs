@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use airtcp::host::ConnId;
 use airwire::time::Instant;
 
 use super::Sockets;
@@ -21,6 +22,8 @@ enum Progress {
     Handshake,
     /// So many octets of a write(2) are in the buffer.
     Written(usize),
+    /// close(2) has closed the connection, and lingers until then.
+    Closing(ConnId, Instant),
 }
 
 impl Pending {
@@ -30,8 +33,9 @@ impl Pending {
 
     /// When the call ends although nothing happened.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        match &self.request {
-            Request::Poll { until, .. } => *until,
+        match (&self.request, self.progress) {
+            (Request::Poll { until, .. }, _) => *until,
+            (_, Progress::Closing(_, until)) => Some(until),
             _ => None,
         }
     }
@@ -44,6 +48,10 @@ impl Pending {
         };
         let result = match &self.request {
             Request::Poll { set, until } => return poll(sockets, set, *until).map(Ok),
+            Request::Close { fd } => {
+                let fd = *fd;
+                return self.close(sockets, fd);
+            }
             Request::Connect { fd, to } => {
                 let (fd, to) = (*fd, *to);
                 return self.connect(sockets, fd, to, waits);
@@ -73,9 +81,24 @@ impl Pending {
         let (fd, wait) = match &self.request {
             Request::Accept { fd, .. } | Request::Connect { fd, .. } => (*fd, Blocking::Wait),
             Request::Receive { fd, wait, .. } | Request::Send { fd, wait, .. } => (*fd, *wait),
-            Request::Poll { .. } => return Ok(true),
+            Request::Poll { .. } | Request::Close { .. } => return Ok(true),
         };
         Ok(sockets.blocking(fd)? == Blocking::Wait && wait == Blocking::Wait)
+    }
+
+    /// As Linux: what is not acknowledged when the time is over goes on by itself, and close(2) has not failed.
+    fn close(&mut self, sockets: &mut Sockets, fd: Fd) -> Option<Result<Reply, Errno>> {
+        if self.progress == Progress::NotStarted {
+            match sockets.begin_close(fd) {
+                Ok(Some((id, until))) => self.progress = Progress::Closing(id, until),
+                Ok(None) => {}
+                Err(errno) => return Some(Err(errno)),
+            }
+        }
+        match self.progress {
+            Progress::Closing(id, until) if until > sockets.now() && sockets.is_closing(id) => None,
+            _ => Some(Ok(Reply::Closed)),
+        }
     }
 
     fn connect(

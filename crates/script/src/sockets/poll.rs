@@ -28,20 +28,25 @@ impl Sockets {
         if matches!(state, State::SynSent | State::SynReceived) {
             return Events::default();
         }
-        if connection.readable() > 0 || connection.at_end_of_stream() {
-            events |= Events::IN.0 | 0x040;
-        }
-        if connection.writable() > 0 {
-            events |= Events::OUT.0;
-        }
-        if matches!(
+        // As Linux's tcp_poll has it: each direction may be shut, by either side or by the end.
+        let closed = state == State::Closed;
+        let peer_closed = matches!(
             state,
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed
-        ) {
+        );
+        let read_shut = connection.read_is_shut() || peer_closed;
+        let write_shut = connection.write_is_shut() || closed;
+        if connection.readable() > 0 || read_shut {
+            events |= Events::IN.0 | 0x040;
+        }
+        if connection.writable() > 0 || write_shut {
+            events |= Events::OUT.0;
+        }
+        if read_shut {
             events |= Events::RDHUP.0;
         }
-        if state == State::Closed {
-            events |= Events::IN.0 | Events::OUT.0 | Events::HUP.0;
+        if read_shut && write_shut {
+            events |= Events::HUP.0;
         }
         if self.pending_error(fd).is_some() {
             events |= Events::ERR.0;
