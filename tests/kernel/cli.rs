@@ -106,6 +106,9 @@ fn numbers_without_sense_are_usage_errors_that_say_what_is_wanted() {
     assert!(stderr.contains("`5x` is not a time: write for example 150ms, 1s or 2m"), "{stderr}");
     let stderr = one_line(&["send", "--bytes=1", "file", "10.83.0.1:9"], 2);
     assert!(stderr.contains("exclude each other"), "{stderr}");
+    let stderr = complaint(&["send", "--r2=soon", "10.83.0.1:9"], 2);
+    assert!(stderr.contains("`soon` is neither a count such as 7 nor a time such as 90s or 3m"), "{stderr}");
+    complaint(&["serve", "--listen=80", "--forward=a:1", "--opening-errors=some"], 2);
     complaint(&["send", "10.83.0.1:9", "--verify", "--no-digest"], 2);
     complaint(&["recv", "0"], 2);
     complaint(&[], 2);

@@ -296,6 +296,8 @@ fn refused_unanswered_and_unreachable_are_told_apart() {
     );
     let silent = send("10.83.0.77:9000", &["--timeout=400ms"]);
     assert!(silent.contains("10.83.0.77:9000: no answer in 400.000ms: is it"), "{silent}");
+    let silent = send("10.83.0.77:9000", &["--user-timeout=400ms"]);
+    assert!(silent.contains("10.83.0.77:9000: timed out: the peer stopped answering: is it"), "{silent}");
     namespace.sysctl("net.ipv4.ip_forward", "1").unwrap();
     let status = namespace
         .spawn(Command::new("ip").args(["route", "add", "unreachable", "10.99.0.0/16"]))
@@ -303,8 +305,14 @@ fn refused_unanswered_and_unreachable_are_told_apart() {
         .wait()
         .unwrap();
     assert!(status.success());
-    let unreachable = send("10.99.0.1:9000", &[]);
+    let unreachable = send("10.99.0.1:9000", &["--opening-errors=all"]);
     assert!(unreachable.contains("destination unreachable: no route to the host"), "{unreachable}");
+    // Otherwise it is a soft error (RFC 9293 §3.9.2.2): told at R1, and when the attempt has come to its own end. The
+    // kernel sends few such errors a second, so there are not many attempts here.
+    let args = ["send", "--bytes=1k", "10.99.0.1:9000", "--netns", namespace.name(), "--json"];
+    let ended = run(&[&args[..], &["--r1=1", "--syn-r2=2"]].concat());
+    assert_eq!(ended.event("unanswered")["error"], "no route to the host", "{}", ended.stdout);
+    assert!(ended.stderr.contains("destination unreachable: no route to the host"), "{}", ended.stderr);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::shared::decisions::DecisionLog;
 use crate::shared::reporter::Reporter;
 use crate::shared::summary::{Arrivals, Device, Handshake, Retransmissions, Timeouts};
+use crate::shared::unanswered::Silence;
 
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -192,6 +193,17 @@ impl Log {
             Some(log) => log.write_of(number, &connection.recovery_mut().take_trace()),
             None => Ok(()),
         }
+    }
+
+    /// Tells it if the radio side leaves something unanswered.
+    pub(super) fn heard(
+        &self,
+        now: Instant,
+        number: u64,
+        silence: &mut Silence,
+        connection: &Connection,
+    ) -> io::Result<()> {
+        silence.note(now, Some(number), connection, &self.reporter)
     }
 
     /// Bytes that have moved.

@@ -12,6 +12,7 @@ use airwire::time::{Duration, Instant};
 
 use super::endpoints::{Connecting, Kernel, Radio};
 use super::log::{End, Log, SessionEnding};
+use crate::shared::unanswered::Silence;
 
 /// What all sessions share.
 pub(super) struct Tools {
@@ -52,6 +53,7 @@ pub(super) struct Session {
     /// Bytes taken by the server.
     up: u64,
     moved: Moved,
+    silence: Silence,
     moved_at: Instant,
 }
 
@@ -97,6 +99,7 @@ impl Session {
             opened: now,
             up: 0,
             moved: Moved::default(),
+            silence: Silence::default(),
             moved_at: now,
         };
         session.try_next_target(around, None);
@@ -116,6 +119,7 @@ impl Session {
     pub(super) fn turn(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
         let Some(connection) = around.host.connection_mut(self.conn) else { return Ok(Next::Over) };
         around.tools.log.decided(self.number, connection)?;
+        around.tools.log.heard(around.now, self.number, &mut self.silence, connection)?;
         let (state, ended) = (connection.state(), connection.ended().map(|why| why.to_string()));
         self.note_progress(around);
         match &mut self.phase {

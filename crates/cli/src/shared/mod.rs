@@ -9,3 +9,4 @@ pub(crate) mod reporter;
 pub(crate) mod station;
 pub(crate) mod store;
 pub(crate) mod summary;
+pub(crate) mod unanswered;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::decisions::DecisionLog;
 use super::reporter::{Interval, Reporter};
+use super::unanswered::Silence;
 
 /// The congestion window as a step function of time: its mean over time, and its peak.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +48,7 @@ pub(crate) struct Monitor {
     established: Option<Instant>,
     progress: Progress,
     last_progress: Instant,
+    silence: Silence,
     tick: Option<Tick>,
     interval: Duration,
 }
@@ -105,6 +107,7 @@ impl Monitor {
             established: None,
             progress: Progress::default(),
             last_progress: reporter.now(),
+            silence: Silence::default(),
             reporter,
             tick: None,
             interval,
@@ -142,6 +145,7 @@ impl Monitor {
     /// Writes out what is due.
     pub(crate) fn run(&mut self, now: Instant, connection: &mut Connection) -> anyhow::Result<()> {
         self.observe(now, connection);
+        self.silence.note(now, None, connection, &self.reporter)?;
         if let Some(log) = &mut self.decisions {
             log.write(&connection.recovery_mut().take_trace())?;
         }

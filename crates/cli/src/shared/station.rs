@@ -11,12 +11,13 @@ use airlink::prefix::Prefix;
 use airlink::reactor::{Clock, Reactor};
 use airlink::tun::{Tun, TunConfig};
 use airtcp::host::{ConnectError, Host, HostConfig};
-use airtcp::profile::Profile;
+use airtcp::profile::{OpeningErrors, Profile};
 use airtcp::recovery::Recipe;
 use airtcp::recovery::catalogue;
-use airtcp::tcp::SocketOptions;
+use airtcp::tcp::{KeepAlive, Patience, SocketOptions, Threshold};
 use airtcp_numbers::units;
 use airtcp_tun::Driver;
+use airwire::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, TypedValueParser};
 
@@ -40,6 +41,34 @@ pub(crate) struct Station {
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
     recv_buffer: Option<usize>,
 
+    /// Say so when a segment was sent again so often (3), or for so long (10s), without an answer: R1 of RFC 9293 §3.8.3 [default: the profile's]
+    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Patience")]
+    r1: Option<Threshold>,
+    /// Give a connection up when a segment was sent again so often (15), or for so long (100s), without an answer: R2 [default: the profile's]
+    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Patience")]
+    r2: Option<Threshold>,
+    /// The same of a SYN or SYN,ACK [default: the profile's; 3m at least with `default`]
+    #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Patience")]
+    syn_r2: Option<Threshold>,
+    /// Give a connection up as soon as something was not acknowledged for this long (TCP_USER_TIMEOUT)
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Patience")]
+    user_timeout: Option<Duration>,
+    /// Ask a silent peer whether it is still there; the three options below say so too
+    #[arg(long, help_heading = "Patience")]
+    keepalive: bool,
+    /// Silence before the first question [default: 2h]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Patience")]
+    keepalive_idle: Option<Duration>,
+    /// Time between two questions [default: 75s]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Patience")]
+    keepalive_interval: Option<Duration>,
+    /// Questions without an answer that end the connection [default: 9]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Patience")]
+    keepalive_probes: Option<u32>,
+    /// ICMP errors that end a connection while it is being opened: the hard ones of RFC 9293, all, or those that end FreeBSD's [default: the profile's]
+    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Patience")]
+    opening_errors: Option<Which>,
+
     /// Name of the TUN device; %d stands for the next free number
     #[arg(long, value_name = "NAME", default_value = "airtcp%d", help_heading = "Device")]
     tun: String,
@@ -58,6 +87,33 @@ pub(crate) struct Station {
     /// Write every packet to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Device")]
     pcap: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Which {
+    Hard,
+    All,
+    Freebsd,
+}
+
+impl From<Which> for OpeningErrors {
+    fn from(which: Which) -> Self {
+        match which {
+            Which::Hard => Self::Hard,
+            Which::All => Self::All,
+            Which::Freebsd => Self::FreeBsd,
+        }
+    }
+}
+
+/// Reads R1 or R2: a bare number counts retransmissions, one with a unit is a time.
+fn threshold(text: &str) -> Result<Threshold, String> {
+    match text.parse() {
+        Ok(count) => Ok(Threshold::retransmissions(count)),
+        Err(_) => units::duration(text)
+            .map(Threshold::time)
+            .map_err(|_| format!("`{text}` is neither a count such as 7 nor a time such as 90s or 3m")),
+    }
 }
 
 /// The addresses of one family: the host's and the kernel's.
@@ -145,7 +201,28 @@ impl Station {
         let mut options = SocketOptions::of(&self.recipe.tune(&self.profile()));
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);
         options.recv_buffer = self.recv_buffer.unwrap_or(options.recv_buffer);
+        options.opening_errors = self.opening_errors.map_or(options.opening_errors, OpeningErrors::from);
+        let patience =
+            Patience { r1: self.r1, r2: self.r2, syn_r2: self.syn_r2, user_timeout: self.user_timeout };
+        options.patience = (patience != Patience::default()).then(|| Box::new(patience));
+        options.keepalive = self.keepalive();
         options
+    }
+
+    /// Who sets one of its times wants it.
+    fn keepalive(&self) -> Option<KeepAlive> {
+        let Self { keepalive, keepalive_idle, keepalive_interval, keepalive_probes, .. } = self;
+        let usual = KeepAlive::default();
+        let times = KeepAlive {
+            idle: keepalive_idle.unwrap_or(usual.idle),
+            interval: keepalive_interval.unwrap_or(usual.interval),
+            probes: keepalive_probes.unwrap_or(usual.probes),
+        };
+        let wanted = *keepalive
+            || keepalive_idle.is_some()
+            || keepalive_interval.is_some()
+            || keepalive_probes.is_some();
+        wanted.then_some(times)
     }
 
     fn profile(&self) -> Profile {
@@ -248,6 +325,42 @@ mod tests {
         assert_eq!(addresses("", Families::V6).unwrap()[0], ["fd83::2"]);
         let [addrs, kernel, _] = addresses("--addr 10.83.0.9", Families::Both).unwrap();
         assert_eq!((addrs.join(" "), kernel.join(" ")), ("10.83.0.9".into(), "10.83.0.1/24".into()));
+    }
+
+    fn options(args: &str) -> Result<SocketOptions, String> {
+        let line = Line::try_parse_from(format!("x {args}").split_whitespace()).map_err(|e| e.to_string())?;
+        Ok(line.station.options())
+    }
+
+    #[test]
+    fn patience_is_the_profiles_unless_something_is_said() {
+        assert_eq!(options("").unwrap(), SocketOptions::of(&Profile::default()));
+        let patience =
+            *options("--r1 2 --r2 90s --syn-r2 4m --user-timeout 1500ms").unwrap().patience.unwrap();
+        let expected = Patience {
+            r1: Some(Threshold::retransmissions(2)),
+            r2: Some(Threshold::time(Duration::from_secs(90))),
+            syn_r2: Some(Threshold::time(Duration::from_secs(240))),
+            user_timeout: Some(Duration::from_millis(1500)),
+        };
+        assert_eq!(patience, expected);
+        assert!(options("--r2 soon").unwrap_err().contains("neither a count such as 7 nor a time"));
+    }
+
+    #[test]
+    fn a_time_of_keep_alive_turns_it_on() {
+        assert_eq!(options("--keepalive").unwrap().keepalive, Some(KeepAlive::default()));
+        let times = options("--keepalive-idle 10s --keepalive-probes 3").unwrap().keepalive.unwrap();
+        let expected = KeepAlive { idle: Duration::from_secs(10), probes: 3, ..KeepAlive::default() };
+        assert_eq!(times, expected);
+    }
+
+    #[test]
+    fn opening_errors_are_the_profiles_or_the_ones_named() {
+        let which = |args: &str| options(args).unwrap().opening_errors;
+        assert_eq!(which(""), OpeningErrors::Hard);
+        assert_eq!(which("--profile linux"), OpeningErrors::All);
+        assert_eq!(which("--profile linux --opening-errors hard"), OpeningErrors::Hard);
     }
 
     #[test]

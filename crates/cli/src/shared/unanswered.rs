@@ -1,0 +1,48 @@
+//! What is said when a peer leaves something unanswered: R1 is reached (RFC 9293 §3.8.3), and R2 is not.
+
+use std::io;
+
+use airtcp::tcp::{Connection, Unanswered};
+use airwire::time::Instant;
+use serde_json::json;
+
+use super::reporter::Reporter;
+
+/// Tells of each silence of one connection once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Silence {
+    told: Option<Instant>,
+}
+
+impl Silence {
+    /// `number` names the connection where there are several.
+    pub(crate) fn note(
+        &mut self,
+        now: Instant,
+        number: Option<u64>,
+        connection: &Connection,
+        reporter: &Reporter,
+    ) -> io::Result<()> {
+        let Some(Unanswered { retransmissions, since, error }) = connection.unanswered() else {
+            return Ok(());
+        };
+        if self.told.replace(since) == Some(since) {
+            return Ok(());
+        }
+        let remote = connection.remote();
+        let seconds = (now - since).as_secs_f64();
+        let data = json!({
+            "connection": number,
+            "remote": remote,
+            "retransmissions": retransmissions,
+            "seconds": seconds,
+            "error": error.map(|error| error.to_string()),
+        });
+        let number = number.map(|number| format!("#{number} ")).unwrap_or_default();
+        let error = error.map(|error| format!(" ({error})")).unwrap_or_default();
+        let text = format!(
+            "{number}{remote}: no answer to {retransmissions} retransmissions in {seconds:.1} s{error}; going on"
+        );
+        reporter.progress("unanswered", &data, &text)
+    }
+}
