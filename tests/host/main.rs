@@ -3,5 +3,6 @@
 mod catalogue;
 mod changes;
 mod hostile;
+mod patience;
 mod timers;
 mod transfer;

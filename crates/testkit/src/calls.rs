@@ -4,7 +4,7 @@
 use airtcp::host::{ConnId, Host, HostConfig, ListenId};
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
-use airtcp::tcp::{KeepAlive, Linger, SocketOptions};
+use airtcp::tcp::{KeepAlive, Linger, Patience, SocketOptions, Threshold};
 use airwire::time::{Duration, Instant};
 
 use super::exchange::audit;
@@ -113,9 +113,12 @@ impl<D: Draw> Program<'_, D> {
                     let _ = host.read(now, id, &mut buffer);
                 });
             }
-            9 => self.on_connection(|host, id, _| {
-                let _ = host.shutdown_write(now, id);
-            }),
+            9 => {
+                let read = self.draw.one_in(3);
+                self.on_connection(|host, id, _| {
+                    let _ = if read { host.shutdown_read(now, id) } else { host.shutdown_write(now, id) };
+                });
+            }
             10 => self.on_connection(|host, id, gone| {
                 host.close(now, id);
                 *gone = true;
@@ -123,7 +126,12 @@ impl<D: Draw> Program<'_, D> {
             11 if self.draw.one_in(4) => self.on_connection(|host, id, _| host.abort(now, id)),
             12 => {
                 let options = self.options(side);
-                self.on_connection(|host, id, _| host.set_options(now, id, options));
+                match self.listeners.last() {
+                    Some((side, id)) if self.draw.one_in(4) => {
+                        self.hosts[*side as usize].set_listen_options(*id, options);
+                    }
+                    _ => self.on_connection(|host, id, _| host.set_options(now, id, options)),
+                }
             }
             13 | 14 => {
                 let to = self.hosts.iter().filter_map(Host::next_deadline).min();
@@ -188,7 +196,20 @@ impl<D: Draw> Program<'_, D> {
         options.max_seg = draw.pick(&[None, None, Some(88), Some(536), Some(1), Some(u16::MAX)]);
         options.send_buffer = draw.pick(&[options.send_buffer, 1, 3000, 100_000]);
         options.recv_buffer = draw.pick(&[options.recv_buffer, 0, 1, 3000, 100_000]);
-        options.linger = draw.pick(&[Linger::Default, Linger::Default, Linger::Abort]);
+        let wait = Linger::Wait(Duration::from_secs(1));
+        options.linger = draw.pick(&[Linger::Default, wait, Linger::Abort]);
+        if draw.one_in(4) {
+            let threshold = |draw: &mut D| Threshold {
+                retransmissions: draw.below(4) as u32,
+                time: Duration::from_secs(draw.below(10)),
+            };
+            options.patience = Some(Box::new(Patience {
+                r1: draw.one_in(2).then(|| threshold(draw)),
+                r2: draw.one_in(2).then(|| threshold(draw)),
+                syn_r2: draw.one_in(2).then(|| threshold(draw)),
+                user_timeout: draw.one_in(2).then(|| Duration::from_millis(draw.below(20_000))),
+            }));
+        }
         options.pmtu_discovery = draw.one_in(2);
         if draw.one_in(4) {
             let idle = Duration::from_secs(1 + draw.below(100));

@@ -2,8 +2,8 @@
 //! than one.
 
 mod bugs;
-mod hand;
+pub(crate) mod hand;
 mod paths;
 mod ports;
 mod siege;
-mod world;
+pub(crate) mod world;

@@ -1,0 +1,173 @@
+//! How long a connection waits for an answer, what it tells meanwhile, and when it stops (RFC 9293 §3.8.3).
+
+use airtcp::host::IoError;
+use airtcp::profile::Profile;
+use airtcp::tcp::{Ended, Patience, SocketOptions, State, Threshold};
+use airtcp_testkit::pair::{LEFT, RIGHT};
+use airwire::segment::Flags;
+use airwire::time::Duration;
+
+use crate::hostile::hand::{Hand, mss};
+use crate::hostile::world::profile;
+
+fn options(profile: &Profile, patience: Patience) -> SocketOptions {
+    SocketOptions { patience: Some(Box::new(patience)), ..SocketOptions::of(profile) }
+}
+
+fn connected(patience: Patience) -> Hand {
+    let profile = profile("default");
+    let mut hand = Hand::new("newreno", profile.clone());
+    hand.connect(options(&profile, patience), mss(1000), 65_535);
+    hand
+}
+
+/// Until the connection has ended; returns how long that took, and how many packets left.
+fn until_the_end(hand: &mut Hand) -> (Duration, usize) {
+    let (began, mut packets) = (hand.now, 0);
+    while hand.state() != State::Closed {
+        packets += hand.next().len();
+    }
+    (hand.now - began, packets)
+}
+
+#[test]
+fn r1_is_told_and_forgotten_when_the_peer_answers() {
+    let mut hand = connected(Patience { r1: Some(Threshold::retransmissions(2)), ..Patience::default() });
+    hand.host.note_changes();
+    assert_eq!(hand.write(1000).len(), 1);
+    while hand.host.poll_changed().is_some() {}
+    // The timeouts: 1 s, 2 s, 4 s. The third finds two retransmissions without an answer.
+    let began = hand.now;
+    assert_eq!(hand.wait(Duration::from_secs(6)).len(), 2);
+    assert_eq!(hand.connection().unanswered(), None);
+    assert_eq!(hand.wait(Duration::from_secs(1)).len(), 1);
+    assert_eq!(hand.host.poll_changed(), hand.id, "whoever polls for changes hears of it");
+    let unanswered = hand.connection().unanswered().unwrap();
+    assert_eq!((unanswered.retransmissions, unanswered.error), (3, None));
+    assert_eq!(unanswered.since - began, Duration::from_secs(1));
+    hand.segment(Flags::ACK, 1, 1001, 65_535, 0);
+    assert_eq!(hand.connection().unanswered(), None);
+    assert_eq!(hand.state(), State::Established);
+}
+
+#[test]
+fn r2_may_be_a_count_or_a_time() {
+    let mut hand = connected(Patience { r2: Some(Threshold::retransmissions(3)), ..Patience::default() });
+    hand.write(1000);
+    assert_eq!(until_the_end(&mut hand), (Duration::from_secs(1 + 2 + 4 + 8), 3));
+    assert_eq!(hand.connection().ended(), Some(Ended::TimedOut));
+
+    let time = Threshold::time(Duration::from_secs(20));
+    let mut hand = connected(Patience { r2: Some(time), ..Patience::default() });
+    hand.write(1000);
+    // It is looked at when the timer expires: at 15 s the time is not over, at 31 s it is.
+    assert_eq!(until_the_end(&mut hand), (Duration::from_secs(31), 4));
+}
+
+#[test]
+fn a_peer_that_answers_probes_is_never_given_up_by_r2() {
+    let r2 = Threshold { retransmissions: 1, time: Duration::from_secs(1) };
+    let mut hand = connected(Patience { r2: Some(r2), ..Patience::default() });
+    hand.segment(Flags::ACK, 1, 1, 0, 0);
+    assert!(hand.write(1000).is_empty(), "the window is closed");
+    for _ in 0..50 {
+        assert_eq!(hand.next().len(), 1, "a probe");
+        hand.segment(Flags::ACK, 1, 1, 0, 0);
+        assert_eq!(hand.state(), State::Established);
+    }
+    until_the_end(&mut hand);
+    assert_eq!(hand.connection().ended(), Some(Ended::TimedOut));
+}
+
+#[test]
+fn a_user_timeout_ends_at_its_moment_whatever_the_state() {
+    let limit = Duration::from_millis(2300);
+    let patience = Patience { user_timeout: Some(limit), ..Patience::default() };
+
+    // Data.
+    let mut hand = connected(patience);
+    hand.write(1000);
+    assert_eq!(until_the_end(&mut hand), (limit, 1));
+    // A FIN.
+    let mut hand = connected(patience);
+    hand.host.shutdown_write(hand.now, hand.id.unwrap()).unwrap();
+    assert_eq!(hand.out().len(), 1);
+    assert_eq!(until_the_end(&mut hand).0, limit);
+    // Data that cannot leave, though the peer answers.
+    let mut hand = connected(patience);
+    hand.segment(Flags::ACK, 1, 1, 0, 0);
+    let began = hand.now;
+    hand.write(1000);
+    while hand.state() != State::Closed {
+        if !hand.next().is_empty() {
+            hand.segment(Flags::ACK, 1, 1, 0, 0);
+        }
+    }
+    assert_eq!(hand.now - began, limit);
+    // Nothing to send: nothing to give up.
+    let mut hand = connected(patience);
+    assert!(hand.wait(Duration::from_secs(3600)).is_empty());
+    assert_eq!(hand.state(), State::Established);
+}
+
+/// MUST-23, whatever the timeouts are.
+#[test]
+fn by_default_a_syn_is_repeated_for_three_minutes_at_least() {
+    for max in [1, 5, 60, 120] {
+        let mut profile = profile("default");
+        profile.timer.limits.max = Duration::from_secs(max);
+        let options = SocketOptions::of(&profile);
+        let mut hand = Hand::new("newreno", profile);
+        let to = (RIGHT, 80).into();
+        hand.id = Some(hand.host.connect(hand.now, None, to, options).unwrap());
+        hand.out();
+        let (time, _) = until_the_end(&mut hand);
+        assert!(time >= Duration::from_secs(180), "at most {max} s each: {time}");
+        assert_eq!(hand.connection().ended(), Some(Ended::TimedOut));
+    }
+}
+
+#[test]
+fn reading_that_was_shut_down_is_at_its_end_and_resets_only_with_writing() {
+    let mut buffer = [0; 100];
+    for name in Profile::NAMES {
+        let profile = profile(name);
+        let mut hand = Hand::new("newreno", profile.clone());
+        hand.connect(SocketOptions::of(&profile), mss(1000), 65_535);
+        let (now, id) = (hand.now, hand.id.unwrap());
+        assert_eq!(hand.host.read(now, id, &mut buffer), Err(IoError::WouldBlock));
+        hand.host.shutdown_read(now, id).unwrap();
+        assert_eq!(hand.host.read(now, id, &mut buffer), Ok(0), "{name}");
+        hand.segment(Flags::ACK, 1, 1, 65_535, 10);
+        let kept = if name == "freebsd" { 0 } else { 10 };
+        assert_eq!(hand.host.read(now, id, &mut buffer), Ok(kept), "{name}");
+        assert_eq!(hand.host.read(now, id, &mut buffer), Ok(0), "{name}");
+        hand.wait(Duration::from_secs(1));
+
+        let (now, id) = (hand.now, hand.id.unwrap());
+        hand.host.shutdown_write(now, id).unwrap();
+        hand.out();
+        hand.segment(Flags::ACK, 11, 2, 65_535, 0);
+        let answers = hand.segment(Flags::ACK, 11, 2, 65_535, 10);
+        let reset = answers.iter().any(|out| out.flags.contains(Flags::RST));
+        assert_eq!(reset, name != "freebsd", "{name}");
+    }
+}
+
+/// Each closes before the next one opens.
+#[test]
+fn a_closed_listeners_name_means_nothing_any_more() {
+    let profile = profile("default");
+    let mut hand = Hand::new("newreno", profile.clone());
+    let mut old = Vec::new();
+    for _ in 0..1000 {
+        let listener = hand.host.listen((LEFT, 80).into(), 1, SocketOptions::of(&profile)).unwrap();
+        hand.host.unlisten(listener);
+        hand.host.unlisten(listener);
+        assert_eq!(hand.host.accept(listener), None);
+        old.push(listener);
+    }
+    old.sort();
+    old.dedup();
+    assert_eq!(old.len(), 1000);
+}
