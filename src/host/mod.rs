@@ -470,7 +470,9 @@ impl Host {
         Ok(())
     }
 
-    /// Like close(2): the connection ends by itself, and the application must not use the id any more.
+    /// Like close(2): the connection ends by itself, and the application must not use the id any more, but to see by
+    /// [`Host::connection`] whether it still [is closing](Connection::is_closing). Nothing waits here, whatever
+    /// [`Linger`](crate::tcp::Linger) says.
     pub fn close(&mut self, now: Instant, id: ConnId) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.close(now);

@@ -140,7 +140,7 @@ impl Connection {
             (State::SynReceived, Opener::Peer) => (false, true),
             _ => return false,
         };
-        // FreeBSD has had enough of errors and of timeouts both.
+        // FreeBSD has had enough of errors and of timeouts both (`tcp_notify`, `syncache_unreach`).
         let again = |least| self.soft_error.is_some() && self.rtt.backoff() >= least;
         match self.options.opening_errors {
             OpeningErrors::Hard => why.is_hard(),

@@ -96,8 +96,9 @@ impl Sockets {
             SockOpt::Info => return Err(Errno::ENOPROTOOPT),
             SockOpt::Error => {
                 let error = self.pending_error(fd);
-                self.socket_mut(fd)?.error =
-                    if error.is_some() { Reported::Already } else { Reported::NotYet };
+                if error.is_some() {
+                    self.socket_mut(fd)?.error = Reported::Already;
+                }
                 error.or_else(|| self.take_soft_error(fd)).map_or(0, |errno| errno.number)
             }
             SockOpt::SendBuffer => doubled(options.send_buffer),
@@ -107,7 +108,8 @@ impl Sockets {
             SockOpt::KeepInterval => whole_seconds(keepalive.interval),
             SockOpt::KeepCount => keepalive.probes as i32,
             SockOpt::SynCount => {
-                patience.syn_r2.map_or(self.host.profile().syn_retries, |r2| r2.retransmissions) as i32
+                let usual = self.host.profile().syn_retries;
+                patience.syn_r2.map_or(usual, |r2| r2.retransmissions) as i32
             }
             SockOpt::UserTimeout => patience.user_timeout.map_or(0, |time| time.as_millis() as i32),
             SockOpt::Linger => {
