@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use airtcp_script::{End, RunOptions, run_file};
+use airtcp_script::{End, RunOptions, Tolerance, run_file};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
@@ -24,9 +24,9 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Our own scripts have to speak of every packet, and of nothing that airtcp ignores.
+/// Our own scripts have to speak of every packet, at its exact time, and of nothing that airtcp ignores.
 fn run(path: &Path) -> Result<(), Failed> {
-    let options = RunOptions { end: End::Exact, ..RunOptions::default() };
+    let options = RunOptions { end: End::Exact, tolerance: Some(Tolerance::EXACT), ..RunOptions::default() };
     let report = run_file(path, &options)?;
     if report.checked == 0 {
         return Err("this script expects no packet at all".into());

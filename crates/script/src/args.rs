@@ -173,7 +173,12 @@ pub(super) fn poll_set(call: &Call) -> Result<Vec<PollEntry>, Problem> {
         Ok(PollEntry {
             fd: Fd(i32::try_from(fd).unwrap_or(-1)),
             interest: member("events").map(events).transpose()?.unwrap_or_default(),
-            revents: member("revents").map(events).transpose()?,
+            // Left out it is 0, as in packetdrill.
+            revents: match member("revents") {
+                Some(Value::Ellipsis) => None,
+                Some(revents) => Some(events(revents)?),
+                None => Some(Events::default()),
+            },
         })
     };
     entries.iter().map(entry).collect()

@@ -8,17 +8,19 @@ use airwire::time::Duration;
 
 use super::expr::Check;
 
-/// Where a line stands, for messages: `scripts/x.pkt:12`.
+/// Where a line stands, for messages: `scripts/x.pkt:12`, and where in it: `scripts/x.pkt:12:7`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Place {
     /// The script, or a file that it includes.
     pub file: Rc<PathBuf>,
     /// From 1; 0 is the file as a whole.
     pub line: usize,
+    /// In characters, from 1; 0 is the line as a whole.
+    pub column: usize,
 }
 
 /// A whole script with its includes expanded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) settings: Settings,
     pub(crate) events: Vec<ScriptEvent>,
@@ -31,8 +33,16 @@ pub(crate) struct Settings {
     pub(crate) recipe: Option<Named>,
     /// `profile NAME`.
     pub(crate) profile: Option<Named>,
-    /// `--name=value`, in order; of two with the same name the later counts, a script's own before an include's.
-    pub(crate) flags: Vec<(Place, String, String)>,
+    /// In order; of two with the same name the later counts, a script's own before an include's.
+    pub(crate) flags: Vec<Flag>,
+}
+
+/// `--name=value`, or `--name` alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Flag {
+    pub(crate) place: Place,
+    pub(crate) name: String,
+    pub(crate) value: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -120,6 +130,8 @@ pub(crate) enum Tos {
     Octet(u8),
     /// `[ect0]` and its kind: the two ECN bits.
     Ecn(u8),
+    /// `[ect01]`: either of the two that say ECN-capable.
+    AnyEct,
 }
 
 /// A TCP segment in the script's numbers. The same type holds what the host really sent, mapped back.
@@ -128,8 +140,10 @@ pub(crate) struct Segment {
     pub(crate) flags: Flags,
     pub(crate) seq: u32,
     pub(crate) len: u32,
+    /// `None` is the same as 0, in a line and in a packet.
     pub(crate) ack: Option<u32>,
     pub(crate) win: Option<u16>,
+    /// `None` is the same as 0.
     pub(crate) urg: Option<u16>,
     pub(crate) options: Options,
 }
@@ -167,7 +181,7 @@ pub enum TcpOption {
         /// TSecr.
         ecr: Option<u32>,
     },
-    /// Only ever seen on the wire: a kind that the language has no word for.
+    /// A kind that airtcp knows nothing of: `FO`, `FOEXP`, `md5`, or one that the language has no word for.
     Unknown {
         /// Its number.
         kind: u8,
@@ -176,14 +190,13 @@ pub enum TcpOption {
     },
 }
 
-/// `icmp unreachable frag_needed mtu 1000 [1:1461(1460)]`.
+/// `icmp unreachable frag_needed mtu 1000 [1:1461(1460)]`; without brackets an empty segment at 0 is quoted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Icmp {
     pub(crate) kind: IcmpKind,
     pub(crate) mtu: Option<u32>,
-    /// The sequence number that the quoted header carries.
-    pub(crate) quoted_seq: u32,
-    pub(crate) quoted_len: u32,
+    /// Sequence number and length of the segment that the message quotes.
+    pub(crate) quoted: Option<(u32, u32)>,
 }
 
 /// Type and code of either version; the parser checks that the word exists in one of them.
@@ -284,6 +297,12 @@ impl Flags {
     }
 }
 
+impl Place {
+    pub(crate) fn of_line(file: Rc<PathBuf>, line: usize) -> Self {
+        Self { file, line, column: 0 }
+    }
+}
+
 impl Segment {
     /// The sequence number after everything that this segment occupies.
     pub(crate) fn end(&self) -> u32 {
@@ -297,7 +316,8 @@ impl Segment {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file.display(), self.line)
+        write!(f, "{}:{}", self.file.display(), self.line)?;
+        if self.column > 0 { write!(f, ":{}", self.column) } else { Ok(()) }
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) enum TokenKind {
     Shell(String),
     /// `%{ code }%`
     Code(String),
-    /// `--name=value`; only at the start of a line.
-    Flag(String, String),
+    /// `--name=value` or `--name`; only at the start of a line.
+    Flag(String, Option<String>),
     /// `recipe NAME`, `profile NAME`, `include FILE`; only at the start of a line.
     Directive(String, String),
     End,
@@ -34,7 +34,14 @@ pub(crate) enum TokenKind {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct LexError {
     pub(crate) line: usize,
+    pub(crate) column: usize,
     pub(crate) message: String,
+}
+
+/// Where in its line an offset of the text stands: in characters, from 1.
+pub(crate) fn column(text: &str, at: usize) -> usize {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    text[start..at].chars().count() + 1
 }
 
 const DIRECTIVES: [&str; 3] = ["recipe", "profile", "include"];
@@ -91,8 +98,7 @@ impl Lexer<'_> {
             '0'..='9' => Ok(self.number(rest)),
             '.' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => Ok(self.number(rest)),
             c if c.is_ascii_alphabetic() || c == '_' => {
-                let word: String =
-                    rest.chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_').collect();
+                let word: String = rest.chars().take_while(|&c| is_word(c)).collect();
                 self.at += word.len();
                 Ok(TokenKind::Word(word))
             }
@@ -107,13 +113,21 @@ impl Lexer<'_> {
     /// The lines that are read to their end: flags and our three directives.
     fn whole_line(&mut self, rest: &str) -> Option<TokenKind> {
         let line = rest.split('\n').next().unwrap_or_default();
-        if line.starts_with("--") {
+        if let Some(flag) = line.strip_prefix("--") {
+            let name: String = flag.chars().take_while(|&c| is_word(c) || c == '-').collect();
+            let after = &flag[name.len()..];
+            let (value, length) = match after.trim_start().strip_prefix('=') {
+                None => (None, 0),
+                Some(value) => {
+                    let value = value.trim_start();
+                    let length = flag_value_len(value);
+                    (Some(unquoted(&value[..length]).to_owned()), after.len() - value.len() + length)
+                }
+            };
+            self.at += 2 + name.len() + length;
             // Several may share a line.
-            let flag = line.split_whitespace().next().unwrap_or_default();
-            self.at += flag.len();
             self.line_start = true;
-            let (name, value) = flag[2..].split_once('=').unwrap_or_else(|| (&flag[2..], ""));
-            return Some(TokenKind::Flag(name.replace('-', "_"), value.to_owned()));
+            return Some(TokenKind::Flag(name.replace('-', "_"), value));
         }
         let word = line.split_whitespace().next()?;
         if !DIRECTIVES.contains(&word) {
@@ -172,7 +186,40 @@ impl Lexer<'_> {
     }
 
     fn error(&self, message: String) -> LexError {
-        LexError { line: self.line, message }
+        LexError { line: self.line, column: column(self.text, self.at), message }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Up to the next blank outside quotes: `CC="new reno"` is one value.
+fn flag_value_len(rest: &str) -> usize {
+    let mut open = None;
+    for (at, c) in rest.char_indices() {
+        match open {
+            Some(quote) if quote == c => open = None,
+            Some(_) => {}
+            None if c.is_whitespace() => return at,
+            None if c == '"' || c == '`' => open = Some(c),
+            None => {}
+        }
+    }
+    rest.len()
+}
+
+/// What stands between quotes, if quotes are around all of it.
+fn unquoted(value: &str) -> &str {
+    value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
+}
+
+/// What a name that `--define` gives a value stands for, as packetdrill has it: a string, a shell line or a word.
+pub(crate) fn defined(value: &str) -> TokenKind {
+    match value.strip_prefix('`').and_then(|value| value.strip_suffix('`')) {
+        Some(command) => TokenKind::Shell(command.to_owned()),
+        None if value.starts_with('"') => TokenKind::Text(unquoted(value).to_owned()),
+        None => TokenKind::Word(value.to_owned()),
     }
 }
 
@@ -220,8 +267,8 @@ mod tests {
             kinds("recipe newreno+sifest // why\n--mtu=1500 --strict-segments\n+0 recipe"),
             [
                 TokenKind::Directive("recipe".into(), "newreno+sifest".into()),
-                TokenKind::Flag("mtu".into(), "1500".into()),
-                TokenKind::Flag("strict_segments".into(), String::new()),
+                TokenKind::Flag("mtu".into(), Some("1500".into())),
+                TokenKind::Flag("strict_segments".into(), None),
                 TokenKind::Punct('+'),
                 TokenKind::Number("0".into()),
                 TokenKind::Word("recipe".into()),
@@ -231,8 +278,23 @@ mod tests {
     }
 
     #[test]
+    fn quotes_hold_the_value_of_a_flag_together() {
+        let flag = |name: &str, value: &str| TokenKind::Flag(name.into(), Some(value.into()));
+        assert_eq!(
+            kinds("--define=CC=\"new reno\" --so_flags = \"a=1,b=2\"\n--ip_version=ipv4-mapped-ipv6"),
+            [
+                flag("define", "CC=\"new reno\""),
+                flag("so_flags", "a=1,b=2"),
+                flag("ip_version", "ipv4-mapped-ipv6"),
+                TokenKind::End,
+            ]
+        );
+    }
+
+    #[test]
     fn what_is_not_closed_says_so_with_its_line() {
         let error = tokens("\n\n%{ assert 1").unwrap_err();
-        assert_eq!((error.line, error.message.as_str()), (3, "the closing `}%` is missing"));
+        assert_eq!((error.line, error.column), (3, 1));
+        assert_eq!(error.message, "the closing `}%` is missing");
     }
 }

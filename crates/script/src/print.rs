@@ -54,7 +54,27 @@ impl fmt::Display for TcpOption {
                 ecr.iter().try_for_each(|ecr| write!(f, " ecr {ecr}"))
             }
             Self::Unknown { kind, data } => {
-                write!(f, "option {kind} 0x")?;
+                let data = match (kind, data.as_slice()) {
+                    (254, [0xf9, 0x89, cookie @ ..]) => {
+                        f.write_str("FOEXP")?;
+                        cookie
+                    }
+                    (34, cookie) => {
+                        f.write_str("FO")?;
+                        cookie
+                    }
+                    (19, digest) => {
+                        f.write_str("md5")?;
+                        digest
+                    }
+                    (kind, data) => {
+                        write!(f, "option {kind}")?;
+                        data
+                    }
+                };
+                if !data.is_empty() {
+                    f.write_str(" ")?;
+                }
                 data.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
         }
@@ -98,6 +118,7 @@ impl fmt::Display for Tos {
         match self {
             Self::Octet(tos) => write!(f, "tos {tos:#x}"),
             Self::Ecn(bits) => f.write_str(["noecn", "ect1", "ect0", "ce"][usize::from(bits & 3)]),
+            Self::AnyEct => f.write_str("ect01"),
         }
     }
 }
@@ -106,8 +127,8 @@ impl fmt::Display for Icmp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "icmp {}", self.kind)?;
         self.mtu.iter().try_for_each(|mtu| write!(f, " mtu {mtu}"))?;
-        let end = self.quoted_seq.wrapping_add(self.quoted_len);
-        write!(f, " [{}:{end}({})]", self.quoted_seq, self.quoted_len)
+        let Some((seq, len)) = self.quoted else { return Ok(()) };
+        write!(f, " [{seq}:{}({len})]", seq.wrapping_add(len))
     }
 }
 

@@ -1,4 +1,8 @@
-//! One connection as the script sees it: sequence numbers count from 0, ports are left out, and timestamps are its own.
+//! One connection as the script sees it: sequence numbers are its own, ports are left out, timestamps are its own.
+//!
+//! Sequence numbers are read as tcpdump prints them, and as packetdrill does: in a packet with SYN they are what the
+//! script says, in any other they count from the SYN of their stream. `< S 1000:1000(0)` is followed by
+//! `> S. 0:0(0) ack 1001` and `< . 1:1(0) ack 1`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,13 +34,41 @@ pub(super) struct ScriptFlow {
     /// The script's end.
     pub(super) remote: SocketAddr,
     pub(super) fd: Option<Fd>,
-    /// What the script calls 0 in the host's stream; set by the host's SYN.
-    local_base: u32,
-    remote_base: u32,
-    /// The script's numbers of the two SYNs: 0 unless it says otherwise.
-    local_isn: u32,
-    remote_isn: u32,
+    /// What the host sends.
+    host: Stream,
+    /// What the script's side sends.
+    peer: Stream,
+    /// Who sent the SYN that both sides count from.
+    opening: Opening,
     clock: Timestamps,
+}
+
+/// The numbers of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Stream {
+    /// The initial sequence number on the wire.
+    live: u32,
+    /// What the script calls it; 0 until a line has said otherwise.
+    script: u32,
+}
+
+/// Which TSecr the script's side may send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Echo {
+    /// Only a TSval that a line has seen the host send.
+    Named,
+    /// `--tcp_ts_ecr_scaled`: any other, by its distance from the first.
+    Scaled,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Opening {
+    /// Nothing has gone either way.
+    Fresh,
+    /// The script's side came first. `named` once a line has said which number the host's SYN has.
+    Passive { named: bool },
+    /// The host's SYN came first.
+    Active { named: bool, answered: bool },
 }
 
 /// The host's timestamp clock against the script's numbers.
@@ -55,78 +87,118 @@ impl ScriptFlow {
             local,
             remote,
             fd: None,
-            local_base: 0,
-            remote_base: REMOTE_BASE,
-            local_isn: 0,
-            remote_isn: 0,
+            host: Stream::default(),
+            peer: Stream { live: REMOTE_BASE, script: 0 },
+            opening: Opening::Fresh,
             clock: Timestamps::default(),
         }
     }
 
-    /// Takes note of a packet that left the host. A SYN fixes what the script calls 0.
+    /// Takes note of a packet that left the host. Its SYN is what its other numbers count from.
     pub(super) fn observe(&mut self, packet: &Packet) {
         if packet.flags.contains(Flags::SYN) {
-            self.local_base = packet.seq;
+            self.host.live = packet.seq;
+        }
+        if self.opening == Opening::Fresh {
+            self.opening = Opening::Active { named: false, answered: false };
         }
         if let Some(val) = packet.options.iter().find_map(timestamp) {
             self.clock.last_live = val;
         }
     }
 
-    /// The script's line is the host's SYN: its number may be other than 0.
-    pub(super) fn rebase(&mut self, live: u32, script: u32) {
-        self.local_base = live.wrapping_sub(script);
-        self.local_isn = script;
+    /// A line of the script is the host's SYN: the first such line says which number it has.
+    pub(super) fn name_syn(&mut self, script: u32) {
+        match &mut self.opening {
+            Opening::Passive { named } | Opening::Active { named, .. } if !*named => {
+                *named = true;
+                self.host.script = script;
+            }
+            _ => {}
+        }
     }
 
-    /// The wire's number for one of the script's in the host's stream.
-    pub(super) fn local_seq(&self, script: u32) -> u32 {
-        self.local_base.wrapping_add(script)
+    /// The wire's number of a segment without SYN in the host's stream.
+    pub(super) fn host_seq(&self, script: u32) -> u32 {
+        self.host.to_live(script, false)
     }
 
-    /// What the host's payload must be, by the script's sequence number.
-    pub(super) fn expected_payload(&self, seq: u32, len: usize) -> Vec<u8> {
-        octets(seq.wrapping_sub(self.local_isn), len as u32)
+    /// What the host's payload must be, by the sequence number that the script gives the segment.
+    pub(super) fn expected_payload(&self, segment: &Segment) -> Vec<u8> {
+        octets(self.host.octet(segment), segment.len)
     }
 
     /// A line of the script as it goes to the host.
-    pub(super) fn make_live(&mut self, segment: &Segment, ip: IpFields, now: Instant) -> Packet {
+    pub(super) fn make_live(
+        &mut self,
+        segment: &Segment,
+        ip: IpFields,
+        echo: Echo,
+        now: Instant,
+    ) -> Result<Packet, String> {
+        self.open(segment);
         let options = match &segment.options {
             Options::Any => Vec::new(),
             Options::Exactly(options) => {
-                options.iter().map(|option| self.option_to_live(option, segment, now)).collect()
+                let live = |option| self.option_to_live(option, segment, echo, now);
+                options.iter().map(live).collect::<Result<_, _>>()?
             }
         };
-        let syn = u32::from(segment.has(Flags::SYN));
-        if syn == 1 {
-            self.remote_isn = segment.seq;
-        }
-        Packet {
+        let syn = segment.has(Flags::SYN);
+        Ok(Packet {
             src: self.remote,
             dst: self.local,
             tos: match ip.tos {
                 Some(Tos::Octet(tos) | Tos::Ecn(tos)) => tos,
-                None => 0,
+                Some(Tos::AnyEct) | None => 0,
             },
             ttl: ip.ttl.unwrap_or(255),
             flags: segment.flags,
-            seq: self.remote_base.wrapping_add(segment.seq),
-            ack: segment.ack.map_or(0, |ack| self.local_base.wrapping_add(ack)),
+            seq: self.peer.to_live(segment.seq, syn),
+            // Without the flag the field means nothing, and goes out as it is written.
+            ack: match segment.ack.unwrap_or(0) {
+                ack if segment.has(Flags::ACK) => self.host.to_live(ack, syn),
+                ack => ack,
+            },
             win: segment.win.unwrap_or(0),
             urg: segment.urg.unwrap_or(0),
             options,
-            payload: octets(segment.seq.wrapping_sub(self.remote_isn).wrapping_add(syn), segment.len),
+            payload: octets(self.peer.octet(segment), segment.len),
+        })
+    }
+
+    /// The first packet of the script's side fixes its initial sequence number, or the SYN-ACK that answers a SYN.
+    fn open(&mut self, segment: &Segment) {
+        let answers = segment.has(Flags::SYN) && segment.has(Flags::ACK);
+        match &mut self.opening {
+            Opening::Fresh => {
+                self.opening = Opening::Passive { named: false };
+                self.peer.script = segment.seq;
+            }
+            // Until a line has spoken of the host's SYN, nothing answers it.
+            Opening::Active { named: true, answered } if answers && !*answered => {
+                *answered = true;
+                // A SYN that crossed the host's may have gone before; numbers on the wire stay what they are.
+                self.peer.live = self.peer.to_live(segment.seq, true);
+                self.peer.script = segment.seq;
+            }
+            Opening::Passive { .. } | Opening::Active { .. } => {}
         }
     }
 
-    fn option_to_live(&self, option: &TcpOption, segment: &Segment, now: Instant) -> TcpOption {
-        match option {
+    fn option_to_live(
+        &self,
+        option: &TcpOption,
+        segment: &Segment,
+        echo: Echo,
+        now: Instant,
+    ) -> Result<TcpOption, String> {
+        let syn = segment.has(Flags::SYN);
+        Ok(match option {
             TcpOption::Sack(blocks) => TcpOption::Sack(
                 blocks
                     .iter()
-                    .map(|(left, right)| {
-                        (self.local_base.wrapping_add(*left), self.local_base.wrapping_add(*right))
-                    })
+                    .map(|(left, right)| (self.host.to_live(*left, syn), self.host.to_live(*right, syn)))
                     .collect(),
             ),
             // A half that the script left open is filled as a peer with a millisecond clock would fill it.
@@ -135,38 +207,45 @@ impl ScriptFlow {
                 ecr: Some(match ecr {
                     // RFC 7323 section 3.2: zero where there is nothing to echo yet.
                     _ if !segment.has(Flags::ACK) => ecr.unwrap_or(0),
-                    Some(ecr) => self.clock.to_live(*ecr),
+                    Some(ecr) => self.clock.to_live(*ecr, echo).ok_or_else(|| {
+                        format!(
+                            "no packet of the host had TS val {ecr}, so there is nothing to echo; with \
+                             --tcp_ts_ecr_scaled it is reckoned from the first that had one"
+                        )
+                    })?,
                     None => self.clock.last_live,
                 }),
             },
             other => other.clone(),
-        }
+        })
     }
 
     /// What the host sent, in the script's numbers.
     pub(super) fn to_script(&self, packet: &Packet) -> Segment {
-        let acks = packet.flags.contains(Flags::ACK) || packet.ack != 0;
+        let syn = packet.flags.contains(Flags::SYN);
         Segment {
             flags: packet.flags,
-            seq: packet.seq.wrapping_sub(self.local_base),
+            seq: self.host.to_script(packet.seq, syn),
             len: packet.payload.len() as u32,
-            ack: acks.then(|| packet.ack.wrapping_sub(self.remote_base)),
+            ack: match packet.ack {
+                ack if packet.flags.contains(Flags::ACK) => Some(self.peer.to_script(ack, syn)),
+                // The field means nothing, but may be compared.
+                ack => Some(ack).filter(|ack| *ack != 0),
+            },
             win: Some(packet.win),
             urg: Some(packet.urg).filter(|urg| *urg != 0),
             options: Options::Exactly(
-                packet.options.iter().map(|option| self.option_to_script(option)).collect(),
+                packet.options.iter().map(|option| self.option_to_script(option, syn)).collect(),
             ),
         }
     }
 
-    fn option_to_script(&self, option: &TcpOption) -> TcpOption {
+    fn option_to_script(&self, option: &TcpOption, syn: bool) -> TcpOption {
         match option {
             TcpOption::Sack(blocks) => TcpOption::Sack(
                 blocks
                     .iter()
-                    .map(|(left, right)| {
-                        (left.wrapping_sub(self.remote_base), right.wrapping_sub(self.remote_base))
-                    })
+                    .map(|(left, right)| (self.peer.to_script(*left, syn), self.peer.to_script(*right, syn)))
                     .collect(),
             ),
             TcpOption::Timestamps { val, ecr } => {
@@ -192,14 +271,30 @@ fn timestamp(option: &TcpOption) -> Option<u32> {
     }
 }
 
-impl Timestamps {
-    fn to_live(&self, script: u32) -> u32 {
-        if let Some(live) = self.named.get(&script) {
-            return *live;
+impl Stream {
+    fn to_live(self, script: u32, syn: bool) -> u32 {
+        self.live.wrapping_add(script).wrapping_sub(if syn { self.script } else { 0 })
+    }
+
+    fn to_script(self, live: u32, syn: bool) -> u32 {
+        live.wrapping_sub(self.live).wrapping_add(if syn { self.script } else { 0 })
+    }
+
+    /// Which octet of the stream, from 1, a segment's payload begins with.
+    fn octet(self, segment: &Segment) -> u32 {
+        match segment.has(Flags::SYN) {
+            true => segment.seq.wrapping_sub(self.script).wrapping_add(1),
+            false => segment.seq,
         }
-        match self.anchor {
-            Some((named, live)) => live.wrapping_add(script.wrapping_sub(named)),
-            None => script,
+    }
+}
+
+impl Timestamps {
+    fn to_live(&self, script: u32, echo: Echo) -> Option<u32> {
+        match (self.named.get(&script), self.anchor, echo) {
+            (Some(live), ..) => Some(*live),
+            (None, Some((named, live)), Echo::Scaled) => Some(live.wrapping_add(script.wrapping_sub(named))),
+            (None, ..) => None,
         }
     }
 
@@ -223,54 +318,98 @@ mod tests {
         Segment { flags, seq, len: 10, ack, win: Some(100), urg: None, options: Options::Exactly(options) }
     }
 
+    /// What goes to the host for a line.
+    fn live(flow: &mut ScriptFlow, line: &Segment) -> Packet {
+        flow.make_live(line, IpFields::default(), Echo::Named, Instant::ZERO).unwrap()
+    }
+
+    /// What the host sends, in its own numbers.
+    fn sent(flags: Flags, seq: u32, ack: u32, options: Vec<TcpOption>) -> Packet {
+        let mut packet = live(&mut flow(), &segment(flags, 0, None, Vec::new()));
+        (packet.seq, packet.ack, packet.options) = (seq, ack, options);
+        packet.payload.clear();
+        packet
+    }
+
+    const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
+
     #[test]
     fn numbers_count_from_each_sides_syn_across_the_wrap() {
         let mut flow = flow();
-        let syn = Packet {
-            flags: Flags::SYN,
-            seq: 0xffff_fffe,
-            ..flow.make_live(&segment(Flags::ACK, 0, None, Vec::new()), IpFields::default(), Instant::ZERO)
-        };
-        flow.observe(&syn);
-        let live = flow.make_live(
-            &segment(Flags::ACK, 4096, Some(11), vec![TcpOption::Sack(vec![(21, 31)])]),
-            IpFields::default(),
-            Instant::ZERO,
-        );
-        assert_eq!((live.seq, live.ack), (REMOTE_BASE.wrapping_add(4096), 9));
-        assert_eq!(live.options, [TcpOption::Sack(vec![(19, 29)])]);
-        assert_eq!(live.payload, octets(4096, 10));
+        flow.observe(&sent(Flags::SYN, 0xffff_fffe, 0, Vec::new()));
+        let line = segment(Flags::ACK, 4096, Some(11), vec![TcpOption::Sack(vec![(21, 31)])]);
+        let packet = live(&mut flow, &line);
+        assert_eq!((packet.seq, packet.ack), (REMOTE_BASE.wrapping_add(4096), 9));
+        assert_eq!(packet.options, [TcpOption::Sack(vec![(19, 29)])]);
+        assert_eq!(packet.payload, octets(4096, 10));
 
-        let sent = Packet {
-            flags: Flags::ACK,
-            seq: 3,
-            ack: REMOTE_BASE.wrapping_add(7),
-            options: vec![TcpOption::Sack(vec![(REMOTE_BASE, 5)])],
-            ..live
-        };
-        let mapped = flow.to_script(&sent);
+        let sack = vec![TcpOption::Sack(vec![(REMOTE_BASE, 5)])];
+        let mapped = flow.to_script(&sent(Flags::ACK, 3, REMOTE_BASE.wrapping_add(7), sack));
         assert_eq!((mapped.seq, mapped.ack), (5, Some(7)));
         assert_eq!(mapped.options, Options::Exactly(vec![TcpOption::Sack(vec![(0, 0x805)])]));
+    }
+
+    #[test]
+    fn only_a_packet_with_syn_has_the_numbers_that_the_script_gave_the_syns() {
+        let mut flow = flow();
+        let syn = live(&mut flow, &segment(Flags::SYN, 1000, None, Vec::new()));
+        let syn_ack = sent(SYN_ACK, 77, syn.seq.wrapping_add(1), Vec::new());
+        flow.observe(&syn_ack);
+        flow.name_syn(5000);
+        // A second line with another number is wrong about the first.
+        flow.name_syn(6000);
+        let mapped = flow.to_script(&syn_ack);
+        assert_eq!((mapped.seq, mapped.ack), (5000, Some(1001)));
+
+        let sack = vec![TcpOption::Sack(vec![(11, 21)])];
+        let data = live(&mut flow, &segment(Flags::ACK, 1, Some(1), sack));
+        assert_eq!((data.seq, data.ack), (syn.seq.wrapping_add(1), 78));
+        assert_eq!(data.options, [TcpOption::Sack(vec![(88, 98)])]);
+        assert_eq!(data.payload, octets(1, 10));
+        let again = live(&mut flow, &segment(Flags::SYN, 1003, None, Vec::new()));
+        assert_eq!((again.seq, again.payload), (syn.seq.wrapping_add(3), octets(4, 10)));
+        let ack = flow.to_script(&sent(Flags::ACK, 78, data.seq.wrapping_add(10), Vec::new()));
+        assert_eq!((ack.seq, ack.ack), (1, Some(11)));
+    }
+
+    #[test]
+    fn the_syn_ack_says_where_the_peer_of_an_active_host_starts() {
+        let mut flow = flow();
+        flow.observe(&sent(Flags::SYN, 77, 0, Vec::new()));
+        flow.name_syn(0);
+        let crossing = live(&mut flow, &segment(Flags::SYN, 1000, None, Vec::new()));
+        let answer = live(&mut flow, &segment(SYN_ACK, 1000, Some(1), Vec::new()));
+        assert_eq!((answer.seq, answer.ack), (crossing.seq, 78));
+        let first = live(&mut flow, &segment(Flags::ACK, 1, Some(1), Vec::new()));
+        assert_eq!(first.seq, crossing.seq.wrapping_add(1));
+    }
+
+    #[test]
+    fn without_the_ack_flag_the_field_is_what_is_written() {
+        let mut flow = flow();
+        flow.observe(&sent(Flags::SYN, 77, 0, Vec::new()));
+        assert_eq!(live(&mut flow, &segment(Flags::RST, 1, Some(5), Vec::new())).ack, 5);
+        assert_eq!(live(&mut flow, &segment(Flags::ACK, 1, None, Vec::new())).ack, 77);
+        assert_eq!(flow.to_script(&sent(Flags::RST, 77, 9, Vec::new())).ack, Some(9));
     }
 
     #[test]
     fn timestamps_follow_the_first_that_the_script_named() {
         let mut flow = flow();
         let stamp = |val, ecr| vec![TcpOption::Timestamps { val, ecr }];
-        let mut sent =
-            flow.make_live(&segment(Flags::ACK, 1, Some(1), Vec::new()), IpFields::default(), Instant::ZERO);
-        sent.options = stamp(Some(5000), Some(7));
-        flow.observe(&sent);
-        flow.name_timestamp(100, &sent);
-        sent.options = stamp(Some(5250), Some(7));
-        assert_eq!(flow.to_script(&sent).options, Options::Exactly(stamp(Some(350), Some(7))));
+        let first = sent(Flags::ACK, 1, 1, stamp(Some(5000), Some(7)));
+        flow.observe(&first);
+        flow.name_timestamp(100, &first);
+        let later = sent(Flags::ACK, 1, 1, stamp(Some(5250), Some(7)));
+        assert_eq!(flow.to_script(&later).options, Options::Exactly(stamp(Some(350), Some(7))));
 
-        let echo = |flow: &mut ScriptFlow, ecr| {
+        let mut line = |ecr, echo| {
             let line = segment(Flags::ACK, 1, Some(1), stamp(Some(9), ecr));
-            flow.make_live(&line, IpFields::default(), Instant::ZERO).options
+            flow.make_live(&line, IpFields::default(), echo, Instant::ZERO).map(|packet| packet.options)
         };
-        assert_eq!(echo(&mut flow, Some(100)), stamp(Some(9), Some(5000)));
-        assert_eq!(echo(&mut flow, Some(130)), stamp(Some(9), Some(5030)));
-        assert_eq!(echo(&mut flow, None), stamp(Some(9), Some(5000)));
+        assert_eq!(line(Some(100), Echo::Named).unwrap(), stamp(Some(9), Some(5000)));
+        assert_eq!(line(None, Echo::Named).unwrap(), stamp(Some(9), Some(5000)));
+        assert!(line(Some(130), Echo::Named).unwrap_err().contains("TS val 130"));
+        assert_eq!(line(Some(130), Echo::Scaled).unwrap(), stamp(Some(9), Some(5030)));
     }
 }

@@ -1,11 +1,14 @@
 //! From the lines above the first event to a host: `--flags`, `recipe`, `profile`.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use airwire::time::Duration;
 
-use super::ast::{Place, Script};
+use super::ast::{Flag, Place, Script};
 use super::check::{Push, Rules};
+use super::flags::{FLAGS, Fate, Idle, Tolerance};
+use super::script_flow::Echo;
 use super::tuning::Tuning;
 use super::verdict::ScriptError;
 
@@ -16,10 +19,12 @@ pub struct RunOptions {
     pub recipe: Option<String>,
     /// Instead of the one that the script names.
     pub profile: Option<String>,
-    /// How far packets and calls may be from their time.
-    pub tolerance: Option<Duration>,
+    /// How far packets and calls may be from their time, whatever the script and `flags` say.
+    pub tolerance: Option<Tolerance>,
     /// What it means if packets are left over.
     pub end: End,
+    /// packetdrill's options, by name, as if the script's first lines had them last.
+    pub flags: Vec<(String, Option<String>)>,
 }
 
 /// What it means if the host has sent more than the script spoke of.
@@ -42,8 +47,26 @@ pub(super) struct Setup {
     pub(super) rules: Rules,
     pub(super) cut: Cut,
     pub(super) end: End,
+    pub(super) echo: Echo,
+    pub(super) mismatch: Mismatch,
+    pub(super) run: Run,
     pub(super) tuning: Tuning,
     pub(super) notes: Vec<String>,
+}
+
+/// What a packet that differs from its line means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mismatch {
+    Fatal,
+    /// `--non_fatal=packet`
+    Noted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Run {
+    Whole,
+    /// `--dry_run`
+    Nothing,
 }
 
 /// Whether a line's payload may arrive in several packets.
@@ -55,41 +78,30 @@ pub(super) enum Cut {
     AsWritten,
 }
 
-/// Flags of packetdrill that make no difference in virtual time and without a wire.
-const IGNORED: [&str; 17] = [
-    "debug",
-    "dry_run",
-    "gateway_ip",
-    "init_scripts",
-    "define",
-    "live_gateway_ip",
-    "netmask_ip",
-    "no_cleanup",
-    "non_fatal",
-    "send_omit_free",
-    "so_filename",
-    "speed",
-    "udp_encapsulation",
-    "use_expect",
-    "verbose",
-    "wire_client_dev",
-    "wire_server_dev",
-];
-
 impl Setup {
-    pub(super) fn new(script: &Script, options: &RunOptions) -> Result<Self, ScriptError> {
-        let flag = |name: &str| script.settings.flags.iter().rev().find(|(_, known, _)| known == name);
-        let v6 = match flag("ip_version") {
-            None => false,
-            Some((_, _, version)) if version == "ipv4" => false,
-            Some((_, _, version)) if version == "ipv6" => true,
-            Some((place, _, version)) => {
-                return Err(error(place, format!("`--ip_version={version}`: airtcp knows ipv4 and ipv6")));
+    /// `home`: where helpers of the script are.
+    pub(super) fn new(script: &Script, options: &RunOptions, home: &Path) -> Result<Self, ScriptError> {
+        // What the caller says comes from a command line, not from a place in a file.
+        let caller = || Place::of_line(std::rc::Rc::new("command line".into()), 0);
+        let given = options.flags.iter().map(|(name, value)| Flag {
+            place: caller(),
+            name: name.replace('-', "_"),
+            value: value.clone(),
+        });
+        let flags: Vec<Flag> = script.settings.flags.iter().cloned().chain(given).collect();
+        let flag = |name: &str| flags.iter().rev().find(|flag| flag.name == name);
+        let v6 = match flag("ip_version").map(|flag| (flag, flag.value.as_deref().unwrap_or_default())) {
+            // An IPv6 socket whose packets are IPv4: on the wire there is no difference.
+            None | Some((_, "ipv4" | "ipv4-mapped-ipv6")) => false,
+            Some((_, "ipv6")) => true,
+            Some((flag, version)) => {
+                let message = format!("`--ip_version={version}`: it is ipv4, ipv6 or ipv4-mapped-ipv6");
+                return Err(error(&flag.place, message));
             }
         };
         let (local_ip, remote_ip) =
             if v6 { ("fd3d:a0b:17d6::1", "2001:db8::1") } else { ("192.168.0.1", "192.0.2.1") };
-        let rules = Rules { push: Push::Neutral, tick: None, tolerance: Duration::ZERO };
+        let rules = Rules { push: Push::Neutral, tick: None, tolerance: Tolerance::PACKETDRILL };
         let mut setup = Self {
             local: SocketAddr::new(address(local_ip).expect("a constant above"), 8080),
             remote: SocketAddr::new(address(remote_ip).expect("a constant above"), 8080),
@@ -97,20 +109,19 @@ impl Setup {
             rules,
             cut: Cut::Concatenated,
             end: options.end,
+            echo: Echo::Named,
+            mismatch: Mismatch::Fatal,
+            run: Run::Whole,
             tuning: Tuning::default(),
             notes: Vec::new(),
         };
-        for (place, name, value) in &script.settings.flags {
-            setup.flag(name, value).map_err(|message| error(place, message))?;
+        for Flag { place, name, value } in &flags {
+            setup.flag(name, value.as_deref(), home).map_err(|message| error(place, message))?;
         }
         if setup.local.is_ipv6() != v6 || setup.remote.is_ipv6() != v6 {
-            let place = flag("local_ip").or_else(|| flag("remote_ip")).map(|(place, ..)| place);
-            let message =
-                "--local_ip and --remote_ip must be of the version that --ip_version says".to_owned();
-            return Err(match place {
-                Some(place) => error(place, message),
-                None => error(&script.settings.flags[0].0, message),
-            });
+            let place = flag("local_ip").or_else(|| flag("remote_ip")).map(|flag| flag.place.clone());
+            let message = "--local_ip and --remote_ip must be of the version that --ip_version says";
+            return Err(error(&place.unwrap_or_else(caller), message.to_owned()));
         }
         if let Some(recipe) = &script.settings.recipe {
             setup.tuning.recipe(&recipe.name).map_err(|message| error(&recipe.place, message))?;
@@ -118,35 +129,86 @@ impl Setup {
         if let Some(profile) = &script.settings.profile {
             setup.tuning.profile(&profile.name).map_err(|message| error(&profile.place, message))?;
         }
-        // What the caller says comes from a command line, not from a place in a file.
-        let caller = || Place { file: std::rc::Rc::new("command line".into()), line: 0 };
+        if let Some(tolerance) = options.tolerance {
+            setup.rules.tolerance = tolerance;
+        }
         if let Some(recipe) = &options.recipe {
             setup.tuning.recipe(recipe).map_err(|message| error(&caller(), message))?;
         }
         if let Some(profile) = &options.profile {
             setup.tuning.profile(profile).map_err(|message| error(&caller(), message))?;
         }
-        if let Some(tolerance) = options.tolerance {
-            setup.rules.tolerance = tolerance;
-        }
         Ok(setup)
     }
 
-    fn flag(&mut self, name: &str, value: &str) -> Result<(), String> {
-        match name {
-            // Read before the others.
-            "ip_version" => {}
-            "local_ip" => self.local.set_ip(address(value)?),
-            "remote_ip" => self.remote.set_ip(address(value)?),
-            "bind_port" => self.local.set_port(number(name, value)?),
-            "connect_port" => self.remote.set_port(number(name, value)?),
-            "mtu" => self.mtu = number(name, value)?,
-            "tolerance_usecs" => self.rules.tolerance = Duration::from_micros(number(name, value)?),
-            "tcp_ts_tick_usecs" => {
-                let tick: u64 = number(name, value)?;
-                self.rules.tick = (tick > 0).then_some(Duration::from_micros(tick));
+    fn flag(&mut self, name: &str, value: Option<&str>, home: &Path) -> Result<(), String> {
+        let Some((info, fate)) = FLAGS.iter().find(|(info, _)| info.name == name) else {
+            return Err(format!("there is no flag `--{name}`"));
+        };
+        match (info.value, value) {
+            (Some(what), None) => return Err(format!("`--{name}` needs a value: `--{name}={what}`")),
+            (None, Some(value)) => return Err(format!("`--{name}` takes no value, such as `{value}`")),
+            _ => {}
+        }
+        let value = value.unwrap_or_default();
+        match fate {
+            Fate::Refused(why) => return Err(format!("`--{name}`: {why}")),
+            Fate::Idle(idle) => {
+                let valid = match idle {
+                    Idle::Anything => true,
+                    Idle::Number => number::<u32>(name, value).is_ok(),
+                    Idle::Positive => number::<u32>(name, value)? > 0,
+                };
+                if !valid {
+                    return Err(format!("`--{name}={value}`: expected a number from 1"));
+                }
+                self.notes.push(format!("--{name} makes no difference here"));
+                return Ok(());
             }
+            Fate::Taken => {}
+        }
+        match name {
+            "local_ip" => self.local.set_ip(address(value)?),
+            // packetdrill takes a prefix here.
+            "remote_ip" => self.remote.set_ip(address(value.split('/').next().unwrap_or(value))?),
+            "bind_port" => self.local.set_port(port(name, value)?),
+            "connect_port" => self.remote.set_port(port(name, value)?),
+            // RFC 791 section 3.2 to what an IP packet can say.
+            "mtu" => match number(name, value)? {
+                mtu @ 68..=65535 => self.mtu = mtu,
+                _ => return Err(format!("`--{name}={value}`: expected a number from 68 to 65535")),
+            },
+            "tolerance_usecs" => match number(name, value)? {
+                0 => return Err(format!("`--{name}=0`: expected a number from 1")),
+                micros => self.rules.tolerance.least = Duration::from_micros(micros),
+            },
+            "tolerance_percent" => match number::<f64>(name, value)? {
+                percent @ 0.0..=100.0 => self.rules.tolerance.fraction = percent / 100.0,
+                _ => return Err(format!("`--{name}={value}`: expected a number from 0 to 100")),
+            },
+            "tcp_ts_tick_usecs" => match number(name, value)? {
+                tick @ 0..=1_000_000 => {
+                    self.rules.tick = (tick > 0).then_some(Duration::from_micros(tick));
+                }
+                _ => return Err(format!("`--{name}={value}`: expected a number from 0 to 1000000")),
+            },
+            "tcp_ts_ecr_scaled" => self.echo = Echo::Scaled,
             "strict_segments" => self.cut = Cut::AsWritten,
+            "dry_run" => self.run = Run::Nothing,
+            "non_fatal" => {
+                for what in value.split([',', ' ']).filter(|what| !what.is_empty()) {
+                    match what {
+                        "packet" => self.mismatch = Mismatch::Noted,
+                        // packetdrill takes the word, and what a call returns is fatal all the same.
+                        _ => self.notes.push(format!("--non_fatal={what} makes no difference here")),
+                    }
+                }
+            }
+            "init_scripts" => {
+                for script in value.split(',') {
+                    self.notes.extend(self.tuning.shell(&format!(". '{script}'"), home)?);
+                }
+            }
             "psh" => {
                 self.rules.push = match value {
                     "neutral" => Push::Neutral,
@@ -157,11 +219,11 @@ impl Setup {
             "so_flags" => {
                 for (name, value) in self.tuning.so_flags(value)? {
                     // What the library is told may be a flag of ours too.
-                    self.flag(&name, &value)?;
+                    self.flag(&name, Some(&value), home)?;
                 }
             }
-            _ if IGNORED.contains(&name) => self.notes.push(format!("--{name} makes no difference here")),
-            _ => return Err(format!("there is no flag `--{name}`")),
+            // ip_version and define were read before.
+            _ => {}
         }
         Ok(())
     }
@@ -173,6 +235,13 @@ fn error(place: &Place, message: String) -> ScriptError {
 
 fn address(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| format!("`{text}` is not an IP address"))
+}
+
+fn port(name: &str, text: &str) -> Result<u16, String> {
+    match number(name, text)? {
+        0 => Err(format!("`--{name}=0`: a port is a number from 1 to 65535")),
+        port => Ok(port),
+    }
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {

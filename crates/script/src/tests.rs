@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::run::run;
-use super::{End, Passed, RunOptions, ScriptError, parse};
+use super::{End, Passed, RunOptions, ScriptError, Tolerance, parse};
 
 /// A connection on descriptor 4, without options that need a clock.
 const SERVER: &str = "\
@@ -18,8 +18,16 @@ profile linux
 ";
 
 fn play(lines: &str) -> Result<Passed, ScriptError> {
-    let script = parse::parse(&format!("{SERVER}{lines}")).unwrap();
-    run(&script, Path::new("test.pkt"), &RunOptions { end: End::Exact, ..RunOptions::default() })
+    play_with(
+        &format!("{SERVER}{lines}"),
+        &RunOptions { tolerance: Some(Tolerance::EXACT), ..RunOptions::default() },
+    )
+}
+
+/// A whole script, in which every packet of the host has a line.
+fn play_with(text: &str, options: &RunOptions) -> Result<Passed, ScriptError> {
+    let script = parse::parse(text).unwrap();
+    run(&script, Path::new("test.pkt"), &RunOptions { end: End::Exact, ..options.clone() })
 }
 
 /// The first line of the failure.
@@ -79,14 +87,13 @@ fn every_wrong_word_of_a_packet_line_is_noticed() {
 }
 
 #[test]
-fn time_is_exact_unless_the_script_grants_tolerance() {
+fn time_can_be_exact() {
     let line =
         |time: &str| format!("{WRITE}{time} > P. 1:1501(1500) ack 1\n+.1 < . 1:1(0) ack 1501 win 30000\n");
     assert_eq!(complaint(&line("+.001")), "test.pkt:10: the packet is right but 1.000ms too early");
     assert!(play(&line("*")).is_ok());
     assert!(play(&line("+0~.1")).is_ok());
     assert!(complaint(&line("+.001~.1")).ends_with("1.000ms too early"));
-    assert!(play(&format!("--tolerance_usecs=1000\n{}", line("+.001"))).is_ok());
     let late = format!("{WRITE}+0 > P. 1:1501(1500) ack 1\n+.2 > . 1:1001(1000) ack 1\n");
     assert_eq!(complaint(&late), "test.pkt:11: the host sent nothing");
 }
@@ -177,4 +184,198 @@ fn several_connections_are_told_apart_by_descriptor() {
         ),
         "{wrong}"
     );
+}
+
+/// The first line of the failure of a whole script, with packetdrill's tolerance.
+fn complaint_of(text: &str) -> String {
+    let error = play_with(text, &RunOptions::default()).expect_err("this script must fail").to_string();
+    error.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn times_may_be_off_as_far_as_in_packetdrill() {
+    let server = |lines: &str| format!("{SERVER}{lines}");
+    let line = |time: &str| {
+        server(&format!("{WRITE}{time} > P. 1:1501(1500) ack 1\n+.1 < . 1:1(0) ack 1501 win 30000\n"))
+    };
+    assert!(play_with(&line("+.004"), &RunOptions::default()).is_ok());
+    assert_eq!(complaint_of(&line("+.005")), "test.pkt:10: the packet is right but 5.000ms too early");
+    let granted =
+        |flag: &str, time: &str| play_with(&format!("{flag}\n{}", line(time)), &RunOptions::default());
+    assert!(granted("--tolerance_usecs=6000", "+.005").is_ok());
+    assert!(granted("--tolerance_usecs=1000", "+.004").is_err());
+
+    // The retransmission comes after 300 ms; an eighth of 340 ms is more than 40 ms.
+    let retransmission = |time: &str| {
+        server(&format!("+0 write 1000\n+0 > P. 1:1001(1000) ack 1\n{time} > P. 1:1001(1000) ack 1\n"))
+    };
+    assert!(play_with(&retransmission("+.34"), &RunOptions::default()).is_ok());
+    assert!(complaint_of(&retransmission("+.35")).ends_with("50.000ms too early"));
+    assert!(play_with(&retransmission("+.27"), &RunOptions::default()).is_ok());
+    assert_eq!(complaint_of(&retransmission("+.26")), "test.pkt:11: the host sent nothing");
+    let narrow = format!("--tolerance_percent=1\n{}", retransmission("+.34"));
+    assert!(complaint_of(&narrow).ends_with("40.000ms too early"));
+}
+
+#[test]
+fn what_follows_a_packet_counts_from_when_it_came() {
+    // It comes at 300 ms, and the call that reads is 100 ms later.
+    let lines = "+0 write 1000\n+0 > P. 1:1001(1000) ack 1\n+.32 > P. 1:1001(1000) ack 1\n";
+    let script = format!("{SERVER}{lines}+.1 < . 1:1(0) ack 1001 win 30000\n");
+    let report = play_with(&script, &RunOptions::default()).unwrap();
+    assert_eq!(report.duration.as_millis(), 500);
+}
+
+#[test]
+fn a_script_begins_at_zero_and_goes_forward() {
+    assert_eq!(
+        complaint_of("+.1 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"),
+        "test.pkt:1: the first line has to be at time 0, not 0.100000"
+    );
+    assert_eq!(
+        complaint_of(&format!("{SERVER}0.5 close(4) = 0\n0.4 close(3) = 0\n")),
+        "test.pkt:10: time goes backward: this line is at 0.400000, the one before at 0.500000"
+    );
+    // The handshake took 100 ms.
+    assert_eq!(
+        complaint_of(&format!("{SERVER}0.05 close(4) = 0\n")),
+        "test.pkt:9: it is 0.100000 when this line's turn comes, 50.000ms too late"
+    );
+}
+
+#[test]
+fn a_call_that_returns_at_once_does_not_keep_a_line_with_an_end() {
+    for call in [
+        "close(4) = 0",
+        "shutdown(4, SHUT_WR) = 0",
+        "socket(..., SOCK_STREAM, IPPROTO_TCP) = 5",
+        "fcntl(4, F_GETFL) = 2",
+        "setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4) = 0",
+        "getsockopt(4, SOL_TCP, TCP_NODELAY, [0], [4]) = 0",
+        "ioctl(4, SIOCINQ, [0]) = 0",
+    ] {
+        let name = call.split('(').next().unwrap();
+        assert_eq!(
+            complaint_of(&format!("{SERVER}+0...0.5 {call}\n")),
+            format!("test.pkt:9: `{name}` returned at once, expected it to wait for 500.000ms")
+        );
+    }
+    assert!(complaint_of(&format!("{SERVER}+0...0.5 write(4, ..., 10) = 10\n")).contains("returned at once"));
+    assert!(complaint_of(&format!("{SERVER}+0...0.5 close\n")).contains("`close` returned at once"));
+    let within = format!("{SERVER}+0...0.003 close(4) = 0\n+0 > F. 1:1(0) ack 1\n");
+    assert!(play_with(&within, &RunOptions::default()).is_ok());
+}
+
+#[test]
+fn a_call_without_an_end_may_wait_for_a_timer() {
+    let poll =
+        "+0 poll([{fd=4, events=POLLIN}], 1, 100) = 0\n+0 write(4, ..., 10) = 10\n+0 > P. 1:11(10) ack 1\n";
+    let report = play(poll).unwrap();
+    assert_eq!(report.duration.as_millis(), 200);
+}
+
+#[test]
+fn an_ack_number_that_is_left_out_is_zero() {
+    let sent = |line: &str| complaint(&format!("{WRITE}{line}\n"));
+    assert_eq!(sent("+0 > . 1:1501(1500)"), "test.pkt:10: the packet differs: ack is 1, expected 0");
+    // An ACK of 0 is an old one, and changes nothing.
+    let old = format!(
+        "{WRITE}+0 > . 1:1501(1500) ack 1\n+.1 < . 1:1(0) win 30000\n+0 < . 1:1(0) ack 1501 win 30000\n"
+    );
+    assert!(play(&old).is_ok());
+    let poll = "+0 poll([{fd=4, events=POLLIN|POLLOUT}], 1, 0) = 1\n";
+    assert!(complaint(poll).contains("revents"), "{}", complaint(poll));
+}
+
+#[test]
+fn an_error_without_a_name_is_any_error() {
+    assert!(play("+0 recv(4, ..., 10, MSG_DONTWAIT) = -1\n").is_ok());
+    assert!(complaint("+0 fcntl(4, F_GETFL) = -1\n").contains("returned 2, expected -1"));
+}
+
+#[test]
+fn a_timestamp_is_echoed_only_if_a_line_has_seen_it() {
+    let script = |flags: &str, ecr: u32| {
+        format!(
+            "profile linux\n{flags}\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+             +0 < S 0:0(0) win 30000 <mss 1000,sackOK,TS val 1 ecr 0>\n\
+             +0 > S. 0:0(0) ack 1 <mss 1460,sackOK,TS val 50 ecr 1>\n\
+             +.1 < . 1:1(0) ack 1 win 30000 <nop,nop,TS val 2 ecr {ecr}>\n"
+        )
+    };
+    assert!(play_with(&script("", 50), &RunOptions::default()).is_ok());
+    assert!(complaint_of(&script("", 60)).contains("no packet of the host had TS val 60"));
+    assert!(play_with(&script("--tcp_ts_ecr_scaled", 60), &RunOptions::default()).is_ok());
+}
+
+#[test]
+fn cookies_are_options_like_others() {
+    let lines = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n";
+    let complaint = complaint_of(&format!(
+        "{lines}+0 > S 0:0(0) <mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 8,FO,nop,nop>\n"
+    ));
+    assert!(
+        complaint.contains("expected <mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 8,FO,nop,nop>"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn what_differs_can_be_noted_only() {
+    let lines = format!("{WRITE}+0 > P. 1:1501(1500) ack 7\n+.1 < . 1:1(0) ack 1501 win 30000\n");
+    let report = play(&format!("--non_fatal=packet\n{lines}")).unwrap();
+    assert_eq!(report.checked, 1);
+    assert!(report.notes[0].starts_with("the packet differs: ack is 1, expected 7"), "{:?}", report.notes);
+    assert!(complaint(&format!("--non_fatal=syscall\n{lines}")).contains("ack is 1"));
+}
+
+#[test]
+fn packetdrills_options_are_taken_checked_or_refused() {
+    let with = |flag: &str| play(&format!("{flag}\n"));
+    assert_eq!(with("--mss=1000").unwrap().notes, ["--mss makes no difference here"]);
+    assert_eq!(with("--ip_version=ipv4-mapped-ipv6").unwrap().notes, Vec::<String>::new());
+    assert_eq!(with("--dry_run").unwrap().events, 0);
+    for (flag, complaint) in [
+        ("--mss=0", "test.pkt:9:1: `--mss=0`: expected a number from 1"),
+        ("--mss", "test.pkt:9:1: `--mss` needs a value: `--mss=OCTETS`"),
+        ("--strict_segments=1", "test.pkt:9:1: `--strict_segments` takes no value, such as `1`"),
+        ("--tolerance_usecs=0", "test.pkt:9:1: `--tolerance_usecs=0`: expected a number from 1"),
+        (
+            "--tolerance_percent=101",
+            "test.pkt:9:1: `--tolerance_percent=101`: expected a number from 0 to 100",
+        ),
+        ("--bind_port=0", "test.pkt:9:1: `--bind_port=0`: a port is a number from 1 to 65535"),
+        ("--mtu=20", "test.pkt:9:1: `--mtu=20`: expected a number from 68 to 65535"),
+        ("--ip_version=ipv5", "test.pkt:9:1: `--ip_version=ipv5`: it is ipv4, ipv6 or ipv4-mapped-ipv6"),
+        (
+            "--wire_client",
+            "test.pkt:9:1: `--wire_client`: a script is played in one process, not between two machines",
+        ),
+        ("--colour=red", "test.pkt:9:1: there is no flag `--colour`"),
+    ] {
+        assert_eq!(with(flag).unwrap_err().to_string(), complaint);
+    }
+    // What the caller says counts, and comes from no file.
+    let options = |name: &str, value: &str| RunOptions {
+        flags: vec![(name.to_owned(), Some(value.to_owned()))],
+        ..RunOptions::default()
+    };
+    let error = play_with(&format!("--mtu=1400\n{SERVER}"), &options("mtu", "x")).unwrap_err();
+    assert_eq!(error.to_string(), "command line:0: `--mtu=x`: expected a number");
+    let narrow = SERVER.replace("mss 1460", "mss 960");
+    assert!(play_with(&format!("--mtu=1400\n{narrow}"), &options("mtu", "1000")).is_ok());
+}
+
+#[test]
+fn a_socket_of_its_own_is_what_the_lines_after_it_speak_of() {
+    let second = "\
++0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5
++0 bind(5, {sa_family = AF_INET, sin_port = htons(8081), sin_addr = inet_addr(\"192.168.0.1\")}, ...) = 0
++0 connect(5, ..., ...) = -1 EINPROGRESS (Operation now in progress)
+";
+    let lines = format!(
+        "{second}+0 > S 0:0(0) <...>\n+.1 < S. 7000:7000(0) ack 1 win 30000 <mss 1000>\n+0 > . 1:1(0) ack 1\n"
+    );
+    let lines = lines.replace("+0 connect", "+0 fcntl(5, F_SETFL, O_RDWR|O_NONBLOCK) = 0\n+0 connect");
+    play(&lines).unwrap();
 }

@@ -1,6 +1,7 @@
 //! Which host a script runs against: profile, recipe, and the sysctls that change single knobs.
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
@@ -8,6 +9,8 @@ use airtcp::profile::knobs::InitialWindow;
 use airtcp::profile::{Challenge, OpeningErrors, SackOffer, SynFin};
 use airtcp::recovery::Recipe;
 use airwire::time::Duration;
+
+use super::shell::{self, Effect};
 
 /// A profile with changes, and a recipe.
 #[derive(Clone, Debug)]
@@ -91,26 +94,20 @@ impl Tuning {
         Ok(others)
     }
 
-    /// A shell line: the sysctls in it are applied; returns a note on everything else.
-    pub fn shell(&mut self, command: &str) -> Result<Vec<String>, String> {
+    /// A shell line: the sysctls that it sets are applied; returns a note on everything else. `home` is the directory
+    /// that its helpers are looked for in.
+    pub fn shell(&mut self, command: &str, home: &Path) -> Result<Vec<String>, String> {
         let mut notes = Vec::new();
-        for part in command.split(['\n', ';']).flat_map(|line| line.split("&&")).map(str::trim) {
-            let mut words = part.split_whitespace();
-            let Some(program) = words.next() else { continue };
-            if program.rsplit('/').next() != Some("sysctl") {
-                notes.push(format!("`{part}` was not run: only sysctl has a meaning here"));
-                continue;
-            }
-            // `-w net.ipv4.tcp_rmem="4096 8192 8192"` is one assignment.
-            for assignment in assignments(part) {
-                match assignment.split_once('=') {
-                    Some((name, value)) => {
-                        if self.sysctl(name.trim(), value.trim())? == Known::Unknown {
-                            notes.push(format!("`{name}` was not set: airtcp has no such knob"));
-                        }
+        for effect in shell::effects(command, home) {
+            match effect {
+                Effect::Set { place, name, value } => match self.sysctl(&name, &value) {
+                    Ok(Known::Applied) => {}
+                    Ok(Known::Unknown) => {
+                        notes.push(format!("{place}`{name}` was not set: airtcp has no such knob"));
                     }
-                    None => notes.push(format!("`{assignment}` was not read: expected NAME=VALUE")),
-                }
+                    Err(message) => return Err(format!("{place}{message}")),
+                },
+                Effect::Note(note) => notes.push(note),
             }
         }
         Ok(notes)
@@ -204,23 +201,6 @@ impl Tuning {
     }
 }
 
-/// The arguments of a sysctl line that are not options; quotes hold blanks together.
-fn assignments(command: &str) -> Vec<String> {
-    let mut found = vec![String::new()];
-    let mut quoted = false;
-    for c in command.chars() {
-        match c {
-            '"' | '\'' => quoted = !quoted,
-            c if c.is_whitespace() && !quoted => found.push(String::new()),
-            c => {
-                let last = found.len() - 1;
-                found[last].push(c);
-            }
-        }
-    }
-    found.into_iter().skip(1).filter(|word| !word.is_empty() && !word.starts_with('-')).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,13 +213,13 @@ mod tests {
     fn sysctls_survive_a_later_profile_and_the_rest_is_noted() {
         let mut tuning = Tuning::default();
         let notes = tuning
-            .shell("sysctl -q net.ipv4.tcp_sack=0 net.ipv4.tcp_fastopen=1\n../common/defaults.sh && /sbin/sysctl -w net.ipv4.tcp_rmem=\"4096 8192 9000\"")
+            .shell("sysctl -q net.ipv4.tcp_sack=0 net.ipv4.tcp_fastopen=1\n../common/defaults.sh && /sbin/sysctl -w net.ipv4.tcp_rmem=\"4096 8192 9000\"", Path::new("nowhere"))
             .unwrap();
         assert_eq!(
             notes,
             [
                 "`net.ipv4.tcp_fastopen` was not set: airtcp has no such knob",
-                "`../common/defaults.sh` was not run: only sysctl has a meaning here",
+                "`../common/defaults.sh` was not run: there is no such file",
             ]
         );
         tuning.profile("freebsd").unwrap();
@@ -251,7 +231,10 @@ mod tests {
     fn freebsds_sysctls_are_known_by_their_whole_name() {
         let mut tuning = Tuning::default();
         let notes = tuning
-            .shell("sysctl net.inet.tcp.sack.enable=0 net.inet.tcp.rfc1323=0 net.inet.udp.enable=1")
+            .shell(
+                "sysctl net.inet.tcp.sack.enable=0 net.inet.tcp.rfc1323=0 net.inet.udp.enable=1",
+                Path::new(""),
+            )
             .unwrap();
         assert_eq!(notes, ["`net.inet.udp.enable` was not set: airtcp has no such knob"]);
         let profile = profile(&tuning);

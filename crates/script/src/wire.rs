@@ -140,43 +140,64 @@ impl IcmpError {
     }
 }
 
-/// Type and code of an ICMP line, `None` where that version has no such message.
+/// Type and code of an ICMP line, `None` where that version has no such message. `type_3 code_4` says the numbers.
 pub(crate) fn icmp_numbers(kind: &IcmpKind, v6: bool) -> Option<(u8, u8)> {
-    const V4_UNREACHABLE: [&str; 16] = [
-        "net_unreachable",
-        "host_unreachable",
-        "protocol_unreachable",
-        "port_unreachable",
-        "frag_needed",
-        "source_route_failed",
-        "net_unknown",
-        "host_unknown",
-        "source_host_isolated",
-        "net_prohibited",
-        "host_prohibited",
-        "net_unreachable_for_tos",
-        "host_unreachable_for_tos",
-        "packet_filtered",
-        "precedence_violation",
-        "precedence_cutoff",
+    const V4_UNREACHABLE: [(&str, u8); 16] = [
+        ("net_unreachable", 0),
+        ("host_unreachable", 1),
+        ("protocol_unreachable", 2),
+        ("port_unreachable", 3),
+        ("frag_needed", 4),
+        ("source_route_failed", 5),
+        ("net_unknown", 6),
+        ("host_unknown", 7),
+        ("source_host_isolated", 8),
+        ("net_prohibited", 9),
+        ("host_prohibited", 10),
+        ("net_unreachable_for_tos", 11),
+        ("host_unreachable_for_tos", 12),
+        ("packet_filtered", 13),
+        ("precedence_violation", 14),
+        ("precedence_cutoff", 15),
     ];
-    const V6_UNREACHABLE: [&str; 5] =
-        ["net_unreachable", "admin_prohibited", "beyond_scope", "host_unreachable", "port_unreachable"];
-    const TIME_EXCEEDED: [&str; 2] = ["ttl_exceeded", "frag_time_exceeded"];
-    let (number, codes): (u8, &[&str]) = match (kind.kind.as_str(), v6) {
+    // packetdrill's words, and three of RFC 4443's.
+    const V6_UNREACHABLE: [(&str, u8); 9] = [
+        ("net_unreachable", 0),
+        ("no_route", 0),
+        ("admin_prohibited", 1),
+        ("not_neighbour", 2),
+        ("beyond_scope", 2),
+        ("address_unreachable", 3),
+        ("host_unreachable", 3),
+        ("port_unreachable", 4),
+        ("policy_failed", 5),
+    ];
+    const TIME_EXCEEDED: [(&str, u8); 4] = [
+        ("ttl_exceeded", 0),
+        ("exceeded_hop_limit", 0),
+        ("frag_time_exceeded", 1),
+        ("exceeded_frag_time", 1),
+    ];
+    const V6_PARAMETER: [(&str, u8); 3] =
+        [("header_field", 0), ("unknown_next_header", 1), ("unknown_option", 2)];
+    let (number, codes): (u8, &[(&str, u8)]) = match (kind.kind.as_str(), v6) {
         ("unreachable", false) => (3, &V4_UNREACHABLE),
         ("unreachable", true) => (1, &V6_UNREACHABLE),
         ("source_quench", false) => (4, &[]),
+        ("redirect", false) => (5, &[]),
         ("time_exceeded", false) => (11, &TIME_EXCEEDED),
         ("time_exceeded", true) => (3, &TIME_EXCEEDED),
         ("parameter_problem", false) => (12, &[]),
-        ("parameter_problem", true) => (4, &[]),
+        ("parameter_problem", true) => (4, &V6_PARAMETER),
         ("packet_too_big", true) => (2, &[]),
-        _ => return None,
+        (other, _) => (other.strip_prefix("type_")?.parse().ok()?, &[]),
     };
     let code = match &kind.code {
         None => 0,
-        Some(name) => codes.iter().position(|code| code == name)? as u8,
+        Some(name) => match codes.iter().find(|(known, _)| known == name) {
+            Some((_, code)) => *code,
+            None => name.strip_prefix("code_")?.parse().ok()?,
+        },
     };
     Some((number, code))
 }

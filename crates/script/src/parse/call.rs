@@ -53,13 +53,13 @@ impl Parser<'_> {
     }
 
     fn result(&mut self) -> Result<Expect, ParseError> {
-        if let (TokenKind::Punct('-'), TokenKind::Number(one)) = (self.peek(), self.peek_next())
-            && one == "1"
-        {
-            self.at += 2;
+        let line = self.line();
+        let value = self.value()?;
+        // Without a name, on the line of its number, any error will do.
+        if value == Value::Int(-1) && matches!(self.peek(), TokenKind::Word(_)) && self.line() == line {
             return Ok(Expect::Error(self.word("the name of an error such as EAGAIN")?));
         }
-        Ok(Expect::Value(self.value()?))
+        Ok(Expect::Value(value))
     }
 
     fn value(&mut self) -> Result<Value, ParseError> {

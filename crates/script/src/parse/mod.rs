@@ -3,12 +3,13 @@
 mod call;
 mod packet;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use airwire::time::Duration;
 
-use super::ast::{Action, Base, Named, Place, Script, ScriptEvent, Settings, When};
+use super::ast::{Action, Base, Flag, Named, Place, Script, ScriptEvent, When};
 use super::expr;
 use super::lex::{self, Token, TokenKind};
 
@@ -25,35 +26,45 @@ pub struct ParseError {
 /// Includes inside includes; deeper than this is a file that includes itself.
 const MAX_DEPTH: usize = 8;
 
-/// Reads a script and everything that it includes.
-pub(crate) fn load(path: &Path) -> Result<Script, ParseError> {
-    let mut script = Script { settings: Settings::default(), events: Vec::new() };
-    let place = Place { file: Rc::new(path.to_owned()), line: 0 };
+/// Names and what they stand for: `--define=NAME=VALUE`.
+pub(crate) type Defines = BTreeMap<String, String>;
+
+/// Reads a script and everything that it includes. What the caller defines overrides what the script defines.
+pub(crate) fn load(path: &Path, defines: Defines) -> Result<Script, ParseError> {
+    let mut script = Script::default();
+    let place = Place::of_line(Rc::new(path.to_owned()), 0);
     let text = std::fs::read_to_string(path).map_err(|error| ParseError {
         place: place.clone(),
         message: format!("the script cannot be read: {error}"),
     })?;
-    file(&mut script, &place.file, &text, 0)?;
+    file(&mut script, &place.file, &text, 0, &defines)?;
     // The includes' flags come first, so that the script's own, being later, count.
     let own = place.file;
-    script.settings.flags.sort_by_key(|(place, ..)| place.file == own);
+    script.settings.flags.sort_by_key(|flag| flag.place.file == own);
     Ok(script)
 }
 
 /// Reads a script that is not in a file.
 #[cfg(test)]
 pub(crate) fn parse(text: &str) -> Result<Script, ParseError> {
-    let mut script = Script { settings: Settings::default(), events: Vec::new() };
-    file(&mut script, &Rc::new(PathBuf::from("test.pkt")), text, 0)?;
+    let mut script = Script::default();
+    file(&mut script, &Rc::new(PathBuf::from("test.pkt")), text, 0, &Defines::new())?;
     Ok(script)
 }
 
-fn file(script: &mut Script, path: &Rc<PathBuf>, text: &str, depth: usize) -> Result<(), ParseError> {
+fn file(
+    script: &mut Script,
+    path: &Rc<PathBuf>,
+    text: &str,
+    depth: usize,
+    defines: &Defines,
+) -> Result<(), ParseError> {
     let tokens = lex::tokens(text).map_err(|error| ParseError {
-        place: Place { file: Rc::clone(path), line: error.line },
+        place: Place { column: error.column, ..Place::of_line(Rc::clone(path), error.line) },
         message: error.message,
     })?;
-    Parser { file: Rc::clone(path), text, tokens, at: 0, depth }.file(script)
+    Parser { file: Rc::clone(path), text, tokens, at: 0, depth, given: defines, own: Defines::new() }
+        .file(script)
 }
 
 struct Parser<'a> {
@@ -63,19 +74,31 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    /// What the caller, or the including file, defines.
+    given: &'a Defines,
+    /// What this file defines.
+    own: Defines,
 }
 
 impl Parser<'_> {
     fn file(&mut self, script: &mut Script) -> Result<(), ParseError> {
+        let mut substituted = false;
         loop {
             match self.peek().clone() {
                 TokenKind::End => return Ok(()),
                 TokenKind::Flag(name, value) => {
-                    script.settings.flags.push((self.place(), name, value));
+                    if let ("define", Some(value)) = (name.as_str(), &value) {
+                        let (name, value) = definition(value).map_err(|message| self.error(message))?;
+                        self.own.insert(name, value);
+                    }
+                    script.settings.flags.push(Flag { place: self.place(), name, value });
                     self.at += 1;
                 }
                 TokenKind::Directive(word, argument) => self.directive(script, &word, argument)?,
                 _ => {
+                    if !std::mem::replace(&mut substituted, true) {
+                        self.substitute();
+                    }
                     let event = self.event()?;
                     script.events.push(event);
                 }
@@ -127,11 +150,13 @@ impl Parser<'_> {
                 if beside.as_os_str().is_empty() { Path::new(".") } else { beside }.display()
             )));
         };
-        file(script, &Rc::new(path), &text, self.depth + 1)
+        let mut defines = self.own.clone();
+        defines.extend(self.given.clone());
+        file(script, &Rc::new(path), &text, self.depth + 1, &defines)
     }
 
     fn event(&mut self) -> Result<ScriptEvent, ParseError> {
-        let place = self.place();
+        let place = self.line();
         let first = self.at;
         let when = self.when()?;
         let action = match self.peek().clone() {
@@ -143,7 +168,7 @@ impl Parser<'_> {
             }
             TokenKind::Code(code) => {
                 let checks = expr::checks(&code).map_err(|(line, message)| ParseError {
-                    place: Place { line: self.place().line + line, ..self.place() },
+                    place: Place { line: self.line().line + line, ..self.line() },
                     message,
                 })?;
                 self.at += 1;
@@ -163,6 +188,13 @@ impl Parser<'_> {
                 message:
                     "`...` between two times is for calls that block, `~` for packets that the host sends"
                         .to_owned(),
+            });
+        }
+        if when == When::Any && !matches!(action, Action::Outbound(..)) {
+            return Err(ParseError {
+                place,
+                message: "`*` is the time of packets that the host sends: of anything else say when"
+                    .to_owned(),
             });
         }
         if when == When::Here && !matches!(action, Action::Shell(_) | Action::Code(_)) {
@@ -272,12 +304,36 @@ impl Parser<'_> {
         Ok(value)
     }
 
+    /// What the flags define, in all that follows them; once, so that a value is never a name itself.
+    fn substitute(&mut self) {
+        for token in &mut self.tokens[self.at..] {
+            if let TokenKind::Word(word) = &token.kind
+                && let Some(value) = self.given.get(word).or_else(|| self.own.get(word))
+            {
+                token.kind = lex::defined(value);
+            }
+        }
+    }
+
     fn place(&self) -> Place {
-        Place { file: Rc::clone(&self.file), line: self.tokens[self.at].line }
+        let token = &self.tokens[self.at];
+        Place { column: lex::column(self.text, token.start), ..self.line() }
+    }
+
+    fn line(&self) -> Place {
+        Place::of_line(Rc::clone(&self.file), self.tokens[self.at].line)
     }
 
     fn error(&self, message: impl Into<String>) -> ParseError {
         ParseError { place: self.place(), message: message.into() }
+    }
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn definition(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("`--define={text}`: expected NAME=VALUE")),
     }
 }
 

@@ -6,70 +6,112 @@ use crate::ast::{
 };
 use crate::wire;
 
+/// What packetdrill wraps packets in, or sends instead of TCP.
+const NOT_HERE: [(&str, &str); 6] = [
+    ("udp", "airtcp has no UDP: a packet is TCP, or an ICMP error about one"),
+    ("ipv4", ENCAPSULATED),
+    ("ipv6", ENCAPSULATED),
+    ("gre", ENCAPSULATED),
+    ("GREv0", ENCAPSULATED),
+    ("mpls", ENCAPSULATED),
+];
+const ENCAPSULATED: &str =
+    "airtcp's packets have one IP header: nothing stands between it and the TCP flags, such as `S` or `.`";
+
+/// Of IPv6 and TCP, without options.
+const HEADERS: usize = 40 + 20;
+const IP_MAX: usize = 65535;
+const TOO_LONG: &str = "with its headers this packet has more than the 65535 octets that IP can carry";
+
 impl Parser<'_> {
     pub(super) fn packet(&mut self) -> Result<Action, ParseError> {
         let inbound = self.eat('<');
         if !inbound {
             self.expect('>')?;
         }
-        let addressing = self.addressing()?;
+        let addressing = self.addressing(inbound)?;
+        if let TokenKind::Word(word) = self.peek()
+            && let Some((_, why)) = NOT_HERE.iter().find(|(known, _)| known == word)
+        {
+            return Err(self.error(*why));
+        }
         if self.eat_word("icmp") {
             if !inbound {
-                return Err(self.error("airtcp sends no ICMP: only `<` can carry it"));
+                return Err(self.error("a TCP socket never sends ICMP: only `<` can carry it"));
             }
             return Ok(Action::Inbound(addressing, Inbound::Icmp(self.icmp()?)));
         }
+        let place = self.place();
         let segment = self.segment()?;
         if !inbound {
             return Ok(Action::Outbound(addressing, segment));
         }
         if segment.options == Options::Any {
-            return Err(self.error("`<...>` can only be compared with, not sent"));
+            return Err(ParseError {
+                place,
+                message: "`<...>` can only be compared with, not sent".to_owned(),
+            });
         }
-        if segment.has(Flags::ACK) && segment.ack.is_none() {
-            return Err(self.error("the flag `.` needs `ack N`"));
+        let octets = match &segment.options {
+            Options::Any => 0,
+            Options::Exactly(options) => wire::options_len(options),
+        };
+        if HEADERS + octets + segment.len as usize > IP_MAX {
+            return Err(ParseError { place, message: TOO_LONG.to_owned() });
+        }
+        if segment.win.is_none() {
+            return Err(ParseError {
+                place,
+                message: "a packet that the script sends needs a window: `win N` after the ack".to_owned(),
+            });
         }
         Ok(Action::Inbound(addressing, Inbound::Tcp(segment)))
     }
 
-    fn addressing(&mut self) -> Result<Addressing, ParseError> {
+    /// `[fd 4] [ect0]`, `(ttl 1)`: either kind of bracket.
+    fn addressing(&mut self, inbound: bool) -> Result<Addressing, ParseError> {
         let mut addressing = Addressing::default();
         loop {
-            if self.eat('(') {
-                if !self.eat_word("ttl") {
-                    return Err(self.error(format!("expected `ttl N`, found {}", self.peek())));
-                }
-                addressing.ip.ttl = Some(self.integer("a TTL from 0 to 255")?);
-                self.expect(')')?;
-                continue;
-            }
-            if !self.eat('[') {
-                return Ok(addressing);
-            }
+            let close = match self.peek() {
+                TokenKind::Punct('(') => ')',
+                TokenKind::Punct('[') => ']',
+                _ => return Ok(addressing),
+            };
+            self.at += 1;
             loop {
-                self.prefix(&mut addressing)?;
+                self.prefix(&mut addressing, inbound)?;
                 if !self.eat(',') {
                     break;
                 }
             }
-            self.expect(']')?;
+            self.expect(close)?;
         }
     }
 
-    fn prefix(&mut self, addressing: &mut Addressing) -> Result<(), ParseError> {
-        const EXPECTED: &str = "ect0, ect1, ce, noecn, tos N, fd N or new";
+    fn prefix(&mut self, addressing: &mut Addressing, inbound: bool) -> Result<(), ParseError> {
+        const EXPECTED: &str = "ect0, ect1, ect01, ce, noecn, tos N, ttl N, fd N or new";
         let place = self.place();
+        let refuse = |message: String| Err(ParseError { place: place.clone(), message });
         match self.word(EXPECTED)?.as_str() {
             "noecn" => addressing.ip.tos = Some(Tos::Ecn(0)),
             "ect1" => addressing.ip.tos = Some(Tos::Ecn(1)),
             "ect0" => addressing.ip.tos = Some(Tos::Ecn(2)),
             "ce" => addressing.ip.tos = Some(Tos::Ecn(3)),
+            "ect01" if inbound => {
+                return refuse("`ect01` can only be compared with: send ect0 or ect1".to_owned());
+            }
+            "ect01" => addressing.ip.tos = Some(Tos::AnyEct),
             "tos" => addressing.ip.tos = Some(Tos::Octet(self.integer("a TOS octet from 0 to 0xff")?)),
+            // In packetdrill too 0 is as if nothing were said.
+            "ttl" => {
+                addressing.ip.ttl = Some(self.integer("a TTL from 0 to 255")?).filter(|ttl| *ttl != 0);
+            }
+            "flowlabel" => {
+                return refuse("airtcp writes no IPv6 flow label and looks at none".to_owned());
+            }
             "fd" => addressing.flow = FlowName::Fd(self.integer("a file descriptor")?),
             "new" => addressing.flow = FlowName::New,
-            other => {
-                return Err(ParseError { place, message: format!("expected {EXPECTED}, found `{other}`") });
-            }
+            other => return refuse(format!("expected {EXPECTED}, found `{other}`")),
         }
         Ok(())
     }
@@ -88,47 +130,81 @@ impl Parser<'_> {
         Ok(Segment { flags, seq, len, ack, win, urg, options })
     }
 
+    /// `S.`, `-` for none, and `P.5`, which writes AE, CWR and ECE as one number (RFC 9768's ACE).
     fn flags(&mut self) -> Result<Flags, ParseError> {
+        let first = self.at;
         let mut flags = Flags::default();
-        let mut letters = 0;
         loop {
             let text = match self.peek() {
-                TokenKind::Punct('.') => ".".to_owned(),
-                TokenKind::Punct('-') => "-".to_owned(),
+                TokenKind::Punct(c @ ('.' | '-')) => c.to_string(),
                 TokenKind::Word(word) => word.clone(),
-                _ if letters == 0 => {
-                    return Err(
-                        self.error(format!("expected TCP flags such as S. or P., found {}", self.peek()))
-                    );
+                // `.5`, or the 5 of `SP5`.
+                TokenKind::Number(digits)
+                    if digits.starts_with('.') || (self.at > first && self.touches()) =>
+                {
+                    digits.clone()
+                }
+                _ if self.at == first => {
+                    let ports = matches!(self.peek(), TokenKind::Number(_))
+                        && *self.peek_next() == TokenKind::Punct('>');
+                    let why =
+                        if ports { " (ports cannot be chosen: `[fd N]` names a connection)" } else { "" };
+                    return Err(self
+                        .error(format!("expected TCP flags such as S. or P., found {}{why}", self.peek())));
                 }
                 _ => return Ok(flags),
             };
-            for letter in text.chars().filter(|&letter| letter != '-') {
-                // C is how FreeBSD's packetdrill spells CWR.
-                let letter = if letter == 'C' { 'W' } else { letter };
-                let Some((_, flag)) = Flags::LETTERS.iter().find(|(known, _)| *known == letter) else {
-                    return Err(self.error(format!(
-                        "`{letter}` is not a TCP flag; the flags are F S R P U E W A . and -"
-                    )));
-                };
-                flags = flags.with(*flag);
+            for letter in text.chars() {
+                flags = self.flag(flags, letter)?;
             }
-            letters += text.len();
             self.at += 1;
         }
     }
 
+    fn flag(&self, flags: Flags, letter: char) -> Result<Flags, ParseError> {
+        const ACE: Flags = Flags::AE.with(Flags::CWR).with(Flags::ECE);
+        // C is how FreeBSD's packetdrill spells CWR.
+        let letter = if letter == 'C' { 'W' } else { letter };
+        if letter == '-' {
+            return Ok(flags);
+        }
+        if let Some(ace) = letter.to_digit(8) {
+            if flags.0 & ACE.0 != 0 {
+                return Err(self.error("E, W and A are the bits of this number: write one or the other"));
+            }
+            let bits = [(4, Flags::AE), (2, Flags::CWR), (1, Flags::ECE)];
+            return Ok(bits
+                .iter()
+                .filter(|(bit, _)| ace & bit != 0)
+                .fold(flags, |flags, (_, flag)| flags.with(*flag)));
+        }
+        match Flags::LETTERS.iter().find(|(known, _)| *known == letter) {
+            Some((_, flag)) => Ok(flags.with(*flag)),
+            None => Err(self.error(format!(
+                "`{letter}` is not a TCP flag; the flags are F S R P U E W A . and -, and 0 to 7 for A W E"
+            ))),
+        }
+    }
+
+    /// Nothing stands between this token and the one before.
+    fn touches(&self) -> bool {
+        self.at > 0 && self.tokens[self.at - 1].end == self.tokens[self.at].start
+    }
+
     /// `1:1001(1000)`, or `1(1000)`.
     fn sequence(&mut self) -> Result<(u32, u32), ParseError> {
+        let place = self.place();
         let seq: u32 = self.integer("a sequence number")?;
         let end: Option<u32> =
             if self.eat(':') { Some(self.integer("the sequence number of the end")?) } else { None };
         self.expect('(')?;
-        let len: u32 = self.integer("a payload length")?;
+        let len: u16 = self.integer("a payload length from 0 to 65535")?;
+        let len = u32::from(len);
         if let Some(end) = end
             && end != seq.wrapping_add(len)
         {
-            return Err(self.error(format!("{seq}:{end} holds {} bytes, not {len}", end.wrapping_sub(seq))));
+            let message = format!("{seq}:{end} holds {} bytes, not {len}", end.wrapping_sub(seq));
+            return Err(ParseError { place, message });
         }
         self.expect(')')?;
         Ok((seq, len))
@@ -141,27 +217,27 @@ impl Parser<'_> {
             self.expect('>')?;
             return Ok(Options::Any);
         }
-        let mut options = Vec::new();
+        let place = self.place();
+        let mut options = vec![self.option()?];
         while !self.eat('>') {
-            if !options.is_empty() {
-                self.expect(',')?;
-            }
-            options.extend(self.option()?);
+            self.expect(',')?;
+            options.push(self.option()?);
         }
-        if wire::options_len(&options) > 40 {
-            return Err(self.error(format!(
-                "these options take {} bytes, and a header has room for 40",
-                wire::options_len(&options)
-            )));
-        }
-        Ok(Options::Exactly(options))
+        let len = wire::options_len(&options);
+        let problem = match len {
+            41.. => format!("these options take {len} bytes, and a header has room for 40"),
+            _ if len % 4 != 0 => format!(
+                "these options take {len} bytes, and a header a multiple of 4: fill up with `nop` or `eol`"
+            ),
+            _ => return Ok(Options::Exactly(options)),
+        };
+        Err(ParseError { place, message: problem })
     }
 
-    /// `None` for the Fast Open cookie, which airtcp does not know.
-    fn option(&mut self) -> Result<Option<TcpOption>, ParseError> {
-        const EXPECTED: &str = "an option: mss, wscale, sackOK, sack, TS, nop, eol or FO";
+    fn option(&mut self) -> Result<TcpOption, ParseError> {
+        const EXPECTED: &str = "an option: mss, wscale, sackOK, sack, TS, nop, eol, md5, FO or FOEXP";
         let place = self.place();
-        Ok(Some(match self.word(EXPECTED)?.as_str() {
+        Ok(match self.word(EXPECTED)?.as_str() {
             "eol" => TcpOption::Eol,
             "nop" => TcpOption::Nop,
             "mss" => TcpOption::Mss(self.integer("an MSS from 0 to 65535")?),
@@ -169,7 +245,7 @@ impl Parser<'_> {
             "sackOK" => TcpOption::SackPermitted,
             "sack" => {
                 let mut blocks = Vec::new();
-                while let TokenKind::Number(_) = self.peek() {
+                while blocks.is_empty() || matches!(self.peek(), TokenKind::Number(_)) {
                     let left = self.integer("the left edge of a block")?;
                     self.expect(':')?;
                     blocks.push((left, self.integer("the right edge of a block")?));
@@ -184,16 +260,40 @@ impl Parser<'_> {
                 }
                 TcpOption::Timestamps { val, ecr }
             }
-            "FO" | "FOEXP" => {
-                while !matches!(self.peek(), TokenKind::Punct(',' | '>') | TokenKind::End) {
-                    self.at += 1;
-                }
-                return Ok(None);
+            // RFC 7413 section 4.1.1, and before it had a number of its own (RFC 6994).
+            "FO" => TcpOption::Unknown { kind: 34, data: self.hex("a cookie")? },
+            "FOEXP" => {
+                TcpOption::Unknown { kind: 254, data: [vec![0xf9, 0x89], self.hex("a cookie")?].concat() }
             }
+            // RFC 2385.
+            "md5" => TcpOption::Unknown { kind: 19, data: self.hex("a digest")? },
             other => {
                 return Err(ParseError { place, message: format!("expected {EXPECTED}, found `{other}`") });
             }
-        }))
+        })
+    }
+
+    /// Octets as hexadecimal digits, perhaps none; to the lexer they may be a number, a word, or one after the other.
+    fn hex(&mut self, what: &str) -> Result<Vec<u8>, ParseError> {
+        let place = self.place();
+        let first = self.at;
+        while matches!(self.peek(), TokenKind::Number(_) | TokenKind::Word(_))
+            && (self.at == first || self.touches())
+        {
+            self.at += 1;
+        }
+        if self.at == first {
+            return Ok(Vec::new());
+        }
+        let digits = &self.text[self.tokens[first].start..self.tokens[self.at - 1].end];
+        let octets = (0..digits.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
+            .collect::<Option<Vec<u8>>>();
+        octets.ok_or_else(|| ParseError {
+            place,
+            message: format!("`{digits}` is not {what} in hexadecimal, two digits for each octet"),
+        })
     }
 
     /// After `icmp`: `unreachable frag_needed mtu 1000 [1:1461(1460)]`.
@@ -201,22 +301,49 @@ impl Parser<'_> {
         let place = self.place();
         let kind = self.word("an ICMP type such as unreachable")?;
         let code = match self.peek() {
-            TokenKind::Word(word) if word != "mtu" => Some(self.word("a code")?),
+            TokenKind::Word(word) if !["mtu", "id"].contains(&word.as_str()) => Some(self.word("a code")?),
             _ => None,
         };
         let kind = IcmpKind { kind, code };
-        if wire::icmp_numbers(&kind, true).is_none() && wire::icmp_numbers(&kind, false).is_none() {
+        let numbers = [false, true].map(|v6| wire::icmp_numbers(&kind, v6));
+        if numbers == [None, None] {
             return Err(ParseError {
                 place,
                 message: format!(
-                    "`{kind}` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded` or `packet_too_big`"
+                    "`{kind}` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded`, `packet_too_big` or `type_3 code_4`"
                 ),
             });
         }
+        let place = self.place();
         let mtu = if self.eat_word("mtu") { Some(self.integer("an MTU")?) } else { None };
-        self.expect('[')?;
-        let (quoted_seq, quoted_len) = self.sequence()?;
+        // Only these messages have the field (RFC 1191 section 4, RFC 4443 section 3.2).
+        if mtu.is_some() && numbers[0] != Some((3, 4)) && numbers[1] != Some((2, 0)) {
+            return Err(ParseError {
+                place,
+                message: format!(
+                    "only `unreachable frag_needed` and `packet_too_big` have an MTU, not `{kind}`"
+                ),
+            });
+        }
+        if matches!(self.peek(), TokenKind::Word(word) if word == "id") {
+            return Err(
+                self.error("airtcp answers no ICMP echo: an ICMP line is an error about a TCP packet")
+            );
+        }
+        if !self.eat('[') {
+            return Ok(Icmp { kind, mtu, quoted: None });
+        }
+        if let TokenKind::Word(word) = self.peek() {
+            return Err(self.error(format!(
+                "expected the segment that the error quotes, such as [1:1001(1000)], found `{word}`"
+            )));
+        }
+        let place = self.place();
+        let quoted = self.sequence()?;
+        if HEADERS + quoted.1 as usize > IP_MAX {
+            return Err(ParseError { place, message: TOO_LONG.to_owned() });
+        }
         self.expect(']')?;
-        Ok(Icmp { kind, mtu, quoted_seq, quoted_len })
+        Ok(Icmp { kind, mtu, quoted: Some(quoted) })
     }
 }

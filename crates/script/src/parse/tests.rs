@@ -32,17 +32,30 @@ fn packets_print_as_they_were_written() {
         "> S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 8>",
         "< S. 0:0(0) ack 1 win 32792 <mss 1000,nop,nop,sackOK,nop,wscale 7>",
         "> . 1:1461(1460) ack 1",
+        "< . 1:1(0) win 100",
+        "> . 1:1(0)",
+        "> R 1:1(0) ack 0",
+        "< . 1:1(0) win 1 urg 7",
         "< . 1:1(0) ack 1 win 257 <nop,nop,sack 1001:2001 3001:4001>",
         "> FP. 1:11(10) ack 1 <...>",
-        "< R 1:1(0)",
+        "< R 1:1(0) win 0",
         "< - 5:5(0) win 100",
-        "< [new] SEW 0:0(0) win 100 <mss 1460,eol>",
+        "< [new] SEW 0:0(0) win 100 <mss 1460,nop,wscale 5>",
+        "< S 0:0(0) win 100 <mss 1460,FO 00ab12cd,nop,nop>",
+        "> S 0:0(0) <FO,nop,nop>",
+        "> S. 0:0(0) ack 1 <FOEXP 1234,nop,nop>",
+        "> S 0:0(0) <md5 00112233445566778899aabbccddeeff,nop,nop>",
+        "> [ect01] . 1:2(1) ack 1",
         "> [ect0] PE. 1:2(1) ack 1",
         "< [fd 4] [tos 0x12] (ttl 1) U. 1:1(0) ack 1 win 5 urg 3",
         "> . 1:1(0) ack 1 <nop,nop,TS ecr 7>",
         "< icmp unreachable frag_needed mtu 1000 [1:1461(1460)]",
         "< icmp packet_too_big mtu 1280 [1:1461(1460)]",
         "< icmp time_exceeded [1:1001(1000)]",
+        "< icmp unreachable frag_needed mtu 1200",
+        "< icmp unreachable",
+        "< icmp type_3 code_4 mtu 1200",
+        "< icmp time_exceeded exceeded_hop_limit [0:0(0)]",
     ] {
         assert_eq!(printed(&format!("+0 {line}")), line);
     }
@@ -52,7 +65,12 @@ fn packets_print_as_they_were_written() {
 fn other_spellings_mean_the_same() {
     assert_eq!(printed("+0 > P. 1(100) ack 1"), "> P. 1:101(100) ack 1");
     assert_eq!(printed("+0 < SEC 0:0(0) win 5"), "< SEW 0:0(0) win 5");
-    assert_eq!(printed("+0 > S 0:0(0) <mss 1460,FO 12ab,nop>"), "> S 0:0(0) <mss 1460,nop>");
+    assert_eq!(printed("+0 > .5 1:1(0) ack 1"), "> EA. 1:1(0) ack 1");
+    assert_eq!(printed("+0 > P.3 1:1(0) ack 1"), "> PEW. 1:1(0) ack 1");
+    assert_eq!(printed("+0 > SP6 1:1(0)"), "> SPWA 1:1(0)");
+    assert_eq!(printed("+0 > (ect0) . 1:1(0) ack 1"), "> [ect0] . 1:1(0) ack 1");
+    assert_eq!(printed("+0 > [ttl 9] . 1:1(0) ack 1"), "> (ttl 9) . 1:1(0) ack 1");
+    assert_eq!(printed("+0 > (ttl 0) . 1:1(0) ack 1"), "> . 1:1(0) ack 1");
 }
 
 #[test]
@@ -100,6 +118,8 @@ fn calls_with_every_kind_of_argument() {
     let Value::Struct(members) = &bind.args[1] else { panic!() };
     assert_eq!(members[1], (Some("sin_port".into()), Value::Apply("htons".into(), vec![Value::Int(8080)])));
 
+    assert_eq!(call("+0 close(9) = -1").expect, Expect::Value(Value::Int(-1)));
+
     let poll = call("+0 poll([{fd=4, events=POLLIN|POLLOUT, revents=POLLOUT}], 1, -1) = 1");
     assert_eq!(poll.args[2], Value::Int(-1));
 }
@@ -122,8 +142,12 @@ fn settings_stand_above_and_the_text_of_an_event_is_one_line() {
     let script = parse("recipe sack+eifel // why\nprofile linux\n--mtu=1400 --ip_version=ipv6\n`sysctl -q net.ipv4.tcp_sack=0`\n+0 socket(...,\n   SOCK_STREAM, IPPROTO_TCP) = 3 // first\n").unwrap();
     assert_eq!(script.settings.recipe.unwrap().name, "sack+eifel");
     assert_eq!(script.settings.profile.unwrap().name, "linux");
-    let flags: Vec<_> =
-        script.settings.flags.iter().map(|(_, name, value)| (name.as_str(), value.as_str())).collect();
+    let flags: Vec<_> = script
+        .settings
+        .flags
+        .iter()
+        .map(|flag| (flag.name.as_str(), flag.value.as_deref().unwrap()))
+        .collect();
     assert_eq!(flags, [("mtu", "1400"), ("ip_version", "ipv6")]);
     assert!(
         matches!(&script.events[0].action, Action::Shell(command) if command == "sysctl -q net.ipv4.tcp_sack=0")
@@ -134,33 +158,92 @@ fn settings_stand_above_and_the_text_of_an_event_is_one_line() {
 #[test]
 fn errors_say_where_what_was_expected_and_what_was_found() {
     for (text, message) in [
-        ("\nfoo bar", "test.pkt:2: expected a time such as +0 or 0.100, found `foo`"),
-        ("< S 0:0(0) win 5", "test.pkt:1: expected a time such as +0 or 0.100 before this"),
-        ("+0 < X 0:0(0)", "test.pkt:1: `X` is not a TCP flag; the flags are F S R P U E W A . and -"),
-        ("+0 > . 1:1001(999) ack 1", "test.pkt:1: 1:1001 holds 1000 bytes, not 999"),
-        ("+0 < . 1:1(0) ack 1 win 70000", "test.pkt:1: `70000` does not fit a window from 0 to 65535"),
-        ("+0 < . 1:1(0) ack 1 <...>", "test.pkt:1: `<...>` can only be compared with, not sent"),
-        ("+0 < . 1:1(0) win 5", "test.pkt:1: the flag `.` needs `ack N`"),
+        ("\nfoo bar", "2:1: expected a time such as +0 or 0.100, found `foo`"),
+        ("< S 0:0(0) win 5", "1: expected a time such as +0 or 0.100 before this"),
+        (
+            "+0 < X 0:0(0)",
+            "1:6: `X` is not a TCP flag; the flags are F S R P U E W A . and -, and 0 to 7 for A W E",
+        ),
+        ("+0 < E.3 0:0(0)", "1:7: E, W and A are the bits of this number: write one or the other"),
+        (
+            "+0 < 80 > 90 S 0:0(0) win 5",
+            "1:6: expected TCP flags such as S. or P., found `80` (ports cannot be chosen: `[fd N]` names a connection)",
+        ),
+        ("+0 > . 1:1001(999) ack 1", "1:8: 1:1001 holds 1000 bytes, not 999"),
+        ("+0 > . 1:70001(70000)", "1:16: `70000` does not fit a payload length from 0 to 65535"),
+        (
+            "+0 < . 1:65501(65500) ack 1 win 5",
+            "1:6: with its headers this packet has more than the 65535 octets that IP can carry",
+        ),
+        ("+0 < . 1:1(0) ack 1 win 70000", "1:25: `70000` does not fit a window from 0 to 65535"),
+        ("+0 < . 1:1(0) ack 1 win 5 <...>", "1:6: `<...>` can only be compared with, not sent"),
+        ("+0 < . 1:1(0) ack 1", "1:6: a packet that the script sends needs a window: `win N` after the ack"),
+        ("+0 < [ect01] . 1:1(0) ack 1", "1:7: `ect01` can only be compared with: send ect0 or ect1"),
+        ("+0 > (flowlabel 0x1) . 1:1(0)", "1:7: airtcp writes no IPv6 flow label and looks at none"),
         (
             "+0 > S 0:0(0) <mss 1460,what>",
-            "test.pkt:1: expected an option: mss, wscale, sackOK, sack, TS, nop, eol or FO, found `what`",
+            "1:25: expected an option: mss, wscale, sackOK, sack, TS, nop, eol, md5, FO or FOEXP, found `what`",
         ),
-        ("+0 close(3)", "test.pkt:1: `close` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`"),
-        ("+.2...0.1 close(3) = 0", "test.pkt:1: the end of this range lies before its start"),
+        (
+            "+0 > S 0:0(0) <mss 1460,sackOK>",
+            "1:16: these options take 6 bytes, and a header a multiple of 4: fill up with `nop` or `eol`",
+        ),
+        ("+0 > S 0:0(0) <sack>", "1:20: expected the left edge of a block, found `>`"),
+        ("+0 > S 0:0(0) <FO abc>", "1:19: `abc` is not a cookie in hexadecimal, two digits for each octet"),
+        ("+0 > udp (100)", "1:6: airtcp has no UDP: a packet is TCP, or an ICMP error about one"),
+        (
+            "+0 < gre: S 0:0(0)",
+            "1:6: airtcp's packets have one IP header: nothing stands between it and the TCP flags, such as `S` or `.`",
+        ),
+        ("+0 close(3)", "1:12: `close` needs its result: `= 0`, `= -1 EAGAIN` or, for any, `= ...`"),
+        ("+.2...0.1 close(3) = 0", "1:11: the end of this range lies before its start"),
         (
             "+0...0.1 > . 1:1(0) ack 1",
-            "test.pkt:1: `...` between two times is for calls that block, `~` for packets that the host sends",
+            "1: `...` between two times is for calls that block, `~` for packets that the host sends",
         ),
-        ("+0 > icmp unreachable [1:1(0)]", "test.pkt:1: airtcp sends no ICMP: only `<` can carry it"),
-        ("recipe tahoe\nrecipe reno", "test.pkt:2: `recipe` was already given at test.pkt:1"),
+        ("* close(3) = 0", "1: `*` is the time of packets that the host sends: of anything else say when"),
+        ("+0 > icmp unreachable [1:1(0)]", "1:11: a TCP socket never sends ICMP: only `<` can carry it"),
+        (
+            "+0 < icmp unreachable what",
+            "1:11: `unreachable what` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded`, `packet_too_big` or `type_3 code_4`",
+        ),
+        (
+            "+0 < icmp source_quench mtu 9",
+            "1:25: only `unreachable frag_needed` and `packet_too_big` have an MTU, not `source_quench`",
+        ),
+        (
+            "+0 < icmp echo_request id 1",
+            "1:11: `echo_request` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded`, `packet_too_big` or `type_3 code_4`",
+        ),
+        (
+            "+0 < icmp unreachable [udp (8)]",
+            "1:24: expected the segment that the error quotes, such as [1:1001(1000)], found `udp`",
+        ),
+        ("--define=x", "1:1: `--define=x`: expected NAME=VALUE"),
+        ("recipe tahoe\nrecipe reno", "2:1: `recipe` was already given at test.pkt:1:1"),
         (
             "include nowhere.pkt",
-            "test.pkt:1: `nowhere.pkt` is neither in . nor in an `include` directory there or above",
+            "1:1: `nowhere.pkt` is neither in . nor in an `include` directory there or above",
         ),
-        ("+0 %{\nassert 1\nassert (}%", "test.pkt:3: expected a value in `assert (`"),
+        ("+0 %{\nassert 1\nassert (}%", "3: expected a value in `assert (`"),
     ] {
-        assert_eq!(error(text), message, "{text}");
+        assert_eq!(error(text), format!("test.pkt:{message}"), "{text}");
     }
+}
+
+#[test]
+fn what_is_defined_stands_for_its_value_everywhere_after() {
+    let script = parse(
+        "--define=PROTO=IPPROTO_TCP --define=CC=\"reno\" --define=FLAGS=S --define=NEXT=PROTO\n+0 > FLAGS 0:0(0)\n+0 setsockopt(3, SOL_TCP, NEXT, CC, PROTO) = 0\n",
+    )
+    .unwrap();
+    assert_eq!(script.events[0].text, "+0 > FLAGS 0:0(0)");
+    let Action::Outbound(_, segment) = &script.events[0].action else { panic!() };
+    assert_eq!(segment.flags.to_string(), "S");
+    let Action::Call(call) = &script.events[1].action else { panic!() };
+    let symbol = |name: &str| Value::Symbols(vec![name.to_owned()]);
+    // A value is not looked up again.
+    assert_eq!(call.args[2..], [symbol("PROTO"), Value::Text("reno".into()), symbol("IPPROTO_TCP")]);
 }
 
 #[test]
@@ -171,12 +254,12 @@ fn the_outer_file_overrides_what_it_includes() {
         .unwrap();
     std::fs::write(dir.join("outer.pkt"), "recipe sack\n--mtu=1000\ninclude base.pkt\n+1 close(9) = 0\n")
         .unwrap();
-    let script = load(&dir.join("outer.pkt"));
+    let script = load(&dir.join("outer.pkt"), Defines::new());
     std::fs::remove_dir_all(&dir).unwrap();
     let script = script.unwrap();
     assert_eq!(script.settings.recipe.unwrap().name, "sack");
     assert_eq!(script.settings.profile.unwrap().name, "linux");
-    assert_eq!(script.settings.flags.last().unwrap().2, "1000");
+    assert_eq!(script.settings.flags.last().unwrap().value.as_deref(), Some("1000"));
     assert_eq!(script.events.len(), 2);
     assert!(script.events[0].place.to_string().ends_with("include/base.pkt:4"));
 }

@@ -1,8 +1,6 @@
 //! The calls of a script: from their arguments to the socket layer and back to the result they must have.
 
-use airwire::time::Instant;
-
-use super::{Blocked, Runner};
+use super::{Blocked, CallEnd, PATIENCE, Runner};
 use crate::args::{
     O_NONBLOCK, O_RDWR, address, fd, flags, how, int_option, linger, number, option, poll_set, size, symbol,
     value, vector_len, wait,
@@ -11,7 +9,7 @@ use crate::ast::{Call, Expect, Form, Value};
 use crate::errno::Errno;
 use crate::script_flow::octets;
 use crate::syscall::{
-    Blocking, Events, Fd, Finished, How, OptionValue, Push, Reply, Request, Submitted, Take,
+    Blocking, Events, Fd, Finished, How, OptionValue, Push, Reply, Request, Submitted, Take, Ticket,
 };
 use crate::verdict::{Problem, Step};
 
@@ -30,21 +28,18 @@ enum Expected {
     Number(i64),
     Anything,
     Errno(Errno),
+    /// `-1` alone.
+    AnyErrno,
     /// The short form: this much, or an orderly end.
     Success,
 }
 
 impl Runner {
-    /// `until`: when a call that waits must return.
-    pub(super) fn run_call(
-        &mut self,
-        call: &Call,
-        until: Option<Instant>,
-        step: Step,
-    ) -> Result<(), Problem> {
+    /// `end`: when the call must return, if its line says.
+    pub(super) fn run_call(&mut self, call: &Call, end: Option<CallEnd>, step: Step) -> Result<(), Problem> {
         let name = call.name.as_str();
         if call.form == Form::Short {
-            return self.short(call, until, step);
+            return self.short(call, end, step);
         }
         let expect = expected(&call.expect)?;
         match name {
@@ -52,37 +47,51 @@ impl Runner {
                 let fd = new_fd(&expect);
                 let result = self.sockets()?.socket(fd).map(|()| i64::from(fd.0));
                 self.files.insert(fd, Default::default());
-                verify(name, &expect, result)
+                // What comes next is about this socket, until a line names another.
+                self.current = None;
+                verify(name, &expect, result)?;
             }
             "bind" => {
                 let addr = address(call.args.get(1), self.setup.local)?;
                 let fd = fd(call)?;
                 let result = self.sockets()?.bind(fd, addr);
-                verify(name, &expect, result.map(|()| 0))
+                verify(name, &expect, result.map(|()| 0))?;
             }
             "listen" => {
                 let (fd, backlog) = (fd(call)?, number(call, 1)?);
                 let result = self.sockets()?.listen(fd, usize::try_from(backlog).unwrap_or(0));
-                verify(name, &expect, result.map(|()| 0))
+                verify(name, &expect, result.map(|()| 0))?;
             }
             "shutdown" => {
                 let (fd, how) = (fd(call)?, how(call)?);
                 let result = self.sockets()?.shutdown(fd, how);
-                verify(name, &expect, result.map(|()| 0))
+                verify(name, &expect, result.map(|()| 0))?;
             }
-            "fcntl" => self.fcntl(call, &expect),
-            "ioctl" => self.ioctl(call, &expect),
-            "setsockopt" => self.setsockopt(call, &expect),
-            "getsockopt" => self.getsockopt(call, &expect),
+            "fcntl" => self.fcntl(call, &expect)?,
+            "ioctl" => self.ioctl(call, &expect)?,
+            "setsockopt" => self.setsockopt(call, &expect)?,
+            "getsockopt" => self.getsockopt(call, &expect)?,
             _ => {
                 let (request, checked) = self.request(call, expect)?;
-                self.submit(request, checked, until, step)
+                return self.submit(request, checked, end, step);
             }
+        }
+        self.at_once(end, &format!("`{name}`"))
+    }
+
+    /// A call has returned without waiting: its line must not have an end time that lies ahead.
+    fn at_once(&self, end: Option<CallEnd>, what: &str) -> Result<(), Problem> {
+        match end {
+            Some(end) if self.now() + end.tolerance < end.at => Err(Problem::new(format!(
+                "{what} returned at once, expected it to wait for {}",
+                end.at - self.now()
+            ))),
+            _ => Ok(()),
         }
     }
 
     /// `write 4000`: all of it, on the connection at hand.
-    fn short(&mut self, call: &Call, until: Option<Instant>, step: Step) -> Result<(), Problem> {
+    fn short(&mut self, call: &Call, end: Option<CallEnd>, step: Step) -> Result<(), Problem> {
         let Some(fd) = self.latest else {
             return Err(Problem::new(format!(
                 "`{}` needs a connection that was accepted or connected",
@@ -103,17 +112,18 @@ impl Runner {
         match call.name.as_str() {
             "write" => {
                 let request = self.write_request(fd, len, Blocking::Wait, Push::Now)?;
-                self.submit(request, checked(Expected::Number(len)), until, step)
+                self.submit(request, checked(Expected::Number(len)), end, step)
             }
             "read" => {
                 let request =
                     Request::Receive { fd, len: size(len)?, take: Take::Consume, wait: Blocking::Wait };
-                self.submit(request, checked(Expected::Number(len)), until, step)
+                self.submit(request, checked(Expected::Number(len)), end, step)
             }
-            "close" => self.submit(Request::Close { fd }, checked(Expected::Success), until, step),
+            "close" => self.submit(Request::Close { fd }, checked(Expected::Success), end, step),
             _ => {
                 let result = self.sockets()?.shutdown(fd, How::Write);
-                verify("shutdown", &Expected::Success, result.map(|()| 0))
+                verify("shutdown", &Expected::Success, result.map(|()| 0))?;
+                self.at_once(end, "`shutdown`")
             }
         }
     }
@@ -122,42 +132,49 @@ impl Runner {
         &mut self,
         request: Request,
         checked: Checked,
-        until: Option<Instant>,
+        end: Option<CallEnd>,
         step: Step,
     ) -> Result<(), Problem> {
-        let tolerance = self.setup.rules.tolerance;
-        let now = self.sockets()?.now();
-        match (self.sockets()?.submit(request), until) {
-            (Submitted::Done(result), None) => self.conclude(checked, result),
-            (Submitted::Done(result), Some(until)) if now + tolerance >= until => {
+        match (self.sockets()?.submit(request), end) {
+            (Submitted::Done(result), _) => {
+                self.at_once(end, &format!("the call ({})", outcome(&result)))?;
                 self.conclude(checked, result)
             }
-            (Submitted::Done(result), Some(until)) => Err(Problem::new(format!(
-                "the call returned at once ({}), expected it to wait for {}",
-                outcome(&result),
-                until - now
-            ))),
-            (Submitted::Asleep(ticket), Some(until)) => {
-                self.blocked = Some(Blocked { ticket, call: checked, until, step });
+            (Submitted::Asleep(ticket), Some(end)) => {
+                self.blocked = Some(Blocked { ticket, call: checked, end, step });
                 // The packets that it sent before it waited may matter to what follows.
                 self.collect()
             }
-            // The caller may have come a moment too early for what happens at this very instant.
-            (Submitted::Asleep(_), None) => Err(Problem::new(format!(
-                "`{}` has to wait, but its line has no end time such as +0...0.2",
-                checked.name
-            ))),
+            (Submitted::Asleep(ticket), None) => self.wait_out(ticket, checked),
+        }
+    }
+
+    /// A call without an end time waits, and the script with it: only a timer can wake it.
+    fn wait_out(&mut self, ticket: Ticket, checked: Checked) -> Result<(), Problem> {
+        let problem = Problem::new(format!(
+            "`{}` has to wait, but its line has no end time such as +0...0.2",
+            checked.name
+        ));
+        let limit = self.now() + PATIENCE;
+        loop {
+            if let Some(finished) = self.sockets()?.take_finished(ticket) {
+                return self
+                    .conclude(checked, finished.result)
+                    .map_err(|outcome| problem.with(outcome.message));
+            }
+            if !self.sockets()?.step(limit).map_err(super::stuck)? {
+                return Err(problem);
+            }
         }
     }
 
     /// A call that waited has returned.
     pub(super) fn returned(&mut self, blocked: Blocked, finished: Finished) -> Result<(), Problem> {
-        let tolerance = self.setup.rules.tolerance;
-        let off =
-            finished.at.saturating_since(blocked.until).max(blocked.until.saturating_since(finished.at));
+        let CallEnd { at, tolerance } = blocked.end;
+        let off = finished.at.saturating_since(at).max(at.saturating_since(finished.at));
         let line = blocked.step.place.line;
         if off > tolerance {
-            let direction = if finished.at < blocked.until { "early" } else { "late" };
+            let direction = if finished.at < at { "early" } else { "late" };
             return Err(Problem::new(format!(
                 "the call of line {line} returned {off} too {direction} ({})",
                 outcome(&finished.result)
@@ -351,6 +368,7 @@ fn verify(name: &str, expect: &Expected, result: Result<i64, Errno>) -> Result<(
         (Expected::Success, result) => result.is_ok(),
         (Expected::Number(expected), Ok(actual)) => expected == actual,
         (Expected::Errno(expected), Err(actual)) => expected == actual,
+        (Expected::AnyErrno, result) => result.is_err(),
         _ => false,
     };
     if matches {
@@ -359,6 +377,7 @@ fn verify(name: &str, expect: &Expected, result: Result<i64, Errno>) -> Result<(
     let expected = match expect {
         Expected::Number(number) => number.to_string(),
         Expected::Errno(errno) => format!("-1 {errno}"),
+        Expected::AnyErrno => "-1".to_owned(),
         Expected::Anything | Expected::Success => "success".to_owned(),
     };
     let actual = match result {
@@ -372,6 +391,7 @@ fn expected(expect: &Expect) -> Result<Expected, Problem> {
     Ok(match expect {
         Expect::Success => Expected::Success,
         Expect::Value(Value::Ellipsis) => Expected::Anything,
+        Expect::Value(Value::Int(-1)) => Expected::AnyErrno,
         Expect::Value(number) => Expected::Number(value(number)?),
         Expect::Error(name) => Expected::Errno(
             Errno::by_name(name)

@@ -1,0 +1,344 @@
+//! What a script's shell lines set, without a shell.
+//!
+//! Nothing is run. Assignments of sysctls are found in the ways that people write them: `sysctl`, `echo` into
+//! /proc/sys, and helper scripts, which are read. Everything else comes back as a note.
+
+mod lex;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lex::{Joined, Simple};
+
+/// A helper that calls a helper that calls a helper; deeper than this is one that calls itself.
+const MAX_DEPTH: usize = 8;
+
+/// One thing that a command comes to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Effect {
+    /// A sysctl by its dotted name. `place` is where it stands in a helper: `defaults.sh:3: `.
+    Set { place: String, name: String, value: String },
+    /// What was not done, and why.
+    Note(String),
+}
+
+/// What this shell line comes to. `home`: the directory of the script, where its helpers are looked for.
+pub(crate) fn effects(command: &str, home: &Path) -> Vec<Effect> {
+    let mut shell = Shell { home, found: Vec::new(), depth: 0 };
+    shell.list(command, None, &[]);
+    shell.found
+}
+
+/// Words that begin and end what a shell would only do on a condition, or several times.
+const OPENING: [&str; 7] = ["if", "for", "while", "until", "case", "{", "("];
+const CLOSING: [&str; 5] = ["fi", "done", "esac", "}", ")"];
+
+/// Programs that say nothing about a TCP.
+const SILENT: [&str; 9] = ["true", ":", "set", "export", "exit", "trap", "shift", "umask", "wait"];
+
+struct Shell<'a> {
+    home: &'a Path,
+    found: Vec<Effect>,
+    depth: usize,
+}
+
+/// The file that a list of commands stands in; `None` for the script's own line.
+type File<'a> = Option<&'a str>;
+
+impl Shell<'_> {
+    fn list(&mut self, text: &str, file: File<'_>, args: &[String]) {
+        let mut variables: BTreeMap<String, String> =
+            (1..).zip(args).map(|(nth, arg): (usize, _)| (nth.to_string(), arg.clone())).collect();
+        variables.insert("@".to_owned(), args.join(" "));
+        let mut lexer = lex::Lexer::new(text);
+        let mut blocks = 0_usize;
+        // What `echo` writes into the pipe that the next command reads.
+        let mut piped: Option<String> = None;
+        let mut failed = false;
+        while let Some(simple) = lexer.next(&variables) {
+            let upstream = piped.take();
+            let first = simple.words.first().map_or("", String::as_str);
+            if blocks > 0 || OPENING.contains(&first) || first.ends_with("()") {
+                if blocks == 0 {
+                    self.note(file, &simple, "was not followed: airtcp runs no shell");
+                }
+                let words = simple.words.iter().map(String::as_str);
+                blocks += words.clone().filter(|word| OPENING.contains(word)).count();
+                blocks = blocks.saturating_sub(words.filter(|word| CLOSING.contains(word)).count());
+                continue;
+            }
+            // After `||` stands what is done if the first part fails; a sysctl that airtcp knows has not.
+            if simple.joined == Joined::Or && !std::mem::take(&mut failed) {
+                continue;
+            }
+            let words = assign(&simple.words, &mut variables);
+            if first == "exit" {
+                return;
+            }
+            let before = self.found.len();
+            piped = self.simple(words, &simple, upstream, file);
+            failed = self.found[before..].iter().any(|effect| matches!(effect, Effect::Note(_)));
+        }
+    }
+
+    /// Returns what it writes to standard output, where that is known.
+    fn simple(
+        &mut self,
+        words: &[String],
+        simple: &Simple,
+        upstream: Option<String>,
+        file: File<'_>,
+    ) -> Option<String> {
+        let words = match words {
+            [sudo, rest @ ..] if ["sudo", "command", "exec"].contains(&sudo.as_str()) => rest,
+            words => words,
+        };
+        let (program, args) = words.split_first()?;
+        let sets = args.iter().map(|arg| proc_assignment(arg)).collect::<Option<Vec<_>>>();
+        match (program.rsplit('/').next().unwrap_or(program), args) {
+            ("sysctl", _) => self.sysctl(args, simple, file),
+            ("echo" | "printf", _) => {
+                let text = echoed(args);
+                if simple.piped {
+                    return Some(text);
+                }
+                match simple.output.as_deref().map(proc_name) {
+                    Some(Some(name)) => self.set(file, simple, name, text),
+                    Some(None) => self.note(file, simple, "was not run: it writes a file"),
+                    // It only says something.
+                    None => {}
+                }
+            }
+            ("tee", _) => match (args.iter().find_map(|arg| proc_name(arg)), upstream) {
+                (Some(name), Some(text)) => self.set(file, simple, name, text),
+                _ => self.note(file, simple, "was not run: only sysctl has a meaning here"),
+            },
+            (name, []) if SILENT.contains(&name) => {}
+            ("set" | "export" | "exit" | "trap" | "shift" | "umask" | ":", _) => {}
+            ("sh" | "bash" | "dash", [flag, text, ..]) if flag == "-c" => {
+                self.deeper(text, file, &[], simple)
+            }
+            ("sh" | "bash" | "dash" | "source" | ".", [path, args @ ..]) => {
+                self.helper(path, args, simple, file);
+            }
+            // A helper of packetdrill's own takes `/proc/sys/net/ipv4/tcp_sack=0`, as many as there are.
+            (_, [_, ..]) if let Some(sets) = sets => {
+                for (name, value) in sets {
+                    self.set(file, simple, name, value);
+                }
+            }
+            _ if program.contains('/') => self.helper(program, args, simple, file),
+            _ => self.note(file, simple, "was not run: only sysctl has a meaning here"),
+        }
+        None
+    }
+
+    fn sysctl(&mut self, args: &[String], simple: &Simple, file: File<'_>) {
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.strip_prefix('-') {
+                // `-p FILE` reads assignments from a file, one a line.
+                Some(flags) if flags.ends_with('p') || flags.ends_with('f') => match args.next() {
+                    Some(path) => self.load(path, simple, file),
+                    None => {
+                        self.note(file, simple, "was not run: this machine's settings are none of airtcp's")
+                    }
+                },
+                Some(_) => {}
+                None => match arg.split_once('=') {
+                    Some((name, value)) => {
+                        self.set(file, simple, dotted(name.trim()), value.trim().to_owned());
+                    }
+                    None => self.found.push(Effect::Note(format!(
+                        "{}`{arg}` was not read: expected NAME=VALUE",
+                        place(file, simple)
+                    ))),
+                },
+            }
+        }
+    }
+
+    fn load(&mut self, path: &str, simple: &Simple, file: File<'_>) {
+        let Some(text) = self.read(path) else {
+            return self.note(file, simple, "was not read: there is no such file");
+        };
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with(['#', ';'])) {
+                self.found.push(Effect::Set {
+                    place: format!("{path}:{number}: "),
+                    name: dotted(name.trim()),
+                    value: value.trim().to_owned(),
+                });
+            }
+        }
+    }
+
+    /// A script of the script's: it is read, in place of being run.
+    fn helper(&mut self, path: &str, args: &[String], simple: &Simple, file: File<'_>) {
+        match self.read(path) {
+            None => self.note(file, simple, "was not run: there is no such file"),
+            Some(text) if is_shell(path, &text) => self.deeper(&text, Some(path), args, simple),
+            Some(_) => self.note(file, simple, "was not run: airtcp reads shell scripts only"),
+        }
+    }
+
+    fn deeper(&mut self, text: &str, file: File<'_>, args: &[String], simple: &Simple) {
+        if self.depth == MAX_DEPTH {
+            return self.note(file, simple, "was not followed: it calls itself");
+        }
+        self.depth += 1;
+        self.list(text, file, args);
+        self.depth -= 1;
+    }
+
+    /// Beside the script, or where airtcp was started.
+    fn read(&self, path: &str) -> Option<String> {
+        [self.home.join(path), PathBuf::from(path)].iter().find_map(|path| fs::read_to_string(path).ok())
+    }
+
+    fn set(&mut self, file: File<'_>, simple: &Simple, name: String, value: String) {
+        self.found.push(Effect::Set { place: place(file, simple), name, value });
+    }
+
+    fn note(&mut self, file: File<'_>, simple: &Simple, why: &str) {
+        self.found.push(Effect::Note(format!("{}`{}` {why}", place(file, simple), simple.text)));
+    }
+}
+
+/// The line in a helper; the script's own line needs none.
+fn place(file: File<'_>, simple: &Simple) -> String {
+    file.map(|file| format!("{file}:{}: ", simple.line)).unwrap_or_default()
+}
+
+/// `NAME=VALUE` in front of a command, or alone; what is left is the command.
+fn assign<'w>(words: &'w [String], variables: &mut BTreeMap<String, String>) -> &'w [String] {
+    let words = match words {
+        [export, rest @ ..] if export == "export" => rest,
+        words => words,
+    };
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let names = words.iter().map_while(|word| word.split_once('=').filter(|(name, _)| is_name(name)));
+    let mut taken = 0;
+    for (name, value) in names {
+        variables.insert(name.to_owned(), value.to_owned());
+        taken += 1;
+    }
+    &words[taken..]
+}
+
+fn echoed(args: &[String]) -> String {
+    let text: Vec<&str> =
+        args.iter().map(String::as_str).filter(|arg| !["-n", "-e", "%s\\n", "%s"].contains(arg)).collect();
+    text.join(" ").trim_end_matches("\\n").to_owned()
+}
+
+/// `/proc/sys/net/ipv4/tcp_sack` is net.ipv4.tcp_sack.
+fn proc_name(path: &str) -> Option<String> {
+    path.strip_prefix("/proc/sys/").map(dotted)
+}
+
+fn proc_assignment(arg: &str) -> Option<(String, String)> {
+    let (path, value) = arg.split_once('=')?;
+    Some((proc_name(path)?, value.to_owned()))
+}
+
+/// sysctl takes slashes for dots.
+fn dotted(name: &str) -> String {
+    name.replace('/', ".")
+}
+
+/// By its first line, or else by its name.
+fn is_shell(path: &str, text: &str) -> bool {
+    match text.lines().next().and_then(|line| line.strip_prefix("#!")) {
+        Some(interpreter) => interpreter.trim().ends_with("sh") || interpreter.contains("sh "),
+        None => !path.ends_with(".py") && !path.ends_with(".pl"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `name=value` and `- note`.
+    fn told(command: &str, home: &Path) -> Vec<String> {
+        let told = |effect| match effect {
+            Effect::Set { place, name, value } => format!("{place}{name}={value}"),
+            Effect::Note(note) => format!("- {note}"),
+        };
+        effects(command, home).into_iter().map(told).collect()
+    }
+
+    fn here(command: &str) -> Vec<String> {
+        told(command, Path::new(""))
+    }
+
+    #[test]
+    fn sysctls_are_found_however_they_are_written() {
+        for (command, expected) in [
+            ("sysctl -q net.ipv4.tcp_sack=0", "net.ipv4.tcp_sack=0"),
+            ("/sbin/sysctl -w net/ipv4/tcp_sack=0 > /dev/null 2>&1", "net.ipv4.tcp_sack=0"),
+            ("sudo sysctl -w net.ipv4.tcp_rmem=\"4096 8192 9000\"", "net.ipv4.tcp_rmem=4096 8192 9000"),
+            ("echo 1 > /proc/sys/net/ipv4/tcp_sack", "net.ipv4.tcp_sack=1"),
+            ("echo -n '4096 8192 9000' >/proc/sys/net/ipv4/tcp_rmem", "net.ipv4.tcp_rmem=4096 8192 9000"),
+            ("printf '1\\n' >> /proc/sys/net/ipv4/tcp_sack", "net.ipv4.tcp_sack=1"),
+            ("echo 0 | sudo tee /proc/sys/net/ipv4/tcp_sack >/dev/null", "net.ipv4.tcp_sack=0"),
+            ("../common/set.py /proc/sys/net/ipv4/tcp_sack=0", "net.ipv4.tcp_sack=0"),
+            ("sh -c 'sysctl net.ipv4.tcp_sack=0'", "net.ipv4.tcp_sack=0"),
+            ("SACK=0; sysctl -q net.ipv4.tcp_sack=${SACK}", "net.ipv4.tcp_sack=0"),
+            ("sysctl -q \\\n  net.ipv4.tcp_sack=0 # why", "net.ipv4.tcp_sack=0"),
+            ("sysctl -q net.ipv4.tcp_sack=0 || sysctl -q net.ipv4.tcp_sack=1", "net.ipv4.tcp_sack=0"),
+        ] {
+            assert_eq!(here(command), [expected], "{command}");
+        }
+        assert_eq!(here("sysctl -q a.b=1 c.d=2\nsysctl e=3 && sysctl f=4"), ["a.b=1", "c.d=2", "e=3", "f=4"]);
+        assert_eq!(here("set -e; true && echo ready; exit 0; sysctl a=1"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_shell_would_be_needed_for_is_noted() {
+        for (command, note) in [
+            ("tc qdisc add dev tun0 root fq", "was not run: only sysctl has a meaning here"),
+            ("if true; then sysctl a=1; fi", "was not followed: airtcp runs no shell"),
+            ("./nowhere.sh 1 2", "was not run: there is no such file"),
+            ("sysctl net.ipv4.tcp_sack", "was not read: expected NAME=VALUE"),
+            ("echo 1 > /tmp/x", "was not run: it writes a file"),
+        ] {
+            let told = here(command);
+            assert!(told.len() == 1 && told[0].starts_with("- ") && told[0].ends_with(note), "{told:?}");
+        }
+        assert_eq!(here("for x in 1 2; do if true; then sysctl a=$x; fi; done; sysctl b=2")[1..], ["b=2"]);
+    }
+
+    #[test]
+    fn helpers_beside_the_script_are_read() {
+        let home = std::env::temp_dir().join(format!("airtcp-script-shell-{}", std::process::id()));
+        fs::create_dir_all(home.join("common")).unwrap();
+        fs::write(
+            home.join("common/defaults.sh"),
+            "#!/bin/sh\n# Defaults.\nsysctl -q net.ipv4.tcp_sack=$1\n./common/more.sh\nsysctl -q -p common/file.conf\n",
+        )
+        .unwrap();
+        fs::write(home.join("common/more.sh"), "echo 1 > /proc/sys/net/ipv4/tcp_dsack\n./common/more.sh\n")
+            .unwrap();
+        fs::write(home.join("common/file.conf"), "# A comment = 1\nnet.ipv4.tcp_ecn = 2\n").unwrap();
+        fs::write(home.join("common/helper.py"), "#!/usr/bin/env python3\nimport os\n").unwrap();
+        let found = told("./common/defaults.sh 0 && common/helper.py", &home);
+        fs::remove_dir_all(&home).unwrap();
+        assert_eq!(found.first().unwrap(), "./common/defaults.sh:3: net.ipv4.tcp_sack=0");
+        assert_eq!(found[1], "./common/more.sh:1: net.ipv4.tcp_dsack=1");
+        assert!(found.iter().any(|told| told.ends_with("was not followed: it calls itself")));
+        let last = &found[found.len() - 2..];
+        assert_eq!(
+            last,
+            [
+                "common/file.conf:2: net.ipv4.tcp_ecn=2",
+                "- `common/helper.py` was not run: airtcp reads shell scripts only"
+            ]
+        );
+    }
+}
