@@ -260,6 +260,15 @@ fn scripts_pass_fail_and_are_usage_errors() {
             && failed.stderr.ends_with("airtcp: 1 of 1 scripts failed\n")
     );
     assert_eq!(play(handshake, &["--recipe", "newrno"]).code, 2);
+    // packetdrill's options, as packetdrill spells them.
+    let late = handshake.replace("+0 > S.", "+.003 > S.").replace("IPPROTO_TCP", "PROTO");
+    let defined = ["-D", "PROTO=IPPROTO_TCP", "--mss=1000"];
+    let noted = play(&late, &defined);
+    assert!(noted.stdout.contains("note: --mss makes no difference here"), "{}", noted.stderr);
+    assert_eq!(play(&late, &[&defined[..], &["--tolerance", "0"]].concat()).code, 1);
+    assert_eq!(play(&late, &[&defined[..], &["--tolerance_usecs=1000"]].concat()).code, 1);
+    let wrong = play(handshake, &["--mss=0"]);
+    assert_eq!((wrong.code, wrong.stderr.as_str()), (2, "airtcp: `--mss=0`: expected a number from 1\n"));
     let missing = run(&["script", "/nonexistent.pkt"]);
     assert_eq!(missing.code, 1);
     assert!(missing.stderr.contains("/nonexistent.pkt"), "{}", missing.stderr);

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use airtcp_numbers::units;
-use airtcp_script::{End, RunOptions, run_file};
+use airtcp_script::{End, RunOptions, Tolerance, flags, run_file};
 use airwire::time::Duration;
-use clap::Args;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::shared::failure;
 use crate::shared::station::RecipeParser;
@@ -26,8 +26,8 @@ pub(crate) struct Script {
     /// Whose TCP to look like, instead of the script's own `profile` line
     #[arg(long, value_parser = airtcp::profile::Profile::NAMES)]
     profile: Option<String>,
-    /// How far a packet's time may be off [default: the script's, or exact]
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    /// How far times may be off, instead of packetdrill's 4 ms or an eighth of the time since the line before
+    #[arg(long, value_name = "TIME", value_parser = tolerance)]
     tolerance: Option<Duration>,
     /// Fail if the host has sent packets that the script does not mention
     #[arg(long)]
@@ -35,20 +35,38 @@ pub(crate) struct Script {
     /// Say nothing about scripts that pass
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    packetdrill: PacketdrillFlags,
 }
 
 const EXAMPLES: &str = "\
-Example:
-  airtcp script tests/scripts/handshake/*.pkt";
+Examples:
+  airtcp script tests/scripts/handshake/*.pkt
+  airtcp script --tolerance 0 -D CC='\"reno\"' mine.pkt";
+
+/// packetdrill's own options, spelt as there; they override the first lines of the scripts.
+#[derive(Debug, Default)]
+struct PacketdrillFlags(Vec<(String, Option<String>)>);
+
+/// 0 is exact.
+fn tolerance(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" => Ok(Duration::ZERO),
+        text => units::duration(text).map_err(|error| error.to_string()),
+    }
+}
 
 impl Script {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let options = RunOptions {
             recipe: self.recipe.map(|recipe| recipe.to_string()),
             profile: self.profile,
-            tolerance: self.tolerance,
+            tolerance: self.tolerance.map(|least| Tolerance { least, fraction: 0.0 }),
             end: if self.exact { End::Exact } else { End::Open },
+            flags: self.packetdrill.0,
         };
+
+        options.check().map_err(failure::usage)?;
         let mut failed = 0;
         for file in &self.files {
             match run_file(file, &options) {
@@ -64,5 +82,50 @@ impl Script {
             0 => Ok(()),
             _ => Err(failure::run(format!("{failed} of {} scripts failed", self.files.len()))),
         }
+    }
+}
+
+impl Args for PacketdrillFlags {
+    fn augment_args(command: Command) -> Command {
+        command.next_help_heading("packetdrill's options").args(flags().map(|(flag, effect)| {
+            let arg = Arg::new(flag.name).long(flag.name).help(flag.help).hide(!effect);
+            let arg = match flag.name {
+                "define" => arg.short('D'),
+                "verbose" => arg.short('v'),
+                _ => arg,
+            };
+            match (flag.name, flag.value) {
+                ("define", Some(value)) => arg.value_name(value).action(ArgAction::Append),
+                (_, Some(value)) => arg.value_name(value).action(ArgAction::Set),
+                (_, None) => arg.action(ArgAction::SetTrue),
+            }
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for PacketdrillFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut given = Vec::new();
+        for (flag, _) in flags() {
+            let name = flag.name.to_owned();
+            match flag.value {
+                Some(_) => {
+                    let values = matches.get_many::<String>(flag.name).into_iter().flatten();
+                    given.extend(values.map(|value| (name.clone(), Some(value.clone()))));
+                }
+                None if matches.get_flag(flag.name) => given.push((name, None)),
+                None => {}
+            }
+        }
+        Ok(Self(given))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }

@@ -49,6 +49,7 @@ pub(super) fn value(value: &Value) -> Result<i64, Problem> {
             let known = SYMBOLS.iter().find(|(known, _)| known == name).map(|(_, number)| *number);
             let number = known.or_else(|| Errno::by_name(name).map(|errno| i64::from(errno.number)));
             number
+                .or_else(|| name.parse().ok())
                 .map(|number| sum | number)
                 .ok_or_else(|| Problem::new(format!("`{name}` is not a value airtcp knows")))
         }),

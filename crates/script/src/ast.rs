@@ -316,8 +316,8 @@ impl Segment {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file.display(), self.line)?;
-        if self.column > 0 { write!(f, ":{}", self.column) } else { Ok(()) }
+        write!(f, "{}", self.file.display())?;
+        [self.line, self.column].iter().take_while(|number| **number > 0).try_for_each(|n| write!(f, ":{n}"))
     }
 }
 

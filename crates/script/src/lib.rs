@@ -34,7 +34,7 @@ pub use ast::{Flags, Place, TcpOption};
 pub use check::Push;
 pub use flags::{FlagInfo, Tolerance, flags};
 pub use parse::ParseError;
-pub use run::run_file;
+pub use run::{run_file, run_text};
 pub use setup::{End, RunOptions};
 pub use verdict::{Failure, Passed, Problem, ScriptError, Step};
 

@@ -34,26 +34,42 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// The script's side uses ports from here on for the connections that it opens.
 const FIRST_REMOTE_PORT: u16 = 50_000;
+const REMOTE_PORTS: usize = 15_000;
 
 const RECENT_PACKETS: usize = 12;
 
 /// Reads and runs one script.
 pub fn run_file(path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
-    let defines = options.flags.iter().filter(|(name, _)| name == "define").map(|(_, value)| {
-        parse::definition(value.as_deref().unwrap_or_default()).map_err(|message| ScriptError::Setup {
-            place: Place::of_line(Rc::new("command line".into()), 0),
-            message,
+    run(&parse::load(path, defines(options)?)?, path, options)
+}
+
+/// Runs a script whose text is here already; `path` is its name, and beside it are its includes and helpers.
+pub fn run_text(text: &str, path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
+    run(&parse::text(path, text, defines(options)?)?, path, options)
+}
+
+fn defines(options: &RunOptions) -> Result<parse::Defines, ScriptError> {
+    let given = options.flags.iter().filter(|(name, _)| name == "define");
+    given
+        .map(|(_, value)| {
+            parse::definition(value.as_deref().unwrap_or_default()).map_err(|message| ScriptError::Setup {
+                place: Place::of_line(Rc::new("command line".into()), 0),
+                message,
+            })
         })
-    });
-    run(&parse::load(path, defines.collect::<Result<_, _>>()?)?, path, options)
+        .collect()
 }
 
 pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
     let setup = Setup::new(script, options, path.parent().unwrap_or(Path::new("")))?;
     let mut runner = Runner::new(setup);
     let events = if runner.setup.run == Run::Nothing { &[] } else { script.events.as_slice() };
-    if let Some(first) = events.iter().find(|event| event.when != When::Here)
-        && let When::At(_, start) | When::Window(_, start, _) | When::Blocking(_, start, _) = first.when
+    let first = script.events.iter().find(|event| !matches!(event.action, Action::Shell(_)));
+    let Some(first) = first else {
+        let message = "nothing happens in this script: it needs a line with a time".to_owned();
+        return Err(ParseError { place: Place::of_line(Rc::new(path.to_owned()), 0), message }.into());
+    };
+    if let When::At(_, start) | When::Window(_, start, _) | When::Blocking(_, start, _) = first.when
         && !start.is_zero()
     {
         let message = format!("the first line has to be at time 0, not {}", clock(start));
@@ -72,7 +88,7 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
         path: path.to_owned(),
         events: events.len(),
         checked: runner.checked,
-        unchecked: runner.seen.len(),
+        unchecked: runner.unchecked + runner.seen.len(),
         duration: runner.now() - ORIGIN,
         notes: std::mem::take(&mut runner.setup.notes),
     })
@@ -87,6 +103,8 @@ struct Runner {
     flows: Vec<ScriptFlow>,
     /// The connection that a packet line without `[fd N]` speaks of.
     current: Option<usize>,
+    /// Connections before this one are from before the latest `socket`.
+    past: usize,
     /// What time it is while there is no host.
     clock: Instant,
     last: Option<Last>,
@@ -95,6 +113,8 @@ struct Runner {
     /// The descriptor that short forms speak of.
     latest: Option<Fd>,
     checked: usize,
+    /// Packets that no line was compared with, although later ones were.
+    unchecked: usize,
     done: Vec<Step>,
     recent: VecDeque<String>,
 }
@@ -146,12 +166,14 @@ impl Runner {
             seen: VecDeque::new(),
             flows: Vec::new(),
             current: None,
+            past: 0,
             clock: ORIGIN,
             last: None,
             blocked: None,
             files: BTreeMap::new(),
             latest: None,
             checked: 0,
+            unchecked: 0,
             done: Vec::new(),
             recent: VecDeque::new(),
         }
@@ -312,6 +334,16 @@ impl Runner {
         self.sockets()?;
         let limit = times.map_or_else(|| self.now() + PATIENCE, |(_, latest)| latest + tolerance);
         self.wait_for_packet(limit)?;
+        // As in packetdrill, one connection is looked at, and what others send is nobody's business; unless the script
+        // has to speak of everything.
+        while let Some(next) = self.seen.front()
+            && self.setup.end == End::Open
+            && self.is_of_another(next.flow, addressing)
+        {
+            self.seen.pop_front();
+            self.unchecked += 1;
+            self.wait_for_packet(limit)?;
+        }
         let Some(first) = self.seen.pop_front() else {
             return Err(self.nothing_came(expected, times.map(|(earliest, _)| earliest)));
         };
@@ -332,6 +364,15 @@ impl Runner {
                 Ok(())
             }
         }
+    }
+
+    /// Whether a line without `[fd N]` does not speak of this connection.
+    fn is_of_another(&self, flow: usize, addressing: Addressing) -> bool {
+        addressing.flow == FlowName::Current
+            && match self.current {
+                Some(current) => flow != current,
+                None => flow < self.past,
+            }
     }
 
     fn wait_for_packet(&mut self, limit: Instant) -> Result<(), Problem> {
@@ -516,7 +557,7 @@ impl Runner {
     // Connections.
 
     fn new_passive_flow(&mut self) -> usize {
-        let port = FIRST_REMOTE_PORT + self.flows.len() as u16;
+        let port = FIRST_REMOTE_PORT + (self.flows.len() % REMOTE_PORTS) as u16;
         self.flows.push(ScriptFlow::new(self.setup.local, SocketAddr::new(self.setup.remote.ip(), port)));
         self.flows.len() - 1
     }

@@ -27,6 +27,17 @@ pub struct RunOptions {
     pub flags: Vec<(String, Option<String>)>,
 }
 
+impl RunOptions {
+    /// What is wrong with these options whatever the script says.
+    pub fn check(&self) -> Result<(), String> {
+        match Setup::new(&Script::default(), self, Path::new("")) {
+            Err(ScriptError::Setup { message, .. }) => Err(message),
+            Err(other) => Err(other.to_string()),
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
 /// What it means if the host has sent more than the script spoke of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum End {
@@ -178,7 +189,7 @@ impl Setup {
                 mtu @ 68..=65535 => self.mtu = mtu,
                 _ => return Err(format!("`--{name}={value}`: expected a number from 68 to 65535")),
             },
-            "tolerance_usecs" => match number(name, value)? {
+            "tolerance_usecs" => match number::<u32>(name, value)?.into() {
                 0 => return Err(format!("`--{name}=0`: expected a number from 1")),
                 micros => self.rules.tolerance.least = Duration::from_micros(micros),
             },

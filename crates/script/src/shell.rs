@@ -195,7 +195,11 @@ impl Shell<'_> {
 
     /// Beside the script, or where airtcp was started.
     fn read(&self, path: &str) -> Option<String> {
-        [self.home.join(path), PathBuf::from(path)].iter().find_map(|path| fs::read_to_string(path).ok())
+        [self.home.join(path), PathBuf::from(path)]
+            .iter()
+            // A device has no end.
+            .filter(|path| path.is_file())
+            .find_map(|path| fs::read_to_string(path).ok())
     }
 
     fn set(&mut self, file: File<'_>, simple: &Simple, name: String, value: String) {

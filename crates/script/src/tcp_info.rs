@@ -61,7 +61,7 @@ const FIELDS: [Field; 32] = [
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// The constants that asserts compare with.
-const CONSTANTS: [(&str, u64); 19] = [
+const CONSTANTS: [(&str, u64); 21] = [
     ("TCP_CA_Open", 0),
     ("TCP_CA_Disorder", 1),
     ("TCP_CA_CWR", 2),
@@ -71,6 +71,7 @@ const CONSTANTS: [(&str, u64); 19] = [
     ("TCPI_OPT_SACK", 2),
     ("TCPI_OPT_WSCALE", 4),
     ("TCPI_OPT_ECN", 8),
+    ("TCPI_OPT_SYN_DATA", 32),
     ("TCP_ESTABLISHED", 1),
     ("TCP_SYN_SENT", 2),
     ("TCP_SYN_RECV", 3),
@@ -80,6 +81,7 @@ const CONSTANTS: [(&str, u64); 19] = [
     ("TCP_CLOSE", 7),
     ("TCP_CLOSE_WAIT", 8),
     ("TCP_LAST_ACK", 9),
+    ("TCP_LISTEN", 10),
     ("TCP_CLOSING", 11),
 ];
 

@@ -1,8 +1,8 @@
 //! What a runner must notice, and how it says so.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::run::run;
+use super::run::{run, run_text};
 use super::{End, Passed, RunOptions, ScriptError, Tolerance, parse};
 
 /// A connection on descriptor 4, without options that need a clock.
@@ -288,6 +288,20 @@ fn an_ack_number_that_is_left_out_is_zero() {
 }
 
 #[test]
+fn what_a_call_is_given_must_be_possible() {
+    assert_eq!(
+        complaint("+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4\n"),
+        "test.pkt:9: descriptor 4 is open already: name another"
+    );
+    assert!(complaint("+0 accept(3, ..., ...) = 4\n").contains("descriptor 4 is open already"));
+    assert!(
+        complaint("+0 poll([{fd=4, events=POLLIN}], 1, 9223372036854775807) = 0\n").contains("is an int")
+    );
+    assert!(complaint("+0 write(4, ..., 4000000000) = 1\n").contains("is not a length from 0 to"));
+    assert!(play("+0 fcntl(4, F_SETFL, O_RDWR|0x800|O_NONBLOCK) = 0\n").is_ok());
+}
+
+#[test]
 fn an_error_without_a_name_is_any_error() {
     assert!(play("+0 recv(4, ..., 10, MSG_DONTWAIT) = -1\n").is_ok());
     assert!(complaint("+0 fcntl(4, F_GETFL) = -1\n").contains("returned 2, expected -1"));
@@ -361,7 +375,7 @@ fn packetdrills_options_are_taken_checked_or_refused() {
         ..RunOptions::default()
     };
     let error = play_with(&format!("--mtu=1400\n{SERVER}"), &options("mtu", "x")).unwrap_err();
-    assert_eq!(error.to_string(), "command line:0: `--mtu=x`: expected a number");
+    assert_eq!(error.to_string(), "command line: `--mtu=x`: expected a number");
     let narrow = SERVER.replace("mss 1460", "mss 960");
     assert!(play_with(&format!("--mtu=1400\n{narrow}"), &options("mtu", "1000")).is_ok());
 }
@@ -378,4 +392,114 @@ fn a_socket_of_its_own_is_what_the_lines_after_it_speak_of() {
     );
     let lines = lines.replace("+0 connect", "+0 fcntl(5, F_SETFL, O_RDWR|O_NONBLOCK) = 0\n+0 connect");
     play(&lines).unwrap();
+}
+
+#[test]
+fn a_script_needs_something_that_happens() {
+    for text in ["", "// nothing\n--mtu=1400\n", "`sysctl -q net.ipv4.tcp_sack=0`\n"] {
+        assert_eq!(
+            complaint_of(text),
+            "test.pkt: nothing happens in this script: it needs a line with a time"
+        );
+    }
+}
+
+/// Whatever a script says, it passes or it says what is wrong with it.
+#[test]
+fn no_script_makes_the_runner_panic() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/scripts");
+    let mut scripts: Vec<(PathBuf, String)> = ["handshake", "close", "icmp", "options", "data"]
+        .iter()
+        .flat_map(|dir| std::fs::read_dir(root.join(dir)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.clone(), std::fs::read_to_string(path).unwrap()))
+        .collect();
+    scripts.sort();
+    let mut rng = airwire::rng::Stream::new(7, "scripts");
+    let words = [
+        "0",
+        "-1",
+        "4294967295",
+        "99999999999999999999",
+        "0x",
+        ".",
+        "...",
+        "<",
+        ">",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "ack",
+        "win",
+        "sack",
+        "TS",
+        "icmp",
+        "mtu",
+        "S",
+        "FO",
+        "+0",
+        "*",
+        "~",
+        "`",
+        "%{",
+        "}%",
+        "\"",
+        "--mtu=68",
+        "é",
+        "=",
+        ",",
+        ":",
+        "close(4) = 0",
+        "\n",
+    ];
+    let mut outcomes = [0, 0];
+    for round in 0..1500 {
+        let (path, text) = &scripts[round % scripts.len()];
+        // The words with what stands between them, some of them moved, doubled, lost or replaced.
+        let mut pieces: Vec<&str> = text.split_inclusive([' ', ',', '(', ')', ':', '<', '>', '\n']).collect();
+        for _ in 0..=rng.below(2) {
+            let at = rng.below(pieces.len() as u64) as usize;
+            let other = rng.below(pieces.len() as u64) as usize;
+            match rng.below(4) {
+                0 => pieces.swap(at, other),
+                1 => pieces.insert(at, pieces[other]),
+                2 => pieces[at] = "",
+                _ => pieces[at] = words[rng.below(words.len() as u64) as usize],
+            }
+        }
+        let result = run_text(&pieces.concat(), path, &RunOptions::default());
+        if let Err(error) = &result {
+            assert!(!error.to_string().is_empty());
+        }
+        outcomes[usize::from(result.is_err())] += 1;
+    }
+    assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");
+}
+
+/// The first connection's FIN is sent again and again while the second is looked at.
+#[test]
+fn one_connection_is_looked_at_and_a_new_socket_is_another() {
+    let lines = "\
++0 close(4) = 0
++0 > F. 1:1(0) ack 1
++0 close(3) = 0
++.01 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5
++0 bind(5, ..., ...) = 0
++0 listen(5, 1) = 0
++.5 < S 700:700(0) win 30000 <mss 1000>
++0 > S. 0:0(0) ack 701 <mss 1460>
++.5 < . 1:1(0) ack 1 win 30000
++0 accept(5, ..., ...) = 6
++0 write(6, ..., 100) = 100
++0 > P. 1:101(100) ack 1
+";
+    let script = parse::parse(&format!("{SERVER}{lines}")).unwrap();
+    let report = run(&script, Path::new("test.pkt"), &RunOptions::default()).unwrap();
+    assert_eq!(report.checked, 4);
+    assert!(report.unchecked > 0);
+    // A script that has to speak of everything has not.
+    assert!(complaint(lines).contains("belongs to the connection of descriptor 4"), "{}", complaint(lines));
 }

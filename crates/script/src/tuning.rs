@@ -136,7 +136,13 @@ impl Tuning {
         // The last of several (`tcp_rmem`) is not what a socket starts with; the second is.
         let words: Vec<&str> = value.split_whitespace().collect();
         let word = if words.len() == 3 { words[1] } else { value };
-        let number = || word.parse::<u64>().map_err(|_| format!("`{name}={value}`: expected a number"));
+        let within = |most: u64| match word.parse::<u64>() {
+            Ok(number) if number <= most => Ok(number),
+            Ok(_) => Err(format!("`{name}={value}`: expected a number up to {most}")),
+            Err(_) => Err(format!("`{name}={value}`: expected a number")),
+        };
+        // A sysctl is an int.
+        let number = || within(i32::MAX as u64);
         let millis = || number().map(Duration::from_millis);
         let on = || number().map(|number| number != 0);
         let challenge = || on().map(|on| if on { Challenge::Rfc793 } else { Challenge::Rfc5961 });
@@ -152,7 +158,7 @@ impl Tuning {
                 profile.timestamps = on()?;
                 profile.window_scale = if on()? { profile.window_scale.or(Some(6)) } else { None };
             }
-            "window_scale" => profile.window_scale = Some(number()? as u8),
+            "window_scale" => profile.window_scale = Some(within(14)? as u8),
             "tcp_ecn" => (profile.ecn, profile.ecn_passive) = (number()? == 1, number()? != 0),
             "tcp_slow_start_after_idle" => profile.recovery.restart_after_idle = on()?,
             "tcp_reordering" => profile.recovery.dup_thresh = number()? as u32,
@@ -193,7 +199,7 @@ impl Tuning {
             "ack_delay_ms" => profile.ack.delay = millis()?,
             "ack_every" => profile.ack.every = number()? as u32,
             "quick_acks" => profile.ack.quick = number()? as u32,
-            "mss" => profile.mss = Some(number()? as u16),
+            "mss" => profile.mss = Some(within(u16::MAX.into())? as u16),
             "time_wait_ms" => profile.time_wait = millis()?,
             _ => return Ok(Known::Unknown),
         }
@@ -256,6 +262,11 @@ mod tests {
             tuning.profile("bsd").unwrap_err(),
             "there is no profile `bsd`; there are default, linux, freebsd, ns2"
         );
+        assert_eq!(
+            tuning.sysctl("min_rto_ms", "18446744073709551615").unwrap_err(),
+            "`min_rto_ms=18446744073709551615`: expected a number up to 2147483647"
+        );
+        assert!(tuning.sysctl("window_scale", "15").unwrap_err().contains("up to 14"));
         assert_eq!(tuning.sysctl("tcp_sack", "no").unwrap_err(), "`tcp_sack=no`: expected a number");
         assert!(tuning.so_flags("linux").unwrap_err().contains("NAME=VALUE"));
     }

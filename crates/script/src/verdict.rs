@@ -17,7 +17,7 @@ pub struct Passed {
     pub events: usize,
     /// Packets of the host that a line expected.
     pub checked: usize,
-    /// Packets of the host after the last that a line expected.
+    /// Packets of the host that no line was compared with: of other connections, or after the last line.
     pub unchecked: usize,
     /// Virtual time from the first event to the last.
     pub duration: Duration,

@@ -68,8 +68,16 @@ impl Parser<'_> {
                 self.at += 1;
                 Ok(Value::Ellipsis)
             }
-            TokenKind::Text(text) => {
+            TokenKind::Text(mut text) => {
                 self.at += 1;
+                // Strings side by side are one; `"begins with"...` is for strace's eyes.
+                while let TokenKind::Text(more) = self.peek() {
+                    text.push_str(more);
+                    self.at += 1;
+                }
+                if *self.peek() == TokenKind::Ellipsis {
+                    self.at += 1;
+                }
                 Ok(Value::Text(text))
             }
             TokenKind::Number(_) | TokenKind::Punct('-') => Ok(Value::Int(self.integer("a number")?)),
@@ -88,7 +96,10 @@ impl Parser<'_> {
                 }
                 let mut symbols = vec![word];
                 while self.eat('|') {
-                    symbols.push(self.word("another flag")?);
+                    symbols.push(match self.peek() {
+                        TokenKind::Number(_) => self.integer::<i64>("a number")?.to_string(),
+                        _ => self.word("another flag")?,
+                    });
                 }
                 Ok(Value::Symbols(symbols))
             }

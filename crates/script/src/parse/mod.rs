@@ -31,25 +31,27 @@ pub(crate) type Defines = BTreeMap<String, String>;
 
 /// Reads a script and everything that it includes. What the caller defines overrides what the script defines.
 pub(crate) fn load(path: &Path, defines: Defines) -> Result<Script, ParseError> {
-    let mut script = Script::default();
-    let place = Place::of_line(Rc::new(path.to_owned()), 0);
-    let text = std::fs::read_to_string(path).map_err(|error| ParseError {
-        place: place.clone(),
+    let read = std::fs::read_to_string(path).map_err(|error| ParseError {
+        place: Place::of_line(Rc::new(path.to_owned()), 0),
         message: format!("the script cannot be read: {error}"),
     })?;
-    file(&mut script, &place.file, &text, 0, &defines)?;
+    text(path, &read, defines)
+}
+
+/// Reads a script whose text is here already.
+pub(crate) fn text(path: &Path, text: &str, defines: Defines) -> Result<Script, ParseError> {
+    let own = Rc::new(path.to_owned());
+    let mut script = Script::default();
+    file(&mut script, &own, text, 0, &defines)?;
     // The includes' flags come first, so that the script's own, being later, count.
-    let own = place.file;
     script.settings.flags.sort_by_key(|flag| flag.place.file == own);
     Ok(script)
 }
 
 /// Reads a script that is not in a file.
 #[cfg(test)]
-pub(crate) fn parse(text: &str) -> Result<Script, ParseError> {
-    let mut script = Script::default();
-    file(&mut script, &Rc::new(PathBuf::from("test.pkt")), text, 0, &Defines::new())?;
-    Ok(script)
+pub(crate) fn parse(script: &str) -> Result<Script, ParseError> {
+    text(Path::new("test.pkt"), script, Defines::new())
 }
 
 fn file(
@@ -142,9 +144,10 @@ impl Parser<'_> {
         let beside = self.file.parent().unwrap_or_else(|| Path::new(""));
         let candidates = std::iter::once(beside.join(name))
             .chain(beside.ancestors().map(|above| above.join("include").join(name)));
-        let Some((path, text)) =
-            candidates.into_iter().find_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
-        else {
+        let Some((path, text)) = candidates.into_iter().filter(|path| path.is_file()).find_map(|path| {
+            let text = std::fs::read_to_string(&path).ok()?;
+            Some((path, text))
+        }) else {
             return Err(self.error(format!(
                 "`{name}` is neither in {} nor in an `include` directory there or above",
                 if beside.as_os_str().is_empty() { Path::new(".") } else { beside }.display()
@@ -242,7 +245,9 @@ impl Parser<'_> {
             return Err(self.error(format!("expected a time such as +0 or 0.100, found {}", self.peek())));
         };
         let Some(time) = seconds(text) else {
-            return Err(self.error(format!("`{text}` is not a time in seconds such as 0.100")));
+            return Err(
+                self.error(format!("`{text}` is not a time in seconds such as 0.100, up to {LONGEST}"))
+            );
         };
         self.at += 1;
         Ok((base, time))
@@ -337,6 +342,9 @@ pub(crate) fn definition(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Of one line, in seconds; the clock holds thousands of such lines.
+const LONGEST: u64 = 1_000_000;
+
 /// Decimal seconds, exact to the nanosecond.
 fn seconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -344,6 +352,9 @@ fn seconds(text: &str) -> Option<Duration> {
         return None;
     }
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    if whole > LONGEST {
+        return None;
+    }
     let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
     Some(Duration::from_nanos(whole.checked_mul(1_000_000_000)?.checked_add(nanos)?))
 }

@@ -1,5 +1,7 @@
 //! The calls of a script: from their arguments to the socket layer and back to the result they must have.
 
+use airwire::time::Duration;
+
 use super::{Blocked, CallEnd, PATIENCE, Runner};
 use crate::args::{
     O_NONBLOCK, O_RDWR, address, fd, flags, how, int_option, linger, number, option, poll_set, size, symbol,
@@ -12,6 +14,9 @@ use crate::syscall::{
     Blocking, Events, Fd, Finished, How, OptionValue, Push, Reply, Request, Submitted, Take, Ticket,
 };
 use crate::verdict::{Problem, Step};
+
+/// In one call, whose data is made in memory.
+const LARGEST_WRITE: u32 = 1 << 28;
 
 /// A call under way, and what it must come to.
 pub(super) struct Checked {
@@ -45,10 +50,12 @@ impl Runner {
         match name {
             "socket" => {
                 let fd = new_fd(&expect);
+                self.check_new(fd)?;
                 let result = self.sockets()?.socket(fd).map(|()| i64::from(fd.0));
                 self.files.insert(fd, Default::default());
                 // What comes next is about this socket, until a line names another.
                 self.current = None;
+                self.past = self.flows.len();
                 verify(name, &expect, result)?;
             }
             "bind" => {
@@ -237,6 +244,7 @@ impl Runner {
         let request = match name {
             "accept" | "accept4" => {
                 subject = fd(call)?;
+                self.check_new(new_fd(&expect))?;
                 Request::Accept { fd: subject, as_fd: new_fd(&expect) }
             }
             "connect" => {
@@ -272,10 +280,10 @@ impl Runner {
                 let entries = poll_set(call)?;
                 let set = entries.iter().map(|entry| (entry.fd, entry.interest)).collect();
                 revents = entries.into_iter().map(|entry| entry.revents).collect();
-                let timeout = number(call, 2)?;
+                let timeout = i32::try_from(number(call, 2)?)
+                    .map_err(|_| Problem::new("the time that poll waits is an int, in milliseconds"))?;
                 let now = self.sockets()?.now();
-                let until =
-                    u64::try_from(timeout).ok().map(|ms| now + airwire::time::Duration::from_millis(ms));
+                let until = u64::try_from(timeout).ok().map(|ms| now + Duration::from_millis(ms));
                 Request::Poll { set, until }
             }
             _ => {
@@ -287,9 +295,20 @@ impl Runner {
         Ok((request, Checked { name: name.to_owned(), fd: subject, expect, revents, take }))
     }
 
+    /// The script says which descriptor a call opens: one that is not open.
+    fn check_new(&mut self, fd: Fd) -> Result<(), Problem> {
+        match fd != NAMELESS && self.sockets()?.is_open(fd) {
+            true => Err(Problem::new(format!("descriptor {} is open already: name another", fd.0))),
+            false => Ok(()),
+        }
+    }
+
     fn write_request(&self, fd: Fd, len: i64, wait: Blocking, push: Push) -> Result<Request, Problem> {
         let written = self.files.get(&fd).map_or(0, |streams| streams.written);
-        let len = u32::try_from(len).map_err(|_| Problem::new(format!("{len} is not a length")))?;
+        let len = u32::try_from(len)
+            .ok()
+            .filter(|len| *len <= LARGEST_WRITE)
+            .ok_or_else(|| Problem::new(format!("{len} is not a length from 0 to {LARGEST_WRITE}")))?;
         Ok(Request::Send { fd, data: octets(1 + written, len), wait, push })
     }
 
@@ -400,12 +419,15 @@ fn expected(expect: &Expect) -> Result<Expected, Problem> {
     })
 }
 
+/// A descriptor that no script can name.
+const NAMELESS: Fd = Fd(i32::MAX);
+
 /// The descriptor that a call which opens one must give.
 fn new_fd(expect: &Expected) -> Fd {
     match expect {
         Expected::Number(number) => Fd(i32::try_from(*number).unwrap_or(i32::MAX)),
-        // It is expected to fail, or anything will do: no script can name this one.
-        _ => Fd(i32::MAX),
+        // It is expected to fail, or anything will do.
+        _ => NAMELESS,
     }
 }
 

@@ -1,0 +1,21 @@
+//! Whatever stands in a script, it passes or it says what is wrong with it.
+//!
+//! What it includes or names as a helper is looked for below fuzz/seeds/scripts, where nothing is.
+
+#![cfg_attr(fuzzing, no_main)]
+
+mod target;
+
+use std::path::Path;
+
+use airtcp_script::{RunOptions, run_text};
+
+target::run!(run);
+
+fn run(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match run_text(text, Path::new("fuzz/seeds/scripts/none/script.pkt"), &RunOptions::default()) {
+        Ok(passed) => assert!(!passed.to_string().is_empty()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
