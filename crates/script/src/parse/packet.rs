@@ -226,7 +226,7 @@ impl Parser<'_> {
         let len = wire::options_len(&options);
         let problem = match len {
             41.. => format!("these options take {len} bytes, and a header has room for 40"),
-            _ if len % 4 != 0 => format!(
+            _ if !len.is_multiple_of(4) => format!(
                 "these options take {len} bytes, and a header a multiple of 4: fill up with `nop` or `eol`"
             ),
             _ => return Ok(Options::Exactly(options)),

@@ -2,7 +2,8 @@
 
 use airwire::time::Duration;
 
-use super::{Blocked, CallEnd, PATIENCE, Runner};
+use super::times::CallEnd;
+use super::{Blocked, PATIENCE, Runner};
 use crate::args::{
     O_NONBLOCK, O_RDWR, address, fd, flags, how, int_option, linger, number, option, poll_set, size, symbol,
     value, vector_len, wait,

@@ -144,7 +144,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn skip(&mut self, is: impl Fn(char) -> bool) {
-        self.at += self.rest().find(|c| !is(c)).unwrap_or(self.rest().len());
+        self.at += self.rest().find(|c| !is(c)).unwrap_or_else(|| self.rest().len());
     }
 }
 

@@ -1,0 +1,206 @@
+//! What the host is expected to send: a line against the next packet.
+
+use airwire::time::{Duration, Instant};
+
+use super::{ORIGIN, PATIENCE, Runner, Seen, stuck};
+use crate::ast::{Addressing, Flags, FlowName, Options, Segment, TcpOption};
+use crate::check;
+use crate::setup::{Cut, End, Mismatch};
+use crate::verdict::{Problem, Step, clock};
+use crate::wire::{Packet, options_len};
+
+impl Runner {
+    pub(super) fn outbound(
+        &mut self,
+        times: Option<(Instant, Instant)>,
+        tolerance: Duration,
+        addressing: Addressing,
+        expected: &Segment,
+    ) -> Result<(), Problem> {
+        self.sockets()?;
+        let limit = times.map_or_else(|| self.now() + PATIENCE, |(_, latest)| latest + tolerance);
+        self.wait_for_packet(limit)?;
+        // As in packetdrill, one connection is looked at, and what others send is nobody's business; unless the script
+        // has to speak of everything.
+        while let Some(next) = self.seen.front()
+            && self.setup.end == End::Open
+            && self.is_of_another(next.flow, addressing)
+        {
+            self.seen.pop_front();
+            self.unchecked += 1;
+            self.wait_for_packet(limit)?;
+        }
+        let Some(first) = self.seen.pop_front() else {
+            return Err(self.nothing_came(expected, times.map(|(earliest, _)| earliest)));
+        };
+        self.current = Some(self.flow_for(&first, addressing)?);
+        let packet = self.concatenate(&first, expected, limit)?;
+        let wrong = match self.compare(&first, &packet, addressing, expected) {
+            Ok(()) => times.and_then(|times| self.wrong_time(&first, &packet, times, tolerance, expected)),
+            Err(problem) => Some(problem),
+        };
+        match wrong {
+            Some(problem) if self.setup.mismatch == Mismatch::Fatal => Err(problem),
+            Some(problem) => {
+                self.setup.notes.push([vec![problem.message], problem.details].concat().join("; "));
+                Ok(())
+            }
+            None => {
+                self.checked += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a line without `[fd N]` does not speak of this connection.
+    fn is_of_another(&self, flow: usize, addressing: Addressing) -> bool {
+        addressing.flow == FlowName::Current
+            && match self.current {
+                Some(current) => flow != current,
+                None => flow < self.past,
+            }
+    }
+
+    fn wait_for_packet(&mut self, limit: Instant) -> Result<(), Problem> {
+        while self.seen.is_empty() {
+            if !self.sockets()?.step(limit).map_err(stuck)? {
+                break;
+            }
+            self.collect()?;
+        }
+        Ok(())
+    }
+
+    /// The connection of the packet, which must be the one that the line speaks of.
+    fn flow_for(&self, seen: &Seen, addressing: Addressing) -> Result<usize, Problem> {
+        let expected = match addressing.flow {
+            FlowName::Fd(fd) => self.flow_of(fd)?,
+            FlowName::Current | FlowName::New => self.current.unwrap_or(seen.flow),
+        };
+        if expected == seen.flow {
+            return Ok(expected);
+        }
+        let name = |flow: usize| match self.flows[flow].fd {
+            Some(fd) => format!("the connection of descriptor {}", fd.0),
+            None => format!("the connection with {}", self.flows[flow].remote),
+        };
+        Err(Problem::new(format!(
+            "this packet belongs to {}, expected one of {}",
+            name(seen.flow),
+            name(expected)
+        ))
+        .with(self.line("actual", seen.at, &self.flows[seen.flow].to_script(&seen.packet))))
+    }
+
+    /// Joins equal segments until the length that the line speaks of.
+    fn concatenate(&mut self, first: &Seen, expected: &Segment, limit: Instant) -> Result<Packet, Problem> {
+        let mut packet = first.packet.clone();
+        let size = packet.payload.len();
+        while self.setup.cut == Cut::Concatenated && size > 0 && packet.payload.len() < expected.len as usize
+        {
+            self.wait_for_packet(limit)?;
+            let next_seq = packet.seq.wrapping_add(packet.payload.len() as u32);
+            let Some(next) = self.seen.front() else { break };
+            let continues = next.flow == first.flow
+                && next.packet.seq == next_seq
+                && same_but_for_the_edges(&next.packet, &packet);
+            let fits = (1..=size).contains(&next.packet.payload.len());
+            if !(continues && fits) || packet.flags.contains(Flags::FIN) {
+                break;
+            }
+            packet.flags = packet.flags.with(next.packet.flags);
+            packet.payload.extend_from_slice(&next.packet.payload);
+            let shorter = next.packet.payload.len() < size;
+            self.seen.pop_front();
+            if shorter {
+                break;
+            }
+        }
+        Ok(packet)
+    }
+
+    fn compare(
+        &mut self,
+        first: &Seen,
+        packet: &Packet,
+        addressing: Addressing,
+        expected: &Segment,
+    ) -> Result<(), Problem> {
+        let flow = &mut self.flows[first.flow];
+        if expected.has(Flags::SYN) && packet.flags.contains(Flags::SYN) {
+            flow.name_syn(expected.seq);
+        }
+        if let Some(script) = named_timestamp(expected) {
+            flow.name_timestamp(script, packet);
+        }
+        let actual = flow.to_script(packet);
+        let mut found = check::differences(self.setup.rules, expected, &actual);
+        found.extend(check::ip_differences(addressing.ip, packet));
+        if packet.payload != flow.expected_payload(&actual) {
+            found.push("the payload is not what was written there".to_owned());
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        let start = Step { place: self.place(), at: first.at - ORIGIN, text: String::new() };
+        Err(Problem::new(format!("the packet differs: {}", found.join("; ")))
+            .with(format!("expected {:>11}  > {addressing}{expected}", clock(start.at)))
+            .with(self.line("actual", first.at, &actual)))
+    }
+
+    fn nothing_came(&mut self, expected: &Segment, earliest: Option<Instant>) -> Problem {
+        let at = earliest.unwrap_or_else(|| self.now());
+        let waited = self.now();
+        let ahead = self.wait_for_packet(waited + PATIENCE);
+        let problem = Problem::new("the host sent nothing").with(self.line("expected", at, expected));
+        match self.seen.front() {
+            Some(next) => {
+                let actual = self.flows[next.flow].to_script(&next.packet);
+                problem.with(self.line("next is", next.at, &actual))
+            }
+            None if ahead.is_err() => problem,
+            None => problem.with(format!("and would send nothing in the {PATIENCE} that follow")),
+        }
+    }
+
+    /// Whether the packet came outside its time.
+    fn wrong_time(
+        &self,
+        first: &Seen,
+        packet: &Packet,
+        (earliest, latest): (Instant, Instant),
+        tolerance: Duration,
+        expected: &Segment,
+    ) -> Option<Problem> {
+        let (off, direction) = if first.at + tolerance < earliest {
+            (earliest - first.at, "early")
+        } else if first.at > latest + tolerance {
+            (first.at - latest, "late")
+        } else {
+            return None;
+        };
+        let problem = Problem::new(format!("the packet is right but {off} too {direction}"))
+            .with(self.line("expected", earliest, expected))
+            .with(self.line("actual", first.at, &self.flows[first.flow].to_script(packet)));
+        Some(problem)
+    }
+
+    pub(super) fn line(&self, what: &str, at: Instant, segment: &Segment) -> String {
+        format!("{what:<8} {:>11}  > {segment}", clock(at - ORIGIN))
+    }
+}
+
+/// What packets have in common that are cut from one piece: all but FIN, PSH and CWR, which stand at its edges.
+fn same_but_for_the_edges(a: &Packet, b: &Packet) -> bool {
+    let edges = Flags::FIN.with(Flags::PSH).with(Flags::CWR);
+    (a.flags.without(edges), a.ack, a.win, a.urg) == (b.flags.without(edges), b.ack, b.win, b.urg)
+        && options_len(&a.options) == options_len(&b.options)
+}
+
+fn named_timestamp(segment: &Segment) -> Option<u32> {
+    let Options::Exactly(options) = &segment.options else { return None };
+    options.iter().find_map(|option| match option {
+        TcpOption::Timestamps { val, .. } => *val,
+        _ => None,
+    })
+}
