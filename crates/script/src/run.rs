@@ -97,7 +97,7 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
 
 struct Runner {
     setup: Setup,
-    /// Made by the first event that needs it, so that the sysctls before it count.
+    /// Made by the first event, and anew by a shell line while nothing is bound or connected.
     sockets: Option<Sockets>,
     /// What the host sent and no line was compared with yet.
     seen: VecDeque<Seen>,
@@ -106,8 +106,6 @@ struct Runner {
     current: Option<usize>,
     /// Connections before this one are from before the latest `socket`.
     past: usize,
-    /// What time it is while there is no host.
-    clock: Instant,
     last: Option<Last>,
     blocked: Option<Blocked>,
     files: BTreeMap<Fd, Streams>,
@@ -151,7 +149,6 @@ impl Runner {
             flows: Vec::new(),
             current: None,
             past: 0,
-            clock: ORIGIN,
             last: None,
             blocked: None,
             files: BTreeMap::new(),
@@ -164,13 +161,13 @@ impl Runner {
     }
 
     fn now(&self) -> Instant {
-        self.sockets.as_ref().map_or(self.clock, Sockets::now)
+        self.sockets.as_ref().map_or(ORIGIN, Sockets::now)
     }
 
     fn sockets(&mut self) -> Result<&mut Sockets, Problem> {
         if self.sockets.is_none() {
             let config = self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?;
-            self.sockets = Some(Sockets::new(config, self.clock));
+            self.sockets = Some(Sockets::new(config, ORIGIN));
         }
         Ok(self.sockets.as_mut().expect("made above"))
     }
@@ -217,9 +214,7 @@ impl Runner {
                     Action::Shell(command) => self.shell(command, &event.place)?,
                     Action::Outbound(..) => {}
                 }
-                if self.sockets.is_some() {
-                    self.collect()?;
-                }
+                self.collect()?;
             }
         }
         self.last = Some(Last { at: start, inbound, absolute });
@@ -279,10 +274,14 @@ impl Runner {
 
     fn shell(&mut self, command: &str, place: &Place) -> Result<(), Problem> {
         let home = place.file.parent().unwrap_or_else(|| Path::new(""));
+        let before = self.setup.tuning.changes();
         self.setup.notes.extend(self.setup.tuning.shell(command, home)?);
         // As the library for packetdrill does it: what a host is, is settled with its first bind or connect.
-        if let Some(sockets) = self.sockets.as_mut().filter(|sockets| sockets.is_pristine()) {
-            sockets.replace_host(self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?);
+        if self.sockets()?.is_pristine() {
+            let config = self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?;
+            self.sockets()?.replace_host(config);
+        } else if self.setup.tuning.changes() > before {
+            self.setup.notes.push(format!("`{command}` changes nothing after the first bind or connect"));
         }
         Ok(())
     }

@@ -503,3 +503,21 @@ fn one_connection_is_looked_at_and_a_new_socket_is_another() {
     // A script that has to speak of everything has not.
     assert!(complaint(lines).contains("belongs to the connection of descriptor 4"), "{}", complaint(lines));
 }
+
+#[test]
+fn a_sysctl_counts_until_the_first_bind_or_connect() {
+    let script = |first: &str, later: &str| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n{first}\n+0 bind(3, ..., ...) = 0\n{later}\n+0 listen(3, 1) = 0\n\
+             +0 < S 0:0(0) win 30000 <mss 1000,nop,nop,sackOK>\n+0 > S. 0:0(0) ack 1 <mss 1460>\n"
+        )
+    };
+    let off = "+0 `sysctl -q net.ipv4.tcp_sack=0`";
+    assert_eq!(play_with(&script(off, ""), &RunOptions::default()).unwrap().notes, Vec::<String>::new());
+    assert!(complaint_of(&script("", off)).contains("sackOK"));
+    let unharmed = script("", off).replace("> S. 0:0(0) ack 1 <mss 1460>", "> S. 0:0(0) ack 1 <...>");
+    assert_eq!(
+        play_with(&unharmed, &RunOptions::default()).unwrap().notes,
+        ["`sysctl -q net.ipv4.tcp_sack=0` changes nothing after the first bind or connect"]
+    );
+}

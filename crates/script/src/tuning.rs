@@ -126,6 +126,11 @@ impl Tuning {
         Ok(known)
     }
 
+    /// How many sysctls have been set.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes.len()
+    }
+
     /// A host at these addresses, always with the same seed.
     pub fn host_config(&self, addrs: Vec<IpAddr>, mtu: usize) -> Result<HostConfig, String> {
         Ok(HostConfig { addrs, mtu, profile: self.profile.clone(), recipe: self.recipe.clone(), seed: SEED })
