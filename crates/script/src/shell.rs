@@ -203,6 +203,10 @@ impl Shell<'_> {
     }
 
     fn set(&mut self, file: File<'_>, simple: &Simple, name: String, value: String) {
+        // A variable that nobody assigned here, or what a command would have printed.
+        if value.contains(['$', '`']) {
+            return self.note(file, simple, "was not followed: airtcp runs no shell");
+        }
         self.found.push(Effect::Set { place: place(file, simple), name, value });
     }
 
@@ -309,6 +313,8 @@ mod tests {
             ("tc qdisc add dev tun0 root fq", "was not run: only sysctl has a meaning here"),
             ("if true; then sysctl a=1; fi", "was not followed: airtcp runs no shell"),
             ("./nowhere.sh 1 2", "was not run: there is no such file"),
+            ("sysctl net.ipv4.tcp_sack=$OLD", "was not followed: airtcp runs no shell"),
+            ("sysctl net.ipv4.tcp_sack=`uname`", "was not followed: airtcp runs no shell"),
             ("sysctl net.ipv4.tcp_sack", "was not read: expected NAME=VALUE"),
             ("echo 1 > /tmp/x", "was not run: it writes a file"),
         ] {
