@@ -253,8 +253,19 @@ pub struct Profile {
     pub syn_fin: SynFin,
     /// The most challenge ACKs that leave in a second (RFC 5961 §7).
     pub challenge_acks_per_second: u32,
+    /// The least time between two of them (Linux, tcp_invalid_ratelimit).
+    pub challenge_interval: Duration,
+    /// By how many ticks of the peer's clock a timestamp may be older than TS.Recent (Linux, TCP_PAWS_WINDOW; RFC 7323
+    /// §5.3 has none).
+    pub paws_slack: i32,
+    /// Receiver: a segment is acceptable as well if it ends at or above the last ACK that was sent, though below RCV.NXT
+    /// (Linux, tcp_sequence()): its ACK counts.
+    pub accepts_unacknowledged: bool,
     /// Which small segments wait.
     pub nagle: Nagle,
+    /// Segments are at most half as large as the largest window that the peer has offered, or as large as that window if
+    /// it is tiny (Linux): two fit, and the ACK of the first comes while the second is on its way.
+    pub half_window: bool,
     /// What a window probe looks like.
     pub window_probe: WindowProbe,
     /// Twice the maximum segment lifetime (RFC 9293 §3.4.2: two minutes each; systems use less).
@@ -277,6 +288,8 @@ pub struct Profile {
     pub shut_read: ShutRead,
     /// What a listener that closes does about half-open connections.
     pub half_open: HalfOpen,
+    /// Each ACK of a peer whose window stays closed puts the next window probe off (Linux, tcp_ack_probe()).
+    pub acks_restart_probes: bool,
     /// The shortest time between two window probes, where the RTO is shorter.
     pub persist_min: Duration,
     /// The longest time between two window probes (RFC 9293 §3.8.6.1).
@@ -315,11 +328,17 @@ impl Profile {
             ack: AckPolicy::LINUX,
             syn_fin: SynFin::NoConnection,
             nagle: Nagle::Minshall,
+            half_window: true,
+            acks_restart_probes: true,
             window_probe: WindowProbe::OldSequence,
             sack: SackOffer::Always,
             tolerate_missing_timestamps: true,
             text_on_syn: TextOnSyn::Dropped,
             echo_copies: false,
+            ecn_passive: true,
+            challenge_interval: Duration::from_millis(500),
+            paws_slack: 1,
+            accepts_unacknowledged: true,
             timer: Timer::LINUX24,
             syn_retries: 6,
             syn_ack_retries: Some(5),
@@ -335,6 +354,7 @@ impl Profile {
                 beta: 0.7,
                 rounding: Rounding::Whole,
                 initial_window: InitialWindow::Segments(10),
+                syn_timeouts_forgiven: 1,
                 partial_ack_deflation: PartialAckDeflation::InflationOnly,
                 exit_window: ExitWindow::Ssthresh,
                 grow_on_exit: GrowOnExit::WithScoreboard,
@@ -455,7 +475,11 @@ impl Default for Profile {
             challenge_syn: Challenge::Rfc5961,
             syn_fin: SynFin::Taken,
             challenge_acks_per_second: 100,
+            challenge_interval: Duration::ZERO,
+            paws_slack: 0,
+            accepts_unacknowledged: false,
             nagle: Nagle::Classic,
+            half_window: false,
             window_probe: WindowProbe::NewOctet,
             time_wait: Duration::from_secs(60),
             syn_retries: 7,
@@ -467,6 +491,7 @@ impl Default for Profile {
             opening_errors: OpeningErrors::Hard,
             shut_read: ShutRead::Keep,
             half_open: HalfOpen::Reset,
+            acks_restart_probes: false,
             persist_min: Duration::from_millis(200),
             persist_max: Duration::from_secs(60),
             ts_tick: Duration::from_millis(1),

@@ -184,6 +184,8 @@ pub struct Knobs {
     pub loss_window: f64,
     /// The initial window if our SYN had to be sent again (RFC 5681 §3.1: one segment). `None`: as ever.
     pub window_after_lost_syn: Option<f64>,
+    /// So many timeouts of our SYN leave the initial window as it is (Linux: one, since the timeout is only a second).
+    pub syn_timeouts_forgiven: u32,
     /// ssthresh if our SYN had to be sent again, where a stack counts that as a loss event (ns-2). `None`: as ever.
     pub ssthresh_after_lost_syn: Option<f64>,
     /// ssthresh when the connection is established.
@@ -244,6 +246,7 @@ impl Knobs {
             initial_window: InitialWindow::Rfc6928,
             loss_window: 1.0,
             window_after_lost_syn: Some(1.0),
+            syn_timeouts_forgiven: 0,
             ssthresh_after_lost_syn: None,
             initial_ssthresh: InitialSsthresh::Infinite,
             growth: Growth::Rfc5681,

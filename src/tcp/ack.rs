@@ -24,7 +24,7 @@ impl Connection {
             return false;
         };
         // RFC 5961 §5.2: too old to be a late ACK of this connection.
-        if acked_to + self.snd.max_wnd < una {
+        if acked_to + self.snd.max_wnd < una || acked_to < self.snd.least_ack {
             self.challenge_ack(now);
             return false;
         }
@@ -68,7 +68,8 @@ impl Connection {
             rtt,
             ecr: segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr),
             acked_tsval: acked.last_tsval.filter(|_| self.ts_enabled),
-            ece: segment.flags.contains(Flags::ECE) && self.ecn_enabled,
+            // With nothing outstanding there is nothing to slow down.
+            ece: segment.flags.contains(Flags::ECE) && self.ecn_enabled && flight_before.bytes > 0,
             flags: segment.flags,
             newest: Delivery::later(acked.newest, news.newest),
             originals,
@@ -244,7 +245,10 @@ impl Connection {
             self.statistics.window_shrunk += 1;
         }
         self.snd.wnd = wnd;
-        self.snd.max_wnd = self.snd.max_wnd.max(wnd);
+        if wnd > self.snd.max_wnd {
+            self.snd.max_wnd = wnd;
+            self.update_smss();
+        }
         self.snd.wl1 = seq;
         self.snd.wl2 = acked_to;
         let opens = before == 0 && wnd > 0;

@@ -46,13 +46,14 @@ pub struct Connection {
     pub(super) mtu: usize,
     pub(super) ip_ident: u16,
     pub(super) handshake_resent: u64,
-    pub(super) syn_was_lost: bool,
+    pub(super) syn_timeouts: u32,
     /// Header flags of the peer's SYN.
     pub(super) peer_flags: Flags,
     pub(super) orphaned: bool,
     /// The application reads no more, by its own word: SHUT_RD.
     pub(super) read_shut: bool,
     pub(super) challenge: (u64, u32),
+    pub(super) challenged_at: Option<Instant>,
     pub(super) statistics: Statistics,
     /// Reused for the options of each segment.
     pub(super) scratch: Vec<u8>,
@@ -98,6 +99,7 @@ impl Connection {
                 wl1: 0,
                 wl2: 0,
                 max_wnd: 0,
+                least_ack: 0,
                 scale: 0,
                 smss: u64::from(peer_mss).min(mtu.saturating_sub(header) as u64).max(8),
                 peer_mss,
@@ -146,11 +148,12 @@ impl Connection {
             mtu,
             ip_ident: iss.0 as u16,
             handshake_resent: 0,
-            syn_was_lost: false,
+            syn_timeouts: 0,
             peer_flags: Flags::default(),
             orphaned: false,
             read_shut: false,
             challenge: (0, 0),
+            challenged_at: None,
             statistics: Statistics::default(),
             scratch: Vec::new(),
             profile,
@@ -243,10 +246,17 @@ impl Connection {
     /// The application will read and write no more.
     pub(crate) fn close(&mut self, now: Instant) {
         self.orphaned = true;
+        if self.state == State::TimeWait {
+            // Both sides have closed, and late segments are to do no harm, whatever is unread.
+            return;
+        }
         let unread = self.rcv.buffer.readable() > 0;
         if self.options.linger == Linger::Abort || (unread && self.state.is_synchronized()) {
             // RFC 2525 §2.17: data that nobody will read is answered with a reset.
-            self.abort();
+            match unread {
+                true => self.reset(),
+                false => self.abort(),
+            }
             return;
         }
         self.shutdown_write();
@@ -259,17 +269,22 @@ impl Connection {
         self.options.linger2.unwrap_or(self.profile.time_wait)
     }
 
-    /// ABORT (RFC 9293 §3.10.5).
+    /// ABORT (RFC 9293 §3.10.5). A peer that has closed too, and has been sent all there is, needs no reset.
     pub(crate) fn abort(&mut self) {
         match self.state {
             State::Closed | State::TimeWait => self.end(None),
             // The peer knows of nothing yet.
             State::SynSent => self.end(Some(Ended::Aborted)),
-            _ => {
-                self.pending.reset = true;
-                self.ended = Some(Ended::Aborted);
+            State::Closing | State::LastAck if self.snd.fin.is_some_and(|fin| self.flight.max() > fin) => {
+                self.end(None);
             }
+            _ => self.reset(),
         }
+    }
+
+    fn reset(&mut self) {
+        self.pending.reset = true;
+        self.ended = Some(Ended::Aborted);
     }
 
     pub(crate) fn set_options(&mut self, now: Instant, options: SocketOptions) {
@@ -335,7 +350,14 @@ impl Connection {
     /// RFC 6691: options come out of the segment, not out of the MSS value.
     pub(super) fn update_smss(&mut self) {
         let options = if self.ts_enabled { 12 } else { 0 };
-        self.snd.smss = self.max_seg().saturating_sub(options).max(8);
+        let smss = self.max_seg().saturating_sub(options);
+        // Linux, tcp_bound_to_half_wnd(): at least what a header of 68 octets leaves.
+        let half = match self.snd.max_wnd {
+            0 => u64::MAX,
+            window @ 1..=536 => window.max(48 - options),
+            window => window / 2,
+        };
+        self.snd.smss = if self.profile.half_window { smss.min(half) } else { smss }.max(8);
     }
 
     /// Octets of options and data that a full-sized segment of ours carries.

@@ -104,8 +104,12 @@ impl Connection {
         // Only a segment that passed every check proves the peer alive and may refresh TS.Recent.
         self.heard_from_peer(now);
         self.refresh_ts_recent(now, segment);
-        self.note_ecn(segment);
         let Some(offset) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return Reaction::Done };
+        // The mark of a copy, or of what follows a FIN, is no news.
+        let is_new = segment.seq_len() == 0 || offset + segment.seq_len() > self.rcv_nxt();
+        if is_new && self.state.may_receive_data() {
+            self.note_ecn(segment);
+        }
         let had_holes = !self.rcv.buffer.out_of_order().is_empty();
         let reaction = self.check_data(now, segment, offset);
         if reaction == Reaction::Done {
@@ -194,13 +198,19 @@ impl Connection {
     }
 
     fn is_old_timestamp(&self, now: Instant, val: u32) -> bool {
-        (val.wrapping_sub(self.rcv.ts_recent) as i32) < 0 && now - self.rcv.ts_recent_at < PAWS_VALID
+        let behind = self.rcv.ts_recent.wrapping_sub(val) as i32;
+        behind > self.profile.paws_slack && now - self.rcv.ts_recent_at < PAWS_VALID
     }
 
     fn in_window(&self, segment: &Segment<'_>) -> bool {
         let next = self.rcv_nxt();
         let Some(start) = segment.seq.offset(self.rcv.irs, next) else { return false };
         let window = self.rcv.adv.saturating_sub(next);
+        let end = start + segment.seq_len();
+        if self.profile.accepts_unacknowledged && window > 0 && start <= next && end >= self.rcv.last_ack_sent
+        {
+            return true;
+        }
         let inside = |offset: u64| offset >= next && offset < next + window;
         match (segment.seq_len(), window) {
             (0, 0) => start == next,
@@ -253,6 +263,9 @@ impl Connection {
         if !self.take_ack(now, segment) {
             return Stop(Reaction::Done);
         }
+        if self.profile.acks_restart_probes && self.snd.wnd == 0 {
+            self.restart_persist(now);
+        }
         self.check_fin_acked(now);
         if self.state == State::Closed { Stop(Reaction::Done) } else { GoOn }
     }
@@ -287,15 +300,16 @@ impl Connection {
             return Reaction::Done;
         }
         if !self.state.may_receive_data() {
-            // The peer's FIN has arrived: there is no text beyond it.
-            if segment.seq_len() > 0 {
+            // The peer's FIN has arrived: "Ignore the segment text". What begins below it is a copy, whose ACK was lost.
+            if segment.seq_len() > 0 && offset < self.rcv_nxt() {
+                self.note_duplicate(segment);
                 self.rcv.ack = AckDue::Now;
             }
             return Reaction::Done;
         }
         let end = offset + segment.payload.len() as u64;
-        if self.refuses_data() && end > self.rcv_nxt() && !segment.payload.is_empty() {
-            // RFC 9293 §3.6.1: nobody is left to read it.
+        if self.refuses_data() && end > self.rcv_nxt() && segment.seq_len() > 0 {
+            // RFC 9293 §3.6.1: nobody is left to read it, or what is missing before an early FIN.
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(self.timestamps_of_reset(now, segment));
         }
@@ -377,7 +391,7 @@ impl Connection {
         }
         // RFC 3168 §6.1.1: ECE and CWR in a SYN ask for ECN.
         let asks = segment.flags.contains(Flags::ECE) && segment.flags.contains(Flags::CWR);
-        let may = self.profile.ecn || self.profile.ecn_passive;
+        let may = self.profile.ecn || (self.profile.ecn_passive && self.state == State::SynReceived);
         self.ecn_enabled = asks && may && !segment.flags.contains(Flags::ACK);
         self.peer_flags = segment.flags;
         // The window of a SYN is never scaled.
@@ -445,10 +459,15 @@ impl Connection {
             }
             _ => {}
         }
-        if self.syn_was_lost {
+        if self.syn_timeouts > 0 {
             self.rtt.fall_back_after_lost_syn();
         }
         if !segment.flags.contains(Flags::SYN) {
+            self.snd.least_ack = 1;
+            if self.profile.half_window {
+                // Linux makes the socket now: the window of the SYN is forgotten.
+                self.snd.max_wnd = 0;
+            }
             self.update_window(now, segment, 1, 1);
         }
         let handshake = Handshake {
@@ -457,7 +476,7 @@ impl Connection {
             timestamps: self.ts_enabled,
             ecn: self.ecn_enabled,
             peer_flags: self.peer_flags,
-            syn_was_lost: self.syn_was_lost,
+            syn_was_lost: self.syn_timeouts > self.profile.recovery.syn_timeouts_forgiven,
         };
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_established(&mut path, &handshake);
@@ -469,6 +488,10 @@ impl Connection {
     fn refresh_ts_recent(&mut self, now: Instant, segment: &Segment<'_>) {
         let Some(ts) = segment.options.timestamps.filter(|_| self.ts_enabled) else { return };
         let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
+        // A copy is acceptable to Linux, and it takes the copy's timestamp: a forged one makes all that follows look old.
+        if start.is_some_and(|start| start < self.rcv_nxt() && start + segment.seq_len() <= self.rcv_nxt()) {
+            return;
+        }
         // §5.5: what has not been refreshed for 24 days gives way to anything.
         let newer =
             ts.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0 || now - self.rcv.ts_recent_at >= PAWS_VALID;
@@ -508,6 +531,10 @@ impl Connection {
     /// As many a second as the profile allows (RFC 5961 §7).
     pub(super) fn challenge_ack(&mut self, now: Instant) {
         let second = now.as_nanos() / 1_000_000_000;
+        if self.challenged_at.is_some_and(|last| now - last < self.profile.challenge_interval) {
+            return;
+        }
+        self.challenged_at = Some(now);
         if self.challenge.0 != second {
             self.challenge = (second, 0);
         }

@@ -198,8 +198,8 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         let mut ecn = Ecn::NotEct;
-        if self.ecn_enabled && kind == Transmission::New {
-            // RFC 3168 §6.1.5: never on a retransmission.
+        if self.ecn_enabled && kind == Transmission::New && data_end > start {
+            // RFC 3168 §6.1.5: never on a retransmission; §6.1.4: nor without text.
             ecn = Ecn::Ect0;
             if self.recovery.take_cwr() {
                 flags = flags.with(Flags::CWR);
@@ -248,7 +248,7 @@ impl Connection {
             if self.ecn_enabled {
                 flags = flags.with(Flags::ECE);
             }
-        } else if self.profile.ecn && !self.syn_was_lost {
+        } else if self.profile.ecn && self.syn_timeouts == 0 {
             // RFC 3168 §6.1.1.1: a SYN that may have been dropped for its ECN bits is repeated without.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }

@@ -28,16 +28,21 @@ impl Connection {
     /// Stores the segment's text, which begins at `offset`, and decides when to acknowledge it.
     pub(super) fn take_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         let end = offset + segment.payload.len() as u64;
+        if segment.payload.is_empty() {
+            self.note_duplicate(segment);
+        }
         if segment.flags.contains(Flags::FIN) && self.rcv.fin.is_none() {
             // A FIN beyond the window is not believed: it comes again. Nor is one below data that has arrived.
             let held = self.rcv.buffer.out_of_order().last().map_or(0, |range| range.end);
-            if end <= self.rcv.adv.max(self.rcv_nxt()) && end >= held {
+            let next = self.rcv_nxt();
+            if (next..=self.rcv.adv.max(next)).contains(&end) && end >= held {
                 self.rcv.fin = Some(end);
             }
         }
         if segment.payload.is_empty() {
             if segment.flags.contains(Flags::FIN) {
                 self.rcv.ack = AckDue::Now;
+                self.remember_block(offset);
             }
             return;
         }
@@ -178,18 +183,18 @@ impl Connection {
 
     /// Remembers octets that arrived although we have them, for a D-SACK block (RFC 2883 §4).
     pub(super) fn note_duplicate(&mut self, segment: &Segment<'_>) {
-        if segment.payload.is_empty() {
-            return;
-        }
-        self.statistics.duplicate_segments_in += 1;
         let next = self.rcv_nxt();
         let Some(start) = segment.seq.offset(self.rcv.irs, next).filter(|start| *start < next) else {
             return;
         };
+        if segment.seq_len() == 0 || segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.statistics.duplicate_segments_in += 1;
         // An ACK was lost, or the sender has gone back.
         self.enter_quick_ack(u32::MAX);
         if self.profile.dsack {
-            self.rcv.dsack = Some((start, (start + segment.payload.len() as u64).min(next)));
+            self.rcv.dsack = Some((start, (start + segment.seq_len()).min(next)));
         }
     }
 
@@ -203,11 +208,30 @@ impl Connection {
         Some((held.start, held.end))
     }
 
+    /// The block of what is held out of order that `offset` lies in. The peer's FIN counts like an octet.
+    fn held_around(&self, offset: u64) -> Option<(u64, u64)> {
+        let ranges = self.rcv.buffer.out_of_order();
+        let fin = self.early_fin();
+        match ranges.containing(offset) {
+            Some(range) if fin == Some(range.end) => Some((range.start, range.end + 1)),
+            Some(range) => Some((range.start, range.end)),
+            None if fin == Some(offset) => {
+                let before = ranges.last().filter(|range| range.end == offset);
+                Some((before.map_or(offset, |range| range.start), offset + 1))
+            }
+            None => None,
+        }
+    }
+
+    /// Offset of the peer's FIN, while data before it is missing.
+    fn early_fin(&self) -> Option<u64> {
+        self.rcv.fin.filter(|fin| *fin > self.rcv.buffer.next())
+    }
+
     /// RFC 2018 §4: the block that holds the segment just received comes first, then earlier ones.
     fn remember_block(&mut self, offset: u64) {
-        let ranges = self.rcv.buffer.out_of_order();
-        let Some(block) = ranges.containing(offset).map(|range| range.start) else { return };
-        let same = |known: u64| ranges.containing(known).map(|range| range.start) == Some(block);
+        let Some((block, _)) = self.held_around(offset) else { return };
+        let same = |known: u64| self.held_around(known).map(|(start, _)| start) == Some(block);
         let mut recent = [Some(block), None, None, None];
         let earlier = self.rcv.recent.into_iter().flatten().filter(|known| !same(*known));
         for (slot, known) in recent[1..].iter_mut().zip(earlier) {
@@ -218,7 +242,8 @@ impl Connection {
 
     /// The next ACK will report a hole or a duplicate.
     pub(super) fn has_blocks_to_report(&self) -> bool {
-        self.sack_enabled && (self.rcv.dsack.is_some() || !self.rcv.buffer.out_of_order().is_empty())
+        let holds_any = !self.rcv.buffer.out_of_order().is_empty() || self.early_fin().is_some();
+        self.sack_enabled && (self.rcv.dsack.is_some() || holds_any)
     }
 
     /// The SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
@@ -228,20 +253,19 @@ impl Connection {
             return blocks;
         }
         let seq = |offset| self.rcv.irs.at(offset);
-        let ranges = self.rcv.buffer.out_of_order();
         if let Some((left, right)) = self.rcv.dsack {
             blocks.push(seq(left), seq(right));
             // RFC 2883 §4.2: a duplicate above the ACK is followed by the block that contains it.
-            if let Some(range) = ranges.containing(left) {
-                blocks.push(seq(range.start), seq(range.end));
+            if let Some((start, end)) = self.held_around(left) {
+                blocks.push(seq(start), seq(end));
             }
         }
         let mut last = None;
-        for range in self.rcv.recent.iter().flatten().filter_map(|offset| ranges.containing(*offset)) {
-            let repeated = blocks.as_slice().iter().skip(1).any(|(left, _)| *left == seq(range.start));
-            if !repeated && last != Some(range.start) {
-                blocks.push(seq(range.start), seq(range.end));
-                last = Some(range.start);
+        for (start, end) in self.rcv.recent.iter().flatten().filter_map(|offset| self.held_around(*offset)) {
+            let repeated = blocks.as_slice().iter().skip(1).any(|(left, _)| *left == seq(start));
+            if !repeated && last != Some(start) {
+                blocks.push(seq(start), seq(end));
+                last = Some(start);
             }
         }
         blocks

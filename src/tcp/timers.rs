@@ -61,7 +61,7 @@ impl Connection {
     fn on_rto(&mut self, now: Instant) {
         match self.state {
             State::SynSent | State::SynReceived => {
-                self.syn_was_lost = true;
+                self.syn_timeouts += 1;
                 if self.is_in_vain(now, self.rtt.backoff()) {
                     self.end(Some(self.timed_out()));
                     return;
@@ -194,6 +194,13 @@ impl Connection {
             let base = self.rtt.rto().get().max(self.profile.persist_min);
             let wait = base * (1 << self.timers.persist_backoff.min(20));
             self.timers.persist = Some(now + wait.min(self.profile.persist_max));
+        }
+    }
+
+    /// An ACK has confirmed that the window is closed: the next probe has time.
+    pub(super) fn restart_persist(&mut self, now: Instant) {
+        if self.timers.persist.take().is_some() {
+            self.start_persist(now);
         }
     }
 

@@ -18,6 +18,8 @@ pub(super) struct SendVariables {
     pub(super) wl1: u64,
     pub(super) wl2: u64,
     pub(super) max_wnd: u64,
+    /// No ACK of this connection is below.
+    pub(super) least_ack: u64,
     pub(super) scale: u8,
     /// Octets of data a full-sized segment carries, options already taken off.
     pub(super) smss: u64,

@@ -178,6 +178,7 @@ impl Tuning {
             "tcp_retries1" => profile.retries_told = number()? as u32,
             "tcp_retries2" => profile.retries = number()? as u32,
             "tcp_challenge_ack_limit" => profile.challenge_acks_per_second = number()? as u32,
+            "tcp_invalid_ratelimit" => profile.challenge_interval = Duration::from_millis(number()?),
             "tcp_rmem" => profile.recv_buffer = number()? as usize,
             "tcp_wmem" => profile.send_buffer = number()? as usize,
             "ip_no_pmtu_disc" => profile.pmtu_discovery = !on()?,

@@ -166,7 +166,8 @@ fn a_fin_waits_for_the_window() {
         hand.host.write(hand.now, id, &[0; 1000]).unwrap();
         hand.host.shutdown_write(hand.now, id).unwrap();
         let out = hand.out();
-        assert!(out.len() == 1 && !out[0].flags.contains(Flags::FIN), "{profile_name}: {out:?}");
+        let fills = out.iter().map(|out| out.len).sum::<u64>() == 1000;
+        assert!(fills && out.iter().all(|out| !out.flags.contains(Flags::FIN)), "{profile_name}: {out:?}");
         assert!(hand.segment(ACK, 1, 1001, 0, 0).is_empty());
         let probes = hand.wait(Duration::from_secs(60));
         assert!(!probes.is_empty(), "{profile_name}: nobody asks for the window");
@@ -538,4 +539,79 @@ fn text_of_a_syn_ack_for_nobody_is_not_acknowledged() {
     assert!(out.iter().all(|out| out.ack == 1), "{out:?}");
     let out = hand.segment(ACK, 1, 7, 65_535, 10);
     assert!(out.len() == 1 && out[0].flags.contains(Flags::RST), "{out:?}");
+}
+/// RFC 2018: a FIN that has come before the data in front of it is part of the block.
+#[test]
+fn an_early_fin_is_reported() {
+    let mut hand = Hand::new("sack", profile("linux"));
+    let options = SocketOptions::of(&profile("linux"));
+    hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, 65_535);
+    let blocks = |out: &[super::hand::Out]| out.last().map(|out| out.options.sack.as_slice().len());
+    assert_eq!(blocks(&hand.segment(FIN, 1001, 1, 65_535, 0)), Some(1), "the FIN alone");
+    let out = hand.segment(ACK, 501, 1, 65_535, 500);
+    let sack = out[0].options.sack.as_slice().to_vec();
+    assert_eq!(sack.len(), 1);
+    assert_eq!(sack[0].1.0.wrapping_sub(sack[0].0.0), 501, "500 octets and the FIN");
+    let out = hand.segment(ACK, 1, 1, 65_535, 500);
+    assert_eq!((out[0].ack, hand.state()), (1002, State::CloseWait));
+}
+
+/// RFC 9293 §3.10.7.4, seventh step: in CLOSE-WAIT the text of a segment is ignored. A copy of the FIN is answered.
+#[test]
+fn text_behind_the_fin_is_ignored() {
+    for profile_name in PROFILES {
+        let mut hand = connected("newreno", profile_name, 65_535);
+        hand.segment(FIN, 1, 1, 65_535, 0);
+        hand.wait(Duration::from_secs(1));
+        assert_eq!(hand.segment(ACK, 2, 1, 65_535, 100).len(), 0, "{profile_name}");
+        assert_eq!(hand.segment(FIN, 1, 1, 65_535, 0).len(), 1, "{profile_name}");
+    }
+}
+
+/// RFC 9293 §3.10.5, §3.10.7.4: neither a close with data unread nor late segments take TIME-WAIT away, and an abort
+/// sends no reset where all has been sent.
+#[test]
+fn the_last_states_end_without_a_reset() {
+    let mut hand = connected("newreno", "linux", 65_535);
+    let id = hand.id.unwrap();
+    hand.host.shutdown_write(hand.now, id).unwrap();
+    hand.out();
+    hand.segment(FIN, 1, 2, 65_535, 100);
+    assert_eq!(hand.state(), State::TimeWait);
+    hand.host.close(hand.now, id);
+    assert!(hand.out().is_empty());
+    let out = hand.segment(FIN, 101, 2, 65_535, 0);
+    assert!(out.len() == 1 && !out[0].flags.contains(Flags::RST), "{out:?}");
+
+    let mut hand = connected("newreno", "linux", 65_535);
+    let id = hand.id.unwrap();
+    hand.segment(FIN, 1, 1, 65_535, 0);
+    hand.host.shutdown_write(hand.now, id).unwrap();
+    hand.out();
+    assert_eq!(hand.state(), State::LastAck);
+    hand.host.abort(hand.now, id);
+    assert!(hand.out().is_empty());
+}
+
+/// RFC 9293 §3.6.1: what is missing before an early FIN will be text that nobody reads.
+#[test]
+fn an_early_fin_after_a_close_is_answered_with_a_reset() {
+    let mut hand = connected("newreno", "linux", 65_535);
+    let id = hand.id.unwrap();
+    hand.host.close(hand.now, id);
+    hand.out();
+    let out = hand.segment(FIN, 101, 2, 65_535, 0);
+    assert!(out.len() == 1 && out[0].flags.contains(Flags::RST), "{out:?}");
+}
+
+/// The profile `linux` as the kernel is: ACKs that nobody needs twice a second, segments of half the window.
+#[test]
+fn linux_answers_sparingly_and_halves_the_window() {
+    for (profile_name, answers, largest) in [("default", 3, 1000), ("linux", 1, 500)] {
+        let mut hand = connected("newreno", profile_name, 1000);
+        let answered: usize = (0..3).map(|_| hand.segment(ACK, 1, 5000, 1000, 0).len()).sum();
+        assert_eq!(answered, answers, "{profile_name}");
+        let len = hand.write(3000).iter().map(|out| out.len).max();
+        assert_eq!(len, Some(largest), "{profile_name}");
+    }
 }
