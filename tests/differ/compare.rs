@@ -1,0 +1,212 @@
+//! Where two records differ, and what is to be said about it.
+
+use std::collections::BTreeSet;
+
+use airwire::time::Duration;
+
+use crate::heard::Heard;
+use crate::plan::{Opening, Plan};
+use crate::play::{Record, Step};
+use crate::rows::Row;
+
+/// Something that the kernel did and airtcp did not, or the other way round.
+#[derive(Clone, Debug)]
+pub(crate) struct Difference {
+    /// In which step.
+    pub step: usize,
+    /// Which of the segments in it.
+    pub index: usize,
+    /// What `expected.toml` may match.
+    pub words: BTreeSet<String>,
+}
+
+impl Difference {
+    /// Differences of one kind have the same.
+    pub(crate) fn signature(&self) -> String {
+        let told = ["field:", "kernel:", "ours:", "event:", "call:", "state:", "seq:", "ack:", "stamp:"];
+        let words = self.words.iter().filter(|word| told.iter().any(|start| word.starts_with(start)));
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug)]
+pub(crate) enum Verdict {
+    /// So many steps were compared, with these differences. After the last one there may be steps that can no longer be
+    /// compared: the two peers have heard different things.
+    Compared { steps: usize, differences: Vec<Difference> },
+    /// A timer and an event came so close together that either may be the first.
+    Undecided,
+}
+
+/// Compares what came back.
+pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row]) -> Verdict {
+    let mut differences = Vec::new();
+    let mut before = BTreeSet::new();
+    let mut clock = Timers::default();
+    for (at, (theirs, mine)) in kernel.steps.iter().zip(&ours.steps).enumerate() {
+        let end = kernel.steps.get(at + 1).map_or(kernel.end, |next| next.at);
+        let found = match first_difference(theirs, mine, &mut clock, end) {
+            Found::Undecided => return Verdict::Undecided,
+            Found::Same => None,
+            Found::Differs { index, field } => Some((index, field)),
+        };
+        if let Some((index, field)) = found {
+            let words = words(plan, &before, theirs, mine, index, field);
+            let lasts = rows.iter().find(|row| row.explains(&words)).is_some_and(|row| row.lasts);
+            differences.push(Difference { step: at, index, words });
+            if lasts || theirs.view != mine.view {
+                return Verdict::Compared { steps: at + 1, differences };
+            }
+        }
+        before.extend(mine.words.iter().map(|word| format!("before:{word}")));
+        if let Some(state) = mine.state {
+            let events = mine.words.iter().filter_map(|word| word.strip_prefix("event:"));
+            before.extend(
+                events.map(|event| format!("before:{event} in {}", state.trim_start_matches("state:"))),
+            );
+        }
+    }
+    Verdict::Compared { steps: kernel.steps.len(), differences }
+}
+
+enum Found {
+    Same,
+    Differs { index: usize, field: &'static str },
+    Undecided,
+}
+
+fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Duration) -> Found {
+    if kernel.outcome != ours.outcome {
+        return Found::Differs { index: 0, field: "result" };
+    }
+    for index in 0..kernel.heard.len().max(ours.heard.len()) {
+        let begin = timers.begin(kernel.at);
+        let pair = (kernel.heard.get(index), ours.heard.get(index));
+        let field = match pair {
+            (Some(theirs), Some(mine)) => {
+                theirs.differs(mine).or_else(|| (!same_time(theirs, mine, begin)).then_some("time"))
+            }
+            (Some(_), None) => Some("missing"),
+            (None, _) => Some("extra"),
+        };
+        let Some(field) = field else {
+            timers.hear(&kernel.heard[index]);
+            continue;
+        };
+        let races = |heard: Option<&Heard>| {
+            heard.is_some_and(|heard| !heard.prompt && end <= heard.at + slack(heard.at - begin))
+        };
+        if races(pair.0) || races(pair.1) {
+            return Found::Undecided;
+        }
+        return Found::Differs { index, field };
+    }
+    Found::Same
+}
+
+/// When the timer may have started that fires next: with the event, with what was heard last, or when one fired last.
+#[derive(Default)]
+struct Timers {
+    heard: Option<Duration>,
+    fired: Option<Duration>,
+}
+
+impl Timers {
+    fn hear(&mut self, heard: &Heard) {
+        self.heard = Some(heard.at);
+        if !heard.prompt {
+            self.fired = Some(heard.at);
+        }
+    }
+
+    fn begin(&self, event: Duration) -> Duration {
+        [self.heard, self.fired].into_iter().flatten().fold(event, Duration::min)
+    }
+}
+
+/// A timer of the kernel's counts ticks of up to 10 ms, and its wheel is coarser the longer the time.
+fn slack(wait: Duration) -> Duration {
+    Duration::from_millis(12) + Duration::from_nanos(wait.as_nanos() / 7)
+}
+
+/// What leaves within this is no timer's doing.
+const AT_ONCE: Duration = Duration::from_millis(12);
+
+fn same_time(kernel: &Heard, ours: &Heard, begin: Duration) -> bool {
+    kernel.at.abs_diff(ours.at)
+        <= if kernel.prompt || ours.prompt { slack(Duration::ZERO) } else { slack(kernel.at - begin) }
+}
+
+fn words(
+    plan: &Plan,
+    before: &BTreeSet<String>,
+    kernel: &Step,
+    ours: &Step,
+    index: usize,
+    field: &str,
+) -> BTreeSet<String> {
+    let mut words = before.clone();
+    words.extend(ours.words.iter().cloned());
+    words.insert(format!("field:{field}"));
+    words.insert(
+        match plan.opening {
+            Opening::Passive => "passive",
+            Opening::Active => "active",
+        }
+        .to_owned(),
+    );
+    words.extend(ours.state.map(str::to_owned));
+    for (who, step) in [("kernel", kernel), ("ours", ours)] {
+        let heard = step.heard.get(index);
+        words.insert(format!("{who}:{}", heard.map_or("nothing", Heard::kind)));
+        if let Some(heard) = heard {
+            let wait = heard.at - step.at;
+            let when = match () {
+                () if heard.prompt || wait < AT_ONCE => "at-once",
+                () if wait < Duration::from_millis(170) => "delayed",
+                () => "late",
+            };
+            words.insert(format!("{who}-{when}"));
+            if !heard.sack.is_empty() {
+                words.insert(format!("{who}-sack"));
+            }
+        }
+    }
+    words
+}
+
+/// The exchange as a script, up to a step, with both answers side by side in that step.
+pub(crate) fn script(plan: &Plan, kernel: &Record, ours: &Record, difference: &Difference) -> String {
+    let mut text = format!("// {:?}; the peer offers {:?}\n", plan.opening, plan.offers);
+    let mut last = Duration::ZERO;
+    for (at, (theirs, mine)) in kernel.steps.iter().zip(&ours.steps).enumerate().take(difference.step + 1) {
+        let state = mine.state.map_or("", |state| state.trim_start_matches("state:"));
+        text += &format!("{:>9}  {:<70} // {state}\n", gap(theirs.at - last), theirs.text);
+        last = theirs.at;
+        if at < difference.step {
+            for heard in &theirs.heard {
+                text += &format!("{:>9}  > {heard}\n", gap(heard.at - theirs.at));
+            }
+            continue;
+        }
+        for index in 0..theirs.heard.len().max(mine.heard.len()).max(1) {
+            let mark = if index == difference.index { "=>" } else { "  " };
+            for (who, step) in [("kernel", theirs), ("airtcp", mine)] {
+                let line = match step.heard.get(index) {
+                    Some(heard) => format!("{:>9}  > {heard}", gap(heard.at - step.at)),
+                    None => format!("{:>9}  nothing", ""),
+                };
+                text += &format!("{mark} {who} {line}\n");
+            }
+        }
+        if theirs.outcome != mine.outcome {
+            text += &format!("=> kernel {:?}, airtcp {:?}\n", theirs.outcome, mine.outcome);
+        }
+    }
+    text
+}
+
+fn gap(time: Duration) -> String {
+    format!("+{:.4}", time.as_secs_f64())
+}

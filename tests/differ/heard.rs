@@ -1,0 +1,150 @@
+//! A segment that came back, without what two TCPs need not have in common: initial sequence numbers, clocks, windows.
+
+use std::fmt;
+
+use airwire::segment::{Ecn, Flags};
+use airwire::time::Duration;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// In the stream.
+    Offset(i64),
+    /// The number 0 itself: a reset that answers a segment without ACK.
+    Zero,
+    /// No SYN was heard: a reset that answers an ACK.
+    Raw(u32),
+}
+
+/// The end of a SACK block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Spot {
+    At(u64),
+    /// So far from the edge of the window, which is not the same for two TCPs.
+    FromEdge(i64),
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(at) => write!(f, "{at}"),
+            Self::FromEdge(by) => write!(f, "edge{by:+}"),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Heard {
+    /// Since the exchange began.
+    pub at: Duration,
+    /// It could be read as soon as the event before it had been handed over.
+    pub prompt: bool,
+    pub flags: Flags,
+    pub seq: Place,
+    pub ack: Option<u64>,
+    pub len: usize,
+    /// In octets.
+    pub window: u64,
+    /// Of the options, in their order, padding included.
+    pub kinds: Vec<u8>,
+    pub mss: Option<u16>,
+    pub scale: Option<u8>,
+    /// The peer's clock that is echoed, since the exchange began.
+    pub ecr: Option<i32>,
+    pub sack: Vec<(Spot, Spot)>,
+    pub ecn: Ecn,
+    /// Time to live and Don't Fragment.
+    pub ip: (u8, bool),
+}
+
+impl Heard {
+    /// One word for what it is.
+    pub(crate) fn kind(&self) -> &'static str {
+        let has = |flag| self.flags.contains(flag);
+        match () {
+            () if has(Flags::RST) => "rst",
+            () if has(Flags::SYN) => "syn",
+            () if has(Flags::FIN) => "fin",
+            () if self.len > 0 => "data",
+            () => "ack",
+        }
+    }
+
+    /// The first field in which the two differ. Times are not looked at.
+    pub(crate) fn differs(&self, other: &Self) -> Option<&'static str> {
+        let psh = Flags::PSH;
+        let stamped = |heard: &Self| heard.kinds.clone();
+        match () {
+            () if self.flags.without(psh) != other.flags.without(psh) => Some("flags"),
+            () if self.seq != other.seq => Some("seq"),
+            () if self.len != other.len => Some("len"),
+            () if self.ack != other.ack => Some("ack"),
+            () if self.sack != other.sack => Some("sack"),
+            () if stamped(self) != stamped(other) => Some("options"),
+            () if self.mss != other.mss => Some("mss"),
+            () if self.scale != other.scale => Some("scale"),
+            () if self.ecr != other.ecr => Some("ecr"),
+            () if (self.window == 0) != (other.window == 0) => Some("window"),
+            () if self.ecn != other.ecn => Some("ecn"),
+            () if self.ip != other.ip => Some("ip"),
+            () if self.flags != other.flags => Some("psh"),
+            () => None,
+        }
+    }
+}
+
+impl fmt::Display for Heard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} ", self.flags)?;
+        match self.seq {
+            Place::Offset(at) => write!(f, "{at}:{}({})", at + self.len as i64, self.len)?,
+            Place::Zero => write!(f, "=0({})", self.len)?,
+            Place::Raw(number) => write!(f, "={number}({})", self.len)?,
+        }
+        if let Some(ack) = self.ack {
+            write!(f, " ack {ack}")?;
+        }
+        write!(f, " win {}", self.window)?;
+        let mut listed = Vec::new();
+        for kind in &self.kinds {
+            match kind {
+                1 => listed.push("nop".to_owned()),
+                2 => listed.push(format!("mss {}", self.mss.unwrap_or(0))),
+                3 => listed.push(format!("wscale {}", self.scale.unwrap_or(0))),
+                4 => listed.push("sackOK".to_owned()),
+                5 => {
+                    let blocks: Vec<_> = self.sack.iter().map(|(l, r)| format!("{l}:{r}")).collect();
+                    listed.push(format!("sack {}", blocks.join(" ")));
+                }
+                8 => listed.push(format!("TS ecr {}", self.ecr.unwrap_or(0))),
+                other => listed.push(format!("option {other}")),
+            }
+        }
+        if !listed.is_empty() {
+            write!(f, " <{}>", listed.join(","))?;
+        }
+        if self.ecn != Ecn::NotEct {
+            write!(f, " [{:?}]", self.ecn)?;
+        }
+        Ok(())
+    }
+}
+
+/// The kinds of a packet's TCP options, in their order.
+pub(crate) fn kinds(packet: &[u8]) -> Vec<u8> {
+    let header = usize::from(packet[0] & 15) * 4;
+    let tcp = &packet[header..];
+    let mut options = &tcp[20..usize::from(tcp[12] >> 4) * 4];
+    let mut kinds = Vec::new();
+    while let [kind, rest @ ..] = options {
+        kinds.push(*kind);
+        let skip =
+            if *kind < 2 { 0 } else { usize::from(rest.first().copied().unwrap_or(1)).saturating_sub(1) };
+        options = rest.get(skip..).unwrap_or(&[]);
+    }
+    kinds
+}
+
+/// Time to live and Don't Fragment of an IPv4 packet.
+pub(crate) fn ip(packet: &[u8]) -> (u8, bool) {
+    (packet[8], packet[6] & 0x40 != 0)
+}

@@ -1,0 +1,336 @@
+//! The kernel's side: many exchanges at the same time, over one TUN device in a namespace of their own.
+//!
+//! A TUN device's `write` returns when the kernel has handled the segment, up to the socket, so that an answer at once
+//! can be read at once. What comes later comes from a timer.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::sync::Arc;
+
+use airlink::netns::Namespace;
+use airlink::reactor::{Clock, Interest, Reactor, Token};
+use airlink::tun::{Tun, TunConfig};
+use airwire::time::{Duration, Instant};
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
+    sockopt,
+};
+
+use crate::plan::{Call, Opening, Plan};
+use crate::play::{LOCAL, Outcome, Play, Record, Stack};
+
+/// Between two looks at the device, at most.
+const ATTENTION: Duration = Duration::from_millis(2);
+/// A longer pause than this was not ours: what is read after it has no time.
+const PAUSE: Duration = Duration::from_millis(6);
+/// Between the beginnings of two exchanges.
+const STAGGER: Duration = Duration::from_micros(700);
+
+/// What an exchange with the kernel gave.
+pub(crate) struct Played {
+    pub record: Record,
+    pub local: SocketAddr,
+    pub peer: SocketAddr,
+    /// The machine was late: the times are not to be trusted.
+    pub late: bool,
+}
+
+/// A namespace with a TUN device, and everything that a distribution's kernel has by default.
+pub(crate) struct Kernel {
+    namespace: Namespace,
+    tun: Tun,
+    peers: u32,
+}
+
+struct Live {
+    /// Its place among the plans.
+    number: usize,
+    play: Play,
+    begun: Instant,
+    socket: Socket,
+    late: bool,
+}
+
+struct Socket {
+    listener: Option<TcpListener>,
+    connection: Connection,
+}
+
+enum Connection {
+    /// None has been accepted.
+    Awaited,
+    Open(TcpStream),
+    /// By the application.
+    Closed,
+}
+
+/// What plays: the socket, and the device for the segments.
+struct Side<'a> {
+    tun: &'a Tun,
+    socket: &'a mut Socket,
+    error: &'a mut Option<io::Error>,
+}
+
+impl Kernel {
+    /// `Err` says what is missing.
+    pub(crate) fn new() -> Result<Self, String> {
+        let namespace =
+            Namespace::create().map_err(|error| format!("this test makes a network namespace: {error}"))?;
+        // Distributions' defaults, whatever this machine has. Nothing is learnt from one exchange for another. The
+        // receive buffer's limit stands for the window scale of 8 that the profile has.
+        let settings = [
+            ("net.ipv4.tcp_rmem", "4096 131072 16000000"),
+            ("net.ipv4.tcp_no_metrics_save", "1"),
+            // Up to a millisecond's wait for more, at the fourth ACK of a hole: no clock here is as good as that.
+            ("net.ipv4.tcp_comp_sack_nr", "0"),
+        ];
+        for (key, value) in settings {
+            namespace.sysctl(key, value).map_err(|error| error.to_string())?;
+        }
+        let config = TunConfig {
+            namespace: Some(namespace.path().to_path_buf()),
+            addrs: vec![format!("{LOCAL}/8").parse().map_err(|error| format!("{error}"))?],
+            ..TunConfig::default()
+        };
+        let tun = Tun::open(&config).map_err(|error| error.to_string())?;
+        Ok(Self { namespace, tun, peers: 0 })
+    }
+
+    /// Plays all of them, `at_once` at the same time.
+    pub(crate) fn play(&mut self, plans: &[Arc<Plan>], at_once: usize) -> Result<Vec<Played>, String> {
+        let Self { namespace, tun, peers } = self;
+        let played = namespace.enter(|| {
+            hurry();
+            Stage::new(tun, peers)?.run(plans, at_once)
+        });
+        played.map_err(|error| error.to_string())?.map_err(|error| format!("over the TUN device: {error}"))
+    }
+}
+
+/// Others' work on this machine is to wait for this thread. It costs nothing if that is not allowed.
+fn hurry() {
+    let thread = nix::unistd::gettid().to_string();
+    let _ = Command::new("chrt").args(["--fifo", "--pid", "1", &thread]).output();
+}
+
+struct Stage<'a> {
+    tun: &'a Tun,
+    peers: &'a mut u32,
+    reactor: Reactor,
+    clock: Clock,
+    /// When each of `live` has its next event, or its end.
+    due: BinaryHeap<Reverse<(Instant, usize)>>,
+    live: Vec<Option<Live>>,
+    by_peer: BTreeMap<Ipv4Addr, usize>,
+    looked: Instant,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(tun: &'a Tun, peers: &'a mut u32) -> io::Result<Self> {
+        let clock = Clock::start();
+        let mut reactor = Reactor::new(clock)?;
+        reactor.register(tun, Token(0), Interest::Read)?;
+        Ok(Self {
+            tun,
+            peers,
+            reactor,
+            clock,
+            due: BinaryHeap::new(),
+            live: Vec::new(),
+            by_peer: BTreeMap::new(),
+            looked: clock.now(),
+            buffer: vec![0; 65_536],
+        })
+    }
+
+    fn run(mut self, plans: &[Arc<Plan>], at_once: usize) -> io::Result<Vec<Played>> {
+        let mut played: Vec<Option<Played>> = plans.iter().map(|_| None).collect();
+        let (mut next, mut going) = (0, 0);
+        let mut next_begin = self.clock.now();
+        while next < plans.len() || going > 0 {
+            let now = self.clock.now();
+            let begin = (next < plans.len() && going < at_once).then_some(next_begin);
+            let due = self.due.peek().map(|Reverse((at, _))| *at);
+            let first = begin.into_iter().chain(due).min();
+            self.look(None)?;
+            if first.is_none_or(|first| first > now) {
+                let until = first.unwrap_or(now + ATTENTION).min(now + ATTENTION);
+                self.reactor.wait(Some(until))?;
+                continue;
+            }
+            if begin.is_some_and(|begin| begin <= now) {
+                self.begin(next, &plans[next])?;
+                (next, going) = (next + 1, going + 1);
+                next_begin = now + STAGGER;
+            } else if let Some(Reverse((_, index))) = self.due.pop()
+                && let Some((number, done)) = self.advance(index)?
+            {
+                played[number] = Some(done);
+                going -= 1;
+            }
+        }
+        Ok(played.into_iter().flatten().collect())
+    }
+
+    /// Reads everything that the kernel has sent. `answers`: the exchange that has just had an event.
+    fn look(&mut self, answers: Option<usize>) -> io::Result<()> {
+        let pause = self.clock.now() - self.looked > PAUSE;
+        while let Some(len) = self.tun.recv(&mut self.buffer)? {
+            let now = self.clock.now();
+            let packet = &self.buffer[..len];
+            if len < 40 || packet[0] >> 4 != 4 {
+                continue;
+            }
+            let peer = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
+            let Some(index) = self.by_peer.get(&peer).copied() else { continue };
+            let Some(live) = &mut self.live[index] else { continue };
+            let prompt = answers == Some(index);
+            live.late |= pause && !prompt;
+            live.play.hear(now - live.begun, prompt, packet);
+        }
+        self.looked = self.clock.now();
+        Ok(())
+    }
+
+    fn begin(&mut self, number: usize, plan: &Arc<Plan>) -> io::Result<()> {
+        *self.peers += 1;
+        let peer = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 1, 0, 0)) + *self.peers);
+        let index = self.live.len();
+        self.by_peer.insert(peer, index);
+        let peer = SocketAddr::new(IpAddr::V4(peer), 5000);
+        let begun = self.clock.now();
+        let (socket, local) = Socket::open(plan.opening, peer)?;
+        let play = Play::new(Arc::clone(plan), peer, local);
+        self.due.push(Reverse((begun + play.gap(), index)));
+        self.live.push(Some(Live { number, play, begun, socket, late: false }));
+        self.look(Some(index))
+    }
+
+    /// An exchange has its next event, or its end.
+    fn advance(&mut self, index: usize) -> io::Result<Option<(usize, Played)>> {
+        let Some(live) = &mut self.live[index] else { return Ok(None) };
+        if live.play.is_over() {
+            return self.end(index).map(Some);
+        }
+        let now = self.clock.now();
+        let mut error = None;
+        let mut side = Side { tun: self.tun, socket: &mut live.socket, error: &mut error };
+        live.play.step(now - live.begun, &mut side);
+        self.due.push(Reverse((now + live.play.gap(), index)));
+        error.map_or(Ok(()), Err)?;
+        self.look(Some(index))?;
+        Ok(None)
+    }
+
+    fn end(&mut self, index: usize) -> io::Result<(usize, Played)> {
+        // The caller has just found it.
+        let live = self.live[index].take().expect("an exchange that is going on");
+        let Play { peer, local, mut record, .. } = live.play;
+        record.end = self.clock.now() - live.begun;
+        if let IpAddr::V4(addr) = peer.addr.ip() {
+            self.by_peer.remove(&addr);
+        }
+        live.socket.abort();
+        self.tun.send(&peer.farewell(local))?;
+        Ok((live.number, Played { record, local, peer: peer.addr, late: live.late }))
+    }
+}
+
+impl Socket {
+    fn open(opening: Opening, peer: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+        setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+        // What a distribution has, whatever this machine's default is. Root may choose it.
+        setsockopt(&socket, sockopt::TcpCongestion, &OsString::from("cubic"))?;
+        // What is written fits.
+        setsockopt(&socket, sockopt::SndBuf, &212_992)?;
+        bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(LOCAL, 0)))?;
+        match (opening, peer) {
+            (Opening::Active, SocketAddr::V4(peer)) => {
+                match connect(socket.as_raw_fd(), &SockaddrIn::from(peer)) {
+                    Ok(()) | Err(Errno::EINPROGRESS) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+                let stream = TcpStream::from(socket);
+                let local = stream.local_addr()?;
+                Ok((Self { listener: None, connection: Connection::Open(stream) }, local))
+            }
+            _ => {
+                listen(&socket, Backlog::new(5)?)?;
+                let listener = TcpListener::from(socket);
+                let local = listener.local_addr()?;
+                Ok((Self { listener: Some(listener), connection: Connection::Awaited }, local))
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        if let (Some(listener), Connection::Awaited) = (&self.listener, &self.connection)
+            && let Ok((stream, _)) = listener.accept()
+            && stream.set_nonblocking(true).is_ok()
+        {
+            self.connection = Connection::Open(stream);
+        }
+    }
+
+    /// Nothing of it is to stay in the kernel.
+    fn abort(self) {
+        if let Connection::Open(stream) = &self.connection {
+            linger_zero(stream);
+        }
+    }
+}
+
+fn linger_zero(stream: &TcpStream) {
+    // On a socket that has ended it does not matter.
+    let _ = setsockopt(stream, sockopt::Linger, &nix::libc::linger { l_onoff: 1, l_linger: 0 });
+}
+
+impl Stack for Side<'_> {
+    fn deliver(&mut self, packet: &[u8]) {
+        if let Err(error) = self.tun.send(packet) {
+            *self.error = Some(error);
+        }
+        self.socket.accept();
+    }
+
+    fn call(&mut self, call: Call, read: &mut Vec<u8>) -> Outcome {
+        self.socket.accept();
+        let Connection::Open(stream) = &mut self.socket.connection else { return Outcome::Failed };
+        let outcome = match call {
+            Call::Write(len) => stream.write(&vec![b'x'; len as usize]),
+            Call::Read(len) => {
+                read.resize(len as usize, 0);
+                let outcome = stream.read(read);
+                read.truncate(*outcome.as_ref().unwrap_or(&0));
+                outcome
+            }
+            Call::ShutdownWrite => stream.shutdown(Shutdown::Write).map(|()| 0),
+            Call::NoDelay => stream.set_nodelay(true).map(|()| 0),
+            Call::Close | Call::Abort => {
+                if call == Call::Abort {
+                    linger_zero(stream);
+                }
+                self.socket.connection = Connection::Closed;
+                Ok(0)
+            }
+        };
+        match outcome {
+            Ok(count) => Outcome::Count(count),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Outcome::WouldBlock,
+            Err(_) => Outcome::Failed,
+        }
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        None
+    }
+}

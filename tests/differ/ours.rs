@@ -1,0 +1,154 @@
+//! airtcp's side: a host with the profile `linux`, in virtual time, with every event at the time at which the kernel
+//! had it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use airtcp::host::{ConnId, Host, HostConfig, IoError, ListenId};
+use airtcp::profile::{AckPolicy, Profile};
+use airtcp::recovery::Recipe;
+use airtcp::tcp::{Linger, SocketOptions, State};
+use airwire::time::{Duration, Instant};
+
+use crate::plan::{Call, Opening, Plan};
+use crate::play::{LOCAL, Outcome, Play, Record, Stack};
+
+/// The answers that this kernel's own sender gives.
+const RECIPE: &str = "sack+rack+cubic+prr+frto";
+
+/// When the exchange begins, on the host's clock.
+const BEGIN: Instant = Instant::from_secs(10);
+
+struct Ours {
+    host: Host,
+    now: Instant,
+    listener: Option<ListenId>,
+    connection: Option<ConnId>,
+    closed: bool,
+    options: SocketOptions,
+}
+
+/// Plays an exchange whose steps have these times.
+pub(crate) fn play(plan: &Arc<Plan>, kernel: &Record, local: SocketAddr, peer: SocketAddr) -> Record {
+    let mut play = Play::new(Arc::clone(plan), peer, local);
+    let mut ours = Ours::open(plan, local, peer);
+    ours.drain(&mut play, true);
+    for step in &kernel.steps[1..] {
+        ours.run_until(&mut play, step.at);
+        play.step(step.at, &mut ours);
+        ours.drain(&mut play, true);
+    }
+    ours.run_until(&mut play, kernel.end);
+    play.record.end = kernel.end;
+    play.record
+}
+
+impl Ours {
+    fn open(plan: &Plan, local: SocketAddr, peer: SocketAddr) -> Self {
+        // The catalogue has all of it.
+        let recipe: Recipe = RECIPE.parse().expect("a recipe");
+        let addrs = vec![IpAddr::V4(LOCAL)];
+        let profile = Profile { ack: AckPolicy::KERNEL, ..Profile::linux() };
+        let mut host = Host::new(HostConfig { addrs, mtu: 1500, profile, recipe, seed: 1 });
+        let options = SocketOptions::of(host.profile());
+        let (mut listener, mut connection) = (None, None);
+        // The host has just been made: nothing is in use.
+        match plan.opening {
+            Opening::Passive => listener = Some(host.listen(local, 5, options.clone()).expect("a free port")),
+            Opening::Active => {
+                connection =
+                    Some(host.connect(BEGIN, Some(local), peer, options.clone()).expect("a free port"));
+            }
+        }
+        Self { host, now: BEGIN, listener, connection, closed: false, options }
+    }
+
+    /// Timers fire until then.
+    fn run_until(&mut self, play: &mut Play, until: Duration) {
+        let until = BEGIN + until;
+        while let Some(due) = self.host.next_deadline().filter(|due| *due < until) {
+            self.now = self.now.max(due);
+            self.host.handle_deadline(self.now);
+            self.drain(play, false);
+        }
+        self.now = until;
+    }
+
+    fn drain(&mut self, play: &mut Play, prompt: bool) {
+        let mut packet = Vec::new();
+        while self.host.poll_packet(self.now, &mut packet) {
+            play.hear(self.now - BEGIN, prompt, &packet);
+        }
+        self.accept();
+    }
+
+    fn accept(&mut self) {
+        if let (None, Some(listener)) = (self.connection, self.listener) {
+            self.connection = self.host.accept(listener);
+        }
+    }
+
+    fn open_connection(&self) -> Option<ConnId> {
+        self.connection.filter(|_| !self.closed)
+    }
+}
+
+impl Stack for Ours {
+    fn deliver(&mut self, packet: &[u8]) {
+        self.host.handle_packet(self.now, packet);
+        self.accept();
+    }
+
+    fn call(&mut self, call: Call, read: &mut Vec<u8>) -> Outcome {
+        let Some(id) = self.open_connection() else { return Outcome::Failed };
+        let (host, now) = (&mut self.host, self.now);
+        let outcome = match call {
+            Call::Write(len) => host.write(now, id, &vec![b'x'; len as usize]),
+            Call::Read(len) => {
+                read.resize(len as usize, 0);
+                let outcome = host.read(now, id, read);
+                read.truncate(*outcome.as_ref().unwrap_or(&0));
+                outcome
+            }
+            Call::ShutdownWrite => host.shutdown_write(now, id).map(|()| 0),
+            Call::Close | Call::Abort => {
+                if call == Call::Abort {
+                    self.options.linger = Linger::Abort;
+                    host.set_options(now, id, self.options.clone());
+                }
+                host.close(now, id);
+                self.closed = true;
+                Ok(0)
+            }
+            Call::NoDelay => {
+                self.options.nodelay = true;
+                host.set_options(now, id, self.options.clone());
+                Ok(0)
+            }
+        };
+        match outcome {
+            Ok(count) => Outcome::Count(count),
+            Err(IoError::WouldBlock) => Outcome::WouldBlock,
+            Err(_) => Outcome::Failed,
+        }
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        let Some(id) = self.connection else {
+            return Some(if self.host.connections() == 0 { "state:listen" } else { "state:opening" });
+        };
+        let Some(connection) = self.host.connection(id) else { return Some("state:gone") };
+        Some(match connection.state() {
+            State::Closed => "state:closed",
+            State::SynSent => "state:syn-sent",
+            State::SynReceived => "state:syn-received",
+            State::Established => "state:established",
+            State::FinWait1 => "state:fin-wait-1",
+            State::FinWait2 => "state:fin-wait-2",
+            State::CloseWait => "state:close-wait",
+            State::Closing => "state:closing",
+            State::LastAck => "state:last-ack",
+            State::TimeWait => "state:time-wait",
+        })
+    }
+}

@@ -1,0 +1,400 @@
+//! The peer: a small state machine that makes segments of what the plan says and of what it has heard.
+//!
+//! The same code plays against the kernel and against airtcp. It answers nothing by itself: the plan has every segment.
+
+use std::net::SocketAddr;
+
+use airwire::options::{Layout, Options, SackBlocks, Timestamps};
+use airwire::segment::{self, Ecn, Flags, Header, Segment};
+use airwire::seq::Seq;
+use airwire::time::Duration;
+
+use crate::heard::{Heard, Place, Spot};
+use crate::plan::{At, Offers, Plan, Shot, Stamp, Upto};
+
+/// What the peer knows. Numbers are offsets in the two streams; the SYN has offset 0.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub addr: SocketAddr,
+    offers: Offers,
+    iss: Seq,
+    clock: u32,
+    /// One past the last octet sent, beyond the window excepted.
+    next: u64,
+    sent_syn: bool,
+    /// Our side's initial sequence number.
+    irs: Option<Seq>,
+    /// The segments that our side has sent and the peer has not acknowledged, as they came, each once.
+    outstanding: Vec<(u64, u64)>,
+    heard_max: u64,
+    /// One past what the peer has acknowledged.
+    acked: u64,
+    /// What our side has acknowledged, and the right edge of its window.
+    pub their_ack: u64,
+    edge: u64,
+    /// The edge of which the plan has spoken.
+    named_edge: Option<u64>,
+    their_scale: Option<u8>,
+    their_sack: bool,
+    their_stamps: bool,
+    ts_recent: u32,
+    window: u32,
+    pub reset: bool,
+}
+
+/// What lies nearer to the edge of the window was put there because of it.
+const NEAR_EDGE: u64 = 5000;
+
+/// A segment, made.
+pub(crate) struct Made {
+    pub packet: Vec<u8>,
+    /// As a script writes it.
+    pub text: String,
+    /// What is to be said about it: see `expected.toml`.
+    pub words: Vec<String>,
+}
+
+impl Peer {
+    pub(crate) fn new(addr: SocketAddr, plan: &Plan) -> Self {
+        Self {
+            addr,
+            offers: plan.offers,
+            iss: Seq(plan.iss),
+            clock: plan.clock,
+            next: 0,
+            sent_syn: false,
+            irs: None,
+            outstanding: Vec::new(),
+            heard_max: 0,
+            acked: 0,
+            their_ack: 0,
+            edge: 0,
+            named_edge: None,
+            their_scale: None,
+            their_sack: false,
+            their_stamps: false,
+            ts_recent: 0,
+            window: plan.offers.window,
+            reset: false,
+        }
+    }
+
+    /// What two plays must have in common for a comparison of what follows.
+    pub(crate) fn view(&self) -> (u64, u64, u64, bool) {
+        (self.heard_max, self.acked, self.their_ack, self.reset)
+    }
+
+    fn scales(&self) -> bool {
+        self.offers.scale.is_some() && self.their_scale.is_some()
+    }
+
+    fn stamps(&self) -> bool {
+        self.offers.timestamps && self.their_stamps
+    }
+
+    /// A segment of our side.
+    pub(crate) fn hear(&mut self, at: Duration, prompt: bool, segment: &Segment<'_>, packet: &[u8]) -> Heard {
+        let syn = segment.flags.contains(Flags::SYN);
+        if syn {
+            self.irs = Some(segment.seq);
+            self.their_scale = segment.options.window_scale;
+            self.their_sack = segment.options.sack_permitted;
+            self.their_stamps = segment.options.timestamps.is_some();
+        }
+        if let Some(timestamps) = segment.options.timestamps {
+            self.ts_recent = timestamps.val;
+        }
+        let reset = segment.flags.contains(Flags::RST);
+        self.reset |= reset;
+        let seq = match self.irs {
+            _ if reset && segment.seq == Seq(0) => Place::Zero,
+            Some(irs) => Place::Offset(signed(segment.seq, irs, self.heard_max)),
+            None => Place::Raw(segment.seq.0),
+        };
+        let ack =
+            segment.flags.contains(Flags::ACK).then(|| segment.ack.offset(self.iss, self.next)).flatten();
+        let shift = if syn || !self.scales() { 0 } else { self.their_scale.unwrap_or(0) };
+        let window = u64::from(segment.window) << shift;
+        if !reset {
+            if let Place::Offset(start) = seq
+                && let Ok(start) = u64::try_from(start)
+            {
+                let end = start + segment.seq_len();
+                let known = self.outstanding.iter().any(|(from, to)| *from <= start && end <= *to);
+                if end > self.acked.max(start) && !known {
+                    self.outstanding.push((start, end));
+                    self.outstanding.sort_unstable();
+                }
+                self.heard_max = self.heard_max.max(end);
+            }
+            if let Some(ack) = ack {
+                self.their_ack = self.their_ack.max(ack);
+                self.edge = self.edge.max(ack + window);
+            }
+        }
+        let near = |seq: Seq| {
+            let at = seq.offset(self.iss, self.next).unwrap_or(0);
+            match self.named_edge {
+                Some(edge) if at + NEAR_EDGE > edge => Spot::FromEdge(at as i64 - edge as i64),
+                _ => Spot::At(at),
+            }
+        };
+        Heard {
+            at,
+            prompt,
+            flags: segment.flags,
+            seq,
+            ack,
+            len: segment.payload.len(),
+            window,
+            kinds: crate::heard::kinds(packet),
+            mss: segment.options.mss,
+            scale: segment.options.window_scale,
+            ecr: segment.options.timestamps.map(|ts| {
+                if segment.flags.contains(Flags::ACK) {
+                    ts.ecr.wrapping_sub(self.clock) as i32
+                } else {
+                    ts.ecr as i32
+                }
+            }),
+            sack: segment.options.sack.as_slice().iter().map(|(l, r)| (near(*l), near(*r))).collect(),
+            ecn: segment.ecn,
+            ip: crate::heard::ip(packet),
+        }
+    }
+
+    /// The segment that the plan asks for. `None`: the plan speaks of what has not been heard.
+    pub(crate) fn make(&mut self, shot: &Shot, now: Duration, to: SocketAddr) -> Option<Made> {
+        let mut words = Vec::new();
+        let syn = shot.flags.contains(Flags::SYN);
+        let base = self.next.max(u64::from(!syn));
+        let start = match shot.at {
+            At::Start => 0,
+            At::Next(by) => base.checked_add_signed(by.into())?,
+            At::Acked(by) => self.their_ack.max(1).checked_add_signed(by.into())?,
+            At::Edge(by) => self.named_edge.insert(self.edge.max(1)).checked_add_signed(by.into())?,
+        };
+        let end = start + u64::from(shot.len) + u64::from(syn) + u64::from(shot.flags.contains(Flags::FIN));
+        if matches!(shot.at, At::Edge(_)) {
+            words.push("edge".to_owned());
+        }
+        self.place_words(start, end, &mut words);
+        if !shot.flags.intersects(Flags::ACK.with(Flags::SYN).with(Flags::RST)) {
+            words.push("no-ack".to_owned());
+        }
+        let ack = shot.flags.contains(Flags::ACK).then(|| self.acknowledge(shot.ack, &mut words));
+        if let Some(window) = shot.window {
+            let word = match window {
+                0 => "window:zero",
+                w if w < self.window => "window:shrunk",
+                w if w > self.window => "window:wider",
+                _ => "window:same",
+            };
+            words.push(word.to_owned());
+            self.window = window;
+        }
+        let scale = if self.scales() && !syn { self.offers.scale.unwrap_or(0).min(14) } else { 0 };
+        let field = (self.window >> scale).min(65_535) as u16;
+        if field == 0 && !words.iter().any(|word| word == "window:zero") {
+            words.push("window:zero".to_owned());
+        }
+        let options = self.options(shot, now, ack.is_some(), &mut words);
+        let mut flags = shot.flags;
+        if syn && self.offers.ecn {
+            flags = flags.with(Flags::ECE);
+            if ack.is_none() {
+                flags = flags.with(Flags::CWR);
+            }
+        }
+        if matches!(shot.at, At::Next(by) if by >= 0) || shot.at == At::Start || end <= self.edge {
+            self.next = self.next.max(end);
+        }
+        self.sent_syn |= syn;
+        let ack_number = match (ack, self.irs) {
+            (Some(ack), Some(irs)) => irs.at(ack),
+            (Some(ack), None) => Seq(ack as u32),
+            (None, _) => Seq(0),
+        };
+        let header = Header {
+            src: self.addr,
+            dst: to,
+            seq: self.iss.at(start),
+            ack: ack_number,
+            flags,
+            window: field,
+            ecn: shot.ecn,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+            ident: 0,
+        };
+        let (mut written, mut packet) = (Vec::new(), Vec::new());
+        options.write(Layout::Linux, &mut written);
+        let first = start + u64::from(syn);
+        let text: Vec<u8> = (0..u64::from(shot.len)).map(|i| octet(first + i)).collect();
+        segment::emit(&mut packet, &header, &written, (&text, &[]));
+        let text = script(flags, start, shot, ack, field, &options, self.clock, shot.ecn);
+        Some(Made { packet, text, words })
+    }
+
+    fn place_words(&self, start: u64, end: u64, words: &mut Vec<String>) {
+        let expected = self.their_ack.max(1);
+        let word = match () {
+            () if start > self.edge.max(1) => "seq:beyond",
+            () if start == self.edge && end > start => "seq:at-edge",
+            () if end > self.edge.max(1) && end > start => "seq:over-edge",
+            () if start == self.next.max(1) => "seq:next",
+            () if start > self.next => "seq:gap",
+            () if end > self.next && start < self.next => "seq:overlap",
+            () if start >= expected => "seq:again",
+            () if end <= expected => "seq:old",
+            () => "seq:partly-old",
+        };
+        words.push(word.to_owned());
+    }
+
+    fn acknowledge(&mut self, upto: Upto, words: &mut Vec<String>) -> u64 {
+        let contiguous = self
+            .outstanding
+            .iter()
+            .fold(self.acked, |end, (from, to)| if *from <= end { end.max(*to) } else { end });
+        let ends: Vec<u64> =
+            self.outstanding.iter().map(|(_, to)| *to).filter(|to| *to > self.acked).collect();
+        let (ack, word) = match upto {
+            Upto::All => (contiguous, if contiguous > self.acked { "ack:new" } else { "ack:same" }),
+            Upto::More(0) => (self.acked, "ack:same"),
+            Upto::More(count) => {
+                let some = ends.get(usize::from(count) - 1).copied().unwrap_or(contiguous).min(contiguous);
+                (some, if some > self.acked { "ack:new" } else { "ack:same" })
+            }
+            Upto::Less(by) => (self.acked.saturating_sub(by.into()), "ack:old"),
+            Upto::Unsent(by) => (self.heard_max + u64::from(by), "ack:unsent"),
+        };
+        if word == "ack:new" {
+            self.acked = ack;
+            self.outstanding.retain(|(_, to)| *to > ack);
+        }
+        words.push(word.to_owned());
+        if upto == Upto::Less(100_000) { ack.wrapping_sub(100_000) } else { ack }
+    }
+
+    fn options(&self, shot: &Shot, now: Duration, acks: bool, words: &mut Vec<String>) -> Options {
+        let val = self.clock.wrapping_add(now.as_millis() as u32);
+        let ecr = if acks { self.ts_recent } else { 0 };
+        let mut options = Options::default();
+        if shot.flags.contains(Flags::SYN) {
+            options.mss = self.offers.mss;
+            options.window_scale = self.offers.scale;
+            options.sack_permitted = self.offers.sack;
+            options.timestamps = self.offers.timestamps.then_some(Timestamps { val, ecr });
+            return options;
+        }
+        if shot.flags.contains(Flags::RST) {
+            return options;
+        }
+        if self.stamps() {
+            match shot.stamp {
+                Stamp::Now => options.timestamps = Some(Timestamps { val, ecr }),
+                Stamp::Old(by) => {
+                    words.push("stamp:old".to_owned());
+                    options.timestamps = Some(Timestamps { val: val.wrapping_sub(by), ecr });
+                }
+                Stamp::Missing => words.push("stamp:missing".to_owned()),
+            }
+        }
+        if shot.sack > 0
+            && self.offers.sack
+            && self.their_sack
+            && let Some(irs) = self.irs
+        {
+            let first = self.outstanding.len().saturating_sub(usize::from(shot.sack)).max(1);
+            let mut blocks: Vec<(u64, u64)> = Vec::new();
+            for (from, to) in self.outstanding.iter().skip(first) {
+                match blocks.last_mut() {
+                    Some(last) if last.1 == *from => last.1 = *to,
+                    _ => blocks.push((*from, *to)),
+                }
+            }
+            let mut sack = SackBlocks::default();
+            for (from, to) in blocks.iter().rev().take(3) {
+                sack.push(irs.at(*from), irs.at(*to));
+            }
+            if !sack.is_empty() {
+                words.push("sack".to_owned());
+            }
+            options.sack = sack;
+        }
+        options
+    }
+
+    /// The reset that ends what our side still has of this exchange.
+    pub(crate) fn farewell(&self, to: SocketAddr) -> Vec<u8> {
+        let header = Header {
+            src: self.addr,
+            dst: to,
+            seq: self.iss.at(self.their_ack.max(1)),
+            ack: self.irs.map_or(Seq(0), |irs| irs.at(self.heard_max)),
+            flags: Flags::RST.with(Flags::ACK),
+            window: 0,
+            ecn: Ecn::NotEct,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+            ident: 0,
+        };
+        let mut packet = Vec::new();
+        segment::emit(&mut packet, &header, &[], (&[], &[]));
+        packet
+    }
+}
+
+/// As [`Seq::offset`], also below the beginning.
+fn signed(number: Seq, initial: Seq, near: u64) -> i64 {
+    near as i64 + i64::from(number.0.wrapping_sub(initial.at(near).0) as i32)
+}
+
+/// The octet at this offset of the peer's stream.
+pub(crate) fn octet(offset: u64) -> u8 {
+    (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything that a line of a script shows")]
+fn script(
+    flags: Flags,
+    start: u64,
+    shot: &Shot,
+    ack: Option<u64>,
+    window: u16,
+    options: &Options,
+    clock: u32,
+    ecn: Ecn,
+) -> String {
+    let mut text = format!("{flags:?} {start}:{}({})", start + u64::from(shot.len), shot.len);
+    if let Some(ack) = ack {
+        text += &format!(" ack {}", ack as i64);
+    }
+    text += &format!(" win {window}");
+    let mut listed = Vec::new();
+    if let Some(mss) = options.mss {
+        listed.push(format!("mss {mss}"));
+    }
+    if options.sack_permitted {
+        listed.push("sackOK".to_owned());
+    }
+    if let Some(ts) = options.timestamps {
+        listed.push(format!("TS val {}", ts.val.wrapping_sub(clock) as i32));
+    }
+    if let Some(scale) = options.window_scale {
+        listed.push(format!("wscale {scale}"));
+    }
+    if !options.sack.is_empty() {
+        listed.push(format!("sack, the last {} segments", shot.sack));
+    }
+    if !listed.is_empty() {
+        text += &format!(" <{}>", listed.join(","));
+    }
+    if ecn != Ecn::NotEct {
+        text += &format!(" [{ecn:?}]");
+    }
+    text
+}

@@ -1,0 +1,151 @@
+//! One exchange, played step by step against whatever stack stands at the other end.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use airwire::segment;
+use airwire::time::Duration;
+
+use crate::heard::Heard;
+use crate::peer::{Peer, octet};
+use crate::plan::{Call, Opening, Plan, What};
+
+/// Our side's address, in both worlds.
+pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+/// What came of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Count(usize),
+    WouldBlock,
+    /// Which error is the application's business: POSIX and airtcp have different ones.
+    Failed,
+    /// What was read is not what the peer has sent.
+    Wrong,
+}
+
+/// A TCP with an application that does what it is told.
+pub(crate) trait Stack {
+    /// A segment arrives.
+    fn deliver(&mut self, packet: &[u8]);
+    /// What was read goes into `read`.
+    fn call(&mut self, call: Call, read: &mut Vec<u8>) -> Outcome;
+    /// A word for the state of the connection, if it is known.
+    fn state(&self) -> Option<&'static str>;
+}
+
+/// An event, and what came back before the next one.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// Since the exchange began.
+    pub at: Duration,
+    pub text: String,
+    pub words: Vec<String>,
+    pub outcome: Option<Outcome>,
+    pub state: Option<&'static str>,
+    pub heard: Vec<Heard>,
+    /// The peer's view at the end of the step.
+    pub view: (u64, u64, u64, bool),
+}
+
+/// What happened in an exchange.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    pub steps: Vec<Step>,
+    /// How long was listened.
+    pub end: Duration,
+}
+
+/// An exchange that is going on.
+pub(crate) struct Play {
+    pub plan: Arc<Plan>,
+    pub peer: Peer,
+    pub local: SocketAddr,
+    pub record: Record,
+    /// The next octet that the application reads.
+    read: u64,
+}
+
+impl Play {
+    pub(crate) fn new(plan: Arc<Plan>, peer: SocketAddr, local: SocketAddr) -> Self {
+        let opening = match plan.opening {
+            Opening::Passive => "listen",
+            Opening::Active => "connect",
+        };
+        let peer = Peer::new(peer, &plan);
+        let first = Step {
+            at: Duration::ZERO,
+            text: format!("{opening}()"),
+            words: vec![format!("call:{opening}")],
+            outcome: None,
+            state: None,
+            heard: Vec::new(),
+            view: peer.view(),
+        };
+        let record = Record { steps: vec![first], end: Duration::ZERO };
+        Self { plan, peer, local, record, read: 1 }
+    }
+
+    /// The time between the last event and the next one, or the end.
+    pub(crate) fn gap(&self) -> Duration {
+        self.plan.events.get(self.record.steps.len() - 1).map_or(self.plan.silence, |event| event.gap)
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.record.steps.len() > self.plan.events.len()
+    }
+
+    /// The next event happens.
+    pub(crate) fn step(&mut self, now: Duration, stack: &mut impl Stack) {
+        let event = self.plan.events[self.record.steps.len() - 1].clone();
+        let mut step = Step {
+            at: now,
+            text: String::new(),
+            words: Vec::new(),
+            outcome: None,
+            state: stack.state(),
+            heard: Vec::new(),
+            view: self.peer.view(),
+        };
+        let mut packet = None;
+        match event.what {
+            What::Peer(shot) => match self.peer.make(&shot, now, self.local) {
+                Some(made) => {
+                    step.text = format!("< {}", made.text);
+                    step.words = made.words;
+                    step.words.push(format!("event:{}", crate::words::shot(&shot)));
+                    packet = Some(made.packet);
+                }
+                None => step.text = "(a segment below the beginning of the stream)".to_owned(),
+            },
+            What::Call(call) => {
+                let mut data = Vec::new();
+                let mut outcome = stack.call(call, &mut data);
+                if data.iter().zip(self.read..).any(|(got, at)| *got != octet(at)) {
+                    outcome = Outcome::Wrong;
+                }
+                self.read += data.len() as u64;
+                step.text = format!("{} = {outcome:?}", crate::words::call(&call));
+                step.words.push(crate::words::call_word(&call).to_owned());
+                step.outcome = Some(outcome);
+            }
+        }
+        step.view = self.peer.view();
+        self.record.steps.push(step);
+        if let Some(packet) = packet {
+            stack.deliver(&packet);
+        }
+    }
+
+    /// Our side has sent something.
+    pub(crate) fn hear(&mut self, now: Duration, prompt: bool, packet: &[u8]) {
+        let Ok(ip) = segment::parse_ip(packet) else { return };
+        let Ok(segment) = segment::parse_tcp(&ip) else { return };
+        let heard = self.peer.hear(now, prompt, &segment, packet);
+        // There always is a step: `new` begins with one.
+        if let Some(step) = self.record.steps.last_mut() {
+            step.heard.push(heard);
+            step.view = self.peer.view();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! All exchanges are played; those that the machine spoilt again, and those that differ, twice more.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::compare::{Difference, Verdict, compare, script};
+use crate::kernel::{Kernel, Played};
+use crate::ours;
+use crate::plan::{Generator, Plan};
+use crate::play::Record;
+use crate::rows::Row;
+
+/// Exchanges at the same time, at first; a late machine gets fewer.
+const AT_ONCE: usize = 400;
+/// A difference is one if it is there each time.
+const CONFIRMATIONS: usize = 2;
+/// After so many plays an exchange that is spoilt each time is given up.
+const PATIENCE: usize = 6;
+/// So many exchanges in a hundred may be given up.
+const GIVEN_UP: usize = 10;
+
+pub(crate) struct Task {
+    pub seed: u64,
+    pub numbers: Vec<u64>,
+    pub rows: Vec<Row>,
+    /// A row that explains nothing is an error.
+    pub all_rows: bool,
+}
+
+struct Exchange {
+    number: u64,
+    plan: Arc<Plan>,
+    plays: usize,
+    /// Times that it has differed.
+    seen: usize,
+    end: End,
+}
+
+enum End {
+    Open,
+    Same,
+    Differs(Box<Case>),
+    GivenUp,
+}
+
+/// A difference, with what is to be told about it.
+struct Case {
+    kernel: Record,
+    ours: Record,
+    differences: Vec<Difference>,
+    steps: usize,
+}
+
+impl Task {
+    pub(crate) fn run(&self) -> Result<(), String> {
+        let mut kernel = Kernel::new()?;
+        let mut exchanges: Vec<Exchange> = self.numbers.iter().map(|number| self.exchange(*number)).collect();
+        let mut at_once = AT_ONCE;
+        loop {
+            let open: Vec<usize> =
+                (0..exchanges.len()).filter(|at| matches!(exchanges[*at].end, End::Open)).collect();
+            if open.is_empty() {
+                break;
+            }
+            let plans: Vec<Arc<Plan>> = open.iter().map(|at| Arc::clone(&exchanges[*at].plan)).collect();
+            let played = kernel.play(&plans, at_once)?;
+            let late = played.iter().filter(|played| played.late).count();
+            if late * 5 > played.len() {
+                at_once = (at_once / 2).max(20);
+            }
+            for (at, played) in open.into_iter().zip(played) {
+                exchanges[at].judge(played, &self.rows);
+            }
+        }
+        self.report(&exchanges)
+    }
+
+    fn exchange(&self, number: u64) -> Exchange {
+        let plan = Arc::new(Generator::new(self.seed, number).plan());
+        Exchange { number, plan, plays: 0, seen: 0, end: End::Open }
+    }
+
+    fn report(&self, exchanges: &[Exchange]) -> Result<(), String> {
+        let mut used = vec![0_usize; self.rows.len()];
+        let mut unexplained: BTreeMap<String, Vec<(&Exchange, &Case, &Difference)>> = BTreeMap::new();
+        let (mut same, mut given_up, mut cut) = (0, 0, 0);
+        for exchange in exchanges {
+            match &exchange.end {
+                End::Same => same += 1,
+                End::Open | End::GivenUp => given_up += 1,
+                End::Differs(case) => {
+                    cut += usize::from(case.steps < case.kernel.steps.len());
+                    for difference in &case.differences {
+                        match self.rows.iter().position(|row| row.explains(&difference.words)) {
+                            Some(row) => used[row] += 1,
+                            None => {
+                                let case = (exchange, &**case, difference);
+                                unexplained.entry(difference.signature()).or_default().push(case);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let plays: usize = exchanges.iter().map(|exchange| exchange.plays).sum();
+        eprintln!(
+            "{} exchanges, {plays} plays: {same} the same, {} with differences ({cut} of them cannot be compared to \
+             their end), {given_up} given up because timers and events raced or the machine was late",
+            exchanges.len(),
+            exchanges.len() - same - given_up,
+        );
+        for (row, used) in self.rows.iter().zip(&used) {
+            eprintln!("{used:>6} × {}", row.name());
+        }
+        let mut told = String::new();
+        let mut groups: Vec<_> = unexplained.into_iter().collect();
+        groups.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
+        for (signature, cases) in &groups {
+            let (exchange, case, difference) =
+                cases.iter().min_by_key(|(_, _, difference)| difference.step).expect("a group has cases");
+            let _ = writeln!(told, "\n{} × {signature}", cases.len());
+            told += &script(&exchange.plan, &case.kernel, &case.ours, difference);
+            let _ = writeln!(
+                told,
+                "once more: AIRTCP_DIFFER_SEED={} AIRTCP_DIFFER_ONLY={} cargo test -p airtcp-tests \
+                 --no-default-features --features kernel --test differ -- some",
+                self.seed, exchange.number
+            );
+        }
+        if self.all_rows {
+            for (row, _) in self.rows.iter().zip(&used).filter(|(row, used)| **used == 0 && !row.rare) {
+                let _ =
+                    writeln!(told, "expected.toml: nothing needs the row `{}`: {}", row.name(), row.reason);
+            }
+        }
+        if given_up * 100 > exchanges.len() * GIVEN_UP {
+            let _ = writeln!(told, "{given_up} exchanges could not be decided: is this machine too busy?");
+        }
+        if told.is_empty() { Ok(()) } else { Err(told) }
+    }
+}
+
+impl Exchange {
+    fn judge(&mut self, played: Played, rows: &[Row]) {
+        self.plays += 1;
+        let Played { record, local, peer, late } = played;
+        let spoilt = |exchange: &mut Self| {
+            if exchange.plays >= PATIENCE {
+                exchange.end = End::GivenUp;
+            }
+        };
+        if late {
+            return spoilt(self);
+        }
+        let ours = ours::play(&self.plan, &record, local, peer);
+        let Verdict::Compared { steps, differences } = compare(&self.plan, &record, &ours, rows) else {
+            return spoilt(self);
+        };
+        if differences.is_empty() {
+            self.end = End::Same;
+            return;
+        }
+        self.seen += 1;
+        let explained =
+            differences.iter().all(|difference| rows.iter().any(|row| row.explains(&difference.words)));
+        if explained || self.seen > CONFIRMATIONS {
+            self.end = End::Differs(Box::new(Case { kernel: record, ours, differences, steps }));
+        }
+    }
+}

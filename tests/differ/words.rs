@@ -1,0 +1,43 @@
+//! Words for events: what scripts and `expected.toml` call them.
+
+use airwire::segment::Flags;
+
+use crate::plan::{Call, Shot};
+
+/// What kind of segment it is.
+pub(crate) fn shot(shot: &Shot) -> &'static str {
+    let has = |flag| shot.flags.contains(flag);
+    match () {
+        () if has(Flags::RST) => "rst",
+        () if has(Flags::SYN.with(Flags::ACK)) => "syn-ack",
+        () if has(Flags::SYN) && shot.len > 0 => "syn-with-text",
+        () if has(Flags::SYN) => "syn",
+        () if has(Flags::FIN) => "fin",
+        () if shot.len > 0 => "data",
+        () => "ack",
+    }
+}
+
+/// A call as it stands in a script.
+pub(crate) fn call(call: &Call) -> String {
+    match call {
+        Call::Write(len) => format!("write({len})"),
+        Call::Read(len) => format!("read({len})"),
+        Call::ShutdownWrite => "shutdown(SHUT_WR)".to_owned(),
+        Call::Close => "close()".to_owned(),
+        Call::Abort => "close(), with SO_LINGER of zero".to_owned(),
+        Call::NoDelay => "setsockopt(TCP_NODELAY)".to_owned(),
+    }
+}
+
+/// One word for a call.
+pub(crate) fn call_word(call: &Call) -> &'static str {
+    match call {
+        Call::Write(_) => "call:write",
+        Call::Read(_) => "call:read",
+        Call::ShutdownWrite => "call:shutdown",
+        Call::Close => "call:close",
+        Call::Abort => "call:abort",
+        Call::NoDelay => "call:nodelay",
+    }
+}
