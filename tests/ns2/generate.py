@@ -2,10 +2,11 @@
 """Random loss patterns for the ns-2 comparison: draws scenarios, lets ref_ns2.py play ns-2's sender on them, and prints
 vectors in the format of this directory (README.md).
 
-  generate.py REF_NS2 [--seed N] [--count N] > random.jsonl
+  generate.py REF_NS2 [--ranges usual|wide] [--seed N] [--count N] > random.jsonl
 
-The same seed gives the same file. Every sender gets the same number of scenarios."""
-import argparse, importlib.util, json, random
+The same seed gives the same file. Every sender gets the same number of scenarios. `usual` has two paths and settings that
+people use; `wide` has any rate, delay, number of hops, segment and window size, timer and loss rate."""
+import argparse, importlib.util, json, math, random
 
 # Name of a path -> hops from the sender on (bit/s, seconds), segment on the wire with headers counted or not.
 PATHS = {
@@ -26,7 +27,7 @@ DEFAULTS = dict(
 )
 
 
-def set_line(name):
+def usual_set(name):
     """The line that says what the vectors of one path have in common."""
     path = PATHS[name]
     hops = [hop + ["unlimited"] for hop in path["forward"]]
@@ -37,7 +38,7 @@ def set_line(name):
     )
 
 
-def draw(rng, sender):
+def draw_usual(rng, sender):
     """The settings of one scenario, in this directory's keys."""
     name = rng.choice("MA")
     path = PATHS[name]
@@ -72,23 +73,82 @@ def draw(rng, sender):
     return scenario
 
 
+def spread(rng, least, most):
+    """Any order of magnitude is as likely as any other. Two digits, so that it is the same number in text."""
+    return float("%.2g" % math.exp(rng.uniform(math.log(least), math.log(most))))
+
+
+def draw_wide(rng, sender):
+    """The same from wide ranges. The receiver's window stays below 64 KiB: no window scaling in these scenarios."""
+    payload = rng.choice([rng.randint(64, 128), rng.randint(100, 1460), 536, 1460])
+    most = 65535 // payload
+    syn = rng.random() < 0.5
+    wired = [spread(rng, 64e3, 1e9), spread(rng, 1e-4, 1), "unlimited"]
+    lossy = [spread(rng, 9.6e3, 1e8), spread(rng, 1e-4, 1), "unlimited"]
+    hops = [wired] * rng.randint(0, 4) + [lossy]
+    scenario = dict(
+        set="W",
+        sender=sender,
+        stop=rng.choice([20, 100, 500]),
+        segments=rng.choice([rng.randint(1, 20), rng.randint(20, 100), rng.randint(100, 400)]),
+        window=min(most, rng.choice([rng.randint(1, 8), rng.randint(8, 40), rng.randint(40, 200)])),
+        initial_window=rng.choice([1, 1, 2, 3, 4, 10, rng.randint(1, 40)]),
+        syn=syn,
+        delay_growth=syn,
+        limited_transmit=rng.random() < 0.5,
+        precision_reduce=rng.random() < 0.5,
+        tick=rng.choice([0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 1]),
+        min_rto=rng.choice([0, 0, 0.2, 0.4, 1, 3]),
+        max_rto=rng.choice([3, 10, 60, 64, 240]),
+        initial_rto=rng.choice([0.5, 1, 3, 6]),
+        min_rto_before_backoff=rng.random() < 0.5,
+        sack=sender == "sack",
+        delayed_ack=rng.choice([None, None, 0.04, 0.1, 0.2, 0.5]),
+        forward=hops,
+        reverse=hops[::-1],
+        payload=payload,
+        first_bytes=40 if syn else payload,
+        data_bytes=payload + 40 * rng.randint(0, 1),
+        loss_hop=len(hops) - 1,
+    )
+    scenario["tick_phase"] = float("%.12g" % (scenario["tick"] * PHASE))
+    if sender == "newreno":
+        scenario["impatient"] = rng.random() < 0.5
+        scenario["partial_window_deflation"] = rng.random() < 0.5
+    return scenario
+
+
 def simulate(ref, scenario, drops, ack_drops):
     hops = scenario["forward"]
     unit = lambda bits: "%gkb" % (bits / 1e3)
     wired, lossy = hops[0], hops[-1]
+    setting = lambda key: scenario.get(key, DEFAULTS[key])
     config = dict(
         wbw=unit(wired[0]), wdelay="%gms" % (wired[1] * 1e3), abw=unit(lossy[0]), adelay="%gms" % (lossy[1] * 1e3),
         linkhops=len(hops), mss=scenario["payload"], hdr=int(scenario["data_bytes"] > scenario["payload"]),
         wnd=scenario["window"], iw=scenario["initial_window"], syn=int(scenario["syn"]), dg=int(scenario["delay_growth"]),
         singledup=int(scenario["limited_transmit"]), prec=int(scenario["precision_reduce"]), tick=scenario["tick"],
-        minrto=scenario["min_rto"], delack=scenario["delayed_ack"] or 0, newreno1=int(scenario.get("impatient", False)),
-        pwd=int(scenario.get("partial_window_deflation", False)),
+        minrto=scenario["min_rto"], maxrto=setting("max_rto"), rtxinit=setting("initial_rto"),
+        rfc2988=int(setting("min_rto_before_backoff")), delack=scenario["delayed_ack"] or 0,
+        newreno1=int(setting("impatient")), pwd=int(setting("partial_window_deflation")),
     )
-    return ref.simulate(SENDERS[scenario["sender"]], config, drops, ack_drops, scenario["segments"], DURATION, u0=PHASE)
+    sender = SENDERS[scenario["sender"]]
+    return ref.simulate(sender, config, drops, ack_drops, scenario["segments"], setting("stop"), u0=PHASE)
 
 
 def transmissions(log):
     return [(time, segment) for time, event, segment in log if event in "SR"]
+
+
+def draw_losses_wide(rng, ref, scenario):
+    """As draw_losses, or at a rate from one in a thousand to one in two."""
+    if rng.random() < 0.5:
+        return draw_losses(rng, ref, scenario)
+    rates = [rng.choice([0, spread(rng, 0.001, 0.5)]) for _ in range(2)]
+    # More than any of them sends.
+    drops, ack_drops = ({k for k in range(4000) if rng.random() < rate} for rate in rates)
+    sent = len(transmissions(simulate(ref, scenario, drops, ack_drops)))
+    return drops, {k for k in ack_drops if k < sent}
 
 
 def draw_losses(rng, ref, scenario):
@@ -145,9 +205,17 @@ def compact(sent):
     return " ".join(words)
 
 
+# What a kind of scenario is drawn by: sets of defaults, settings, losses.
+RANGES = {
+    "usual": ({name: usual_set(name) for name in PATHS}, draw_usual, draw_losses),
+    "wide": ({"W": dict(set="W", **DEFAULTS)}, draw_wide, draw_losses_wide),
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ref_ns2")
+    parser.add_argument("--ranges", choices=RANGES, default="usual")
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--count", type=int, default=200)
     options = parser.parse_args()
@@ -156,15 +224,20 @@ def main():
     spec.loader.exec_module(ref)
 
     show = lambda value: print(json.dumps(value, separators=(",", ":")))
-    sets = {name: set_line(name) for name in PATHS}
+    sets, draw, draw_losses = RANGES[options.ranges]
     for line in sets.values():
         show(line)
     rng = random.Random(options.seed)
     for index in range(options.count):
         sender = list(SENDERS)[index % len(SENDERS)]
-        scenario = draw(rng, sender)
-        drops, ack_drops = draw_losses(rng, ref, scenario)
-        sent = transmissions(simulate(ref, scenario, drops, ack_drops))
+        while True:
+            scenario = draw(rng, sender)
+            drops, ack_drops = draw_losses(rng, ref, scenario)
+            log = simulate(ref, scenario, drops, ack_drops)
+            # A tie says nothing about TCP: rounding decides it.
+            if not any(event == "T" for _, event, _ in log):
+                break
+        sent = transmissions(log)
         losses = dict(drops=named(sent, drops), ack_drops=sorted(ack_drops))
         defaults = sets[scenario["set"]]
         own = {k: v for k, v in {**scenario, **losses}.items() if k == "set" or k not in defaults or defaults[k] != v}

@@ -2,6 +2,7 @@
 //!
 //! README.md says where the vectors come from and how to make more.
 
+mod fresh;
 mod host;
 mod order;
 mod path;
@@ -42,7 +43,7 @@ struct Deviation {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = match trials() {
+    let trials = match trials(arguments.ignored || arguments.include_ignored) {
         Ok(trials) => trials,
         Err(error) => {
             eprintln!("tests/ns2: {error}");
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn trials() -> Result<Vec<Trial>, String> {
+fn trials(fresh: bool) -> Result<Vec<Trial>, String> {
     let expected: Expected =
         toml::from_str(include_str!("expected.toml")).map_err(|e| format!("expected.toml: {e}"))?;
     let mut deviations = expected.deviation;
@@ -78,10 +79,18 @@ fn trials() -> Result<Vec<Trial>, String> {
             }));
         }
     }
-    match deviations.first() {
-        None => Ok(trials),
-        Some(unknown) => Err(format!("expected.toml: there is no vector \"{}\"", unknown.name)),
+    if let Some(unknown) = deviations.first() {
+        return Err(format!("expected.toml: there is no vector \"{}\"", unknown.name));
     }
+    if fresh {
+        for (family, vectors) in fresh::families()? {
+            trials.extend(vectors.into_iter().map(|vector| {
+                let name = format!("{family}/{}", vector.name);
+                Trial::test(name, move || closed_loop(&vector).map_err(Failed::from)).with_ignored_flag(true)
+            }));
+        }
+    }
+    Ok(trials)
 }
 
 /// Our host in ns-2's place.
