@@ -430,7 +430,7 @@ impl Profile {
                 decrease_from: DecreaseFrom::Window,
                 rounding: Rounding::WholeSsthresh,
                 careful: Careful::Yes,
-                careless_until: Some(0),
+                careless_at: Some(0),
                 dupacks_survive_timeout: true,
                 keep_pass_in_recovery: true,
                 careful_reno: true,

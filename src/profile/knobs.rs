@@ -202,9 +202,9 @@ pub struct Knobs {
     pub rounding: Rounding,
     /// Whether duplicate ACKs may start another recovery in a window that has had its loss event.
     pub careful: Careful,
-    /// `recover` does not count before more than this many segments are acknowledged (ns-2, bugfix_ss_: zero, its
-    /// segment 0 being the SYN where there is one). `None`: it always counts.
-    pub careless_until: Option<u32>,
+    /// With exactly this many segments acknowledged `recover` does not count, and with fewer no recovery begins (ns-2,
+    /// whose segment 0 is the SYN where there is one, and then this is zero; bugfix_ss_). `None`: it always counts.
+    pub careless_at: Option<u32>,
     /// A recovery that begins while old segments are being sent again goes on with them (ns-2). Otherwise SND.NXT
     /// returns to SND.MAX.
     pub keep_pass_in_recovery: bool,
@@ -255,7 +255,7 @@ impl Knobs {
             beta: 0.5,
             rounding: Rounding::Exact,
             careful: Careful::Yes,
-            careless_until: None,
+            careless_at: None,
             keep_pass_in_recovery: false,
             careful_reno: false,
             partial_ack_timer: PartialAckTimer::Impatient,

@@ -59,7 +59,7 @@ impl Recipe {
 /// Whether a loss that is found in this state begins a loss event.
 fn begins_an_event_in(state: Phase, rows: &[&Row], knobs: &Knobs) -> bool {
     let finds = |row: &Row| matches!(row.build, Build::Repair(_) | Build::Detect(_) | Build::Witness(_));
-    let is_careful = matches!(knobs.careful, Careful::Yes | Careful::Less) && knobs.careless_until.is_none();
+    let is_careful = matches!(knobs.careful, Careful::Yes | Careful::Less) && knobs.careless_at.is_none();
     // Nothing is missing yet in `Reduced`, and so every loss begins an event there.
     state == Phase::Reduced
         || rows.iter().any(|row| finds(row) && row.heard_in.contains(&state))

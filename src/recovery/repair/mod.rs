@@ -119,6 +119,10 @@ pub trait Repair: std::fmt::Debug + Send {
 
 /// RFC 6582 §3.2 step 1: not while the window that had the last loss event is still being acknowledged.
 fn beyond_recover(view: &View<'_>) -> bool {
+    let careless_at = view.knobs.careless_at.map(|segments| 1 + u64::from(segments) * view.smss);
+    if careless_at.is_some_and(|at| view.flight.una() < at) {
+        return false;
+    }
     let Some(recover) = view.cc.recover else { return true };
     // The event was put down to the radio and left before its end (Reno): nothing that was sent again can have caused
     // these duplicate ACKs.
@@ -127,11 +131,7 @@ fn beyond_recover(view: &View<'_>) -> bool {
     }
     // Once for each row of duplicate ACKs.
     let first_time = view.cc.dupacks() <= view.knobs.dup_thresh;
-    if view
-        .knobs
-        .careless_until
-        .is_some_and(|segments| view.flight.una() <= 1 + u64::from(segments) * view.smss)
-    {
+    if careless_at == Some(view.flight.una()) {
         return first_time;
     }
     match view.knobs.careful {
