@@ -4,7 +4,7 @@
 //! hole below a SACKed block is sent again once, lowest first, without asking whether it is lost; only
 //! duplicate ACKs with new SACK information count.
 
-use super::{Entry, Repair, RepairStep};
+use super::{Entry, Repair, RepairStep, beyond_recover};
 use crate::flight::Amount;
 use crate::profile::knobs::PartialAckDeflation;
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
@@ -16,6 +16,8 @@ pub(crate) struct Sack1 {
     pipe: i64,
     /// Holes below this offset have been sent again.
     h_seqno: u64,
+    /// The last loss event ended with fast recovery. That clears `recover`: the next may begin at once.
+    recovered: bool,
 }
 
 impl Repair for Sack1 {
@@ -27,7 +29,12 @@ impl Repair for Sack1 {
         true
     }
 
+    fn may_enter(&self, view: &View<'_>) -> bool {
+        self.recovered || beyond_recover(view)
+    }
+
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
+        self.recovered = false;
         // Between a timeout and the next new ACK no duplicate ACKs are counted.
         let left = if view.cc.dupacks() > 0 { view.cc.dupacks() } else { view.knobs.dup_thresh };
         self.pipe = view.flight.outstanding().segments as i64 - i64::from(left);
@@ -41,6 +48,7 @@ impl Repair for Sack1 {
             return RepairStep::Wait;
         }
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
+            self.recovered = true;
             return RepairStep::Exit;
         }
         // A partial ACK means that two segments have left: the one sent again and the one that was lost.
@@ -63,6 +71,7 @@ impl Repair for Sack1 {
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
+        self.recovered = false;
         self.h_seqno = view.flight.una();
     }
 
