@@ -394,7 +394,7 @@ impl Recovery {
             && self.answers.repair.counts_duplicates(&view_of(&self.cc, &self.profile, path))
         {
             self.cc.disorder.dupacks += 1;
-            self.cc.disorder.room = self.cc.disorder.dupacks;
+            self.cc.disorder.room += 1;
             self.counters.dupacks += 1;
         }
         self.counters.dsacks += u64::from(ack.dsack.is_some());

@@ -344,7 +344,8 @@ impl Episode {
 pub struct Disorder {
     /// How many there were.
     pub dupacks: u32,
-    /// Segments beyond the window that they allow under Limited Transmit (RFC 3042).
+    /// Segments beyond the window that they allow under Limited Transmit (RFC 3042): one for each, but none for those
+    /// that were counted before a timeout.
     pub room: u32,
     /// Segments that have left on that account.
     pub limited: u32,
