@@ -429,6 +429,7 @@ impl Profile {
                 growth_limit: GrowthLimit::None,
                 decrease_from: DecreaseFrom::Window,
                 rounding: Rounding::WholeSsthresh,
+                least_window: 0.0,
                 careful: Careful::Yes,
                 careless_at: Some(0),
                 dupacks_survive_timeout: true,

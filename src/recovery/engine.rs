@@ -709,6 +709,11 @@ impl Recovery {
         &self.counters
     }
 
+    #[cfg(test)]
+    pub(super) fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     /// Names of the six answers in force, in the order of the questions.
     #[cfg(test)]
     pub(super) fn answers(&self) -> [&'static str; 6] {

@@ -151,13 +151,14 @@ impl Recovery {
             PartialAckDeflation::All => *inflation = 0.0,
             PartialAckDeflation::Rfc6582 => {
                 let add_back = if acked >= 1.0 { 1.0 } else { 0.0 };
-                if *inflation > acked {
-                    *inflation -= acked - add_back;
-                    return;
-                }
                 // What the inflation cannot pay comes off the window itself, but one segment stays.
-                let cwnd = (self.cc.cwnd - (acked - *inflation)).max(1.0);
-                *inflation = add_back;
+                let unpaid = if *inflation > acked {
+                    *inflation -= acked - add_back;
+                    0.0
+                } else {
+                    acked - std::mem::replace(inflation, add_back)
+                };
+                let cwnd = (self.cc.cwnd - unpaid).max(1.0);
                 let (by, ssthresh) = (self.answers.repair.name(), self.cc.ssthresh);
                 self.set_window(path.now, Question::Repair, by, cwnd, ssthresh, "partial window deflation");
             }

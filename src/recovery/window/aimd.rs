@@ -67,14 +67,11 @@ impl Aimd {
     pub(super) fn reduce_to(&mut self, view: &View<'_>, reduced: f64) -> Reduction {
         self.count = 0.0;
         let (cwnd, ssthresh) = match view.knobs.rounding {
-            Rounding::Exact => (reduced.max(2.0), reduced.max(2.0)),
-            Rounding::WholeSsthresh => (reduced.max(1.0), reduced.floor().max(2.0)),
-            Rounding::Whole if view.knobs.decrease_from == DecreaseFrom::Window => {
-                (reduced.floor().max(1.0), reduced.floor().max(2.0))
-            }
-            Rounding::Whole => (reduced.floor().max(2.0), reduced.floor().max(2.0)),
+            Rounding::Exact => (reduced, reduced),
+            Rounding::WholeSsthresh => (reduced, reduced.floor()),
+            Rounding::Whole => (reduced.floor(), reduced.floor()),
         };
-        Reduction { cwnd, ssthresh }
+        Reduction { cwnd: cwnd.max(view.knobs.least_window), ssthresh: ssthresh.max(2.0) }
     }
 
     /// Linux, tcp_reno_cong_avoid(): slow start takes what it needs up to ssthresh, the rest counts in whole windows.
