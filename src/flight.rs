@@ -374,8 +374,17 @@ impl Flight {
         self.max = end;
     }
 
-    /// A copy of the segment that starts at `start` leaves again.
+    /// A copy of the segment that starts at `start` leaves. SND.NXT moves past it.
     pub fn on_resent(&mut self, start: u64, now: Instant, tsval: u32) {
+        self.on_resent_apart(start, now, tsval);
+        let index = self.index_of(start);
+        if index >= self.next && index < self.segments.len() {
+            self.advance_pass(index + 1);
+        }
+    }
+
+    /// The same, and SND.NXT stays: a go-back-N pass will send this segment once more.
+    pub(crate) fn on_resent_apart(&mut self, start: u64, now: Instant, tsval: u32) {
         let index = self.index_of(start);
         let Some(segment) = self.segments.get_mut(index) else { return };
         segment.last_sent = now;
@@ -384,9 +393,6 @@ impl Flight {
         segment.delivered_when_sent = self.delivered;
         let in_doubt = matches!(self.segments[index].fate, Fate::InFlight | Fate::InDoubt);
         self.set_fate(index, if in_doubt { Fate::InDoubt } else { Fate::Resent });
-        if index >= self.next {
-            self.advance_pass(index + 1);
-        }
     }
 
     /// Cuts the segment that starts at `start` so that it ends at `end` (a smaller MSS after an ICMP).

@@ -85,8 +85,10 @@ fn sums_agree_with_the_list_after_any_history() {
                 }
                 8 => {
                     let start = flight.first_lost().or_else(|| flight.next_in_pass()).map(|s| s.start);
-                    if let Some(start) = start {
-                        flight.on_resent(start, now, 0);
+                    match start {
+                        Some(start) if rng.below(4) == 0 => flight.on_resent_apart(start, now, 0),
+                        Some(start) => flight.on_resent(start, now, 0),
+                        None => {}
                     }
                 }
                 9 if rng.below(6) == 0 => flight.rewind(),
@@ -121,6 +123,17 @@ fn is_lost_needs_three_ranges_or_more_than_two_segments_above() {
     assert_eq!(f.is_lost_edge(3, 100), 300, "300 octets in one range");
     assert_eq!(f.mark_lost_below(300), 3);
     assert_eq!(f.pipe().segments, 10 - 3 - 3);
+}
+
+#[test]
+fn a_copy_apart_from_a_pass_is_sent_once_more_by_it() {
+    let mut f = ten();
+    f.rewind();
+    f.on_resent_apart(0, at(1), 0);
+    assert_eq!(f.next_in_pass().map(|s| s.start), Some(0));
+    f.on_resent(0, at(1), 0);
+    assert_eq!(f.next_in_pass().map(|s| s.start), Some(100));
+    assert_eq!(f.head().map(|s| s.transmissions), Some(3));
 }
 
 #[test]

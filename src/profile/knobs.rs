@@ -208,8 +208,8 @@ pub struct Knobs {
     /// With exactly this many segments acknowledged `recover` does not count, and with fewer no recovery begins (ns-2,
     /// whose segment 0 is the SYN where there is one, and then this is zero; bugfix_ss_). `None`: it always counts.
     pub careless_at: Option<u32>,
-    /// A recovery that begins while old segments are being sent again goes on with them (ns-2). Otherwise SND.NXT
-    /// returns to SND.MAX.
+    /// A recovery that begins while old segments are being sent again goes on with them, and what a partial ACK sends is
+    /// none of them (ns-2). Otherwise SND.NXT returns to SND.MAX.
     pub keep_pass_in_recovery: bool,
     /// Reno too waits for `recover` (ns-2). RFC 5681 has no such state: Reno may enter again after a recovery.
     pub careful_reno: bool,

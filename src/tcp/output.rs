@@ -228,7 +228,11 @@ impl Connection {
             {
                 self.timed = None;
             }
-            self.flight.on_resent(start, now, tsval);
+            if self.recovery.leaves_apart_from_pass(start) {
+                self.flight.on_resent_apart(start, now, tsval);
+            } else {
+                self.flight.on_resent(start, now, tsval);
+            }
         }
         self.snd.last_sent = now;
         self.statistics.data_segments_out += 1;

@@ -62,6 +62,17 @@ impl Recovery {
         self.has_room(path, len).then_some((start, kind))
     }
 
+    /// The copy at `start` was decided on by itself, and a pass over the window that is not finished goes on as if it had
+    /// not left (ns-2).
+    pub(crate) fn leaves_apart_from_pass(&self, start: u64) -> bool {
+        match &self.order {
+            Some(Order::Resend { start: ordered, kind: Transmission::Recovery }) => {
+                *ordered == start && self.profile.recovery.keep_pass_in_recovery
+            }
+            _ => false,
+        }
+    }
+
     /// May `len` octets of new data leave, as far as the congestion window goes?
     pub(crate) fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
         // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
