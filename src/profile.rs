@@ -439,6 +439,7 @@ impl Profile {
                 partial_ack_deflation: PartialAckDeflation::All,
                 exit_window: ExitWindow::Keep,
                 grow_on_exit: GrowOnExit::WithoutScoreboard,
+                recovery_ends_by_inflation: true,
                 repeated_timeout: RepeatedTimeout::ReduceAgain,
                 sack_dialect: SackDialect::Pipe1996,
                 restart_after_idle: false,

@@ -221,6 +221,9 @@ pub struct Knobs {
     pub exit_window: ExitWindow,
     /// Whether the ACK that ends fast recovery also opens the window.
     pub grow_on_exit: GrowOnExit,
+    /// A NewReno recovery that ends without inflation is not noticed to end: duplicate ACKs after the third go on inflating
+    /// the window (ns-2).
+    pub recovery_ends_by_inflation: bool,
     /// What happens to ssthresh when the same segment times out again.
     pub repeated_timeout: RepeatedTimeout,
     /// Which SACK sender the recipe `sack` means.
@@ -266,6 +269,7 @@ impl Knobs {
             partial_ack_deflation: PartialAckDeflation::Rfc6582,
             exit_window: ExitWindow::Flight,
             grow_on_exit: GrowOnExit::Never,
+            recovery_ends_by_inflation: false,
             repeated_timeout: RepeatedTimeout::HoldSsthresh,
             sack_dialect: SackDialect::Rfc6675,
             forget_sacks_at_timeout: true,

@@ -466,9 +466,7 @@ impl Recovery {
             None => self.ask_judges(path, una),
         }
         let before = self.cc.clone();
-        if let Some(recovery) = self.cc.episode.recovery_mut() {
-            recovery.inflation = 0.0;
-        }
+        self.cc.episode.deflate();
         let view = view_of(&self.cc, &self.profile, path);
         let knobs = view.knobs;
         let first = self.cc.timeouts_in_row == 0

@@ -38,6 +38,10 @@ pub enum Memory {
     /// Reno has left an event on the radio before its end: this was cwnd when the event began. A further loss before
     /// `recover` belongs to it.
     KeptWindow(f64),
+    /// ns-2's NewReno knows by the inflation that it is in fast recovery. If there was none when the event ended, the
+    /// duplicate ACKs after the third still inflate the window, by so many segments until now. A new ACK after that ends
+    /// it.
+    Inflating(f64),
 }
 
 /// Fast recovery.
@@ -306,6 +310,24 @@ impl Episode {
         match self {
             Self::Recovery(recovery) => Some(recovery),
             _ => None,
+        }
+    }
+
+    pub(super) const fn inflation(&self) -> f64 {
+        match self {
+            Self::Recovery(FastRecovery { inflation, .. }) | Self::Open(Memory::Inflating(inflation)) => {
+                *inflation
+            }
+            Self::Open(_) | Self::Reduced | Self::Restarted(_) => 0.0,
+        }
+    }
+
+    /// No duplicate ACK has inflated the window.
+    pub(super) fn deflate(&mut self) {
+        match self {
+            Self::Recovery(recovery) => recovery.inflation = 0.0,
+            Self::Open(Memory::Inflating(_)) => *self = Self::default(),
+            Self::Open(_) | Self::Reduced | Self::Restarted(_) => {}
         }
     }
 

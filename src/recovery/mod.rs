@@ -165,10 +165,7 @@ impl Congestion {
 
     /// Temporary inflation of the window by duplicate ACKs, in segments (RFC 5681 §3.2 step 4).
     pub const fn inflation(&self) -> f64 {
-        match self.episode {
-            Episode::Recovery(recovery) => recovery.inflation,
-            Episode::Open(_) | Episode::Reduced | Episode::Restarted(_) => 0.0,
-        }
+        self.episode.inflation()
     }
 
     /// Duplicate ACKs since the last new one.

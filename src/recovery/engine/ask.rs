@@ -71,6 +71,14 @@ impl Recovery {
         let over = self.cc.recover.is_none_or(|recover| path.flight.una() >= recover);
         match self.cc.episode {
             Episode::Recovery(_) => {}
+            Episode::Open(Memory::Inflating(inflation)) => {
+                if ack.advances() && inflation > 0.0 {
+                    self.cc.episode = Episode::Open(Memory::Nothing);
+                } else if ack.duplicate && self.cc.dupacks() > self.profile.recovery.dup_thresh {
+                    self.cc.episode = Episode::Open(Memory::Inflating(inflation + 1.0));
+                }
+                return self.ask_window(path, ack);
+            }
             Episode::Open(_) => {
                 if over {
                     self.cc.episode = Episode::Open(Memory::Nothing);
@@ -118,6 +126,7 @@ impl Recovery {
                     None => self.answers.window.on_exit(&view_of(&self.cc, &self.profile, path)),
                 };
                 let ssthresh = self.cc.ssthresh;
+                let goes_on = self.answers.repair.goes_on_inflating(&view_of(&self.cc, &self.profile, path));
                 self.cancel_resend();
                 self.set_window(
                     path.now,
@@ -128,7 +137,11 @@ impl Recovery {
                     "recovery ends",
                 );
                 // A repair may leave an event before its end (Reno), when there may be more holes.
-                let memory = kept.filter(|_| !over).map_or(Memory::Nothing, Memory::KeptWindow);
+                let memory = match kept.filter(|_| !over) {
+                    Some(kept) => Memory::KeptWindow(kept),
+                    None if goes_on => Memory::Inflating(0.0),
+                    None => Memory::Nothing,
+                };
                 self.leave(path, Cue::Acknowledged, memory);
                 let has_scoreboard = self.answers.repair.has_scoreboard();
                 let grows = match self.profile.recovery.grow_on_exit {

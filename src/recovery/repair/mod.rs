@@ -75,6 +75,11 @@ pub trait Repair: std::fmt::Debug + Send {
         None
     }
 
+    /// Asked when fast recovery ends: whether duplicate ACKs after the third go on inflating the window (ns-2).
+    fn goes_on_inflating(&self, _view: &View<'_>) -> bool {
+        false
+    }
+
     /// Whether duplicate ACKs counted before a timeout still count after it.
     fn keeps_dupacks_at_timeout(&self, _view: &View<'_>) -> bool {
         false

@@ -24,6 +24,10 @@ impl Repair for NewReno {
         view.knobs.recovery_burst.filter(|_| view.cc.phase() == Phase::Recovery)
     }
 
+    fn goes_on_inflating(&self, view: &View<'_>) -> bool {
+        view.knobs.recovery_ends_by_inflation && view.cc.inflation() == 0.0
+    }
+
     fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep {
         if !ack.advances() {
             return if ack.duplicate { RepairStep::Inflate(1.0) } else { RepairStep::Wait };
