@@ -72,6 +72,11 @@ impl TimerStyle {
         matches!(self, Self::Bsd { .. } | Self::Ns2 { .. })
     }
 
+    /// Sending the segment again that is being timed does not end the timing; only a loss event does.
+    pub(crate) const fn times_copies(self) -> bool {
+        matches!(self, Self::Ns2 { .. })
+    }
+
     /// G of RFC 6298: the ticks in which such a system times.
     pub const fn granularity(self) -> Duration {
         match self {

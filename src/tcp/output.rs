@@ -223,9 +223,9 @@ impl Connection {
         } else {
             self.statistics.bytes_resent += data_end - start;
             // Karn: the segment that is being timed has become ambiguous, or a loss has spoilt the timing.
-            if matches!(kind, Transmission::FastRetransmit | Transmission::Timeout)
-                || self.timed.is_some_and(|(timed_end, _)| timed_end == end)
-            {
+            let ambiguous =
+                !self.rtt.style().times_copies() && self.timed.is_some_and(|(timed_end, _)| timed_end == end);
+            if ambiguous || matches!(kind, Transmission::FastRetransmit | Transmission::Timeout) {
                 self.timed = None;
             }
             if self.recovery.leaves_apart_from_pass(start) {
