@@ -20,10 +20,11 @@ use serde::Deserialize;
 
 use crate::vector::{Vector, read_family};
 
-const FAMILIES: [(&str, &str); 3] = [
+const FAMILIES: [(&str, &str); 4] = [
     ("recorded", include_str!("recorded.jsonl")),
     ("droplists", include_str!("droplists.jsonl")),
     ("random", include_str!("random.jsonl")),
+    ("found", include_str!("found.jsonl")),
 ];
 
 /// Vectors known to differ, each with its reason. It is an error if one of them does not differ, or another one does.
