@@ -28,11 +28,13 @@ test:
 	AIRTCP_PROGRAMS=target/debug env --default-signal $(CARGO) test --workspace --exclude airtcp-benches --locked $(RUNNER)
 
 ## What takes too long without optimisation: a stream of more than 4 GiB, the papers' scenarios with as many seeds as ns-2 had,
-## and that no recipe ever freezes; and 10,000 random exchanges beside this machine's kernel, others each day.
+## that no recipe ever freezes, vectors of ns-2 that nobody has seen, and 10,000 random exchanges beside this machine's kernel.
+## AIRTCP_NS2_SEED and AIRTCP_DIFFER_SEED make those of another day.
 test-long:
 	@sh interop/need-root.sh 'make test-long'
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --features kernel --test differ $(RUNNER) -- --ignored
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test host --test world -- --ignored
+	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test ns2 -- --ignored --quiet
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test liveness -- --include-ignored --quiet
 
 ## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
