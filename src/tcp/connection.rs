@@ -11,7 +11,7 @@ use super::buffer::{RecvBuffer, SendBuffer};
 use super::icmp::Unreachable;
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
-use super::variables::{AckDue, Pending, ReceiveVariables, SendVariables, Tail, Timers};
+use super::variables::{AckDue, Challenges, Pending, ReceiveVariables, SendVariables, Tail, Timers};
 use crate::flight::Flight;
 use crate::profile::{Profile, ShutRead};
 use crate::recovery::{Path, Recovery};
@@ -45,15 +45,15 @@ pub struct Connection {
     pub(super) pmtu: usize,
     pub(super) mtu: usize,
     pub(super) ip_ident: u16,
-    pub(super) handshake_resent: u64,
+    pub(super) handshake_resent: u32,
     pub(super) syn_timeouts: u32,
     /// Header flags of the peer's SYN.
     pub(super) peer_flags: Flags,
     pub(super) orphaned: bool,
     /// The application reads no more, by its own word: SHUT_RD.
     pub(super) read_shut: bool,
-    pub(super) challenge: (u64, u32),
-    pub(super) challenged_at: Option<Instant>,
+    /// In a box, because they are rare.
+    pub(super) challenges: Option<Box<Challenges>>,
     pub(super) statistics: Statistics,
     /// Reused for the options of each segment.
     pub(super) scratch: Vec<u8>,
@@ -152,8 +152,7 @@ impl Connection {
             peer_flags: Flags::default(),
             orphaned: false,
             read_shut: false,
-            challenge: (0, 0),
-            challenged_at: None,
+            challenges: None,
             statistics: Statistics::default(),
             scratch: Vec::new(),
             profile,

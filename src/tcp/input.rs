@@ -6,7 +6,7 @@ use airwire::time::{Duration, Instant};
 
 use super::connection::{Connection, Opening};
 use super::socket::{Ended, State};
-use super::variables::{AckDue, Queued};
+use super::variables::{AckDue, Challenges, Queued};
 use crate::profile::{Challenge, TextOnSyn};
 use crate::recovery::Handshake;
 
@@ -531,15 +531,17 @@ impl Connection {
     /// As many a second as the profile allows (RFC 5961 §7).
     pub(super) fn challenge_ack(&mut self, now: Instant) {
         let second = now.as_nanos() / 1_000_000_000;
-        if self.challenged_at.is_some_and(|last| now - last < self.profile.challenge_interval) {
+        if self.challenges.as_ref().is_some_and(|it| now - it.last < self.profile.challenge_interval) {
             return;
         }
-        self.challenged_at = Some(now);
-        if self.challenge.0 != second {
-            self.challenge = (second, 0);
+        let none = || Box::new(Challenges { last: now, second, sent: 0 });
+        let challenges = self.challenges.get_or_insert_with(none);
+        challenges.last = now;
+        if challenges.second != second {
+            (challenges.second, challenges.sent) = (second, 0);
         }
-        if self.challenge.1 < self.profile.challenge_acks_per_second {
-            self.challenge.1 += 1;
+        if challenges.sent < self.profile.challenge_acks_per_second {
+            challenges.sent += 1;
             self.statistics.challenge_acks += 1;
             self.rcv.ack = AckDue::Now;
         }

@@ -126,6 +126,15 @@ pub(super) struct Pending {
     pub(super) handshake_ack: bool,
 }
 
+/// The challenge ACKs that have left (RFC 5961 §7).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Challenges {
+    pub(super) last: Instant,
+    /// The second that `sent` counts in.
+    pub(super) second: u64,
+    pub(super) sent: u32,
+}
+
 /// All deadlines of a connection but those of recovery. The earliest one is the connection's own.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
