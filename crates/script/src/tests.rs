@@ -278,9 +278,9 @@ fn a_call_without_an_end_may_wait_for_a_timer() {
 fn an_ack_number_that_is_left_out_is_zero() {
     let sent = |line: &str| complaint(&format!("{WRITE}{line}\n"));
     assert_eq!(sent("+0 > . 1:1501(1500)"), "test.pkt:10: the packet differs: ack is 1, expected 0");
-    // An ACK of 0 is an old one, and changes nothing.
+    // An ACK of 0 is from before the connection, and is answered with a challenge (RFC 5961 §5).
     let old = format!(
-        "{WRITE}+0 > . 1:1501(1500) ack 1\n+.1 < . 1:1(0) win 30000\n+0 < . 1:1(0) ack 1501 win 30000\n"
+        "{WRITE}+0 > . 1:1501(1500) ack 1\n+.1 < . 1:1(0) win 30000\n+0 > . 1501:1501(0) ack 1\n+0 < . 1:1(0) ack 1501 win 30000\n"
     );
     assert!(play(&old).is_ok());
     let poll = "+0 poll([{fd=4, events=POLLIN|POLLOUT}], 1, 0) = 1\n";

@@ -145,7 +145,11 @@ impl Runner {
     ) -> Result<(), Problem> {
         match (self.sockets()?.submit(request), end) {
             (Submitted::Done(result), _) => {
-                self.at_once(end, &format!("the call ({})", outcome(&result)))?;
+                let what = match &result {
+                    Ok(Reply::Closed) => format!("`{}`", checked.name),
+                    result => format!("`{}` ({})", checked.name, outcome(result)),
+                };
+                self.at_once(end, &what)?;
                 self.conclude(checked, result)
             }
             (Submitted::Asleep(ticket), Some(end)) => {
