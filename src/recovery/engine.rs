@@ -570,7 +570,7 @@ impl Recovery {
     }
 
     /// The retransmission timer is not to fire before this much time has passed.
-    pub(crate) fn timer_floor(&self) -> Option<Duration> {
+    pub fn timer_floor(&self) -> Option<Duration> {
         self.answers.detect.traits().timer_floor
     }
 

@@ -40,7 +40,7 @@ struct Patient {
     #[serde(default)]
     seconds: f64,
     #[serde(default)]
-    timers: u32,
+    own_timer: bool,
     reason: String,
 }
 
@@ -69,8 +69,8 @@ pub(crate) struct Reason {
 pub(crate) enum Allows {
     /// Be slow, as long as this fraction of the ordinary recipe's goodput is left.
     Slow { floor: f64 },
-    /// Be silent for longer than the retransmission timer allows: by so many more of it, and so much time.
-    Patient { timers: u32, more: Duration },
+    /// Be silent for longer than the retransmission timer allows: as long as the detector's own timer, and so much more.
+    Patient { own_timer: bool, more: Duration },
     /// Fail: it is a known bug.
     Anything,
 }
@@ -110,13 +110,14 @@ pub(crate) fn read(text: &str) -> Result<Vec<Reason>, String> {
         }
         check(recipe, &paths, profiles.as_deref(), Allows::Slow { floor }, reason)
     });
-    let patient = patient.into_iter().map(|Patient { recipe, paths, profiles, seconds, timers, reason }| {
-        if !(0.0..600.0).contains(&seconds) {
-            return Err(format!("`{recipe}`: nobody waits {seconds} s"));
-        }
-        let more = Duration::from_secs_f64(seconds);
-        check(recipe, &paths, profiles.as_deref(), Allows::Patient { timers, more }, reason)
-    });
+    let patient =
+        patient.into_iter().map(|Patient { recipe, paths, profiles, seconds, own_timer, reason }| {
+            if !(0.0..600.0).contains(&seconds) {
+                return Err(format!("`{recipe}`: nobody waits {seconds} s"));
+            }
+            let more = Duration::from_secs_f64(seconds);
+            check(recipe, &paths, profiles.as_deref(), Allows::Patient { own_timer, more }, reason)
+        });
     let known = known.into_iter().map(|Known { recipe, paths, profiles, cause }| {
         check(recipe, &paths, profiles.as_deref(), Allows::Anything, cause)
     });

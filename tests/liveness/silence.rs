@@ -23,12 +23,23 @@ pub(crate) struct Silence {
     pub(crate) round_trip: Duration,
     /// The timer that should have ended it.
     pub(crate) timer: Duration,
+    /// How far the detector had put that timer off behind its own.
+    pub(crate) own: Duration,
 }
 
 impl Silence {
     /// By how much.
     pub(crate) fn too_long(&self) -> Duration {
-        self.lasted.saturating_sub(self.timer + self.round_trip)
+        self.beyond(self.timer)
+    }
+
+    /// By how much, if the detector's own timer counts.
+    pub(crate) fn too_long_for_its_own(&self) -> Duration {
+        self.beyond(self.timer.max(self.own))
+    }
+
+    fn beyond(&self, timer: Duration) -> Duration {
+        self.lasted.saturating_sub(timer + self.round_trip)
     }
 }
 
@@ -55,6 +66,8 @@ struct Owes {
     deadline: Instant,
     /// The longest timeout since the timer was last known to be started.
     timer: Duration,
+    /// The same of the detector's own timer.
+    own: Duration,
 }
 
 impl Watcher {
@@ -76,18 +89,20 @@ impl Watcher {
             return;
         }
         let timer = self.timer_in_force(connection);
+        let own = connection.recovery().timer_floor().unwrap_or_default();
         let Some(owes) = &mut self.owes else {
-            self.owes = Some(Owes { last_sent: now, last_heard: now, deadline: now + timer, timer });
+            self.owes = Some(Owes { last_sent: now, last_heard: now, deadline: now + timer, timer, own });
             return;
         };
         // In fast recovery not every ACK that advances starts the timer anew (RFC 6582 §4): it may have been started
         // before, with a longer timeout.
         if advanced && connection.recovery().congestion().phase() != Phase::Recovery {
-            (owes.deadline, owes.timer) = (now + timer, timer);
+            (owes.deadline, owes.timer, owes.own) = (now + timer, timer, own);
         }
         if left || arrived {
             owes.deadline = owes.deadline.max(now + timer);
             owes.timer = owes.timer.max(timer);
+            owes.own = owes.own.max(own);
             owes.last_heard = now;
         }
         if left {
@@ -108,6 +123,7 @@ impl Watcher {
             lasted: now - owes.last_sent,
             round_trip: owes.last_heard - owes.last_sent,
             timer: owes.timer,
+            own: owes.own,
         };
         if self.worst.is_none_or(|worst| worst.too_long() < silence.too_long()) {
             self.worst = Some(silence);

@@ -145,11 +145,12 @@ impl fmt::Display for Fault {
             Self::NoEnd { delivered, at } => {
                 write!(f, "no end: {delivered} octets were delivered when the last thing happened, at {at} s")
             }
-            Self::Silence(Silence { since, lasted, round_trip, timer }) => write!(
+            Self::Silence(Silence { since, lasted, round_trip, timer, own }) => write!(
                 f,
-                "silent for {:.3} s from {since} s on; the timer in force was {:.3} s, the round trip {:.3} s",
+                "silent for {:.3} s from {since} s on; the timer in force was {:.3} s, the detector's own {:.3} s, the round trip {:.3} s",
                 seconds(*lasted),
                 seconds(*timer),
+                seconds(*own),
                 seconds(*round_trip)
             ),
             Self::Broken(error) => f.write_str(error),
