@@ -143,16 +143,15 @@ fn failure(case: &Case, reasons: &[Reason]) -> Failure {
     for reason in reasons.iter().filter(|reason| reason.is_about(case)) {
         match reason.allows {
             Allows::Slow { floor: lower } => floor = floor.min(lower),
-            Allows::Patient { own_timer, more } => patience.push((own_timer, more)),
+            Allows::Patient { own_timers, more } => patience.push((own_timers, more)),
             Allows::Anything => return Failure::default(),
         }
     }
     let outcome = case.outcome();
     let is_allowed = |fault: &Fault| match fault {
-        Fault::Silence(silence) => patience.iter().any(|(own_timer, more)| match own_timer {
-            true => silence.too_long_for_its_own() <= *more,
-            false => silence.too_long() <= *more,
-        }),
+        Fault::Silence(silence) => {
+            patience.iter().any(|(times, more)| silence.too_long_for_its_own(*times) <= *more)
+        }
         _ => false,
     };
     let faults = outcome.faults.iter().filter(|(_, fault)| !is_allowed(fault)).cloned().collect();

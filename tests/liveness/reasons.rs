@@ -40,7 +40,7 @@ struct Patient {
     #[serde(default)]
     seconds: f64,
     #[serde(default)]
-    own_timer: bool,
+    own_timers: u32,
     reason: String,
 }
 
@@ -69,8 +69,9 @@ pub(crate) struct Reason {
 pub(crate) enum Allows {
     /// Be slow, as long as this fraction of the ordinary recipe's goodput is left.
     Slow { floor: f64 },
-    /// Be silent for longer than the retransmission timer allows: as long as the detector's own timer, and so much more.
-    Patient { own_timer: bool, more: Duration },
+    /// Be silent for longer than the retransmission timer allows: so many times the detector's own timer, and so much
+    /// more.
+    Patient { own_timers: u32, more: Duration },
     /// Fail: it is a known bug.
     Anything,
 }
@@ -111,12 +112,12 @@ pub(crate) fn read(text: &str) -> Result<Vec<Reason>, String> {
         check(recipe, &paths, profiles.as_deref(), Allows::Slow { floor }, reason)
     });
     let patient =
-        patient.into_iter().map(|Patient { recipe, paths, profiles, seconds, own_timer, reason }| {
+        patient.into_iter().map(|Patient { recipe, paths, profiles, seconds, own_timers, reason }| {
             if !(0.0..600.0).contains(&seconds) {
                 return Err(format!("`{recipe}`: nobody waits {seconds} s"));
             }
             let more = Duration::from_secs_f64(seconds);
-            check(recipe, &paths, profiles.as_deref(), Allows::Patient { own_timer, more }, reason)
+            check(recipe, &paths, profiles.as_deref(), Allows::Patient { own_timers, more }, reason)
         });
     let known = known.into_iter().map(|Known { recipe, paths, profiles, cause }| {
         check(recipe, &paths, profiles.as_deref(), Allows::Anything, cause)

@@ -33,9 +33,9 @@ impl Silence {
         self.beyond(self.timer)
     }
 
-    /// By how much, if the detector's own timer counts.
-    pub(crate) fn too_long_for_its_own(&self) -> Duration {
-        self.beyond(self.timer.max(self.own))
+    /// By how much, if the detector's own timer counts, so many times.
+    pub(crate) fn too_long_for_its_own(&self, times: u32) -> Duration {
+        self.beyond(self.timer.max(self.own * u64::from(times)))
     }
 
     fn beyond(&self, timer: Duration) -> Duration {
@@ -99,10 +99,11 @@ impl Watcher {
         if advanced && connection.recovery().congestion().phase() != Phase::Recovery {
             (owes.deadline, owes.timer, owes.own) = (now + timer, timer, own);
         }
+        // It may decide to wait for longer when its timer fires.
+        owes.own = owes.own.max(own);
         if left || arrived {
             owes.deadline = owes.deadline.max(now + timer);
             owes.timer = owes.timer.max(timer);
-            owes.own = owes.own.max(own);
             owes.last_heard = now;
         }
         if left {
