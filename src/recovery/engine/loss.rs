@@ -25,17 +25,16 @@ impl Recovery {
     /// What left in an event, behind its `recover`, and was found lost before the event was over, begins one of its own
     /// then: no detector speaks of it twice.
     fn begin_event_for_the_rest(&mut self, path: &mut Path<'_>) -> Found {
+        let Some(lost) = path.flight.first_lost().map(|lost| lost.start) else { return Found::Nothing };
         // In a pass over the window everything counts as lost, and is sent again anyway.
         let is_over = matches!(self.cc.episode, Episode::Open(_))
             && self.answers.repair.has_scoreboard()
             && !path.flight.has_rewound();
-        match path.flight.first_lost().map(|lost| lost.start) {
-            Some(lost) if is_over && self.may_begin_event(path) => {
-                self.begin_event(path, lost, None);
-                Found::Event
-            }
-            _ => Found::Nothing,
+        if !is_over || !self.may_begin_event(path) {
+            return Found::Nothing;
         }
+        self.begin_event(path, lost, None);
+        Found::Event
     }
 
     fn apply_verdict(&mut self, path: &mut Path<'_>, by: &'static str, verdict: Verdict) -> Found {

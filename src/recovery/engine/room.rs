@@ -87,20 +87,23 @@ impl Recovery {
 
     /// What counts against the window: as the repair says or, while a patient detector waits, `pipe`.
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
+        match view.cc.episode.kept() {
+            Some(kept) => self.in_flight_beside(view, kept),
+            None => self.in_path(view),
+        }
+    }
+
+    /// Holes that wait for a judgement count as well. They may turn out to be congestion: no new segments take their
+    /// place.
+    fn in_flight_beside(&self, view: &View<'_>, kept: &Kept) -> Amount {
         let mut in_flight = self.in_path(view);
-        if self.has_waiting_holes(view) {
+        let waits = |hole: &Sent| kept.judged != Some(hole.start);
+        if !view.flight.has_rewound() && view.flight.first_lost().is_some_and(waits) {
             let waiting = view.flight.lost_and_not_resent();
             in_flight.bytes += waiting.bytes;
             in_flight.segments += waiting.segments;
         }
         in_flight
-    }
-
-    /// Holes that wait for a judgement. They may turn out to be congestion: no new segments take their place.
-    fn has_waiting_holes(&self, view: &View<'_>) -> bool {
-        let Some(kept) = view.cc.episode.kept() else { return false };
-        let waits = |hole: &Sent| kept.judged != Some(hole.start);
-        !view.flight.has_rewound() && view.flight.first_lost().is_some_and(waits)
     }
 
     fn in_path(&self, view: &View<'_>) -> Amount {
