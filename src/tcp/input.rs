@@ -222,11 +222,12 @@ impl Connection {
     }
 
     /// RFC 5961 §3.2 goes by the sequence number alone: RCV.NXT, also of a closed window (RFC 9293 §3.10.7.4 makes
-    /// allowance for it), or another one inside the window.
+    /// allowance for it), or another one inside the window. Linux' window begins at the last ACK that was sent.
     fn is_reset_in_window(&self, segment: &Segment<'_>) -> bool {
         let next = self.rcv_nxt();
+        let least = if self.profile.accepts_unacknowledged { self.rcv.last_ack_sent.min(next) } else { next };
         let start = segment.seq.offset(self.rcv.irs, next);
-        start.is_some_and(|start| start == next || (next..self.rcv.adv).contains(&start))
+        start.is_some_and(|start| start == next || (least..self.rcv.adv).contains(&start))
     }
 
     /// Second step: RST.
