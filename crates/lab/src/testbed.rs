@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -173,7 +173,9 @@ impl Testbed {
 
     /// Why something failed on this path. Both sides end with `airlink`, whatever they are doing, and its end says more.
     pub(crate) fn reason(&mut self, error: LabError) -> LabError {
-        self.airlink.instead_of(error)
+        // Its devices and namespaces go before it does, and that takes a while on a busy machine.
+        let gone = self.mobile.is_gone() || self.fixed.is_gone();
+        self.airlink.instead_of(error, if gone { GRACE } else { PATIENCE_WITH_AN_END })
     }
 
     pub(crate) fn side(&mut self, which: PathSide) -> &mut AgentHandle {
@@ -217,8 +219,8 @@ impl Airlink {
     }
 
     /// How `airlink` has ended, if it has: it may be about to.
-    fn instead_of(&mut self, error: LabError) -> LabError {
-        let until = Instant::now() + PATIENCE_WITH_AN_END;
+    fn instead_of(&mut self, error: LabError, patience: Duration) -> LabError {
+        let until = Instant::now() + patience;
         while Instant::now() < until {
             if let Err(why) = self.check() {
                 return why;
@@ -414,6 +416,11 @@ impl AgentHandle {
         }
     }
 
+    /// It has ended, and all that it said was taken in or is lost now.
+    fn is_gone(&self) -> bool {
+        matches!(self.notices.try_recv(), Err(TryRecvError::Disconnected))
+    }
+
     /// Takes in a notice, if one comes in time: programs may have ended.
     fn look(&mut self, patience: Duration) -> Result<(), LabError> {
         match self.notices.recv_timeout(patience) {
@@ -444,7 +451,7 @@ impl AgentHandle {
                 Err(RecvTimeoutError::Timeout) if Instant::now() < until => airlink.check()?,
                 Err(_) => {
                     let silent = LabError::Transfer(format!("the {} side did not start", self.which.name()));
-                    return Err(airlink.instead_of(silent));
+                    return Err(airlink.instead_of(silent, GRACE));
                 }
             }
         }
