@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use airwire::time::{Duration, Instant};
 
-use super::{Ack, Congestion, Decision, Departure, Handshake, Path, Recipe, Recovery, Transmission};
+use super::{Ack, Congestion, Decision, Departure, Handshake, Path, Recipe, Recovery, Transmission, View};
 use crate::flight::{Flight, Sacked};
 use crate::profile::Profile;
+use crate::profile::knobs::Knobs;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::{RttEstimator, Sample};
 
@@ -86,6 +87,24 @@ impl BareSender {
 
     pub(crate) fn cc(&self) -> &Congestion {
         self.recovery.congestion()
+    }
+
+    /// What an answer sees, with this window and these knobs.
+    pub(crate) fn view<'a>(&'a self, cc: &'a Congestion, knobs: &'a Knobs) -> View<'a> {
+        View {
+            now: self.now,
+            flight: &self.flight,
+            cc,
+            rtt: &self.rtt,
+            knobs,
+            smss: SMSS,
+            rwnd: self.rwnd * SMSS,
+            unsent: self.unsent(),
+        }
+    }
+
+    fn unsent(&self) -> u64 {
+        (self.written * SMSS).saturating_sub(self.flight.max())
     }
 
     pub(crate) fn trace(&mut self) -> Vec<Decision> {
@@ -249,7 +268,7 @@ impl BareSender {
     }
 
     fn decide<T>(&mut self, f: impl FnOnce(&mut Recovery, &mut Path<'_>) -> T) -> T {
-        let unsent = (self.written * SMSS).saturating_sub(self.flight.max());
+        let unsent = self.unsent();
         let mut path = Path {
             now: self.now,
             flight: &mut self.flight,

@@ -208,17 +208,7 @@ mod tests {
         }
 
         fn view(&self) -> View<'_> {
-            let BareSender { now, flight, rtt, .. } = &self.sender;
-            View {
-                now: *now,
-                flight,
-                cc: &self.cc,
-                rtt,
-                knobs: &self.knobs,
-                smss: 1000,
-                rwnd: 1_000_000,
-                unsent: 1_000_000,
-            }
+            self.sender.view(&self.cc, &self.knobs)
         }
 
         fn lose(&mut self, cubic: &mut Cubic, cwnd: f64, kind: LossKind) {

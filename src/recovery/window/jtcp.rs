@@ -174,17 +174,7 @@ mod tests {
         sender.ack(21);
         let cc = Congestion { cwnd: 10.0, ..sender.cc().clone() };
         let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, ..Knobs::rfc() };
-        let (flight, rtt) = (&sender.flight, &sender.rtt);
-        let view = View {
-            now: sender.now,
-            flight,
-            cc: &cc,
-            rtt,
-            knobs: &knobs,
-            smss: 1000,
-            rwnd: 1_000_000,
-            unsent: 1_000_000,
-        };
+        let view = sender.view(&cc, &knobs);
         let Jitter { ratio, grown } = jtcp.jitter(&view).unwrap();
         assert!((ratio - 4.0 / 104.0).abs() < 1e-12 && (grown - 1.0).abs() < 1e-12, "{ratio} {grown}");
         // 0.38 of ten segments queue, and one was added.
@@ -253,17 +243,7 @@ mod tests {
         let mut cc = sender.cc().clone();
         cc.cwnd = 10.0;
         let knobs = Knobs::rfc();
-        let (flight, rtt) = (&sender.flight, &sender.rtt);
-        let view = View {
-            now: sender.now,
-            flight,
-            cc: &cc,
-            rtt,
-            knobs: &knobs,
-            smss: 1000,
-            rwnd: 1_000_000,
-            unsent: 1_000_000,
-        };
+        let view = sender.view(&cc, &knobs);
         for i in 1..1000 {
             let newest =
                 Delivery { sent_at: Instant::from_millis(i), end: 1000 * i, tsval: 0, resent: false };

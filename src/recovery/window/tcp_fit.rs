@@ -184,19 +184,11 @@ mod tests {
         let mut fit = TcpFit { sessions: 1e9, ..TcpFit::default() };
         let sender = BareSender::new("tcp-fit").under_way(4.0, 2.0, Duration::from_millis(100));
         let knobs = crate::recovery::Knobs::rfc();
-        let (flight, cc, rtt) = (&sender.flight, sender.cc(), &sender.rtt);
-        let view = View {
-            now: sender.now,
-            flight,
-            cc,
-            rtt,
-            knobs: &knobs,
-            smss: 1000,
-            rwnd: 1_000_000,
-            unsent: 1_000_000,
-        };
+        let cc = sender.cc();
+        let view = sender.view(cc, &knobs);
         let one = crate::flight::Amount { bytes: 1000, segments: 1 };
-        let ack = Ack { acked: one, delivered: one, flight_before: flight.outstanding(), ..Ack::default() };
+        let ack =
+            Ack { acked: one, delivered: one, flight_before: sender.flight.outstanding(), ..Ack::default() };
         assert_eq!(fit.on_ack(&view, &ack), Some(5.0));
     }
 }

@@ -340,16 +340,8 @@ fn without_an_agent_it_is_always_congestion_whatever_bits_turn_up() {
 #[test]
 fn only_a_mark_that_a_later_segment_has_caused_counts() {
     let sender = sender("etcp", MOBILE_TO_FIXED);
-    let view = View {
-        now: sender.now,
-        flight: &sender.flight,
-        cc: sender.cc(),
-        rtt: &sender.rtt,
-        knobs: &Knobs::rfc(),
-        smss: SMSS,
-        rwnd: 100 * SMSS,
-        unsent: 0,
-    };
+    let knobs = Knobs::rfc();
+    let view = sender.view(sender.cc(), &knobs);
     let una = sender.flight.una();
     let cause_after = |ack: Ack| {
         let mut marks = TransitMarks { path: Some(RadioPath::MobileToFixed), ..TransitMarks::default() };

@@ -27,17 +27,7 @@ impl Bench {
     fn decrease(&mut self, cwnd: f64, npack: u64, kind: LossKind) -> f64 {
         self.cc.cwnd = cwnd;
         self.rebate.npack = npack;
-        let BareSender { now, flight, rtt, .. } = &self.sender;
-        let view = View {
-            now: *now,
-            flight,
-            cc: &self.cc,
-            rtt,
-            knobs: &self.knobs,
-            smss: 1000,
-            rwnd: 1_000_000,
-            unsent: 1_000_000,
-        };
+        let view = self.sender.view(&self.cc, &self.knobs);
         let reduction = self.rebate.on_loss(&view, &Loss { kind, window_when_sent: None });
         (self.cc.cwnd, self.cc.ssthresh) = (reduction.cwnd, reduction.ssthresh);
         reduction.ssthresh
@@ -112,18 +102,8 @@ fn an_undone_reduction_leaves_no_trace() {
     let mut bench = Bench::new(0.002);
     bench.decrease(20.0, 100, LossKind::Duplicates);
     bench.decrease(30.0, 400, LossKind::Duplicates);
-    let BareSender { now, flight, rtt, .. } = &bench.sender;
     let (cc, knobs) = (&bench.cc, &bench.knobs);
-    bench.rebate.on_undo(&View {
-        now: *now,
-        flight,
-        cc,
-        rtt,
-        knobs,
-        smss: 1000,
-        rwnd: 1_000_000,
-        unsent: 1_000_000,
-    });
+    bench.rebate.on_undo(&bench.sender.view(cc, knobs));
     assert_eq!((bench.estimates().w, bench.estimates().gamma), (None, 0.0));
     assert_eq!(bench.estimates().npack_lm, 100);
 }
@@ -217,18 +197,8 @@ fn a_fast_retransmit_that_a_d_sack_proves_false_is_taxed_once() {
     let mut resend = |tax: &mut Tax, segment: u64, kind| {
         let (start, end) = (1000 * (segment - 1), 1000 * segment);
         sender.flight.on_resent(start, sender.now, 0);
-        let BareSender { now, flight, rtt, .. } = &sender;
         let knobs = Knobs::rfc();
-        let view = View {
-            now: *now,
-            flight,
-            cc: &cc,
-            rtt,
-            knobs: &knobs,
-            smss: 1000,
-            rwnd: 1_000_000,
-            unsent: 1_000_000,
-        };
+        let view = sender.view(&cc, &knobs);
         tax.on_sent(&view, &Departure { start, end, kind, tsval: 0 });
     };
     let dsack = |segment: u64| Ack { dsack: Some((1000 * (segment - 1), 1000 * segment)), ..Ack::default() };
