@@ -183,13 +183,13 @@ impl Connection {
 
     /// Remembers octets that arrived although we have them, for a D-SACK block (RFC 2883 §4).
     pub(super) fn note_duplicate(&mut self, segment: &Segment<'_>) {
+        if segment.seq_len() == 0 || segment.flags.contains(Flags::SYN) {
+            return;
+        }
         let next = self.rcv_nxt();
         let Some(start) = segment.seq.offset(self.rcv.irs, next).filter(|start| *start < next) else {
             return;
         };
-        if segment.seq_len() == 0 || segment.flags.contains(Flags::SYN) {
-            return;
-        }
         self.statistics.duplicate_segments_in += 1;
         // An ACK was lost, or the sender has gone back.
         self.enter_quick_ack(u32::MAX);
