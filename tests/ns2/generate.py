@@ -38,6 +38,15 @@ def usual_set(name):
     )
 
 
+def complete(rng, scenario):
+    """What both kinds of scenario end with."""
+    scenario["tick_phase"] = float("%.12g" % (scenario["tick"] * PHASE))
+    if scenario["sender"] == "newreno":
+        scenario["impatient"] = rng.random() < 0.5
+        scenario["partial_window_deflation"] = rng.random() < 0.5
+    return scenario
+
+
 def draw_usual(rng, sender):
     """The settings of one scenario, in this directory's keys."""
     name = rng.choice("MA")
@@ -66,11 +75,7 @@ def draw_usual(rng, sender):
         data_bytes=path["payload"] + headers,
         loss_hop=len(hops) - 1,
     )
-    scenario["tick_phase"] = float("%.12g" % (scenario["tick"] * PHASE))
-    if sender == "newreno":
-        scenario["impatient"] = rng.random() < 0.5
-        scenario["partial_window_deflation"] = rng.random() < 0.5
-    return scenario
+    return complete(rng, scenario)
 
 
 def spread(rng, least, most):
@@ -111,11 +116,7 @@ def draw_wide(rng, sender):
         data_bytes=payload + 40 * rng.randint(0, 1),
         loss_hop=len(hops) - 1,
     )
-    scenario["tick_phase"] = float("%.12g" % (scenario["tick"] * PHASE))
-    if sender == "newreno":
-        scenario["impatient"] = rng.random() < 0.5
-        scenario["partial_window_deflation"] = rng.random() < 0.5
-    return scenario
+    return complete(rng, scenario)
 
 
 def simulate(ref, scenario, drops, ack_drops):
