@@ -295,6 +295,11 @@ impl Flight {
         self.next < self.segments.len()
     }
 
+    /// Is anything to be sent again: a pass over the window goes on, or a segment is judged lost?
+    pub fn has_old_to_send(&self) -> bool {
+        self.has_rewound() || self.lost.segments > 0
+    }
+
     /// First segment of the present pass that still waits and that the receiver does not hold.
     pub fn next_in_pass(&self) -> Option<&Sent> {
         self.segments.range(self.next.min(self.segments.len())..).find(|s| s.fate != Fate::Sacked)

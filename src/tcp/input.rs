@@ -202,23 +202,21 @@ impl Connection {
         behind > self.profile.paws_slack && now - self.rcv.ts_recent_at < PAWS_VALID
     }
 
+    #[inline]
     fn in_window(&self, segment: &Segment<'_>) -> bool {
         let next = self.rcv_nxt();
         let Some(start) = segment.seq.offset(self.rcv.irs, next) else { return false };
         let window = self.rcv.adv.saturating_sub(next);
-        let end = start + segment.seq_len();
-        if self.profile.accepts_unacknowledged && window > 0 && start <= next && end >= self.rcv.last_ack_sent
-        {
-            return true;
-        }
         let inside = |offset: u64| offset >= next && offset < next + window;
-        match (segment.seq_len(), window) {
+        let acceptable = match (segment.seq_len(), window) {
             (0, 0) => start == next,
             // A segment just at the right edge carries a good ACK, and systems accept it.
             (0, _) => inside(start) || start == next + window,
             (_, 0) => false,
             (len, _) => inside(start) || inside(start + len - 1),
-        }
+        };
+        let not_acknowledged = || start <= next && start + segment.seq_len() >= self.rcv.last_ack_sent;
+        acceptable || (self.profile.accepts_unacknowledged && window > 0 && not_acknowledged())
     }
 
     /// RFC 5961 §3.2 goes by the sequence number alone: RCV.NXT, also of a closed window (RFC 9293 §3.10.7.4 makes
@@ -292,24 +290,25 @@ impl Connection {
 
     /// Seventh step: the text of the segment.
     fn check_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) -> Reaction {
+        if segment.seq_len() == 0 {
+            return Reaction::Done;
+        }
         if self.state == State::TimeWait {
-            if segment.seq_len() > 0 {
-                // A FIN again: acknowledge it again, and wait again.
-                self.rcv.ack = AckDue::Now;
-                self.enter_time_wait(now);
-            }
+            // A FIN again: acknowledge it again, and wait again.
+            self.rcv.ack = AckDue::Now;
+            self.enter_time_wait(now);
             return Reaction::Done;
         }
         if !self.state.may_receive_data() {
             // The peer's FIN has arrived: "Ignore the segment text". What begins below it is a copy, whose ACK was lost.
-            if segment.seq_len() > 0 && offset < self.rcv_nxt() {
+            if offset < self.rcv_nxt() {
                 self.note_duplicate(segment);
                 self.rcv.ack = AckDue::Now;
             }
             return Reaction::Done;
         }
         let end = offset + segment.payload.len() as u64;
-        if self.refuses_data() && end > self.rcv_nxt() && segment.seq_len() > 0 {
+        if self.refuses_data() && end > self.rcv_nxt() {
             // RFC 9293 §3.6.1: nobody is left to read it, or what is missing before an early FIN.
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(self.timestamps_of_reset(now, segment));

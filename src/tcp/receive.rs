@@ -230,10 +230,9 @@ impl Connection {
 
     /// RFC 2018 §4: the block that holds the segment just received comes first, then earlier ones.
     fn remember_block(&mut self, offset: u64) {
-        let Some((block, _)) = self.held_around(offset) else { return };
-        let same = |known: u64| self.held_around(known).map(|(start, _)| start) == Some(block);
-        let mut recent = [Some(block), None, None, None];
-        let earlier = self.rcv.recent.into_iter().flatten().filter(|known| !same(*known));
+        let Some((start, end)) = self.held_around(offset) else { return };
+        let mut recent = [Some(start), None, None, None];
+        let earlier = self.rcv.recent.into_iter().flatten().filter(|known| !(start..end).contains(known));
         for (slot, known) in recent[1..].iter_mut().zip(earlier) {
             *slot = Some(known);
         }
@@ -249,7 +248,7 @@ impl Connection {
     /// The SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
     pub(super) fn blocks_to_report(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if !self.sack_enabled {
+        if !self.has_blocks_to_report() {
             return blocks;
         }
         let seq = |offset| self.rcv.irs.at(offset);

@@ -4,14 +4,13 @@ use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::socket::{Ended, Patience, State, Threshold, Unanswered};
-use super::variables::{AckDue, InVain, Tail};
+use super::variables::{AckDue, InVain, Tail, earlier};
 use crate::profile::UserTimeoutFrom;
 use crate::recovery::engine::TimerRule;
 
 impl Connection {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let all = [self.timers.next(), self.recovery.deadline(), self.user_deadline()];
-        all.into_iter().flatten().min()
+        earlier(earlier(self.timers.next(), self.recovery.deadline()), self.user_deadline())
     }
 
     pub(crate) fn handle_deadline(&mut self, now: Instant) {

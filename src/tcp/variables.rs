@@ -166,10 +166,19 @@ pub(super) struct InVain {
     pub(super) r1_reached: bool,
 }
 
+/// The first of two, if one is set.
+pub(super) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl Timers {
     pub(super) fn next(&self) -> Option<Instant> {
-        let Self { rto, persist, delayed_ack, keepalive, linger, cork, .. } = self;
-        [rto, persist, delayed_ack, keepalive, linger, cork].into_iter().flatten().min().copied()
+        let Self { rto, persist, delayed_ack, keepalive, linger, cork, .. } = *self;
+        let first = earlier(earlier(rto, persist), earlier(delayed_ack, keepalive));
+        earlier(first, earlier(linger, cork))
     }
 
     pub(super) fn start_orphan(&mut self, at: Instant) {

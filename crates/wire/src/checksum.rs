@@ -13,36 +13,29 @@ fn sum(data: &[u8]) -> u16 {
             *lane += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
         }
     }
-    let mut total: u64 = lanes.iter().map(|lane| (lane & 0xffff_ffff) + (lane >> 32)).sum();
-    let mut pairs = chunks.remainder().chunks_exact(2);
-    for pair in &mut pairs {
-        total += u64::from(u16::from_ne_bytes([pair[0], pair[1]]));
+    let mut total: u64 = lanes.iter().sum();
+    let mut words = chunks.remainder().chunks_exact(4);
+    for word in &mut words {
+        total += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
     }
-    if let [last] = pairs.remainder() {
-        total += u64::from(u16::from_ne_bytes([*last, 0]));
-    }
-    while total > 0xffff {
-        total = (total & 0xffff) + (total >> 16);
-    }
-    u16::from_be(total as u16)
+    total += u64::from(match *words.remainder() {
+        [a] => u32::from_ne_bytes([a, 0, 0, 0]),
+        [a, b] => u32::from_ne_bytes([a, b, 0, 0]),
+        [a, b, c] => u32::from_ne_bytes([a, b, c, 0]),
+        _ => 0,
+    });
+    // Nothing overflows: no packet has 2^16 words.
+    let carried = (total & 0xffff_ffff) + (total >> 32);
+    u16::from_be(fold((carried & 0xffff) as u32 + (carried >> 16) as u32))
 }
 
 fn pseudo_header(src: IpAddr, dst: IpAddr, protocol: u8, len: usize) -> u32 {
-    let mut bytes = [0_u8; 32];
-    let used = match (src, dst) {
-        (IpAddr::V4(a), IpAddr::V4(b)) => {
-            bytes[..4].copy_from_slice(&a.octets());
-            bytes[4..8].copy_from_slice(&b.octets());
-            8
-        }
-        (IpAddr::V6(a), IpAddr::V6(b)) => {
-            bytes[..16].copy_from_slice(&a.octets());
-            bytes[16..].copy_from_slice(&b.octets());
-            32
-        }
-        _ => 0,
+    let halves = |word: u32| (word & 0xffff) + (word >> 16);
+    let of = |address: IpAddr| match address {
+        IpAddr::V4(address) => halves(address.to_bits()),
+        IpAddr::V6(address) => u32::from(sum(&address.octets())),
     };
-    u32::from(sum(&bytes[..used])) + u32::from(protocol) + (len as u32 & 0xffff) + (len as u32 >> 16)
+    of(src) + of(dst) + u32::from(protocol) + halves(len as u32)
 }
 
 fn fold(mut total: u32) -> u16 {

@@ -81,6 +81,13 @@ impl Options {
     /// `None` if an option's length does not fit: RFC 9293 §3.1 lets us drop such a segment.
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut options = Self::default();
+        // Nearly all segments have these and no others (RFC 7323 appendix A).
+        if let [NOP, NOP, TIMESTAMPS, 10, body @ ..] = bytes
+            && body.len() == 8
+        {
+            options.parse_one(TIMESTAMPS, body);
+            return Some(options);
+        }
         loop {
             match bytes {
                 [] | [EOL, ..] => return Some(options),
@@ -157,12 +164,12 @@ impl Options {
         match (self.sack_permitted, self.timestamps) {
             (true, Some(timestamps)) => {
                 out.extend([SACK_PERMITTED, 2]);
-                write_timestamps(timestamps, out);
+                out.extend_from_slice(&octets_of(timestamps));
             }
             (true, None) => out.extend([NOP, NOP, SACK_PERMITTED, 2]),
             (false, Some(timestamps)) => {
                 out.extend([NOP, NOP]);
-                write_timestamps(timestamps, out);
+                out.extend_from_slice(&octets_of(timestamps));
             }
             (false, None) => {}
         }
@@ -183,7 +190,7 @@ impl Options {
             while (out.len() - begin) % 4 != 2 {
                 out.push(NOP);
             }
-            write_timestamps(timestamps, out);
+            out.extend_from_slice(&octets_of(timestamps));
         }
         if !self.sack.is_empty() {
             while !(out.len() - begin).is_multiple_of(4) {
@@ -200,10 +207,10 @@ impl Options {
     }
 }
 
-fn write_timestamps(timestamps: Timestamps, out: &mut Vec<u8>) {
-    out.extend([TIMESTAMPS, 10]);
-    out.extend(timestamps.val.to_be_bytes());
-    out.extend(timestamps.ecr.to_be_bytes());
+fn octets_of(timestamps: Timestamps) -> [u8; 10] {
+    let [a, b, c, d] = timestamps.val.to_be_bytes();
+    let [e, f, g, h] = timestamps.ecr.to_be_bytes();
+    [TIMESTAMPS, 10, a, b, c, d, e, f, g, h]
 }
 
 #[cfg(test)]
@@ -256,6 +263,19 @@ mod tests {
         let freebsd = |sack, ts, ws| kinds(Layout::FreeBsd, &syn(sack, ts, ws));
         assert_eq!(freebsd(true, true, Some(6)), "mss,nop,wscale,sackOK,TS");
         assert_eq!(freebsd(true, false, None), "mss,sackOK,eol,eol");
+    }
+
+    #[test]
+    fn timestamps_alone_are_the_same_in_every_layout_and_at_every_alignment() {
+        let options = Options { timestamps: Some(Timestamps { val: 1, ecr: 2 }), ..Options::default() };
+        for layout in [Layout::Linux, Layout::FreeBsd] {
+            assert_eq!(kinds(layout, &options), "nop,nop,TS");
+        }
+        let timestamps = octets_of(Timestamps { val: 1, ecr: 2 });
+        for (before, after) in [(0, 0), (0, 2), (1, 1), (2, 0), (2, 2), (3, 3)] {
+            let bytes = [vec![NOP; before], timestamps.to_vec(), vec![EOL; after]].concat();
+            assert_eq!(Options::parse(&bytes), Some(options), "{before} before, {after} after");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ impl Recovery {
 
     /// What left in an event, behind its `recover`, and was found lost before the event was over, begins one of its own
     /// then: no detector speaks of it twice.
+    #[inline]
     fn begin_event_for_the_rest(&mut self, path: &mut Path<'_>) -> Found {
         let Some(lost) = path.flight.first_lost().map(|lost| lost.start) else { return Found::Nothing };
         // In a pass over the window everything counts as lost, and is sent again anyway.

@@ -111,7 +111,8 @@ pub trait Repair: std::fmt::Debug + Send {
         true
     }
 
-    /// Where the segment begins that is to be sent again now, if the window has room. `None`: there is none.
+    /// Where the segment begins that is to be sent again now, if the window has room. `None`: there is none. Asked in fast
+    /// recovery, and where a segment is judged lost or a pass over the window goes on.
     fn next(&mut self, view: &View<'_>) -> Option<u64> {
         view.flight.next_in_pass().map(|s| s.start)
     }
