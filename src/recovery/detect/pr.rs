@@ -93,6 +93,9 @@ struct Remembered {
 
 #[derive(Debug, Clone, Copy)]
 struct Extreme {
+    /// When the losses were found to be extreme. The paper's timer judges whatever had left by then, so that nothing that
+    /// is lost fills the window of one segment.
+    since: Instant,
     /// Nothing is sent before this; the first ACK of what left later ends the state.
     until: Instant,
     doublings: u32,
@@ -178,7 +181,8 @@ impl Detect for Pr {
         self.drops += 1;
         (self.memorized, self.cburst) = (0, 0);
         if let Some(extreme) = &mut self.extreme {
-            *extreme = Extreme { until: view.now, doublings: extreme.doublings + 1, hold: Duration::ZERO };
+            let doublings = extreme.doublings + 1;
+            *extreme = Extreme { until: view.now, doublings, hold: Duration::ZERO, ..*extreme };
         }
         self.deadline = None;
     }
@@ -255,7 +259,9 @@ impl Pr {
     }
 
     fn may_judge(&self, sent: &Sent) -> bool {
-        sent.transmissions == 1 || self.heard.is_some_and(|heard| heard > sent.last_sent)
+        sent.transmissions == 1
+            || self.heard.is_some_and(|heard| heard > sent.last_sent)
+            || self.extreme.is_some_and(|extreme| sent.last_sent < extreme.since)
     }
 
     fn event(&mut self, view: &View<'_>, starts: &[u64]) -> Option<(LossEvent, &'static str)> {
@@ -296,10 +302,12 @@ impl Pr {
         // Everything that has left by now belongs to it.
         self.drops += 1;
         (self.memorized, self.cburst) = (0, 0);
-        self.extreme = Some(Extreme { until: view.now, doublings, hold: Duration::ZERO });
+        let since = view.now;
+        let extreme = Extreme { since, until: since, doublings, hold: Duration::ZERO };
+        self.extreme = Some(extreme);
         let hold = self.mxrtt().unwrap_or(EXTREME_MXRTT);
-        let until = view.now + hold;
-        self.extreme = Some(Extreme { until, doublings, hold });
+        let until = since + hold;
+        self.extreme = Some(Extreme { until, hold, ..extreme });
         LossEvent::Collapse { window_when_sent, until }
     }
 

@@ -271,6 +271,21 @@ fn a_further_drop_in_extreme_losses_doubles_mxrtt() {
 }
 
 #[test]
+fn a_lost_copy_does_not_fill_the_window_that_extreme_losses_leave() {
+    let mut sender = sender("sack+pr", 10.0);
+    sender.wait(RTT).sack(&[2..11]);
+    assert!(sender.deadline().starts_with("1r"));
+    // Nothing is heard any more: what left 200 ms before the copy is lost as well, and that is seen 100 ms after it.
+    assert_eq!(sender.deadline(), "");
+    assert_eq!((waits(&sender), sender.cc().cwnd), (Some(ms(900)), 1.0));
+    // The copy is judged a second after it left, and 100 ms later something may leave.
+    assert_eq!(sender.deadline(), "");
+    assert_eq!(waits(&sender), Some(ms(100)));
+    assert_eq!(sender.deadline(), "1r");
+    assert_eq!(sender.recovery.counters().timeouts, 0);
+}
+
+#[test]
 fn when_nothing_at_all_is_heard_the_timer_backs_off_and_not_pr() {
     let mut sender = sender("sack+pr", 4.0);
     assert_eq!(sender.deadline(), "");
