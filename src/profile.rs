@@ -98,6 +98,25 @@ pub enum WindowProbe {
     OldSequence,
 }
 
+/// Which segments' windows are believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WindowNews {
+    /// Those with a newer sequence number or ACK than the last one, or the same (RFC 9293 §3.10.7.4).
+    Rfc9293,
+    /// With the same numbers, only a window that is larger, or zero (Linux, tcp_may_update_window()): a segment without
+    /// text that was reordered closes nothing.
+    Linux,
+}
+
+/// What a reset of a connection carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resets {
+    /// Timestamps, if the connection has them (RFC 7323 §3.2), and no window.
+    Rfc7323,
+    /// The window and the options of any other segment; one that answers a segment has neither.
+    Linux,
+}
+
 /// How far the window opens that we offer, and when an ACK of its own says so (RFC 9293 §3.8.6.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowUpdate {
@@ -266,6 +285,13 @@ pub struct Profile {
     /// Segments are at most half as large as the largest window that the peer has offered, or as large as that window if
     /// it is tiny (Linux): two fit, and the ACK of the first comes while the second is on its way.
     pub half_window: bool,
+    /// Behind a full segment a short one fills what is left of the peer's window, if Nagle's rule has nothing against it
+    /// and both fit into half of the largest window: the most that goes into one buffer (Linux, tcp_mss_split_point()).
+    pub fills_window: bool,
+    /// Which segments' windows are believed.
+    pub window_news: WindowNews,
+    /// What a reset of a connection carries.
+    pub resets: Resets,
     /// What a window probe looks like.
     pub window_probe: WindowProbe,
     /// Twice the maximum segment lifetime (RFC 9293 §3.4.2: two minutes each; systems use less).
@@ -329,6 +355,9 @@ impl Profile {
             syn_fin: SynFin::NoConnection,
             nagle: Nagle::Minshall,
             half_window: true,
+            fills_window: true,
+            window_news: WindowNews::Linux,
+            resets: Resets::Linux,
             acks_restart_probes: true,
             window_probe: WindowProbe::OldSequence,
             sack: SackOffer::Always,
@@ -359,6 +388,7 @@ impl Profile {
                 exit_window: ExitWindow::Ssthresh,
                 grow_on_exit: GrowOnExit::WithScoreboard,
                 limited_transmit: true,
+                limited_transmit_after_timeout: false,
                 restart_after_idle: false,
                 forget_sacks_at_timeout: false,
                 ..Knobs::rfc()
@@ -482,6 +512,9 @@ impl Default for Profile {
             accepts_unacknowledged: false,
             nagle: Nagle::Classic,
             half_window: false,
+            fills_window: false,
+            window_news: WindowNews::Rfc9293,
+            resets: Resets::Rfc7323,
             window_probe: WindowProbe::NewOctet,
             time_wait: Duration::from_secs(60),
             syn_retries: 7,

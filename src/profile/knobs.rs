@@ -236,6 +236,8 @@ pub struct Knobs {
     pub dup_thresh: u32,
     /// The first duplicate ACKs, fewer than DupThresh, release a new segment each (RFC 3042).
     pub limited_transmit: bool,
+    /// They do so too while what was outstanding at a timeout is repaired.
+    pub limited_transmit_after_timeout: bool,
     /// cwnd returns to the restart window after an idle RTO (RFC 5681 §4.1).
     pub restart_after_idle: bool,
     /// The most segments that one ACK may release. `None`: no limit.
@@ -276,6 +278,7 @@ impl Knobs {
             dupacks_survive_timeout: false,
             dup_thresh: 3,
             limited_transmit: false,
+            limited_transmit_after_timeout: true,
             restart_after_idle: true,
             max_burst: None,
             recovery_burst: None,

@@ -9,6 +9,7 @@ use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
 use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
+use crate::profile::WindowNews;
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
@@ -233,11 +234,15 @@ impl Connection {
         let Some(seq) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return };
         // An ACK that advances is news whatever its number: one forged segment far into the window must not
         // hide the window for as long as SND.WL1 stands there.
-        let newer = acked_to > una || self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= acked_to);
+        let wnd = self.offered_window(segment);
+        let as_new = match self.profile.window_news {
+            WindowNews::Rfc9293 => self.snd.wl2 <= acked_to,
+            WindowNews::Linux => wnd > self.snd.wnd || wnd == 0,
+        };
+        let newer = acked_to > una || self.snd.wl1 < seq || (self.snd.wl1 == seq && as_new);
         if acked_to < una || !newer {
             return;
         }
-        let wnd = self.offered_window(segment);
         let before = self.snd.wnd;
         // SND.WL2 is zero only until the first ACK after the SYN.
         let edge_before = self.snd.wl2.max(1) + before;

@@ -7,7 +7,7 @@ use airwire::time::{Duration, Instant};
 use super::connection::Connection;
 use super::socket::State;
 use super::variables::{AckDue, Tail};
-use crate::profile::{Nagle, WindowProbe};
+use crate::profile::{Nagle, Resets, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 
 /// How long a corked partial segment is held (as documented for TCP_CORK).
@@ -157,6 +157,11 @@ impl Connection {
             if len * 2 >= self.snd.max_wnd {
                 return true;
             }
+            let fits = 2 * (self.snd.smss + len) <= self.snd.max_wnd;
+            if self.profile.fills_window && fits && self.follows_full_segment(now) && self.nagle_allows(idle)
+            {
+                return true;
+            }
             if !idle {
                 return false;
             }
@@ -175,14 +180,22 @@ impl Connection {
             }
             return std::mem::take(&mut self.snd.small_once);
         }
-        if self.options.nodelay {
-            return true;
-        }
+        self.nagle_allows(idle)
+    }
+
+    fn nagle_allows(&self, idle: bool) -> bool {
         match self.profile.nagle {
+            _ if self.options.nodelay => true,
             Nagle::Off => true,
             Nagle::Classic => idle,
             Nagle::Minshall => self.snd.small_end <= self.flight.una(),
         }
+    }
+
+    /// What left last is a full segment, and left just now.
+    fn follows_full_segment(&self, now: Instant) -> bool {
+        let last = self.flight.iter().next_back();
+        last.is_some_and(|last| last.last_sent == now && last.len() >= self.snd.smss)
     }
 
     // ----- building -----
@@ -305,10 +318,16 @@ impl Connection {
     }
 
     fn emit_reset(&mut self, now: Instant, packet: &mut Vec<u8>) {
+        let at = self.flight.max().min(self.flight.una() + self.snd.wnd.max(1));
+        let flags = Flags::RST.with(Flags::ACK);
+        if self.profile.resets == Resets::Linux {
+            self.emit(now, packet, at, flags, Ecn::NotEct, (at, at));
+            return;
+        }
         let header = Header {
-            seq: self.snd.iss.at(self.flight.max().min(self.flight.una() + self.snd.wnd.max(1))),
+            seq: self.snd.iss.at(at),
             ack: self.rcv.irs.at(self.rcv_nxt()),
-            flags: Flags::RST.with(Flags::ACK),
+            flags,
             window: 0,
             ..self.header(Flags::NONE, Ecn::NotEct)
         };
@@ -321,6 +340,9 @@ impl Connection {
 
     /// Of the reset that answers `segment` (RFC 7323 §3.2). It has an ACK, and so a TSecr, only if the segment has none.
     pub(super) fn timestamps_of_reset(&self, now: Instant, segment: &Segment<'_>) -> Option<Timestamps> {
+        if self.profile.resets == Resets::Linux {
+            return None;
+        }
         let timestamps = self.ts_enabled.then(|| self.timestamps(now))?;
         let answers_ack = segment.flags.contains(Flags::ACK);
         Some(Timestamps { ecr: if answers_ack { 0 } else { timestamps.ecr }, ..timestamps })

@@ -154,7 +154,9 @@ impl Recovery {
         {
             return room.min(answered);
         }
-        let on = self.profile.recovery.limited_transmit;
+        let knobs = &self.profile.recovery;
+        let after_timeout = self.cc.phase() == Phase::Restarted;
+        let on = knobs.limited_transmit && (!after_timeout || knobs.limited_transmit_after_timeout);
         let below = self.cc.dupacks() < self.answers.detect.dup_thresh(view);
         if on && below { room } else { 0 }
     }
