@@ -227,10 +227,11 @@ impl Interface {
 }
 
 /// The kernel takes a new IPv6 address into use in a worker thread of its own (`addrconf_dad_work`), without duplicate
-/// detection too: until then nobody can bind to it. The route to it comes last.
+/// detection too: until then nobody can bind to it. The route to it comes last. On a busy machine, on which others set
+/// up networks at the same time, that thread has been seen to need more than a second.
 fn wait_until_local(addr: Ipv6Addr) -> io::Result<()> {
     let host_route = addr.octets().iter().map(|octet| format!("{octet:02x}")).collect::<String>() + " 80 ";
-    for _ in 0..1000 {
+    for _ in 0..10_000 {
         if fs::read_to_string("/proc/thread-self/net/ipv6_route")?
             .lines()
             .any(|line| line.starts_with(&host_route))
@@ -239,7 +240,7 @@ fn wait_until_local(addr: Ipv6Addr) -> io::Result<()> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel has not taken it into use within a second"))
+    Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel has not taken it into use within ten seconds"))
 }
 
 fn control_v6() -> io::Result<OwnedFd> {

@@ -314,6 +314,8 @@ pub(crate) struct AgentHandle {
     pub(crate) other: String,
     orders: Option<PipeWriter>,
     notices: Receiver<Notice>,
+    /// It has ended: it takes no orders, or has nothing more to say.
+    gone: bool,
     next: u32,
     ended: BTreeMap<u32, Ended>,
 }
@@ -386,9 +388,9 @@ impl AgentHandle {
     fn order(&mut self, order: &Order) -> Result<(), LabError> {
         let mut line = serde_json::to_string(order).map_err(|error| LabError::Transfer(error.to_string()))?;
         line.push('\n');
-        let gone = || LabError::Transfer(format!("the {} side of the path has ended", self.which.name()));
         let orders = self.orders.as_mut();
-        orders.map(|orders| orders.write_all(line.as_bytes())).and_then(Result::ok).ok_or_else(gone)
+        let written = orders.and_then(|orders| orders.write_all(line.as_bytes()).ok());
+        written.ok_or_else(|| self.note_gone())
     }
 
     /// The next notice that is an answer; ends of programs may come between.
@@ -406,19 +408,25 @@ impl AgentHandle {
                         self.which.name()
                     )));
                 }
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(LabError::Transfer(format!(
-                        "the {} side of the path has ended",
-                        self.which.name()
-                    )));
-                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.note_gone()),
             }
         }
     }
 
-    /// It has ended, and all that it said was taken in or is lost now.
-    fn is_gone(&self) -> bool {
-        matches!(self.notices.try_recv(), Err(TryRecvError::Disconnected))
+    fn note_gone(&mut self) -> LabError {
+        self.gone = true;
+        LabError::Transfer(format!("the {} side of the path has ended", self.which.name()))
+    }
+
+    /// It has ended. What it had said, and nobody has taken in, is lost.
+    fn is_gone(&mut self) -> bool {
+        let last = loop {
+            match self.notices.try_recv() {
+                Ok(_) => {}
+                Err(last) => break last,
+            }
+        };
+        self.gone || last == TryRecvError::Disconnected
     }
 
     /// Takes in a notice, if one comes in time: programs may have ended.
@@ -430,9 +438,7 @@ impl AgentHandle {
             }
             Ok(other) => Err(self.unexpected(&other)),
             Err(RecvTimeoutError::Timeout) => Ok(()),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(LabError::Transfer(format!("the {} side of the path has ended", self.which.name())))
-            }
+            Err(RecvTimeoutError::Disconnected) => Err(self.note_gone()),
         }
     }
 
@@ -515,6 +521,7 @@ impl Pipes {
             other,
             orders: Some(orders),
             notices: receiver,
+            gone: false,
             next: 0,
             ended: BTreeMap::new(),
         })
