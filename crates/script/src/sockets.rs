@@ -342,7 +342,9 @@ impl Sockets {
     pub(super) fn receive(&mut self, fd: Fd, len: usize, how: Take) -> Result<Vec<u8>, Errno> {
         let now = self.now;
         let id = self.ready_connection(fd, Errno::ENOTCONN)?;
-        let mut buf = vec![0; len];
+        // A script may ask for more than there is memory. One octet tells "nothing yet" from the end of the stream.
+        let readable = self.host.connection(id).map_or(0, Connection::readable);
+        let mut buf = vec![0; len.min(readable.max(1))];
         let result = match how {
             Take::Peek => self.host.peek(id, &mut buf),
             Take::Consume => self.host.read(now, id, &mut buf),
