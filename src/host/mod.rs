@@ -383,6 +383,13 @@ impl Host {
         }
     }
 
+    /// How many connections may be opening or wait from now on. Those that are more than that stay.
+    pub fn set_backlog(&mut self, id: ListenId, backlog: usize) {
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.backlog = backlog;
+        }
+    }
+
     /// The next connection that has completed its handshake; `None` if there is none, or nobody listens any more.
     pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
         let listener = self.listeners.get_mut(&id)?;

@@ -171,7 +171,8 @@ impl Connection {
             }
             return overdue;
         }
-        if self.snd.pushed {
+        // RFC 8985 §7.3: what waits here is new data, and a better probe than what was sent before.
+        if self.snd.pushed || self.recovery.is_probing() {
             return true;
         }
         if self.options.cork || self.snd.tail == Tail::Waits {

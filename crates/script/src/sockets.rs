@@ -254,6 +254,10 @@ impl Sockets {
     /// Of a bound socket only: `EINVAL` otherwise.
     pub fn listen(&mut self, fd: Fd, backlog: usize) -> Result<(), Errno> {
         let socket = self.socket_mut(fd)?;
+        if let Role::Listening(id) = socket.role {
+            self.host.set_backlog(id, backlog);
+            return Ok(());
+        }
         let (Role::Fresh, Some(local)) = (socket.role, socket.local) else {
             return Err(Errno::EINVAL);
         };

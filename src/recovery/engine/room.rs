@@ -41,7 +41,7 @@ impl Recovery {
         &mut self,
         path: &mut Path<'_>,
     ) -> Option<(u64, Transmission)> {
-        if matches!(self.order, Some(Order::Probe(_))) {
+        if self.is_probing() {
             return path.flight.iter().next_back().map(|last| (last.start, Transmission::Probe));
         }
         if self.timeout_is_undecided() {
@@ -88,8 +88,12 @@ impl Recovery {
     pub(crate) fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
         // A window of less than one segment must not stop a connection that waits for nothing (RFC 5681 §3.1).
         let room = || path.flight.is_empty() || self.has_room(path, len);
+        self.is_probing() || (self.turn.burst != Some(0) && !self.is_held(path) && room())
+    }
+
+    /// A probe of the tail is to leave (RFC 8985 §7.3).
+    pub(crate) const fn is_probing(&self) -> bool {
         matches!(self.order, Some(Order::Probe(_)))
-            || (self.turn.burst != Some(0) && !self.is_held(path) && room())
     }
 
     fn is_held(&self, path: &Path<'_>) -> bool {

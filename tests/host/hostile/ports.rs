@@ -68,6 +68,22 @@ fn a_syn_flood_takes_no_more_than_the_backlog_and_passes() {
 }
 
 #[test]
+fn a_backlog_that_is_changed_holds_for_the_next_syn() {
+    let profile: Profile = profile("default");
+    let mut host = host("newreno", profile.clone());
+    let listener = host.listen((LEFT, 80).into(), 1, SocketOptions::of(&profile)).unwrap();
+    let mut answered = |backlog: usize| {
+        host.set_backlog(listener, backlog);
+        for port in 1024..1034 {
+            host.handle_packet(START, &syn(port, 1, Flags::SYN));
+        }
+        drain(&mut host, START);
+        host.connections()
+    };
+    assert_eq!([answered(1), answered(3), answered(2)], [1, 3, 3]);
+}
+
+#[test]
 fn every_flag_combination_without_a_connection_gets_at_most_one_reset() {
     let mut host = host("newreno", profile("default"));
     host.listen((LEFT, 81).into(), 1, SocketOptions::of(&profile("default"))).unwrap();
