@@ -232,13 +232,13 @@ impl Connection {
     /// SND.WND (RFC 9293 §3.10.7.4).
     pub(super) fn update_window(&mut self, now: Instant, segment: &Segment<'_>, acked_to: u64, una: u64) {
         let Some(seq) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return };
-        // An ACK that advances is news whatever its number: one forged segment far into the window must not
-        // hide the window for as long as SND.WL1 stands there.
         let wnd = self.offered_window(segment);
         let as_new = match self.profile.window_news {
             WindowNews::Rfc9293 => self.snd.wl2 <= acked_to,
             WindowNews::Linux => wnd > self.snd.wnd || wnd == 0,
         };
+        // An ACK that advances is news whatever its number: one forged segment far into the window must not
+        // hide the window for as long as SND.WL1 stands there.
         let newer = acked_to > una || self.snd.wl1 < seq || (self.snd.wl1 == seq && as_new);
         if acked_to < una || !newer {
             return;
