@@ -173,6 +173,21 @@ pub enum SackDialect {
     Pipe1996,
 }
 
+/// How fast a window leaves whose algorithm does not say so itself: so many times cwnd a round trip (Linux 6.18,
+/// tcp_update_pacing_rate()).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pacing {
+    /// While cwnd is below half of ssthresh (`net.ipv4.tcp_pacing_ss_ratio`).
+    pub slow_start: f64,
+    /// Above it (`net.ipv4.tcp_pacing_ca_ratio`).
+    pub congestion_avoidance: f64,
+}
+
+impl Pacing {
+    /// 200 % and 120 %.
+    pub const LINUX: Self = Self { slow_start: 2.0, congestion_avoidance: 1.2 };
+}
+
 /// All knobs. Windows are in segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knobs {
@@ -244,6 +259,8 @@ pub struct Knobs {
     pub max_burst: Option<u32>,
     /// The same while NewReno is in recovery. `None`: `max_burst` holds there too.
     pub recovery_burst: Option<u32>,
+    /// Segments leave evenly. `None`: as soon as the window lets them, unless its algorithm gives a rate.
+    pub pacing: Option<Pacing>,
 }
 
 impl Knobs {
@@ -282,6 +299,7 @@ impl Knobs {
             restart_after_idle: true,
             max_burst: None,
             recovery_burst: None,
+            pacing: None,
         }
     }
 }

@@ -21,7 +21,7 @@ use super::undo::{Dsack, Eifel, Never};
 use super::window::{
     Aimd, Cubic, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit, VegasWindow, Veno, Westwood, rebate,
 };
-use crate::profile::knobs::{InitialWindow, SackDialect};
+use crate::profile::knobs::{InitialWindow, Pacing, SackDialect};
 use crate::profile::{AckPolicy, SackOffer, Timer};
 
 /// Everything but parameters, which stand in the row of their algorithm. A recipe's canonical form has this order.
@@ -333,6 +333,13 @@ pub static CATALOGUE: &[Row] = &[
         |p| p.recovery.initial_window = InitialWindow::Rfc3390,
         "initial window of up to four segments, 4380 octets",
         "RFC 3390",
+    ),
+    Row::option(
+        "pacing",
+        "pacing",
+        |p| p.recovery.pacing = Some(Pacing::LINUX),
+        "segments leave evenly: two windows a round trip in slow start, 1.2 later, unless the window says how fast",
+        "Linux, tcp_update_pacing_rate()",
     ),
     Row::option(
         "iw10",

@@ -31,7 +31,9 @@ use super::window::{InRecovery, Loss, LossKind, Progress, Reduction, Window};
 use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
-use crate::profile::knobs::{Accounting, GrowOnExit, InitialSsthresh, PartialAckDeflation, RepeatedTimeout};
+use crate::profile::knobs::{
+    Accounting, GrowOnExit, InitialSsthresh, Pacing, PartialAckDeflation, RepeatedTimeout,
+};
 use crate::rtt::RttEstimator;
 
 /// The parts of a connection that a decision may change, and what else decisions go by.

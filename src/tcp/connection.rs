@@ -109,6 +109,7 @@ impl Connection {
                 small_once: false,
                 pushed: false,
                 tail: Tail::End,
+                pacer: None,
             },
             rcv: ReceiveVariables {
                 irs: Seq(0),
@@ -317,6 +318,7 @@ impl Connection {
         self.rcv.ack = AckDue::No;
         self.rcv.buffer.drop_out_of_order();
         self.rcv.queued = None;
+        self.snd.pacer = None;
         self.snd.buffer = SendBuffer::new(1, 0);
         self.flight = Flight::default();
     }

@@ -5,6 +5,7 @@ use airwire::segment::{Ecn, Flags, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::connection::{Connection, Opening};
+use super::pacer::Pacer;
 use super::socket::{Ended, State};
 use super::variables::{AckDue, Challenges, Queued};
 use crate::profile::{Challenge, TextOnSyn};
@@ -480,6 +481,8 @@ impl Connection {
         };
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_established(&mut path, &handshake);
+        let paces = recovery.paces();
+        self.snd.pacer = paces.then(|| Box::new(Pacer::new(now)));
         self.snd.last_sent = now;
         self.heard_from_peer(now);
     }

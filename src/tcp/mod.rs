@@ -23,6 +23,7 @@ pub(crate) mod icmp;
 mod info;
 pub(crate) mod input;
 mod output;
+mod pacer;
 mod receive;
 mod socket;
 mod statistics;

@@ -77,6 +77,11 @@ impl Connection {
         if !self.state.may_send_data() && self.flight.is_empty() {
             return None;
         }
+        if let Some(pacer) = &mut self.snd.pacer
+            && !pacer.permits(now)
+        {
+            return None;
+        }
         if let Some(choice) = self.choose_old(now) {
             return Some(choice);
         }
@@ -253,8 +258,22 @@ impl Connection {
         let departure = Departure { start, end, kind, tsval };
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_sent(&mut path, &departure);
+        self.pace(now, data_end - start);
         if self.timers.rto.is_none() {
             self.restart_rto(now);
+        }
+    }
+
+    /// So many octets of text have left: what follows has to wait for its turn.
+    #[inline]
+    fn pace(&mut self, now: Instant, octets: u64) {
+        if self.snd.pacer.is_none() {
+            return;
+        }
+        let (recovery, path) = self.recovery_and_path(now);
+        let rate = recovery.pacing_rate(&path);
+        if let (Some(pacer), Some(rate)) = (&mut self.snd.pacer, rate) {
+            pacer.on_sent(octets, rate);
         }
     }
 

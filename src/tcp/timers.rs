@@ -10,7 +10,9 @@ use crate::recovery::engine::TimerRule;
 
 impl Connection {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        earlier(earlier(self.timers.next(), self.recovery.deadline()), self.user_deadline())
+        let paced = self.snd.pacer.as_ref().and_then(|pacer| pacer.deadline());
+        let timers = earlier(self.timers.next(), paced);
+        earlier(earlier(timers, self.recovery.deadline()), self.user_deadline())
     }
 
     pub(crate) fn handle_deadline(&mut self, now: Instant) {
@@ -33,6 +35,9 @@ impl Connection {
             // One partial segment may leave, as if it were the end; the connection stays corked.
             self.snd.small_once = true;
             self.snd.tail = Tail::End;
+        }
+        if let Some(pacer) = &mut self.snd.pacer {
+            pacer.on_deadline(now);
         }
         // Before the retransmission timer: what a detector finds may put that off.
         if self.recovery.deadline().is_some_and(|at| at <= now) {

@@ -6,6 +6,7 @@ use airwire::time::Instant;
 
 use super::alarm::ReorderingAlarm;
 use super::buffer::{RecvBuffer, SendBuffer};
+use super::pacer::Pacer;
 
 /// The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) struct SendVariables {
     /// What is unsent waits for neither Nagle nor a cork.
     pub(super) pushed: bool,
     pub(super) tail: Tail,
+    /// `None`: the sender gives no rate. In a box, because few do.
+    pub(super) pacer: Option<Box<Pacer>>,
 }
 
 /// The end of what was written.

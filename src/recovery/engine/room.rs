@@ -91,6 +91,24 @@ impl Recovery {
         self.is_probing() || (self.turn.burst != Some(0) && !self.is_held(path) && room())
     }
 
+    /// Whether this sender gives a rate.
+    pub(crate) fn paces(&self) -> bool {
+        self.profile.recovery.pacing.is_some() || self.answers.window.paces()
+    }
+
+    /// How fast segments may leave now, in octets of text a second. `None`: as fast as the window lets them.
+    pub(crate) fn pacing_rate(&self, path: &Path<'_>) -> Option<f64> {
+        let view = view_of(&self.cc, &self.profile, path);
+        self.answers.window.pacing_rate(&view).or_else(|| {
+            let Pacing { slow_start, congestion_avoidance } = view.knobs.pacing?;
+            let srtt = view.rtt.srtt().filter(|srtt| !srtt.is_zero())?;
+            let Congestion { cwnd, ssthresh, .. } = *view.cc;
+            let ratio = if cwnd < ssthresh / 2.0 { slow_start } else { congestion_avoidance };
+            let window = cwnd.max(view.segments(view.flight.outstanding())) * view.smss as f64;
+            Some(ratio * window / srtt.as_secs_f64())
+        })
+    }
+
     /// A probe of the tail is to leave (RFC 8985 §7.3).
     pub(crate) const fn is_probing(&self) -> bool {
         matches!(self.order, Some(Order::Probe(_)))

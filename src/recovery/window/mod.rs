@@ -92,6 +92,16 @@ pub trait Window: std::fmt::Debug + Send {
 
     /// The last reduction is about to be taken back: cwnd and ssthresh are still the reduced ones.
     fn on_undo(&mut self, _view: &View<'_>) {}
+
+    /// It gives a rate: [`Self::pacing_rate`] is always `Some`.
+    fn paces(&self) -> bool {
+        false
+    }
+
+    /// How fast segments may leave, in octets of text a second. `None`: as fast as cwnd lets them.
+    fn pacing_rate(&self, _view: &View<'_>) -> Option<f64> {
+        None
+    }
 }
 
 /// What a window in fast recovery goes by.
