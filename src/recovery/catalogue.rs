@@ -19,7 +19,8 @@ use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, Never};
 use super::window::{
-    Aimd, Cubic, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit, VegasWindow, Veno, Westwood, rebate,
+    Aimd, Cubic, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit, VegasWindow, Veno, Westwood,
+    rebate,
 };
 use crate::profile::knobs::{InitialWindow, Pacing, SackDialect};
 use crate::profile::{AckPolicy, SackOffer, Timer};
@@ -258,6 +259,20 @@ pub static CATALOGUE: &[Row] = &[
         "RFC 6937",
     )
     .works_with("sack"),
+    Row::answer(
+        "hystart",
+        Build::SlowStart(|_| Box::<HyStart>::default()),
+        "ends slow start when the delay grows, or ACKs follow closely for half a round trip",
+        "Ha and Rhee 2011; Linux, tcp_cubic.c",
+    )
+    .subject("slow start"),
+    Row::answer(
+        "hystartpp",
+        Build::SlowStart(|_| Box::<HyStartPp>::default()),
+        "HyStart++: slow start goes on slowly when the delay grows, and ends if that stays so",
+        "RFC 9406",
+    )
+    .subject("slow start"),
     // What does a timeout mean?
     Row::answer(
         "restart",

@@ -27,7 +27,7 @@ use super::repair::{Entry, NewReno, Repair, RepairStep};
 use super::spurious::EifelDetection;
 use super::timeout::{Afterwards, Reaction, Timeout};
 use super::undo::{Never, Restore, Undo};
-use super::window::{InRecovery, Loss, LossKind, Progress, Reduction, Window};
+use super::window::{InRecovery, Loss, LossKind, Progress, Reduction, SlowStart, Step, Window};
 use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
@@ -71,6 +71,8 @@ pub(super) struct Beside {
     pub(super) judges: Vec<Box<dyn Attribute>>,
     /// The window during fast recovery.
     pub(super) in_recovery: Option<Box<dyn InRecovery>>,
+    /// Looks for the end of slow start.
+    pub(super) slow_start: Option<Box<dyn SlowStart>>,
 }
 
 impl Answers {
@@ -98,6 +100,10 @@ impl Answers {
 
     fn in_recovery(&mut self) -> Option<&mut Box<dyn InRecovery>> {
         self.beside.as_mut()?.in_recovery.as_mut()
+    }
+
+    fn slow_start(&mut self) -> Option<&mut dyn SlowStart> {
+        Some(&mut **self.beside.as_mut()?.slow_start.as_mut()?)
     }
 }
 
@@ -278,6 +284,10 @@ impl Recovery {
         answers.window.on_established(handshake, answers.detect.traits());
         answers.timeout.on_established(handshake);
         answers.undo.on_established(handshake);
+        let view = view_of(&self.cc, &self.profile, path);
+        if let Some(slow_start) = answers.slow_start() {
+            slow_start.on_established(&view);
+        }
     }
 
     fn do_without_sack(&mut self, now: Instant) {
@@ -412,6 +422,9 @@ impl Recovery {
         let view = view_of(&self.cc, &self.profile, path);
         self.answers.each_attribute(|attribute| attribute.on_ack(&view, ack));
         self.answers.window.observe(&view, ack);
+        if let Some(slow_start) = self.answers.slow_start() {
+            slow_start.observe(&view, ack);
+        }
 
         let mut timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
         let begins_recovery = self.ask_timeout(path, ack, &mut timer);
@@ -487,6 +500,9 @@ impl Recovery {
         };
         let answers = &mut self.answers;
         answers.each_detector(|detect| detect.on_timeout(&view));
+        if let Some(slow_start) = answers.slow_start() {
+            slow_start.on_timeout();
+        }
         self.answers.repair.on_timeout(&view);
         let (forget_sacks, dupacks_survive) =
             (knobs.forget_sacks_at_timeout, self.answers.repair.keeps_dupacks_at_timeout(&view));

@@ -204,6 +204,7 @@ impl Recipe {
             match part.row.build {
                 Build::Witness(make) => beside.get_or_insert_default().witnesses.push(make(&given)),
                 Build::InRecovery(make) => beside.get_or_insert_default().in_recovery = Some(make(&given)),
+                Build::SlowStart(make) => beside.get_or_insert_default().slow_start = Some(make(&given)),
                 Build::Judges(make) => beside.get_or_insert_default().judges.extend(make(&given)),
                 _ => {}
             }

@@ -8,7 +8,7 @@ use crate::recovery::parameter::{Given, Parameter, Range};
 use crate::recovery::repair::Repair;
 use crate::recovery::timeout::Timeout;
 use crate::recovery::undo::Undo;
-use crate::recovery::window::{InRecovery, Window};
+use crate::recovery::window::{InRecovery, SlowStart, Window};
 
 /// The six questions, and the plain options.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -76,6 +76,8 @@ pub enum Build {
     Witness(fn(&Given<'_>) -> Box<dyn Detect>),
     /// The window during fast recovery.
     InRecovery(fn(&Given<'_>) -> Box<dyn InRecovery>),
+    /// Looks for the end of slow start.
+    SlowStart(fn(&Given<'_>) -> Box<dyn SlowStart>),
     /// Judges that watch: they are asked why a segment was lost, and change nothing.
     Judges(fn(&Given<'_>) -> Vec<Box<dyn Attribute>>),
     /// A name for several parts.
@@ -200,6 +202,12 @@ impl Row {
         Self { needs, ..self }
     }
 
+    /// It contradicts every other row of this subject.
+    #[must_use]
+    pub const fn subject(self, subject: &'static str) -> Self {
+        Self { subject, ..self }
+    }
+
     /// It works with this answer to another question only, and brings it.
     #[must_use]
     pub const fn works_with(self, answer: &'static str) -> Self {
@@ -248,7 +256,7 @@ impl Row {
             Build::Detect(_) | Build::Witness(_) => Question::Detect,
             Build::Attribute(_) | Build::Judges(_) => Question::Attribute,
             Build::Repair(_) | Build::Alias(_) => Question::Repair,
-            Build::Window(_) | Build::InRecovery(_) => Question::Window,
+            Build::Window(_) | Build::InRecovery(_) | Build::SlowStart(_) => Question::Window,
             Build::Timeout(_) => Question::Timeout,
             Build::Undo(_) => Question::Undo,
             Build::Parameter(of, _) => of,

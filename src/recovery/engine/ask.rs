@@ -186,12 +186,33 @@ impl Recovery {
             && self.cc.kept_window().is_none()
     }
 
+    /// Returns what the increase of the window is to be divided by.
+    fn ask_slow_start(&mut self, path: &Path<'_>, ack: &Ack) -> f64 {
+        let view = view_of(&self.cc, &self.profile, path);
+        if !view.in_slow_start() {
+            return 1.0;
+        }
+        let Some(slow_start) = self.answers.slow_start() else { return 1.0 };
+        match slow_start.on_ack(&view, ack) {
+            Step::GoOn => 1.0,
+            Step::Slowly { divisor } => divisor,
+            Step::Leave { why } => {
+                let (by, cwnd) = (slow_start.name(), self.cc.cwnd);
+                self.set_window(path.now, Question::Window, by, cwnd, cwnd, why);
+                1.0
+            }
+        }
+    }
+
     fn ask_window(&mut self, path: &Path<'_>, ack: &Ack) {
+        let divisor = self.ask_slow_start(path, ack);
         let view = view_of(&self.cc, &self.profile, path);
         // After a collapse or a timeout only an ACK in sequence says that the hole is filled.
         let counts = self.answers.detect.traits().keeps_opening && self.cc.phase() != Phase::Restarted;
         let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
-        if let Some(cwnd) = self.answers.window.on_ack(&view, ack) {
+        if let Some(opened) = self.answers.window.on_ack(&view, ack) {
+            let was = self.cc.cwnd;
+            let cwnd = if divisor == 1.0 { opened } else { was + (opened - was) / divisor };
             let (by, ssthresh) = (self.answers.window.name(), self.cc.ssthresh);
             self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "ACK");
         }

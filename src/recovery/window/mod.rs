@@ -3,10 +3,13 @@
 
 mod aimd;
 mod cubic;
+mod hystart;
+mod hystartpp;
 mod jtcp;
 mod prr;
 pub(crate) mod rebate;
 mod receiver;
+mod slow_start;
 mod tcp_fit;
 mod vegas;
 mod veno;
@@ -14,11 +17,14 @@ mod westwood;
 
 pub use aimd::Aimd;
 pub(crate) use cubic::Cubic;
+pub(crate) use hystart::HyStart;
+pub(crate) use hystartpp::HyStartPp;
 pub(crate) use jtcp::Jtcp;
 pub(crate) use prr::Prr;
 pub(crate) use rebate::Rebate;
 pub use rebate::theorem_1;
 pub(crate) use receiver::ReceiverWindow;
+pub use slow_start::{SlowStart, Step};
 pub(crate) use tcp_fit::TcpFit;
 pub(crate) use vegas::VegasWindow;
 pub(crate) use veno::Veno;

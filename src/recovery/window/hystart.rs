@@ -1,0 +1,238 @@
+//! HyStart as the Linux kernel has it (Ha and Rhee, *Taming the elephants: new TCP slow start*, 2011; Linux 6.18,
+//! net/ipv4/tcp_cubic.c): slow start ends before it has filled the queue.
+//!
+//! In each round trip there are two signs that the path is full. The **ACK train**: ACKs that follow one another within
+//! 2 ms go on coming when half of the smallest round trip has passed since the round began, so what is in flight takes
+//! that long on the wire. The **delay**: the smallest of the first eight round-trip times of this round is longer than the
+//! smallest of all by an eighth of it (at least by 4 ms, at most by 16 ms). At either ssthresh becomes cwnd. Both are
+//! looked at from 16 segments on, once: after that slow start ends where ssthresh says, until a timeout starts all over.
+//!
+//! It stands beside the window, whose growth it leaves as it is. The receiver need do nothing, but one that delays its
+//! ACKs has shorter trains.
+//!
+//! Choice: a paced train is stretched to twice its length, so half of the round trip is not halved then, and a
+//! millisecond at most is added for what leaves in one piece (hystart_ack_delay()).
+//! Choice: the round-trip time is that of the segment sent last among those newly reported, if it was sent once: the
+//! kernel's ca_rtt_us.
+
+use airwire::time::{Duration, Instant};
+
+use super::slow_start::{SlowStart, Step};
+use crate::recovery::{Ack, View};
+
+/// hystart_low_window
+const LOW_WINDOW: f64 = 16.0;
+/// hystart_ack_delta_us
+const ACK_DELTA: Duration = Duration::from_millis(2);
+/// HYSTART_MIN_SAMPLES
+const MIN_SAMPLES: u32 = 8;
+/// HYSTART_DELAY_MIN and HYSTART_DELAY_MAX
+const DELAY_THRESH: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
+/// GSO_MAX_SIZE, four of which hystart_ack_delay() allows for.
+const GSO_MAX_SIZE: f64 = 65_536.0;
+
+/// HyStart of the Linux kernel.
+#[derive(Debug, Default)]
+pub(crate) struct HyStart {
+    delay_min: Option<Duration>,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// The first round begins with the next ACK.
+    #[default]
+    Fresh,
+    Round(Round),
+    /// It has been found how much the path holds.
+    Found,
+}
+
+#[derive(Debug)]
+struct Round {
+    round_start: Instant,
+    /// The round is over when this is acknowledged.
+    end_seq: u64,
+    last_ack: Instant,
+    curr_rtt: Duration,
+    sample_cnt: u32,
+}
+
+impl Round {
+    fn new(view: &View<'_>) -> Self {
+        Self {
+            round_start: view.now,
+            end_seq: view.flight.max(),
+            last_ack: view.now,
+            curr_rtt: Duration::MAX,
+            sample_cnt: 0,
+        }
+    }
+}
+
+impl SlowStart for HyStart {
+    fn name(&self) -> &'static str {
+        "hystart"
+    }
+
+    fn on_established(&mut self, view: &View<'_>) {
+        self.state = State::Round(Round::new(view));
+    }
+
+    fn observe(&mut self, view: &View<'_>, ack: &Ack) {
+        if let Some(delay) = delay_of(view, ack) {
+            self.delay_min = Some(self.delay_min.map_or(delay, |min| min.min(delay)));
+        }
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
+        let (Some(delay), Some(delay_min)) = (delay_of(view, ack), self.delay_min) else { return Step::GoOn };
+        let round = match &mut self.state {
+            State::Found => return Step::GoOn,
+            State::Round(round) if view.flight.una() <= round.end_seq => round,
+            state => {
+                *state = State::Round(Round::new(view));
+                let State::Round(round) = state else { return Step::GoOn };
+                round
+            }
+        };
+        if view.cc.cwnd < LOW_WINDOW {
+            return Step::GoOn;
+        }
+        let why = round.ack_train(view, delay_min).or_else(|| round.delay(delay, delay_min));
+        match why {
+            Some(why) => {
+                self.state = State::Found;
+                Step::Leave { why }
+            }
+            None => Step::GoOn,
+        }
+    }
+
+    fn on_timeout(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Round {
+    fn ack_train(&mut self, view: &View<'_>, delay_min: Duration) -> Option<&'static str> {
+        if view.now - self.last_ack > ACK_DELTA {
+            return None;
+        }
+        self.last_ack = view.now;
+        let threshold = match view.knobs.pacing {
+            None => delay_min / 2,
+            Some(pacing) => delay_min + ack_delay(pacing.slow_start * view.cc.cwnd * view.smss as f64, view),
+        };
+        (view.now - self.round_start > threshold).then_some("the ACK train is half a round trip long")
+    }
+
+    fn delay(&mut self, delay: Duration, delay_min: Duration) -> Option<&'static str> {
+        self.curr_rtt = self.curr_rtt.min(delay);
+        if self.sample_cnt < MIN_SAMPLES {
+            self.sample_cnt += 1;
+            return None;
+        }
+        let (least, most) = DELAY_THRESH;
+        let thresh = (delay_min / 8).clamp(least, most);
+        (self.curr_rtt > delay_min + thresh).then_some("the delay has grown")
+    }
+}
+
+/// How long what leaves in one piece may take, where so many octets leave in a round trip (hystart_ack_delay()).
+fn ack_delay(octets: f64, view: &View<'_>) -> Duration {
+    let Some(srtt) = view.rtt.srtt() else { return Duration::ZERO };
+    let takes = 4.0 * GSO_MAX_SIZE / octets * srtt.as_secs_f64();
+    Duration::from_secs_f64(takes.min(0.001))
+}
+
+fn delay_of(view: &View<'_>, ack: &Ack) -> Option<Duration> {
+    let newest = ack.originals.newest?;
+    Some(view.now - newest.sent_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::testing::BareSender;
+    use crate::recovery::{Handshake, What};
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn sender(recipe: &str) -> BareSender {
+        let handshake = Handshake { timestamps: true, ..Handshake::default() };
+        let mut sender = BareSender::with(recipe, crate::profile::Profile::linux(), &handshake);
+        sender.send();
+        sender.trace();
+        sender
+    }
+
+    /// The window in flight comes back, each segment a round trip after it left and `gap` after the one before.
+    /// Returns where slow start ended, and why.
+    fn round(sender: &mut BareSender, rtt: Duration, gap: Duration) -> Option<(f64, &'static str)> {
+        for segment in sender.flight.una() / 1000 + 1..=sender.flight.max() / 1000 {
+            let left = sender.flight.head().unwrap().last_sent;
+            sender.now = (left + rtt).max(sender.now + gap);
+            sender.ack(segment);
+        }
+        let left = sender.trace().into_iter().find(|decision| decision.by == "hystart");
+        left.map(|decision| match decision.what {
+            What::Window { ssthresh, .. } => (ssthresh, decision.why),
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn a_train_of_half_a_round_trip_ends_slow_start() {
+        let mut sender = sender("cubic+hystart");
+        // 10, 20, 40 segments at 1 ms each: the ACK train is 10, 20 and 40 ms long.
+        for _ in 0..3 {
+            assert_eq!(round(&mut sender, RTT, Duration::from_millis(1)), None);
+        }
+        // 80 segments: the 52nd ACK is the first that is more than 50 ms behind the first.
+        let (ssthresh, why) = round(&mut sender, RTT, Duration::from_millis(1)).unwrap();
+        assert_eq!((ssthresh, why), (131.0, "the ACK train is half a round trip long"));
+    }
+
+    #[test]
+    fn acks_with_pauses_are_no_train() {
+        for (gap, found) in [(2000, true), (2100, false)] {
+            let mut sender = sender("cubic+hystart");
+            let gap = Duration::from_micros(gap);
+            let rounds: Vec<_> = (0..3).map(|_| round(&mut sender, RTT, gap).is_some()).collect();
+            assert_eq!(rounds, [false, false, found]);
+        }
+    }
+
+    #[test]
+    fn a_delay_of_an_eighth_more_ends_slow_start() {
+        let mut sender = sender("cubic+hystart");
+        for rtt in [100, 100, 111] {
+            assert_eq!(round(&mut sender, Duration::from_millis(rtt), Duration::ZERO), None);
+        }
+        let (ssthresh, why) = round(&mut sender, Duration::from_millis(115), Duration::ZERO).unwrap();
+        assert_eq!((ssthresh, why), (88.0, "the delay has grown"), "at the ninth ACK of the round");
+    }
+
+    #[test]
+    fn a_small_window_is_left_alone() {
+        let mut sender = sender("cubic+hystart+iw=2");
+        for _ in 0..3 {
+            assert_eq!(round(&mut sender, RTT, Duration::ZERO), None);
+        }
+        assert_eq!(sender.cc().cwnd, 16.0);
+        assert_eq!(
+            round(&mut sender, RTT * 3, Duration::ZERO).map(|(_, why)| why),
+            Some("the delay has grown")
+        );
+    }
+
+    #[test]
+    fn what_is_found_holds_until_a_timeout() {
+        let mut sender = sender("cubic+hystart");
+        while round(&mut sender, RTT, Duration::from_millis(1)).is_none() {}
+        let mut again = HyStart { state: State::Found, delay_min: Some(RTT) };
+        again.on_timeout();
+        assert!(matches!(again.state, State::Fresh) && again.delay_min.is_none());
+    }
+}
