@@ -8,6 +8,7 @@ use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use lab::{AIRLINK, Running, Scratch, Traces, text, wait_for};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -71,6 +72,8 @@ fn victim(airlink: i32, mark: &str, victim: Victim) -> i32 {
 /// One run with a server, a grandchild that ignores SIGTERM and SIGHUP in a session of its own, and a control
 /// socket that is a file.
 fn die(death: Death, round: usize) {
+    // Links that others have on this machine have their sockets, devices and routes elsewhere.
+    unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace for this test: it needs root");
     let mark = format!("leftover-{}-{round}", std::process::id());
     let before = Traces::look(&mark);
     let scratch = Scratch::new(&mark);

@@ -158,8 +158,9 @@ impl Traces {
         let ours = |line: &str| line.contains("airlink");
         let namespaces =
             names("/run/netns").into_iter().filter(|name| !name.starts_with("airtcp-")).collect();
-        let routes = &lines("/proc/net/route", &ours) | &lines("/proc/net/ipv6_route", &ours);
-        let sockets = lines("/proc/net/unix", &|line| line.contains("@airlink/"))
+        let routes =
+            &lines("/proc/thread-self/net/route", &ours) | &lines("/proc/thread-self/net/ipv6_route", &ours);
+        let sockets = lines("/proc/thread-self/net/unix", &|line| line.contains("@airlink/"))
             .iter()
             .filter_map(|line| line.rsplit(' ').next().map(str::to_owned))
             .collect();
@@ -171,7 +172,7 @@ impl Traces {
         let processes = processes.map(|pid| command_line(&pid)).filter(|line| line.contains(mark)).collect();
         Self([
             ("namespace", namespaces),
-            ("device", lines("/proc/net/dev", &ours).iter().map(|line| device(line)).collect()),
+            ("device", lines("/proc/thread-self/net/dev", &ours).iter().map(|line| device(line)).collect()),
             ("route", routes),
             ("socket", sockets),
             ("file", files),
