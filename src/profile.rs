@@ -10,8 +10,9 @@ use airwire::time::Duration;
 pub use knobs::Knobs;
 
 use self::knobs::{
-    Accounting, Careful, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit, InitialSsthresh,
-    InitialWindow, PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding, SackDialect,
+    Accounting, Careful, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit,
+    InitialSsthresh, InitialWindow, PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding,
+    SackDialect,
 };
 use crate::rtt::{RtoLimits, TimerStyle};
 
@@ -380,7 +381,6 @@ impl Profile {
                 growth: Growth::Delivered,
                 growth_limit: GrowthLimit::TwiceThePeak,
                 decrease_from: DecreaseFrom::Cwnd,
-                beta: 0.7,
                 rounding: Rounding::Whole,
                 initial_window: InitialWindow::Segments(10),
                 syn_timeouts_forgiven: 1,
@@ -389,6 +389,7 @@ impl Profile {
                 grow_on_exit: GrowOnExit::WithScoreboard,
                 limited_transmit: true,
                 limited_transmit_after_timeout: false,
+                cubic_dialect: CubicDialect::Linux,
                 restart_after_idle: false,
                 forget_sacks_at_timeout: false,
                 ..Knobs::rfc()

@@ -173,6 +173,15 @@ pub enum SackDialect {
     Pipe1996,
 }
 
+/// Which CUBIC the recipe `cubic` means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CubicDialect {
+    /// RFC 9438.
+    Rfc9438,
+    /// That of Linux 6.18, which is older.
+    Linux,
+}
+
 /// How fast a window leaves whose algorithm does not say so itself: so many times cwnd a round trip (Linux 6.18,
 /// tcp_update_pacing_rate()).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -243,6 +252,8 @@ pub struct Knobs {
     pub repeated_timeout: RepeatedTimeout,
     /// Which SACK sender the recipe `sack` means.
     pub sack_dialect: SackDialect,
+    /// Which CUBIC the recipe `cubic` means.
+    pub cubic_dialect: CubicDialect,
     /// A timeout empties the scoreboard (RFC 2018 §8).
     pub forget_sacks_at_timeout: bool,
     /// Duplicate ACKs counted before a timeout still count after it (ns-2's Tahoe).
@@ -291,6 +302,7 @@ impl Knobs {
             recovery_ends_by_inflation: false,
             repeated_timeout: RepeatedTimeout::HoldSsthresh,
             sack_dialect: SackDialect::Rfc6675,
+            cubic_dialect: CubicDialect::Rfc9438,
             forget_sacks_at_timeout: true,
             dupacks_survive_timeout: false,
             dup_thresh: 3,

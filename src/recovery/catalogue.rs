@@ -19,10 +19,10 @@ use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, Never};
 use super::window::{
-    Aimd, Cubic, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit, VegasWindow, Veno, Westwood,
-    rebate,
+    Aimd, Cubic, CubicLinux, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit, VegasWindow,
+    Veno, Westwood, rebate,
 };
-use crate::profile::knobs::{InitialWindow, Pacing, SackDialect};
+use crate::profile::knobs::{CubicDialect, InitialWindow, Pacing, SackDialect};
 use crate::profile::{AckPolicy, SackOffer, Timer};
 
 /// Everything but parameters, which stand in the row of their algorithm. A recipe's canonical form has this order.
@@ -242,7 +242,10 @@ pub static CATALOGUE: &[Row] = &[
     ),
     Row::answer(
         "cubic",
-        Build::Window(|_| Box::<Cubic>::default()),
+        Build::Window(|given| match given.profile().recovery.cubic_dialect {
+            CubicDialect::Rfc9438 => Box::<Cubic>::default(),
+            CubicDialect::Linux => Box::<CubicLinux>::default(),
+        }),
         "a cubic function of the time since the last loss",
         "RFC 9438",
     ),
@@ -256,7 +259,7 @@ pub static CATALOGUE: &[Row] = &[
         "prr",
         Build::InRecovery(|_| Box::<Prr>::default()),
         "in recovery, sends in proportion to what is delivered",
-        "RFC 6937",
+        "RFC 9937",
     )
     .works_with("sack"),
     Row::answer(

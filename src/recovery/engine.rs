@@ -195,6 +195,10 @@ struct Turn {
     burst: Option<u32>,
     /// Delivered, and the answer beside the window has not been told yet.
     delivered: Amount,
+    /// SND.UNA has advanced.
+    advances: bool,
+    /// Something was found lost.
+    loses: bool,
 }
 
 #[derive(Debug, Default)]
@@ -392,7 +396,8 @@ impl Recovery {
     /// An ACK has arrived, and the in-flight list has taken it in.
     pub(crate) fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
         self.order.take_if(|order| matches!(order, Order::Probe(_)));
-        self.turn.delivered = ack.delivered;
+        self.turn = Turn { delivered: ack.delivered, advances: ack.advances(), ..self.turn };
+        self.turn.loses = false;
         if path.flight.is_empty() {
             self.cc.episode.let_go();
         }
@@ -566,7 +571,7 @@ impl Recovery {
         if self.cc.episode.held_until().is_some_and(|until| until <= now) {
             self.cc.episode.let_go();
         }
-        self.turn.delivered = Amount::default();
+        self.turn = Turn { delivered: Amount::default(), advances: false, ..self.turn };
         let found = self.hear(path, |detect, view| match detect.deadline() {
             Some(at) if at <= now => detect.on_deadline(view),
             _ => Verdict::Nothing,

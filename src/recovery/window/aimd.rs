@@ -120,7 +120,7 @@ pub(super) fn may_raise(view: &View<'_>, ack: &Ack) -> bool {
 
 /// The segments that this ACK is the first to report, without those that duplicate ACKs have announced; one at least,
 /// which filled the hole (Linux 6.18, tcp_remove_reno_sacks()).
-fn newly_delivered(view: &View<'_>, ack: &Ack) -> f64 {
+pub(super) fn newly_delivered(view: &View<'_>, ack: &Ack) -> f64 {
     let delivered = view.segments(ack.delivered);
     (delivered - f64::from(view.cc.announced)).max(delivered.min(1.0))
 }

@@ -3,6 +3,7 @@
 
 mod aimd;
 mod cubic;
+mod cubic_linux;
 mod hystart;
 mod hystartpp;
 mod jtcp;
@@ -17,6 +18,7 @@ mod westwood;
 
 pub use aimd::Aimd;
 pub(crate) use cubic::Cubic;
+pub(crate) use cubic_linux::CubicLinux;
 pub(crate) use hystart::HyStart;
 pub(crate) use hystartpp::HyStartPp;
 pub(crate) use jtcp::Jtcp;
@@ -117,6 +119,8 @@ pub struct Progress {
     pub delivered: Amount,
     /// What counts against the window now.
     pub pipe: Amount,
+    /// SND.UNA has advanced, and nothing more is known to be lost (RFC 9937 §6.2, safeACK).
+    pub is_safe: bool,
 }
 
 /// Stands beside the answer: decides the window between the beginning and the end of fast recovery, where it would

@@ -1,15 +1,13 @@
-//! Proportional rate reduction (RFC 6937, PRR-SSRB): fast recovery sends in proportion to what is delivered, so that
-//! the window comes down evenly over a round trip and ends at ssthresh, however much is lost.
+//! Proportional rate reduction (RFC 9937): fast recovery sends in proportion to what is delivered, so that the window
+//! comes down evenly over a round trip and ends at ssthresh, however much is lost.
 //!
-//! While more is in flight (`pipe`) than ssthresh, sndcnt = CEIL(prr_delivered·ssthresh / RecoverFS) - prr_out;
-//! below, the slow-start reduction bound: at most what was delivered and one segment more.
+//! While more is in flight (`pipe`) than ssthresh, sndcnt = CEIL(prr_delivered·ssthresh / RecoverFS) - prr_out. Below, it
+//! is what was delivered (the conservative bound), and one segment more with an ACK that advances and shows no further
+//! loss (safeACK: the slow-start bound).
 //!
 //! It stands beside the window algorithm, which says what ssthresh is, and acts from the beginning to the end of a
 //! recovery. It works with the repair `sack`, whose `pipe` it goes by. The receiver only has to send SACK.
 //!
-//! Choice: two corrections are taken from RFC 9937, which replaces RFC 6937: RecoverFS leaves out what had been SACKed
-//! before recovery (it is not delivered in it), and an ACK that delivers nothing changes nothing. Its safeACK is not
-//! taken: RFC 6937's bound applies to every ACK.
 //! Choice: sndcnt is whole segments, as in the RFC's examples.
 //! Choice: the fast retransmit leaves in any case (the engine sees to it) and counts in prr_out.
 
@@ -17,7 +15,7 @@ use super::{InRecovery, Progress, Reduction};
 use crate::flight::Amount;
 use crate::recovery::{Departure, View};
 
-/// Proportional rate reduction (RFC 6937, PRR-SSRB).
+/// Proportional rate reduction (RFC 9937).
 #[derive(Debug, Default)]
 pub(crate) struct Prr {
     ssthresh: f64,
@@ -59,7 +57,8 @@ impl Prr {
         let sndcnt = if pipe > self.ssthresh {
             (self.prr_delivered * self.ssthresh / self.recover_fs).ceil() - self.prr_out
         } else {
-            let limit = (self.prr_delivered - self.prr_out).max(delivered) + 1.0;
+            let safe = if progress.is_safe { 1.0 } else { 0.0 };
+            let limit = (self.prr_delivered - self.prr_out).max(delivered) + safe;
             limit.min(self.ssthresh - pipe)
         };
         (pipe + sndcnt.max(0.0)).max(1.0)

@@ -1,0 +1,248 @@
+//! CUBIC as the Linux kernel has it (Linux 6.18, net/ipv4/tcp_cubic.c), which is older than RFC 9438 and differs from it:
+//!
+//! - cwnd opens by one segment for `cnt` that are delivered. The cubic function says what `cnt` is, at most 32 times a second
+//!   as long as cwnd stays, and never more than 1.5 windows a round trip.
+//! - Before the first loss, and after a timeout, the window opens by a twentieth a round trip at least.
+//! - What Reno would have (`tcp_cwnd`) grows by 8/15 of a segment a round trip, for ever: RFC 9438 §4.3 has a whole one
+//!   above the window before the loss.
+//! - The function looks one smallest round trip ahead, not a smoothed one.
+//! - An undo does not bring back what was known before the reduction.
+//!
+//! It is the window `cubic` of the profile `linux`. Slow start is [`Aimd`]'s, and its end [`HyStart`](super::HyStart)'s if
+//! the recipe has that. C = 0.4, β = 717/1024. Windows are in segments, times in milliseconds.
+//!
+//! Choice: a jiffy is 4 ms (CONFIG_HZ=250, as most distributions have it).
+
+use airwire::time::{Duration, Instant};
+
+use super::aimd::{may_raise, newly_delivered, window_was_used};
+use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::recovery::{Ack, Departure, View};
+
+const C: f64 = 0.4;
+const BETA: f64 = 717.0 / 1024.0;
+/// `beta_scale` / 8: so many windows are delivered until Reno would have one segment more.
+const RENO_WINDOWS: f64 = 15.0 / 8.0;
+/// `ca->last_time`: `cnt` holds for so long if cwnd stays.
+const HOLDS: Duration = Duration::from_nanos(31_250_000);
+const JIFFY: Duration = Duration::from_millis(4);
+/// Delays that are measured so soon after a recovery are not those of the path.
+const AFTER_RECOVERY: Duration = Duration::from_secs(1);
+
+/// CUBIC of the Linux kernel.
+#[derive(Debug, Default)]
+pub(crate) struct CubicLinux {
+    aimd: Aimd,
+    delay_min: Option<Duration>,
+    last_max_cwnd: f64,
+    epoch: Option<Epoch>,
+    /// Delivered towards the next segment (`snd_cwnd_cnt`).
+    cwnd_cnt: f64,
+    last_sent: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Epoch {
+    epoch_start: Instant,
+    /// Seconds.
+    bic_k: f64,
+    bic_origin_point: f64,
+    tcp_cwnd: f64,
+    ack_cnt: f64,
+    /// When the cubic function was last looked at, and at which window.
+    last_time: Instant,
+    last_cwnd: f64,
+    /// What it said.
+    cnt: f64,
+}
+
+impl Epoch {
+    fn new(now: Instant, cwnd: f64, last_max_cwnd: f64) -> Self {
+        let below = (last_max_cwnd - cwnd).max(0.0);
+        Self {
+            epoch_start: now,
+            bic_k: (below / C).cbrt(),
+            bic_origin_point: last_max_cwnd.max(cwnd),
+            tcp_cwnd: cwnd,
+            ack_cnt: 0.0,
+            last_time: now,
+            last_cwnd: 0.0,
+            cnt: 0.0,
+        }
+    }
+
+    /// bictcp_update()
+    fn update(&mut self, now: Instant, cwnd: f64, acked: f64, ahead: Duration, probes: bool) {
+        self.ack_cnt += acked;
+        let since = now - self.last_time;
+        if self.last_cwnd == cwnd && since <= HOLDS {
+            return;
+        }
+        if self.last_cwnd == 0.0 || since >= JIFFY {
+            (self.last_cwnd, self.last_time) = (cwnd, now);
+            let t = (now - self.epoch_start + ahead).as_secs_f64();
+            let bic_target = self.bic_origin_point + C * (t - self.bic_k).powi(3);
+            // Both windows are whole segments there.
+            let short = bic_target.floor() - cwnd;
+            self.cnt = if short >= 1.0 { (cwnd / short).floor() } else { 100.0 * cwnd };
+            if probes {
+                self.cnt = self.cnt.min(20.0);
+            }
+        }
+        let window = (cwnd * RENO_WINDOWS).floor().max(1.0);
+        if self.ack_cnt > window {
+            let grown = (self.ack_cnt / window).ceil() - 1.0;
+            self.ack_cnt -= grown * window;
+            self.tcp_cwnd += grown;
+        }
+        if self.tcp_cwnd > cwnd {
+            self.cnt = self.cnt.min((cwnd / (self.tcp_cwnd - cwnd)).floor());
+        }
+        self.cnt = self.cnt.max(2.0);
+    }
+}
+
+impl Window for CubicLinux {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
+    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+        // CA_EVENT_TX_START: the time in which there was nothing to send does not count.
+        if let (Some(last_sent), Some(epoch)) = (self.last_sent, &mut self.epoch)
+            && view.flight.una() == departure.start
+            && view.flight.max() == departure.end
+        {
+            epoch.epoch_start = (epoch.epoch_start + (view.now - last_sent)).min(view.now);
+        }
+        self.last_sent = Some(view.now);
+    }
+
+    fn observe(&mut self, view: &View<'_>, ack: &Ack) {
+        let Some(newest) = ack.originals.newest else { return };
+        if self.epoch.is_none_or(|epoch| view.now - epoch.epoch_start >= AFTER_RECOVERY) {
+            let delay = view.now - newest.sent_at;
+            self.delay_min = Some(self.delay_min.map_or(delay, |min| min.min(delay)));
+        }
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
+        if !may_raise(view, ack) || !window_was_used(view, ack) {
+            return None;
+        }
+        let mut acked = newly_delivered(view, ack);
+        let mut cwnd = view.cc.cwnd;
+        if view.in_slow_start() {
+            let grown = (cwnd + acked).min(view.cc.ssthresh);
+            acked -= grown - cwnd;
+            cwnd = grown;
+        }
+        if acked > 0.0 {
+            let ahead = self.delay_min.unwrap_or_default();
+            let (last_max_cwnd, now) = (self.last_max_cwnd, view.now);
+            let epoch = self.epoch.get_or_insert_with(|| Epoch::new(now, cwnd, last_max_cwnd));
+            epoch.update(now, cwnd, acked, ahead, last_max_cwnd == 0.0);
+            let cnt = epoch.cnt;
+            // tcp_cong_avoid_ai()
+            if self.cwnd_cnt >= cnt {
+                self.cwnd_cnt = 0.0;
+                cwnd += 1.0;
+            }
+            self.cwnd_cnt += acked;
+            if self.cwnd_cnt >= cnt {
+                let whole = (self.cwnd_cnt / cnt).floor();
+                self.cwnd_cnt -= whole * cnt;
+                cwnd += whole;
+            }
+        }
+        (cwnd > view.cc.cwnd).then_some(cwnd)
+    }
+
+    fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+        let cwnd = loss.window_when_sent.unwrap_or(view.cc.cwnd);
+        self.epoch = None;
+        self.cwnd_cnt = 0.0;
+        // Fast convergence: others want room.
+        self.last_max_cwnd = if cwnd < self.last_max_cwnd { cwnd * (1.0 + BETA) / 2.0 } else { cwnd }.floor();
+        if loss.kind == LossKind::Timeout {
+            // bictcp_reset()
+            (self.last_max_cwnd, self.delay_min) = (0.0, None);
+        }
+        self.aimd.decrease(view, loss, BETA)
+    }
+
+    fn on_exit(&mut self, view: &View<'_>) -> f64 {
+        self.aimd.on_exit(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use crate::recovery::Handshake;
+    use crate::recovery::testing::BareSender;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn sender(cwnd: f64, ssthresh: f64) -> BareSender {
+        let handshake = Handshake { timestamps: true, ..Handshake::default() };
+        BareSender::with("sack+cubic", Profile::linux(), &handshake).under_way(cwnd, ssthresh, RTT)
+    }
+
+    /// So many windows, each acknowledged segment by segment over a round trip.
+    fn rounds(sender: &mut BareSender, count: u32) -> f64 {
+        for _ in 0..count {
+            let (una, max) = (sender.flight.una() / 1000, sender.flight.max() / 1000);
+            for segment in una + 1..=max {
+                sender.wait(RTT / (max - una)).ack(segment);
+            }
+        }
+        sender.cc().cwnd
+    }
+
+    #[test]
+    fn before_a_loss_the_window_opens_by_a_twentieth() {
+        let mut sender = sender(100.0, 50.0);
+        assert_eq!(rounds(&mut sender, 1), 105.0);
+        assert_eq!(rounds(&mut sender, 1), 110.0);
+    }
+
+    #[test]
+    fn after_a_loss_it_is_flat_around_the_window_of_that() {
+        let mut sender = sender(100.0, 50.0);
+        sender.wait(RTT).sack(&[2..5]);
+        rounds(&mut sender, 1);
+        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (70.0, 70.0));
+        // K is the cube root of 30 / 0.4: 4.2 s.
+        let window = rounds(&mut sender, 30);
+        assert!((95.0..100.0).contains(&window), "{window} after 3 s");
+        let window = rounds(&mut sender, 20);
+        assert!((99.0..103.0).contains(&window), "{window} after 5 s");
+    }
+
+    #[test]
+    fn a_small_window_grows_by_eight_fifteenths_a_round_trip() {
+        let mut sender = sender(10.0, 5.0);
+        sender.wait(RTT).sack(&[2..5]);
+        rounds(&mut sender, 1);
+        assert_eq!(sender.cc().cwnd, 7.0);
+        let window = rounds(&mut sender, 15);
+        assert!((14.0..=16.0).contains(&window), "{window}: 7 and 8");
+    }
+
+    #[test]
+    fn an_idle_time_is_not_made_up_for() {
+        let mut sender = sender(100.0, 50.0);
+        sender.wait(RTT).sack(&[2..5]);
+        rounds(&mut sender, 10);
+        sender.written = sender.last();
+        sender.ack(sender.last());
+        let before = sender.cc().cwnd;
+        sender.wait(Duration::from_secs(100));
+        sender.written = u64::MAX / 1000;
+        sender.send();
+        let after = rounds(&mut sender, 2);
+        assert!(after < before + 10.0, "{before} → {after}");
+    }
+}
