@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::process::Command;
 
 use airlink::reactor::Clock;
@@ -10,7 +11,10 @@ use airtcp_numbers::units::{self, show_rate};
 use airwire::time::Duration;
 use anyhow::Context;
 use clap::Args;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, setsockopt, socket, sockopt,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -150,19 +154,22 @@ impl Source {
                 .into());
             }
         }
-        // The option is set before the first data leaves; the handshake is the same for all.
-        let stream = TcpStream::connect(remote).map_err(|error| match error.kind() {
-            ErrorKind::ConnectionRefused => failure::run(format!(
+        let family = if remote.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+        // Before the handshake: a connection that is established with another one keeps some of it (BBR's pacing).
+        if let Some(name) = &self.congestion_control {
+            setsockopt(&socket, sockopt::TcpCongestion, &name.into())
+                .with_context(|| format!("cannot use the congestion control `{name}`"))?;
+        }
+        connect(socket.as_raw_fd(), &SockaddrStorage::from(remote)).map_err(|error| match error {
+            Errno::ECONNREFUSED => failure::run(format!(
                 "{remote}: refused: start a receiver there first, for example `airtcp sink {}`",
                 remote.port()
             )),
-            _ => failure::run(format!("{remote}: {error}")),
+            _ => failure::run(format!("{remote}: {}", error.desc())),
         })?;
+        let stream = TcpStream::from(socket);
         stream.set_nodelay(true)?;
-        if let Some(name) = &self.congestion_control {
-            setsockopt(&stream, sockopt::TcpCongestion, &name.into())
-                .with_context(|| format!("cannot use the congestion control `{name}`"))?;
-        }
         Ok(stream)
     }
 }
