@@ -289,6 +289,8 @@ pub struct Profile {
     /// Behind a full segment a short one fills what is left of the peer's window, if Nagle's rule has nothing against it
     /// and both fit into half of the largest window: the most that goes into one buffer (Linux, tcp_mss_split_point()).
     pub fills_window: bool,
+    /// Text waits for an ACK rather than leave in a piece of less than two segments (tcp_tso_should_defer() of Linux).
+    pub defers: bool,
     /// Which segments' windows are believed.
     pub window_news: WindowNews,
     /// What a reset of a connection carries.
@@ -357,6 +359,7 @@ impl Profile {
             nagle: Nagle::Minshall,
             half_window: true,
             fills_window: true,
+            defers: true,
             window_news: WindowNews::Linux,
             resets: Resets::Linux,
             acks_restart_probes: true,
@@ -514,6 +517,7 @@ impl Default for Profile {
             nagle: Nagle::Classic,
             half_window: false,
             fills_window: false,
+            defers: false,
             window_news: WindowNews::Rfc9293,
             resets: Resets::Rfc7323,
             window_probe: WindowProbe::NewOctet,

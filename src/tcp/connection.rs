@@ -109,6 +109,7 @@ impl Connection {
                 small_once: false,
                 pushed: false,
                 tail: Tail::End,
+                piece_end: 0,
                 pacer: None,
             },
             rcv: ReceiveVariables {

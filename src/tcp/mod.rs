@@ -8,6 +8,7 @@
 //! | `ack` | the acknowledgment in it |
 //! | `receive`, `alarm` | the receiving side |
 //! | `output` | decides, in one place, what leaves next |
+//! | `pacer`, `defer` | when text waits though the windows permit it: for its turn, or for company |
 //! | `timers` | what happens when nothing happens |
 //! | `icmp` | what an ICMP error changes |
 //! | `info` | what the connection tells about itself |
@@ -19,6 +20,7 @@ mod ack;
 mod alarm;
 mod buffer;
 pub(crate) mod connection;
+mod defer;
 pub(crate) mod icmp;
 mod info;
 pub(crate) mod input;

@@ -144,7 +144,7 @@ impl Connection {
             return None;
         }
         let (recovery, path) = self.recovery_and_path(now);
-        if !recovery.may_send_new(&path, len.max(u64::from(fin))) {
+        if !recovery.may_send_new(&path, len.max(u64::from(fin))) || self.defers(now, start, edge, unsent) {
             return None;
         }
         self.stop_persist();

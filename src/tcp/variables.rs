@@ -35,6 +35,8 @@ pub(super) struct SendVariables {
     /// What is unsent waits for neither Nagle nor a cork.
     pub(super) pushed: bool,
     pub(super) tail: Tail,
+    /// What leaves in one piece ends here (a sender that [`defers`](crate::profile::Profile::defers)).
+    pub(super) piece_end: u64,
     /// `None`: the sender gives no rate. In a box, because few do.
     pub(super) pacer: Option<Box<Pacer>>,
 }

@@ -109,6 +109,33 @@ impl Recovery {
         })
     }
 
+    /// Octets for which the congestion window has room.
+    pub(crate) fn room_for_new(&self, path: &Path<'_>) -> u64 {
+        let view = view_of(&self.cc, &self.profile, path);
+        let in_flight = self.in_flight(&view);
+        let extra = self.cc.inflation() + f64::from(self.limited_transmit_allowance(&view));
+        let room = match self.profile.recovery.accounting {
+            Accounting::Bytes => (self.cc.cwnd + extra) * path.smss as f64 + 0.5 - in_flight.bytes as f64,
+            Accounting::Segments => {
+                (self.cc.cwnd.floor() + extra - in_flight.segments as f64) * path.smss as f64
+            }
+        };
+        room.max(0.0) as u64
+    }
+
+    /// What is missing is being sent again.
+    pub(crate) const fn is_repairing(&self) -> bool {
+        matches!(self.cc.episode, Episode::Recovery(_) | Episode::Restarted(_))
+    }
+
+    /// The window limits, though it is not quite full.
+    pub(crate) fn note_full_window(&mut self, path: &Path<'_>) {
+        let outstanding = view_of(&self.cc, &self.profile, path).segments(path.flight.outstanding());
+        self.cc.peak_flight = outstanding;
+        self.cc.cwnd_limited = true;
+        self.cc.usage_seq = path.flight.max();
+    }
+
     /// A probe of the tail is to leave (RFC 8985 §7.3).
     pub(crate) const fn is_probing(&self) -> bool {
         matches!(self.order, Some(Order::Probe(_)))
