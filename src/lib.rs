@@ -81,7 +81,7 @@
 //!
 //! * [`recovery`] holds the algorithms: six questions, one answer each. A [`Recipe`] names the answers.
 //! * [`flight`], [`rtt`], [`ranges`] are what they look at; a [`Profile`] is everything else in which one standard TCP
-//!   differs from another.
+//!   differs from another; a [`SenderSpec`] names a recipe and a profile.
 //! * [`tcp`] is one connection, [`host`] many behind one address.
 //! * [`relay`] carries the streams of one connection over to another.
 //!
@@ -100,11 +100,13 @@ pub mod ranges;
 pub mod recovery;
 pub mod relay;
 pub mod rtt;
+pub mod sender;
 pub mod tcp;
 
 pub use host::{ConnId, ConnectError, Host, HostConfig, HostCounters, IoError, ListenError, ListenId};
-pub use profile::Profile;
+pub use profile::{Profile, ProfileName};
 pub use recovery::{Recipe, RecipeError};
+pub use sender::SenderSpec;
 pub use tcp::{
     Connection, Ended, Info, KeepAlive, Linger, Patience, SocketOptions, State, Statistics, Threshold,
     Unreachable,

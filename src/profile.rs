@@ -4,10 +4,12 @@
 //! one-way agents of that simulator. A recipe's options change single fields.
 
 pub mod knobs;
+mod name;
 
 use airwire::options::Layout;
 use airwire::time::Duration;
 pub use knobs::Knobs;
+pub use name::ProfileName;
 
 use self::knobs::{
     Accounting, Careful, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit,
@@ -337,17 +339,17 @@ pub struct Profile {
 
 impl Profile {
     /// What [`Profile::by_name`] knows.
-    pub const NAMES: [&'static str; 4] = ["default", "linux", "freebsd", "ns2"];
+    pub const NAMES: [&'static str; 4] = [
+        ProfileName::Default.as_str(),
+        ProfileName::Linux.as_str(),
+        ProfileName::FreeBsd.as_str(),
+        ProfileName::Ns2.as_str(),
+    ];
 
     /// `None`: no profile has this name.
     pub fn by_name(name: &str) -> Option<Self> {
-        match name {
-            "default" => Some(Self::default()),
-            "linux" => Some(Self::linux()),
-            "freebsd" => Some(Self::freebsd()),
-            "ns2" => Some(Self::ns2()),
-            _ => None,
-        }
+        let known = ProfileName::ALL.into_iter().find(|known| known.as_str() == name);
+        known.map(ProfileName::profile)
     }
 
     /// Linux as it looks on the wire; what cannot be seen there follows the RFCs.

@@ -1,0 +1,60 @@
+//! The names of the profiles, as a person types them.
+
+use std::fmt;
+
+use super::Profile;
+
+/// The name of a [`Profile`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ProfileName {
+    /// [`Profile::default`].
+    #[default]
+    Default,
+    /// [`Profile::linux`].
+    Linux,
+    /// [`Profile::freebsd`].
+    FreeBsd,
+    /// [`Profile::ns2`].
+    Ns2,
+}
+
+impl ProfileName {
+    /// Every name.
+    pub const ALL: [Self; 4] = [Self::Default, Self::Linux, Self::FreeBsd, Self::Ns2];
+
+    /// As it is typed.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Linux => "linux",
+            Self::FreeBsd => "freebsd",
+            Self::Ns2 => "ns2",
+        }
+    }
+
+    /// What the profile is, in a few words.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Default => "the RFCs: a timeout of at least 1 s, half the window after a loss",
+            Self::Linux => "like Linux 6.18 on the wire: a timeout of 200 ms and more, 0.7 of the window",
+            Self::FreeBsd => "like FreeBSD on the wire: a timeout of at least 230 ms",
+            Self::Ns2 => "ns-2.35's one-way agents: whole segments, ticks of 10 ms, an initial window of one",
+        }
+    }
+
+    /// The profile itself.
+    pub fn profile(self) -> Profile {
+        match self {
+            Self::Default => Profile::default(),
+            Self::Linux => Profile::linux(),
+            Self::FreeBsd => Profile::freebsd(),
+            Self::Ns2 => Profile::ns2(),
+        }
+    }
+}
+
+impl fmt::Display for ProfileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

@@ -1,0 +1,163 @@
+//! A sender as a person names it: a recipe and, behind an `@`, the profile that it sends with.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::profile::{Profile, ProfileName};
+use crate::recovery::catalogue::nearest_of;
+use crate::recovery::{Recipe, RecipeError};
+
+/// `newreno+eifel@linux`: a recipe, and whose TCP the sender looks like in everything else.
+///
+/// It displays as its canonical form, with the profile where one was named.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SenderSpec {
+    /// How it recovers from losses.
+    pub recipe: Recipe,
+    /// `None`: nothing was said, and the profile is that of whatever the sender takes part in.
+    pub profile: Option<ProfileName>,
+}
+
+impl SenderSpec {
+    /// The profile that it names, or `default` if it names none.
+    pub fn profile_or(&self, default: ProfileName) -> ProfileName {
+        self.profile.unwrap_or(default)
+    }
+}
+
+impl From<Recipe> for SenderSpec {
+    fn from(recipe: Recipe) -> Self {
+        Self { recipe, profile: None }
+    }
+}
+
+/// Why a sender cannot be read. What it displays says what to do about it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SenderError {
+    /// The part before the `@`.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// The part behind it.
+    #[error(transparent)]
+    Profile(#[from] UnknownProfile),
+    /// Nothing stands behind the `@`.
+    #[error("no profile is named behind the `@`: write for example `{recipe}@linux`, or leave the `@` out")]
+    NoProfile {
+        /// What stands before it, in its canonical spelling.
+        recipe: String,
+    },
+}
+
+impl FromStr for SenderSpec {
+    type Err = SenderError;
+
+    fn from_str(text: &str) -> Result<Self, SenderError> {
+        let Some((recipe, profile)) = text.split_once('@') else {
+            return Ok(text.parse::<Recipe>()?.into());
+        };
+        let recipe: Recipe = recipe.parse()?;
+        if profile.trim().is_empty() {
+            return Err(SenderError::NoProfile { recipe: recipe.to_string() });
+        }
+        Ok(Self { recipe, profile: Some(profile.parse()?) })
+    }
+}
+
+impl fmt::Display for SenderSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.recipe.fmt(f)?;
+        match self.profile {
+            Some(profile) => write!(f, "@{profile}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// No profile has this name.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("there is no profile `{name}`{}: the profiles are {}", hint(.name), Profile::NAMES.join(", "))]
+pub struct UnknownProfile {
+    /// What was typed, in lower case.
+    pub name: String,
+}
+
+fn hint(name: &str) -> String {
+    match nearest_of(name, Profile::NAMES) {
+        Some(nearest) => format!(" (did you mean `{nearest}`?)"),
+        None => String::new(),
+    }
+}
+
+impl FromStr for ProfileName {
+    type Err = UnknownProfile;
+
+    fn from_str(text: &str) -> Result<Self, UnknownProfile> {
+        let name = text.trim().to_ascii_lowercase();
+        let known = Self::ALL.into_iter().find(|known| known.as_str() == name);
+        known.ok_or(UnknownProfile { name })
+    }
+}
+
+/// The profile that all of these are, if they are the same: then a table says it once, and not in each row.
+pub fn shared<T: PartialEq>(profiles: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut profiles = profiles.into_iter();
+    let first = profiles.next()?;
+    profiles.all(|profile| profile == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> String {
+        match text.parse::<SenderSpec>() {
+            Ok(sender) => sender.to_string(),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    #[test]
+    fn a_profile_stands_behind_the_recipe_where_one_was_named() {
+        assert_eq!(canonical("cubic+SACK@linux"), "sack+cubic@linux");
+        assert_eq!(canonical("sack+cubic"), "sack+cubic");
+        assert_eq!(canonical("newreno @ Linux"), "newreno@linux");
+        assert_eq!(canonical("newreno@default"), "newreno@default");
+        for name in Profile::NAMES {
+            let sender: SenderSpec = format!("newreno@{name}").parse().unwrap();
+            assert_eq!(sender.profile.map(|profile| profile.profile().name), Some(name));
+        }
+    }
+
+    #[test]
+    fn a_sender_without_a_profile_has_that_of_its_experiment() {
+        let profile = |text: &str| text.parse::<SenderSpec>().unwrap().profile_or(ProfileName::Linux);
+        assert_eq!(profile("newreno"), ProfileName::Linux);
+        assert_eq!(profile("newreno@ns2"), ProfileName::Ns2);
+    }
+
+    #[test]
+    fn errors_say_which_half_is_wrong_and_what_to_write() {
+        assert_eq!(
+            canonical("newreno@linus"),
+            "error: there is no profile `linus` (did you mean `linux`?): the profiles are default, linux, freebsd, ns2"
+        );
+        assert_eq!(
+            canonical("newreno@solaris"),
+            "error: there is no profile `solaris`: the profiles are default, linux, freebsd, ns2"
+        );
+        assert_eq!(
+            canonical("newreno@"),
+            "error: no profile is named behind the `@`: write for example `newreno@linux`, or leave the `@` out"
+        );
+        assert_eq!(canonical("newrno@linux"), "error: unknown algorithm `newrno`: did you mean `newreno`?");
+        assert!(canonical("@linux").contains("the recipe is empty"));
+        assert!(canonical("newreno@linux@ns2").contains("there is no profile `linux@ns2`"));
+    }
+
+    #[test]
+    fn a_profile_is_shared_if_all_have_the_same() {
+        assert_eq!(shared(["linux", "linux"]), Some("linux"));
+        assert_eq!(shared(["linux", "default"]), None);
+        assert_eq!(shared::<&str>([]), None);
+    }
+}
