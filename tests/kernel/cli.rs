@@ -77,6 +77,41 @@ fn a_recipe_that_cannot_be_is_a_usage_error_with_the_reason() {
 }
 
 #[test]
+fn two_profiles_for_one_host_are_a_usage_error() {
+    for command in [
+        &["send", "10.83.0.1:9", "--bytes=1k"][..],
+        &["recv", "9"],
+        &["serve", "--listen=80", "--forward=127.0.0.1:80"],
+        &["script", "tests/scripts/handshake/none.pkt"],
+        &["explain"],
+    ] {
+        let recipe = if command[0] == "explain" { "sack@linux" } else { "--recipe=sack@linux" };
+        let stderr = complaint(&[command, &[recipe, "--profile=ns2"]].concat(), 2);
+        assert!(
+            stderr.contains("sack@linux and --profile ns2 name two profiles: leave one of them out"),
+            "{stderr}"
+        );
+        let recipe = recipe.replace("linux", "linus");
+        let stderr = complaint(&[command, &[&recipe]].concat(), 2);
+        assert!(stderr.contains("did you mean `linux`?"), "{stderr}");
+    }
+}
+
+#[test]
+fn what_is_explained_of_a_sender_is_with_its_profile() {
+    for (sender, words) in [
+        (&["newreno"][..], &["Profile default", "no SACK, timestamps offered"][..]),
+        (&["newreno@linux"], &["Profile linux", "SACK offered, timestamps offered"]),
+        (&["newreno", "--profile", "ns2"], &["Profile ns2", "no SACK, no timestamps"]),
+    ] {
+        let said = run(&[&["explain"], sender].concat()).stdout;
+        let profile = said.lines().find(|line| line.starts_with("Profile")).expect("it says which");
+        assert!(profile.chars().count() <= 100, "{profile}");
+        assert!(said.starts_with("newreno\n") && words.iter().all(|words| said.contains(words)), "{said}");
+    }
+}
+
+#[test]
 fn an_impossible_address_is_a_usage_error() {
     for (target, words) in [
         ("10.83.0.1", "is not an address and port: write for example 10.83.0.1:9000 or [fd83::1]:9000"),

@@ -47,7 +47,8 @@ pub(crate) struct Outcome {
 impl Case {
     /// As a person would ask for it.
     fn setup(&self) -> Setup {
-        Setup { recipes: vec![self.recipe.clone()], profile: self.profile, ..self.path.setup.clone() }
+        let profile = self.profile.parse().expect("it is one of Profile::NAMES");
+        Setup { recipes: vec![self.recipe.clone().into()], profile, ..self.path.setup.clone() }
     }
 
     /// What repeats it, in the root of the repository.

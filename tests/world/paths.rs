@@ -3,6 +3,7 @@
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
 use airlink::stage::Why;
+use airtcp::ProfileName;
 use airtcp::recovery::catalogue::Question;
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp::recovery::{Decision, Phase, Recipe, What};
@@ -113,6 +114,31 @@ fn each_flow_has_the_recipe_that_it_asks_for() {
     };
     let seen: Vec<_> = (0..3).map(|flow| restarts(world.decisions(flow))).collect();
     assert_eq!(seen, [(true, false), (true, true), (true, false)], "only Reno leaves a fast recovery");
+}
+
+#[test]
+fn each_flow_has_the_profile_that_it_asks_for() {
+    let with = |profile: Option<ProfileName>| Flow {
+        profile: profile.map(ProfileName::profile),
+        watch: Watch::Packets,
+        ..Flow::down(Length::Octets(100_000))
+    };
+    let flows = [None, Some(ProfileName::Ns2), Some(ProfileName::Default)].map(with);
+    let mut world = world(LINK, 1, flows.into());
+    // What has left before the first ACK of data can be back: the initial window.
+    world.run_until(Instant::from_millis(150)).unwrap();
+    let first = |flow| {
+        let left = world.sightings(flow).iter().map(|sighting| &sighting.seen);
+        left.filter(|seen| matches!(seen, Seen::Sent { offset: 1.., .. })).count()
+    };
+    // RFC 6928's ten segments, and the one of ns-2's agents.
+    assert_eq!([first(0), first(1), first(2)], [10, 1, 10]);
+    assert_eq!(
+        (0..3).map(|flow| world.sender(flow).unwrap().profile().name).collect::<Vec<_>>(),
+        ["default", "ns2", "default"]
+    );
+    finish(&mut world);
+    assert!(world.results().iter().all(|result| result.delivered == 100_000));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use airtcp::ProfileName;
 use airtcp::recovery::catalogue::{self, Need, Question, Row};
 use airtcp::recovery::parameter;
 use clap::Args;
@@ -24,6 +25,7 @@ pub(crate) struct Algorithms {
 const EXAMPLES: &str = "\
 A recipe is at most one answer to each question and any options, joined by `+`: sack+limited-transmit+iw=4.
 A question that it leaves out is answered by the row marked with *. Rows marked with + add to an answer.
+A sender is a recipe with a profile, which stands behind an @: sack+cubic@linux.
 
 Example:
   airtcp algorithms --json | jq -r 'select(.question == \"repair\") | .name'";
@@ -76,6 +78,11 @@ impl Algorithms {
         writeln!(out, "\nShort for several")?;
         for row in catalogue::rows().filter(|row| row.is_alias()) {
             writeln!(out, "  {:<width$}  {} ({})", row.name, row.summary, row.citation)?;
+        }
+        writeln!(out, "\nProfiles, behind an @: all else in which one standard TCP differs from another")?;
+        for profile in ProfileName::ALL {
+            let mark = if profile == ProfileName::default() { '*' } else { ' ' };
+            writeln!(out, "{mark} {profile:<width$}  {}", profile.summary())?;
         }
         Ok(())
     }

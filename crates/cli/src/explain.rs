@@ -2,14 +2,16 @@
 
 use std::io::{self, Write};
 
-use airtcp::profile::Profile;
+use airtcp::profile::{Profile, ProfileName};
 use airtcp::recovery::catalogue::{Question, Row};
 use airtcp::recovery::{Move, Phase, Recipe};
+use airtcp::sender::SenderSpec;
 use clap::Args;
 use serde::Serialize;
 
 use super::algorithms::need_name;
 use crate::shared::decisions;
+use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 
 /// Print which answer each question gets under a recipe, where it comes from, and how the sender deals with losses.
 ///
@@ -17,8 +19,12 @@ use crate::shared::decisions;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The recipe, e.g. sack+eifel (see `airtcp algorithms`)
-    recipe: Recipe,
+    /// The recipe, e.g. sack+eifel (see `airtcp algorithms`), or with another profile than `default`, sack+eifel@linux
+    #[arg(value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true)]
+    sender: SenderSpec,
+    /// The profile, if it does not stand behind the recipe [default: default]
+    #[arg(long, value_name = "PROFILE", value_parser = ProfileParser)]
+    profile: Option<ProfileName>,
     /// Print one JSON object per part, then one per state
     #[arg(long)]
     json: bool,
@@ -29,6 +35,7 @@ A question that the recipe leaves out gets the ordinary answer, marked with *.
 
 Examples:
   airtcp explain etcp
+  airtcp explain newreno@linux
   airtcp explain sack+rack+prr+cubic --json | jq -r '.citation // empty'
   airtcp explain tahoe+ecn --json | jq -c 'select(.state) | [.state, .moves[].to]'";
 
@@ -55,6 +62,8 @@ struct Part {
 #[derive(Serialize)]
 struct State {
     state: &'static str,
+    /// With which profile the sender moves like this.
+    profile: &'static str,
     meaning: &'static str,
     moves: Vec<Leaving>,
 }
@@ -69,7 +78,10 @@ struct Leaving {
 
 impl Explain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (parts, states) = (parts(&self.recipe), states(&self.recipe));
+        let SenderSpec { recipe, .. } = &self.sender;
+        let profile = one_profile(Some(&self.sender), self.profile)?.unwrap_or_default();
+        let tuned = recipe.tune(&profile.profile());
+        let (parts, states) = (parts(recipe), states(recipe, &tuned));
         let mut out = io::stdout().lock();
         if self.json {
             for part in &parts {
@@ -80,7 +92,7 @@ impl Explain {
             }
             return Ok(());
         }
-        writeln!(out, "{}", self.recipe)?;
+        writeln!(out, "{recipe}")?;
         let width = parts.iter().map(|part| label(part).len()).max().unwrap_or(0);
         for question in Question::ALL {
             let mut title = Some(question.text());
@@ -93,7 +105,7 @@ impl Explain {
             }
         }
         writeln!(out, "\nStates of loss recovery, and what moves the sender to another")?;
-        for State { state, meaning, moves } in &states {
+        for State { state, meaning, moves, .. } in &states {
             writeln!(out, "  {state:<STATE$}  {meaning}")?;
             // What leads to the same state stands under each other.
             let mut last = "";
@@ -103,7 +115,8 @@ impl Explain {
                 last = to;
             }
         }
-        writeln!(out, "\n{}", on_the_wire(&self.recipe))?;
+        writeln!(out, "\nProfile {profile}: {}.", profile.summary())?;
+        writeln!(out, "On the wire: {}.", on_the_wire(recipe, &tuned))?;
         Ok(())
     }
 }
@@ -130,16 +143,21 @@ fn parts(recipe: &Recipe) -> Vec<Part> {
     parts
 }
 
-/// The states that it can be in, as the profile `default` has it.
-fn states(recipe: &Recipe) -> Vec<State> {
-    let moves = recipe.moves(&recipe.tune(&Profile::default()));
+/// The states that it can be in.
+fn states(recipe: &Recipe, tuned: &Profile) -> Vec<State> {
+    let moves = recipe.moves(tuned);
     let leaving = |state: Phase| {
         let mut leaving: Vec<&Move> = moves.iter().filter(|made| made.from == state).collect();
         leaving.sort_by_key(|made| made.to);
         let told = |made: &Move| Leaving { to: made.to.name(), cue: made.cue.name(), text: made.cue.text() };
         leaving.into_iter().map(told).collect::<Vec<_>>()
     };
-    let state = |state: Phase| State { state: state.name(), meaning: state.meaning(), moves: leaving(state) };
+    let state = |state: Phase| State {
+        state: state.name(),
+        profile: tuned.name,
+        meaning: state.meaning(),
+        moves: leaving(state),
+    };
     Phase::ALL.into_iter().map(state).filter(|state| !state.moves.is_empty()).collect()
 }
 
@@ -151,14 +169,9 @@ fn label(part: &Part) -> String {
 }
 
 /// What a capture of its handshake will show.
-fn on_the_wire(recipe: &Recipe) -> String {
-    let profile = recipe.tune(&Profile::default());
+fn on_the_wire(recipe: &Recipe, tuned: &Profile) -> String {
     let offers = |what, offered| if offered { format!("{what} offered") } else { format!("no {what}") };
-    let sack = profile.sack.is_offered(recipe.wants_sack());
-    let ecn = if profile.ecn { ", ECN offered" } else { "" };
-    format!(
-        "On the wire (profile default): {}, {}{ecn}.",
-        offers("SACK", sack),
-        offers("timestamps", profile.timestamps)
-    )
+    let sack = tuned.sack.is_offered(recipe.wants_sack());
+    let ecn = if tuned.ecn { ", ECN offered" } else { "" };
+    format!("{}, {}{ecn}", offers("SACK", sack), offers("timestamps", tuned.timestamps))
 }

@@ -68,6 +68,7 @@ impl Recv {
         if output == Output::Stdout && self.reporting.json {
             return Err(failure::usage("--json and --output - both want standard output: choose one"));
         }
+        self.station.check_profile()?;
         let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
         let writer = output.create()?;
         let mut driver = self.station.open(Families::Both)?;
@@ -93,7 +94,7 @@ impl Recv {
         let recipe = driver.host.recipe().to_string();
         let start = json!({
             "recipe": recipe,
-            "profile": self.station.profile,
+            "profile": self.station.profile().as_str(),
             "device": driver.device(),
             "listening": addrs,
             "interval": self.reporting.every().as_secs_f64(),

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use airtcp::{ProfileName, SenderSpec};
 use airtcp_numbers::units;
 use airtcp_script::{End, RunOptions, Tolerance, flags, run_file};
 use airwire::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::shared::failure;
-use crate::shared::station::RecipeParser;
+use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 
 /// Run packet scripts (packetdrill's language) against a host, in virtual time.
 ///
@@ -20,12 +21,12 @@ pub(crate) struct Script {
     /// The scripts
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Algorithms joined by `+`, instead of the script's own `recipe` line
-    #[arg(long, value_parser = RecipeParser, hide_possible_values = true)]
-    recipe: Option<airtcp::recovery::Recipe>,
+    /// Algorithms joined by `+`, instead of the script's own `recipe` line; the profile may stand behind an @
+    #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true)]
+    recipe: Option<SenderSpec>,
     /// Whose TCP to look like, instead of the script's own `profile` line
-    #[arg(long, value_parser = airtcp::profile::Profile::NAMES)]
-    profile: Option<String>,
+    #[arg(long, value_parser = ProfileParser)]
+    profile: Option<ProfileName>,
     /// How far times may be off, instead of packetdrill's 4 ms or an eighth of the time since the line before
     #[arg(long, value_name = "TIME", value_parser = tolerance)]
     tolerance: Option<Duration>,
@@ -58,9 +59,10 @@ fn tolerance(text: &str) -> Result<Duration, String> {
 
 impl Script {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        let profile = one_profile(self.recipe.as_ref(), self.profile)?;
         let options = RunOptions {
-            recipe: self.recipe.map(|recipe| recipe.to_string()),
-            profile: self.profile,
+            recipe: self.recipe.map(|sender| sender.recipe.to_string()),
+            profile: profile.map(|profile| profile.to_string()),
             tolerance: self.tolerance.map(|least| Tolerance { least, fraction: 0.0 }),
             end: if self.exact { End::Exact } else { End::Open },
             flags: self.packetdrill.0,

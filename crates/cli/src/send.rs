@@ -79,6 +79,7 @@ const ANSWER_LIMIT: usize = 1024;
 impl Send {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (input, remote) = self.what()?;
+        self.station.check_profile()?;
         let families = if remote.is_ipv4() { Families::V4 } else { Families::V6 };
         self.station.check_target(families, remote)?;
         // Before the device is made, so that mistakes in the command line are reported without privileges.
@@ -127,7 +128,7 @@ impl Send {
         let recipe = driver.host.recipe().to_string();
         let start = json!({
             "recipe": recipe,
-            "profile": self.station.profile,
+            "profile": self.station.profile().as_str(),
             "device": driver.device(),
             "remote": remote.to_string(),
             "interval": self.reporting.every().as_secs_f64(),

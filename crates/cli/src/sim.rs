@@ -10,7 +10,9 @@ use airlink::capture::{Capture, Tap};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
 use airlink::views::summary::Summary;
+use airtcp::ProfileName;
 use airtcp::recovery::Recipe;
+use airtcp::sender::{SenderSpec, shared};
 use airtcp::tcp::Connection;
 use airtcp_numbers::units::{self, show_bytes, show_rate};
 use airtcp_sim::run::{self, FlowReport, Judge, Report};
@@ -24,7 +26,7 @@ use serde_json::json;
 
 use crate::shared::decisions::DecisionLog;
 use crate::shared::failure;
-use crate::shared::station::RecipeParser;
+use crate::shared::senders::{ProfileParser, RecipeParser, SenderParser};
 
 /// Run flows over a scenario in virtual time: no privilege, no waiting, the same result to the bit every time.
 #[derive(Debug, Args)]
@@ -40,9 +42,9 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "NUMBER", help_heading = "Path")]
     seed: Option<u64>,
 
-    /// Recipe of a flow, see `airtcp algorithms` (repeatable: a flow of each) [default: newreno]
-    #[arg(long, value_name = "RECIPE", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Flows")]
-    recipe: Vec<Recipe>,
+    /// Recipe of a flow, see `airtcp algorithms`, with a profile of its own behind an @: newreno@linux (repeatable: a flow of each) [default: newreno]
+    #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true, help_heading = "Flows")]
+    recipe: Vec<SenderSpec>,
     /// How many times to run these flows side by side
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Flows")]
     flows: usize,
@@ -62,12 +64,12 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     stagger: Option<Duration>,
 
-    /// Whose TCP the senders look like in everything but the recipe
-    #[arg(long, default_value = "default", value_parser = setup::profile, value_name = NAMES, help_heading = "Hosts")]
-    profile: &'static str,
+    /// Whose TCP the senders look like in everything but the recipe, where it names none
+    #[arg(long, default_value = "default", value_parser = ProfileParser, help_heading = "Hosts")]
+    profile: ProfileName,
     /// Whose TCP the receivers look like; they use SACK whenever the sender offers it
-    #[arg(long, default_value = "default", value_parser = setup::profile, value_name = NAMES, help_heading = "Hosts")]
-    receiver: &'static str,
+    #[arg(long, default_value = "default", value_parser = ProfileParser, value_name = "PROFILE", help_heading = "Hosts")]
+    receiver: ProfileName,
     /// Options of a recipe that receivers know, e.g. no-delack
     #[arg(long, value_name = "OPTIONS", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Hosts")]
     receiver_options: Option<Recipe>,
@@ -92,8 +94,6 @@ pub(crate) struct Sim {
     json: bool,
 }
 
-const NAMES: &str = "default|linux|freebsd|ns2";
-
 const EXAMPLES: &str = "\
 Examples:
   airtcp sim -s wcdma-384 --set radio.down.channel.errors.bler=10% --recipe newreno+eifel --bytes 2M
@@ -104,6 +104,8 @@ Examples:
   Why each packet was sent, beside it in Wireshark:
     airtcp sim -s leo --recipe sack --bytes 2M --pcap run.pcap --decisions run.jsonl
     airtcp analyze run.pcap --decisions run.jsonl --comments run.pcapng && wireshark run.pcapng
+  The RFCs' retransmission timer beside Linux's, on one path:
+    airtcp sim -s leo --recipe newreno@default --recipe newreno@linux --for 60s
   The window over time:
     airtcp sim -s leo --recipe sack --for 60s --trace trace.jsonl
     jq -r '[.time, .cwnd] | @tsv' trace.jsonl";
@@ -282,8 +284,16 @@ impl Trace {
 fn tables(report: &Report) -> String {
     let mut text = String::new();
     let listed = &report.flows[..report.flows.len().min(LISTED)];
-    let width = listed.iter().map(|flow| flow.recipe.len()).max().unwrap_or_default().max("recipe".len());
+    let common = shared(report.flows.iter().map(|flow| flow.profile));
+    let name = |flow: &FlowReport| match common {
+        Some(_) => flow.recipe.clone(),
+        None => format!("{}@{}", flow.recipe, flow.profile),
+    };
+    let width = listed.iter().map(|flow| name(flow).len()).max().unwrap_or_default().max("recipe".len());
     let mut line = |line: String| text.push_str(&(line.trim_end().to_owned() + "\n"));
+    if let Some(profile) = common {
+        line(format!("recipes with profile {profile}"));
+    }
     line(format!(
         "{:>4}  {:<width$}  {:>10}  {:>13}  {:>9}  {:>8}  {:>8}",
         "flow", "recipe", "delivered", "goodput", "took", "segments", "resent"
@@ -297,7 +307,7 @@ fn tables(report: &Report) -> String {
         line(format!(
             "{:>4}  {:<width$}  {:>10}  {:>13}  {took:>9}  {:>8}  {:>8}",
             number + 1,
-            flow.recipe,
+            name(flow),
             show_bytes(flow.delivered),
             show_rate(flow.goodput_bit_per_s),
             flow.data_segments,
@@ -378,15 +388,15 @@ mod tests {
         assert_eq!(read(&setup.arguments(3)), setup);
         setup = Setup {
             settings: vec![("radio.down.rate".to_owned(), "64kbit".to_owned())],
-            recipes: ["sack+iw=4", "newreno+min-rto=200"].map(|text| text.parse().unwrap()).into(),
+            recipes: ["sack+iw=4", "newreno+min-rto=200@linux"].map(|text| text.parse().unwrap()).into(),
             flows: 3,
             direction: Direction::Up,
             bytes: Some(1 << 20),
             time: Some(Duration::from_millis(12_500)),
             from: Duration::from_secs(2),
             stagger: Duration::from_nanos(1_500),
-            profile: "ns2",
-            receiver: "linux",
+            profile: ProfileName::Ns2,
+            receiver: ProfileName::Linux,
             receiver_options: Some("no-delack".parse().unwrap()),
             receive_buffer: Some(8192),
             score: true,

@@ -68,6 +68,8 @@ pub struct Report {
 pub struct FlowReport {
     /// The sender's, in its canonical spelling.
     pub recipe: String,
+    /// The name of the sender's profile.
+    pub profile: &'static str,
     /// Which way the data goes.
     pub direction: Direction,
     /// Octets that the receiving application has read since the beginning.
@@ -186,6 +188,7 @@ fn flow_report(run: &Run, world: &mut World, flow: usize, before: u64, end: Inst
     };
     FlowReport {
         recipe: spec.recipe.as_ref().unwrap_or(&side.recipe).to_string(),
+        profile: spec.profile.as_ref().unwrap_or(&side.profile).name,
         direction: spec.direction,
         delivered: result.delivered,
         measured,

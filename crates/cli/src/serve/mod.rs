@@ -135,6 +135,7 @@ const SPARE_DESCRIPTORS: u64 = 64;
 
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        self.station.check_profile()?;
         let station = self.listen.iter().fold(self.station.clone(), |station, listen| match listen {
             Listen::At(addr) => station.with_addr(addr.ip()),
             Listen::Everywhere(_) => station,
@@ -175,7 +176,7 @@ impl Serve {
         let recipe = driver.host.recipe().to_string();
         let start = json!({
             "recipe": recipe,
-            "profile": station.profile,
+            "profile": station.profile().as_str(),
             "device": driver.device(),
             "listening": addrs,
             "forward": self.forward,

@@ -6,6 +6,7 @@ pub(crate) mod failure;
 pub(crate) mod input;
 pub(crate) mod monitor;
 pub(crate) mod reporter;
+pub(crate) mod senders;
 pub(crate) mod station;
 pub(crate) mod store;
 pub(crate) mod summary;

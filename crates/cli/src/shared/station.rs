@@ -1,7 +1,6 @@
 //! The options that put a host behind a TUN device: those of `send`, `recv` and `serve`.
 
 use std::collections::hash_map::RandomState;
-use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -11,26 +10,25 @@ use airlink::prefix::Prefix;
 use airlink::reactor::{Clock, Reactor};
 use airlink::tun::{Tun, TunConfig};
 use airtcp::host::{ConnectError, Host, HostConfig};
-use airtcp::profile::{OpeningErrors, Profile};
-use airtcp::recovery::Recipe;
-use airtcp::recovery::catalogue;
+use airtcp::profile::{OpeningErrors, ProfileName};
+use airtcp::sender::SenderSpec;
 use airtcp::tcp::{KeepAlive, Patience, SocketOptions, Threshold};
 use airtcp_numbers::units;
 use airtcp_tun::Driver;
 use airwire::time::Duration;
 use clap::Args;
-use clap::builder::{PossibleValue, TypedValueParser};
 
 use super::failure::usage;
+use super::senders::{ProfileParser, SenderParser, one_profile};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Station {
-    /// Algorithms joined by `+`, for example sack+limited-transmit (see `airtcp algorithms`)
-    #[arg(long, default_value = "newreno", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Host")]
-    pub(crate) recipe: Recipe,
-    /// Whose TCP to look like in everything but the recipe
-    #[arg(long, default_value = "default", value_parser = Profile::NAMES, help_heading = "Host")]
-    pub(crate) profile: String,
+    /// Algorithms joined by `+`, for example sack+limited-transmit (see `airtcp algorithms`), and the profile behind an @: newreno@linux
+    #[arg(long, value_name = "RECIPE[@PROFILE]", default_value = "newreno", value_parser = SenderParser, hide_possible_values = true, help_heading = "Host")]
+    recipe: SenderSpec,
+    /// Whose TCP to look like in everything but the recipe [default: the recipe's, or `default`]
+    #[arg(long, value_parser = ProfileParser, help_heading = "Host")]
+    profile: Option<ProfileName>,
     /// Seed of initial sequence numbers and ports [default: random]
     #[arg(long, value_name = "NUMBER", help_heading = "Host")]
     pub(crate) seed: Option<u64>,
@@ -146,6 +144,11 @@ struct Addresses {
 }
 
 impl Station {
+    /// Refuses a recipe with one profile beside another one.
+    pub(crate) fn check_profile(&self) -> anyhow::Result<()> {
+        one_profile(Some(&self.recipe), self.profile).map(drop)
+    }
+
     /// Brings the device up and a host behind it. Signals are caught from here on, so no thread may run before.
     pub(crate) fn open(&self, families: Families) -> anyhow::Result<Driver> {
         let addresses = self.addresses(families)?;
@@ -164,8 +167,8 @@ impl Station {
         let host = Host::new(HostConfig {
             addrs: addresses.addrs,
             mtu: usize::from(self.mtu),
-            profile: self.profile(),
-            recipe: self.recipe.clone(),
+            profile: self.profile().profile(),
+            recipe: self.recipe.recipe.clone(),
             // Otherwise the kernel, which remembers the last run's ports, would meet them again.
             seed: self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()),
         });
@@ -198,7 +201,7 @@ impl Station {
     }
 
     pub(crate) fn options(&self) -> SocketOptions {
-        let mut options = SocketOptions::of(&self.recipe.tune(&self.profile()));
+        let mut options = SocketOptions::of(&self.recipe.recipe.tune(&self.profile().profile()));
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);
         options.recv_buffer = self.recv_buffer.unwrap_or(options.recv_buffer);
         options.opening_errors = self.opening_errors.map_or(options.opening_errors, OpeningErrors::from);
@@ -225,9 +228,9 @@ impl Station {
         wanted.then_some(times)
     }
 
-    fn profile(&self) -> Profile {
-        // The parser lets only known names through.
-        Profile::by_name(&self.profile).unwrap_or_default()
+    /// The recipe's, or that of `--profile`, or `default`.
+    pub(crate) fn profile(&self) -> ProfileName {
+        self.recipe.profile_or(self.profile.unwrap_or_default())
     }
 
     fn addresses(&self, families: Families) -> anyhow::Result<Addresses> {
@@ -268,30 +271,9 @@ impl Station {
     }
 }
 
-/// Takes any recipe; offers the names of the catalogue to shell completion.
-#[derive(Clone)]
-pub(crate) struct RecipeParser;
-
-impl TypedValueParser for RecipeParser {
-    type Value = Recipe;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Recipe, clap::Error> {
-        let parse = |text: &str| text.parse::<Recipe>();
-        TypedValueParser::parse_ref(&parse, command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(catalogue::rows().map(|row| PossibleValue::new(row.name).help(row.summary))))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use airtcp::Profile;
     use clap::Parser;
 
     use super::*;
@@ -361,6 +343,28 @@ mod tests {
         assert_eq!(which(""), OpeningErrors::Hard);
         assert_eq!(which("--profile linux"), OpeningErrors::All);
         assert_eq!(which("--profile linux --opening-errors hard"), OpeningErrors::Hard);
+    }
+
+    #[test]
+    fn a_profile_is_named_by_either_option_and_not_by_both_in_different_ways() {
+        let profile = |args: &str| {
+            let line =
+                Line::try_parse_from(format!("x {args}").split_whitespace()).map_err(|e| e.to_string())?;
+            line.station.check_profile().map_err(|error| error.to_string())?;
+            Ok::<_, String>(line.station.profile())
+        };
+        assert_eq!(profile(""), Ok(ProfileName::Default));
+        assert_eq!(profile("--recipe sack"), Ok(ProfileName::Default));
+        assert_eq!(profile("--recipe sack --profile linux"), Ok(ProfileName::Linux));
+        assert_eq!(profile("--recipe sack@linux"), Ok(ProfileName::Linux));
+        assert_eq!(profile("--recipe sack@linux --profile linux"), Ok(ProfileName::Linux));
+        assert_eq!(
+            profile("--recipe sack@linux --profile default").unwrap_err(),
+            "sack@linux and --profile default name two profiles: leave one of them out"
+        );
+        assert!(profile("--profile linx").unwrap_err().contains("did you mean `linux`?"));
+        assert!(profile("--recipe sack@linx").unwrap_err().contains("did you mean `linux`?"));
+        assert_eq!(options("--recipe sack@linux").unwrap().opening_errors, OpeningErrors::All);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use airlink::packet::Direction;
 use airlink::scenario::{Scenario, ScenarioError, presets};
-use airtcp::profile::Profile;
-use airtcp::profile::SackOffer;
+use airtcp::SenderSpec;
+use airtcp::profile::{Profile, ProfileName, SackOffer};
 use airtcp::recovery::Recipe;
 use airtcp_numbers::units;
 use airwire::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub struct Setup {
     /// The scenario's settings to change, as (`STAGE.KEY`, value), in this order.
     pub settings: Vec<(String, String)>,
     /// One flow is run of each. None at all: one flow of the ordinary recipe.
-    pub recipes: Vec<Recipe>,
+    pub recipes: Vec<SenderSpec>,
     /// How many times all of [`recipes`](Self::recipes) are run at once.
     pub flows: usize,
     /// Which way all flows' data goes.
@@ -36,10 +36,10 @@ pub struct Setup {
     pub from: Duration,
     /// Time between the beginnings of two flows.
     pub stagger: Duration,
-    /// The senders' profile, one of [`Profile::NAMES`].
-    pub profile: &'static str,
-    /// The receivers' profile, one of [`Profile::NAMES`].
-    pub receiver: &'static str,
+    /// The profile of senders that name none of their own.
+    pub profile: ProfileName,
+    /// The receivers' profile.
+    pub receiver: ProfileName,
     /// Options of a recipe that concern receivers, such as `no-delack`.
     pub receiver_options: Option<Recipe>,
     /// In octets. `None`: the receivers' profile says.
@@ -67,8 +67,8 @@ impl Setup {
             time: None,
             from: Duration::ZERO,
             stagger: Duration::ZERO,
-            profile: "default",
-            receiver: "default",
+            profile: ProfileName::Default,
+            receiver: ProfileName::Default,
             receiver_options: None,
             receive_buffer: None,
             score: false,
@@ -121,20 +121,20 @@ impl Setup {
 
     /// The run itself. `scenario` is what [`Self::scenario`] returned.
     pub fn run(&self, scenario: Scenario, seed: u64) -> Run {
-        let ordinary = [Recipe::ordinary()];
-        let recipes = if self.recipes.is_empty() { &ordinary[..] } else { &self.recipes };
-        let flows = (0..self.flows).flat_map(|_| recipes).enumerate().map(|(index, recipe)| Flow {
+        let ordinary = [Recipe::ordinary().into()];
+        let senders = if self.recipes.is_empty() { &ordinary[..] } else { &self.recipes };
+        let flows = (0..self.flows).flat_map(|_| senders).enumerate().map(|(index, sender)| Flow {
             direction: self.direction,
             start: Instant::ZERO + self.stagger.saturating_mul(index as u64),
-            recipe: Some(recipe.clone()),
+            recipe: Some(sender.recipe.clone()),
+            profile: sender.profile.map(ProfileName::profile),
             receive_buffer: self.receive_buffer,
             ..Flow::down(self.bytes.map_or(Length::Endless, Length::Octets))
         });
-        let named = |name| Profile::by_name(name).unwrap_or_default();
-        let sender = HostSpec { profile: named(self.profile), recipe: Recipe::ordinary() };
+        let sender = HostSpec { profile: self.profile.profile(), recipe: Recipe::ordinary() };
         // Like every kernel today, it permits SACK to any sender that offers it.
         let receiver = HostSpec {
-            profile: Profile { sack: SackOffer::Always, ..named(self.receiver) },
+            profile: Profile { sack: SackOffer::Always, ..self.receiver.profile() },
             recipe: self.receiver_options.clone().unwrap_or_else(Recipe::ordinary),
         };
         let (fixed, mobile) = match self.direction {
@@ -183,8 +183,8 @@ impl Setup {
             }
         }
         for (name, profile) in [("profile", self.profile), ("receiver", self.receiver)] {
-            if profile != "default" {
-                add(name, profile.to_owned());
+            if profile != ProfileName::Default {
+                add(name, profile.to_string());
             }
         }
         if let Some(options) = &self.receiver_options {
@@ -264,8 +264,8 @@ impl Setup {
             Key::For => self.time = Some(units::duration(value)?),
             Key::From => self.from = units::duration(value)?,
             Key::Stagger => self.stagger = units::duration(value)?,
-            Key::Profile => self.profile = profile(value)?,
-            Key::Receiver => self.receiver = profile(value)?,
+            Key::Profile => self.profile = value.parse().map_err(|error| format!("{error}"))?,
+            Key::Receiver => self.receiver = value.parse().map_err(|error| format!("{error}"))?,
             Key::ReceiverOptions => {
                 self.receiver_options = Some(value.parse().map_err(|error| format!("{error}"))?);
             }
@@ -285,14 +285,6 @@ fn whole(text: &str) -> Result<usize, String> {
 pub fn direction(text: &str) -> Result<Direction, String> {
     let known = Direction::BOTH.into_iter().find(|direction| direction.to_string() == text);
     known.ok_or_else(|| format!("`{text}` is not a direction: write down or up"))
-}
-
-/// Reads the name of a profile.
-pub fn profile(text: &str) -> Result<&'static str, String> {
-    let known = Profile::NAMES.into_iter().find(|name| *name == text);
-    known.ok_or_else(|| {
-        format!("there is no profile `{text}`: the profiles are {}", Profile::NAMES.join(", "))
-    })
 }
 
 /// Written so that [`units::duration`] reads the same again.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use airlink::packet::Direction;
 use airtcp::host::{ConnId, Host, IoError, ListenId};
+use airtcp::profile::Profile;
 use airtcp::recovery::{Counters, Decision, Recipe};
 use airtcp::tcp::{Connection, Ended, Statistics};
 use airwire::time::{Duration, Instant};
@@ -22,6 +23,8 @@ pub struct Flow {
     pub start: Instant,
     /// The sender's recipe. `None`: that of its side.
     pub recipe: Option<Recipe>,
+    /// The sender's profile, before the recipe's options are applied to it. `None`: that of its side.
+    pub profile: Option<Profile>,
     /// The receiver's buffer in octets. `None`: that of its side's profile.
     pub receive_buffer: Option<usize>,
     /// What is kept of it.
@@ -38,13 +41,14 @@ pub enum Length {
 }
 
 impl Flow {
-    /// From the fixed side to the mobile, from time zero, with its side's recipe; only results are kept.
+    /// From the fixed side to the mobile, from time zero, with its side's recipe and profile; only results are kept.
     pub fn down(length: Length) -> Self {
         Self {
             direction: Direction::Down,
             length,
             start: Instant::ZERO,
             recipe: None,
+            profile: None,
             receive_buffer: None,
             watch: Watch::Results,
         }

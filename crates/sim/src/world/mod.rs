@@ -59,7 +59,7 @@ pub struct WorldConfig {
 /// What the hosts of one side are.
 #[derive(Clone)]
 pub struct HostSpec {
-    /// Before a recipe's options are applied to it.
+    /// For the flows that name none of their own, before a recipe's options are applied to it.
     pub profile: Profile,
     /// For the flows that name none of their own.
     pub recipe: Recipe,
@@ -123,11 +123,13 @@ pub enum WorldError {
     Standstill(Instant),
 }
 
-/// One host. A side has one for each recipe that its flows send with, because a host has one recipe.
+/// One host. A side has one for each recipe and profile that its flows send with, because a host has one of each.
 struct Site {
     port: Port,
     /// The recipe's canonical name.
     recipe: String,
+    /// Before the recipe's options were applied to it.
+    profile: Profile,
     addr: IpAddr,
     host: Host,
     /// The host's next timer, as of when it last had something to do.
@@ -176,8 +178,8 @@ impl World {
                     Direction::Down => (FIXED, MOBILE),
                     Direction::Up => (MOBILE, FIXED),
                 };
-                let sender = sites.index(from, flow.recipe.as_ref());
-                let receiver = sites.index(to, None);
+                let sender = sites.index(from, flow.recipe.as_ref(), flow.profile.as_ref());
+                let receiver = sites.index(to, None, None);
                 let listener = sites.list[receiver].listener(flow.receive_buffer, backlog)?;
                 Ok(FlowState::new(flow, index, [sender, receiver], listener))
             })
@@ -478,12 +480,14 @@ struct Sites {
 }
 
 impl Sites {
-    /// The host of a side that sends with this recipe, or with the side's own.
-    fn index(&mut self, port: Port, recipe: Option<&Recipe>) -> usize {
+    /// The host of a side that sends with this recipe and profile, or with the side's own.
+    fn index(&mut self, port: Port, recipe: Option<&Recipe>, profile: Option<&Profile>) -> usize {
         let spec = if port == FIXED { &self.fixed } else { &self.mobile };
         let recipe = recipe.unwrap_or(&spec.recipe);
+        let profile = profile.unwrap_or(&spec.profile);
         let name = recipe.to_string();
-        if let Some(known) = self.list.iter().position(|site| site.port == port && site.recipe == name) {
+        let same = |site: &Site| site.port == port && site.recipe == name && site.profile == *profile;
+        if let Some(known) = self.list.iter().position(same) {
             return known;
         }
         let (side, network) = if port == FIXED { ("fixed", 0x0a00_0001) } else { ("mobile", 0x0a80_0001) };
@@ -492,11 +496,20 @@ impl Sites {
         let host = Host::new(HostConfig {
             addrs: vec![addr],
             mtu: self.mtu,
-            profile: spec.profile.clone(),
+            profile: profile.clone(),
             recipe: recipe.clone(),
             seed: Stream::new(self.seed, &format!("{side}/{number}")).bits(),
         });
-        self.list.push(Site { port, recipe: name, addr, host, deadline: None, listeners: Vec::new() });
+        let profile = profile.clone();
+        self.list.push(Site {
+            port,
+            recipe: name,
+            profile,
+            addr,
+            host,
+            deadline: None,
+            listeners: Vec::new(),
+        });
         self.list.len() - 1
     }
 }
