@@ -111,10 +111,20 @@ fn a_run_is_the_same_to_the_bit_and_another_seed_is_another_run() {
 fn the_tables_of_a_run_tell_who_lost_what_and_why() {
     let args = ["--recipe=newreno", "--recipe=newreno+sifest", "--for=60s", "--from=5s", "--score"];
     let shown = good(&[&["sim", "-s", "sifest-fairness"][..], &args].concat()).stdout;
-    for words in ["newreno+sifest", "timeouts (0/1/2/3+)", "Jain's index", "by the radio", "radio down queue"]
-    {
+    for words in [
+        "recipes with profile default",
+        "newreno+sifest",
+        "timeouts (0/1/2/3+)",
+        "Jain's index",
+        "by the radio",
+        "radio down queue",
+    ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
+    let both = ["--recipe=newreno", "--recipe=newreno@linux", "--for=20s"];
+    let shown = good(&[&["sim", "-s", "sifest-fairness"][..], &both].concat()).stdout;
+    assert!(shown.contains("newreno@default ") && shown.contains("newreno@linux "), "{shown}");
+    assert!(!shown.contains("with profile"), "{shown}");
     let scenario = run(&["sim", "-s", "sifest-fairness", "--set", "raido.down.rate=1kbit"]);
     assert_eq!(scenario.code, 2);
     assert!(scenario.stderr.contains("did you mean `radio`?"), "{}", scenario.stderr);
@@ -132,6 +142,50 @@ fn the_command_in_a_row_repeats_its_run() {
         let again = Ended::of(shell(&command, &[]).output().unwrap());
         assert_eq!(again.lines[0]["report"], row["report"], "{command}: {}", again.stderr);
     }
+}
+
+#[test]
+fn profiles_are_varied_by_name_or_behind_a_recipe() {
+    let dir = Dir::new();
+    let head = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n[axes]\n";
+    let reports = |name: &str, axes: &str| -> Vec<Value> {
+        let file = dir.write(&format!("{name}.toml"), &format!("{head}{axes}\n"));
+        let store = dir.path(name);
+        good(&["sweep", "run", &file, "--store", &store, "--quiet"]);
+        merged(&store).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let behind = reports("behind", "recipe = [\"newreno\", \"newreno@ns2\", [\"newreno\", \"newreno@ns2\"]]");
+    let profiles = |row: &Value| -> Vec<String> {
+        let flows = row["report"]["flows"].as_array().unwrap();
+        assert!(flows.iter().all(|flow| flow["recipe"] == "newreno"), "{row}");
+        flows.iter().map(|flow| flow["profile"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(profiles(&behind[0]), ["default"]);
+    assert_eq!(profiles(&behind[2]), ["ns2"]);
+    assert_eq!(profiles(&behind[4]), ["default", "ns2"]);
+    assert!(behind[2]["command"].as_str().unwrap().ends_with("--recipe newreno@ns2 --bytes 30000"));
+    // Another way to say it is no other run, and another profile is one.
+    let by_name = reports("named", "profile = [\"default\", \"ns2\"]");
+    for run in 0..4 {
+        assert_eq!(by_name[run]["report"], behind[run]["report"], "{run}");
+    }
+    assert_ne!(
+        behind[0]["report"]["flows"][0]["took_seconds"],
+        behind[2]["report"]["flows"][0]["took_seconds"]
+    );
+
+    let heading = |store: &str| {
+        let shown = good(&["sweep", "summary", &dir.path(store), "--metric", "goodput"]).stdout;
+        let line = shown.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        (line, shown)
+    };
+    let (line, shown) = heading("behind");
+    assert_eq!(line, "recipe profiles runs goodput");
+    assert!(shown.contains("default ns2"), "{shown}");
+    // The axis says it.
+    assert_eq!(heading("named").0, "profile runs goodput");
+    reports("one", "flows = [1, 2]");
+    assert_eq!(heading("one").0, "recipes with profile default");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use airtcp::sender::shared;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::sweep::against::{Base, against};
 use airtcp_sim::sweep::metric::Metric;
@@ -84,14 +85,28 @@ impl Summary {
 }
 
 fn table(lines: &[Line], metrics: &[Metric], out: &mut impl Write) -> io::Result<()> {
-    let axes = lines.first().map_or(0, |line| line.point.0.len());
+    // If all points have the same profile, it is said once.
+    let common = shared(lines.iter().map(|line| line.profiles.as_slice()));
+    if let Some([profile]) = common {
+        writeln!(out, "recipes with profile {profile}")?;
+    }
+    let is_axis = |line: &Line| {
+        line.point.0.iter().any(|(name, label)| name == "profile" && *label == line.profiles.join(" "))
+    };
+    let said = matches!(common, Some([] | [_])) || lines.iter().all(is_axis);
+    let profiles = |line: &Line| (!said).then(|| line.profiles.join(" "));
     let mut cells: Vec<Vec<String>> = Vec::new();
+    let mut axes = 0;
     if let Some(first) = lines.first() {
-        let names = first.point.0.iter().map(|(name, _)| name.clone()).chain(["runs".to_owned()]);
-        cells.push(names.chain(metrics.iter().map(Metric::to_string)).collect());
+        let mut names: Vec<_> = first.point.0.iter().map(|(name, _)| name.clone()).collect();
+        names.extend(profiles(first).map(|_| "profiles".to_owned()));
+        axes = names.len();
+        names.push("runs".to_owned());
+        cells.push(names.into_iter().chain(metrics.iter().map(Metric::to_string)).collect());
     }
     for line in lines {
-        let labels = line.point.0.iter().map(|(_, label)| label.clone()).chain([line.runs.to_string()]);
+        let labels = line.point.0.iter().map(|(_, label)| label.clone());
+        let labels = labels.chain(profiles(line)).chain([line.runs.to_string()]);
         cells.push(labels.chain(line.means.iter().map(|mean| cell(*mean, line.runs))).collect());
     }
     let columns = cells.first().map_or(0, Vec::len);
@@ -126,7 +141,7 @@ fn csv(lines: &[Line], metrics: &[Metric], out: &mut impl Write) -> io::Result<(
     let means = metrics
         .iter()
         .flat_map(|metric| [format!("{metric}"), format!("{metric} ±"), format!("{metric} samples")]);
-    record(out, names.chain(means))?;
+    record(out, names.chain(means).chain(["profiles".to_owned()]))?;
     for line in lines {
         let labels = line.point.0.iter().map(|(_, label)| label.clone()).chain([line.runs.to_string()]);
         let means = line.means.iter().flat_map(|mean| {
@@ -134,7 +149,7 @@ fn csv(lines: &[Line], metrics: &[Metric], out: &mut impl Write) -> io::Result<(
             let samples = mean.map_or(0, |mean| mean.samples).to_string();
             [number(mean.map(|mean| mean.mean)), number(mean.and_then(|mean| mean.half_width)), samples]
         });
-        record(out, labels.chain(means))?;
+        record(out, labels.chain(means).chain([line.profiles.join(" ")]))?;
     }
     Ok(())
 }

@@ -54,6 +54,8 @@ pub enum AgainstError {
 /// The numbers of one point's runs.
 struct Samples {
     point: Labels,
+    /// Those of its senders.
+    profiles: Vec<String>,
     /// For each metric the runs that have it, as `(seed, number)`.
     numbers: Vec<Vec<(u64, f64)>>,
 }
@@ -65,9 +67,11 @@ pub fn against(results: &Results, metrics: &[Metric], base: &Base) -> Result<Vec
     for row in rows(results) {
         let row = row?;
         if all.last().is_none_or(|samples| samples.point != row.point) {
-            all.push(Samples { point: row.point, numbers: vec![Vec::new(); metrics.len()] });
+            let (point, numbers) = (row.point.clone(), vec![Vec::new(); metrics.len()]);
+            all.push(Samples { point, profiles: Vec::new(), numbers });
         }
         if let Some(samples) = all.last_mut() {
+            row.add_profiles(&mut samples.profiles);
             for (metric, numbers) in metrics.iter().zip(&mut samples.numbers) {
                 numbers.extend(metric.of(&row.report).map(|number| (row.seed, number)));
             }
@@ -92,6 +96,7 @@ pub fn against(results: &Results, metrics: &[Metric], base: &Base) -> Result<Vec
         let means = differences.collect();
         Line {
             point: samples.point.clone(),
+            profiles: samples.profiles.clone(),
             runs: samples.numbers.iter().map(Vec::len).max().unwrap_or(0),
             means,
         }

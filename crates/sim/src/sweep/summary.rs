@@ -25,6 +25,18 @@ pub struct Row {
     pub report: Value,
 }
 
+impl Row {
+    /// Adds the profiles of the run's senders that are not among `known`. Rows that are older than this field have none.
+    pub(super) fn add_profiles(&self, known: &mut Vec<String>) {
+        let flows = self.report["flows"].as_array().into_iter().flatten();
+        for profile in flows.filter_map(|flow| flow["profile"].as_str()) {
+            if !known.iter().any(|known| known == profile) {
+                known.push(profile.to_owned());
+            }
+        }
+    }
+}
+
 /// Axes and their values, in the order in which they were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(pub Vec<(String, String)>);
@@ -55,6 +67,8 @@ pub struct Line {
     #[serde(skip)]
     /// What was varied, and to which values.
     pub point: Labels,
+    /// The profiles of its senders, in their order, each once. None: the results are older than this field.
+    pub profiles: Vec<String>,
     /// How many results there are.
     pub runs: usize,
     /// In the order of the metrics. `None`: no run has such a number. There may be fewer samples than runs.
@@ -68,7 +82,7 @@ impl Line {
             self.point.0.iter().map(|(name, label)| (name.clone(), label.as_str().into())).collect();
         let means: serde_json::Map<_, _> =
             metrics.iter().zip(&self.means).map(|(metric, mean)| (metric.to_string(), json!(mean))).collect();
-        json!({ "point": point, "runs": self.runs, "means": means })
+        json!({ "point": point, "profiles": self.profiles, "runs": self.runs, "means": means })
     }
 }
 
@@ -96,10 +110,12 @@ pub fn summarise(results: &Results, metrics: &[Metric]) -> Result<Vec<Line>, Sto
         if lines.last().is_none_or(|line| line.point != row.point) {
             close(&mut lines, &samples);
             samples = vec![Vec::new(); metrics.len()];
-            lines.push(Line { point: row.point, runs: 0, means: Vec::new() });
+            let point = row.point.clone();
+            lines.push(Line { point, profiles: Vec::new(), runs: 0, means: Vec::new() });
         }
         if let Some(line) = lines.last_mut() {
             line.runs += 1;
+            row.add_profiles(&mut line.profiles);
         }
         for (metric, samples) in metrics.iter().zip(&mut samples) {
             samples.extend(metric.of(&row.report));

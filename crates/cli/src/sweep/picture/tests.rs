@@ -16,6 +16,7 @@ fn lines() -> Vec<Line> {
             ("recipe".to_owned(), recipe.to_owned()),
             ("air.down.per".to_owned(), loss.to_owned()),
         ]),
+        profiles: vec!["default".to_owned()],
         runs: 3,
         means: vec![Mean::of(&[mean * 0.9, mean, mean * 1.1])],
     };
