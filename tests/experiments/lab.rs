@@ -92,6 +92,19 @@ fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
         assert_eq!(transfer["bytes"], 300_000, "{transfer}");
         assert_eq!(transfer["sent"], transfer["received"]["sha256"], "{transfer}");
     }
+    // Nothing was said about profiles: ours are like the kernel's.
+    let lines: Vec<_> = run.stdout.lines().collect();
+    assert_eq!(lines[0], "recipes with profile linux", "{}", run.stdout);
+    let unlike = report["unlike_the_kernel"].as_str().unwrap();
+    assert!(unlike.starts_with("not like the kernel's senders: all recipes lack"), "{unlike}");
+    assert!(unlike.contains("HyStart") && !unlike.contains("profile"), "{unlike}");
+    assert_eq!(lines.iter().filter(|line| **line == unlike).count(), 1, "{}", run.stdout);
+    for part in ["summary", "transfers"] {
+        for one in report[part].as_array().unwrap() {
+            let ours = !one["sender"].as_str().unwrap().starts_with("linux:");
+            assert_eq!(one["profile"].as_str(), ours.then_some("linux"), "{one}");
+        }
+    }
     // Two in a hundred of more than two hundred segments are lost, so somebody has repaired something.
     for row in report["summary"].as_array().unwrap() {
         assert!(row["resent_packets"].as_f64().unwrap() >= 1.0, "{row}");
@@ -109,8 +122,59 @@ fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
     ] {
         assert!(fs::metadata(directory.join(file)).unwrap().len() > 0, "{file}");
     }
+    let log = fs::read_to_string(directory.join("sender.jsonl")).unwrap();
+    let start: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&start["data"]["recipe"], &start["data"]["profile"]),
+        (&"sack+sifest+liw".into(), &"linux".into())
+    );
     let cubic = fs::read_to_string(scratch.0.join("out/01-linux-cubic/sender.jsonl")).unwrap();
     assert!(cubic.contains("TCP_INFO") || cubic.contains("cubic"), "{cubic}");
+}
+
+#[test]
+fn one_recipe_with_two_profiles_makes_two_senders() {
+    let scratch = Scratch::new("profiles");
+    let more = ["--recipe", "newreno", "--recipe", "newreno@linux", "--profile", "ns2", "--virtual"];
+    let run =
+        ended(scratch.lab("out", &[&more[..], &["--runs", "1", "--bytes", "100k", "--jobs", "2"]].concat()));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    // Agents of ns-2 know no timestamps, and Linux does.
+    for (name, profile, timestamps) in [("newreno@ns2", "ns2", false), ("newreno@linux", "linux", true)] {
+        let rows = run.stdout.lines().filter(|line| line.starts_with(name)).count();
+        assert_eq!(rows, 2, "in the lab's table and beside virtual time: {}", run.stdout);
+        let directory = scratch.0.join("out").join(format!("01-{name}"));
+        let log = fs::read_to_string(directory.join("sender.jsonl")).unwrap();
+        let end: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+        assert_eq!((&end["data"]["recipe"], &end["data"]["profile"]), (&"newreno".into(), &profile.into()));
+        assert_eq!(end["data"]["handshake"]["timestamps"], timestamps, "{end}");
+    }
+    assert!(
+        !run.stdout.contains("recipes with profile") && !run.stdout.contains("not like"),
+        "{}",
+        run.stdout
+    );
+    let report = json(&scratch.0.join("out/lab.json"));
+    let profiles: Vec<_> = report["summary"].as_array().unwrap().iter().map(|row| &row["profile"]).collect();
+    assert_eq!(profiles, ["ns2", "linux"]);
+    assert!(report["command"].as_str().unwrap().contains("--profile ns2"), "{report}");
+    // A table of an older lab has no profiles, and is read all the same.
+    let old = serde_json::to_string(&without_profiles(report)).unwrap();
+    fs::write(scratch.0.join("out/lab.json"), old).unwrap();
+    let page = scratch.path("page.html");
+    let run = ended(airtcp(&["report", &scratch.path("out"), "-o", &page]));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+/// As `lab.json` was before profiles stood in it.
+fn without_profiles(mut report: Value) -> Value {
+    report.as_object_mut().unwrap().remove("unlike_the_kernel");
+    for part in ["summary", "transfers"] {
+        for one in report[part].as_array_mut().unwrap() {
+            one.as_object_mut().unwrap().remove("profile");
+        }
+    }
+    report
 }
 
 #[test]

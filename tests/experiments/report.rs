@@ -107,6 +107,7 @@ fn report() -> Report {
         rounds: 1,
         summary: vec![Row {
             sender: "newreno".to_owned(),
+            profile: Some("linux".to_owned()),
             succeeded: 1,
             failed: 0,
             kbit_per_s: mean(12.3),
@@ -119,8 +120,10 @@ fn report() -> Report {
             resent_packets: 1.0,
             idle_seconds: mean(1.0),
         }],
+        unlike_the_kernel: None,
         transfers: vec![Outcome {
             sender: "newreno".to_owned(),
+            profile: Some("linux".to_owned()),
             receiver: "linux".to_owned(),
             seed: 7,
             failure: None,

@@ -9,14 +9,16 @@ use serde::Serialize;
 
 use super::LabError;
 use super::experiment::{Experiment, Report};
-use super::sender::Sender;
-use super::summary::aligned;
+use super::sender::Kind;
+use super::summary::{aligned, profile};
 
 /// The goodput of one recipe in kbit/s, both ways. The kernel's own senders have no model in virtual time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
-    /// The recipe.
+    /// The recipe, with its profile where those of the experiment differ.
     pub sender: String,
+    /// The profile, in both.
+    pub profile: &'static str,
     /// Over real devices; `None` if no transfer succeeded.
     pub real: Option<Mean>,
     /// With the same seeds in virtual time.
@@ -30,18 +32,25 @@ pub struct Compared {
 pub fn compare(experiment: &Experiment, report: &Report) -> Result<Vec<Compared>, LabError> {
     let mut compared = Vec::new();
     for (sender, row) in experiment.senders.iter().zip(&report.summary) {
-        let Sender::Recipe(recipe) = sender else { continue };
+        let Kind::Recipe { recipe, profile } = &sender.kind else { continue };
+        let fixed = || HostSpec { profile: profile.profile(), recipe: recipe.clone() };
         let seeds: Vec<_> = (0..u64::from(experiment.rounds)).map(|round| experiment.seed + round).collect();
         let goodputs = seeds
             .into_par_iter()
-            .map(|seed| goodput(experiment, HostSpec::sender(recipe.clone()), seed))
+            .map(|seed| goodput(experiment, fixed(), seed))
             .collect::<Result<Vec<_>, LabError>>()?;
         let in_virtual_time = Mean::of(&goodputs);
         let agree = match (&row.kbit_per_s, &in_virtual_time) {
             (Some(real), Some(other)) => real.agrees_with(other),
             _ => false,
         };
-        compared.push(Compared { sender: sender.to_string(), real: row.kbit_per_s, in_virtual_time, agree });
+        compared.push(Compared {
+            sender: sender.name.clone(),
+            profile: profile.as_str(),
+            real: row.kbit_per_s,
+            in_virtual_time,
+            agree,
+        });
     }
     Ok(compared)
 }
@@ -80,7 +89,7 @@ fn goodput(experiment: &Experiment, fixed: HostSpec, seed: u64) -> Result<f64, L
 pub fn table(compared: &[Compared]) -> String {
     let mut rows =
         vec![["sender", "real, kbit/s", "", "virtual, kbit/s", "", "virtual / real", ""].map(str::to_owned)];
-    for Compared { sender, real, in_virtual_time, agree } in compared {
+    for Compared { sender, real, in_virtual_time, agree, .. } in compared {
         let [mean, width] = shown(real);
         let [virtual_mean, virtual_width] = shown(in_virtual_time);
         let ratio = match (real, in_virtual_time) {
@@ -90,7 +99,8 @@ pub fn table(compared: &[Compared]) -> String {
         let verdict = if *agree { "agree" } else { "DO NOT AGREE" };
         rows.push([sender.clone(), mean, width, virtual_mean, virtual_width, ratio, verdict.to_owned()]);
     }
-    aligned(&rows)
+    let over = profile(compared.iter().map(|one| Some(one.profile)));
+    over.map(|over| format!("{over}\n")).unwrap_or_default() + &aligned(&rows)
 }
 
 fn shown(mean: &Option<Mean>) -> [String; 2] {

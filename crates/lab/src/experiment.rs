@@ -16,6 +16,7 @@ use airlink::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
+use super::likeness;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::summary::{self, Row};
@@ -70,6 +71,9 @@ pub struct Report {
     pub rounds: u32,
     /// A row for each sender.
     pub summary: Vec<Row>,
+    /// What the kernel's senders have and ours have not. `None`: the kernel sends nothing here.
+    #[serde(default)]
+    pub unlike_the_kernel: Option<String>,
     /// Round after round, each in the order of the senders.
     pub transfers: Vec<Outcome>,
 }
@@ -136,7 +140,7 @@ pub fn run(
         plans.len(),
         |index| {
             let (round, sender) = plans[index];
-            let directory = directory.join(directory_name(round, &sender.to_string()));
+            let directory = directory.join(directory_name(round, &sender.name));
             fs::create_dir(&directory).map_err(LabError::file(&directory))?;
             let plan = Transfer {
                 scenario: &scenario,
@@ -169,6 +173,7 @@ pub fn run(
         bytes: experiment.bytes,
         rounds: experiment.rounds,
         summary: summary::rows(&experiment.senders, &transfers),
+        unlike_the_kernel: likeness::line(&experiment.senders, likeness::paces_by_queue()),
         transfers,
     };
     write_json(&directory.join("lab.json"), &report)?;
@@ -201,7 +206,7 @@ pub(crate) fn directory_name(round: u32, sender: &str) -> String {
 
 /// A part of a path that needs no quotes.
 pub(super) fn file_name(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "+-_.=".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+-_.=@".contains(c);
     text.chars().map(|c| if plain(c) { c } else { '-' }).collect()
 }
 
@@ -249,7 +254,11 @@ pub(super) fn in_parallel<T: Send>(
 impl Report {
     /// For a terminal.
     pub fn table(&self) -> String {
-        summary::table(&self.summary)
+        let mut table = summary::table(&self.summary);
+        if let Some(line) = &self.unlike_the_kernel {
+            table.push_str(&format!("{line}\n"));
+        }
+        table
     }
 
     /// Transfers that failed, and why.

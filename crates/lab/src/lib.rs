@@ -7,7 +7,8 @@
 //!   side of it.
 //! * [`sender`] and [`receiver`] are what the agents start there.
 //! * [`transfer`] makes one transfer and reads what it left, with [`capture`].
-//! * [`summary`] is the row that a sender's transfers make in a table.
+//! * [`summary`] is the row that a sender's transfers make in a table; [`likeness`] says under it what our senders
+//!   still lack beside the kernel's.
 //! * [`compare`] does the runs of an experiment again in virtual time; [`page`] shows what was kept as HTML.
 //!
 //! The lab holds the pipes on which the agents take their orders. When it ends, however it ends, the pipes close, the
@@ -19,6 +20,7 @@ pub mod agent;
 pub mod capture;
 pub mod compare;
 pub mod experiment;
+pub mod likeness;
 pub mod matrix;
 pub mod page;
 pub mod receiver;

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::LabError;
 use super::experiment::{Versions, file_name, in_parallel, make_empty, write_json};
+use super::likeness;
 use super::receiver::Receiver;
 use super::sender::Sender;
-use super::summary::aligned;
+use super::summary::{aligned, profile};
 use super::testbed::{Keep, Tools};
 use super::transfer::{self, Outcome, Transfer};
 
@@ -114,11 +115,11 @@ impl Expected {
         toml::from_str(text).map_err(|error| LabError::Environment(format!("{file}: {error}")))
     }
 
-    fn of(&self, receiver: &str, recipe: &str, scenario: &str) -> Option<&Deviation> {
+    fn of(&self, receiver: &str, sender: &Sender, scenario: &str) -> Option<&Deviation> {
         let fits = |name: &Option<String>, value: &str| name.as_ref().is_none_or(|name| name == value);
         let mut about = self.deviation.iter().filter(|deviation| {
             fits(&deviation.receiver, receiver)
-                && fits(&deviation.recipe, recipe)
+                && deviation.recipe.as_ref().is_none_or(|name| sender.is(name))
                 && fits(&deviation.scenario, scenario)
         });
         about.next()
@@ -196,8 +197,10 @@ impl Verdict {
 pub struct Cell {
     /// The receiver's name.
     pub receiver: String,
-    /// The sender, as it is typed.
+    /// The sender: a recipe, with its profile where those of the matrix differ, or one of the kernel's own.
     pub recipe: String,
+    /// The sender's. `None`: it is the kernel's own.
+    pub profile: Option<String>,
     /// The kind of path.
     pub scenario: String,
     /// Whether it passed.
@@ -220,6 +223,8 @@ pub struct Report {
     pub receivers: Vec<(String, String)>,
     /// All combinations.
     pub cells: Vec<Cell>,
+    /// What the kernel's senders have and ours have not. `None`: the kernel sends nothing here.
+    pub unlike_the_kernel: Option<String>,
 }
 
 /// One more cell is known.
@@ -262,16 +267,17 @@ pub fn run(
         places.len(),
         |index| {
             let (kind, wanted, sender) = places[index];
-            let (scenario, recipe) = (matrix.kinds[kind].name.to_owned(), sender.to_string());
+            let scenario = matrix.kinds[kind].name.to_owned();
+            let (recipe, profile) = (sender.name.clone(), sender.profile());
             let receiver = wanted.name.clone();
             let found = match &wanted.found {
                 Ok(found) => found,
                 Err(why) => {
                     let verdict = Verdict::Skipped(why.clone());
-                    return Ok(Cell { receiver, recipe, scenario, verdict, outcome: None });
+                    return Ok(Cell { receiver, recipe, profile, scenario, verdict, outcome: None });
                 }
             };
-            let directory = matrix.directory.join(file_name(&format!("{scenario}-{receiver}-{sender}")));
+            let directory = matrix.directory.join(file_name(&format!("{scenario}-{receiver}-{recipe}")));
             fs::create_dir(&directory).map_err(LabError::file(&directory))?;
             let plan = Transfer {
                 scenario: &files[kind],
@@ -284,12 +290,12 @@ pub fn run(
                 keep: Keep::default(),
             };
             let outcome = transfer::run(tools, &plan)?;
-            let verdict = Verdict::of(&outcome, matrix.expected.of(&receiver, &recipe, &scenario));
+            let verdict = Verdict::of(&outcome, matrix.expected.of(&receiver, sender, &scenario));
             if !verdict.is_wrong() {
                 // A matrix is large; what went wrong is kept.
                 fs::remove_dir_all(&directory).map_err(LabError::file(&directory))?;
             }
-            Ok(Cell { receiver, recipe, scenario, verdict, outcome: Some(outcome) })
+            Ok(Cell { receiver, recipe, profile, scenario, verdict, outcome: Some(outcome) })
         },
         |index, cell: Cell| {
             let (done, all) = (cells.len() + 1, places.len());
@@ -309,6 +315,7 @@ pub fn run(
         versions: Versions::of(tools, "see `receivers`"),
         receivers: matrix.receivers.iter().map(versions).collect(),
         cells: cells.into_iter().map(|(_, cell)| cell).collect(),
+        unlike_the_kernel: likeness::line(&matrix.senders, likeness::paces_by_queue()),
     };
     write_json(&matrix.directory.join("matrix.json"), &report)?;
     Ok(report)
@@ -317,7 +324,8 @@ pub fn run(
 impl Report {
     /// A table for every kind of path, with a line for each recipe and a column for each receiver.
     pub fn tables(&self) -> String {
-        let mut text = String::new();
+        let profile = profile(self.cells.iter().map(|cell| cell.profile.as_deref()));
+        let mut text = profile.map(|profile| format!("{profile}\n\n")).unwrap_or_default();
         let scenarios = once_each(self.cells.iter().map(|cell| cell.scenario.as_str()));
         let recipes = once_each(self.cells.iter().map(|cell| cell.recipe.as_str()));
         for scenario in scenarios {
@@ -335,6 +343,9 @@ impl Report {
             }
             text.push_str(&aligned(&rows));
             text.push('\n');
+        }
+        if let Some(line) = &self.unlike_the_kernel {
+            text.push_str(&format!("{line}\n\n"));
         }
         for (name, version) in &self.receivers {
             text.push_str(&format!("{name}: {version}\n"));
@@ -371,6 +382,7 @@ mod tests {
     use airtcp::recovery::Recipe;
 
     use super::*;
+    use crate::sender::resolve;
 
     #[test]
     fn the_built_in_scenarios_and_recipes_are_good() {
@@ -386,7 +398,8 @@ mod tests {
     fn a_deviation_is_about_what_it_names() {
         let text = "[[deviation]]\nreceiver = \"passt\"\nscenario = \"burst\"\nreason = \"because\"";
         let expected = Expected::parse(text, "test").unwrap();
-        let reason = |receiver, scenario| Some(expected.of(receiver, "sack", scenario)?.reason.as_str());
+        let sack = &resolve(&["sack".parse().unwrap()], None).unwrap()[0];
+        let reason = |receiver, scenario| Some(expected.of(receiver, sack, scenario)?.reason.as_str());
         assert_eq!(reason("passt", "burst"), Some("because"));
         assert_eq!(reason("passt", "loss"), None);
         assert_eq!(reason("lwip", "burst"), None);
@@ -397,6 +410,7 @@ mod tests {
     fn what_works_although_it_should_not_is_as_wrong_as_the_opposite() {
         let outcome = |failure: Option<&str>| Outcome {
             sender: String::new(),
+            profile: None,
             receiver: String::new(),
             seed: 1,
             failure: failure.map(str::to_owned),
@@ -412,8 +426,9 @@ mod tests {
             Expected::parse(&text, "test").unwrap()
         };
         let [always, sometimes] = [false, true].map(deviation);
+        let sender = &resolve(&["reno".parse().unwrap()], None).unwrap()[0];
         let is_wrong = |failure, expected: Option<&Expected>| {
-            Verdict::of(&outcome(failure), expected.and_then(|expected| expected.of("a", "b", "c")))
+            Verdict::of(&outcome(failure), expected.and_then(|expected| expected.of("a", sender, "c")))
                 .is_wrong()
         };
         assert!(!is_wrong(None, None) && is_wrong(Some("broken"), None));

@@ -15,7 +15,7 @@ use airtcp_report::html::{Experiment, Page, Run, decisions};
 use serde_json::Value;
 
 use crate::experiment::{Report, directory_name};
-use crate::summary::COLUMNS;
+use crate::summary::{COLUMNS, profile};
 use crate::transfer::Outcome;
 
 /// Why there is no page.
@@ -89,6 +89,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
         ("scenario".to_owned(), scenario.clone()),
         ("transfers".to_owned(), format!("{bytes} bytes to {receiver}, {rounds} for each sender")),
     ];
+    facts.extend(report.unlike_the_kernel.iter().map(|line| ("kernel's senders".to_owned(), line.clone())));
     for (name, version) in [
         ("airtcp", &versions.airtcp),
         ("airlink", &versions.airlink),
@@ -119,7 +120,10 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
 fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     let Report { receiver, bytes, rounds, summary, .. } = report;
     Table {
-        caption: format!("means of {rounds} transfers of {bytes} bytes to {receiver}"),
+        caption: match profile(summary.iter().map(|row| row.profile.as_deref())) {
+            Some(profile) => format!("means of {rounds} transfers of {bytes} bytes to {receiver}, {profile}"),
+            None => format!("means of {rounds} transfers of {bytes} bytes to {receiver}"),
+        },
         columns: COLUMNS.iter().map(|column| (column.name, column.meaning)).collect(),
         rows: summary
             .iter()
@@ -134,6 +138,7 @@ fn run_table(caption: &str) -> Table {
         caption: caption.to_owned(),
         columns: vec![
             ("sender", "a recipe, or the kernel's own"),
+            ("profile", "whose TCP a recipe's sender looks like in everything else"),
             ("round", "transfers of one round have the same seed: they meet the same path"),
             ("seed", "of the path"),
             ("kbit/s", "goodput from the first SYN to the last ACK"),
@@ -152,6 +157,7 @@ fn run_table(caption: &str) -> Table {
 fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
     vec![
         Cell::text(&outcome.sender),
+        outcome.profile.as_deref().map_or_else(Cell::nothing, Cell::text),
         Cell::count(round as u64),
         Cell::count(outcome.seed),
         Cell::number(outcome.kbit_per_s, 1),
@@ -218,7 +224,8 @@ fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, R
         }
     }
     if let Some(outcome) = outcome {
-        let Outcome { seed, kbit_per_s, capture, failure, .. } = outcome;
+        let Outcome { profile, seed, kbit_per_s, capture, failure, .. } = outcome;
+        facts.extend(profile.iter().map(|profile| ("profile".to_owned(), profile.clone())));
         facts.push(("seed".to_owned(), seed.to_string()));
         facts.push(("goodput".to_owned(), format!("{kbit_per_s:.1} kbit/s over {:.2} s", capture.seconds)));
         if let Some(failure) = failure {

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
 
+use airtcp::profile::ProfileName;
 use airtcp::recovery::Recipe;
+use airtcp::sender::{SenderSpec, shared};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,26 +15,16 @@ use super::LabError;
 use super::agent::Output;
 use super::testbed::{AgentHandle, Running, Start, Tools};
 
-/// Who sends. It is typed as a recipe, or as `linux:` and a congestion control.
+/// A sender as it is typed: a recipe, which may name its profile (`newreno@linux`), or `linux:` and a congestion control.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Sender {
-    /// `airtcp send` with this recipe.
-    Recipe(Recipe),
-    /// `airtcp source`: this kernel with one of the congestion controls that
-    /// `sysctl net.ipv4.tcp_available_congestion_control` lists.
+pub enum Typed {
+    /// One of this project's.
+    Recipe(SenderSpec),
+    /// This kernel with one of the congestion controls that `sysctl net.ipv4.tcp_available_congestion_control` lists.
     Kernel(String),
 }
 
-impl fmt::Display for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Recipe(recipe) => recipe.fmt(f),
-            Self::Kernel(control) => write!(f, "linux:{control}"),
-        }
-    }
-}
-
-impl FromStr for Sender {
+impl FromStr for Typed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -42,6 +34,79 @@ impl FromStr for Sender {
                 "`{text}` is no kernel sender: write for example linux:cubic, linux:reno or linux:bbr"
             )),
             None => text.parse().map(Self::Recipe).map_err(|error| format!("{error}")),
+        }
+    }
+}
+
+/// Who sends in an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sender {
+    /// What tables, files and directories call it: no other sender of the experiment has this name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a sender is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// `airtcp send` with this recipe and profile.
+    Recipe {
+        /// How it recovers from losses.
+        recipe: Recipe,
+        /// Whose TCP it looks like in everything else.
+        profile: ProfileName,
+    },
+    /// `airtcp source`: this kernel with this congestion control.
+    Kernel(String),
+}
+
+/// The senders of an experiment, each with its profile: the one that it names, or else `profile`. If that is not said
+/// either, it is `linux` beside one of the kernel's own senders, so that like is compared with like, and otherwise
+/// `default`. Recipes that all have the same profile are called by their recipes alone.
+///
+/// # Errors
+/// If one sender is named twice, in whatever way.
+pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Sender>, String> {
+    let beside_a_kernel = typed.iter().any(|typed| matches!(typed, Typed::Kernel(_)));
+    let usual = if beside_a_kernel { ProfileName::Linux } else { ProfileName::Default };
+    let profile = profile.unwrap_or(usual);
+    let kinds = typed.iter().map(|typed| match typed {
+        Typed::Recipe(spec) => {
+            Kind::Recipe { recipe: spec.recipe.clone(), profile: spec.profile_or(profile) }
+        }
+        Typed::Kernel(control) => Kind::Kernel(control.clone()),
+    });
+    let kinds: Vec<_> = kinds.collect();
+    if let Some((_, twice)) = kinds.iter().enumerate().find(|(at, kind)| kinds[..*at].contains(kind)) {
+        return Err(format!(
+            "{twice} is named twice: name it once; a recipe may be named again with another profile"
+        ));
+    }
+    let common = shared(kinds.iter().filter_map(Kind::profile));
+    let name = |kind: &Kind| match kind {
+        Kind::Recipe { recipe, .. } if common.is_some() => recipe.to_string(),
+        kind => kind.to_string(),
+    };
+    Ok(kinds.into_iter().map(|kind| Sender { name: name(&kind), kind }).collect())
+}
+
+impl Kind {
+    /// `None`: it is one of the kernel's own.
+    pub fn profile(&self) -> Option<ProfileName> {
+        match self {
+            Self::Recipe { profile, .. } => Some(*profile),
+            Self::Kernel(_) => None,
+        }
+    }
+}
+
+/// As it is typed where nothing is left to a default.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recipe { recipe, profile } => write!(f, "{recipe}@{profile}"),
+            Self::Kernel(control) => write!(f, "linux:{control}"),
         }
     }
 }
@@ -70,10 +135,24 @@ pub struct Repair {
 }
 
 impl Sender {
+    /// For files: the name of its profile, if it is one of this project's.
+    pub(crate) fn profile(&self) -> Option<String> {
+        self.kind.profile().map(|profile| profile.to_string())
+    }
+
+    /// It is what `text` means, whether or not `text` says the profile.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        let bare = match &self.kind {
+            Kind::Recipe { recipe, .. } => recipe.to_string() == text,
+            Kind::Kernel(_) => false,
+        };
+        bare || self.kind.to_string() == text
+    }
+
     pub(crate) fn prepare(&self, side: &mut AgentHandle) -> Result<(), LabError> {
-        match self {
-            Self::Recipe(_) => side.sysctl("net.ipv4.ip_forward", "1"),
-            Self::Kernel(_) => {
+        match self.kind {
+            Kind::Recipe { .. } => side.sysctl("net.ipv4.ip_forward", "1"),
+            Kind::Kernel(_) => {
                 // A new namespace inherits some settings of the machine's; an experiment shall not.
                 side.sysctl("net.ipv4.tcp_wmem", "4096 16384 4194304")?;
                 side.sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456")?;
@@ -92,12 +171,14 @@ impl Sender {
     ) -> Result<Running, LabError> {
         let mut argv = vec![tools.airtcp.to_string_lossy().into_owned()];
         let mut say = |words: &[&str]| argv.extend(words.iter().map(|&word| word.to_owned()));
-        match self {
-            Self::Recipe(recipe) => {
+        match &self.kind {
+            Kind::Recipe { recipe, profile } => {
                 say(&[
                     "send",
                     "--recipe",
                     &recipe.to_string(),
+                    "--profile",
+                    profile.as_str(),
                     "--addr",
                     OWN_ADDR,
                     "--kernel-addr",
@@ -110,7 +191,7 @@ impl Sender {
                     "1h",
                 ]);
             }
-            Self::Kernel(control) => say(&["source", "--congestion-control", control]),
+            Kind::Kernel(control) => say(&["source", "--congestion-control", control]),
         }
         say(&["--bytes", &bytes.to_string(), "--json", &to.to_string()]);
         side.start(Start {
@@ -124,15 +205,15 @@ impl Sender {
     /// What the sender says of its own retransmissions.
     pub(crate) fn repair(&self, end: &Value) -> Repair {
         let number = |path: &str| end.pointer(path).and_then(Value::as_u64).unwrap_or_default();
-        match self {
-            Self::Recipe(_) => Repair {
+        match self.kind {
+            Kind::Recipe { .. } => Repair {
                 fast: number("/retransmissions/fast") + number("/retransmissions/recovery"),
                 timeout: number("/retransmissions/timeout"),
                 probe: number("/retransmissions/probe"),
                 timeouts: number("/timeouts/timeouts"),
                 spurious: number("/timeouts/spurious_timeouts"),
             },
-            Self::Kernel(_) => {
+            Kind::Kernel(_) => {
                 let [resent, fast, probe] = ["RetransSegs", "TCPFastRetrans", "TCPLossProbes"]
                     .map(|name| number(&format!("/kernel/{name}")));
                 Repair {
@@ -145,5 +226,60 @@ impl Sender {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The senders' names, and what each of them is.
+    fn resolved(senders: &[&str], profile: Option<ProfileName>) -> Vec<(String, String)> {
+        let typed: Vec<Typed> = senders.iter().map(|text| text.parse().unwrap()).collect();
+        let senders = resolve(&typed, profile).unwrap();
+        senders.into_iter().map(|sender| (sender.name, sender.kind.to_string())).collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected.iter().map(|&(name, kind)| (name.to_owned(), kind.to_owned())).collect()
+    }
+
+    #[test]
+    fn beside_a_kernel_sender_ours_are_like_the_kernel() {
+        let expected = [("newreno", "newreno@linux"), ("linux:cubic", "linux:cubic")];
+        assert_eq!(resolved(&["newreno", "linux:cubic"], None), pairs(&expected));
+        assert_eq!(resolved(&["newreno"], None), pairs(&[("newreno", "newreno@default")]));
+    }
+
+    #[test]
+    fn what_is_said_comes_before_what_is_usual_and_a_senders_own_before_both() {
+        let said = Some(ProfileName::FreeBsd);
+        let expected = [("newreno", "newreno@freebsd"), ("linux:bbr", "linux:bbr")];
+        assert_eq!(resolved(&["newreno", "linux:bbr"], said), pairs(&expected));
+        let expected = [("newreno@ns2", "newreno@ns2"), ("sack@freebsd", "sack@freebsd")];
+        assert_eq!(resolved(&["newreno@ns2", "sack"], said), pairs(&expected));
+    }
+
+    #[test]
+    fn names_have_a_profile_where_it_tells_senders_apart() {
+        let expected = [("newreno@linux", "newreno@linux"), ("newreno@default", "newreno@default")];
+        assert_eq!(resolved(&["newreno@linux", "newreno"], None), pairs(&expected));
+        let expected = [("newreno", "newreno@linux"), ("sack", "sack@linux")];
+        assert_eq!(resolved(&["newreno@linux", "sack@linux"], None), pairs(&expected));
+    }
+
+    #[test]
+    fn one_sender_under_two_names_is_refused() {
+        let typed = ["newreno", "newreno@linux", "linux:reno"].map(|text| text.parse().unwrap());
+        assert!(resolve(&typed, None).unwrap_err().starts_with("newreno@linux is named twice"));
+        assert!(resolve(&typed, Some(ProfileName::Default)).is_ok());
+    }
+
+    #[test]
+    fn what_is_known_of_a_sender_may_name_its_profile_or_not() {
+        let typed = ["sack".parse().unwrap(), "linux:cubic".parse().unwrap()];
+        let [sack, cubic] = resolve(&typed, None).unwrap().try_into().unwrap();
+        assert!(sack.is("sack") && sack.is("sack@linux") && !sack.is("sack@default") && !sack.is("newreno"));
+        assert!(cubic.is("linux:cubic") && !cubic.is("linux:reno"));
     }
 }

@@ -1,5 +1,6 @@
 //! What each sender's transfers add up to: the row of a table, and its columns as a terminal and a page show them.
 
+use airtcp::sender::shared;
 use airtcp_numbers::statistics::{Mean, ratios};
 use airtcp_report::html::table::Cell;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,11 @@ use super::transfer::Outcome;
 /// What a sender's transfers add up to. Means are of those that succeeded, and `None` if none did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// A recipe, or `linux:` and a congestion control.
+    /// A recipe, with its profile where those of the experiment differ, or `linux:` and a congestion control.
     pub sender: String,
+    /// The sender's. `None`: it is the kernel's own, or the file is older than this field.
+    #[serde(default)]
+    pub profile: Option<String>,
     /// Transfers in which every octet arrived and nothing else.
     pub succeeded: usize,
     pub failed: usize,
@@ -124,17 +128,25 @@ impl Column {
     }
 }
 
+/// What a table says over its rows, if all recipes in it have the same profile. Otherwise the rows say it.
+pub(crate) fn profile<'a>(profiles: impl IntoIterator<Item = Option<&'a str>>) -> Option<String> {
+    let profile = shared(profiles.into_iter().flatten())?;
+    Some(format!("recipes with profile {profile}"))
+}
+
 /// For a terminal.
 pub(super) fn table(rows: &[Row]) -> String {
+    let profile = profile(rows.iter().map(|row| row.profile.as_deref()));
+    let over = profile.map(|profile| format!("{profile}\n")).unwrap_or_default();
     let heading = COLUMNS.iter().map(|column| column.terminal.name.to_owned()).collect::<Vec<_>>();
     let rows = rows.iter().map(|row| COLUMNS.iter().map(|column| column.text(row)).collect());
-    aligned(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
+    over + &aligned(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
 }
 
 /// A row for each sender, in this order. Transfers of one sender are in the order of the rounds.
 pub(super) fn rows(senders: &[Sender], transfers: &[Outcome]) -> Vec<Row> {
     let of = |sender: &Sender| {
-        let name = sender.to_string();
+        let name = sender.name.clone();
         transfers.iter().filter(move |outcome| outcome.sender == name)
     };
     let goodput = |outcome: &Outcome| outcome.failure.is_none().then_some(outcome.kbit_per_s);
@@ -154,7 +166,8 @@ pub(super) fn rows(senders: &[Sender], transfers: &[Outcome]) -> Vec<Row> {
             let pairs = all.iter().zip(&first).filter_map(|(outcome, first)| goodput(outcome).zip(*first));
             let (own, firsts): (Vec<_>, Vec<_>) = pairs.unzip();
             Row {
-                sender: sender.to_string(),
+                sender: sender.name.clone(),
+                profile: sender.profile(),
                 succeeded: good.len(),
                 failed: all.len() - good.len(),
                 kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
@@ -202,6 +215,7 @@ mod tests {
         let mean = |mean, half_width| Some(Mean { mean, half_width, samples: 3 });
         let none = Row {
             sender: "newreno".to_owned(),
+            profile: Some("linux".to_owned()),
             succeeded: 0,
             failed: 3,
             kbit_per_s: None,
@@ -216,6 +230,7 @@ mod tests {
         };
         let some = Row {
             sender: "linux:cubic".to_owned(),
+            profile: None,
             succeeded: 2,
             failed: 1,
             kbit_per_s: mean(310.25, Some(12.34)),
@@ -225,6 +240,7 @@ mod tests {
             ..none.clone()
         };
         let expected = "\
+recipes with profile linux
 sender       kbit/s          / first  resent: fast  timeout  probe  timeouts  spurious    idle  exact
 newreno           -                -           0.0      0.0    0.0       0.0       0.0       -    0/3
 linux:cubic   310.2  ± 12.3     1.23          12.0      0.0    0.0       0.0       0.0  0.50 s    2/3

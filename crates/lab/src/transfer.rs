@@ -38,8 +38,11 @@ pub(crate) struct Transfer<'a> {
 /// What came of a transfer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// As it is typed.
+    /// As the experiment calls it.
     pub sender: String,
+    /// The sender's. `None`: it is the kernel's own, or the file is older than this field.
+    #[serde(default)]
+    pub profile: Option<String>,
     /// As it is typed.
     pub receiver: String,
     /// Of the path.
@@ -66,7 +69,8 @@ const GRACE: Duration = Duration::from_secs(10);
 /// A transfer that fails has an outcome that says so; an error is what would make the next one fail too.
 pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
     let mut outcome = Outcome {
-        sender: plan.sender.to_string(),
+        sender: plan.sender.name.clone(),
+        profile: plan.sender.profile(),
         receiver: plan.receiver.name().to_owned(),
         seed: plan.seed,
         failure: None,

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use airtcp::ProfileName;
 use airtcp_lab::matrix::{self, Cell, Expected, KINDS, Progress, RECIPES, STACKS, Verdict, Wanted, quick};
 use airtcp_lab::receiver::{KERNEL_PROFILES, Receiver};
-use airtcp_lab::sender::Sender;
+use airtcp_lab::sender::{self, Sender, Typed};
 use airtcp_lab::testbed::{Tools, quoted};
 use airtcp_numbers::units;
 use clap::Args;
@@ -15,6 +16,7 @@ use clap::Args;
 use super::run::{next_free, show_time};
 use super::{Stacks, failed};
 use crate::shared::failure;
+use crate::shared::senders::ProfileParser;
 
 /// Transfer to every receiver with every recipe over every kind of path, and compare the octets (SHA-256).
 ///
@@ -25,9 +27,12 @@ pub(super) struct Matrix {
     /// Only these receivers (repeatable) [default: this kernel's profiles and all stacks]
     #[arg(long, value_name = "NAME")]
     receiver: Vec<String>,
-    /// Only these recipes, or linux:cubic and the like (repeatable) [default: the base recipes and each paper's]
-    #[arg(long, value_name = "RECIPE")]
-    recipe: Vec<Sender>,
+    /// Only these recipes, such as newreno or newreno@linux, or linux:cubic and the like (repeatable) [default: the base recipes and each paper's]
+    #[arg(long, value_name = "RECIPE[@PROFILE]")]
+    recipe: Vec<Typed>,
+    /// Whose TCP the recipes look like in everything else, where they do not name it [default: linux beside one of the kernel's senders, otherwise default]
+    #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
+    profile: Option<ProfileName>,
     /// Only these kinds of path (repeatable) [default: all]
     #[arg(long, value_name = "KIND", value_parser = KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())]
     scenario: Vec<String>,
@@ -142,11 +147,10 @@ impl Matrix {
     }
 
     fn senders(&self) -> anyhow::Result<Vec<Sender>> {
-        if !self.recipe.is_empty() {
-            return Ok(self.recipe.clone());
-        }
         let names = if self.quick { quick::RECIPES } else { RECIPES };
-        names.iter().map(|name| name.parse().map_err(failure::usage)).collect()
+        let usual = || names.iter().map(|name| name.parse()).collect::<Result<Vec<Typed>, _>>();
+        let typed = if self.recipe.is_empty() { usual() } else { Ok(self.recipe.clone()) };
+        typed.and_then(|typed| sender::resolve(&typed, self.profile)).map_err(failure::usage)
     }
 }
 

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airlink::scenario::Scenario;
+use airtcp::ProfileName;
 use airtcp_lab::compare;
 use airtcp_lab::experiment::{self, Experiment, Progress};
 use airtcp_lab::receiver::Receiver;
-use airtcp_lab::sender::Sender;
+use airtcp_lab::sender::{self, Typed};
 use airtcp_lab::testbed::{Keep, Tools, quoted};
 use airtcp_numbers::units;
 use anyhow::Context;
@@ -18,6 +19,7 @@ use serde_json::json;
 
 use super::{Stacks, failed};
 use crate::shared::failure;
+use crate::shared::senders::ProfileParser;
 
 /// Transfer the same bytes with every sender over the same path, several times, and compare.
 ///
@@ -26,12 +28,15 @@ use crate::shared::failure;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
-    /// A recipe of airtcp as sender (repeatable; see `airtcp algorithms`)
-    #[arg(long, value_name = "RECIPE")]
-    recipe: Vec<Sender>,
+    /// A recipe of airtcp as sender, with a profile of its own behind an @: newreno@linux (repeatable; see `airtcp algorithms`)
+    #[arg(long, value_name = "RECIPE[@PROFILE]")]
+    recipe: Vec<Typed>,
     /// Another sender: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
     #[arg(long, value_name = "SENDER")]
-    sender: Vec<Sender>,
+    sender: Vec<Typed>,
+    /// Whose TCP the recipes look like in everything else, where they do not name it [default: linux beside one of the kernel's senders, otherwise default]
+    #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
+    profile: Option<ProfileName>,
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: String,
@@ -82,6 +87,8 @@ const EXAMPLES: &str = "\
 Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
   Which recovers best on W-CDMA with 10 % of its blocks in error?
     airtcp lab run --scenario wcdma-384-jitter --recipe newreno --recipe newreno+eifel --sender linux:cubic
+  What is the kernel's retransmission timer worth to a recipe?
+    airtcp lab run --scenario wcdma-384-jitter --recipe newreno@default --recipe newreno@linux
   Against another stack:
     interop/receivers/setup.sh gvisor
     airtcp lab run --scenario tax-rebate --recipe sack --recipe newreno+rebate --receiver gvisor
@@ -94,17 +101,11 @@ Exit codes: 0 every transfer was exact, 1 some were not, 2 usage, 3 environment 
 
 impl Run {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let senders: Vec<_> = self.recipe.iter().chain(&self.sender).cloned().collect();
-        if senders.is_empty() {
+        let typed: Vec<_> = self.recipe.iter().chain(&self.sender).cloned().collect();
+        if typed.is_empty() {
             return Err(failure::usage("name who sends: --recipe newreno, --sender linux:cubic"));
         }
-        if let Some((_, twice)) =
-            senders.iter().enumerate().find(|(at, sender)| senders[..*at].contains(sender))
-        {
-            return Err(failure::usage(format!(
-                "{twice} is named twice: --runs says how often each of them sends"
-            )));
-        }
+        let senders = sender::resolve(&typed, self.profile).map_err(failure::usage)?;
         let mut scenario =
             Scenario::load(&self.scenario).map_err(|error| failure::usage(error.to_string()))?;
         for setting in &self.set {
