@@ -17,7 +17,7 @@ const BUFFER: usize = 65_535;
 /// What the paper does not say, for §2 and §5 alike; a sentence for each.
 pub(super) const CHOICES: [&str; 4] = [
     "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 octets, TTIs of 10 ms down and 20 ms up, a transmission window of 2047 PDUs, polls when the buffer runs empty and when half of the window is in use; the same BLER, TSP and MaxDAT in both directions.",
-    "All senders are NewReno with an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD), and offers 65535 octets without window scaling.",
+    "All senders are NewReno with profile `default`, an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD), and offers 65535 octets without window scaling.",
     "The throughput is the file over the time from the first SYN to the last octet, and a timeout is spurious if Eifel's detection says so, which listens in every run.",
     "The queue before the bearer has no bound (\"enough queue depth\", §7.1).",
 ];

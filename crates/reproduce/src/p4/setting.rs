@@ -133,7 +133,7 @@ pub fn choices() -> Vec<String> {
         "Segments of \"170 bit\" do not hold a TCP/IP header: 64 octets of data here, and 40 of headers. They are damaged \
          at the rate of a packet of 170 bit, 15.64 % at BER 1e-3: at this rate alone the paper's counts are possible.",
         "\"A finite-buffer drop tail gateway\" has 20 packets; the radio takes 1 ms. ACKs are never lost.",
-        "Senders follow the RFCs (a least timeout of 1 s, an initial window of one segment); both ends have a window \
+        "Senders follow the RFCs (profile `default`: a least timeout of 1 s, an initial window of one segment); both ends have a window \
          of 94 segments, and each segment is acknowledged.",
         "E-TCP keeps window and threshold for what a mark says was lost in the air, and is Reno otherwise, timeouts \
          included.",

@@ -46,8 +46,10 @@ fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
     look(&search, first.collect(), &mut seen)?;
     let catalogue = table_of_singles(&seen);
     let useful = useful(&seen);
-    let mut steps =
-        Table::new("The search, step by step:", &["step", "recipes tried", "the best so far", "its margin"]);
+    let mut steps = Table::new(
+        "The search, step by step, with profile `default`:",
+        &["step", "recipes tried", "the best so far", "its margin"],
+    );
     let mut beam = best(&seen, BEAM);
     steps.row(step(0, &seen, &beam));
     for number in 1..=STEPS {
@@ -153,7 +155,7 @@ fn row(name: &str, scores: &Scores, newreno: &Scores) -> Vec<String> {
 fn table_of_singles(seen: &BTreeMap<String, Scores>) -> Table {
     let newreno = &seen["newreno"];
     let mut table = Table::new(
-        "The catalogue, a part at a time, gain over NewReno in per cent (few seeds: a first look):",
+        "The catalogue, a part at a time, with profile `default`, gain over NewReno in per cent (few seeds: a first look):",
         &COLUMNS,
     );
     let mut all: Vec<_> =
@@ -177,7 +179,7 @@ fn finding(
     let mut order: Vec<_> = order.iter().map(|name| (finalists[name].mean_gain(newreno), name)).collect();
     order.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut table = Table::new(
-        "The finalists, the papers' own proposals, and what is in use, gain over NewReno in per cent:",
+        "The finalists, the papers' own proposals, and what is in use, all with profile `default`, gain over NewReno in per cent:",
         &[&COLUMNS[..], &["beats every proposal in"]].concat(),
     );
     let mut winners = Vec::new();
