@@ -110,6 +110,7 @@ impl Connection {
                 pushed: false,
                 tail: Tail::End,
                 piece_end: 0,
+                deferred: false,
                 pacer: None,
             },
             rcv: ReceiveVariables {
@@ -177,6 +178,7 @@ impl Connection {
         }
         // A push ends with what it was for; what joins a segment that waits for the window goes with it.
         self.snd.pushed &= self.unsent() > 0;
+        self.snd.deferred = false;
         self.snd.tail = match push {
             Push::Now => Tail::End,
             Push::Later => Tail::Waits,

@@ -26,7 +26,8 @@ impl Connection {
         if !self.profile.defers || unsent <= self.snd.smss || start < self.snd.piece_end {
             return false;
         }
-        self.is_short(now, start, edge, unsent)
+        self.snd.deferred = self.snd.deferred || self.is_short(now, start, edge, unsent);
+        self.snd.deferred
     }
 
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {

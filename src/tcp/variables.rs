@@ -37,6 +37,8 @@ pub(super) struct SendVariables {
     pub(super) tail: Tail,
     /// What leaves in one piece ends here (a sender that [`defers`](crate::profile::Profile::defers)).
     pub(super) piece_end: u64,
+    /// A piece was too short. It waits for the next ACK, or for what the application writes.
+    pub(super) deferred: bool,
     /// `None`: the sender gives no rate. In a box, because few do.
     pub(super) pacer: Option<Box<Pacer>>,
 }

@@ -246,7 +246,7 @@ impl Recovery {
                 }
                 self.fast_retransmit(path, offset);
                 if let Some(reduction) = reduction {
-                    self.regulate(path, &reduction);
+                    self.regulate(path, before.cwnd, &reduction);
                 }
             }
         }
@@ -269,13 +269,14 @@ impl Recovery {
     }
 
     /// The window was reduced. From here to the end of recovery `in_recovery` decides it, if there is one.
-    fn regulate(&mut self, path: &Path<'_>, reduction: &Reduction) {
+    fn regulate(&mut self, path: &Path<'_>, before: f64, reduction: &Reduction) {
         let progress = self.progress(path);
         let Some(recovery) = self.cc.episode.recovery_mut() else { return };
         recovery.window = EventWindow::Reduced;
         if let Some(in_recovery) = self.answers.in_recovery() {
             recovery.window = EventWindow::Regulated;
-            let cwnd = in_recovery.on_enter(&view_of(&self.cc, &self.profile, path), reduction, &progress);
+            let cwnd =
+                in_recovery.on_enter(&view_of(&self.cc, &self.profile, path), before, reduction, &progress);
             let (by, ssthresh) = (in_recovery.name(), self.cc.ssthresh);
             self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "recovery begins");
         }
@@ -371,6 +372,6 @@ impl Recovery {
                 "the window is reduced after all",
             );
         }
-        self.regulate(path, &reduction);
+        self.regulate(path, before.cwnd, &reduction);
     }
 }

@@ -81,9 +81,10 @@ impl Epoch {
         if self.last_cwnd == 0.0 || since >= JIFFY {
             (self.last_cwnd, self.last_time) = (cwnd, now);
             let t = (now - self.epoch_start + ahead).as_secs_f64();
-            let bic_target = self.bic_origin_point + C * (t - self.bic_k).powi(3);
-            // Both windows are whole segments there.
-            let short = bic_target.floor() - cwnd;
+            // In whole segments, cut off on both sides: below the origin the target is rounded up.
+            let delta = (C * (t - self.bic_k).abs().powi(3)).floor();
+            let bic_target = self.bic_origin_point + if t < self.bic_k { -delta } else { delta };
+            let short = bic_target - cwnd;
             self.cnt = if short >= 1.0 { (cwnd / short).floor() } else { 100.0 * cwnd };
             if probes {
                 self.cnt = self.cnt.min(20.0);
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (70.0, 70.0));
         // K is the cube root of 30 / 0.4: 4.2 s.
         let window = rounds(&mut sender, 30);
-        assert!((95.0..100.0).contains(&window), "{window} after 3 s");
+        assert!((97.0..=100.0).contains(&window), "{window} after 3 s: rounded up");
         let window = rounds(&mut sender, 20);
         assert!((99.0..103.0).contains(&window), "{window} after 5 s");
     }

@@ -129,8 +129,8 @@ pub trait InRecovery: std::fmt::Debug + Send {
     /// Its name in the catalogue, and in the trace of decisions.
     fn name(&self) -> &'static str;
 
-    /// The new cwnd when fast recovery begins and the window has been reduced to `reduction`.
-    fn on_enter(&mut self, view: &View<'_>, reduction: &Reduction, progress: &Progress) -> f64;
+    /// The new cwnd when fast recovery begins and the window has been reduced from `before` to `reduction`.
+    fn on_enter(&mut self, view: &View<'_>, before: f64, reduction: &Reduction, progress: &Progress) -> f64;
 
     /// A segment has left, in a recovery that is under way.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}

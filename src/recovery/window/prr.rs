@@ -8,11 +8,13 @@
 //! It stands beside the window algorithm, which says what ssthresh is, and acts from the beginning to the end of a
 //! recovery. It works with the repair `sack`, whose `pipe` it goes by. The receiver only has to send SACK.
 //!
+//! Choice: RecoverFS is what ssthresh was taken from: FlightSize as the RFC has it or, where the profile says so, cwnd.
 //! Choice: sndcnt is whole segments, as in the RFC's examples.
 //! Choice: the fast retransmit leaves in any case (the engine sees to it) and counts in prr_out.
 
 use super::{InRecovery, Progress, Reduction};
 use crate::flight::Amount;
+use crate::profile::knobs::DecreaseFrom;
 use crate::recovery::{Departure, View};
 
 /// Proportional rate reduction (RFC 9937).
@@ -30,11 +32,16 @@ impl InRecovery for Prr {
         "prr"
     }
 
-    fn on_enter(&mut self, view: &View<'_>, reduction: &Reduction, progress: &Progress) -> f64 {
+    fn on_enter(&mut self, view: &View<'_>, before: f64, reduction: &Reduction, progress: &Progress) -> f64 {
         let unreported = view.segments(view.flight.outstanding()) - view.segments(view.flight.sacked());
+        let recover_fs = match view.knobs.decrease_from {
+            // Linux 6.18, tcp_cwnd_reduction(): prior_cwnd.
+            DecreaseFrom::Cwnd => before,
+            _ => unreported + view.segments(progress.delivered),
+        };
         *self = Self {
             ssthresh: reduction.ssthresh.min(reduction.cwnd).max(1.0),
-            recover_fs: (unreported + view.segments(progress.delivered)).max(1.0),
+            recover_fs: recover_fs.max(1.0),
             ..Self::default()
         };
         self.window(view, progress)
