@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::profile::{Profile, ProfileName};
-use crate::recovery::catalogue::nearest_of;
+use crate::recovery::catalogue::{self, nearest_of};
 use crate::recovery::{Recipe, RecipeError};
 
 /// `newreno+eifel@linux`: a recipe, and whose TCP the sender looks like in everything else.
@@ -53,7 +53,9 @@ impl FromStr for SenderSpec {
 
     fn from_str(text: &str) -> Result<Self, SenderError> {
         let Some((recipe, profile)) = text.split_once('@') else {
-            return Ok(text.parse::<Recipe>()?.into());
+            let recipe = text.parse()?;
+            let profile = text.split('+').find_map(|word| catalogue::find(word.trim())?.names_a_sender);
+            return Ok(Self { recipe, profile });
         };
         let recipe: Recipe = recipe.parse()?;
         if profile.trim().is_empty() {
@@ -126,6 +128,14 @@ mod tests {
             let sender: SenderSpec = format!("newreno@{name}").parse().unwrap();
             assert_eq!(sender.profile.map(|profile| profile.profile().name), Some(name));
         }
+    }
+
+    #[test]
+    fn the_name_of_a_known_sender_names_its_profile_too() {
+        assert_eq!(canonical("linux"), "linux@linux");
+        assert_eq!(canonical("pacing+linux"), "linux+pacing@linux");
+        assert_eq!(canonical("linux@default"), "linux@default");
+        assert_eq!(canonical("sack+rack+cubic+prr+hystart+frto+dsack"), "linux");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::window::{
     Veno, Westwood, rebate,
 };
 use crate::profile::knobs::{CubicDialect, InitialWindow, Pacing, SackDialect};
-use crate::profile::{AckPolicy, SackOffer, Timer};
+use crate::profile::{AckPolicy, ProfileName, SackOffer, Timer};
 
 /// Everything but parameters, which stand in the row of their algorithm. A recipe's canonical form has this order.
 pub static CATALOGUE: &[Row] = &[
@@ -63,6 +63,13 @@ pub static CATALOGUE: &[Row] = &[
     )
     .parameters(&[Row::parameter(Question::Repair, sack::NO_RESCUE).works_with("sack")])
     .needs(&[Need::Sack]),
+    Row::answer(
+        "linux",
+        Build::Alias("sack+rack+cubic+prr+hystart+frto+dsack"),
+        "what a Linux kernel sends with by default; with profile linux it is this kernel's sender",
+        "Linux 6.18",
+    )
+    .names_a_sender(ProfileName::Linux),
     Row::answer("etcp", Build::Alias("reno+transit-marks"), "E-TCP: reno+transit-marks", "P4 §III"),
     // Is it lost?
     Row::answer(

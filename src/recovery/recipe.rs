@@ -212,6 +212,17 @@ impl Recipe {
         Recovery::new(Arc::clone(profile), answers, self.wants_sack())
     }
 
+    /// The name of a known sender that has no part which this one has not, and its parts.
+    fn known_sender(&self) -> Option<(&'static str, Vec<&'static str>)> {
+        let mut rows = catalogue::rows().filter(|row| row.names_a_sender.is_some());
+        rows.find_map(|row| {
+            let Build::Alias(meaning) = row.build else { return None };
+            let parts: Vec<_> = meaning.split('+').collect();
+            let named = |name: &&str| self.parts.iter().any(|part| part.row.name == *name);
+            parts.iter().all(named).then_some((row.name, parts))
+        })
+    }
+
     /// Whether some part has use for SACK blocks, or for D-SACK.
     pub fn wants_sack(&self) -> bool {
         let repair = self.answer(Question::Repair);
@@ -324,12 +335,14 @@ fn check_needs(parts: &[Part]) -> Result<(), RecipeError> {
 
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known_sender();
         // The repair answer always stands first: it is what people call the variant.
         let repair = self.answer(Question::Repair).map_or("", |row| row.name);
-        f.write_str(repair)?;
+        f.write_str(known.as_ref().map_or(repair, |(name, _)| name))?;
         for part in &self.parts {
             let is_repair = part.row.is_the_answer() && part.row.question() == Question::Repair;
-            if part.row.ordinary || is_repair {
+            let is_said = known.as_ref().is_some_and(|(_, parts)| parts.contains(&part.row.name));
+            if part.row.ordinary || is_repair || is_said {
                 continue;
             }
             write!(f, "+{}", part.row.name)?;
@@ -371,6 +384,9 @@ mod tests {
         assert_eq!(canonical("limited-transmit"), "newreno+limited-transmit");
         assert_eq!(canonical("sack + iw=4"), "sack+iw=4");
         assert_eq!(canonical("tahoe+min-rto=200ms"), "tahoe+min-rto=200");
+        assert_eq!(canonical("frto+sack+rack+cubic+dsack+prr+hystart"), "linux");
+        assert_eq!(canonical("linux+pacing"), "linux+pacing");
+        assert_eq!(canonical("sack+rack+cubic+prr+frto"), "sack+rack+cubic+prr+frto");
         for row in catalogue::rows().filter(|row| row.range().is_none()) {
             let once = canonical(row.name);
             assert_eq!(canonical(&once), once);

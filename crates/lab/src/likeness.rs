@@ -36,7 +36,7 @@ struct Thing {
 /// Everything that the line can name, in its order. What one of our senders learns is a change of its row.
 const THINGS: &[Thing] = &[
     Thing {
-        what: |_| "profile linux (timer, growth, reduction)".to_owned(),
+        what: |_| "profile linux (timer, growth, CUBIC's dialect)".to_owned(),
         theirs: |_| true,
         ours: |ours, _| ours.profile.name == "linux",
     },
@@ -77,16 +77,22 @@ const THINGS: &[Thing] = &[
     Thing {
         what: |_| "HyStart".to_owned(),
         theirs: |kernels| kernels.controls.contains(&"cubic"),
-        ours: |ours, _| ours.names("hystart"),
+        ours: |ours, kernels| {
+            ours.names("hystart") || (kernels.controls.contains(&"reno") && ours.controls_like("reno"))
+        },
     },
     // BBR asks for it (`bbr_init`); others are paced where the queue does it (`fq_enqueue`).
     Thing {
         what: |_| "pacing".to_owned(),
         theirs: |kernels| kernels.queue_paces || kernels.controls.contains(&"bbr"),
-        ours: |ours, _| ours.names("pacing"),
+        ours: |ours, _| ours.names("pacing") || ours.answers(Question::Window, "bbr"),
     },
-    // Segments leave by the buffer, each of several (`tcp_tso_autosize`).
-    Thing { what: |_| "segmentation offload".to_owned(), theirs: |_| true, ours: |_, _| false },
+    // A sender with segmentation offload waits rather than send a short piece (`tcp_tso_should_defer`).
+    Thing {
+        what: |_| "pieces of several segments".to_owned(),
+        theirs: |_| true,
+        ours: |ours, _| ours.profile.defers,
+    },
 ];
 
 impl Ours<'_> {
@@ -101,7 +107,6 @@ impl Ours<'_> {
     /// Its window grows and shrinks like that of the kernel's congestion control.
     fn controls_like(&self, control: &str) -> bool {
         match control {
-            // It halves the window; profile `linux` takes less, as CUBIC does.
             "reno" => self.answers(Question::Window, "aimd") && self.profile.recovery.beta == 0.5,
             "vegas" => self.answers(Question::Window, "vegas-window"),
             other => self.answers(Question::Window, other),
@@ -156,7 +161,11 @@ pub(super) fn line(senders: &[Sender], queue_paces: bool) -> Option<String> {
         };
         format!("{who} {}", whats.join(", "))
     });
-    Some(format!("not like the kernel's senders: {}", said.collect::<Vec<_>>().join("; ")))
+    let said: Vec<_> = said.collect();
+    match said.is_empty() {
+        true => Some("like the kernel's senders, as far as their parts are known (docs/lab.md)".to_owned()),
+        false => Some(format!("not like the kernel's senders: {}", said.join("; "))),
+    }
 }
 
 #[cfg(test)]
@@ -178,22 +187,24 @@ mod tests {
     #[test]
     fn a_plain_recipe_lacks_what_the_kernel_has_beside_its_profile() {
         let expected = "not like the kernel's senders: newreno lacks congestion control cubic, SACK, RACK-TLP, PRR, F-RTO, \
-                        undo of mistakes, HyStart, segmentation offload";
+                        undo of mistakes, HyStart";
         assert_eq!(told(&["newreno", "linux:cubic"], false).as_deref(), Some(expected));
     }
 
     #[test]
     fn what_a_recipe_answers_as_the_kernel_does_is_not_missing() {
         let like = "sack+rack+cubic+prr+frto+dsack";
-        let expected = "not like the kernel's senders: all recipes lack HyStart, segmentation offload; newreno lacks \
-                        congestion control cubic, SACK, RACK-TLP, PRR, F-RTO, undo of mistakes";
+        let expected = "not like the kernel's senders: all recipes lack HyStart; newreno lacks congestion control cubic, \
+                        SACK, RACK-TLP, PRR, F-RTO, undo of mistakes";
         assert_eq!(told(&[like, "newreno", "linux:cubic"], false).as_deref(), Some(expected));
+        let expected = "like the kernel's senders, as far as their parts are known (docs/lab.md)";
+        assert_eq!(told(&["linux", "linux:cubic"], false).as_deref(), Some(expected));
     }
 
     #[test]
     fn another_profile_is_said_and_by_whom() {
         let said = told(&["newreno@default", "newreno", "linux:cubic"], false).unwrap();
-        assert!(said.ends_with("; newreno@default lacks profile linux (timer, growth, reduction)"), "{said}");
+        assert!(said.ends_with("; newreno@default lacks profile linux (timer, growth, CUBIC's dialect), pieces of several segments"), "{said}");
     }
 
     #[test]
@@ -203,10 +214,9 @@ mod tests {
         assert!(lacks(&["sack", "linux:cubic"], true).contains("pacing"));
         let bbr = lacks(&["sack", "linux:bbr"], false);
         assert!(bbr.contains("pacing") && !bbr.contains("HyStart") && !bbr.contains("PRR"), "{bbr}");
-        // Its window is multiplied by 0.7 with profile `linux`.
-        assert!(lacks(&["newreno", "linux:reno"], false).contains("congestion control reno"));
-        assert!(!lacks(&["newreno+beta=0.5", "linux:reno"], false).contains("congestion control"));
-        assert!(!lacks(&["newreno@default", "linux:reno"], false).contains("congestion control"));
+        assert!(lacks(&["newreno+beta=0.7", "linux:reno"], false).contains("congestion control reno"));
+        assert!(!lacks(&["newreno", "linux:reno"], false).contains("congestion control"));
+        assert!(!lacks(&["newreno", "linux:reno", "linux:cubic"], false).contains("HyStart"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A row of the catalogue: what it is called, which question it answers, and how it becomes part of a sender.
 
-use crate::profile::Profile;
+use crate::profile::{Profile, ProfileName};
 use crate::recovery::attribute::Attribute;
 use crate::recovery::detect::Detect;
 use crate::recovery::episode::{Cue, Phase};
@@ -123,6 +123,9 @@ pub struct Row {
     pub marks_segments: bool,
     /// Words that set the algorithm's own parameters.
     pub parameters: &'static [Self],
+    /// Of a name for several parts: a recipe that has all of them is called so, and whoever types it means this profile
+    /// if no other is named.
+    pub names_a_sender: Option<ProfileName>,
 }
 
 impl std::fmt::Debug for Row {
@@ -163,6 +166,7 @@ impl Row {
             ordinary: false,
             marks_segments: false,
             parameters: &[],
+            names_a_sender: None,
         }
     }
 
@@ -242,6 +246,12 @@ impl Row {
     #[must_use]
     pub const fn marks_segments(self) -> Self {
         Self { marks_segments: true, ..self }
+    }
+
+    /// A recipe that has all of its parts is called so; it is meant with this profile.
+    #[must_use]
+    pub const fn names_a_sender(self, with: ProfileName) -> Self {
+        Self { names_a_sender: Some(with), ..self }
     }
 
     /// These words set its parameters.
