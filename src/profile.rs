@@ -386,6 +386,8 @@ impl Profile {
                 growth: Growth::Delivered,
                 growth_limit: GrowthLimit::TwiceThePeak,
                 decrease_from: DecreaseFrom::Cwnd,
+                // CUBIC's, which is the default; its Reno (`linux-reno`) halves.
+                beta: 0.7,
                 rounding: Rounding::Whole,
                 initial_window: InitialWindow::Segments(10),
                 syn_timeouts_forgiven: 1,

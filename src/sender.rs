@@ -54,7 +54,9 @@ impl FromStr for SenderSpec {
     fn from_str(text: &str) -> Result<Self, SenderError> {
         let Some((recipe, profile)) = text.split_once('@') else {
             let recipe = text.parse()?;
-            let profile = text.split('+').find_map(|word| catalogue::find(&word.trim().to_ascii_lowercase())?.names_a_sender);
+            let profile = text
+                .split('+')
+                .find_map(|word| catalogue::find(&word.trim().to_ascii_lowercase())?.names_a_sender);
             return Ok(Self { recipe, profile });
         };
         let recipe: Recipe = recipe.parse()?;

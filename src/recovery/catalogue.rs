@@ -70,6 +70,13 @@ pub static CATALOGUE: &[Row] = &[
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
+    Row::answer(
+        "linux-reno",
+        Build::Alias("sack+rack+prr+frto+dsack+beta=0.5"),
+        "what a Linux kernel sends with if its congestion control is reno",
+        "Linux 6.18",
+    )
+    .names_a_sender(ProfileName::Linux),
     Row::answer("etcp", Build::Alias("reno+transit-marks"), "E-TCP: reno+transit-marks", "P4 §III"),
     // Is it lost?
     Row::answer(

@@ -195,10 +195,6 @@ struct Turn {
     burst: Option<u32>,
     /// Delivered, and the answer beside the window has not been told yet.
     delivered: Amount,
-    /// SND.UNA has advanced.
-    advances: bool,
-    /// Something was found lost.
-    loses: bool,
 }
 
 #[derive(Debug, Default)]
@@ -218,6 +214,8 @@ pub struct Recovery {
     turn: Turn,
     /// CWR is owed to the peer, whatever the window was reduced for (RFC 3168 §6.1.2).
     send_cwr: bool,
+    /// The present ACK has advanced SND.UNA, and nothing has been found lost by it (RFC 9937 §6.2, safeACK).
+    is_safe: bool,
     observer: EifelDetection,
     counters: Counters,
     trace: Option<Box<Trace>>,
@@ -250,6 +248,7 @@ impl Recovery {
             order: None,
             turn: Turn::default(),
             send_cwr: false,
+            is_safe: false,
             observer: EifelDetection::default(),
             counters: Counters::default(),
             trace: None,
@@ -396,8 +395,8 @@ impl Recovery {
     /// An ACK has arrived, and the in-flight list has taken it in.
     pub(crate) fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
         self.order.take_if(|order| matches!(order, Order::Probe(_)));
-        self.turn = Turn { delivered: ack.delivered, advances: ack.advances(), ..self.turn };
-        self.turn.loses = false;
+        self.turn.delivered = ack.delivered;
+        self.is_safe = ack.advances();
         if path.flight.is_empty() {
             self.cc.episode.let_go();
         }
@@ -571,7 +570,8 @@ impl Recovery {
         if self.cc.episode.held_until().is_some_and(|until| until <= now) {
             self.cc.episode.let_go();
         }
-        self.turn = Turn { delivered: Amount::default(), advances: false, ..self.turn };
+        self.turn.delivered = Amount::default();
+        self.is_safe = false;
         let found = self.hear(path, |detect, view| match detect.deadline() {
             Some(at) if at <= now => detect.on_deadline(view),
             _ => Verdict::Nothing,

@@ -30,6 +30,12 @@ struct Part {
     value: Option<f64>,
 }
 
+impl Part {
+    fn is(&self, other: &Self) -> bool {
+        self.row.name == other.row.name && self.value == other.value
+    }
+}
+
 /// Why a recipe cannot be parsed or put together. What it displays says what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RecipeError {
@@ -213,13 +219,13 @@ impl Recipe {
     }
 
     /// The name of a known sender that has no part which this one has not, and its parts.
-    fn known_sender(&self) -> Option<(&'static str, Vec<&'static str>)> {
+    fn known_sender(&self) -> Option<(&'static str, Vec<Part>)> {
         let mut rows = catalogue::rows().filter(|row| row.names_a_sender.is_some());
         rows.find_map(|row| {
             let Build::Alias(meaning) = row.build else { return None };
-            let parts: Vec<_> = meaning.split('+').collect();
-            let named = |name: &&str| self.parts.iter().any(|part| part.row.name == *name);
-            parts.iter().all(named).then_some((row.name, parts))
+            let meaning = meaning.parse::<Self>().ok()?.parts;
+            let is_named = |wanted: &Part| self.parts.iter().any(|part| part.is(wanted));
+            meaning.iter().all(is_named).then_some((row.name, meaning))
         })
     }
 
@@ -341,7 +347,7 @@ impl fmt::Display for Recipe {
         f.write_str(known.as_ref().map_or(repair, |(name, _)| name))?;
         for part in &self.parts {
             let is_repair = part.row.is_the_answer() && part.row.question() == Question::Repair;
-            let is_said = known.as_ref().is_some_and(|(_, parts)| parts.contains(&part.row.name));
+            let is_said = known.as_ref().is_some_and(|(_, parts)| parts.iter().any(|said| said.is(part)));
             if part.row.ordinary || is_repair || is_said {
                 continue;
             }
@@ -386,6 +392,8 @@ mod tests {
         assert_eq!(canonical("tahoe+min-rto=200ms"), "tahoe+min-rto=200");
         assert_eq!(canonical("frto+sack+rack+cubic+dsack+prr+hystart"), "linux");
         assert_eq!(canonical("linux+pacing"), "linux+pacing");
+        assert_eq!(canonical("sack+rack+prr+frto+dsack+beta=0.5"), "linux-reno");
+        assert_eq!(canonical("sack+rack+prr+frto+dsack+beta=0.6"), "sack+rack+prr+frto+dsack+beta=0.6");
         assert_eq!(canonical("sack+rack+cubic+prr+frto"), "sack+rack+cubic+prr+frto");
         for row in catalogue::rows().filter(|row| row.range().is_none()) {
             let once = canonical(row.name);

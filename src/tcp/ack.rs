@@ -33,7 +33,7 @@ impl Connection {
             self.update_window(now, segment, acked_to, una);
             return true;
         }
-        self.snd.deferred = false;
+        self.look_at_piece_again();
         let dsack = self.reported_duplicate(segment, acked_to);
         let flight_before = self.flight.outstanding();
         let (acked, rtt) = if acked_to > una {

@@ -42,8 +42,8 @@ pub struct Connection {
     pub(super) ts_enabled: bool,
     pub(super) ecn_enabled: bool,
     pub(super) ts_offset: u32,
-    pub(super) pmtu: usize,
-    pub(super) mtu: usize,
+    pub(super) pmtu: u32,
+    pub(super) mtu: u32,
     pub(super) ip_ident: u16,
     pub(super) handshake_resent: u32,
     pub(super) syn_timeouts: u32,
@@ -109,9 +109,7 @@ impl Connection {
                 small_once: false,
                 pushed: false,
                 tail: Tail::End,
-                piece_end: 0,
-                deferred: false,
-                pacer: None,
+                spacing: None,
             },
             rcv: ReceiveVariables {
                 irs: Seq(0),
@@ -147,8 +145,8 @@ impl Connection {
             ts_enabled: false,
             ecn_enabled: false,
             ts_offset,
-            pmtu: mtu,
-            mtu,
+            pmtu: mtu as u32,
+            mtu: mtu as u32,
             ip_ident: iss.0 as u16,
             handshake_resent: 0,
             syn_timeouts: 0,
@@ -178,7 +176,7 @@ impl Connection {
         }
         // A push ends with what it was for; what joins a segment that waits for the window goes with it.
         self.snd.pushed &= self.unsent() > 0;
-        self.snd.deferred = false;
+        self.look_at_piece_again();
         self.snd.tail = match push {
             Push::Now => Tail::End,
             Push::Later => Tail::Waits,
@@ -321,7 +319,7 @@ impl Connection {
         self.rcv.ack = AckDue::No;
         self.rcv.buffer.drop_out_of_order();
         self.rcv.queued = None;
-        self.snd.pacer = None;
+        self.snd.spacing = None;
         self.snd.buffer = SendBuffer::new(1, 0);
         self.flight = Flight::default();
     }
@@ -346,7 +344,7 @@ impl Connection {
 
     /// What our SYN offers: what fits the interface, or less if the application said so.
     pub(super) fn advertised_mss(&self) -> u16 {
-        let fits = self.mtu.saturating_sub(self.header_len()).clamp(8, 65_535) as u16;
+        let fits = (self.mtu as usize).saturating_sub(self.header_len()).clamp(8, 65_535) as u16;
         let wanted = self.options.max_seg.or(self.profile.mss).unwrap_or(fits);
         wanted.min(fits)
     }
@@ -366,7 +364,7 @@ impl Connection {
 
     /// Octets of options and data that a full-sized segment of ours carries.
     pub(super) fn max_seg(&self) -> u64 {
-        let fits = self.pmtu.saturating_sub(self.header_len()).max(8) as u64;
+        let fits = (self.pmtu as usize).saturating_sub(self.header_len()).max(8) as u64;
         let peer = u64::from(self.options.max_seg.unwrap_or(u16::MAX).min(self.snd.peer_mss));
         fits.min(peer)
     }

@@ -18,45 +18,92 @@ const TSO_RTT_LOG: u32 = 9;
 /// `sk_gso_max_size`
 const GSO_MAX_SIZE: u64 = 65_536;
 
+/// What leaves at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Piece {
+    /// What has begun to leave leaves up to here.
+    end: u64,
+    /// It was too short. It waits for the next ACK, or for what the application writes.
+    waits: bool,
+}
+
+/// Octets for which there is room.
+#[derive(Clone, Copy)]
+struct Room {
+    by_window: u64,
+    by_cwnd: u64,
+}
+
 impl Connection {
+    /// An ACK has come, or the application has written: what waited may be long enough now.
+    #[inline]
+    pub(super) fn look_at_piece_again(&mut self) {
+        if let Some(piece) = self.waiting_piece() {
+            piece.waits = false;
+        }
+    }
+
+    #[inline]
+    fn waiting_piece(&mut self) -> Option<&mut Piece> {
+        self.snd.spacing.as_mut()?.piece.as_mut()
+    }
+
     /// Whether new text from `start` on waits for company, though a segment might leave. `edge` is the right edge of the
     /// peer's window.
     #[inline]
     pub(super) fn defers(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
-        if !self.profile.defers || unsent <= self.snd.smss || start < self.snd.piece_end {
+        if !self.profile.defers || unsent <= self.snd.smss {
             return false;
         }
-        self.snd.deferred = self.snd.deferred || self.is_short(now, start, edge, unsent);
-        self.snd.deferred
+        let Piece { end, waits } = self.waiting_piece().copied().unwrap_or_default();
+        if start < end {
+            return false;
+        }
+        let piece = match waits || self.is_short(now, start, edge, unsent) {
+            true => Piece { end, waits: true },
+            // It leaves in whole segments.
+            false => Piece { end: start + self.length_from(now, start, edge), waits: false },
+        };
+        self.snd.spacing.get_or_insert_default().piece = Some(piece);
+        piece.waits
     }
 
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
-        let (smss, srtt) = (self.snd.smss, self.rtt.srtt().unwrap_or_default());
-        let piece = self.piece();
-        let wnd = self.snd.wnd;
+        let srtt = self.rtt.srtt().unwrap_or_default();
         let just_now = now - self.snd.last_sent <= RECENT;
         // The next ACK is about the head, and not half a round trip away.
         let ack_is_near = self.flight.head().is_some_and(|head| now - head.last_sent >= srtt / 2);
-        let last = self.snd.fin.is_some();
-        let (recovery, path) = self.recovery_and_path(now);
-        let by_window = edge.saturating_sub(start);
-        let by_cwnd = recovery.room_for_new(&path);
+        if !just_now || !ack_is_near {
+            return false;
+        }
+        let Room { by_window, by_cwnd } = self.room(now, start, edge);
         let limit = by_window.min(by_cwnd);
-        let third = wnd.min((recovery.congestion().cwnd * smss as f64) as u64) / WIN_DIVISOR;
-        let waits = just_now && ack_is_near && limit < piece.min(third) && !recovery.is_repairing();
-        if !waits || (last && limit >= unsent) {
-            // What has begun to leave leaves in whole segments.
-            self.snd.piece_end = start + (limit.min(piece) / smss).max(1) * smss;
+        let cwnd = (self.recovery.congestion().cwnd * self.snd.smss as f64) as u64;
+        let third = self.snd.wnd.min(cwnd) / WIN_DIVISOR;
+        let is_last = self.snd.fin.is_some() && limit >= unsent;
+        if limit >= self.autosized().min(third) || is_last || self.recovery.is_repairing() {
             return false;
         }
         if by_cwnd < by_window {
+            let (recovery, path) = self.recovery_and_path(now);
             recovery.note_full_window(&path);
         }
         true
     }
 
+    fn room(&mut self, now: Instant, start: u64, edge: u64) -> Room {
+        let (recovery, path) = self.recovery_and_path(now);
+        Room { by_window: edge.saturating_sub(start), by_cwnd: recovery.room_for_new(&path) }
+    }
+
+    fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
+        let Room { by_window, by_cwnd } = self.room(now, start, edge);
+        let smss = self.snd.smss;
+        (by_window.min(by_cwnd).min(self.autosized()) / smss).max(1) * smss
+    }
+
     /// tcp_tso_autosize(), in octets.
-    fn piece(&mut self) -> u64 {
+    fn autosized(&self) -> u64 {
         let smss = self.snd.smss;
         let srtt = self.rtt.srtt().unwrap_or_default().as_secs_f64();
         let cc = self.recovery.congestion();

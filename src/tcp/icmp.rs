@@ -104,9 +104,9 @@ pub(crate) enum Opener {
 }
 
 /// A path that says less is taken to have this MTU: the least but one in Table 7-1 of RFC 1191.
-const MIN_MTU_V4: usize = 296;
+const MIN_MTU_V4: u32 = 296;
 /// RFC 8200 §5: no link may have less.
-const MIN_MTU_V6: usize = 1280;
+const MIN_MTU_V6: u32 = 1280;
 
 impl Connection {
     /// Returns false if the error was not believed.
@@ -119,7 +119,7 @@ impl Connection {
             return false;
         }
         match error {
-            IcmpError::TooBig { mtu } => self.lower_pmtu(now, mtu as usize),
+            IcmpError::TooBig { mtu } => self.lower_pmtu(now, u32::from(mtu)),
             IcmpError::Unreachable(why) if self.ends_opening(why, opener) => {
                 let refused = why == Unreachable::Port
                     || (why.is_prohibition() && self.options.opening_errors == OpeningErrors::FreeBsd);
@@ -167,7 +167,7 @@ impl Connection {
         self.soft_error.take()
     }
 
-    fn lower_pmtu(&mut self, now: Instant, mtu: usize) -> bool {
+    fn lower_pmtu(&mut self, now: Instant, mtu: u32) -> bool {
         if !self.options.pmtu_discovery {
             return false;
         }

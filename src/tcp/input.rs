@@ -7,7 +7,7 @@ use airwire::time::{Duration, Instant};
 use super::connection::{Connection, Opening};
 use super::pacer::Pacer;
 use super::socket::{Ended, State};
-use super::variables::{AckDue, Challenges, Queued};
+use super::variables::{AckDue, Challenges, Queued, Spacing};
 use crate::profile::{Challenge, TextOnSyn};
 use crate::recovery::Handshake;
 
@@ -481,8 +481,9 @@ impl Connection {
         };
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_established(&mut path, &handshake);
-        let paces = recovery.paces();
-        self.snd.pacer = paces.then(|| Box::new(Pacer::new(now)));
+        if recovery.paces() {
+            self.snd.spacing = Some(Box::new(Spacing { pacer: Some(Pacer::new(now)), piece: None }));
+        }
         self.snd.last_sent = now;
         self.heard_from_peer(now);
     }

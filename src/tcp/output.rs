@@ -5,6 +5,7 @@ use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
+use super::pacer::Pacer;
 use super::socket::State;
 use super::variables::{AckDue, Tail};
 use crate::profile::{Nagle, Resets, WindowProbe};
@@ -77,7 +78,7 @@ impl Connection {
         if !self.state.may_send_data() && self.flight.is_empty() {
             return None;
         }
-        if let Some(pacer) = &mut self.snd.pacer
+        if let Some(pacer) = self.pacer()
             && !pacer.permits(now)
         {
             return None;
@@ -267,14 +268,19 @@ impl Connection {
     /// So many octets of text have left: what follows has to wait for its turn.
     #[inline]
     fn pace(&mut self, now: Instant, octets: u64) {
-        if self.snd.pacer.is_none() {
+        if self.pacer().is_none() {
             return;
         }
         let (recovery, path) = self.recovery_and_path(now);
         let rate = recovery.pacing_rate(&path);
-        if let (Some(pacer), Some(rate)) = (&mut self.snd.pacer, rate) {
+        if let (Some(pacer), Some(rate)) = (self.pacer(), rate) {
             pacer.on_sent(octets, rate);
         }
+    }
+
+    #[inline]
+    pub(super) fn pacer(&mut self) -> Option<&mut Pacer> {
+        self.snd.spacing.as_mut()?.pacer.as_mut()
     }
 
     fn emit_syn(&mut self, now: Instant, packet: &mut Vec<u8>) {

@@ -10,7 +10,8 @@ use crate::recovery::engine::TimerRule;
 
 impl Connection {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let paced = self.snd.pacer.as_ref().and_then(|pacer| pacer.deadline());
+        let spacing = self.snd.spacing.as_ref();
+        let paced = spacing.and_then(|spacing| spacing.pacer.as_ref()?.deadline());
         let timers = earlier(self.timers.next(), paced);
         earlier(earlier(timers, self.recovery.deadline()), self.user_deadline())
     }
@@ -36,7 +37,7 @@ impl Connection {
             self.snd.small_once = true;
             self.snd.tail = Tail::End;
         }
-        if let Some(pacer) = &mut self.snd.pacer {
+        if let Some(pacer) = self.pacer() {
             pacer.on_deadline(now);
         }
         // Before the retransmission timer: what a detector finds may put that off.

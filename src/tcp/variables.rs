@@ -6,6 +6,7 @@ use airwire::time::Instant;
 
 use super::alarm::ReorderingAlarm;
 use super::buffer::{RecvBuffer, SendBuffer};
+use super::defer::Piece;
 use super::pacer::Pacer;
 
 /// The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
@@ -35,12 +36,17 @@ pub(super) struct SendVariables {
     /// What is unsent waits for neither Nagle nor a cork.
     pub(super) pushed: bool,
     pub(super) tail: Tail,
-    /// What leaves in one piece ends here (a sender that [`defers`](crate::profile::Profile::defers)).
-    pub(super) piece_end: u64,
-    /// A piece was too short. It waits for the next ACK, or for what the application writes.
-    pub(super) deferred: bool,
-    /// `None`: the sender gives no rate. In a box, because few do.
-    pub(super) pacer: Option<Box<Pacer>>,
+    /// `None`: everything leaves as soon as the windows permit it. In a box, because few senders have it.
+    pub(super) spacing: Option<Box<Spacing>>,
+}
+
+/// Text waits though the windows permit it: for its turn, or for company.
+#[derive(Debug, Default)]
+pub(super) struct Spacing {
+    /// `None`: the sender gives no rate.
+    pub(super) pacer: Option<Pacer>,
+    /// `None`: it does not [`defer`](crate::profile::Profile::defers), or has never had more than a segment to send.
+    pub(super) piece: Option<Piece>,
 }
 
 /// The end of what was written.

@@ -214,9 +214,10 @@ mod tests {
         assert!(lacks(&["sack", "linux:cubic"], true).contains("pacing"));
         let bbr = lacks(&["sack", "linux:bbr"], false);
         assert!(bbr.contains("pacing") && !bbr.contains("HyStart") && !bbr.contains("PRR"), "{bbr}");
-        assert!(lacks(&["newreno+beta=0.7", "linux:reno"], false).contains("congestion control reno"));
-        assert!(!lacks(&["newreno", "linux:reno"], false).contains("congestion control"));
-        assert!(!lacks(&["newreno", "linux:reno", "linux:cubic"], false).contains("HyStart"));
+        // Its window is multiplied by 0.7 with profile `linux`.
+        assert!(lacks(&["newreno", "linux:reno"], false).contains("congestion control reno"));
+        assert!(!lacks(&["newreno+beta=0.5", "linux:reno"], false).contains("congestion control"));
+        assert!(lacks(&["linux-reno", "linux:reno", "linux:cubic"], false).starts_with("like the kernel's"));
     }
 
     #[test]

@@ -233,8 +233,7 @@ impl Recovery {
 
     pub(super) fn progress(&mut self, path: &Path<'_>) -> Progress {
         let pipe = self.in_flight(&view_of(&self.cc, &self.profile, path));
-        let is_safe = self.turn.advances && !self.turn.loses;
-        Progress { delivered: std::mem::take(&mut self.turn.delivered), pipe, is_safe }
+        Progress { delivered: std::mem::take(&mut self.turn.delivered), pipe, is_safe: self.is_safe }
     }
 
     /// RFC 3168 §6.1.2: an echo reduces the window once per window of data.

@@ -62,7 +62,7 @@ impl Recovery {
             }
         };
         if segments > 0 {
-            self.turn.loses = true;
+            self.is_safe = false;
             self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments }, why);
         }
         let begins = beyond_doubt && self.cc.phase() != Phase::Recovery;
@@ -105,7 +105,7 @@ impl Recovery {
             }
         }
         let Some((offset, segments)) = lost else { return Found::Nothing };
-        self.turn.loses = true;
+        self.is_safe = false;
         self.note(path.now, Question::Detect, by, What::Lost { offset, segments }, why);
         match event {
             LossEvent::Present if self.may_begin_event(path) => self.begin_event(path, offset, None),
@@ -170,7 +170,7 @@ impl Recovery {
             return Found::Nothing;
         }
         let una = path.flight.una();
-        self.turn.loses = true;
+        self.is_safe = false;
         self.counters.resent_again += 1;
         self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments: 1 }, why);
         if new_event {
