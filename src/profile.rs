@@ -361,7 +361,6 @@ impl Profile {
             nagle: Nagle::Minshall,
             half_window: true,
             fills_window: true,
-            defers: true,
             window_news: WindowNews::Linux,
             resets: Resets::Linux,
             acks_restart_probes: true,

@@ -36,9 +36,7 @@ impl ProfileName {
     pub const fn summary(self) -> &'static str {
         match self {
             Self::Default => "the RFCs: a timeout of at least 1 s, half the window after a loss",
-            Self::Linux => {
-                "like Linux 6.18 on the wire: a timeout of 200 ms and more, pieces of two segments"
-            }
+            Self::Linux => "like Linux 6.18 on the wire: a timeout of 200 ms and more, 0.7 of the window",
             Self::FreeBsd => "like FreeBSD on the wire: a timeout of at least 230 ms",
             Self::Ns2 => "ns-2.35's one-way agents: whole segments, ticks of 10 ms, an initial window of one",
         }

@@ -65,14 +65,14 @@ pub static CATALOGUE: &[Row] = &[
     .needs(&[Need::Sack]),
     Row::answer(
         "linux",
-        Build::Alias("sack+rack+cubic+prr+hystart+frto+dsack"),
+        Build::Alias("sack+rack+cubic+prr+hystart+frto+dsack+tso-defer"),
         "what a Linux kernel sends with by default; with profile linux it is this kernel's sender",
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
     Row::answer(
         "linux-reno",
-        Build::Alias("sack+rack+prr+frto+dsack+beta=0.5"),
+        Build::Alias("sack+rack+prr+frto+dsack+beta=0.5+tso-defer"),
         "what a Linux kernel sends with if its congestion control is reno",
         "Linux 6.18",
     )
@@ -372,6 +372,13 @@ pub static CATALOGUE: &[Row] = &[
         |p| p.recovery.pacing = Some(Pacing::LINUX),
         "segments leave evenly: two windows a round trip in slow start, 1.2 later, unless the window says how fast",
         "Linux, tcp_update_pacing_rate()",
+    ),
+    Row::option(
+        "tso-defer",
+        "pieces",
+        |p| p.defers = true,
+        "text waits for an ACK rather than leave in a piece of less than two segments",
+        "Linux, tcp_tso_should_defer()",
     ),
     Row::option(
         "iw10",

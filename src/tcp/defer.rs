@@ -1,4 +1,4 @@
-//! A sender with segmentation offload sends in pieces of several segments, and waits for an ACK rather than send a short
+//! The option `tso-defer`: a sender with segmentation offload sends in pieces of several segments, and waits for an ACK rather than send a short
 //! piece (Linux 6.18, tcp_tso_should_defer()). It is part of what its segments look like on the wire, offload or not.
 //!
 //! A piece has what the pacing rate has for a millisecond, two segments at least, and more where the round trip is short
