@@ -19,8 +19,8 @@ use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, Never};
 use super::window::{
-    Aimd, Cubic, CubicLinux, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit, VegasWindow,
-    Veno, Westwood, rebate,
+    Aimd, Bbr, Bbr3, Cubic, CubicLinux, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit,
+    VegasWindow, Veno, Westwood, rebate,
 };
 use crate::profile::knobs::{CubicDialect, InitialWindow, Pacing, SackDialect};
 use crate::profile::{AckPolicy, ProfileName, SackOffer, Timer};
@@ -264,6 +264,22 @@ pub static CATALOGUE: &[Row] = &[
         "RFC 9438",
     ),
     Row::answer(
+        "bbr",
+        Build::Window(|_| Box::<Bbr>::default()),
+        "what a model of the path says: the largest delivery rate and the shortest round trip",
+        "Linux 6.18, tcp_bbr.c; Cardwell et al. 2016 (BBRv1)",
+    )
+    .decides("the window in fast recovery")
+    .works_with("sack"),
+    Row::answer(
+        "bbr3",
+        Build::Window(|_| Box::<Bbr3>::default()),
+        "the same model, which learns from losses how much is too much",
+        "draft-ietf-ccwg-bbr-06 (BBRv3)",
+    )
+    .decides("the window in fast recovery")
+    .works_with("sack"),
+    Row::answer(
         "receiver-window",
         Build::Window(|_| Box::new(ReceiverWindow)),
         "no congestion control: only the receiver's window limits",
@@ -275,6 +291,7 @@ pub static CATALOGUE: &[Row] = &[
         "in recovery, sends in proportion to what is delivered",
         "RFC 9937",
     )
+    .decides("the window in fast recovery")
     .works_with("sack"),
     Row::answer(
         "hystart",

@@ -2,11 +2,12 @@
 //!
 //! With each ACK the questions are asked in this order: what the last timeout meant, and whether the last reduction was
 //! a mistake (either may end a loss event); what the ACK means to a repair in progress; how much may be in flight; and
-//! last whether something (else) is lost, and why. Every change of the window goes through `Recovery::set_window`, so
-//! every change has an author in the trace.
+//! whether something (else) is lost, and why. A window that a model decides is asked last of all. Every change of the
+//! window goes through `Recovery::set_window`, so every change has an author in the trace.
 
 mod ask;
 mod loss;
+mod model;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -23,11 +24,12 @@ use super::detect::{Detect, LossEvent, ThreeDupacks, Verdict};
 use super::episode::{
     AfterTimeout, Cue, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
 };
+use super::rate::RateSampler;
 use super::repair::{Entry, NewReno, Repair, RepairStep};
 use super::spurious::EifelDetection;
 use super::timeout::{Afterwards, Reaction, Timeout};
 use super::undo::{Never, Restore, Undo};
-use super::window::{InRecovery, Loss, LossKind, Progress, Reduction, SlowStart, Step, Window};
+use super::window::{InRecovery, Loss, LossKind, Modelled, Progress, Reduction, SlowStart, Step, Window};
 use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
@@ -219,11 +221,14 @@ pub struct Recovery {
     observer: EifelDetection,
     counters: Counters,
     trace: Option<Box<Trace>>,
+    /// `None`: the window goes by none.
+    rates: Option<Box<RateSampler>>,
 }
 
 impl Recovery {
     /// `wants_sack`: some part of the recipe has use for SACK blocks.
-    pub(super) fn new(profile: Arc<Profile>, answers: Answers, wants_sack: bool) -> Self {
+    pub(super) fn new(profile: Arc<Profile>, mut answers: Answers, wants_sack: bool) -> Self {
+        let rates = answers.window.model().map(|_| Box::new(RateSampler::new()));
         let cc = Congestion {
             cwnd: 1.0,
             ssthresh: f64::INFINITY,
@@ -252,6 +257,7 @@ impl Recovery {
             observer: EifelDetection::default(),
             counters: Counters::default(),
             trace: None,
+            rates,
         }
     }
 
@@ -291,6 +297,7 @@ impl Recovery {
         if let Some(slow_start) = answers.slow_start() {
             slow_start.on_established(&view);
         }
+        self.begin_model(path);
     }
 
     fn do_without_sack(&mut self, now: Instant) {
@@ -372,6 +379,9 @@ impl Recovery {
             self.cc.cwnd_limited = limited;
             self.cc.usage_seq = max;
         }
+        if self.samples_rates() {
+            self.tell_model_of_departure(path, departure);
+        }
     }
 
     /// The order is carried out by this departure, if there is one for it. True if a copy was decided on before, which
@@ -436,7 +446,7 @@ impl Recovery {
             self.ask_repair(path, ack, &mut timer);
         }
         if self.answers.repair.forgets_sacks(&view_of(&self.cc, &self.profile, path), ack) {
-            path.flight.forget_sacks();
+            self.forget_sacks(path);
         }
         self.ask_ecn(path, ack);
         let found = self.hear(path, |detect, view| detect.on_ack(view, ack));
@@ -444,6 +454,9 @@ impl Recovery {
             timer = TimerRule::Restart;
         }
         self.ask_in_recovery(path);
+        if self.samples_rates() {
+            self.ask_model(path, ack);
+        }
         let begins = found == Found::Event;
         let burst = self.answers.repair.burst(&view_of(&self.cc, &self.profile, path), begins);
         self.turn.burst = match self.cc.episode {
@@ -456,9 +469,14 @@ impl Recovery {
     /// How many segments duplicate ACKs have announced (Linux 6.18, tcp_add_reno_sack(); after a timeout, they may be about
     /// copies until something new has left, tcp_process_loss()).
     fn announced(&self, path: &Path<'_>) -> u32 {
-        let about_copies = self.cc.phase() == Phase::Restarted
-            && self.cc.recover.is_some_and(|recover| path.flight.max() <= recover);
-        if self.answers.repair.has_scoreboard() || about_copies { 0 } else { self.cc.dupacks() }
+        let has_scoreboard = self.answers.repair.has_scoreboard();
+        if has_scoreboard || self.is_about_copies(path) { 0 } else { self.cc.dupacks() }
+    }
+
+    /// Nothing new has left since a timeout.
+    fn is_about_copies(&self, path: &Path<'_>) -> bool {
+        self.cc.phase() == Phase::Restarted
+            && self.cc.recover.is_some_and(|recover| path.flight.max() <= recover)
     }
 
     /// The retransmission timer fired with data outstanding.
@@ -520,7 +538,7 @@ impl Recovery {
         self.order = None;
         self.turn.burst = None;
         if forget_sacks {
-            path.flight.forget_sacks();
+            self.forget_sacks(path);
         }
         let by = self.answers.timeout.name();
         let cwnd = match reaction {
@@ -538,6 +556,7 @@ impl Recovery {
         self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
         let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Reduced));
         self.enter(path, Cue::Timeout, restarted, Question::Timeout, by);
+        self.tell_model_of_timer(path, true);
     }
 
     /// The timeout was put down to the radio. Everything is sent again, and the window stays.
@@ -548,7 +567,7 @@ impl Recovery {
         self.answers.each_detector(|detect| detect.on_timeout(&view));
         self.answers.repair.on_timeout(&view);
         if view.knobs.forget_sacks_at_timeout {
-            path.flight.forget_sacks();
+            self.forget_sacks(path);
         }
         path.rtt.back_off();
         self.counters.put_down_to_radio += 1;
@@ -562,6 +581,7 @@ impl Recovery {
         self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
         let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
         self.enter(path, Cue::Timeout, restarted, Question::Attribute, by);
+        self.tell_model_of_timer(path, false);
     }
 
     /// [`Recovery::deadline`] has come.
@@ -577,6 +597,7 @@ impl Recovery {
             _ => Verdict::Nothing,
         });
         self.ask_in_recovery(path);
+        self.tell_model_of_timer(path, false);
         if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
     }
 
@@ -607,7 +628,8 @@ impl Recovery {
     /// New data after the connection was idle for more than an RTO (RFC 5681 §4.1).
     pub(crate) fn on_idle(&mut self, path: &mut Path<'_>) {
         let knobs = &self.profile.recovery;
-        if !knobs.restart_after_idle {
+        // A model paces instead (Linux 6.18, tcp_slow_start_after_idle_check()).
+        if !knobs.restart_after_idle || self.samples_rates() {
             return;
         }
         let restart = knobs.initial_window.segments(path.smss).min(self.cc.cwnd);

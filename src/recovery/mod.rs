@@ -34,6 +34,8 @@
 //!    repair begins, and if it was congestion [`Window::on_loss`](window::Window::on_loss) reduces the window.
 //! 5. In fast recovery, [`InRecovery::on_progress`](window::InRecovery::on_progress), where the recipe has one, says
 //!    what the window is now that what is lost is known.
+//! 6. A window that a [model](window::Window::model) of the path decides is asked last, in every state, with the delivery
+//!    rate that the ACK shows ([`rate`]).
 //!
 //! When the retransmission timer fires, [`Timeout::on_timeout`](timeout::Timeout::on_timeout) decides what leaves and
 //! [`Window::on_loss`](window::Window::on_loss) what ssthresh becomes. Whenever the window has room,
@@ -100,6 +102,7 @@ pub(crate) mod engine;
 pub mod episode;
 mod moves;
 pub mod parameter;
+pub mod rate;
 mod recipe;
 pub mod repair;
 mod spurious;

@@ -412,6 +412,10 @@ mod tests {
             canonical("reno+liw+iw10"),
             "error: `liw` and `iw10` contradict each other on initial window: choose one"
         );
+        assert_eq!(
+            canonical("sack+prr+bbr"),
+            "error: `prr` and `bbr` contradict each other on the window in fast recovery: choose one"
+        );
         assert_eq!(canonical("sack+no-sack"), "error: `sack` needs SACK, which `no-sack` switches off");
         assert_eq!(canonical("reno+iw=0"), "error: `iw` needs a number between 1 and 1000 segments: `iw=1`");
         assert_eq!(canonical("reno=3"), "error: `reno` takes no number");

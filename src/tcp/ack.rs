@@ -41,7 +41,7 @@ impl Connection {
         } else {
             (Acked::default(), None)
         };
-        let news = self.take_blocks(segment, dsack);
+        let news = self.take_blocks(now, segment, dsack);
         let last_window = self.snd.wnd;
         self.update_window(now, segment, acked_to, una);
         let duplicate = self.repeats(segment, acked_to, una)
@@ -193,7 +193,7 @@ impl Connection {
         self.sack_enabled && self.recovery.uses_sack()
     }
 
-    fn take_blocks(&mut self, segment: &Segment<'_>, dsack: Option<(u64, u64)>) -> Sacked {
+    fn take_blocks(&mut self, now: Instant, segment: &Segment<'_>, dsack: Option<(u64, u64)>) -> Sacked {
         let mut news = Sacked::default();
         if !self.has_scoreboard() {
             return news;
@@ -202,7 +202,8 @@ impl Connection {
         // RFC 2018 §8: the ACK stops below octets that were SACKed. The receiver has taken them back.
         if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
             self.statistics.reneged += 1;
-            self.flight.forget_sacks();
+            let (recovery, mut path) = self.recovery_and_path(now);
+            recovery.forget_sacks(&mut path);
         }
         for (left, right) in segment.options.sack.as_slice() {
             let left = left.offset(self.snd.iss, una);

@@ -174,6 +174,10 @@ impl Connection {
                 recovery.on_idle(&mut path);
             }
         }
+        if self.recovery.samples_rates() {
+            let (recovery, path) = self.recovery_and_path(now);
+            recovery.on_write(&path);
+        }
         // A push ends with what it was for; what joins a segment that waits for the window goes with it.
         self.snd.pushed &= self.unsent() > 0;
         self.look_at_piece_again();

@@ -4,6 +4,7 @@ mod handovers;
 mod judges;
 mod many_flows;
 mod micro;
+mod models;
 mod oracle;
 mod paths;
 mod spurious;

@@ -57,6 +57,8 @@ pub const RECIPES: &[&str] = &[
     "newreno+westwood",
     "etcp",
     "sack+cubic+rack+prr",
+    "sack+rack+bbr",
+    "sack+rack+bbr3",
 ];
 
 /// The stacks that `interop/receivers/setup.sh` can build.

@@ -218,6 +218,12 @@ impl Row {
         Self { with: Some(answer), ..self }
     }
 
+    /// It decides this, and whatever else does contradicts it.
+    #[must_use]
+    pub const fn decides(self, subject: &'static str) -> Self {
+        Self { subject, ..self }
+    }
+
     /// One loss event may reduce the window more than once, for this reason.
     #[must_use]
     pub const fn reduces_again(self, why: &'static str) -> Self {

@@ -145,7 +145,8 @@ impl Recovery {
         self.cc.episode.held_until().is_some_and(|until| path.now < until)
     }
 
-    /// What counts against the window: as the repair says or, while a patient detector waits, `pipe`.
+    /// What counts against the window: as the repair says or, while a patient detector waits, `pipe`. A model's window is
+    /// one of `pipe` always (C.inflight, draft-ietf-ccwg-bbr-06 §2.4).
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
         match view.cc.episode.kept() {
             Some(kept) => self.in_flight_beside(view, kept),
@@ -170,7 +171,7 @@ impl Recovery {
     fn in_path(&self, view: &View<'_>) -> Amount {
         let waits = view.flight.pipe() != view.flight.outstanding()
             && matches!(self.cc.phase(), Phase::Open | Phase::Reduced)
-            && self.answers.detect.traits().keeps_flowing
+            && (self.answers.detect.traits().keeps_flowing || self.samples_rates())
             && self.answers.repair.has_scoreboard();
         if waits { view.flight.pipe() } else { self.answers.repair.in_flight(view) }
     }

@@ -2,11 +2,16 @@
 //! segments.
 
 mod aimd;
+mod bbr;
+mod bbr3;
+#[cfg(test)]
+mod bench;
 mod cubic;
 mod cubic_linux;
 mod hystart;
 mod hystartpp;
 mod jtcp;
+mod model;
 mod prr;
 pub(crate) mod rebate;
 mod receiver;
@@ -15,13 +20,17 @@ mod tcp_fit;
 mod vegas;
 mod veno;
 mod westwood;
+mod windowed_max;
 
 pub use aimd::Aimd;
+pub(crate) use bbr::Bbr;
+pub(crate) use bbr3::Bbr3;
 pub(crate) use cubic::Cubic;
 pub(crate) use cubic_linux::CubicLinux;
 pub(crate) use hystart::HyStart;
 pub(crate) use hystartpp::HyStartPp;
 pub(crate) use jtcp::Jtcp;
+pub use model::{Model, Modelled};
 pub(crate) use prr::Prr;
 pub(crate) use rebate::Rebate;
 pub use rebate::theorem_1;
@@ -100,6 +109,12 @@ pub trait Window: std::fmt::Debug + Send {
 
     /// The last reduction is about to be taken back: cwnd and ssthresh are still the reduced ones.
     fn on_undo(&mut self, _view: &View<'_>) {}
+
+    /// The model of the path that decides the window in every state. Then [`Self::on_ack`] and [`Self::on_exit`] leave it
+    /// as it is, and so does [`Self::on_loss`]. `None`: there is none, and nobody takes rate samples.
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        None
+    }
 
     /// It gives a rate: [`Self::pacing_rate`] is always `Some`.
     fn paces(&self) -> bool {

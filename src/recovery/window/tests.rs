@@ -7,6 +7,9 @@ use crate::profile::Profile;
 use crate::recovery::testing::BareSender;
 use crate::recovery::{Ack, Handshake, What};
 
+/// A model decides what these are, used or not.
+const BY_MODEL: [&str; 2] = ["bbr", "bbr3"];
+
 const WINDOWS: [&str; 11] = [
     "aimd",
     "rebate",
@@ -67,6 +70,10 @@ fn no_peer_makes_the_window_less_than_a_segment_or_no_number() {
         for window in WINDOWS {
             torment(&format!("newreno+{window}"), Profile::default(), seed);
             torment(&format!("sack+{window}"), Profile::linux(), seed);
+        }
+        for window in BY_MODEL {
+            torment(window, Profile::default(), seed);
+            torment(window, Profile::linux(), seed);
         }
     }
 }

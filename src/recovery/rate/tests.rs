@@ -1,0 +1,253 @@
+use super::*;
+use crate::flight::{Delivery, Sacked};
+use crate::profile::knobs::Knobs;
+use crate::recovery::Congestion;
+use crate::recovery::testing::{BareSender, SMSS};
+
+/// Segments of 1000 octets, numbered from 1, that leave and are acknowledged when the test says so.
+struct Line {
+    now: Instant,
+    flight: Flight,
+    sampler: RateSampler,
+    cc: Congestion,
+    knobs: Knobs,
+    host: BareSender,
+}
+
+impl Line {
+    fn new() -> Self {
+        let host = BareSender::new("newreno");
+        let mut sampler = RateSampler::new();
+        let now = Instant::from_secs(1);
+        sampler.begin(now, None);
+        let (cc, knobs) = (host.cc().clone(), Knobs::rfc());
+        Self { now, flight: Flight::default(), sampler, cc, knobs, host }
+    }
+
+    fn wait(&mut self, ms: u64) -> &mut Self {
+        self.now += Duration::from_millis(ms);
+        self
+    }
+
+    fn with<T>(&mut self, f: impl FnOnce(&mut RateSampler, &View<'_>) -> T) -> T {
+        let Self { now, flight, sampler, cc, knobs, host } = self;
+        let view =
+            View { now: *now, flight, cc, rtt: &host.rtt, knobs, smss: SMSS, rwnd: 1 << 30, unsent: 0 };
+        f(sampler, &view)
+    }
+
+    fn leave(&mut self, start: u64, end: u64, kind: Transmission) {
+        match kind {
+            Transmission::New => self.flight.on_new(end, self.now, 0),
+            _ => self.flight.on_resent(start, self.now, 0),
+        }
+        let in_flight = self.flight.pipe().segments as f64;
+        let departure = Departure { start, end, kind, tsval: 0 };
+        self.with(|sampler, view| sampler.on_sent(view, &departure, in_flight));
+    }
+
+    fn send(&mut self, segments: u64) -> &mut Self {
+        for _ in 0..segments {
+            let start = self.flight.max();
+            self.leave(start, start + SMSS, Transmission::New);
+        }
+        self
+    }
+
+    fn resend(&mut self, segment: u64) -> &mut Self {
+        self.leave((segment - 1) * SMSS, segment * SMSS, Transmission::Recovery);
+        self
+    }
+
+    /// All up to `segment` have arrived, and these blocks.
+    fn ack(&mut self, segment: u64, blocks: &[std::ops::Range<u64>]) -> RateSample {
+        let acked = self.flight.on_ack((segment * SMSS).max(self.flight.una()));
+        let mut news = Sacked::default();
+        for block in blocks {
+            self.flight.on_sack((block.start - 1) * SMSS..(block.end - 1) * SMSS, &mut news);
+        }
+        let mut originals = acked.originals;
+        originals.merge(news.originals);
+        let delivered = Amount {
+            bytes: acked.amount.bytes - acked.sacked_before.bytes + news.amount.bytes,
+            segments: acked.amount.segments - acked.sacked_before.segments + news.amount.segments,
+        };
+        let ack = Ack {
+            acked: acked.amount,
+            delivered,
+            newly_sacked: news.amount,
+            any_resent: acked.any_resent,
+            newest: Delivery::later(acked.newest, news.newest),
+            originals,
+            ..Ack::default()
+        };
+        let in_flight = self.flight.pipe().segments as f64;
+        self.with(|sampler, view| {
+            let acked = sampler.on_ack(view, Delivered::Reported(view.segments(ack.delivered)));
+            let lost = sampler.newly_lost(view).iter().map(|lost| lost.size).sum();
+            sampler.sample(view, &ack, in_flight, (acked, lost))
+        })
+    }
+}
+
+#[test]
+fn a_window_in_a_round_trip_is_the_rate() {
+    let mut line = Line::new();
+    line.send(10).wait(100);
+    let sample = line.ack(10, &[]);
+    assert_eq!(sample.delivery_rate(), 100.0);
+    assert_eq!((sample.newly_acked, sample.prior_in_flight, sample.totals.in_flight), (10.0, 10.0, 0.0));
+    assert_eq!(sample.rtt, Some(Duration::from_millis(100)));
+}
+
+#[test]
+fn acks_one_after_the_other_show_the_rate_of_the_bottleneck() {
+    let mut line = Line::new();
+    // 10 leave at once; one arrives each 10 ms, and lets another out.
+    line.send(10).wait(90);
+    let rates: Vec<f64> = (1..=40)
+        .map(|segment| {
+            line.wait(10).send(1);
+            line.ack(segment, &[]).delivery_rate()
+        })
+        .collect();
+    // The burst itself is over after two round trips.
+    assert!(rates[21..].iter().all(|rate| (rate - 100.0).abs() < 1e-6), "{rates:?}");
+}
+
+#[test]
+fn acks_that_were_held_up_do_not_look_like_a_fast_path() {
+    let mut line = Line::new();
+    // One leaves each 10 ms. The ACKs of all come at once.
+    for _ in 0..20 {
+        line.send(1).wait(10);
+    }
+    line.ack(1, &[]);
+    for _ in 0..20 {
+        line.send(1).wait(10);
+    }
+    line.ack(21, &[]);
+    let sample = line.ack(40, &[]);
+    assert!(sample.delivery_rate() <= 100.0 + 1e-6, "{}", sample.delivery_rate());
+}
+
+#[test]
+fn silence_is_not_part_of_the_interval() {
+    let mut line = Line::new();
+    line.send(10).wait(100);
+    line.ack(10, &[]);
+    line.wait(60_000).send(10).wait(100);
+    assert_eq!(line.ack(20, &[]).delivery_rate(), 100.0);
+}
+
+#[test]
+fn what_is_sacked_is_delivered_once() {
+    let mut line = Line::new();
+    line.send(10).wait(100);
+    assert_eq!(line.ack(0, &[3..6]).newly_acked, 3.0);
+    assert_eq!(line.ack(0, &[3..7]).newly_acked, 1.0);
+    let sample = line.ack(10, &[]);
+    assert_eq!((sample.newly_acked, sample.totals.delivered), (6.0, 10.0));
+    assert_eq!(line.ack(10, &[]).measured, None, "nothing delivered, nothing measured");
+}
+
+#[test]
+fn a_sample_shorter_than_the_shortest_round_trip_is_no_rate() {
+    let mut line = Line::new();
+    line.send(10).wait(100);
+    line.ack(5, &[]);
+    // The first copy of 6 arrives 5 ms after the second has left, and that of 7 likewise.
+    line.resend(6).wait(5);
+    assert_eq!(line.ack(6, &[]).rtt, None, "nobody knows which copy");
+    line.resend(7).wait(5);
+    let sample = line.ack(7, &[]);
+    assert_eq!(sample.measured.unwrap().interval, None);
+    assert_eq!((sample.delivery_rate(), sample.totals.delivered), (0.0, 7.0));
+}
+
+#[test]
+fn what_leaves_after_the_application_had_nothing_is_marked_until_the_gap_is_out_of_the_path() {
+    let mut line = Line::new();
+    line.send(4).wait(50);
+    line.sampler.mark_app_limited();
+    line.send(4).wait(50);
+    assert!(!line.ack(4, &[]).is_app_limited(), "these left before");
+    line.send(4);
+    assert!(line.ack(8, &[]).is_app_limited());
+    // More than the four that were in flight then is delivered: from here on samples are good.
+    assert!(!line.sampler.is_app_limited());
+    line.send(4).wait(100);
+    assert!(line.ack(12, &[]).is_app_limited(), "they left with the gap ahead of them");
+    assert!(!line.ack(16, &[]).is_app_limited());
+}
+
+#[test]
+fn each_lost_segment_is_told_once_with_what_was_in_flight_when_it_left() {
+    let mut line = Line::new();
+    line.send(10).wait(100);
+    line.ack(2, &[]);
+    line.flight.mark_lost(2 * SMSS);
+    line.flight.mark_lost(4 * SMSS);
+    let lost = line.with(|sampler, view| sampler.newly_lost(view));
+    let told: Vec<_> = lost.iter().map(|lost| (lost.start / SMSS, lost.tx_in_flight, lost.lost)).collect();
+    assert_eq!(told, [(2, 3.0, 1.0), (4, 5.0, 2.0)]);
+    assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());
+    // A copy that is lost in its turn is another loss.
+    line.resend(3);
+    assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());
+    line.flight.mark_lost(2 * SMSS);
+    let lost = line.with(|sampler, view| sampler.newly_lost(view));
+    assert_eq!(lost.len(), 1);
+    assert_eq!(lost[0].lost, 1.0, "of the two before it nothing is counted twice");
+    // The rest arrives, and 3 too.
+    let sample = line.ack(10, &[]);
+    assert_eq!(sample.totals.lost, 3.0);
+    assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());
+    assert!(line.sampler.departures.is_empty());
+}
+
+#[test]
+fn what_the_scoreboard_forgets_is_not_delivered_twice() {
+    let mut line = Line::new();
+    line.send(10).wait(100);
+    assert_eq!(line.ack(0, &[3..9]).totals.delivered, 6.0);
+    line.sampler.before_forgetting(&line.flight);
+    line.flight.forget_sacks();
+    line.flight.rewind();
+    line.resend(1).resend(2).resend(3).wait(100);
+    let sample = line.ack(2, &[4..6]);
+    assert_eq!((sample.newly_acked, sample.totals.delivered), (2.0, 8.0), "the first two, no more");
+    let sample = line.ack(4, &[]);
+    assert_eq!((sample.newly_acked, sample.measured), (0.0, None));
+    assert_eq!(line.ack(10, &[]).totals.delivered, 10.0);
+}
+
+#[test]
+fn without_sack_what_was_announced_is_not_delivered_twice() {
+    let mut line = Line::new();
+    line.send(10).wait(100);
+    let mut ack = |delivered| line.with(|sampler, view| sampler.on_ack(view, delivered));
+    // 1 and 5 are missing: eight duplicate ACKs.
+    let announced: f64 = (0..8).map(|_| ack(Delivered::Announced)).sum();
+    assert_eq!(announced, 8.0);
+    assert_eq!(ack(Delivered::Announced) + ack(Delivered::Announced), 1.0, "the first one is missing");
+    // The hole is filled, then the other one.
+    assert_eq!(ack(Delivered::Covered(4.0)), 1.0);
+    assert_eq!(ack(Delivered::Covered(6.0)), 1.0);
+}
+
+#[test]
+fn a_segment_that_is_cut_is_two() {
+    let mut line = Line::new();
+    line.leave(0, 3000, Transmission::New);
+    line.send(1).wait(100);
+    line.flight.mark_lost(0);
+    assert_eq!(line.with(|sampler, view| sampler.newly_lost(view)).len(), 1);
+    line.flight.split(0, 1000);
+    line.leave(0, 1000, Transmission::Recovery);
+    assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty(), "the rest was known");
+    line.wait(100);
+    let sample = line.ack(1, &[]);
+    assert_eq!(sample.measured.unwrap().tx_in_flight, 2.0);
+    assert_eq!(line.sampler.departures.len(), 2);
+}

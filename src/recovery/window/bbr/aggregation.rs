@@ -1,0 +1,71 @@
+//! ACKs that come in heaps, as on a radio that collects them: what has been acknowledged beyond what the bandwidth
+//! explains is room that the window needs, so that something leaves in the silence before the next heap
+//! (bbr_update_ack_aggregation()).
+
+use airwire::time::Instant;
+
+use crate::recovery::rate::RateSample;
+
+/// bbr_extra_acked_win_rtts.
+const WINDOW_ROUNDS: u32 = 5;
+/// bbr_ack_epoch_acked_reset_thresh.
+const LARGEST_EPOCH: f64 = (1_u32 << 20) as f64;
+/// bbr_extra_acked_max_us, in seconds.
+const LONGEST_SILENCE: f64 = 0.1;
+
+/// The most that was acknowledged too early, of the last five to ten round trips.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aggregation {
+    epoch: Instant,
+    /// Acknowledged since then.
+    epoch_acked: f64,
+    /// Of the present five round trips, and of the five before.
+    extra: [f64; 2],
+    rounds: u32,
+}
+
+impl Default for Aggregation {
+    fn default() -> Self {
+        Self::since(Instant::ZERO)
+    }
+}
+
+impl Aggregation {
+    pub(super) fn since(now: Instant) -> Self {
+        Self { epoch: now, epoch_acked: 0.0, extra: [0.0; 2], rounds: 0 }
+    }
+
+    /// After silence what was expected meanwhile has not come.
+    pub(super) fn restart(&mut self, now: Instant) {
+        (self.epoch, self.epoch_acked) = (now, 0.0);
+    }
+
+    pub(super) fn update(&mut self, sample: &RateSample, round_start: bool, bw: f64, cwnd: f64) {
+        let is_valid = sample.measured.is_some_and(|measured| measured.interval.is_some());
+        if sample.newly_acked <= 0.0 || !is_valid {
+            return;
+        }
+        if round_start {
+            self.rounds += 1;
+            if self.rounds >= WINDOW_ROUNDS {
+                self.rounds = 0;
+                self.extra = [0.0, self.extra[0]];
+            }
+        }
+        let now = sample.totals.delivered_time;
+        let mut expected = (bw * (now - self.epoch).as_secs_f64()).floor();
+        if self.epoch_acked <= expected || self.epoch_acked + sample.newly_acked >= LARGEST_EPOCH {
+            self.restart(now);
+            expected = 0.0;
+        }
+        self.epoch_acked += sample.newly_acked;
+        let extra = (self.epoch_acked - expected).min(cwnd);
+        self.extra[0] = self.extra[0].max(extra);
+    }
+
+    /// bbr_ack_aggregation_cwnd(): how much larger the window is for it.
+    pub(super) fn room(&self, bw: f64) -> f64 {
+        let [present, before] = self.extra;
+        present.max(before).min((bw * LONGEST_SILENCE).floor())
+    }
+}

@@ -1,0 +1,290 @@
+//! A path for the tests of models: a bottleneck with a buffer, in amounts that need not be whole, one quarter of a
+//! millisecond after the other. The sender sends what the model's rate and window permit.
+
+use std::collections::VecDeque;
+
+use airwire::time::{Duration, Instant};
+
+use super::{Loss, LossKind, Model, Modelled, Window};
+use crate::profile::knobs::Knobs;
+use crate::recovery::episode::{Episode, EventWindow, FastRecovery, Memory};
+use crate::recovery::rate::{LostSegment, Measured, RateSample, Totals};
+use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::{Congestion, Departure, Phase, Transmission};
+
+const STEP: Duration = Duration::from_micros(250);
+
+/// What leaves in one step.
+#[derive(Clone, Copy)]
+struct Parcel {
+    amount: f64,
+    lost: f64,
+    sent_at: Instant,
+    /// When the sender hears of it.
+    heard_at: Instant,
+    first_send_time: Instant,
+    delivered_time: Instant,
+    delivered: f64,
+    lost_before: f64,
+    tx_in_flight: f64,
+    is_app_limited: bool,
+}
+
+pub(super) struct Bench<M> {
+    pub(super) model: M,
+    pub(super) cc: Congestion,
+    knobs: Knobs,
+    host: BareSender,
+    /// In segments per second.
+    pub(super) capacity: f64,
+    /// The round trip without a queue.
+    pub(super) base: Duration,
+    /// Segments that fit into the buffer.
+    pub(super) buffer: f64,
+    /// This share of everything is lost.
+    pub(super) loss: f64,
+    /// What the application writes, in segments per second.
+    pub(super) writes: f64,
+    /// Tokens per second, and those that are left: what finds none is lost.
+    pub(super) policer: Option<(f64, f64)>,
+    pub(super) queue: f64,
+    pub(super) totals: Totals,
+    /// What has left so far.
+    pub(super) sent: f64,
+    path: VecDeque<Parcel>,
+    first_send_time: Instant,
+    app_limited: Option<f64>,
+    recovers: Option<Instant>,
+    ranges: u64,
+}
+
+impl<M: Window + Model + Default> Bench<M> {
+    /// 1000 segments a second and 40 ms, of which a handshake has told: 40 segments fit. The buffer has room for twice
+    /// that.
+    pub(super) fn new() -> Self {
+        let base = Duration::from_millis(40);
+        let host = BareSender::new("newreno").under_way(10.0, f64::INFINITY, base);
+        let cc = Congestion { cwnd: 10.0, ssthresh: f64::INFINITY, ..host.cc().clone() };
+        let totals = Totals { delivered: 0.0, delivered_time: host.now, lost: 0.0, in_flight: 0.0 };
+        let mut bench = Self {
+            model: M::default(),
+            cc,
+            knobs: Knobs::rfc(),
+            first_send_time: host.now,
+            host,
+            capacity: 1000.0,
+            base,
+            buffer: 80.0,
+            loss: 0.0,
+            writes: f64::INFINITY,
+            policer: None,
+            queue: 0.0,
+            totals,
+            sent: 0.0,
+            path: VecDeque::new(),
+            app_limited: None,
+            recovers: None,
+            ranges: 0,
+        };
+        let handshake = crate::recovery::Handshake { scoreboard: true, ..Default::default() };
+        let detector = crate::recovery::detect::Traits::default();
+        bench.model.on_established(&handshake, detector);
+        bench.model.begin(&bench.host.view(&bench.cc, &bench.knobs));
+        bench
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.host.now
+    }
+
+    /// Until `over`, which must come within 20 seconds.
+    pub(super) fn until(&mut self, over: impl Fn(&Self) -> bool) -> &mut Self {
+        let end = self.now() + Duration::from_secs(20);
+        while !over(self) {
+            assert!(self.now() < end, "it never comes: {:?}", self.cc.cwnd);
+            self.step();
+        }
+        self
+    }
+
+    pub(super) fn run(&mut self, time: Duration) -> &mut Self {
+        let end = self.now() + time;
+        while self.now() < end {
+            self.step();
+        }
+        self
+    }
+
+    pub(super) fn seconds(&mut self, seconds: u64) -> &mut Self {
+        self.run(Duration::from_secs(seconds))
+    }
+
+    /// An ECN echo, outside of a window that has had one.
+    pub(super) fn echo(&mut self) {
+        self.model.on_loss(
+            &self.host.view(&self.cc, &self.knobs),
+            &Loss { kind: LossKind::EcnEcho, window_when_sent: None },
+        );
+    }
+
+    /// The last event turns out to have been none.
+    pub(super) fn mistake(&mut self) {
+        self.model.on_undo(&self.host.view(&self.cc, &self.knobs));
+        self.recovers = None;
+        self.cc.episode = Episode::Open(Memory::Nothing);
+    }
+
+    /// The retransmission timer fires, and all that was in flight is gone.
+    pub(super) fn timeout(&mut self) {
+        let loss = Loss { kind: LossKind::Timeout, window_when_sent: None };
+        self.model.on_loss(&self.host.view(&self.cc, &self.knobs), &loss);
+        self.cc.cwnd = 1.0;
+        self.cc.episode = Episode::Restarted(crate::recovery::episode::Restart::Timeout(
+            crate::recovery::episode::AfterTimeout::Reduced,
+        ));
+        self.path.clear();
+        self.totals.lost += std::mem::take(&mut self.totals.in_flight);
+        self.recovers = Some(self.now());
+        self.model.on_timeout(&self.host.view(&self.cc, &self.knobs), &self.totals);
+    }
+
+    fn step(&mut self) {
+        self.host.now += STEP;
+        let now = self.now();
+        self.queue = (self.queue - self.capacity * STEP.as_secs_f64()).max(0.0);
+        if let Some((rate, tokens)) = &mut self.policer {
+            *tokens = (*tokens + *rate * STEP.as_secs_f64()).min(200.0);
+        }
+        self.hear(now);
+        self.send(now);
+    }
+
+    fn hear(&mut self, now: Instant) {
+        let prior_in_flight = self.totals.in_flight;
+        let (mut newest, mut heard) = (None, Vec::new());
+        while let Some(parcel) = self.path.pop_front_if(|parcel| parcel.heard_at <= now) {
+            self.totals.delivered += parcel.amount - parcel.lost;
+            self.totals.in_flight = (self.totals.in_flight - parcel.amount).max(0.0);
+            newest = Some(parcel).filter(|it| it.lost < it.amount).or(newest);
+            heard.push(parcel);
+        }
+        if heard.is_empty() {
+            return;
+        }
+        if self.path.is_empty() {
+            // Sums of fractions are not exact.
+            self.totals.in_flight = 0.0;
+        }
+        let newly_acked: f64 = heard.iter().map(|parcel| parcel.amount - parcel.lost).sum();
+        let newly_lost: f64 = heard.iter().map(|parcel| parcel.lost).sum();
+        if newly_acked > 0.0 {
+            self.totals.delivered_time = now;
+        }
+        self.app_limited.take_if(|until| self.totals.delivered > *until);
+        if self.recovers.is_some_and(|began| newest.is_some_and(|it| it.sent_at > began)) {
+            self.recovers = None;
+            self.cc.episode = Episode::Open(Memory::Nothing);
+        }
+        if newly_lost > 0.0 && self.cc.phase() == Phase::Open {
+            let loss = Loss { kind: LossKind::Duplicates, window_when_sent: None };
+            self.model.on_loss(&self.host.view(&self.cc, &self.knobs), &loss);
+            let window = EventWindow::Reduced;
+            self.cc.episode = Episode::Recovery(FastRecovery { inflation: 0.0, window });
+            self.recovers = Some(now);
+        }
+        for parcel in heard.iter().filter(|parcel| parcel.lost > 0.0) {
+            self.totals.lost += parcel.lost;
+            self.ranges += 2;
+            let lost = LostSegment {
+                start: self.ranges * SMSS,
+                end: (self.ranges + 1) * SMSS,
+                size: parcel.lost,
+                tx_in_flight: parcel.tx_in_flight,
+                lost: self.totals.lost - parcel.lost_before,
+                delivered: self.totals.delivered,
+                is_app_limited: parcel.is_app_limited,
+            };
+            self.model.on_lost(&self.host.view(&self.cc, &self.knobs), &lost);
+        }
+        let measured = newest.map(|newest: Parcel| {
+            self.first_send_time = newest.sent_at;
+            let elapsed = (newest.sent_at - newest.first_send_time).max(now - newest.delivered_time);
+            Measured {
+                delivered: self.totals.delivered - newest.delivered,
+                prior_delivered: newest.delivered,
+                interval: Some(elapsed).filter(|elapsed| *elapsed >= self.base),
+                is_app_limited: newest.is_app_limited,
+                tx_in_flight: newest.tx_in_flight,
+                lost: self.totals.lost - newest.lost_before,
+            }
+        });
+        let sample = RateSample {
+            totals: self.totals,
+            prior_in_flight,
+            newly_acked,
+            newly_lost,
+            rtt: newest.map(|newest| now - newest.sent_at),
+            ack_may_be_delayed: false,
+            measured,
+        };
+        let Modelled { cwnd, ssthresh, ignores_rates } =
+            self.model.on_sample(&self.host.view(&self.cc, &self.knobs), &sample);
+        (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
+        if ignores_rates {
+            self.app_limited = Some(self.totals.delivered + self.totals.in_flight);
+        }
+    }
+
+    fn send(&mut self, now: Instant) {
+        let rate = self.model.pacing_rate(&self.host.view(&self.cc, &self.knobs)).unwrap() / SMSS as f64;
+        let wanted = (rate.min(1e5) * STEP.as_secs_f64()).min(self.cc.cwnd - self.totals.in_flight);
+        let amount = wanted.min(self.writes * STEP.as_secs_f64());
+        if amount < wanted {
+            self.app_limited = Some(self.totals.delivered + self.totals.in_flight);
+        }
+        if amount <= 0.0 {
+            return;
+        }
+        if self.totals.in_flight == 0.0 {
+            if self.app_limited.is_some()
+                && let Some(cwnd) = self.model.on_restart_from_idle(&self.host.view(&self.cc, &self.knobs))
+            {
+                self.cc.cwnd = cwnd;
+            }
+            (self.first_send_time, self.totals.delivered_time) = (now, now);
+        }
+        let (start, end) = ((self.sent * SMSS as f64) as u64, ((self.sent + amount) * SMSS as f64) as u64);
+        for start in (start..end).step_by(SMSS as usize) {
+            let end = end.min(start + SMSS);
+            let departure = Departure { start, end, kind: Transmission::New, tsval: 0 };
+            self.model.on_sent(&self.host.view(&self.cc, &self.knobs), &departure);
+        }
+        let policed = match &mut self.policer {
+            Some((_, tokens)) => {
+                let passes = amount.min(*tokens);
+                *tokens -= passes;
+                amount - passes
+            }
+            None => 0.0,
+        };
+        let overflow = (self.queue + amount - policed - self.buffer).max(0.0);
+        let lost = (overflow + policed + self.loss * amount).min(amount);
+        self.queue += amount - lost;
+        let queued = Duration::from_secs_f64(self.queue / self.capacity);
+        self.totals.in_flight += amount;
+        self.sent += amount;
+        self.cc.cwnd_limited = self.totals.in_flight + 1.0 > self.cc.cwnd;
+        self.path.push_back(Parcel {
+            amount,
+            lost,
+            sent_at: now,
+            heard_at: now + self.base + queued,
+            first_send_time: self.first_send_time,
+            delivered_time: self.totals.delivered_time,
+            delivered: self.totals.delivered,
+            lost_before: self.totals.lost,
+            tx_in_flight: self.totals.in_flight,
+            is_app_limited: self.app_limited.is_some(),
+        });
+    }
+}
