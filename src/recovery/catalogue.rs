@@ -77,6 +77,13 @@ pub static CATALOGUE: &[Row] = &[
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
+    Row::answer(
+        "linux-bbr",
+        Build::Alias("sack+rack+bbr+frto+dsack+tso-defer"),
+        "what a Linux kernel sends with if its congestion control is bbr",
+        "Linux 6.18",
+    )
+    .names_a_sender(ProfileName::Linux),
     Row::answer("etcp", Build::Alias("reno+transit-marks"), "E-TCP: reno+transit-marks", "P4 §III"),
     // Is it lost?
     Row::answer(
@@ -299,14 +306,14 @@ pub static CATALOGUE: &[Row] = &[
         "ends slow start when the delay grows, or ACKs follow closely for half a round trip",
         "Ha and Rhee 2011; Linux, tcp_cubic.c",
     )
-    .subject("slow start"),
+    .decides("the end of slow start"),
     Row::answer(
         "hystartpp",
         Build::SlowStart(|_| Box::<HyStartPp>::default()),
         "HyStart++: slow start goes on slowly when the delay grows, and ends if that stays so",
         "RFC 9406",
     )
-    .subject("slow start"),
+    .decides("the end of slow start"),
     // What does a timeout mean?
     Row::answer(
         "restart",

@@ -298,11 +298,25 @@ fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), Recipe
         Err(RecipeError::Twice { name: first.name })
     } else if first.is_the_answer() && second.is_the_answer() && question == second.question() {
         Err(RecipeError::TwoAnswers { first: first.name, second: second.name, question: question.text() })
+    } else if ends_no_slow_start(first, second) || ends_no_slow_start(second, first) {
+        // A model leaves its Startup by itself.
+        Err(RecipeError::Contradiction {
+            first: first.name,
+            second: second.name,
+            subject: "the end of slow start",
+        })
     } else if !first.subject.is_empty() && first.subject == second.subject {
         Err(RecipeError::Contradiction { first: first.name, second: second.name, subject: first.subject })
     } else {
         Ok(())
     }
+}
+
+/// One looks for the end of a slow start, and the other has none.
+fn ends_no_slow_start(one: &Row, other: &Row) -> bool {
+    matches!(one.build, Build::SlowStart(_))
+        && matches!(other.build, Build::Window(_))
+        && !other.subject.is_empty()
 }
 
 /// Some algorithms work with one answer to another question only. They bring it where none is named, and refuse
@@ -415,6 +429,10 @@ mod tests {
         assert_eq!(
             canonical("sack+prr+bbr"),
             "error: `prr` and `bbr` contradict each other on the window in fast recovery: choose one"
+        );
+        assert_eq!(
+            canonical("bbr3+hystart"),
+            "error: `bbr3` and `hystart` contradict each other on the end of slow start: choose one"
         );
         assert_eq!(canonical("sack+no-sack"), "error: `sack` needs SACK, which `no-sack` switches off");
         assert_eq!(canonical("reno+iw=0"), "error: `iw` needs a number between 1 and 1000 segments: `iw=1`");

@@ -3,6 +3,7 @@
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
+use super::pacer::Pacer;
 use super::socket::{Ended, Patience, State, Threshold, Unanswered};
 use super::variables::{AckDue, InVain, Tail, earlier};
 use crate::profile::UserTimeoutFrom;
@@ -91,6 +92,10 @@ impl Connection {
                     self.timers.refused += 1;
                 }
                 self.timed = None;
+                // Nobody has heard anything for long enough: what the timer sends waits for no turn.
+                if let Some(pacer) = self.pacer() {
+                    *pacer = Pacer::new(now);
+                }
                 let (recovery, mut path) = self.recovery_and_path(now);
                 recovery.on_timeout(&mut path);
             }

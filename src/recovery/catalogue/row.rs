@@ -206,12 +206,6 @@ impl Row {
         Self { needs, ..self }
     }
 
-    /// It contradicts every other row of this subject.
-    #[must_use]
-    pub const fn subject(self, subject: &'static str) -> Self {
-        Self { subject, ..self }
-    }
-
     /// It works with this answer to another question only, and brings it.
     #[must_use]
     pub const fn works_with(self, answer: &'static str) -> Self {
