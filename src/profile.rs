@@ -25,21 +25,62 @@ pub struct AckPolicy {
     pub delay: Duration,
     /// An ACK leaves once this many full-sized segments wait for it.
     pub every: u32,
-    /// At most so many ACKs in a row are not delayed ("quick-ACK"): at the start of a connection, after an idle RTO and
-    /// after a copy of what had arrived, unless data is being answered with data. In a small window they are fewer, one
-    /// for two segments. Zero: every ACK is delayed alike.
+    /// What else there is to it.
+    pub rules: AckRules,
+}
+
+/// By what rules ACKs are delayed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum AckRules {
+    /// Those of [`AckPolicy::delay`] and [`AckPolicy::every`] alone, and what is out of order is acknowledged at once.
+    Plain,
+    /// Linux 6.18: the delay follows the time between segments, the ACK of a FIN waits too, and an application that reads
+    /// may send an ACK. `delay` and `every` do not count.
+    Linux(LinuxAcks),
+}
+
+/// The numbers of [`AckRules::Linux`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinuxAcks {
+    /// At most so many ACKs in a row are not delayed (TCP_MAX_QUICKACKS): at the start of a connection, after an idle RTO
+    /// and after a copy of what had arrived, unless data is being answered with data. In a small window they are fewer, one
+    /// for two segments. While the window grows, ACKs are not delayed either.
     pub quick: u32,
-    /// Whether the ACK of a FIN that follows data is delayed too (Linux).
-    pub delay_fin: bool,
+    /// ACKs of holes beyond the third are put together. `None`, and without SACK: each leaves.
+    pub compression: Option<AckCompression>,
+}
+
+/// How ACKs of holes are put together (tcp_comp_sack_nr, tcp_comp_sack_delay_ns, tcp_comp_sack_slack_ns).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AckCompression {
+    /// At most so many become one.
+    pub most: u32,
+    /// They wait no longer, and no longer than a twentieth of the round trip.
+    pub delay: Duration,
+    /// So much later than that a timer may be.
+    pub slack: Duration,
+}
+
+impl LinuxAcks {
+    /// As the kernel comes.
+    pub const DEFAULT: Self = Self {
+        quick: 16,
+        compression: Some(AckCompression {
+            most: 44,
+            delay: Duration::from_millis(1),
+            slack: Duration::from_micros(100),
+        }),
+    };
 }
 
 impl AckPolicy {
     /// One ACK per segment, at once.
-    pub const EVERY: Self = Self { delay: Duration::ZERO, every: 1, quick: 0, delay_fin: false };
+    pub const EVERY: Self = Self { delay: Duration::ZERO, every: 1, rules: AckRules::Plain };
     /// One ACK per two segments or 40 ms (RFC 5681 §4.2).
-    pub const DELAYED: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 0, delay_fin: false };
-    /// Linux 6.18: up to 16 ACKs are at once (TCP_MAX_QUICKACKS), that of a FIN after data is delayed.
-    pub const LINUX: Self = Self { delay: Duration::from_millis(40), every: 2, quick: 16, delay_fin: true };
+    pub const DELAYED: Self = Self { delay: Duration::from_millis(40), every: 2, rules: AckRules::Plain };
+    /// Linux 6.18 as it comes.
+    pub const LINUX: Self =
+        Self { delay: Duration::from_millis(40), every: 2, rules: AckRules::Linux(LinuxAcks::DEFAULT) };
 }
 
 /// Which small segments wait for an ACK (RFC 9293 §3.7.4).
@@ -130,6 +171,25 @@ pub enum WindowUpdate {
     /// when the application has made room for two segments and a quarter of the buffer, or half of it, and earlier if
     /// the buffer is small or nearly full (FreeBSD 13, tcp_output()).
     QuarterBuffer,
+    /// The window begins with half of the memory that a connection has, grows by two segments for each that comes until
+    /// the memory is full, and the memory grows with what the application reads in a round trip. An ACK of its own leaves
+    /// once the window is twice as large as the peer knows it (Linux 6.18). A buffer that a socket has asked for is
+    /// doubled and stays, as SO_RCVBUF there.
+    Tuned(ReceiveMemory),
+}
+
+/// What segments that were received may cost (tcp_rmem), in octets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiveMemory {
+    /// At first.
+    pub initial: usize,
+    /// At most.
+    pub most: usize,
+}
+
+impl ReceiveMemory {
+    /// As Linux comes on a machine with enough memory.
+    pub const LINUX: Self = Self { initial: 131_072, most: 6 << 20 };
 }
 
 /// What becomes of a SYN that has a FIN as well.
@@ -357,6 +417,8 @@ impl Profile {
         Self {
             name: "linux",
             ack: AckPolicy::LINUX,
+            window_update: WindowUpdate::Tuned(ReceiveMemory::LINUX),
+            window_scale: Some(0),
             syn_fin: SynFin::NoConnection,
             nagle: Nagle::Minshall,
             half_window: true,

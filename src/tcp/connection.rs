@@ -9,6 +9,7 @@ use airwire::time::{Duration, Instant};
 
 use super::buffer::{RecvBuffer, SendBuffer};
 use super::icmp::Unreachable;
+use super::receive::linux_steps::receiver_of;
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
 use super::variables::{AckDue, Challenges, Pending, ReceiveVariables, SendVariables, Tail, Timers};
@@ -82,7 +83,13 @@ impl Connection {
     pub(super) fn new(now: Instant, opening: Opening, state: State) -> Self {
         let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu } = opening;
         let header = if local.is_ipv4() { 40 } else { 60 };
-        let scale_needed = (0..=14).find(|s| options.recv_buffer >> s <= 65_535).unwrap_or(14);
+        let fits = mtu.saturating_sub(header).clamp(8, 65_535) as u16;
+        let advmss = options.max_seg.or(profile.mss).unwrap_or(fits).min(fits);
+        let linux = receiver_of(&profile, &options, advmss.into());
+        let scale_needed = match &linux {
+            Some(linux) if linux.tunes_window() => linux.scale_to_offer(),
+            _ => (0..=14).find(|s| options.recv_buffer >> s <= 65_535).unwrap_or(14),
+        };
         let scale = profile.window_scale.map_or(0, |offered| offered.max(scale_needed));
         let peer_mss = if local.is_ipv4() { 536 } else { 1220 };
         Self {
@@ -123,11 +130,9 @@ impl Connection {
                 copy_tsval: None,
                 last_ack_sent: 0,
                 ack: AckDue::No,
-                quick_left: 0,
-                interactive: false,
-                last_data: Instant::ZERO,
+                linux,
                 mss_seen: 0,
-                recent: [None; 4],
+                recent: None,
                 dsack: None,
                 alarm: profile.reordering_alarm.then(Box::default),
                 echo_ce: false,
@@ -295,6 +300,11 @@ impl Connection {
     pub(crate) fn set_options(&mut self, now: Instant, options: SocketOptions) {
         self.snd.buffer.set_limit(options.send_buffer);
         self.rcv.buffer.set_limit(options.recv_buffer);
+        if let Some(linux) =
+            self.rcv.linux.as_mut().filter(|_| options.recv_buffer != self.options.recv_buffer)
+        {
+            linux.lock(options.recv_buffer);
+        }
         // Linux 6.18, __tcp_sock_set_nodelay(): it overrides even a cork, for what has been written so far.
         if options.nodelay && !self.options.nodelay {
             self.push();

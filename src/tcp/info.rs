@@ -123,7 +123,7 @@ impl Connection {
             rcv_wscale: self.rcv.scale,
             rto: self.rtt.rto().get(),
             snd_mss: self.snd.smss as u32,
-            rcv_mss: (self.rcv.mss_seen as u32).max(536).min(advertised),
+            rcv_mss: self.rcv.mss_seen.max(536).min(advertised),
             advmss: advertised - if self.ts_enabled { 12 } else { 0 },
             unacked: flight.len() as u32,
             sacked: if self.sack_enabled { sacked } else { cc.dupacks().min(flight.len() as u32) },

@@ -112,9 +112,16 @@ impl Connection {
             self.note_ecn(segment);
         }
         let had_holes = !self.rcv.buffer.out_of_order().is_empty();
+        if self.rcv.linux.is_some() && !segment.payload.is_empty() {
+            self.measure_receive_rtt(now, segment);
+        }
         let reaction = self.check_data(now, segment, offset);
         if reaction == Reaction::Done {
             self.check_fin(now, had_holes);
+            // The fast path of Linux sees nothing in a pure ACK but what it acknowledges.
+            if segment.seq_len() > 0 || self.state != State::Established {
+                self.settle_ack(now, segment);
+            }
         }
         reaction
     }
@@ -329,7 +336,7 @@ impl Connection {
                 self.state = State::CloseWait;
                 // RFC 5681 §4.2: what fills a hole is acknowledged at once, FIN or not.
                 if !had_holes {
-                    self.ack_fin(now);
+                    self.ack_fin();
                 }
             }
             State::FinWait1 => {
@@ -372,8 +379,6 @@ impl Connection {
         let options = &segment.options;
         self.rcv.irs = segment.seq;
         self.rcv.last_ack_sent = 1;
-        self.rcv.adv = 1 + self.rcv.buffer.window().min(65_535) as u64;
-        self.rcv.promised = self.rcv.adv;
         let least = if self.local.is_ipv4() { 536 } else { 1220 };
         // A peer that offers next to nothing must not make us send a header per octet.
         self.snd.peer_mss = options.mss.unwrap_or(least).max(64);
@@ -390,6 +395,8 @@ impl Connection {
             self.rcv.ts_recent = ts.val;
             self.rcv.ts_recent_at = now;
         }
+        self.rcv.adv = 1 + self.first_window(self.state == State::SynReceived);
+        self.rcv.promised = self.rcv.adv;
         // RFC 3168 §6.1.1: ECE and CWR in a SYN ask for ECN.
         let asks = segment.flags.contains(Flags::ECE) && segment.flags.contains(Flags::CWR);
         let may = self.profile.ecn || (self.profile.ecn_passive && self.state == State::SynReceived);
@@ -470,6 +477,10 @@ impl Connection {
                 self.snd.max_wnd = 0;
             }
             self.update_window(now, segment, 1, 1);
+        }
+        let mss = self.expected_mss();
+        if let Some(linux) = &mut self.rcv.linux {
+            linux.establish(now, self.rcv.scale, mss, self.snd.smss, 1);
         }
         let handshake = Handshake {
             sack: self.sack_enabled,

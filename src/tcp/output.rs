@@ -228,9 +228,8 @@ impl Connection {
         let tsval = self.ts_now(now);
         self.emit(now, packet, start, flags, ecn, (start, data_end));
 
-        // Linux 6.18, tcp_event_data_sent().
-        if self.has_received_text() && now - self.rcv.last_data < self.profile.ack.delay {
-            self.rcv.interactive = true;
+        if let Some(linux) = self.rcv.linux.as_mut().filter(|_| data_end > start) {
+            linux.on_text_sent(now);
         }
         if kind == Transmission::New {
             if self.rtt.style().times_one_segment() && self.timed.is_none() {
@@ -413,11 +412,13 @@ impl Connection {
             self.rcv.adv = self.rcv.adv.max(window.edge);
             self.rcv.promised = self.rcv.promised.max(window.promised);
             self.rcv.last_ack_sent = self.rcv_nxt();
-            if self.rcv.ack != AckDue::No {
-                self.rcv.quick_left = self.rcv.quick_left.saturating_sub(1);
+            let offered = window.promised - self.rcv_nxt();
+            if let Some(linux) = &mut self.rcv.linux {
+                linux.on_ack_sent(offered);
             }
             self.rcv.ack = AckDue::No;
             self.rcv.dsack = None;
+            self.forget_blocks();
             self.rcv.copy_tsval = None;
             self.timers.delayed_ack = None;
         }

@@ -1,12 +1,16 @@
 //! The receiving side: data in, ACK policy, SACK blocks, the window we advertise.
 
+pub(super) mod linux;
+pub(super) mod linux_steps;
+
 use airwire::options::SackBlocks;
 use airwire::segment::{Ecn, Flags, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
+use super::socket::State;
 use super::variables::AckDue;
-use crate::profile::WindowUpdate;
+use crate::profile::{AckRules, WindowUpdate};
 
 /// A window, as the header says it and as it is meant.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +32,12 @@ impl Connection {
     /// Stores the segment's text, which begins at `offset`, and decides when to acknowledge it.
     pub(super) fn take_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         let end = offset + segment.payload.len() as u64;
+        let held_any = self.has_holes();
+        let predicted = offset == self.rcv.buffer.next() && !held_any;
+        if self.rcv.linux.is_some() && !(predicted && self.state == State::Established) {
+            // tcp_data_queue(): a duplicate that no ACK has told is forgotten, but for the fast path.
+            self.rcv.dsack = None;
+        }
         if segment.payload.is_empty() {
             self.note_duplicate(segment);
         }
@@ -41,8 +51,8 @@ impl Connection {
         }
         if segment.payload.is_empty() {
             if segment.flags.contains(Flags::FIN) {
-                self.rcv.ack = AckDue::Now;
-                self.remember_block(offset);
+                self.ack_news();
+                self.remember_block(offset, segment.seq_len());
             }
             return;
         }
@@ -56,17 +66,19 @@ impl Connection {
         if offset + payload.len() as u64 <= next {
             // Only octets we have.
             self.note_duplicate(segment);
+            self.ack_news();
             self.rcv.ack = AckDue::Now;
             return;
         }
-        self.rcv.mss_seen = self.rcv.mss_seen.max(payload.len() as u64);
+        let len = payload.len() as u64;
+        self.rcv.mss_seen = self.rcv.mss_seen.max(payload.len() as u32);
         let had_holes = !self.rcv.buffer.out_of_order().is_empty();
         let repeated = self.overlap_with_held(offset, offset + payload.len() as u64);
         let moved = self.rcv.buffer.insert(offset, payload, self.rcv.adv);
         self.statistics.bytes_received += moved;
         if let Some(repeated) = repeated {
             self.statistics.duplicate_segments_in += 1;
-            self.rcv.dsack = self.profile.dsack.then_some(repeated);
+            self.rcv.dsack = self.profile.dsack.then(|| Box::new(repeated));
         }
         if repeated.is_none()
             && let (Some(alarm), Some(timestamps)) = (&mut self.rcv.alarm, segment.options.timestamps)
@@ -75,10 +87,20 @@ impl Connection {
         }
         if offset > next {
             self.statistics.out_of_order_segments_in += 1;
-            self.remember_block(offset);
+            self.remember_block(offset, segment.seq_len());
         }
-        if offset <= next {
-            self.note_arrival(now, next);
+        if moved == 0 && offset <= next && self.rcv.linux.is_some() {
+            // There was no room.
+            self.enter_quick_ack(u32::MAX);
+            self.rcv.ack = AckDue::Now;
+            return;
+        }
+        self.show_linux(now, segment, (offset, next), len, repeated);
+        if let AckRules::Linux(_) = self.profile.ack.rules {
+            if held_any && !self.has_holes() {
+                self.ack_at_once();
+            }
+            return;
         }
         // RFC 5681 §4.2: out of order, or filling a hole, is acknowledged at once.
         if offset > next || had_holes || offset < next {
@@ -86,6 +108,11 @@ impl Connection {
             return;
         }
         self.delay_ack(now);
+    }
+
+    /// Octets are missing below others that are there.
+    fn has_holes(&self) -> bool {
+        !self.rcv.buffer.out_of_order().is_empty() || self.early_fin().is_some()
     }
 
     /// The part of `payload` that lies below the FIN.
@@ -99,56 +126,12 @@ impl Connection {
     fn delay_ack(&mut self, now: Instant) {
         let policy = self.profile.ack;
         let unacknowledged = self.rcv_nxt() - self.rcv.last_ack_sent;
-        let full = unacknowledged > u64::from(policy.every.max(1) - 1) * self.full_sized();
-        let quick = self.rcv.quick_left > 0 && !self.rcv.interactive;
-        if policy.delay.is_zero() || full || quick {
+        let full = unacknowledged > u64::from(policy.every.max(1) - 1) * u64::from(self.rcv.mss_seen);
+        if policy.delay.is_zero() || full {
             self.rcv.ack = AckDue::Now;
         } else if self.rcv.ack == AckDue::No {
             self.start_delayed_ack(now, policy.delay);
         }
-    }
-
-    /// How many octets a full-sized segment of the peer's seems to carry.
-    fn full_sized(&self) -> u64 {
-        if self.profile.ack.quick == 0 {
-            return self.rcv.mss_seen;
-        }
-        // Linux 6.18, tcp_initialize_rcv_mss(): until a larger one is seen, what any peer can send.
-        let guess = u64::from(self.advertised_mss()).min(self.snd.smss).min(self.window_announced() / 2);
-        self.rcv.mss_seen.max(guess.clamp(88, 536))
-    }
-
-    /// Text has arrived in order.
-    pub(super) fn has_received_text(&self) -> bool {
-        self.rcv.buffer.next() > 1
-    }
-
-    /// The window in the last segment sent.
-    fn window_announced(&self) -> u64 {
-        self.rcv.promised.saturating_sub(self.rcv.last_ack_sent)
-    }
-
-    /// Text has arrived in order. At the start, or after a gap, the sender is likely to be in slow start (Linux 6.18,
-    /// tcp_event_data_recv()).
-    fn note_arrival(&mut self, now: Instant, next_before: u64) {
-        if next_before == 1 || now - self.rcv.last_data > self.rtt.rto().get() {
-            self.quicken(u32::MAX);
-        }
-        self.rcv.last_data = now;
-    }
-
-    /// The next ACKs, `most` of them at most, are not delayed (Linux 6.18, tcp_incr_quickack()).
-    fn quicken(&mut self, most: u32) {
-        let pairs = self.window_announced() / (2 * self.full_sized().max(1));
-        let wanted = if pairs == 0 { 2 } else { pairs };
-        let quick = wanted.min(u64::from(most.min(self.profile.ack.quick)));
-        self.rcv.quick_left = self.rcv.quick_left.max(u16::try_from(quick).unwrap_or(u16::MAX));
-    }
-
-    /// The same, and data need no longer be waited for (Linux 6.18, tcp_enter_quickack_mode()).
-    pub(super) fn enter_quick_ack(&mut self, most: u32) {
-        self.quicken(most);
-        self.rcv.interactive = false;
     }
 
     /// A sender that has just been told of congestion, or sends again, has little in flight (Linux 6.18,
@@ -171,13 +154,10 @@ impl Connection {
     }
 
     /// The peer closes its side. If the application answers at once, no separate ACK is needed.
-    pub(super) fn ack_fin(&mut self, now: Instant) {
-        let policy = self.profile.ack;
-        // Linux: a FIN makes the connection interactive, so its ACK waits if data has come before.
-        if policy.delay_fin && self.has_received_text() {
-            self.start_delayed_ack(now, policy.delay);
-        } else {
-            self.rcv.ack = AckDue::Now;
+    pub(super) fn ack_fin(&mut self) {
+        match (&mut self.rcv.linux, self.profile.ack.rules) {
+            (Some(linux), AckRules::Linux(_)) => linux.acks.on_fin(),
+            _ => self.rcv.ack = AckDue::Now,
         }
     }
 
@@ -194,7 +174,7 @@ impl Connection {
         // An ACK was lost, or the sender has gone back.
         self.enter_quick_ack(u32::MAX);
         if self.profile.dsack {
-            self.rcv.dsack = Some((start, (start + segment.seq_len()).min(next)));
+            self.rcv.dsack = Some(Box::new((start, (start + segment.seq_len()).min(next))));
         }
     }
 
@@ -229,20 +209,31 @@ impl Connection {
     }
 
     /// RFC 2018 §4: the block that holds the segment just received comes first, then earlier ones.
-    fn remember_block(&mut self, offset: u64) {
+    fn remember_block(&mut self, offset: u64, len: u64) {
+        if self.rcv.linux.is_some() {
+            self.remember_segment(offset, offset + len);
+            return;
+        }
         let Some((start, end)) = self.held_around(offset) else { return };
         let mut recent = [Some(start), None, None, None];
-        let earlier = self.rcv.recent.into_iter().flatten().filter(|known| !(start..end).contains(known));
+        let known = self.rcv.recent.as_deref().copied().unwrap_or_default();
+        let earlier = known.into_iter().flatten().filter(|known| !(start..end).contains(known));
         for (slot, known) in recent[1..].iter_mut().zip(earlier) {
             *slot = Some(known);
         }
-        self.rcv.recent = recent;
+        self.rcv.recent = Some(Box::new(recent));
+    }
+
+    /// Nothing is missing any more.
+    pub(super) fn forget_blocks(&mut self) {
+        if self.rcv.recent.is_some() && !self.has_holes() {
+            self.rcv.recent = None;
+        }
     }
 
     /// The next ACK will report a hole or a duplicate.
     pub(super) fn has_blocks_to_report(&self) -> bool {
-        let holds_any = !self.rcv.buffer.out_of_order().is_empty() || self.early_fin().is_some();
-        self.sack_enabled && (self.rcv.dsack.is_some() || holds_any)
+        self.sack_enabled && (self.rcv.dsack.is_some() || self.has_holes())
     }
 
     /// The SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
@@ -252,15 +243,24 @@ impl Connection {
             return blocks;
         }
         let seq = |offset| self.rcv.irs.at(offset);
-        if let Some((left, right)) = self.rcv.dsack {
+        if let Some((left, right)) = self.rcv.dsack.as_deref().copied() {
             blocks.push(seq(left), seq(right));
+        }
+        if let Some(linux) = &self.rcv.linux {
+            for (start, end) in linux.sacks_to_tell() {
+                blocks.push(seq(*start), seq(*end));
+            }
+            return blocks;
+        }
+        if let Some((left, _)) = self.rcv.dsack.as_deref().copied() {
             // RFC 2883 §4.2: a duplicate above the ACK is followed by the block that contains it.
             if let Some((start, end)) = self.held_around(left) {
                 blocks.push(seq(start), seq(end));
             }
         }
+        let recent = self.rcv.recent.as_deref().copied().unwrap_or_default();
         let mut last = None;
-        for (start, end) in self.rcv.recent.iter().flatten().filter_map(|offset| self.held_around(*offset)) {
+        for (start, end) in recent.iter().flatten().filter_map(|offset| self.held_around(*offset)) {
             let repeated = blocks.as_slice().iter().skip(1).any(|(left, _)| *left == seq(start));
             if !repeated && last != Some(start) {
                 blocks.push(seq(start), seq(end));
@@ -271,14 +271,18 @@ impl Connection {
     }
 
     /// The window field of the next segment, and the right edge that it stands for.
-    pub(super) fn window_to_advertise(&self, scale: u8) -> Advertisement {
+    pub(super) fn window_to_advertise(&mut self, scale: u8) -> Advertisement {
+        if self.tunes_window() { self.offer_tuned(scale) } else { self.plain_window(scale) }
+    }
+
+    fn plain_window(&self, scale: u8) -> Advertisement {
         let next = self.rcv_nxt();
         let promised = self.rcv.promised.saturating_sub(next);
         let room = self.rcv.buffer.window() as u64;
         let limit = self.rcv.buffer.limit() as u64;
         // The right edge never moves back, and not by next to nothing.
         let worthwhile = match self.profile.window_update {
-            WindowUpdate::Doubled => {
+            WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
                 let least = u64::from(self.advertised_mss()).min(limit / 2).max(1);
                 room >= promised + least || room >= limit
             }
@@ -290,8 +294,8 @@ impl Connection {
         // creep with every ACK and the window never close (RFC 7323 §2.4).
         let units = match (self.profile.window_update, wanted / unit) {
             // A buffer smaller than a unit is no reason to stay closed.
-            (WindowUpdate::QuarterBuffer, _) | (WindowUpdate::Doubled, 0) => wanted.div_ceil(unit),
-            (WindowUpdate::Doubled, whole) => whole.max(promised.div_ceil(unit)),
+            (WindowUpdate::QuarterBuffer, _) | (_, 0) => wanted.div_ceil(unit),
+            (_, whole) => whole.max(promised.div_ceil(unit)),
         };
         let units = units.min(65_535);
         Advertisement {
@@ -303,13 +307,16 @@ impl Connection {
 
     /// The application has read: is the wider window worth an ACK of its own?
     pub(super) fn consider_window_update(&mut self) {
-        if !self.state.may_receive_data() || self.rcv.fin.is_some() {
+        if self.rcv.linux.is_some() {
+            self.ack_read();
+        }
+        if self.tunes_window() || !self.state.may_receive_data() || self.rcv.fin.is_some() {
             return;
         }
         let update = match self.profile.window_update {
-            WindowUpdate::Doubled => {
+            WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
                 let promised = self.rcv.promised.saturating_sub(self.rcv_nxt());
-                let offered = self.window_to_advertise(self.rcv.scale).promised - self.rcv_nxt();
+                let offered = self.plain_window(self.rcv.scale).promised - self.rcv_nxt();
                 offered > promised && offered >= 2 * promised
             }
             // A delayed ACK will tell.

@@ -30,8 +30,10 @@ impl Connection {
         }
         if due(&mut self.timers.delayed_ack) && self.rcv.ack == AckDue::Delayed {
             self.rcv.ack = AckDue::Now;
-            // No data came that the ACK could have travelled with (Linux 6.18, tcp_delack_timer_handler()).
-            self.rcv.interactive = false;
+            let rto = self.rtt.rto().get().as_nanos();
+            if let Some(linux) = &mut self.rcv.linux {
+                linux.on_ack_timer(rto);
+            }
         }
         if due(&mut self.timers.cork) && (self.options.cork || self.snd.tail == Tail::Waits) {
             // One partial segment may leave, as if it were the end; the connection stays corked.

@@ -8,6 +8,7 @@ use super::alarm::ReorderingAlarm;
 use super::buffer::{RecvBuffer, SendBuffer};
 use super::defer::Piece;
 use super::pacer::Pacer;
+use super::receive::linux::LinuxReceiver;
 
 /// The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), and what else it remembers.
 #[derive(Debug)]
@@ -80,18 +81,14 @@ pub(super) struct ReceiveVariables {
     /// Last.ACK.sent.
     pub(super) last_ack_sent: u64,
     pub(super) ack: AckDue,
-    /// How many more ACKs are not delayed.
-    pub(super) quick_left: u16,
-    /// Data was answered with data: a delayed ACK may travel with the answer.
-    pub(super) interactive: bool,
-    /// When text last arrived in order, if any has.
-    pub(super) last_data: Instant,
+    /// What Linux' receiver remembers, in a box because only its profile has it.
+    pub(super) linux: Option<Box<LinuxReceiver>>,
     /// Largest segment seen, an estimate of the peer's SMSS.
-    pub(super) mss_seen: u64,
+    pub(super) mss_seen: u32,
     /// First offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
-    pub(super) recent: [Option<u64>; 4],
+    pub(super) recent: Option<Box<[Option<u64>; 4]>>,
     /// A duplicate to be reported in the next ACK (RFC 2883).
-    pub(super) dsack: Option<(u64, u64)>,
+    pub(super) dsack: Option<Box<(u64, u64)>>,
     /// `None` unless the profile asks for it.
     pub(super) alarm: Option<Box<ReorderingAlarm>>,
     /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).

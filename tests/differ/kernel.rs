@@ -82,10 +82,9 @@ impl Kernel {
     pub(crate) fn new() -> Result<Self, String> {
         let namespace =
             Namespace::create().map_err(|error| format!("this test makes a network namespace: {error}"))?;
-        // Distributions' defaults, whatever this machine has. Nothing is learnt from one exchange for another. The
-        // receive buffer's limit stands for the window scale of 8 that the profile has.
+        // Distributions' defaults, whatever this machine has. Nothing is learnt from one exchange for another.
         let settings = [
-            ("net.ipv4.tcp_rmem", "4096 131072 16000000"),
+            ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
             ("net.ipv4.tcp_no_metrics_save", "1"),
             // Up to a millisecond's wait for more, at the fourth ACK of a hole: no clock here is as good as that.
             ("net.ipv4.tcp_comp_sack_nr", "0"),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use airtcp::host::{ConnId, Host, HostConfig, IoError, ListenId};
-use airtcp::profile::Profile;
+use airtcp::profile::{AckRules, Profile};
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{Linger, SocketOptions, State};
 use airwire::time::{Duration, Instant};
@@ -48,7 +48,11 @@ impl Ours {
         // The catalogue has all of it.
         let recipe: Recipe = RECIPE.parse().expect("a recipe");
         let addrs = vec![IpAddr::V4(LOCAL)];
-        let profile = Profile::linux();
+        let mut profile = Profile::linux();
+        if let AckRules::Linux(acks) = &mut profile.ack.rules {
+            // As `kernel.rs` has set it.
+            acks.compression = None;
+        }
         let mut host = Host::new(HostConfig { addrs, mtu: 1500, profile, recipe, seed: 1 });
         let options = SocketOptions::of(host.profile());
         let (mut listener, mut connection) = (None, None);

@@ -61,12 +61,12 @@ test.pkt:10: the packet differs: payload length is 1000, expected 900
   ✓    9    0.100000  +0 write 1000
   ✗   10    0.100000  +0 > P. 1:901(900) ack 1
       expected    0.100000  > P. 1:901(900) ack 1
-      actual      0.100000  > P. 1:1001(1000) ack 1 win 65535
+      actual      0.100000  > P. 1:1001(1000) ack 1 win 64240
   recent packets:
          0.000000  < S 0:0(0) win 30000 <mss 1000>
-         0.000000  > S. 0:0(0) ack 1 win 65535 <mss 1460>
+         0.000000  > S. 0:0(0) ack 1 win 64240 <mss 1460>
          0.100000  < . 1:1(0) ack 1 win 30000
-         0.100000  > P. 1:1001(1000) ack 1 win 65535
+         0.100000  > P. 1:1001(1000) ack 1 win 64240
 ";
     assert_eq!(error, expected);
 }
@@ -80,7 +80,7 @@ fn every_wrong_word_of_a_packet_line_is_noticed() {
     );
     assert!(sent("+0 > P. 2:1502(1500) ack 1").contains("seq is 1, expected 2"));
     assert!(sent("+0 > P. 1:1501(1500) ack 2").contains("ack is 1, expected 2"));
-    assert!(sent("+0 > P. 1:1501(1500) ack 1 win 1").contains("win is 65535, expected 1"));
+    assert!(sent("+0 > P. 1:1501(1500) ack 1 win 1").contains("win is 64240, expected 1"));
     assert!(sent("+0 > P. 1:1501(1500) ack 1 <nop,nop,sackOK>").contains("options are <>"));
     assert!(sent("+0 > [ect0] P. 1:1501(1500) ack 1").contains("IP says noecn, expected ect0"));
     assert!(sent("+0 > (ttl 9) P. 1:1501(1500) ack 1").contains("ttl is 64, expected 9"));

@@ -6,7 +6,9 @@ use std::path::Path;
 use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
 use airtcp::profile::knobs::InitialWindow;
-use airtcp::profile::{Challenge, OpeningErrors, SackOffer, SynFin};
+use airtcp::profile::{
+    AckCompression, AckRules, Challenge, LinuxAcks, OpeningErrors, SackOffer, SynFin, WindowUpdate,
+};
 use airtcp::recovery::Recipe;
 use airwire::time::Duration;
 
@@ -179,7 +181,13 @@ impl Tuning {
             "tcp_retries2" => profile.retries = number()? as u32,
             "tcp_challenge_ack_limit" => profile.challenge_acks_per_second = number()? as u32,
             "tcp_invalid_ratelimit" => profile.challenge_interval = Duration::from_millis(number()?),
-            "tcp_rmem" => profile.recv_buffer = number()? as usize,
+            "tcp_rmem" => {
+                profile.recv_buffer = number()? as usize;
+                // A script that names the window wants that window, whatever segments cost.
+                if let WindowUpdate::Tuned(_) = profile.window_update {
+                    profile.window_update = WindowUpdate::Doubled;
+                }
+            }
             "tcp_wmem" => profile.send_buffer = number()? as usize,
             "ip_no_pmtu_disc" => profile.pmtu_discovery = !on()?,
             "drop_synfin" => profile.syn_fin = if on()? { SynFin::Drop } else { SynFin::Taken },
@@ -204,7 +212,19 @@ impl Tuning {
             "limited_transmit" => profile.recovery.limited_transmit = on()?,
             "ack_delay_ms" => profile.ack.delay = millis()?,
             "ack_every" => profile.ack.every = number()? as u32,
-            "quick_acks" => profile.ack.quick = number()? as u32,
+            "quick_acks" => {
+                let quick = number()? as u32;
+                if let AckRules::Linux(acks) = &mut profile.ack.rules {
+                    acks.quick = quick;
+                }
+            }
+            "tcp_comp_sack_nr" => {
+                let most = number()? as u32;
+                if let AckRules::Linux(acks) = &mut profile.ack.rules {
+                    let usual = LinuxAcks::DEFAULT.compression;
+                    acks.compression = usual.filter(|_| most > 0).map(|it| AckCompression { most, ..it });
+                }
+            }
             "mss" => profile.mss = Some(within(u16::MAX.into())? as u16),
             "time_wait_ms" => profile.time_wait = millis()?,
             _ => return Ok(Known::Unknown),

@@ -1,0 +1,301 @@
+//! Linux 6.18's receiver: what it remembers in order to decide when an ACK leaves and how far the window opens.
+//!
+//! It counts time in ticks of the kernel (`HZ`), and memory as a driver allocates it for a segment. The names are those
+//! of `struct tcp_sock` and `struct inet_connection_sock`.
+
+mod acks;
+mod held;
+mod memory;
+mod sacks;
+mod window;
+
+use airwire::time::Instant;
+
+pub(super) use self::acks::{Acks, Waiting};
+use self::held::{Chosen, Held};
+pub(super) use self::window::{Selected, Window};
+use crate::profile::{AckCompression, ReceiveMemory};
+
+/// What a segment with text looks like to the receiver.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Text {
+    pub(in crate::tcp) start: u64,
+    pub(in crate::tcp) end: u64,
+    /// Octets of text, and of the largest segment that may come.
+    pub(in crate::tcp) len: u32,
+    pub(in crate::tcp) advmss: u32,
+    /// Octets of IP and TCP headers, options included.
+    pub(in crate::tcp) headers: u32,
+    /// Octets of the TCP header, and as many as every segment of this connection has.
+    pub(in crate::tcp) tcp_header: u32,
+    pub(in crate::tcp) least_tcp_header: u32,
+    pub(in crate::tcp) psh: bool,
+    /// PSH, FIN, URG or SYN: it need not be full-sized (TCP_REMNANT).
+    pub(in crate::tcp) remnant: bool,
+}
+
+impl Text {
+    fn truesize(&self) -> u32 {
+        memory::truesize(self.headers + self.len)
+    }
+}
+
+/// What is asked before an ACK is put off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    pub(super) rcv_nxt: u64,
+    /// Octets that no ACK has covered.
+    pub(super) unacked: u64,
+    /// Something is held out of order.
+    pub(super) holes: bool,
+    pub(super) sack: bool,
+    /// The sender's round trip, in nanoseconds, if there is one.
+    pub(super) srtt: Option<u64>,
+    /// An ACK waits already, until then.
+    pub(super) running: Option<Instant>,
+}
+
+/// What there is when the application has read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    /// All below is the application's.
+    pub(super) copied: u64,
+    pub(super) rcv_nxt: u64,
+    /// Last.ACK.sent, and the right edge of the window that was offered.
+    pub(super) last_ack: u64,
+    pub(super) edge: u64,
+    /// From RCV.NXT to the end of what is held out of order.
+    pub(super) span: u64,
+    /// No more will come.
+    pub(super) closed: bool,
+}
+
+/// The receiving side of one connection.
+#[derive(Debug)]
+pub(in crate::tcp) struct LinuxReceiver {
+    pub(super) acks: Acks,
+    pub(super) window: Window,
+    held: Option<Box<Held>>,
+}
+
+impl LinuxReceiver {
+    /// `advmss`: the MSS that is offered. The others: as [`Window::new`] has them.
+    pub(in crate::tcp) fn new(memory: Option<ReceiveMemory>, locked: Option<usize>, advmss: u32) -> Self {
+        Self { acks: Acks::default(), window: Window::new(memory, locked, advmss), held: None }
+    }
+
+    fn held(&mut self) -> &mut Held {
+        self.held.get_or_insert_default()
+    }
+
+    /// What segments cost that wait (sk_rmem_alloc).
+    fn used(&self) -> u64 {
+        self.held.as_ref().map_or(0, |held| held.memory.used())
+    }
+
+    fn forget_if_over(&mut self) {
+        self.held.take_if(|held| held.is_over());
+    }
+
+    // ----- the connection -----
+
+    /// A SYN has come, and a SYN,ACK will offer so much. `mss`: text of the largest segment that may come.
+    pub(in crate::tcp) fn answer_syn(&mut self, mss: u32) {
+        self.window.choose_first(mss);
+    }
+
+    /// The window of a SYN.
+    pub(in crate::tcp) fn first_window(&self) -> u64 {
+        self.window.rcv_wnd()
+    }
+
+    pub(in crate::tcp) fn scale_to_offer(&self) -> u8 {
+        self.window.scale_to_offer()
+    }
+
+    /// The connection is open: see [`Window::establish`].
+    pub(in crate::tcp) fn establish(
+        &mut self,
+        now: Instant,
+        scale: u8,
+        advmss: u32,
+        sends: u64,
+        copied: u64,
+    ) {
+        self.window.establish(now, scale, advmss, sends, copied);
+        self.acks.establish(now);
+    }
+
+    /// The window is this one's business.
+    pub(in crate::tcp) fn tunes_window(&self) -> bool {
+        self.window.is_in_charge()
+    }
+
+    /// SO_RCVBUF is set.
+    pub(in crate::tcp) fn lock(&mut self, size: usize) {
+        self.window.lock(size);
+    }
+
+    // ----- what comes -----
+
+    /// Text in order (tcp_event_data_recv()). `rcv_nxt` does not count yet what was held behind it.
+    pub(super) fn on_in_order(&mut self, now: Instant, text: &Text, rcv_nxt: u64, rto: u64, quick: u32) {
+        self.held().memory.hold(text.start, text.end, text.truesize());
+        self.acks.owe();
+        self.acks.note_push(self.window.measure_rcv_mss(text));
+        self.window.measure_rtt_by_window(now, rcv_nxt);
+        self.acks.adapt(now, rto, self.window.quick_acks(quick));
+        if text.len >= 128 && self.window.grow(text, self.used()) {
+            self.acks.one_more_quick();
+        }
+    }
+
+    /// RCV.NXT has moved.
+    pub(super) fn on_progress(&mut self, rcv_nxt: u64) {
+        if let Some(held) = &mut self.held {
+            held.sacks.remove_below(rcv_nxt);
+        }
+    }
+
+    /// Text out of order (tcp_data_queue_ofo()). `span`: from RCV.NXT to the end of what is held; `fresh`: not all of
+    /// it was there before.
+    pub(super) fn on_out_of_order(&mut self, text: &Text, span: u64, fresh: bool, sack: bool) {
+        self.acks.note_push(self.window.measure_rcv_mss(text));
+        self.acks.owe();
+        if fresh {
+            // Without SACK the window stays, so that the ACK counts as a duplicate.
+            if sack && self.window.grow(text, self.used()) {
+                self.acks.one_more_quick();
+            }
+            self.held().memory.hold(text.start, text.end, text.truesize());
+        }
+        self.window.make_room_for(span);
+    }
+
+    /// The SACK blocks of a segment out of order. If ACKs have been put together, and this one pushes aside what they
+    /// were to tell, they are one that leaves first (tcp_sack_compress_send_ack()): then this says so.
+    pub(super) fn add_sack(&mut self, start: u64, end: u64) -> bool {
+        let held = self.held();
+        let tells_first = held.compressed.is_compressing() && held.sacks.moves_far((start, end));
+        if tells_first {
+            held.chosen.sacks = Some(held.sacks.clone());
+        }
+        held.sacks.add((start, end));
+        tells_first
+    }
+
+    // ----- what becomes of the ACK -----
+
+    /// What is to become of the ACK that is owed (__tcp_ack_snd_check()).
+    pub(super) fn decide(&mut self, moment: &Moment, compression: Option<AckCompression>) -> Waiting {
+        let more_than_one = moment.unacked > u64::from(self.window.rcv_mss());
+        let full = more_than_one && (!self.window.is_in_charge() || self.select() >= self.window.rcv_wnd());
+        if full || self.acks.is_quick() || self.acks.is_mandated() {
+            return Waiting::Not;
+        }
+        if !moment.holes {
+            let running = moment.running.filter(|_| !self.is_compressing());
+            return self.acks.delay(&Moment { running, ..*moment });
+        }
+        let Some(compression) = compression.filter(|_| moment.sack) else { return Waiting::Not };
+        let round_trip = self.window.round_trip(moment.srtt);
+        self.held().compressed.compress(moment, compression, round_trip)
+    }
+
+    /// The timer of an ACK has fired.
+    pub(in crate::tcp) fn on_ack_timer(&mut self, rto: u64) {
+        if !self.is_compressing() {
+            self.acks.on_timer(rto);
+        }
+    }
+
+    pub(super) fn is_compressing(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.compressed.is_compressing())
+    }
+
+    /// An ACK is on its way out: what it offers is chosen now.
+    pub(super) fn choose(&mut self, rcv_nxt: u64, edge: u64) {
+        if self.window.is_in_charge() && self.held.is_some() {
+            let window = self.offer(rcv_nxt, edge);
+            self.held().chosen.window = Some((rcv_nxt, window));
+        }
+    }
+
+    /// The SACK blocks of the next ACK.
+    pub(super) fn sacks_to_tell(&self) -> &[(u64, u64)] {
+        let Some(held) = &self.held else { return &[] };
+        held.chosen.sacks.as_ref().unwrap_or(&held.sacks).as_slice()
+    }
+
+    /// The window of a segment that leaves now, as it was chosen if it was.
+    pub(super) fn offer_chosen(&mut self, rcv_nxt: u64, edge: u64) -> u64 {
+        match self.held.as_mut().and_then(|held| held.chosen.window.take()) {
+            Some((at, window)) if at == rcv_nxt => window.max(edge.saturating_sub(rcv_nxt)),
+            _ => self.offer(rcv_nxt, edge),
+        }
+    }
+
+    /// The window of an ACK (tcp_select_window()): it never takes back what the last one offered.
+    fn offer(&mut self, rcv_nxt: u64, edge: u64) -> u64 {
+        let offered = edge.saturating_sub(rcv_nxt);
+        let window = self.select();
+        if window < offered { self.window.round_up(offered) } else { window }
+    }
+
+    /// The window that an ACK would offer now. If little is free, ACKs are quick no longer (__tcp_select_window()).
+    fn select(&mut self) -> u64 {
+        let Selected { window, scarce } = self.window.select(self.used());
+        if scarce {
+            self.acks.end_quick();
+        }
+        window
+    }
+
+    /// A segment with an ACK has left, which offered this window.
+    pub(in crate::tcp) fn on_ack_sent(&mut self, window: u64) {
+        self.window.note_offer(window);
+        self.acks.on_ack_sent();
+        if let Some(held) = &mut self.held {
+            held.compressed.end();
+            held.chosen = Chosen::default();
+        }
+        self.forget_if_over();
+    }
+
+    /// Text has left, and may be the answer to what came.
+    pub(in crate::tcp) fn on_text_sent(&mut self, now: Instant) {
+        self.acks.on_text_sent(now);
+    }
+
+    // ----- the application -----
+
+    /// The application has read, or tried to. Says whether an ACK has to leave now (tcp_cleanup_rbuf()).
+    pub(super) fn on_read(&mut self, read: &Read) -> bool {
+        let read_any = self.release(read);
+        if self.acks.is_owed() {
+            let more_than_one = read.rcv_nxt - read.last_ack > u64::from(self.window.rcv_mss());
+            if more_than_one || (read_any && self.acks.push_wants_ack() && self.used() == 0) {
+                return true;
+            }
+        }
+        let offered = read.edge.saturating_sub(read.rcv_nxt);
+        if !read_any || read.closed || !self.tunes_window() || 2 * offered > self.window.clamp() {
+            return false;
+        }
+        let window = self.select();
+        window > 0 && window >= 2 * offered
+    }
+
+    /// What was read costs nothing any more. Says whether there was any.
+    fn release(&mut self, read: &Read) -> bool {
+        let Some(mut held) = self.held.take() else { return false };
+        let mut any = false;
+        while let Some(end) = held.memory.release_one(read.copied) {
+            any = true;
+            self.window.adjust_space(end, read.rcv_nxt, read.span);
+        }
+        self.held = Some(held).filter(|held| !held.is_over());
+        any
+    }
+}

@@ -1,0 +1,104 @@
+//! The SACK blocks of the next ACK, the newest first, four at most (`selective_acks`).
+//!
+//! What is forgotten because there are more is not found again: a segment that joins it begins a block of its own.
+
+/// A range of octets.
+type Block = (u64, u64);
+
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct Sacks {
+    blocks: [Block; 4],
+    len: u8,
+}
+
+/// Blocks that are expected to fit where timestamps are; the ACK of a change behind them does not wait
+/// (TCP_SACK_BLOCKS_EXPECTED).
+const EXPECTED: usize = 2;
+
+impl Sacks {
+    pub(in crate::tcp::receive) fn as_slice(&self) -> &[Block] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// A segment out of order pushes aside what no ACK has told yet.
+    pub(in crate::tcp::receive) fn moves_far(&self, segment: Block) -> bool {
+        let mut first = self.as_slice().iter().take(EXPECTED);
+        self.as_slice().len() >= EXPECTED && !first.any(|block| touches(*block, segment))
+    }
+
+    /// A segment out of order (tcp_sack_new_ofo_skb()).
+    pub(in crate::tcp::receive) fn add(&mut self, segment: Block) {
+        let mut list: Vec<Block> = self.as_slice().to_vec();
+        let mut first = segment;
+        if let Some(at) = list.iter().position(|block| touches(*block, segment)) {
+            first = join(list.remove(at), segment);
+            // It may have met others, in the order in which they stand (tcp_sack_maybe_coalesce()).
+            list.retain(|block| {
+                let meets = touches(first, *block);
+                if meets {
+                    first = join(first, *block);
+                }
+                !meets
+            });
+        }
+        list.insert(0, first);
+        list.truncate(self.blocks.len());
+        self.set(&list);
+    }
+
+    /// RCV.NXT has moved (tcp_sack_remove()).
+    pub(in crate::tcp::receive) fn remove_below(&mut self, rcv_nxt: u64) {
+        let list: Vec<Block> = self.as_slice().iter().copied().filter(|block| block.0 > rcv_nxt).collect();
+        self.set(&list);
+    }
+
+    fn set(&mut self, list: &[Block]) {
+        self.blocks[..list.len()].copy_from_slice(list);
+        self.len = list.len() as u8;
+    }
+}
+
+fn touches(a: Block, b: Block) -> bool {
+    a.0 <= b.1 && b.0 <= a.1
+}
+
+fn join(a: Block, b: Block) -> Block {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sacks(segments: &[Block]) -> Vec<Block> {
+        let mut sacks = Sacks::default();
+        for segment in segments {
+            sacks.add(*segment);
+        }
+        sacks.as_slice().to_vec()
+    }
+
+    #[test]
+    fn the_block_that_grew_last_comes_first() {
+        assert_eq!(sacks(&[(10, 20), (30, 40), (20, 25)]), [(10, 25), (30, 40)]);
+        assert_eq!(sacks(&[(10, 20), (30, 40), (20, 30)]), [(10, 40)]);
+    }
+
+    #[test]
+    fn a_fifth_block_is_forgotten_and_not_found_again() {
+        let five = [(10, 20), (30, 40), (50, 60), (70, 80), (90, 100)];
+        assert_eq!(sacks(&five), [(90, 100), (70, 80), (50, 60), (30, 40)]);
+        let joined = [five.as_slice(), &[(20, 25)]].concat();
+        assert_eq!(sacks(&joined), [(20, 25), (90, 100), (70, 80), (50, 60)]);
+    }
+
+    #[test]
+    fn what_was_reached_goes() {
+        let mut sacks = Sacks::default();
+        sacks.add((10, 20));
+        sacks.add((30, 40));
+        sacks.remove_below(20);
+        assert_eq!(sacks.as_slice(), [(30, 40)]);
+        assert!(!sacks.moves_far((50, 60)), "it would be the second of two");
+    }
+}

@@ -1,0 +1,408 @@
+//! How far the window opens: what a segment costs in memory, slow start of the window, and the buffer that grows with
+//! what the application reads in a round trip (dynamic right-sizing; `tcp_input.c`, "Buffer size and advertised window
+//! tuning" and "Receiver autotuning").
+
+use airwire::time::Instant;
+
+use super::Text;
+use super::acks::PushNews;
+use crate::profile::ReceiveMemory;
+
+/// Memory is offered as window in this many parts of the whole (TCP_RMEM_TO_WIN_SCALE).
+const WHOLE: u64 = 256;
+/// Before a segment has shown what it costs, half of the memory (TCP_DEFAULT_SCALING_RATIO).
+const DEFAULT_RATIO: u8 = 128;
+/// TCP_MSS_DEFAULT, TCP_MIN_MSS.
+const MSS_DEFAULT: u32 = 536;
+const MIN_MSS: u32 = 88;
+const TCP_HEADER: u32 = 20;
+/// Half of SOCK_MIN_RCVBUF: no clamp is below.
+const LEAST_CLAMP: u64 = 1152;
+/// Segments of an initial window (TCP_INIT_CWND).
+const INIT_CWND: u64 = 10;
+
+/// A window, and whether less than half of the buffer is free.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp::receive) struct Selected {
+    pub(in crate::tcp::receive) window: u64,
+    pub(in crate::tcp::receive) scarce: bool,
+}
+
+/// Whether the buffer may grow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Buffer {
+    /// Up to `rmem_max`.
+    Tuned,
+    /// The application has set it (SOCK_RCVBUF_LOCK).
+    Locked,
+    /// The profile has another rule for its window.
+    Plain,
+}
+
+/// Small, because every connection has one: sizes are of 32 bits, and so are numbers and times (microseconds), which are
+/// only compared with near ones.
+#[derive(Debug)]
+pub(in crate::tcp::receive) struct Window {
+    rcvbuf: u32,
+    /// `tcp_rmem[2]`.
+    rmem_max: u32,
+    window_clamp: u32,
+    rcv_ssthresh: u32,
+    /// As last offered.
+    rcv_wnd: u32,
+    space: Space,
+    rtt: ReceiveRtt,
+    /// When the last segment came: the application's reads have this time, too (tcp_mstamp).
+    mstamp: u32,
+    rcv_mss: u16,
+    last_seg_size: u16,
+    scaling_ratio: u8,
+    scale: u8,
+    buffer: Buffer,
+}
+
+/// The round trip as a receiver sees it (rcv_rtt_est), in eighths of a microsecond.
+#[derive(Debug, Default)]
+struct ReceiveRtt {
+    eighths: u32,
+    /// A window's worth of data is complete at this number, and was begun then. Nothing, as long as `eighths` and these
+    /// are 0: no text has come.
+    window_end: u32,
+    window_since: u32,
+    last_tsecr: u32,
+}
+
+/// What the application read in a round trip (rcvq_space).
+#[derive(Debug, Default)]
+struct Space {
+    octets: u32,
+    seq: u32,
+    since: u32,
+}
+
+fn micros(now: Instant) -> u32 {
+    (now.as_nanos() / 1000) as u32
+}
+
+/// A size that fits.
+fn size(octets: u64) -> u32 {
+    u32::try_from(octets).unwrap_or(u32::MAX)
+}
+
+/// What SO_RCVBUF makes of a size (sock_setsockopt()).
+fn doubled(octets: usize) -> u64 {
+    2 * (octets as u64).max(LEAST_CLAMP)
+}
+
+impl Window {
+    /// `memory`: `None` if the profile has another rule for its window. `locked`: SO_RCVBUF was set to this.
+    pub(super) fn new(memory: Option<ReceiveMemory>, locked: Option<usize>, advmss: u32) -> Self {
+        let rmem = memory.unwrap_or(ReceiveMemory::LINUX);
+        let (rcvbuf, buffer) = match (memory, locked) {
+            (None, _) => (rmem.most as u64, Buffer::Plain),
+            (Some(_), Some(octets)) => (doubled(octets), Buffer::Locked),
+            (Some(_), None) => (rmem.initial as u64, Buffer::Tuned),
+        };
+        let mut window = Self {
+            rcvbuf: size(rcvbuf),
+            rmem_max: size(rmem.most as u64),
+            window_clamp: u32::MAX,
+            rcv_ssthresh: 0,
+            rcv_wnd: 0,
+            space: Space::default(),
+            rtt: ReceiveRtt::default(),
+            mstamp: 0,
+            rcv_mss: advmss.min(MSS_DEFAULT) as u16,
+            last_seg_size: 0,
+            scaling_ratio: DEFAULT_RATIO,
+            scale: 0,
+            buffer,
+        };
+        window.choose_first(advmss);
+        window
+    }
+
+    /// The window of a SYN or SYN,ACK: whole segments (tcp_select_initial_window()).
+    pub(in crate::tcp::receive) fn choose_first(&mut self, mss: u32) -> u64 {
+        let (space, mss) = (self.full_space(), u64::from(mss));
+        self.rcv_wnd = size(if space > mss { space - space % mss } else { space });
+        self.rcv_wnd()
+    }
+
+    /// The shift that a window of the whole buffer needs.
+    pub(in crate::tcp::receive) fn scale_to_offer(&self) -> u8 {
+        let space = match self.buffer {
+            Buffer::Tuned => u64::from(self.rmem_max).max(self.full_space()),
+            Buffer::Locked | Buffer::Plain => self.full_space(),
+        };
+        (space.max(1).ilog2() as u8).saturating_sub(15).min(14)
+    }
+
+    /// The connection is open (tcp_init_buffer_space(), tcp_initialize_rcv_mss()). `sends`: the largest segment of ours;
+    /// `advmss`: text of the largest that may come.
+    pub(in crate::tcp::receive) fn establish(
+        &mut self,
+        now: Instant,
+        scale: u8,
+        advmss: u32,
+        sends: u64,
+        copied: u64,
+    ) {
+        (self.scale, self.mstamp) = (scale, micros(now));
+        let (mss, whole) = (u64::from(advmss), self.full_space());
+        let mut clamp = whole.min(65_535 << scale);
+        // One segment is kept back.
+        if clamp > 2 * mss && clamp + mss > whole {
+            clamp = (2 * mss).max(whole - mss);
+        }
+        self.window_clamp = size(clamp);
+        self.rcv_ssthresh = self.rcv_wnd.min(self.window_clamp);
+        let octets = self.rcv_ssthresh.min(size(INIT_CWND * mss));
+        self.space = Space { octets, seq: copied as u32, since: self.mstamp };
+        let hint = u64::from(advmss.min(MSS_DEFAULT)).min(sends).min(self.rcv_wnd() / 2);
+        self.rcv_mss = (hint as u16).max(MIN_MSS as u16);
+    }
+
+    /// SO_RCVBUF is set.
+    pub(in crate::tcp::receive) fn lock(&mut self, octets: usize) {
+        if self.is_in_charge() {
+            (self.rcvbuf, self.buffer) = (size(doubled(octets)), Buffer::Locked);
+        }
+    }
+
+    // ----- what is known -----
+
+    pub(super) fn rcv_mss(&self) -> u32 {
+        self.rcv_mss.into()
+    }
+
+    pub(super) fn rcv_wnd(&self) -> u64 {
+        self.rcv_wnd.into()
+    }
+
+    /// This is what decides about the window.
+    pub(in crate::tcp::receive) fn is_in_charge(&self) -> bool {
+        self.buffer != Buffer::Plain
+    }
+
+    pub(super) fn clamp(&self) -> u64 {
+        self.window_clamp.into()
+    }
+
+    fn win_from_space(&self, space: u64) -> u64 {
+        space * u64::from(self.scaling_ratio) / WHOLE
+    }
+
+    fn full_space(&self) -> u64 {
+        self.win_from_space(self.rcvbuf.into())
+    }
+
+    /// `used`: what segments cost that are held.
+    fn free_space(&self, used: u64) -> u64 {
+        self.win_from_space(u64::from(self.rcvbuf).saturating_sub(used))
+    }
+
+    pub(super) fn round_up(&self, window: u64) -> u64 {
+        window.next_multiple_of(1 << self.scale)
+    }
+
+    /// One for each second segment that fits the window, at least two (tcp_incr_quickack()).
+    pub(in crate::tcp::receive) fn quick_acks(&self, most: u32) -> u32 {
+        let pairs = self.rcv_wnd() / (2 * u64::from(self.rcv_mss));
+        let quick = if pairs == 0 { 2 } else { pairs };
+        quick.min(u64::from(most)) as u32
+    }
+
+    // ----- what comes -----
+
+    /// How much a full segment of the peer's carries, and what it costs (tcp_measure_rcv_mss()). Says whether this one
+    /// is the end of something.
+    pub(super) fn measure_rcv_mss(&mut self, text: &Text) -> PushNews {
+        let last = u32::from(std::mem::take(&mut self.last_seg_size));
+        if text.len >= self.rcv_mss() {
+            if text.len != self.rcv_mss() {
+                let ratio = u64::from(text.len) * WHOLE / u64::from(text.truesize());
+                self.set_ratio(ratio.clamp(1, WHOLE - 1) as u8);
+            }
+            self.rcv_mss = text.len.min(text.advmss) as u16;
+            return if text.psh { PushNews::Full } else { PushNews::None };
+        }
+        // SACK blocks make a full segment smaller.
+        let whole = text.len + text.tcp_header;
+        if whole >= MSS_DEFAULT + TCP_HEADER || (whole >= MIN_MSS + TCP_HEADER && !text.remnant) {
+            let len = whole - text.least_tcp_header;
+            self.last_seg_size = len as u16;
+            if len == last {
+                self.rcv_mss = len as u16;
+                return PushNews::None;
+            }
+        }
+        PushNews::Small
+    }
+
+    fn set_ratio(&mut self, ratio: u8) {
+        if ratio == self.scaling_ratio {
+            return;
+        }
+        self.scaling_ratio = ratio;
+        // tcp_set_window_clamp()
+        let clamp = size(self.full_space().max(LEAST_CLAMP));
+        if clamp < self.window_clamp {
+            self.rcv_ssthresh = self.rcv_ssthresh.min(clamp);
+        } else if clamp > self.window_clamp {
+            self.rcv_ssthresh = self.rcv_ssthresh.max(self.rcv_wnd.min(clamp));
+        }
+        self.window_clamp = clamp;
+        self.space.octets = self.space.octets.min(clamp);
+    }
+
+    /// Slow start of the window: it grows by two segments for each one that has not cost too much memory
+    /// (tcp_grow_window()). Says whether it has grown.
+    pub(super) fn grow(&mut self, text: &Text, used: u64) -> bool {
+        let room = self.clamp().min(self.free_space(used)).saturating_sub(self.rcv_ssthresh.into());
+        if room == 0 || !self.is_in_charge() {
+            return false;
+        }
+        let cost = self.win_from_space(text.truesize().into());
+        let len = u64::from(text.len);
+        let by = if cost <= len { 2 * u64::from(text.advmss) } else { self.growth_by_cost(cost, len) };
+        if by == 0 {
+            return false;
+        }
+        self.rcv_ssthresh += size(room.min(by.max(2 * len)));
+        true
+    }
+
+    /// While the window is small, a segment may cost more (__tcp_grow_window()).
+    fn growth_by_cost(&self, cost: u64, len: u64) -> u64 {
+        let (mut cost, mut window) = (cost / 2, self.win_from_space(self.rmem_max.into()) / 2);
+        while u64::from(self.rcv_ssthresh) <= window {
+            if cost <= len {
+                return 2 * u64::from(self.rcv_mss);
+            }
+            (cost, window) = (cost / 2, window / 2);
+        }
+        0
+    }
+
+    // ----- the round trip -----
+
+    /// By the timestamps of a full segment, in milliseconds (tcp_rcv_rtt_measure_ts()). `idle`: all was read before.
+    pub(in crate::tcp::receive) fn measure_rtt_by_echo(
+        &mut self,
+        now: Instant,
+        ecr: u32,
+        ts_now: u32,
+        len: u64,
+        idle: bool,
+    ) {
+        self.mstamp = micros(now);
+        if ecr == 0
+            || std::mem::replace(&mut self.rtt.last_tsecr, ecr) == ecr
+            || len < u64::from(self.rcv_mss)
+        {
+            return;
+        }
+        let elapsed = ts_now.wrapping_sub(ecr);
+        if (1..u32::MAX / 2).contains(&elapsed) {
+            self.take_rtt(u64::from(elapsed) * 1000, idle);
+        }
+    }
+
+    /// By how long a whole window takes: no more than an upper bound (tcp_rcv_rtt_measure()).
+    pub(super) fn measure_rtt_by_window(&mut self, now: Instant, rcv_nxt: u64) {
+        let (now, next) = (micros(now), rcv_nxt as u32);
+        if (self.rtt.window_end, self.rtt.window_since) != (0, 0) {
+            if (next.wrapping_sub(self.rtt.window_end) as i32) < 0 {
+                return;
+            }
+            self.take_rtt(u64::from(now.wrapping_sub(self.rtt.window_since)).max(1), false);
+        }
+        (self.rtt.window_end, self.rtt.window_since) = (next.wrapping_add(self.rcv_wnd), now);
+    }
+
+    /// `smooths`: a longer one counts, too (tcp_rcv_rtt_update()).
+    fn take_rtt(&mut self, micros: u64, smooths: bool) {
+        let (old, new) = (u64::from(self.rtt.eighths), 8 * micros);
+        self.rtt.eighths = size(match () {
+            () if old == 0 || new < old => new,
+            () if smooths => old - old / 8 + micros,
+            () => old,
+        });
+    }
+
+    /// The shorter of this one and the sender's, in eighths of a microsecond.
+    pub(super) fn round_trip(&self, srtt: Option<u64>) -> u64 {
+        let own = u64::from(self.rtt.eighths);
+        srtt.map_or(own, |nanos| own.min(nanos / 125))
+    }
+
+    // ----- the application -----
+
+    /// What was read in a round trip is what the window has to hold; twice that, since this is a round trip late
+    /// (tcp_rcv_space_adjust()).
+    pub(super) fn adjust_space(&mut self, copied: u64, rcv_nxt: u64, span: u64) {
+        let elapsed = self.mstamp.wrapping_sub(self.space.since);
+        if self.rtt.eighths == 0 || elapsed < self.rtt.eighths / 8 {
+            return;
+        }
+        let unread = size(rcv_nxt.saturating_sub(copied));
+        let octets = (copied as u32).wrapping_sub(self.space.seq).saturating_sub(unread);
+        if octets > self.space.octets {
+            self.grow_buffer(octets, span);
+        }
+        (self.space.seq, self.space.since) = (copied as u32, self.mstamp);
+    }
+
+    /// What is held out of order needs room beside that.
+    pub(super) fn make_room_for(&mut self, span: u64) {
+        self.grow_buffer(self.space.octets, span);
+    }
+
+    /// tcp_rcvbuf_grow(): slow start may double the rate.
+    fn grow_buffer(&mut self, octets: u32, out_of_order: u64) {
+        let old = std::mem::replace(&mut self.space.octets, octets);
+        if self.buffer != Buffer::Tuned {
+            return;
+        }
+        let twice = 2 * u64::from(octets);
+        let grow = twice.saturating_mul((octets - old).into()) / u64::from(old.max(1));
+        let window = size(twice.saturating_add(grow.saturating_mul(2)).saturating_add(out_of_order));
+        let rcvbuf = size(u64::from(window) * WHOLE / u64::from(self.scaling_ratio)).min(self.rmem_max);
+        if rcvbuf > self.rcvbuf {
+            self.rcvbuf = rcvbuf;
+            self.window_clamp = size(self.full_space());
+        }
+    }
+
+    // ----- what is offered -----
+
+    /// __tcp_select_window()
+    pub(super) fn select(&self, used: u64) -> Selected {
+        let whole = self.full_space();
+        let full = self.clamp().min(whole);
+        let mss = u64::from(self.rcv_mss).min(full);
+        let mut free = self.free_space(used);
+        let scarce = free < full / 2;
+        if scarce {
+            free -= free % (1 << self.scale);
+            if free < whole / 16 || free < mss {
+                return Selected { window: 0, scarce };
+            }
+        }
+        free = free.min(self.rcv_ssthresh.into());
+        let offered = self.rcv_wnd();
+        let window = match self.scale {
+            // Whole segments, if it has changed by one at least.
+            0 if offered + mss <= free || offered > free => free - free % mss.max(1),
+            0 if mss == full && free > offered + full / 2 => free,
+            0 => offered,
+            _ => self.round_up(free),
+        };
+        Selected { window, scarce }
+    }
+
+    pub(in crate::tcp::receive) fn note_offer(&mut self, window: u64) {
+        self.rcv_wnd = size(window);
+    }
+}

@@ -1,0 +1,216 @@
+//! Where a connection asks [`LinuxReceiver`](super::linux::LinuxReceiver): the steps of its receiving side under
+//! [`AckRules::Linux`] and [`WindowUpdate::Tuned`].
+
+use airwire::segment::{Flags, Segment};
+use airwire::time::{Duration, Instant};
+
+use super::Advertisement;
+use super::linux::{LinuxReceiver, Moment, Read, Text, Waiting};
+use crate::profile::{AckRules, LinuxAcks, Profile, WindowUpdate};
+use crate::tcp::connection::Connection;
+use crate::tcp::socket::SocketOptions;
+use crate::tcp::variables::AckDue;
+
+/// The receiver that a profile asks for. `advmss`: the MSS that it offers.
+pub(in crate::tcp) fn receiver_of(
+    profile: &Profile,
+    options: &SocketOptions,
+    advmss: u32,
+) -> Option<Box<LinuxReceiver>> {
+    let memory = match profile.window_update {
+        WindowUpdate::Tuned(memory) => Some(memory),
+        WindowUpdate::Doubled | WindowUpdate::QuarterBuffer => None,
+    };
+    if memory.is_none() && profile.ack.rules == AckRules::Plain {
+        return None;
+    }
+    let locked = Some(options.recv_buffer).filter(|size| *size != profile.recv_buffer);
+    Some(Box::new(LinuxReceiver::new(memory, locked, advmss)))
+}
+
+impl Connection {
+    pub(in crate::tcp) fn tunes_window(&self) -> bool {
+        self.rcv.linux.as_ref().is_some_and(|linux| linux.tunes_window())
+    }
+
+    fn linux_acks(&self) -> Option<LinuxAcks> {
+        match self.profile.ack.rules {
+            AckRules::Linux(acks) => Some(acks),
+            AckRules::Plain => None,
+        }
+    }
+
+    /// Something has come that an ACK is owed for.
+    pub(super) fn ack_news(&mut self) {
+        match (&mut self.rcv.linux, self.profile.ack.rules) {
+            (Some(linux), AckRules::Linux(_)) => linux.acks.owe(),
+            _ => self.rcv.ack = AckDue::Now,
+        }
+    }
+
+    /// An ACK is owed that does not wait.
+    pub(super) fn ack_at_once(&mut self) {
+        match (&mut self.rcv.linux, self.profile.ack.rules) {
+            (Some(linux), AckRules::Linux(_)) => linux.acks.owe_at_once(),
+            _ => self.rcv.ack = AckDue::Now,
+        }
+    }
+
+    /// The next ACKs, `most` of them at most, are quick, and data need not be waited for.
+    pub(in crate::tcp) fn enter_quick_ack(&mut self, most: u32) {
+        let Some(acks) = self.linux_acks() else { return };
+        if let Some(linux) = &mut self.rcv.linux {
+            let quick = linux.window.quick_acks(most.min(acks.quick));
+            linux.acks.enter_quick_mode(quick);
+        }
+    }
+
+    /// The peer's clock in an acceptable segment with text.
+    pub(in crate::tcp) fn measure_receive_rtt(&mut self, now: Instant, segment: &Segment<'_>) {
+        let ts_now = self.ts_now(now);
+        let ecr = segment.options.timestamps.filter(|_| self.ts_enabled).map_or(0, |ts| ts.ecr);
+        let idle = self.rcv.buffer.readable() == 0;
+        if let Some(linux) = &mut self.rcv.linux {
+            linux.window.measure_rtt_by_echo(now, ecr, ts_now, segment.seq_len(), idle);
+        }
+    }
+
+    /// Text has been stored: `len` octets at `offset`, of which `repeated` were there before. It was due at `next`.
+    pub(super) fn show_linux(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        (offset, next): (u64, u64),
+        len: u64,
+        repeated: Option<(u64, u64)>,
+    ) {
+        let Some(mut linux) = self.rcv.linux.take() else { return };
+        let options = if self.ts_enabled { 12 } else { 0 };
+        let sack = match segment.options.sack.as_slice().len() as u32 {
+            0 => 0,
+            blocks => 4 + 8 * blocks,
+        };
+        let text = Text {
+            start: offset,
+            end: offset + len,
+            len: len as u32,
+            advmss: self.expected_mss(),
+            headers: self.header_len() as u32 + options + sack,
+            tcp_header: 20 + options + sack,
+            least_tcp_header: 20 + options,
+            psh: segment.flags.contains(Flags::PSH),
+            remnant: segment.flags.intersects(Flags::PSH.with(Flags::FIN).with(Flags::URG)),
+        };
+        if offset <= next {
+            let rto = self.rtt.rto().get().as_nanos();
+            let quick = self.linux_acks().map_or(0, |acks| acks.quick);
+            let next = self.rcv.buffer.next();
+            linux.on_in_order(now, &text, text.end.min(next), rto, quick);
+            linux.on_progress(next);
+        } else {
+            let span = self.out_of_order_span();
+            let stored = self.rcv.buffer.out_of_order().containing(offset).is_some();
+            let fresh = stored && repeated.is_none_or(|(start, end)| start > text.start || end < text.end);
+            linux.on_out_of_order(&text, span, fresh, self.sack_enabled);
+        }
+        self.rcv.linux = Some(linux);
+    }
+
+    /// From RCV.NXT to the end of what is held out of order.
+    fn out_of_order_span(&self) -> u64 {
+        let ranges = self.rcv.buffer.out_of_order();
+        ranges.last().map_or(0, |last| last.end - self.rcv.buffer.next())
+    }
+
+    /// A segment out of order: what it pushes aside is told first, if no ACK has told it yet.
+    pub(super) fn remember_segment(&mut self, start: u64, end: u64) {
+        let next = self.rcv.buffer.next();
+        // What lies beyond the window, or has no room, is not held.
+        let Some((_, held)) = self.held_around(start) else { return };
+        let end = end.min(held);
+        // A FIN may be a copy, or due.
+        let Some(linux) = self.rcv.linux.as_mut().filter(|_| start > next) else { return };
+        if linux.add_sack(start, end) {
+            self.rcv.ack = AckDue::Now;
+        }
+    }
+
+    /// All that a segment asks for has been done: what becomes of the ACK?
+    pub(in crate::tcp) fn settle_ack(&mut self, now: Instant, segment: &Segment<'_>) {
+        let Some(rules) = self.linux_acks() else { return };
+        let moment = Moment {
+            now,
+            rcv_nxt: self.rcv_nxt(),
+            unacked: self.rcv_nxt() - self.rcv.last_ack_sent,
+            holes: self.has_holes(),
+            sack: self.sack_enabled,
+            srtt: self.rtt.srtt().map(Duration::as_nanos),
+            running: self.timers.delayed_ack,
+        };
+        let Some(linux) = &mut self.rcv.linux else { return };
+        if !linux.acks.is_owed() || self.rcv.ack == AckDue::Now {
+            return;
+        }
+        // tcp_ecn_accept_cwr(): who has just slowed down may have room for one segment only.
+        if self.ecn_enabled && segment.flags.contains(Flags::CWR) && segment.seq_len() > 0 {
+            linux.acks.owe_at_once();
+        }
+        match linux.decide(&moment, rules.compression) {
+            Waiting::Not => {
+                linux.choose(moment.rcv_nxt, self.rcv.adv);
+                self.rcv.ack = AckDue::Now;
+            }
+            Waiting::Until(at) => {
+                self.rcv.ack = AckDue::Delayed;
+                self.timers.delayed_ack = Some(at);
+            }
+        }
+    }
+
+    /// The application has read: some ACKs leave for that.
+    pub(super) fn ack_read(&mut self) {
+        let closed = !self.state.may_receive_data() || self.rcv.fin.is_some();
+        let rcv_nxt = self.rcv_nxt();
+        let copied = self.rcv.buffer.next() - self.rcv.buffer.readable() as u64;
+        let (last_ack, edge) = (self.rcv.last_ack_sent, self.rcv.adv);
+        let span = self.out_of_order_span();
+        let asked = self.linux_acks().is_some() || self.tunes_window();
+        let Some(linux) = &mut self.rcv.linux else { return };
+        if linux.on_read(&Read { copied, rcv_nxt, last_ack, edge, span, closed })
+            && asked
+            && self.rcv.ack != AckDue::Now
+        {
+            linux.choose(rcv_nxt, edge);
+            self.rcv.ack = AckDue::Now;
+        }
+    }
+
+    /// The first window of a connection, for what begins behind the peer's SYN.
+    pub(in crate::tcp) fn first_window(&mut self, answers_syn: bool) -> u64 {
+        let mss = self.expected_mss();
+        match &mut self.rcv.linux {
+            Some(linux) if linux.tunes_window() => {
+                if answers_syn {
+                    linux.answer_syn(mss);
+                }
+                linux.first_window()
+            }
+            _ => self.rcv.buffer.window().min(65_535) as u64,
+        }
+    }
+
+    /// Text of the largest segment that the peer may send.
+    pub(in crate::tcp) fn expected_mss(&self) -> u32 {
+        u32::from(self.advertised_mss()).saturating_sub(if self.ts_enabled { 12 } else { 0 }).max(8)
+    }
+
+    /// The window of a segment that leaves now.
+    pub(super) fn offer_tuned(&mut self, scale: u8) -> Advertisement {
+        let (next, edge) = (self.rcv_nxt(), self.rcv.adv);
+        let syn = !self.state.is_synchronized();
+        let Some(linux) = &mut self.rcv.linux else { return self.plain_window(scale) };
+        let window = if syn { linux.first_window() } else { linux.offer_chosen(next, edge) };
+        let field = (window >> scale).min(65_535);
+        Advertisement { field: field as u16, edge: next + window, promised: next + window }
+    }
+}

@@ -1,0 +1,111 @@
+//! The two lists of ACKs beside each other.
+
+use airwire::time::Duration;
+
+use crate::ours::Ours;
+use crate::recording::Ack;
+
+/// How an ACK of the kernel's and one of the model's differ.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Kind {
+    /// The kernel sent one more.
+    Missing,
+    /// The model sent one more.
+    Extra,
+    /// Both sent it, with different windows.
+    Window,
+    /// With different SACK blocks.
+    Sack,
+    /// At another time.
+    Late,
+    /// With something else.
+    Other,
+}
+
+impl Kind {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Extra => "extra",
+            Self::Window => "window",
+            Self::Sack => "sack",
+            Self::Late => "late",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// One line of the comparison.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub kernel: Option<Ack>,
+    pub ours: Option<Ours>,
+    pub kind: Option<Kind>,
+}
+
+/// The application of the recordings is woken and reads; another process of the machine may run first.
+const AT_ONCE: Duration = Duration::from_millis(2);
+/// A timer of the kernel's counts ticks of 4 ms, and one that compresses ACKs may be late by its slack.
+const BY_TIMER: Duration = Duration::from_millis(6);
+
+/// Further apart, the two are not the same ACK.
+const APART: Duration = Duration::from_millis(30);
+
+fn close(kernel: &Ack, ours: &Ours) -> bool {
+    let most = if ours.by_timer { BY_TIMER } else { AT_ONCE };
+    kernel.at.abs_diff(ours.ack.at) <= most
+}
+
+fn difference(kernel: &Ack, mine: &Ours) -> Option<Kind> {
+    let ours = &mine.ack;
+    match () {
+        () if kernel.flags != ours.flags || kernel.echo != ours.echo || kernel.scale != ours.scale => {
+            Some(Kind::Other)
+        }
+        () if kernel.blocks != ours.blocks => Some(Kind::Sack),
+        () if kernel.window != ours.window => Some(Kind::Window),
+        () if !close(kernel, mine) => Some(Kind::Late),
+        () => None,
+    }
+}
+
+/// Pairs them in their order: an ACK has its partner where the number is the same and the time is near, and so many
+/// as possible have one.
+pub(crate) fn compare(kernel: &[Ack], ours: &[Ours]) -> Vec<Line> {
+    let score = |theirs: &Ack, mine: &Ours| {
+        let same = theirs.ack == mine.ack.ack && theirs.at.abs_diff(mine.ack.at) <= APART;
+        if same { 2 + u32::from(difference(theirs, mine).is_none()) } else { 0 }
+    };
+    // The longest common subsequence, where what is the same in every field counts for more.
+    let width = ours.len() + 1;
+    let mut best = vec![0_u32; (kernel.len() + 1) * width];
+    for (i, theirs) in kernel.iter().enumerate().rev() {
+        for (j, mine) in ours.iter().enumerate().rev() {
+            let apart = best[(i + 1) * width + j].max(best[i * width + j + 1]);
+            let pair = score(theirs, mine);
+            let paired = if pair > 0 { pair + best[(i + 1) * width + j + 1] } else { 0 };
+            best[i * width + j] = apart.max(paired);
+        }
+    }
+    let (mut i, mut j, mut lines) = (0, 0, Vec::new());
+    while i < kernel.len() || j < ours.len() {
+        let here = best[i * width + j];
+        if i < kernel.len() && j < ours.len() {
+            let pair = score(&kernel[i], &ours[j]);
+            if pair > 0 && here == pair + best[(i + 1) * width + j + 1] {
+                let kind = difference(&kernel[i], &ours[j]);
+                lines.push(Line { kernel: Some(kernel[i].clone()), ours: Some(ours[j].clone()), kind });
+                (i, j) = (i + 1, j + 1);
+                continue;
+            }
+        }
+        if j == ours.len() || (i < kernel.len() && here == best[(i + 1) * width + j]) {
+            lines.push(Line { kernel: Some(kernel[i].clone()), ours: None, kind: Some(Kind::Missing) });
+            i += 1;
+        } else {
+            lines.push(Line { kernel: None, ours: Some(ours[j].clone()), kind: Some(Kind::Extra) });
+            j += 1;
+        }
+    }
+    lines
+}

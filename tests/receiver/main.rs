@@ -1,0 +1,85 @@
+//! The profile `linux` beside recordings of this machine's kernel, as receivers: fed the same arrivals at the same times,
+//! they are to send the same ACKs.
+//!
+//! `recorded/` has the recordings, `list.txt` says what they are of, and `record.sh` makes them again. `expected.toml`
+//! has the differences that stay, each with its reason.
+//!
+//!     cargo test -p airtcp-tests --no-default-features --test receiver -- --nocapture
+//!
+//! `AIRTCP_RECEIVER_SHOW=name` prints a recording ACK by ACK; `AIRTCP_RECEIVER_FROM=directory` takes others.
+
+mod compare;
+mod ours;
+mod recording;
+mod rows;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use airwire::time::Duration;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use crate::compare::{Line, compare};
+use crate::recording::{Ack, Entry, Recording, list, parse};
+use crate::rows::Rows;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    libtest_mimic::run(&arguments, vec![Trial::test("every_ack", every_ack)]).exit_code()
+}
+
+fn directory() -> PathBuf {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/receiver/recorded");
+    std::env::var_os("AIRTCP_RECEIVER_FROM").map_or_else(|| own.into(), PathBuf::from)
+}
+
+fn every_ack() -> Result<(), Failed> {
+    let rows = Rows::read(include_str!("expected.toml"))?;
+    let show = std::env::var("AIRTCP_RECEIVER_SHOW").ok();
+    let mut judged = rows.judge();
+    for entry in list(include_str!("list.txt")) {
+        let path = directory().join(format!("{}.pcap", entry.name));
+        if !path.exists() && std::env::var_os("AIRTCP_RECEIVER_FROM").is_some() {
+            continue;
+        }
+        let lines = replay(&entry, &Recording::read(&path)?)?;
+        if show.as_deref() == Some(&entry.name) {
+            print(&lines);
+        }
+        judged.take(&entry, &lines);
+    }
+    judged.end()?;
+    Ok(())
+}
+
+/// No capture shows where the kernel's tick of 4 ms stands, nor to the microsecond where its millisecond does: the clock
+/// is read a few of them after the capture's. Of all places that fit, that with the most in common is taken.
+fn replay(entry: &Entry, recording: &Recording) -> Result<Vec<Line>, String> {
+    let irs = parse(&recording.packets[0].octets, |segment| segment.seq.0).unwrap_or(0);
+    let sent = recording.packets.iter();
+    let kernel: Vec<Ack> =
+        sent.filter_map(|packet| Ack::of(packet.at, &packet.octets, recording.receiver, irs)).collect();
+    let mut best: Option<(usize, Vec<Line>)> = None;
+    for place in 0..4 * 9 {
+        let (tick, micros) = (place % 4, place / 4 * 4);
+        let clock =
+            recording.phase() + Duration::from_millis(tick) + Duration::from_micros(1000 + micros - 20);
+        let ours = ours::play(recording, &entry.receiver, clock)?;
+        let lines = compare(&kernel, &ours);
+        let same = lines.iter().filter(|line| line.kind.is_none()).count();
+        if best.as_ref().is_none_or(|(most, _)| same > *most) {
+            best = Some((same, lines));
+        }
+    }
+    Ok(best.map(|(_, lines)| lines).unwrap_or_default())
+}
+
+fn print(lines: &[Line]) {
+    for Line { kernel, ours, kind } in lines {
+        let mark = kind.map_or("", compare::Kind::word);
+        let kernel = kernel.as_ref().map_or_else(String::new, ToString::to_string);
+        let timer = if ours.as_ref().is_some_and(|ours| ours.by_timer) { " timer" } else { "" };
+        let ours = ours.as_ref().map_or_else(String::new, |ours| ours.ack.to_string());
+        eprintln!("{mark:8} {kernel:<64} | {ours}{timer}");
+    }
+}

@@ -1,0 +1,160 @@
+//! The model: a host with the profile `linux` gets what the kernel got, when the kernel got it, and reads at once.
+
+use std::net::SocketAddr;
+
+use airtcp::host::{ConnId, Host, HostConfig, ListenId};
+use airtcp::profile::{AckRules, Profile, SackOffer};
+use airtcp::recovery::Recipe;
+use airtcp::tcp::SocketOptions;
+use airwire::segment::Flags;
+use airwire::time::{Duration, Instant};
+
+use crate::recording::{Ack, Recording, parse, translate};
+
+/// When a recording begins on the host's clock: a whole number of its ticks.
+const BEGIN: Instant = Instant::from_secs(100);
+
+/// An ACK of the model's.
+#[derive(Clone, Debug)]
+pub(crate) struct Ours {
+    pub ack: Ack,
+    /// A timer sent it, not a segment or a read.
+    pub by_timer: bool,
+}
+
+struct Player {
+    host: Host,
+    listener: ListenId,
+    connection: Option<ConnId>,
+    receiver: SocketAddr,
+    begin: Instant,
+    irs: u32,
+    /// Initial sequence number and first timestamp of the model.
+    first: Option<(u32, u32)>,
+    sent: Vec<Ours>,
+}
+
+/// The profile and the socket options of a receiver of `list.txt`.
+fn receiver(name: &str) -> Result<(Profile, SocketOptions), String> {
+    let mut profile = Profile::linux();
+    let mut buffer = None;
+    match name {
+        "linux" => {}
+        "linux-no-sack" => profile.sack = SackOffer::Never,
+        "linux-no-timestamps" => profile.timestamps = false,
+        "linux-bare" => {
+            (profile.sack, profile.timestamps, profile.window_scale) = (SackOffer::Never, false, None);
+        }
+        "linux-no-compression" => {
+            if let AckRules::Linux(acks) = &mut profile.ack.rules {
+                acks.compression = None;
+            }
+        }
+        "linux-8k" => buffer = Some(8192),
+        "linux-1m" => buffer = Some(1 << 20),
+        other => return Err(format!("list.txt: there is no receiver {other}")),
+    }
+    let mut options = SocketOptions::of(&profile);
+    options.recv_buffer = buffer.unwrap_or(options.recv_buffer);
+    Ok((profile, options))
+}
+
+/// What the model sends. `clock`: how far the kernel's tick has gone when the recording begins.
+pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result<Vec<Ours>, String> {
+    let (profile, options) = receiver(name)?;
+    let recipe: Recipe = "sack+rack+cubic+prr+frto".parse().map_err(|error| format!("{error}"))?;
+    let addrs = vec![recording.receiver.ip()];
+    let mut host = Host::new(HostConfig { addrs, mtu: 1500, profile, recipe, seed: 1 });
+    let listener = host.listen(recording.receiver, 5, options).map_err(|error| error.to_string())?;
+    let syn = parse(&recording.packets[0].octets, |segment| segment.seq.0);
+    let mut player = Player {
+        host,
+        listener,
+        connection: None,
+        receiver: recording.receiver,
+        begin: BEGIN + clock,
+        irs: syn.ok_or("it does not begin with a SYN")?,
+        first: None,
+        sent: Vec::new(),
+    };
+    // What the kernel began with, which the model's peer answers to.
+    let mut theirs = None;
+    for packet in &recording.packets {
+        let of_receiver = parse(&packet.octets, |segment| segment.src == player.receiver);
+        let stamp = parse(&packet.octets, |segment| {
+            (segment.flags, segment.seq.0, segment.options.timestamps.map_or(0, |ts| ts.val))
+        });
+        match (of_receiver, stamp) {
+            (Some(true), Some((flags, seq, val))) => {
+                if flags.contains(Flags::SYN) {
+                    theirs = theirs.or(Some((seq, val)));
+                }
+            }
+            (Some(false), Some(_)) => {
+                let (ack, echo) = match (player.first, theirs) {
+                    (Some(mine), Some(theirs)) => {
+                        (mine.0.wrapping_sub(theirs.0), mine.1.wrapping_sub(theirs.1))
+                    }
+                    _ => (0, 0),
+                };
+                let packet_of_ours = translate(&packet.octets, ack, echo).ok_or("a packet makes no sense")?;
+                player.arrive(packet.at, &packet_of_ours);
+            }
+            _ => return Err("a packet makes no sense".to_owned()),
+        }
+    }
+    let last = recording.packets.last().map_or(Duration::ZERO, |packet| packet.at);
+    player.run_until(last);
+    Ok(player.sent)
+}
+
+impl Player {
+    fn arrive(&mut self, at: Duration, packet: &[u8]) {
+        self.run_until(at);
+        let now = self.begin + at;
+        self.host.handle_packet(now, packet);
+        self.drain(now, false);
+        self.read(now);
+        self.drain(now, false);
+    }
+
+    fn run_until(&mut self, at: Duration) {
+        let until = self.begin + at;
+        while let Some(due) = self.host.next_deadline().filter(|due| *due < until) {
+            self.host.handle_deadline(due);
+            self.drain(due, true);
+        }
+    }
+
+    /// The application.
+    fn read(&mut self, now: Instant) {
+        if self.connection.is_none() {
+            self.connection = self.host.accept(self.listener);
+        }
+        let Some(id) = self.connection else { return };
+        let mut buffer = vec![0; 1 << 18];
+        loop {
+            match self.host.read(now, id, &mut buffer) {
+                // The sender has closed, so it closes.
+                Ok(0) => break self.host.close(now, id),
+                // What it sends for that leaves before the next call.
+                Ok(_) => self.drain(now, false),
+                Err(_) => break,
+            }
+        }
+    }
+
+    fn drain(&mut self, now: Instant, by_timer: bool) {
+        let mut packet = Vec::new();
+        while self.host.poll_packet(now, &mut packet) {
+            if self.first.is_none() {
+                self.first = parse(&packet, |segment| {
+                    (segment.seq.0, segment.options.timestamps.map_or(0, |ts| ts.val))
+                });
+            }
+            if let Some(ack) = Ack::of(now - self.begin, &packet, self.receiver, self.irs) {
+                self.sent.push(Ours { ack, by_timer });
+            }
+        }
+    }
+}

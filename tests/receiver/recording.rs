@@ -1,0 +1,212 @@
+//! A recording: what came to this kernel's receiver, and what it sent, by the kernel's own clock.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use airwire::options::{Options, Timestamps};
+use airwire::segment::{self, Flags, Segment};
+use airwire::time::Duration;
+
+/// A line of `list.txt`.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub name: String,
+    pub receiver: String,
+    /// Nobody looked at it when the model was made.
+    pub held_out: bool,
+}
+
+/// One packet, whole again: its text is zeros.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// Since the first packet.
+    pub at: Duration,
+    pub octets: Vec<u8>,
+}
+
+pub(crate) struct Recording {
+    /// In the order of the kernel.
+    pub packets: Vec<Packet>,
+    /// Where the receiver listens.
+    pub receiver: SocketAddr,
+}
+
+/// The lines of `list.txt`.
+pub(crate) fn list(text: &str) -> Vec<Entry> {
+    let mut held_out = false;
+    let mut entries = Vec::new();
+    for line in text.lines() {
+        held_out |= line.contains("held out:");
+        if line.starts_with('#') || line.trim().is_empty() {
+            continue;
+        }
+        let mut fields = line.split('|').map(|field| field.trim().to_owned());
+        let (Some(name), Some(receiver)) = (fields.next(), fields.next()) else { continue };
+        entries.push(Entry { name, receiver, held_out });
+    }
+    entries
+}
+
+impl Recording {
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let packets =
+            packets(&file).ok_or_else(|| format!("{}: no pcap file of this machine", path.display()))?;
+        let syn = packets.first().and_then(|packet| parse(&packet.octets, |segment| segment.dst));
+        let receiver = syn.ok_or_else(|| format!("{}: it does not begin with a SYN", path.display()))?;
+        Ok(Self { packets, receiver })
+    }
+
+    /// How far the millisecond of the kernel's timestamps has gone when the recording begins: with that added, every
+    /// arrival is in the millisecond that its ACK's timestamp says. The kernel takes the time once for both.
+    pub(crate) fn phase(&self) -> Duration {
+        const TOGETHER: Duration = Duration::from_micros(100);
+        const MILLISECOND: i128 = 1_000_000;
+        let (mut arrival, mut first, mut phase) = (None, None, i128::MIN);
+        for packet in &self.packets {
+            let Some((from, stamps)) = parse(&packet.octets, |it| (it.src, it.options.timestamps)) else {
+                continue;
+            };
+            if from != self.receiver {
+                arrival = Some(packet.at);
+                continue;
+            }
+            let (Some(at), Some(stamps)) = (arrival, stamps) else { continue };
+            if packet.at.saturating_sub(at) <= TOGETHER {
+                let ticks = stamps.val.wrapping_sub(*first.get_or_insert(stamps.val));
+                phase = phase.max(i128::from(ticks) * MILLISECOND - i128::from(at.as_nanos()));
+            }
+        }
+        Duration::from_nanos(if phase == i128::MIN { 0 } else { phase.rem_euclid(MILLISECOND) as u64 })
+    }
+}
+
+pub(crate) fn parse<T>(packet: &[u8], then: impl FnOnce(&Segment<'_>) -> T) -> Option<T> {
+    let ip = segment::parse_ip(packet).ok()?;
+    let segment = segment::parse_tcp(&ip).ok()?;
+    Some(then(&segment))
+}
+
+/// A capture of IP packets with nanoseconds, cut to their headers.
+fn packets(file: &[u8]) -> Option<Vec<Packet>> {
+    const NANOSECONDS: u32 = 0xa1b2_3c4d;
+    const RAW_IP: u32 = 101;
+    let word = |at: usize| Some(u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?));
+    if word(0)? != NANOSECONDS || word(20)? != RAW_IP {
+        return None;
+    }
+    let (mut at, mut begin, mut packets) = (24, None, Vec::new());
+    while at < file.len() {
+        let time = u64::from(word(at)?) * 1_000_000_000 + u64::from(word(at + 4)?);
+        let (kept, whole) = (word(at + 8)? as usize, word(at + 12)? as usize);
+        let mut octets = file.get(at + 16..at + 16 + kept)?.to_vec();
+        octets.resize(whole, 0);
+        blank_text(&mut octets)?;
+        mend_checksum(&mut octets)?;
+        let begin = *begin.get_or_insert(time);
+        packets.push(Packet { at: Duration::from_nanos(time - begin), octets });
+        at += 16 + kept;
+    }
+    Some(packets)
+}
+
+/// Where the TCP header of an IPv4 packet begins, and where its text does.
+fn offsets(packet: &[u8]) -> Option<(usize, usize)> {
+    let tcp = 4 * usize::from(packet.first()? & 15);
+    Some((tcp, tcp + 4 * usize::from(packet.get(tcp + 12)? >> 4)))
+}
+
+fn blank_text(packet: &mut [u8]) -> Option<()> {
+    let (_, text) = offsets(packet)?;
+    packet.get_mut(text..)?.fill(0);
+    Some(())
+}
+
+/// The text is not that which was sent, and a change below changes more.
+pub(crate) fn mend_checksum(packet: &mut [u8]) -> Option<()> {
+    let (tcp, _) = offsets(packet)?;
+    packet.get_mut(tcp + 16..tcp + 18)?.fill(0);
+    let words = |octets: &[u8]| -> u32 {
+        octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
+    };
+    let mut sum = words(&packet[12..20]) + 6 + (packet.len() - tcp) as u32 + words(&packet[tcp..]);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    packet[tcp + 16..tcp + 18].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    Some(())
+}
+
+/// The same packet for a receiver whose numbers are others: `ack` and the echoed timestamp are moved.
+pub(crate) fn translate(packet: &[u8], ack: u32, echo: u32) -> Option<Vec<u8>> {
+    let mut packet = packet.to_vec();
+    let (tcp, text) = offsets(&packet)?;
+    let add = |packet: &mut [u8], at: usize, by: u32| {
+        let old = u32::from_be_bytes(packet.get(at..at + 4)?.try_into().ok()?);
+        packet[at..at + 4].copy_from_slice(&old.wrapping_add(by).to_be_bytes());
+        Some(())
+    };
+    let is_ack = Flags(u16::from(packet[tcp + 13])).contains(Flags::ACK);
+    if is_ack {
+        add(&mut packet, tcp + 8, ack)?;
+    }
+    let mut at = tcp + 20;
+    while is_ack && at + 1 < text {
+        match packet[at] {
+            0 => break,
+            1 => at += 1,
+            8 => {
+                add(&mut packet, at + 6, echo)?;
+                break;
+            }
+            _ => at += usize::from(packet[at + 1].max(2)),
+        }
+    }
+    mend_checksum(&mut packet)?;
+    Some(packet)
+}
+
+/// An ACK of the receiver's, in numbers that do not depend on who sent it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Ack {
+    pub at: Duration,
+    pub flags: Flags,
+    /// From the sender's initial sequence number.
+    pub ack: u32,
+    /// As the header says it.
+    pub window: u16,
+    pub blocks: Vec<(u32, u32)>,
+    /// The sender's clock.
+    pub echo: Option<u32>,
+    pub scale: Option<u8>,
+}
+
+impl Ack {
+    /// `None` if this is no segment of the receiver's.
+    pub(crate) fn of(at: Duration, packet: &[u8], receiver: SocketAddr, irs: u32) -> Option<Self> {
+        parse(packet, |segment| {
+            let Options { timestamps, sack, window_scale, .. } = segment.options;
+            let blocks = sack.as_slice();
+            (segment.src == receiver).then(|| Self {
+                at,
+                flags: segment.flags,
+                ack: segment.ack.0.wrapping_sub(irs),
+                window: segment.window,
+                blocks: blocks.iter().map(|(l, r)| (l.0.wrapping_sub(irs), r.0.wrapping_sub(irs))).collect(),
+                echo: timestamps.map(|Timestamps { ecr, .. }| ecr),
+                scale: window_scale,
+            })
+        })?
+    }
+}
+
+impl std::fmt::Display for Ack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:>12.6} {:?} ack {} win {}", self.at.as_secs_f64(), self.flags, self.ack, self.window)?;
+        for (left, right) in &self.blocks {
+            write!(f, " {left}:{right}")?;
+        }
+        Ok(())
+    }
+}
