@@ -209,7 +209,7 @@ pub struct Knobs {
     /// The initial window if our SYN had to be sent again (RFC 5681 §3.1: one segment). `None`: as ever.
     pub window_after_lost_syn: Option<f64>,
     /// So many timeouts of our SYN leave the initial window as it is (Linux: one, since the timeout is only a second).
-    pub syn_timeouts_forgiven: u32,
+    pub syn_timeouts_forgiven: u16,
     /// ssthresh if our SYN had to be sent again, where a stack counts that as a loss event (ns-2). `None`: as ever.
     pub ssthresh_after_lost_syn: Option<f64>,
     /// ssthresh when the connection is established.

@@ -129,7 +129,7 @@ impl Connection {
         head_sent: Option<Instant>,
     ) -> Option<Duration> {
         let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
-            let (_, sent_at) = self.timed.take_if(|(end, _)| *end <= to)?;
+            let (_, sent_at) = *self.timed.take_if(|timed| timed.0 <= to)?;
             if let Some(timestamps) =
                 segment.options.timestamps.filter(|_| self.ts_enabled && acked.any_resent)
             {

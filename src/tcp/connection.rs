@@ -34,7 +34,7 @@ pub struct Connection {
     pub(super) flight: Flight,
     pub(super) rtt: RttEstimator,
     /// The one segment being timed, in styles that time only one: its end and when it left.
-    pub(super) timed: Option<(u64, Instant)>,
+    pub(super) timed: Option<Box<(u64, Instant)>>,
     pub(super) recovery: Recovery,
     pub(super) timers: Timers,
     pub(super) pending: Pending,
@@ -46,8 +46,8 @@ pub struct Connection {
     pub(super) pmtu: u32,
     pub(super) mtu: u32,
     pub(super) ip_ident: u16,
-    pub(super) handshake_resent: u32,
-    pub(super) syn_timeouts: u32,
+    pub(super) handshake_resent: u16,
+    pub(super) syn_timeouts: u16,
     /// Header flags of the peer's SYN.
     pub(super) peer_flags: Flags,
     pub(super) orphaned: bool,

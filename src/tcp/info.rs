@@ -135,7 +135,7 @@ impl Connection {
             cwnd: (cc.cwnd + cc.inflation()) as u32,
             ssthresh: cc.ssthresh.is_finite().then_some(cc.ssthresh as u32),
             reordering: self.profile.recovery.dup_thresh,
-            total_retrans: self.recovery.counters().resent() as u32 + self.handshake_resent,
+            total_retrans: self.recovery.counters().resent() as u32 + u32::from(self.handshake_resent),
             bytes_retrans: self.statistics.bytes_resent,
             delivered: self.statistics.segments_delivered as u32,
             dsack_dups: self.recovery.counters().dsacks as u32,

@@ -233,7 +233,7 @@ impl Connection {
         }
         if kind == Transmission::New {
             if self.rtt.style().times_one_segment() && self.timed.is_none() {
-                self.timed = Some((end, now));
+                self.timed = Some(Box::new((end, now)));
             }
             if end - start < self.snd.smss {
                 self.snd.small_end = end;
@@ -243,7 +243,7 @@ impl Connection {
             self.statistics.bytes_resent += data_end - start;
             // Karn: the segment that is being timed has become ambiguous, or a loss has spoilt the timing.
             let ambiguous =
-                !self.rtt.style().times_copies() && self.timed.is_some_and(|(timed_end, _)| timed_end == end);
+                !self.rtt.style().times_copies() && self.timed.as_ref().is_some_and(|timed| timed.0 == end);
             if ambiguous || matches!(kind, Transmission::FastRetransmit | Transmission::Timeout) {
                 self.timed = None;
             }
@@ -298,7 +298,7 @@ impl Connection {
         if self.flight.is_empty() && self.flight.una() == 0 {
             self.flight.on_new(1, now, tsval);
         } else {
-            self.handshake_resent += 1;
+            self.handshake_resent = self.handshake_resent.saturating_add(1);
             self.flight.on_resent(0, now, tsval);
         }
         self.emit(now, packet, 0, flags, Ecn::NotEct, (1, 1));

@@ -69,7 +69,7 @@ impl Connection {
     fn on_rto(&mut self, now: Instant) {
         match self.state {
             State::SynSent | State::SynReceived => {
-                self.syn_timeouts += 1;
+                self.syn_timeouts = self.syn_timeouts.saturating_add(1);
                 if self.is_in_vain(now, self.rtt.backoff()) {
                     self.end(Some(self.timed_out()));
                     return;
