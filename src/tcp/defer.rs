@@ -110,7 +110,7 @@ impl Connection {
         let ratio = if cc.cwnd < cc.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let outstanding = self.flight.outstanding().segments as f64;
         let rate = ratio * cc.cwnd.max(outstanding) * smss as f64 / srtt.max(1e-6);
-        let micros = self.rtt.min().unwrap_or_default().as_micros() as u64;
+        let micros = self.rtt.min().unwrap_or_default().as_micros();
         let short = micros >> TSO_RTT_LOG;
         let bonus = if short < 32 { GSO_MAX_SIZE >> short } else { 0 };
         let octets = (rate as u64 / 1024 + bonus).min(GSO_MAX_SIZE);

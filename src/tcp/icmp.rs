@@ -119,7 +119,7 @@ impl Connection {
             return false;
         }
         match error {
-            IcmpError::TooBig { mtu } => self.lower_pmtu(now, u32::from(mtu)),
+            IcmpError::TooBig { mtu } => self.lower_pmtu(now, mtu),
             IcmpError::Unreachable(why) if self.ends_opening(why, opener) => {
                 let refused = why == Unreachable::Port
                     || (why.is_prohibition() && self.options.opening_errors == OpeningErrors::FreeBsd);

@@ -63,7 +63,7 @@ impl SlowStart for HyStartPp {
             self.current_round_min_rtt = Some(self.current_round_min_rtt.map_or(rtt, |min| min.min(rtt)));
             self.rtt_sample_count += 1;
         }
-        let round_is_over = view.flight.una() >= *self.window_end.get_or_insert(view.flight.max());
+        let round_is_over = view.flight.una() >= *self.window_end.get_or_insert_with(|| view.flight.max());
         let step = self.decide(round_is_over);
         if round_is_over {
             self.begin_round(view);
