@@ -11,7 +11,7 @@ ifneq ($(SUDO),)
 RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
 endif
 
-.PHONY: demo test test-long matrix examples wasm fuzz-seeds deny bench install uninstall lint doc fmt clean
+.PHONY: demo test test-long pairs matrix examples wasm fuzz-seeds deny bench install uninstall lint doc fmt clean
 
 ## Four senders over a W-CDMA link to this machine's kernel: a table and captures.
 demo:
@@ -36,6 +36,13 @@ test-long:
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test host --test world -- --ignored
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test ns2 -- --ignored --quiet
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test liveness -- --include-ignored --quiet
+
+## Our senders linux, reno-linux and bbr-linux beside the kernel's own: thirty pairs on each of eight paths (hours; AIRTCP_PAIRS
+## and AIRTCP_PATHS take fewer).
+pairs:
+	@sh interop/need-root.sh 'make pairs'
+	$(CARGO) build --locked -p airtcp-cli -p airlink
+	AIRTCP_PROGRAMS=target/debug $(CARGO) test --locked -p airtcp-tests --test experiments -- --ignored --nocapture thirty_pairs
 
 ## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
 matrix:

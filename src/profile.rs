@@ -447,7 +447,7 @@ impl Profile {
                 growth: Growth::Delivered,
                 growth_limit: GrowthLimit::TwiceThePeak,
                 decrease_from: DecreaseFrom::Cwnd,
-                // CUBIC's, which is the default; its Reno (`linux-reno`) halves.
+                // CUBIC's, which is the default; its Reno (`reno-linux`) halves.
                 beta: 0.7,
                 rounding: Rounding::Whole,
                 initial_window: InitialWindow::Segments(10),

@@ -71,14 +71,14 @@ pub static CATALOGUE: &[Row] = &[
     )
     .names_a_sender(ProfileName::Linux),
     Row::answer(
-        "linux-reno",
+        "reno-linux",
         Build::Alias("sack+rack+prr+frto+dsack+beta=0.5+tso-defer"),
         "what a Linux kernel sends with if its congestion control is reno",
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
     Row::answer(
-        "linux-bbr",
+        "bbr-linux",
         Build::Alias("sack+rack+bbr+frto+dsack+tso-defer"),
         "what a Linux kernel sends with if its congestion control is bbr",
         "Linux 6.18",

@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(canonical("tahoe+min-rto=200ms"), "tahoe+min-rto=200");
         assert_eq!(canonical("frto+sack+rack+tso-defer+cubic+dsack+prr+hystart"), "linux");
         assert_eq!(canonical("linux+pacing"), "linux+pacing");
-        assert_eq!(canonical("sack+rack+prr+frto+dsack+beta=0.5+tso-defer"), "linux-reno");
+        assert_eq!(canonical("sack+rack+prr+frto+dsack+beta=0.5+tso-defer"), "reno-linux");
         assert_eq!(canonical("sack+rack+prr+frto+dsack+beta=0.6"), "sack+rack+prr+frto+dsack+beta=0.6");
         assert_eq!(canonical("sack+rack+cubic+prr+frto"), "sack+rack+cubic+prr+frto");
         for row in catalogue::rows().filter(|row| row.range().is_none()) {

@@ -1,0 +1,172 @@
+//! Our senders `linux`, `reno-linux` and `bbr-linux` beside the kernel's own, on the same paths with the same losses.
+//!
+//! A pair is one transfer of each, one after the other, over a path with the same seed. Goodput is alike if the 95 %
+//! interval of the paired differences reaches 5 % of the kernel's, what is sent again if it reaches 10 % (or a segment),
+//! timeouts if it reaches 0. The lines that are printed have the intervals, so that one sees how much has been shown.
+//! What is known to differ stands in `expected.toml`, with the reason.
+//!
+//! `make pairs` takes thirty pairs of every sender on every path, and a machine that has nothing else to do.
+
+use std::collections::BTreeMap;
+
+use airtcp_numbers::statistics::{Mean, average, differences, gains};
+use airtcp_testkit::machine::{TempFile, run};
+use airtcp_testkit::programs::repository;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Ours, the kernel's.
+const SENDERS: [(&str, &str); 3] =
+    [("linux", "linux:cubic"), ("reno-linux", "linux:reno"), ("bbr-linux", "linux:bbr")];
+
+/// A file in `paths` or a preset, and octets of a transfer.
+const PATHS: [(&str, &str); 8] = [
+    ("lossless", "6M"),
+    ("random-1", "3M"),
+    ("random-5", "1M"),
+    ("bursts", "3M"),
+    ("reordering", "3M"),
+    ("wcdma-384", "500k"),
+    ("hsdpa-like", "2M"),
+    ("leo", "20M"),
+];
+
+const GOODPUT: f64 = 0.05;
+const RESENT: f64 = 0.10;
+
+/// What is known to differ.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    #[serde(default)]
+    difference: Vec<Difference>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Difference {
+    sender: String,
+    path: String,
+    what: What,
+    reason: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum What {
+    Goodput,
+    Resent,
+    Timeouts,
+}
+
+/// The transfers of one sender, in the order of the rounds.
+#[derive(Debug, Default)]
+struct Transfers {
+    kbit_per_s: Vec<f64>,
+    resent: Vec<f64>,
+    timeouts: Vec<f64>,
+}
+
+fn transfers(report: &Value, sender: &str) -> Transfers {
+    let mut found = Transfers::default();
+    let all = report["transfers"].as_array().unwrap();
+    for transfer in all.iter().filter(|transfer| transfer["sender"] == sender) {
+        assert_eq!(transfer["failure"], Value::Null, "{transfer}");
+        found.kbit_per_s.push(transfer["kbit_per_s"].as_f64().unwrap());
+        found.resent.push(transfer["capture"]["resent_packets"].as_f64().unwrap());
+        found.timeouts.push(transfer["repair"]["timeouts"].as_f64().unwrap());
+    }
+    found
+}
+
+/// By how much `estimate` is away from 0 beyond what its interval may be off.
+fn certain(estimate: Mean) -> f64 {
+    (estimate.mean.abs() - estimate.half_width.unwrap_or(f64::INFINITY)).max(0.0)
+}
+
+/// A line that says by how much they differ, and what is too much.
+fn compare(ours: &Transfers, kernels: &Transfers) -> (String, Vec<What>) {
+    let goodput = Mean::of(&gains(&ours.kbit_per_s, &kernels.kbit_per_s)).unwrap();
+    let resent = Mean::of(&differences(&ours.resent, &kernels.resent)).unwrap();
+    let timeouts = Mean::of(&differences(&ours.timeouts, &kernels.timeouts)).unwrap();
+    let kernels_resent = average(&kernels.resent).unwrap();
+    let too_much = [
+        (What::Goodput, certain(goodput) > GOODPUT),
+        // A segment more or less is no difference.
+        (What::Resent, certain(resent) > (RESENT * kernels_resent).max(1.0)),
+        (What::Timeouts, certain(timeouts) > 0.0),
+    ];
+    let show = |mean: Mean, unit: f64| {
+        format!("{:+.2} ± {:.2}", mean.mean * unit, mean.half_width.unwrap_or(f64::INFINITY) * unit)
+    };
+    let line = format!(
+        "goodput {} %, sent again {} beside {kernels_resent:.1}, timeouts {}",
+        show(goodput, 100.0),
+        show(resent, 1.0),
+        show(timeouts, 1.0)
+    );
+    (line, too_much.into_iter().filter(|(_, is)| *is).map(|(what, _)| what).collect())
+}
+
+fn pairs_on(path: &str, bytes: &str, pairs: u32, senders: &[(&str, &str)]) -> Value {
+    let own = repository().join(format!("tests/experiments/pairs/paths/{path}.toml"));
+    let scenario = if own.exists() { own.to_str().unwrap().to_owned() } else { path.to_owned() };
+    let directory = TempFile::new(&format!("pairs-{path}"));
+    let (pairs, output) = (pairs.to_string(), directory.path().to_owned());
+    let mut args = vec!["lab", "run", "--json", "--quiet", "--scenario", &scenario, "--output", &output];
+    args.extend(["--runs", &pairs, "--bytes", bytes, "--seed", "4711"]);
+    for (ours, kernels) in senders {
+        args.extend(["--recipe", ours, "--sender", kernels]);
+    }
+    let run = run(&args);
+    let text = std::fs::read_to_string(format!("{output}/lab.json")).unwrap_or_default();
+    let _ = std::fs::remove_dir_all(&output);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Compares on these paths. `all`: a row of `expected.toml` that is not needed is an error.
+fn hold(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool) {
+    let expected: Expected = toml::from_str(include_str!("expected.toml")).unwrap();
+    let mut wrong = Vec::new();
+    let mut seen = BTreeMap::new();
+    for (path, bytes) in paths {
+        let report = pairs_on(path, bytes, pairs, senders);
+        for (ours, kernels) in senders {
+            let mut names =
+                report["summary"].as_array().unwrap().iter().filter_map(|row| row["sender"].as_str());
+            let name = names.find(|name| name.split('@').next() == Some(ours)).unwrap();
+            let (line, differ) = compare(&transfers(&report, name), &transfers(&report, kernels));
+            println!("{path}, {ours}: {line}");
+            for what in differ {
+                let about = |row: &&Difference| row.sender == *ours && row.path == *path && row.what == what;
+                match expected.difference.iter().position(|row| about(&row)) {
+                    Some(row) => drop(seen.insert(row, ())),
+                    None => wrong.push(format!("{path}, {ours}: {what:?}: {line}")),
+                }
+            }
+        }
+    }
+    let needless = expected.difference.iter().enumerate().filter(|(row, _)| all && !seen.contains_key(row));
+    wrong.extend(needless.map(|(_, row)| {
+        format!("no difference is seen any more, but expected.toml has {row:?}: {}", row.reason)
+    }));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_few_pairs_on_two_paths_are_alike() {
+    hold(&[("random-5", "300k"), ("wcdma-384", "60k")], &SENDERS[..1], 4, false);
+}
+
+/// AIRTCP_PAIRS pairs, thirty if it is not set; of the paths that AIRTCP_PATHS names, all if it is not set.
+#[test]
+#[ignore = "hours: see `make pairs`"]
+fn thirty_pairs_on_eight_paths_are_alike() {
+    let pairs = std::env::var("AIRTCP_PAIRS").ok().map_or(30, |pairs| pairs.parse().unwrap());
+    let named = std::env::var("AIRTCP_PATHS").ok();
+    let wanted = |path: &str| named.as_ref().is_none_or(|named| named.split(',').any(|name| name == path));
+    let paths: Vec<_> = PATHS.into_iter().filter(|(path, _)| wanted(path)).collect();
+    assert!(!paths.is_empty(), "AIRTCP_PATHS names none of {PATHS:?}");
+    hold(&paths, &SENDERS, pairs, named.is_none());
+}
