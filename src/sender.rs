@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(canonical("linux"), "linux@linux");
         assert_eq!(canonical("pacing+linux"), "linux+pacing@linux");
         assert_eq!(canonical("linux@default"), "linux@default");
-        assert_eq!(canonical("sack+rack+cubic+prr+hystart+frto+dsack+tso-defer"), "linux");
+        assert_eq!(canonical("sack+rack+cubic+prr+hystart+frto+undo-linux+tso-defer"), "linux");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::detect::{
 use super::episode::{Cue, Phase};
 use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
-use super::undo::{Dsack, Eifel, Never};
+use super::undo::{Dsack, Eifel, Never, UndoLinux};
 use super::window::{
     Aimd, Bbr, Bbr3, Cubic, CubicLinux, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit,
     VegasWindow, Veno, Westwood, rebate,
@@ -65,21 +65,21 @@ pub static CATALOGUE: &[Row] = &[
     .needs(&[Need::Sack]),
     Row::answer(
         "linux",
-        Build::Alias("sack+rack+cubic+prr+hystart+frto+dsack+tso-defer"),
+        Build::Alias("sack+rack+cubic+prr+hystart+frto+undo-linux+tso-defer"),
         "what a Linux kernel sends with by default; with profile linux it is this kernel's sender",
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
     Row::answer(
         "reno-linux",
-        Build::Alias("sack+rack+prr+frto+dsack+beta=0.5+tso-defer"),
+        Build::Alias("sack+rack+prr+frto+undo-linux+beta=0.5+tso-defer"),
         "what a Linux kernel sends with if its congestion control is reno",
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
     Row::answer(
         "bbr-linux",
-        Build::Alias("sack+rack+bbr+frto+dsack+tso-defer"),
+        Build::Alias("sack+rack+bbr+frto+undo-linux+tso-defer"),
         "what a Linux kernel sends with if its congestion control is bbr",
         "Linux 6.18",
     )
@@ -357,6 +357,12 @@ pub static CATALOGUE: &[Row] = &[
         "RFC 3708, RFC 4015",
     )
     .needs(&[Need::Sack]),
+    Row::answer(
+        "undo-linux",
+        Build::Undo(|_| Box::<UndoLinux>::default()),
+        "an old echo or a report of every copy, whichever tells first: the window is what it was",
+        "Linux, tcp_may_undo()",
+    ),
     // Plain options.
     Row::option(
         "limited-transmit",

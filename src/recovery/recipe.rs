@@ -404,9 +404,9 @@ mod tests {
         assert_eq!(canonical("limited-transmit"), "newreno+limited-transmit");
         assert_eq!(canonical("sack + iw=4"), "sack+iw=4");
         assert_eq!(canonical("tahoe+min-rto=200ms"), "tahoe+min-rto=200");
-        assert_eq!(canonical("frto+sack+rack+tso-defer+cubic+dsack+prr+hystart"), "linux");
+        assert_eq!(canonical("frto+sack+rack+tso-defer+cubic+undo-linux+prr+hystart"), "linux");
         assert_eq!(canonical("linux+pacing"), "linux+pacing");
-        assert_eq!(canonical("sack+rack+prr+frto+dsack+beta=0.5+tso-defer"), "reno-linux");
+        assert_eq!(canonical("sack+rack+prr+frto+undo-linux+beta=0.5+tso-defer"), "reno-linux");
         assert_eq!(canonical("sack+rack+prr+frto+dsack+beta=0.6"), "sack+rack+prr+frto+dsack+beta=0.6");
         assert_eq!(canonical("sack+rack+cubic+prr+frto"), "sack+rack+cubic+prr+frto");
         for row in catalogue::rows().filter(|row| row.range().is_none()) {

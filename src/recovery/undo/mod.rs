@@ -2,11 +2,13 @@
 
 mod dsack;
 mod eifel;
+mod linux;
 mod response;
 
 use airwire::time::Duration;
 pub(crate) use dsack::Dsack;
 pub(crate) use eifel::Eifel;
+pub(crate) use linux::UndoLinux;
 
 use super::window::{LossKind, Reduction};
 use super::{Ack, Congestion, Departure, Handshake, View};

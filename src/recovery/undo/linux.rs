@@ -1,0 +1,186 @@
+//! What the Linux kernel takes for a mistake (Linux 6.18, tcp_may_undo()), by timestamps or by D-SACK, whichever tells
+//! first:
+//!
+//! - An ACK that advances echoes a timestamp older than that of the first copy sent again in the event: the originals had
+//!   only been late (tcp_packet_delayed()). Before the end of the event it counts once no copy is outstanding any more
+//!   (tcp_try_undo_partial()).
+//! - As many copies were reported as duplicates as had been sent (undo_retrans).
+//!
+//! cwnd and ssthresh are what they were before, or more if they have grown beyond (tcp_undo_cwnd_reduction()). The timer
+//! stays as it is. It needs timestamps or D-SACK; a kernel receiver has both.
+//!
+//! Choice: what was marked as lost and has not left again is not sent again, in both cases: the kernel leaves the marks
+//! after a D-SACK.
+//! Choice: a timeout is undone in the same way. The kernel leaves that to F-RTO, which is an answer of its own here
+//! (`frto`).
+
+use super::{Restore, Undo};
+use crate::recovery::window::{LossKind, Reduction};
+use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
+
+/// Undo as the Linux kernel does it.
+#[derive(Debug, Default)]
+pub(crate) struct UndoLinux {
+    event: Option<Event>,
+    timestamps: bool,
+}
+
+#[derive(Debug)]
+struct Event {
+    prior_cwnd: f64,
+    prior_ssthresh: f64,
+    /// SND.UNA when it began.
+    undo_marker: u64,
+    /// SND.MAX then.
+    high_seq: u64,
+    /// TSval of the first copy.
+    retrans_stamp: Option<u32>,
+    sent: u32,
+    reported: u32,
+}
+
+impl Undo for UndoLinux {
+    fn name(&self) -> &'static str {
+        "undo-linux"
+    }
+
+    fn on_established(&mut self, handshake: &crate::recovery::Handshake) {
+        self.timestamps = handshake.timestamps;
+    }
+
+    fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
+        if kind == LossKind::EcnEcho {
+            return;
+        }
+        let further = self.event.as_ref().filter(|event| view.flight.una() < event.high_seq);
+        // A timeout in a recovery: what there was before both comes back.
+        let (prior_cwnd, prior_ssthresh) = match further {
+            Some(first) if matches!(before.phase(), Phase::Recovery | Phase::Restarted) => {
+                (first.prior_cwnd, first.prior_ssthresh)
+            }
+            _ => (before.cwnd, before.ssthresh),
+        };
+        self.event = Some(Event {
+            prior_cwnd,
+            prior_ssthresh,
+            undo_marker: view.flight.una(),
+            high_seq: view.flight.max(),
+            retrans_stamp: None,
+            sent: 0,
+            reported: 0,
+        });
+    }
+
+    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
+        let Some(event) = &mut self.event else { return };
+        if departure.kind != Transmission::New && departure.start < event.high_seq {
+            event.sent += 1;
+            event.retrans_stamp.get_or_insert(departure.tsval);
+        }
+    }
+
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Restore> {
+        let timestamps = self.timestamps;
+        let event = self.event.as_mut()?;
+        if ack.dsack.is_some_and(|(_, end)| end > event.undo_marker) {
+            event.reported += 1;
+        }
+        let why = event.is_mistake(view, ack, timestamps);
+        let over = view.flight.una() >= event.high_seq;
+        let Some(why) = why.filter(|_| !ack.ece) else {
+            // A D-SACK comes a round trip later; an event that begins meanwhile takes the place of this one.
+            return None;
+        };
+        let event = self.event.take()?;
+        if over && view.cc.phase() == Phase::Reduced {
+            return None;
+        }
+        let window = Reduction {
+            cwnd: event.prior_cwnd.max(view.cc.cwnd),
+            ssthresh: event.prior_ssthresh.max(view.cc.ssthresh),
+        };
+        Some(Restore { window: Some(window), resume: view.cc.phase() != Phase::Open, timer: None, why })
+    }
+}
+
+impl Event {
+    fn is_mistake(&self, view: &View<'_>, ack: &Ack, timestamps: bool) -> Option<&'static str> {
+        if self.sent > 0 && self.reported >= self.sent {
+            return Some("every copy was reported as a duplicate");
+        }
+        let stamp = self.retrans_stamp.filter(|_| timestamps)?;
+        let ecr = ack.ecr.filter(|_| ack.advances())?;
+        let delayed = (ecr.wrapping_sub(stamp) as i32) < 0;
+        let repairs = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
+        let none_outstanding = view.flight.una() >= self.high_seq || view.flight.resent().segments == 0;
+        (delayed && repairs && none_outstanding).then_some("an older echo: the originals were late")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwire::time::Duration;
+
+    use super::*;
+    use crate::profile::Profile;
+    use crate::recovery::Handshake;
+    use crate::recovery::testing::BareSender;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn sender() -> BareSender {
+        let handshake = Handshake { timestamps: true, ..Handshake::default() };
+        BareSender::with("sack+undo-linux", Profile::linux(), &handshake).under_way(20.0, 10.0, RTT)
+    }
+
+    /// Segment 1 is sent again, and everything is acknowledged by its copy.
+    fn repaired(sender: &mut BareSender) {
+        sender.wait(RTT).sack(&[2..5]);
+        let (copy, recover) = (sender.flight.head().unwrap().tsval, sender.flight.max() / 1000);
+        sender.wait(RTT).ack_echoing(recover, copy);
+    }
+
+    #[test]
+    fn an_old_echo_brings_the_window_back_at_once() {
+        let mut sender = sender();
+        let original = sender.flight.head().unwrap().tsval;
+        sender.wait(RTT).sack(&[2..5]);
+        assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Recovery, 14.0));
+        // Segment 1 had only been overtaken.
+        sender.wait(RTT / 10).ack_echoing(4, original);
+        assert_eq!((sender.cc().phase(), sender.cc().cwnd, sender.cc().ssthresh), (Phase::Open, 20.0, 14.0));
+    }
+
+    #[test]
+    fn an_echo_of_the_copy_proves_the_loss() {
+        let mut sender = sender();
+        repaired(&mut sender);
+        assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 15.0), "14, and one for the ACK");
+    }
+
+    #[test]
+    fn while_a_copy_is_outstanding_an_old_echo_waits() {
+        let mut sender = sender();
+        let original = sender.flight.head().unwrap().tsval;
+        // 1 and 6 are missing, and both are sent again.
+        sender.wait(RTT).sack(&[2..6, 7..12]);
+        while sender.flight.resent().segments < 2 {
+            let top = sender.flight.sacked_ranges().last().unwrap().end / 1000 + 2;
+            sender.sack(&[7..top]);
+        }
+        sender.wait(RTT / 10).ack_echoing(5, original);
+        assert_eq!(sender.cc().phase(), Phase::Recovery, "6 is still outstanding");
+        let last = sender.flight.sacked_ranges().last().unwrap().end / 1000;
+        sender.wait(RTT / 10).ack_echoing(last, original);
+        assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 20.0));
+    }
+
+    #[test]
+    fn a_report_of_every_copy_brings_it_back_too() {
+        let mut sender = sender();
+        repaired(&mut sender);
+        let una = sender.flight.una() / 1000;
+        sender.receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, una, &[]);
+        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (20.0, 14.0));
+    }
+}
