@@ -59,6 +59,9 @@ pub struct AirlinkEvent<'a> {
     /// Why a packet was dropped, by the name of an [`airwire::Cause`].
     #[serde(borrow)]
     pub cause: Option<Cow<'a, str>>,
+    /// The same more exactly, by the name of an `airlink::stage::Why`.
+    #[serde(borrow)]
+    pub why: Option<Cow<'a, str>>,
     schema_version: Option<u32>,
     wall_zero: Option<i64>,
 }

@@ -1,7 +1,12 @@
-//! Reads a sender's own log of its decisions, which `airtcp send --decisions` writes.
+//! A sender's own log of its decisions, which `airtcp send --decisions` writes: [`Written`] is a line as it is written,
+//! [`Line`] one that was read.
 
+pub mod written;
+
+use airtcp::recovery::Decision;
 use serde::Deserialize;
 use serde_json::Value;
+pub use written::Written;
 
 /// A decision: what every decision has, and the rest by name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -80,7 +85,34 @@ pub fn read(log: &str) -> (Vec<Line>, usize) {
     (lines, unreadable)
 }
 
+/// So far apart, in segments, windows are still the same decision: a window that is a function of time, as CUBIC's is,
+/// differs with each microsecond.
+const SAME_WINDOW: f64 = 0.1;
+/// The same for large windows, as a share.
+const SAME_SHARE: f64 = 0.001;
+
 impl Line {
+    /// The line that the log would have. `None`: the log has no form for it.
+    pub fn of(decision: &Decision) -> Option<Self> {
+        // Through text, so that its numbers are what a reader of a file gets.
+        serde_json::from_str(&serde_json::to_string(&Written::new(decision, 0.0)).ok()?).ok()
+    }
+
+    /// Whether both decide the same, whenever they do. Windows may be a tenth of a segment, or a thousandth, apart.
+    pub fn decides_as(&self, other: &Self) -> bool {
+        let Self { time: _, wall: _, episode, connection: _, question, by, what, why, more } = self;
+        let words = |line: &Self| {
+            [&line.question, &line.by, &line.what, &line.why].map(String::as_str) == [question, by, what, why]
+        };
+        let near = |(key, value): (&String, &Value)| match (value.as_f64(), other.number(key)) {
+            (Some(one), Some(two)) if what == "window" => {
+                (one - two).abs() <= SAME_WINDOW.max(SAME_SHARE * one.abs().max(two.abs()))
+            }
+            _ => other.more.get(key) == Some(value),
+        };
+        words(other) && *episode == other.episode && more.len() == other.more.len() && more.iter().all(near)
+    }
+
     /// The field `key`, if it is there and a number.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.more.get(key).and_then(Value::as_f64)
@@ -127,5 +159,48 @@ impl Line {
             (was, is) => format!("{name} {was} → {is}"),
         };
         format!("{}, {}", change("cwnd", "was_cwnd", "cwnd"), change("ssthresh", "was_ssthresh", "ssthresh"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airtcp::recovery::catalogue::Question;
+    use airtcp::recovery::{Phase, What};
+    use airwire::time::Instant;
+
+    use super::*;
+
+    fn window(at: u64, cwnd: f64, ssthresh: f64) -> Line {
+        let what = What::Window { cwnd, ssthresh, was_cwnd: 10.0, was_ssthresh: f64::INFINITY };
+        let (episode, question) = (Phase::Open, Question::Window);
+        let at = Instant::from_millis(at);
+        Line::of(&Decision { at, episode, question, by: "cubic", what, why: "ACK" }).unwrap()
+    }
+
+    #[test]
+    fn a_decision_is_the_same_at_any_time_and_its_window_nearly() {
+        let one = window(100, 10.5, f64::INFINITY);
+        assert!(one.decides_as(&window(900, 10.5, f64::INFINITY)));
+        assert!(one.decides_as(&window(100, 10.58, f64::INFINITY)), "CUBIC's window follows the clock");
+        assert!(!one.decides_as(&window(100, 10.65, f64::INFINITY)));
+        assert!(!one.decides_as(&window(100, 10.5, 8.0)), "a threshold is not none");
+        assert!(window(0, 500.0, 400.0).decides_as(&window(0, 500.4, 400.0)));
+        assert!(!window(0, 500.0, 400.0).decides_as(&window(0, 500.6, 400.0)));
+    }
+
+    #[test]
+    fn offsets_authors_and_states_are_exact() {
+        let of = |episode, by, offset| {
+            let (at, question) = (Instant::ZERO, Question::Detect);
+            let what = What::Lost { offset, segments: 1 };
+            Line::of(&Decision { at, episode, question, by, what, why: "late" }).unwrap()
+        };
+        let one = of(Phase::Open, "rack", 1449);
+        assert!(one.decides_as(&of(Phase::Open, "rack", 1449)));
+        for other in
+            [of(Phase::Open, "rack", 1450), of(Phase::Open, "sack", 1449), of(Phase::Reduced, "rack", 1449)]
+        {
+            assert!(!one.decides_as(&other), "{other:?}");
+        }
     }
 }

@@ -1,0 +1,114 @@
+//! A decision as a line of the log.
+
+use airtcp::recovery::catalogue::Question;
+use airtcp::recovery::{Decision, What};
+use serde::Serialize;
+
+/// Offsets count the octets of the stream from the SYN, which is 0; windows are in segments. Times are those of the
+/// events: `time` starts with the program, `wall` counts from 1970 and is the one of captures. `episode` is the state of
+/// loss recovery when it was decided.
+#[derive(Serialize)]
+pub struct Written {
+    time: f64,
+    wall: f64,
+    episode: &'static str,
+    question: &'static str,
+    by: &'static str,
+    #[serde(flatten)]
+    what: Details,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "what", rename_all = "lowercase")]
+enum Details {
+    Lost { offset: u64, segments: u64 },
+    Cause { offset: u64, cause: &'static str },
+    Judged { offset: u64, cause: &'static str },
+    Enter { phase: &'static str, recover: u64 },
+    Extend { recover: u64 },
+    Leave { phase: &'static str },
+    // JSON has no infinity: an arbitrarily high threshold becomes null.
+    Window { cwnd: f64, ssthresh: f64, was_cwnd: f64, was_ssthresh: f64 },
+    Resend { offset: u64 },
+    Probe { offset: u64 },
+    Timeout { offset: u64 },
+    Resume { offset: u64 },
+    Fallback { to: &'static str },
+}
+
+impl Written {
+    /// `zero`: seconds since 1970 of the sender's `Instant::ZERO`.
+    pub fn new(decision: &Decision, zero: f64) -> Self {
+        let Decision { at, episode, question, by, what, why } = decision;
+        let details = match *what {
+            What::Lost { offset, segments } => Details::Lost { offset, segments },
+            What::Cause { offset, cause } => Details::Cause { offset, cause: cause.name() },
+            What::Judged { offset, cause } => Details::Judged { offset, cause: cause.name() },
+            What::Enter { phase, recover } => Details::Enter { phase: phase.name(), recover },
+            What::Extend { recover } => Details::Extend { recover },
+            What::Leave { phase } => Details::Leave { phase: phase.name() },
+            What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
+                Details::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
+            }
+            What::Resend { offset } => Details::Resend { offset },
+            What::Probe { offset } => Details::Probe { offset },
+            What::Timeout { offset } => Details::Timeout { offset },
+            What::Resume { at } => Details::Resume { offset: at },
+            What::Fallback { to } => Details::Fallback { to },
+        };
+        let time = at.as_secs_f64();
+        let (wall, episode, question) = (zero + time, episode.name(), name(*question));
+        Self { time, wall, episode, question, by, what: details, why }
+    }
+}
+
+/// As the log has it.
+pub fn name(question: Question) -> &'static str {
+    match question {
+        Question::Detect => "detect",
+        Question::Attribute => "attribute",
+        Question::Repair => "repair",
+        Question::Window => "window",
+        Question::Timeout => "timeout",
+        Question::Undo => "undo",
+        Question::Option => "option",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airtcp::recovery::Phase;
+    use airwire::Cause;
+    use airwire::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_who_did_what_and_why() {
+        let decision = Decision {
+            at: Instant::from_millis(1500),
+            episode: Phase::Recovery,
+            question: Question::Window,
+            by: "aimd",
+            what: What::Window { cwnd: 5.0, ssthresh: 5.0, was_cwnd: 10.0, was_ssthresh: f64::INFINITY },
+            why: "loss",
+        };
+        let expected = r#"{"time":1.5,"wall":1000.5,"episode":"recovery","question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
+        assert_eq!(serde_json::to_string(&Written::new(&decision, 999.0)).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_judge_that_watches_has_lines_of_its_own() {
+        let decision = Decision {
+            at: Instant::from_millis(250),
+            episode: Phase::Open,
+            question: Question::Attribute,
+            by: "vegas",
+            what: What::Judged { offset: 2896, cause: Cause::Radio },
+            why: "f < alpha: nothing queues up",
+        };
+        let expected = r#"{"time":0.25,"wall":999.25,"episode":"open","question":"attribute","by":"vegas","what":"judged","offset":2896,"cause":"radio","why":"f < alpha: nothing queues up"}"#;
+        assert_eq!(serde_json::to_string(&Written::new(&decision, 999.0)).unwrap(), expected);
+    }
+}
