@@ -32,7 +32,7 @@ pub use flow::{Flow, FlowResult, Length, StreamError};
 pub use score::{judges, score};
 pub use truth::{Dropped, Losses};
 use watch::Watcher;
-pub use watch::{Seen, Sighting, Watch};
+pub use watch::{Fate, Seen, Sighting, Watch};
 
 /// The sender of flow `i` has the port `FIRST_PORT + i`: a packet tells by its ports whose it is.
 const FIRST_PORT: u16 = 10_000;
@@ -166,6 +166,7 @@ impl World {
             return Err(WorldError::TooManyFlows(flows.len()));
         }
         let watched = flows.iter().any(|flow| flow.watch > Watch::Results);
+        let packets = flows.iter().any(|flow| flow.watch == Watch::Packets);
         let recording = if watched { Recording::Events } else { Recording::Off };
         let path = scenario.build(Some(seed), recording, false)?;
         let mut sites = Sites { seed, mtu: scenario.mtu.into(), fixed, mobile, list: Vec::new() };
@@ -191,7 +192,7 @@ impl World {
             path,
             sites: sites.list,
             unfinished: flows.iter().filter(|state| state.has_end()).count(),
-            watcher: watched.then(|| Watcher::new(flows.len())),
+            watcher: watched.then(|| Watcher::new(flows.len(), packets)),
             taps: [None, None],
             flows,
             starts,
@@ -329,6 +330,12 @@ impl World {
     /// The packets at the sender's device. Empty unless the flow is watched for [`Watch::Packets`].
     pub fn sightings(&self, flow: usize) -> &[Sighting] {
         self.watcher.as_ref().map_or(&[], |watcher| watcher.sightings(flow))
+    }
+
+    /// What became of the hosts' packets in this direction, in the order in which they entered the path. Empty unless a flow
+    /// is watched for [`Watch::Packets`].
+    pub fn fates(&self, direction: Direction) -> &[Fate] {
+        self.watcher.as_ref().map_or(&[], |watcher| watcher.fates(direction))
     }
 
     /// What `judge` said about why packets of `flow` were lost, against why they were: see [`score`].

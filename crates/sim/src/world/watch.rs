@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use airlink::packet::PacketId;
+use airlink::packet::{Direction, PacketId, PerDirection};
 use airlink::path::Path;
-use airlink::stage::{Event, Record};
+use airlink::stage::{Event, Record, Why};
 use airtcp::recovery::Decision;
 use airwire::segment::{self, Flags, Segment};
 use airwire::seq::Seq;
@@ -56,6 +56,43 @@ pub enum Seen {
     },
 }
 
+/// What became of a packet of the hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// Nothing yet.
+    Inside,
+    /// It left the path at the other end.
+    Left,
+    /// It was dropped.
+    Dropped(Why),
+}
+
+/// Every packet of the hosts by its number in its direction, so that runs can be compared packet by packet.
+#[derive(Default)]
+struct Fates {
+    of: PerDirection<Vec<Fate>>,
+    inside: BTreeMap<PacketId, usize>,
+}
+
+impl Fates {
+    fn take(&mut self, record: &Record) {
+        let fates = &mut self.of[record.direction];
+        let fate = match record.event {
+            // A traffic source's packet enters at its stage.
+            Event::Entered { .. } if record.stage.is_none() => {
+                self.inside.insert(record.packet, fates.len());
+                return fates.push(Fate::Inside);
+            }
+            Event::Left => Fate::Left,
+            Event::Dropped { why } => Fate::Dropped(why),
+            _ => return,
+        };
+        if let Some(number) = self.inside.remove(&record.packet) {
+            fates[number] = fate;
+        }
+    }
+}
+
 /// A packet inside the path.
 #[derive(Clone, Copy, Debug)]
 struct Transit {
@@ -82,12 +119,18 @@ pub(super) struct Watcher {
     /// The packet that is about to enter the path.
     leaving: Option<Transit>,
     inside: BTreeMap<PacketId, Transit>,
+    /// `None`: no flow is watched for its packets.
+    fates: Option<Fates>,
 }
 
 impl Watcher {
-    pub(super) fn new(flows: usize) -> Self {
+    pub(super) fn new(flows: usize, packets: bool) -> Self {
         let flows = std::iter::repeat_with(Watched::default).take(flows).collect();
-        Self { flows, leaving: None, inside: BTreeMap::new() }
+        Self { flows, leaving: None, inside: BTreeMap::new(), fates: packets.then(Fates::default) }
+    }
+
+    pub(super) fn fates(&self, direction: Direction) -> &[Fate] {
+        self.fates.as_ref().map_or(&[], |fates| &fates.of[direction])
     }
 
     pub(super) fn losses(&self, flow: usize) -> &Losses {
@@ -139,6 +182,9 @@ impl Watcher {
 
     fn take(&mut self, records: Vec<Record>) {
         for record in records {
+            if let Some(fates) = &mut self.fates {
+                fates.take(&record);
+            }
             let why = match record.event {
                 Event::Dropped { why } => Some(why),
                 Event::Left => None,
@@ -194,4 +240,33 @@ pub(super) fn time_sequence(sightings: &[Sighting], losses: &Losses, decisions: 
         writeln!(text, "{:>12.6} {line}", at.as_secs_f64()).expect("a String takes everything");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use airwire::time::Duration;
+
+    use super::*;
+    use crate::world::World;
+
+    const PATH: &str = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"1Mbit\", delay = \"20ms\" }\n\
+                        [[stage]]\nkind = \"loss\"\ndown = { model = \"list\", drop = [\"packet 5\", \"packet 9\"] }\n\
+                        up = { model = \"list\", drop = [\"packet 3\"] }\n";
+
+    #[test]
+    fn packets_have_their_fates_by_number() {
+        let mut world = World::one_flow(PATH, "newreno", 50_000, 1).unwrap();
+        assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
+        let dropped = |direction| {
+            let fates = world.fates(direction).iter().zip(1..);
+            let dropped = fates.filter(|(fate, _)| **fate == Fate::Dropped(Why::Listed));
+            dropped.map(|(_, number)| number).collect::<Vec<u32>>()
+        };
+        assert_eq!((dropped(Direction::Down), dropped(Direction::Up)), (vec![5, 9], vec![3]));
+        let totals = world.path().totals();
+        let entered = [totals.down.entered, totals.up.entered];
+        assert_eq!([Direction::Down, Direction::Up].map(|way| world.fates(way).len() as u64), entered);
+        let left = world.fates(Direction::Down).iter().filter(|fate| **fate == Fate::Left).count();
+        assert_eq!(left as u64, totals.down.left);
+    }
 }
