@@ -121,6 +121,7 @@ fn report() -> Report {
             idle_seconds: mean(1.0),
         }],
         unlike_the_kernel: None,
+        in_virtual_time: Vec::new(),
         transfers: vec![Outcome {
             sender: "newreno".to_owned(),
             profile: Some("linux".to_owned()),

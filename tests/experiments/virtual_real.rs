@@ -1,48 +1,161 @@
 //! Virtual time against real time: the same scenario, recipe and seeds over TUN devices to this kernel, and in one
 //! process without a clock. `airtcp lab run --virtual` does the same for any scenario.
 
-use airtcp_testkit::machine::TempFile;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use airlink::machine::{Machine, catch_up, drain};
+use airlink::packet::Direction;
+use airlink::path::{FIXED, MOBILE};
+use airlink::scenario::Scenario;
+use airlink::stage::{Event, Recording};
+use airtcp_analyze::airlink_events::EventReader;
+use airtcp_analyze::capture::{Capture, Next};
+use airtcp_testkit::machine::{Ended, TempFile};
+use airwire::time::Instant;
 use serde_json::Value;
 
-#[test]
-fn a_lossy_link_in_virtual_time_is_the_one_over_real_devices() {
-    let directory = TempFile::new("virtual");
-    let scenario = TempFile::new("scenario.toml");
-    let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"30ms\", queue = { packets = 30 } }\n\
-                [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\", affects = \"data\" }\n";
-    std::fs::write(scenario.path(), text).unwrap();
-    let run = airtcp_testkit::machine::run(&[
-        "lab",
-        "run",
-        "--virtual",
-        "--json",
-        "--quiet",
-        "--scenario",
-        scenario.path(),
-        "--output",
-        directory.path(),
-        "--recipe",
-        "newreno",
-        "--recipe",
-        "sack+limited-transmit",
-        "--runs",
-        "16",
-        "--jobs",
-        "16",
-        "--bytes",
-        "800k",
-    ]);
-    let _ = std::fs::remove_dir_all(directory.path());
+fn lab(scenario: &str, directory: &TempFile, more: &[&str]) -> Ended {
+    let file = TempFile::new("scenario.toml");
+    std::fs::write(file.path(), scenario).unwrap();
+    let mut line =
+        vec!["lab", "run", "--json", "--quiet", "--scenario", file.path(), "--output", directory.path()];
+    line.extend(more);
+    let run = airtcp_testkit::machine::run(&line);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    let compared = run.lines[0]["virtual"].as_array().unwrap().clone();
-    assert_eq!(compared.len(), 2);
-    for sender in &compared {
-        let mean = |which: &str| sender[which]["mean"].as_f64().unwrap();
-        let width = |which: &str| sender[which]["half_width"].as_f64().unwrap();
-        assert_eq!(sender["agree"], Value::Bool(true), "{sender}");
-        // An interval that holds everything would agree with anything.
-        for which in ["real", "in_virtual_time"] {
-            assert!(width(which) < 0.25 * mean(which), "{which}: {sender}");
+    run
+}
+
+#[test]
+fn decisions_over_real_devices_and_in_virtual_time_are_the_same_or_their_parting_has_a_cause() {
+    let scenario = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"30ms\", queue = { packets = 30 } }\n\
+                    [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\", affects = \"data\" }\n";
+    let directory = TempFile::new("virtual");
+    let recipes = ["newreno", "sack+limited-transmit", "sack+rack@linux"];
+    let mut line = vec!["--virtual", "--runs", "4", "--jobs", "4", "--bytes", "300k"];
+    line.extend(recipes.iter().flat_map(|recipe| ["--recipe", recipe]));
+    let run = lab(scenario, &directory, &line);
+    let kept: Value =
+        serde_json::from_slice(&std::fs::read(Path::new(directory.path()).join("lab.json")).unwrap())
+            .unwrap();
+    let _ = std::fs::remove_dir_all(directory.path());
+
+    let compared = run.lines[0]["virtual"].as_array().unwrap();
+    assert_eq!(compared.len(), recipes.len());
+    assert_eq!(&kept["in_virtual_time"], &run.lines[0]["virtual"], "lab.json has it as well");
+    for sender in compared {
+        let rounds = sender["rounds"].as_array().unwrap();
+        assert_eq!(rounds.len(), 4, "{sender}");
+        for round in rounds {
+            assert_eq!(round["failure"], Value::Null, "{round}");
+            let decisions = &round["decisions"];
+            // The handshake, and slow start until something is lost.
+            assert!(decisions["same"].as_u64().unwrap() >= 5, "{}: {round}", sender["sender"]);
+            let Some(parted) = decisions["parted"].as_object() else { continue };
+            assert_ne!(parted["cause"], "sender", "{}: {round}", sender["sender"]);
+            assert!(!parted["evidence"].as_str().unwrap().is_empty(), "{round}");
+        }
+    }
+}
+
+/// Every stage that draws random numbers, and one that runs on a grid of times.
+const ALL_STAGES: &str = "schema = 1
+[[stage]]
+kind = \"link\"
+both = { rate = \"5Mbit\", delay = \"10ms\", jitter = \"8ms\", queue = { packets = 20 } }
+[[stage]]
+kind = \"loss\"
+down = { model = \"gilbert-elliott\", good = \"1%\", bad = \"30%\", good_to_bad = \"5%\", bad_to_good = \"30%\" }
+up = { model = \"uniform\", per = \"3%\" }
+[[stage]]
+kind = \"arq\"
+both = { per = \"5%\", retries = 2, rate = \"3Mbit\", delay = \"5ms\" }
+[[stage]]
+kind = \"rlc\"
+down.channel = { delay = \"20ms\", errors = { model = \"independent\", bler = \"10%\" } }
+up.channel = { delay = \"20ms\", errors = { model = \"gilbert-elliott\", good = \"1%\", bad = \"40%\", good_to_bad = \"5%\", bad_to_good = \"20%\" } }
+";
+
+/// What became of a packet of the path, and when: nanoseconds since the path's beginning.
+type Ends = BTreeMap<u64, (i64, String)>;
+
+#[test]
+fn the_path_decides_the_same_about_the_same_packets_in_both_times() {
+    let directory = TempFile::new("premise");
+    lab(
+        ALL_STAGES,
+        &directory,
+        &["--recipe", "sack+rack@linux", "--runs", "1", "--bytes", "200k", "--seed", "7", "--events"],
+    );
+    let kept = Path::new(directory.path());
+    let transfer = kept.join("01-sack+rack");
+    let (real, entered) = ends(&transfer.join("events.jsonl"));
+
+    // The packets of both captures, at the times when they entered, into the same path without a clock.
+    let mut path = Scenario::load(&kept.join("scenario.toml").to_string_lossy())
+        .unwrap()
+        .build(Some(7), Recording::Events, false)
+        .unwrap();
+    let mut down = octets(&transfer.join("fixed.pcap"), SENDER).into_iter();
+    let mut up = octets(&transfer.join("mobile.pcap"), RECEIVER).into_iter();
+    let mut other = Ends::new();
+    for (at, direction) in entered {
+        let (port, packets) =
+            if direction == Direction::Down { (FIXED, &mut down) } else { (MOBILE, &mut up) };
+        let packet = packets.next().expect("what entered was captured");
+        let now = Instant::from_nanos(at as u64);
+        catch_up(&mut path, now, |_, _, _| {});
+        path.handle_packet(now, port, packet);
+        drain(&mut path, now, |_, _, _| {});
+    }
+    let end = real.values().map(|(at, _)| *at).max().unwrap();
+    catch_up(&mut path, Instant::from_nanos(end as u64), |_, _, _| {});
+    assert_eq!((down.len(), up.len()), (0, 0), "what was captured entered");
+    for record in path.take_records() {
+        let what = match record.event {
+            Event::Left => "left".to_owned(),
+            Event::Dropped { why } => why.name().to_owned(),
+            _ => continue,
+        };
+        other.insert(record.packet.0, (record.at.as_nanos() as i64, what));
+    }
+    let _ = std::fs::remove_dir_all(directory.path());
+    let dropped = real.values().filter(|(_, what)| what != "left").count();
+    assert!(dropped > 5 && real.len() > 150, "too little happens: {dropped} of {} dropped", real.len());
+    assert_eq!(real, other);
+}
+
+/// What became of each packet, and when each entered.
+fn ends(path: &Path) -> (Ends, Vec<(i64, Direction)>) {
+    let mut events = EventReader::open(path).unwrap();
+    let (mut ends, mut entered) = (Ends::new(), Vec::new());
+    while let Some(event) = events.read().unwrap() {
+        match &*event.what {
+            "entered" if event.direction == "down" => entered.push((event.t, Direction::Down)),
+            "entered" => entered.push((event.t, Direction::Up)),
+            "left" => drop(ends.insert(event.packet, (event.t, "left".to_owned()))),
+            "dropped" => drop(ends.insert(event.packet, (event.t, event.why.unwrap().into_owned()))),
+            _ => {}
+        }
+    }
+    (ends, entered)
+}
+
+/// The first octet of the source address tells the sides of the lab's network apart.
+const SENDER: u8 = 10;
+const RECEIVER: u8 = 100;
+
+/// The packets in a capture from one side.
+fn octets(path: &Path, from: u8) -> Vec<Vec<u8>> {
+    let mut capture = Capture::open(path, None).unwrap();
+    let mut packets = Vec::new();
+    loop {
+        match capture.read() {
+            // Raw IP: the source address of IPv4 begins with the 13th octet.
+            Next::Frame(frame) if frame.data[12] == from => packets.push(frame.data.to_vec()),
+            Next::Frame(_) => {}
+            Next::End => return packets,
+            other => panic!("{}: {other:?}", path.display()),
         }
     }
 }

@@ -1,109 +1,257 @@
-//! The same runs twice: over real devices to this kernel, and in virtual time. Do their means agree?
+//! The same transfers twice: over real devices to this kernel, and in virtual time. With one seed the path decides the
+//! same about the n-th packet in both, so they are compared decision by decision, and round by round.
+//!
+//! * [`trace`] is one transfer in a form that can be compared; [`real`] reads it from what the lab has kept,
+//!   [`in_virtual_time`] runs it.
+//! * [`parting`] says until which decision two are the same, and why they part there.
 
-use airtcp_numbers::statistics::Mean;
-use airtcp_sim::run::{Run, Until, run_watched};
-use airtcp_sim::world::{Flow, HostSpec, Length};
-use airwire::time::{Duration, Instant};
+mod in_virtual_time;
+mod parting;
+mod real;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use airtcp::profile::ProfileName;
+use airtcp::recovery::Recipe;
+use airtcp_numbers::statistics::{Mean, ratios};
+use airtcp_sim::world::HostSpec;
+pub use parting::{Alike, Cause, Moment, Parted};
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::experiment::{Experiment, Report};
+use super::experiment::{Experiment, Report, directory_name, write_json};
 use super::sender::Kind;
 use super::summary::{aligned, profile};
 
-/// The goodput of one recipe in kbit/s, both ways. The kernel's own senders have no model in virtual time.
-#[derive(Clone, Debug, Serialize)]
+/// One recipe, both ways. The kernel's own senders have no model in virtual time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     /// The recipe, with its profile where those of the experiment differ.
     pub sender: String,
     /// The profile, in both.
-    pub profile: &'static str,
-    /// Over real devices; `None` if no transfer succeeded.
+    pub profile: String,
+    /// Who received in virtual time: the model of the experiment's receiver, or `linux` where it has none.
+    pub receiver: String,
+    /// Goodput over real devices in kbit/s, of the rounds that succeeded both ways; `None` if there are none.
     pub real: Option<Mean>,
-    /// With the same seeds in virtual time.
+    /// The same of the same rounds in virtual time.
     pub in_virtual_time: Option<Mean>,
-    /// The two 95 % intervals meet.
-    pub agree: bool,
+    /// Virtual over real, of these rounds pair by pair.
+    pub ratio: Option<Mean>,
+    /// What can be said of the ratio.
+    pub verdict: Verdict,
+    /// The median of [`Alike::same`].
+    pub median_same: Option<f64>,
+    /// How many rounds part for which reason. Those that do not part are not among them.
+    pub causes: BTreeMap<Cause, usize>,
+    /// One after the other.
+    pub rounds: Vec<Round>,
 }
 
-/// Runs every recipe of the experiment in virtual time, with the seeds of its rounds. Goodput is measured as in a
-/// capture: from the first SYN to the ACK for the last octet.
-pub fn compare(experiment: &Experiment, report: &Report) -> Result<Vec<Compared>, LabError> {
-    let mut compared = Vec::new();
-    for (sender, row) in experiment.senders.iter().zip(&report.summary) {
-        let Kind::Recipe { recipe, profile } = &sender.kind else { continue };
-        let fixed = || HostSpec { profile: profile.profile(), recipe: recipe.clone() };
-        let seeds: Vec<_> = (0..u64::from(experiment.rounds)).map(|round| experiment.seed + round).collect();
-        let goodputs = seeds
-            .into_par_iter()
-            .map(|seed| goodput(experiment, fixed(), seed))
-            .collect::<Result<Vec<_>, LabError>>()?;
-        let in_virtual_time = Mean::of(&goodputs);
-        let agree = match (&row.kbit_per_s, &in_virtual_time) {
-            (Some(real), Some(other)) => real.agrees_with(other),
-            _ => false,
-        };
-        compared.push(Compared {
-            sender: sender.name.clone(),
-            profile: profile.as_str(),
-            real: row.kbit_per_s,
-            in_virtual_time,
-            agree,
-        });
-    }
-    Ok(compared)
+/// What the 95 % interval of the paired ratio says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It lies within 5 % of 1.
+    Equal,
+    /// It does not contain 1, and does not lie within 5 % of it.
+    Differs,
+    /// Neither: it is too wide.
+    TooFewRounds,
 }
 
-fn goodput(experiment: &Experiment, fixed: HostSpec, seed: u64) -> Result<f64, LabError> {
-    let octets = experiment.bytes;
-    let run = Run {
-        scenario: experiment.scenario.clone(),
-        seed,
-        fixed,
-        mobile: HostSpec::kernel(),
-        flows: vec![Flow::down(Length::Octets(octets))],
-        until: Until::Complete(Duration::from_nanos(experiment.limit.as_nanos() as u64)),
-        from: Instant::ZERO,
-        score: false,
-    };
-    let mut acknowledged = None;
-    run_watched(&run, |world| {
-        let done = || world.sender(0).is_some_and(|sender| sender.statistics().bytes_acked >= octets);
-        if acknowledged.is_none() && done() {
-            acknowledged = Some(world.now());
+/// One transfer, both ways.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Counted from 1.
+    pub round: u32,
+    /// Of the path.
+    pub seed: u64,
+    /// Why there is nothing to compare. `None`: there is.
+    pub failure: Option<String>,
+    /// Goodput over real devices, in kbit/s.
+    pub real: Option<f64>,
+    /// Goodput in virtual time, in kbit/s.
+    pub in_virtual_time: Option<f64>,
+    /// The decisions of both.
+    pub decisions: Option<Alike>,
+}
+
+/// Equal is what is so near.
+const NEAR: f64 = 0.05;
+
+impl Verdict {
+    /// Of a ratio; `None` is too few as well.
+    pub fn of(ratio: Option<Mean>) -> Self {
+        let Some(Mean { mean, half_width: Some(width), .. }) = ratio else { return Self::TooFewRounds };
+        let off = (mean - 1.0).abs();
+        match () {
+            () if off + width <= NEAR => Self::Equal,
+            () if off > width => Self::Differs,
+            () => Self::TooFewRounds,
         }
-    })
-    .map_err(|error| LabError::Transfer(error.to_string()))?;
-    let seconds = acknowledged.map_or(0.0, |at| at.as_secs_f64());
-    if seconds == 0.0 {
-        return Err(LabError::Transfer(format!(
-            "in virtual time the transfer is not done after {} s (seed {seed})",
-            experiment.limit.as_secs()
-        )));
     }
-    Ok(octets as f64 * 8.0 / seconds / 1e3)
 }
 
-/// For a terminal.
-pub fn table(compared: &[Compared]) -> String {
-    let mut rows =
-        vec![["sender", "real, kbit/s", "", "virtual, kbit/s", "", "virtual / real", ""].map(str::to_owned)];
-    for Compared { sender, real, in_virtual_time, agree, .. } in compared {
-        let [mean, width] = shown(real);
-        let [virtual_mean, virtual_width] = shown(in_virtual_time);
-        let ratio = match (real, in_virtual_time) {
-            (Some(real), Some(other)) => format!("{:.2}", other.mean / real.mean),
-            _ => "-".to_owned(),
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Equal => "equal within 5 %",
+            Self::Differs => "differs",
+            Self::TooFewRounds => "too few rounds",
+        })
+    }
+}
+
+/// Runs every recipe of the experiment in virtual time, with the seeds of its rounds, lays both side by side, and adds
+/// the result to the report and to `lab.json`. The experiment must have kept the path's events.
+pub fn compare(experiment: &Experiment, report: &mut Report) -> Result<(), LabError> {
+    report.in_virtual_time = experiment
+        .senders
+        .iter()
+        .filter_map(|sender| match &sender.kind {
+            Kind::Recipe { recipe, profile } => {
+                Some(of_sender(experiment, report, &sender.name, recipe, *profile))
+            }
+            Kind::Kernel(_) => None,
+        })
+        .collect();
+    write_json(&experiment.directory.join("lab.json"), report)
+}
+
+fn of_sender(
+    experiment: &Experiment,
+    report: &Report,
+    name: &str,
+    recipe: &Recipe,
+    profile: ProfileName,
+) -> Compared {
+    let model = in_virtual_time::model(&experiment.receiver);
+    let receiver = if model.is_some() { experiment.receiver.name() } else { "linux" };
+    let model = model.unwrap_or_else(in_virtual_time::linux);
+    let outcomes: Vec<_> = report.transfers.iter().filter(|outcome| outcome.sender == name).collect();
+    let round = |index: usize| {
+        let outcome = outcomes[index];
+        let number = index as u32;
+        let both = || {
+            if let Some(why) = &outcome.failure {
+                return Err(LabError::Transfer(format!("over real devices: {why}")));
+            }
+            let real = real::read(&experiment.directory.join(directory_name(number, name)))?;
+            let fixed = HostSpec { profile: profile.profile(), recipe: recipe.clone() };
+            let ran = in_virtual_time::run(experiment, model.clone(), fixed, outcome.seed, real.start)?;
+            Ok((parting::compare(&real, &ran.trace), ran.kbit_per_s))
         };
-        let verdict = if *agree { "agree" } else { "DO NOT AGREE" };
-        rows.push([sender.clone(), mean, width, virtual_mean, virtual_width, ratio, verdict.to_owned()]);
-    }
-    let over = profile(compared.iter().map(|one| Some(one.profile)));
-    over.map(|over| format!("{over}\n")).unwrap_or_default() + &aligned(&rows)
+        let (round, seed) = (number + 1, outcome.seed);
+        match both() {
+            Ok((alike, kbit_per_s)) => Round {
+                round,
+                seed,
+                failure: None,
+                real: Some(outcome.kbit_per_s),
+                in_virtual_time: Some(kbit_per_s),
+                decisions: Some(alike),
+            },
+            Err(error) => {
+                let failure = Some(error.to_string());
+                Round { round, seed, failure, real: None, in_virtual_time: None, decisions: None }
+            }
+        }
+    };
+    let rounds: Vec<_> = (0..outcomes.len()).into_par_iter().map(round).collect();
+    Compared::new(name, profile.as_str(), receiver, rounds)
 }
 
-fn shown(mean: &Option<Mean>) -> [String; 2] {
+impl Compared {
+    /// What the rounds of a sender add up to.
+    fn new(sender: &str, profile: &str, receiver: &str, rounds: Vec<Round>) -> Self {
+        let (real, other): (Vec<_>, Vec<_>) =
+            rounds.iter().filter_map(|round| round.real.zip(round.in_virtual_time)).unzip();
+        let ratio = Mean::of(&ratios(&other, &real));
+        let alike = || rounds.iter().filter_map(|round| round.decisions.as_ref());
+        let mut causes = BTreeMap::new();
+        for parted in alike().filter_map(|alike| alike.parted.as_ref()) {
+            *causes.entry(parted.cause).or_default() += 1;
+        }
+        Self {
+            sender: sender.to_owned(),
+            profile: profile.to_owned(),
+            receiver: receiver.to_owned(),
+            real: Mean::of(&real),
+            in_virtual_time: Mean::of(&other),
+            verdict: Verdict::of(ratio),
+            ratio,
+            median_same: median(alike().map(|alike| alike.same).collect()),
+            causes,
+            rounds,
+        }
+    }
+}
+
+fn median(mut numbers: Vec<usize>) -> Option<f64> {
+    numbers.sort_unstable();
+    let (low, high) = (numbers.get(numbers.len().checked_sub(1)? / 2)?, numbers.get(numbers.len() / 2)?);
+    Some((low + high) as f64 / 2.0)
+}
+
+/// For a terminal: a row for each sender, and under them a line for each round.
+pub fn table(compared: &[Compared]) -> String {
+    let head = [
+        "sender",
+        "real, kbit/s",
+        "",
+        "virtual, kbit/s",
+        "",
+        "virtual / real",
+        "",
+        "",
+        "same decisions, median",
+        "rounds that part by",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
+    for one in compared {
+        let [mean, width] = shown(one.real, 1);
+        let [virtual_mean, virtual_width] = shown(one.in_virtual_time, 1);
+        let [ratio, ratio_width] = shown(one.ratio, 3);
+        let same = one.median_same.map_or_else(|| "-".to_owned(), |same| format!("{same}"));
+        let causes: Vec<_> = one.causes.iter().map(|(cause, rounds)| format!("{cause} {rounds}")).collect();
+        let causes = if causes.is_empty() { "-".to_owned() } else { causes.join(", ") };
+        let verdict = one.verdict.to_string();
+        rows.push([
+            one.sender.clone(),
+            mean,
+            width,
+            virtual_mean,
+            virtual_width,
+            ratio,
+            ratio_width,
+            verdict,
+            same,
+            causes,
+        ]);
+    }
+    let over = profile(compared.iter().map(|one| Some(one.profile.as_str())));
+    let mut text = over.map(|over| format!("{over}\n")).unwrap_or_default() + &aligned(&rows);
+    for one in compared {
+        for Round { round, failure, decisions, .. } in &one.rounds {
+            let line = match (failure, decisions) {
+                (Some(why), _) => why.clone(),
+                (None, Some(alike)) => alike.to_string(),
+                (None, None) => continue,
+            };
+            text.push_str(&format!("{}, round {round}: {line}\n", one.sender));
+        }
+    }
+    text
+}
+
+fn shown(mean: Option<Mean>, digits: usize) -> [String; 2] {
     let Some(mean) = mean else { return ["-".to_owned(), String::new()] };
-    [format!("{:.1}", mean.mean), mean.half_width.map_or_else(String::new, |width| format!("± {width:.1}"))]
+    let width = mean.half_width.map_or_else(String::new, |width| format!("± {width:.digits$}"));
+    [format!("{:.digits$}", mean.mean), width]
 }

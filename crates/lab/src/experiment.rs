@@ -16,6 +16,7 @@ use airlink::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
+use super::compare::Compared;
 use super::likeness;
 use super::receiver::Receiver;
 use super::sender::Sender;
@@ -76,6 +77,10 @@ pub struct Report {
     pub unlike_the_kernel: Option<String>,
     /// Round after round, each in the order of the senders.
     pub transfers: Vec<Outcome>,
+    /// The recipes in virtual time, beside what they did here. Empty: nobody asked for it, or the file is older than this
+    /// field.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_virtual_time: Vec<Compared>,
 }
 
 /// The programs that took part, each with its name.
@@ -175,6 +180,7 @@ pub fn run(
         summary: summary::rows(&experiment.senders, &transfers),
         unlike_the_kernel: likeness::line(&experiment.senders, likeness::paces_by_queue()),
         transfers,
+        in_virtual_time: Vec::new(),
     };
     write_json(&directory.join("lab.json"), &report)?;
     Ok(report)

@@ -184,7 +184,7 @@ fn until_both_have_ended(
 }
 
 /// The data of the last event `end` in a file of JSON lines.
-fn end_of(path: &Path) -> Result<Value, LabError> {
+pub(crate) fn end_of(path: &Path) -> Result<Value, LabError> {
     let text = fs::read_to_string(path).map_err(LabError::file(path))?;
     let events = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut ends = events.filter(|event| event["event"] == "end");

@@ -28,12 +28,6 @@ impl Mean {
         });
         Some(Self { mean, half_width, samples: n })
     }
-
-    /// Whether the two intervals meet. Of a single sample the interval is everything.
-    pub fn agrees_with(&self, other: &Self) -> bool {
-        let wide = |mean: &Self| mean.half_width.unwrap_or(f64::INFINITY);
-        (self.mean - other.mean).abs() <= wide(self) + wide(other)
-    }
 }
 
 /// The arithmetic mean. `None` if there are no samples.
@@ -111,12 +105,5 @@ mod tests {
         assert!((t_975(31) - 2.0395).abs() < 1e-3);
         assert!((t_975(60) - 2.0003).abs() < 1e-3);
         assert!((t_975(100_000) - 1.960).abs() < 1e-3);
-    }
-
-    #[test]
-    fn means_agree_if_their_intervals_meet() {
-        let [low, high, far] =
-            [[1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [90.0, 91.0, 92.0]].map(|x| Mean::of(&x).unwrap());
-        assert!(low.agrees_with(&high) && !low.agrees_with(&far));
     }
 }

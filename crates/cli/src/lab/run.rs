@@ -72,7 +72,8 @@ pub(super) struct Run {
     /// Also keep every radio PDU in transmit order, for Wireshark (radio.pcap)
     #[arg(long, help_heading = "Output")]
     radio: bool,
-    /// Also run the recipes in virtual time, with the same seeds, and say whether the means agree
+    /// Also run the recipes in virtual time, with the same seeds, and say until which decision both are the same, why they
+    /// part there, and how far the goodputs of a round differ (also keeps events.jsonl)
     #[arg(long = "virtual")]
     in_virtual_time: bool,
     /// Print one JSON object instead of the table
@@ -129,28 +130,28 @@ impl Run {
             seed: self.seed,
             limit: Duration::from_nanos(self.limit.as_nanos()),
             jobs: usize::from(self.jobs),
-            keep: Keep { events: self.events, radio: self.radio },
+            // What the path did to each packet is half of a comparison with virtual time.
+            keep: Keep { events: self.events || self.in_virtual_time, radio: self.radio },
             directory: std::path::absolute(&directory)?,
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
-        let report = experiment::run(&tools, &experiment, |progress| {
+        let mut report = experiment::run(&tools, &experiment, |progress| {
             if !self.quiet {
                 say(progress);
             }
         })
         .map_err(failed)?;
-        let compared = if self.in_virtual_time {
-            compare::compare(&experiment, &report).map_err(failed)?
-        } else {
-            Vec::new()
-        };
+        if self.in_virtual_time {
+            compare::compare(&experiment, &mut report).map_err(failed)?;
+        }
         if self.json {
+            let compared = std::mem::take(&mut report.in_virtual_time);
             let object = json!({ "report": report, "virtual": compared });
             writeln!(io::stdout(), "{object}")?;
         } else {
             write!(io::stdout(), "{}", report.table())?;
-            if !compared.is_empty() {
-                write!(io::stdout(), "\n{}", compare::table(&compared))?;
+            if !report.in_virtual_time.is_empty() {
+                write!(io::stdout(), "\n{}", compare::table(&report.in_virtual_time))?;
             }
             writeln!(io::stdout(), "\nkept in {}: captures, decisions, lab.json", directory.display())?;
         }

@@ -1,0 +1,194 @@
+//! The same transfer in virtual time: the same path, seed, sender and octets, to the model of the receiver.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use airlink::capture::Tap;
+use airlink::packet::Direction;
+use airlink::path::{FIXED, MOBILE};
+use airtcp::profile::{AckPolicy, AckRules, LinuxAcks, Profile, SackOffer};
+use airtcp_analyze::decisions::Line;
+use airtcp_analyze::ip::{self, Context, Found};
+use airtcp_analyze::packet::{Packet, Timestamp};
+use airtcp_sim::run::{Run, Until, run_prepared};
+use airtcp_sim::world::{self, Flow, HostSpec, Length, Watch};
+use airwire::time::{Duration, Instant};
+
+use super::trace::{Captured, Decided, Fate, Machine, Trace};
+use crate::LabError;
+use crate::experiment::Experiment;
+use crate::receiver::Receiver;
+
+/// A receiver of the lab as virtual time has it.
+#[derive(Clone)]
+pub(crate) struct Model {
+    pub(crate) host: HostSpec,
+    pub(crate) buffer: Option<usize>,
+}
+
+/// The model of this receiver. `None`: it has none, and `linux` has to stand in for it.
+pub(crate) fn model(receiver: &Receiver) -> Option<Model> {
+    let Receiver::Kernel(kernel) = receiver else { return None };
+    let Model { host: HostSpec { mut profile, recipe }, mut buffer } = linux();
+    let without_sack = |profile: &mut Profile| {
+        profile.sack = SackOffer::Never;
+        profile.dsack = false;
+    };
+    match kernel.name {
+        "linux" => {}
+        "linux-no-sack" => without_sack(&mut profile),
+        "linux-no-timestamps" => profile.timestamps = false,
+        "linux-bare" => {
+            without_sack(&mut profile);
+            (profile.timestamps, profile.window_scale) = (false, None);
+        }
+        "linux-8k" => buffer = Some(8 << 10),
+        "linux-1m" => buffer = Some(1 << 20),
+        "linux-quickack" => profile.ack = AckPolicy::EVERY,
+        "linux-delayed-ack" => {
+            profile.ack.rules = AckRules::Linux(LinuxAcks { quick: 0, ..LinuxAcks::DEFAULT })
+        }
+        "linux-no-compression" => {
+            profile.ack.rules = AckRules::Linux(LinuxAcks { compression: None, ..LinuxAcks::DEFAULT });
+        }
+        _ => return None,
+    }
+    Some(Model { host: HostSpec { profile, recipe }, buffer })
+}
+
+/// The model of this kernel as it comes.
+pub(crate) fn linux() -> Model {
+    Model { host: HostSpec::kernel(), buffer: None }
+}
+
+/// A transfer in virtual time.
+pub(crate) struct Ran {
+    pub(crate) trace: Trace,
+    /// Measured as in a capture: from the first SYN to the ACK for the last octet.
+    pub(crate) kbit_per_s: f64,
+}
+
+/// `start` is when the SYN leaves, in nanoseconds of the path's clock: outages, traffic and TTIs come at set times.
+pub(crate) fn run(
+    experiment: &Experiment,
+    receiver: Model,
+    fixed: HostSpec,
+    seed: u64,
+    start: i64,
+) -> Result<Ran, LabError> {
+    let octets = experiment.bytes;
+    let begin = Instant::from_nanos(start.max(0) as u64);
+    let limit = Duration::from_nanos(experiment.limit.as_nanos() as u64);
+    let flow = Flow {
+        start: begin,
+        receive_buffer: receiver.buffer,
+        watch: Watch::Packets,
+        ..Flow::down(Length::Octets(octets))
+    };
+    let plan = Run {
+        scenario: experiment.scenario.clone(),
+        seed,
+        fixed,
+        mobile: receiver.host,
+        flows: vec![flow],
+        until: Until::Complete((begin + limit).saturating_since(Instant::ZERO)),
+        from: Instant::ZERO,
+        score: false,
+    };
+    let (at_fixed, at_mobile) = (Kept::default(), Kept::default());
+    let mut acknowledged = None;
+    let ran = run_prepared(
+        &plan,
+        |world| {
+            world.tap(FIXED, at_fixed.clone());
+            world.tap(MOBILE, at_mobile.clone());
+        },
+        |world| {
+            let done = || world.sender(0).is_some_and(|sender| sender.statistics().bytes_acked >= octets);
+            if acknowledged.is_none() && done() {
+                acknowledged = Some(world.now());
+            }
+        },
+    );
+    let (_, mut world) = ran.map_err(|error| LabError::Transfer(format!("in virtual time: {error}")))?;
+    let Some(acknowledged) = acknowledged else {
+        let limit = experiment.limit.as_secs();
+        return Err(LabError::Transfer(format!("in virtual time it is not done after {limit} s")));
+    };
+    let seconds = acknowledged.saturating_since(begin).as_secs_f64();
+    if seconds == 0.0 {
+        let why = "in virtual time it takes no time: give a link of the scenario a `rate` or a `delay`";
+        return Err(LabError::Transfer(why.to_owned()));
+    }
+    let fates = [Direction::Down, Direction::Up]
+        .map(|direction| world.fates(direction).iter().map(fate).collect::<Vec<_>>());
+    let decisions = world.decisions(0).iter().filter_map(|decision| {
+        let at = decision.at.as_nanos() as i64 - start;
+        Some(Decided { at, line: Line::of(decision)? })
+    });
+    let decisions = decisions.collect();
+    let (fixed, mobile) = (at_fixed.packets(), at_mobile.packets());
+    let port = fixed.first().map_or(0, |syn| syn.dst.port());
+    let captured = Captured::new(&fixed, &mobile, port)
+        .ok_or_else(|| LabError::Transfer("in virtual time no SYN leaves".to_owned()))?;
+    let trace = Trace {
+        start: captured.start.0,
+        decisions,
+        passed: captured.passed,
+        fates,
+        machine: Machine::default(),
+    };
+    Ok(Ran { trace, kbit_per_s: octets as f64 * 8.0 / seconds / 1e3 })
+}
+
+fn fate(fate: &world::Fate) -> Fate {
+    match fate {
+        world::Fate::Inside | world::Fate::Left => Fate::Passed,
+        world::Fate::Dropped(why) => Fate::Dropped(*why),
+    }
+}
+
+/// The headers of what passes a device.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Packet>>>);
+
+impl Kept {
+    fn packets(&self) -> Vec<Packet> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Tap for Kept {
+    fn packet(&mut self, at: Instant, packet: &[u8]) {
+        let mut packets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = Context {
+            number: packets.len() as u64 + 1,
+            at: Timestamp(at.as_nanos() as i64),
+            on_wire: packet.len(),
+        };
+        if let Found::Tcp(packet) | Found::Flawed(packet, _) = ip::parse(context, packet) {
+            packets.push(packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receiver::KERNEL_PROFILES;
+
+    #[test]
+    fn a_receiver_has_a_model_of_its_own_or_says_that_it_has_none() {
+        let ordinary = linux();
+        for kernel in KERNEL_PROFILES {
+            match model(&Receiver::Kernel(kernel)) {
+                Some(model) => {
+                    let as_ordinary = model.host.profile == ordinary.host.profile && model.buffer.is_none();
+                    assert_eq!(as_ordinary, kernel.name == "linux", "{}", kernel.name);
+                }
+                None => assert_eq!(kernel.name, "linux-shrinking"),
+            }
+        }
+        let stack = Receiver::Stack { name: "gvisor".to_owned(), directory: "/".into() };
+        assert!(model(&stack).is_none());
+    }
+}

@@ -1,0 +1,112 @@
+//! The trace of a transfer over real devices, from what the lab has kept of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
+
+use airlink::stage::Why;
+use airtcp_analyze::airlink_events::{EventReader, EventsError};
+use airtcp_analyze::capture::{Capture, Next};
+use airtcp_analyze::decisions::Log;
+use airtcp_analyze::ip::Found;
+use airtcp_analyze::packet::Packet;
+use serde_json::Value;
+
+use super::trace::{Captured, Decided, Fate, Machine, Trace};
+use crate::LabError;
+use crate::receiver::PORT;
+use crate::transfer::end_of;
+
+/// `directory` is the transfer's. Needs the path's events ([`Keep::events`](crate::testbed::Keep)).
+pub(crate) fn read(directory: &Path) -> Result<Trace, LabError> {
+    let unreadable = |name: &str, why: &dyn Display| {
+        LabError::Transfer(format!("{}: {why}", directory.join(name).display()))
+    };
+    let (fixed, mobile) = (packets(directory, "fixed.pcap")?, packets(directory, "mobile.pcap")?);
+    let captured = Captured::new(&fixed.tcp, &mobile.tcp, PORT)
+        .ok_or_else(|| unreadable("fixed.pcap", &"no SYN is in it"))?;
+
+    let log = directory.join("decisions.jsonl");
+    let text = fs::read_to_string(&log).map_err(LabError::file(&log))?;
+    let log = Log::read(&text).map_err(|error| unreadable("decisions.jsonl", &error))?;
+    let zero = log.start - captured.start.0;
+    let at = |seconds: f64| (seconds * 1e9).round() as i64 + zero;
+    let decisions = log.lines.into_iter().map(|line| Decided { at: at(line.time), line }).collect();
+
+    let (wall_zero, fates) = fates(&directory.join("events.jsonl"))?;
+    let machine = Machine { strangers: captured.strangers + fixed.others, ..machine(directory)? };
+    Ok(Trace { start: captured.start.0 - wall_zero, decisions, passed: captured.passed, fates, machine })
+}
+
+/// What a capture has.
+#[derive(Default)]
+struct Packets {
+    tcp: Vec<Packet>,
+    /// How many are of other protocols.
+    others: u64,
+}
+
+fn packets(directory: &Path, name: &str) -> Result<Packets, LabError> {
+    let path = directory.join(name);
+    let mut capture = Capture::open(&path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
+    let mut packets = Packets::default();
+    loop {
+        match capture.read() {
+            Next::Frame(frame) => match frame.packet() {
+                Found::Tcp(packet) | Found::Flawed(packet, _) => packets.tcp.push(packet),
+                Found::Nothing(_) | Found::Other => packets.others += 1,
+            },
+            Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
+            Next::Damaged { detail, .. } => {
+                return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
+            }
+            Next::End => return Ok(packets),
+        }
+    }
+}
+
+/// What became of the hosts' packets, down and up, and when the path's clock was zero.
+fn fates(path: &Path) -> Result<(i64, [Vec<Fate>; 2]), LabError> {
+    let failed = |error: EventsError| LabError::Transfer(error.to_string());
+    let mut events = EventReader::open(path).map_err(failed)?;
+    let zero = events.wall_zero();
+    let mut fates = [Vec::new(), Vec::new()];
+    let mut numbers = BTreeMap::new();
+    while let Some(event) = events.read().map_err(failed)? {
+        let way = usize::from(event.direction == "up");
+        match (&*event.what, &event.stage, &event.why) {
+            ("entered", None, _) => {
+                numbers.insert(event.packet, fates[way].len());
+                fates[way].push(Fate::Passed);
+            }
+            ("dropped", _, Some(why)) => {
+                let why = Why::ALL.into_iter().find(|known| known.name() == why.as_ref());
+                if let (Some(number), Some(why)) = (numbers.get(&event.packet), why) {
+                    fates[way][*number] = Fate::Dropped(why);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok((zero, fates))
+}
+
+fn machine(directory: &Path) -> Result<Machine, LabError> {
+    let path = directory.join("airlink.json");
+    let text = fs::read_to_string(&path).map_err(LabError::file(&path))?;
+    let path: Value = serde_json::from_str(&text)
+        .map_err(|error| LabError::Transfer(format!("{}: {error}", path.display())))?;
+    let sender = end_of(&directory.join("sender.jsonl"))?;
+    let number =
+        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
+    let of_path = ["/fixed", "/mobile"].into_iter().flat_map(|side| {
+        ["dropped_by_kernel", "refused_packets"].map(|counter| number(&path, &format!("{side}/{counter}")))
+    });
+    let of_sender = ["/device/dropped_by_kernel", "/device/refused"].map(|counter| number(&sender, counter));
+    Ok(Machine {
+        dropped: of_path.chain(of_sender).sum(),
+        strangers: 0,
+        latest: number(&path, "/lateness/max") as i64,
+    })
+}

@@ -1,0 +1,344 @@
+//! Made-up transfers that part for one reason each.
+
+use airlink::stage::Why;
+use airtcp::recovery::catalogue::Question;
+use airtcp::recovery::{Decision, Phase, What};
+use airtcp_analyze::decisions::Line;
+use airwire::segment::Flags;
+use airwire::time::Instant;
+
+use super::parting::compare;
+use super::trace::{Decided, Fate, Machine, Passed, Place, Segment, Trace};
+use super::*;
+
+const MS: i64 = 1_000_000;
+const LEN: u32 = 1000;
+
+fn data(number: usize) -> Segment {
+    Segment::Data { offset: 1 + number as u64 * u64::from(LEN), len: LEN, flags: Flags::NONE }
+}
+
+fn ack(number: usize) -> Segment {
+    let ack = 1 + (number as u64 + 1) * u64::from(LEN);
+    Segment::Ack { ack, sack: Vec::new(), flags: Flags::NONE, edge: ack + 65_535, moves: false }
+}
+
+fn decided(at: i64, cwnd: f64) -> Decided {
+    let what = What::Window { cwnd, ssthresh: 100.0, was_cwnd: cwnd - 1.0, was_ssthresh: 100.0 };
+    let (episode, question) = (Phase::Open, Question::Window);
+    let at_instant = Instant::from_nanos(at.max(0) as u64);
+    let decision = Decision { at: at_instant, episode, question, by: "aimd", what, why: "ACK" };
+    Decided { at, line: Line::of(&decision).unwrap() }
+}
+
+/// A segment every 10 ms over 30 ms each way, each acknowledged at once, and each ACK opens the window by one.
+fn transfer(segments: usize) -> Trace {
+    let mut trace = Trace::default();
+    for number in 0..segments {
+        let sent = 10 * MS * number as i64;
+        for (place, at, segment) in [
+            (Place::SenderOut, sent, data(number)),
+            (Place::ReceiverIn, sent + 30 * MS, data(number)),
+            (Place::ReceiverOut, sent + 30 * MS, ack(number)),
+            (Place::SenderIn, sent + 60 * MS, ack(number)),
+        ] {
+            trace.passed[place as usize].push(Passed { at, segment });
+        }
+        trace.fates.iter_mut().for_each(|fates| fates.push(Fate::Passed));
+        trace.decisions.push(decided(sent + 60 * MS, 10.0 + number as f64));
+    }
+    trace
+}
+
+/// The same, but from decision `number` on another window.
+fn decides_otherwise(trace: &mut Trace, number: usize) {
+    for decided in &mut trace.decisions[number..] {
+        let cwnd = decided.line.number("cwnd").unwrap() / 2.0;
+        *decided = self::decided(decided.at, cwnd);
+    }
+}
+
+/// From packet `number` on everything at these places, and every decision, comes so much later.
+fn delay(trace: &mut Trace, places: &[Place], number: usize, by: i64) {
+    for place in places {
+        trace.passed[*place as usize][number..].iter_mut().for_each(|passed| passed.at += by);
+    }
+    trace.decisions[number..].iter_mut().for_each(|decided| decided.at += by);
+}
+
+fn parted(real: &Trace, other: &Trace) -> (usize, Cause, String) {
+    let alike = compare(real, other);
+    let Parted { cause, evidence, .. } = alike.parted.expect("they part");
+    (alike.same, cause, evidence)
+}
+
+#[test]
+fn equal_transfers_do_not_part() {
+    let alike = compare(&transfer(8), &transfer(8));
+    assert_eq!((alike.same, alike.real, alike.in_virtual_time, &alike.parted), (8, 8, 8, &None));
+    assert_eq!(alike.to_string(), "all 8 decisions the same");
+}
+
+#[test]
+fn another_ack_of_the_same_data_is_the_receivers() {
+    let mut real = transfer(8);
+    for place in [Place::ReceiverOut, Place::SenderIn] {
+        real.passed[place as usize][4].segment = ack(3);
+    }
+    decides_otherwise(&mut real, 4);
+    let expected = "ACK 5 of the same data: real ACK 4001, virtual ACK 5001; the data before came in the same rhythm within 0.00 ms"
+        .to_owned();
+    assert_eq!(parted(&real, &transfer(8)), (4, Cause::Receiver, expected));
+}
+
+#[test]
+fn another_ack_of_data_that_came_in_another_rhythm_is_lateness() {
+    let mut real = transfer(8);
+    delay(&mut real, &[Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn], 4, 25 * MS);
+    for place in [Place::ReceiverOut, Place::SenderIn] {
+        real.passed[place as usize][4].segment = ack(3);
+    }
+    decides_otherwise(&mut real, 4);
+    let (same, cause, evidence) = parted(&real, &transfer(8));
+    assert_eq!((same, cause), (4, Cause::Lateness));
+    assert!(
+        evidence.starts_with("4001+1000 before it came 35 ms after the one before, in virtual time 10 ms;"),
+        "{evidence}"
+    );
+}
+
+#[test]
+fn what_is_the_same_but_late_is_lateness_and_says_when() {
+    let mut real = transfer(8);
+    real.machine.latest = 15 * MS;
+    delay(&mut real, &[Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn], 5, 14 * MS);
+    decides_otherwise(&mut real, 6);
+    let expected =
+        "14 ms late at 0.094 s, first on the way down: 5001+1000; the emulator was late by 15 ms at most";
+    assert_eq!(parted(&real, &transfer(8)), (6, Cause::Lateness, expected.to_owned()));
+    delay(&mut real, &[Place::SenderIn], 6, MS);
+    let evidence = parted(&real, &transfer(8)).2;
+    assert!(
+        evidence
+            .starts_with("15 ms late at 0.135 s, first on the way down: 5001+1000, 14 ms late at 0.094 s"),
+        "{evidence}"
+    );
+}
+
+#[test]
+fn what_comes_late_only_after_the_decision_is_no_reason() {
+    let mut real = transfer(12);
+    decides_otherwise(&mut real, 3);
+    delay(&mut real, &Place::ALL, 10, 50 * MS);
+    let (same, cause, evidence) = parted(&real, &transfer(12));
+    assert_eq!((same, cause), (3, Cause::Sender), "{evidence}");
+}
+
+#[test]
+fn a_packet_with_another_fate_is_the_paths() {
+    let mut real = transfer(8);
+    real.fates[0][4] = Fate::Dropped(Why::QueueFull);
+    delay(&mut real, &[Place::SenderOut], 4, 200_000);
+    for place in [Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn] {
+        real.passed[place as usize].remove(4);
+    }
+    decides_otherwise(&mut real, 4);
+    let expected = "packet 5 down (4001+1000) real dropped (queue-full), virtual not dropped; it entered 0.20 ms later than \
+                    in virtual time";
+    assert_eq!(parted(&real, &transfer(8)), (4, Cause::Path, expected.to_owned()));
+}
+
+#[test]
+fn a_lost_ack_is_the_paths_too() {
+    let mut other = transfer(8);
+    other.fates[1][2] = Fate::Dropped(Why::Loss);
+    other.passed[Place::SenderIn as usize].remove(2);
+    decides_otherwise(&mut other, 2);
+    let (same, cause, evidence) = parted(&transfer(8), &other);
+    assert_eq!((same, cause), (2, Cause::Path));
+    assert!(
+        evidence.starts_with("packet 3 up (ACK 3001) real not dropped, virtual dropped (loss);"),
+        "{evidence}"
+    );
+}
+
+#[test]
+fn another_order_is_the_paths_whatever_it_drops_later() {
+    let mut real = transfer(12);
+    let came = &mut real.passed[Place::ReceiverIn as usize];
+    (came[3].segment, came[4].segment) = (data(4), data(3));
+    real.fates[0][10] = Fate::Dropped(Why::Loss);
+    decides_otherwise(&mut real, 3);
+    let expected = "packet 4 out of the path, down: real 4001+1000, virtual 3001+1000".to_owned();
+    assert_eq!(parted(&real, &transfer(12)), (3, Cause::Path, expected));
+}
+
+#[test]
+fn a_packet_that_no_path_dropped_is_the_machines() {
+    let mut real = transfer(8);
+    real.machine.dropped = 1;
+    for place in [Place::ReceiverIn, Place::ReceiverOut, Place::SenderIn] {
+        real.passed[place as usize].remove(4);
+    }
+    decides_otherwise(&mut real, 4);
+    let (same, cause, evidence) = parted(&real, &transfer(8));
+    assert_eq!((same, cause), (4, Cause::Machine));
+    assert!(
+        evidence.starts_with("kernels dropped 1 packets between two programs; real 5001+1000"),
+        "{evidence}"
+    );
+
+    // A stranger takes the number of one of ours, and with it the draw that was for it.
+    real.machine = Machine { strangers: 2, ..Machine::default() };
+    real.fates[0][1] = Fate::Dropped(Why::Loss);
+    assert_eq!(parted(&real, &transfer(8)).1, Cause::Machine);
+}
+
+#[test]
+fn another_decision_after_the_same_packets_in_time_is_the_senders() {
+    let mut real = transfer(8);
+    delay(&mut real, &Place::ALL, 1, MS / 4);
+    decides_otherwise(&mut real, 5);
+    let expected = "all packets before are the same, and within 0.25 ms".to_owned();
+    assert_eq!(parted(&real, &transfer(8)), (5, Cause::Sender, expected));
+}
+
+#[test]
+fn what_leaves_because_of_a_decision_is_no_reason_for_it() {
+    let mut real = transfer(10);
+    real.passed[Place::SenderOut as usize][9] = Passed { at: 61 * MS, segment: data(0) };
+    real.passed[Place::SenderOut as usize].sort_by_key(|passed| passed.at);
+    decides_otherwise(&mut real, 0);
+    let (same, cause, evidence) = parted(&real, &transfer(10));
+    assert_eq!((same, cause), (0, Cause::Sender));
+    assert!(!evidence.contains("segment"), "{evidence}");
+}
+
+#[test]
+fn a_segment_that_nothing_explains_is_the_senders_and_is_shown() {
+    let mut real = transfer(10);
+    real.passed[Place::SenderOut as usize][3].segment = data(0);
+    decides_otherwise(&mut real, 6);
+    let (same, cause, evidence) = parted(&real, &transfer(10));
+    assert_eq!((same, cause), (6, Cause::Sender));
+    assert!(evidence.ends_with("segment 4 real 1+1000, virtual 3001+1000"), "{evidence}");
+}
+
+#[test]
+fn an_ack_that_waited_for_a_timer_is_the_receivers() {
+    let mut real = transfer(8);
+    delay(&mut real, &[Place::ReceiverOut, Place::SenderIn], 7, 41 * MS);
+    decides_otherwise(&mut real, 7);
+    let expected = "ACK 8001 left 41 ms after the last data, in virtual time 0.00 ms".to_owned();
+    assert_eq!(parted(&real, &transfer(8)), (7, Cause::Receiver, expected));
+    // So short a wait is no timer's.
+    let mut real = transfer(8);
+    delay(&mut real, &[Place::ReceiverOut, Place::SenderIn], 7, 5 * MS);
+    decides_otherwise(&mut real, 7);
+    let (_, cause, evidence) = parted(&real, &transfer(8));
+    assert_eq!(cause, Cause::Lateness);
+    assert!(evidence.contains("first at the receiver: ACK 8001"), "{evidence}");
+}
+
+#[test]
+fn a_segment_that_waited_for_the_window_is_the_receivers() {
+    let mut real = transfer(12);
+    for passed in &mut real.passed[Place::SenderIn as usize] {
+        if let Segment::Ack { ack, edge, .. } = &mut passed.segment {
+            *edge = *ack + 5000;
+        }
+    }
+    delay(&mut real, &[Place::SenderOut], 9, 20 * MS);
+    decides_otherwise(&mut real, 10);
+    let (same, cause, evidence) = parted(&real, &transfer(12));
+    assert_eq!((same, cause), (10, Cause::Receiver));
+    assert_eq!(evidence, "9001+1000 waited: the window ended at 9001, in virtual time at 69536");
+}
+
+#[test]
+fn a_trace_that_ends_parts_where_the_other_goes_on() {
+    let mut real = transfer(8);
+    real.decisions.truncate(6);
+    let alike = compare(&real, &transfer(8));
+    assert_eq!(alike.same, 6);
+    let text = alike.to_string();
+    assert!(
+        text.starts_with(
+            "6 of 8 decisions the same, then real nothing more, virtual aimd at 0.120 s: cwnd 15.0 → 16.0, \
+             ssthresh 100.0 (ACK): sender: "
+        ),
+        "{text}"
+    );
+}
+
+// ----- what the rounds of a sender add up to -----
+
+fn round(number: u32, real: f64, other: f64, same: usize, cause: Option<Cause>) -> Round {
+    let parted = cause.map(|cause| Parted {
+        real: None,
+        in_virtual_time: None,
+        cause,
+        evidence: "14 ms late".to_owned(),
+    });
+    let decisions = Some(Alike { same, real: 50, in_virtual_time: 50, parted });
+    let (real, in_virtual_time) = (Some(real), Some(other));
+    Round { round: number, seed: u64::from(number), failure: None, real, in_virtual_time, decisions }
+}
+
+#[test]
+fn a_word_is_said_by_the_paired_interval_only() {
+    // The means overlap whatever the ratios say: rounds are far apart, and their pairs near.
+    let verdict = |factors: [f64; 4]| {
+        let rounds = [100.0, 200.0, 400.0, 800.0].into_iter().zip(factors).enumerate();
+        let rounds = rounds.map(|(n, (real, factor))| round(n as u32 + 1, real, real * factor, 50, None));
+        Compared::new("newreno", "linux", "linux", rounds.collect()).verdict
+    };
+    assert_eq!(verdict([1.0, 1.01, 1.0, 1.005]), Verdict::Equal);
+    assert_eq!(verdict([1.5, 1.5, 0.5, 1.5]), Verdict::TooFewRounds);
+    let differs: Vec<_> = (1..=4).map(|n| round(n, 100.0, 120.0 + f64::from(n), 50, None)).collect();
+    assert_eq!(Compared::new("newreno", "linux", "linux", differs).verdict, Verdict::Differs);
+    let one = Compared::new("newreno", "linux", "linux", vec![round(1, 100.0, 100.0, 50, None)]);
+    assert_eq!(one.verdict, Verdict::TooFewRounds, "of one pair nothing is known");
+}
+
+#[test]
+fn a_sender_has_a_row_and_each_of_its_rounds_a_line() {
+    let failed = Round {
+        round: 3,
+        seed: 3,
+        failure: Some("over real devices: not done after 10 s".to_owned()),
+        real: None,
+        in_virtual_time: None,
+        decisions: None,
+    };
+    let rounds =
+        vec![round(1, 100.0, 101.0, 50, None), round(2, 110.0, 109.0, 20, Some(Cause::Lateness)), failed];
+    let compared = Compared::new("newreno", "linux", "linux", rounds);
+    assert_eq!((compared.median_same, compared.causes.get(&Cause::Lateness)), (Some(35.0), Some(&1)));
+    let text = table(std::slice::from_ref(&compared));
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[0], "recipes with profile linux");
+    let cells: Vec<_> = lines[2].split_whitespace().collect();
+    assert_eq!((cells[0], &cells[cells.len() - 3..]), ("newreno", &["35", "lateness", "1"][..]), "{text}");
+    assert_eq!(lines[3], "newreno, round 1: all 50 decisions the same");
+    assert_eq!(
+        lines[4],
+        "newreno, round 2: 20 of 50 decisions the same, then real nothing more, virtual nothing more: lateness: 14 ms late"
+    );
+    assert_eq!(lines[5], "newreno, round 3: over real devices: not done after 10 s");
+
+    let json = serde_json::to_string(&compared).unwrap();
+    let read: Compared = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (read.verdict, read.causes, read.rounds),
+        (compared.verdict, compared.causes, compared.rounds)
+    );
+}
+
+#[test]
+fn the_median_of_an_even_number_lies_between() {
+    assert_eq!(median(vec![]), None);
+    assert_eq!(median(vec![7]), Some(7.0));
+    assert_eq!(median(vec![9, 1, 4]), Some(4.0));
+    assert_eq!(median(vec![9, 1, 4, 5]), Some(4.5));
+}
