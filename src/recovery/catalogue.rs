@@ -362,7 +362,8 @@ pub static CATALOGUE: &[Row] = &[
         Build::Undo(|_| Box::<UndoLinux>::default()),
         "an old echo or a report of every copy, whichever tells first: the window is what it was",
         "Linux, tcp_may_undo()",
-    ),
+    )
+    .works_with("rack"),
     // Plain options.
     Row::option(
         "limited-transmit",

@@ -322,7 +322,10 @@ fn ends_no_slow_start(one: &Row, other: &Row) -> bool {
 /// Some algorithms work with one answer to another question only. They bring it where none is named, and refuse
 /// another.
 fn bring_what_it_works_with(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
-    for part in parts.clone() {
+    // What is brought may work with one answer only as well.
+    let mut index = 0;
+    while let Some(part) = parts.get(index).copied() {
+        index += 1;
         let Some(row) = part.row.with.and_then(catalogue::find) else { continue };
         let answers_it = |other: &&Part| other.row.is_the_answer() && other.row.question() == row.question();
         match parts.iter().find(answers_it) {

@@ -1,9 +1,9 @@
 //! The same transfers twice: over real devices to this kernel, and in virtual time. With one seed the path decides the
 //! same about the n-th packet in both, so they are compared decision by decision, and round by round.
 //!
-//! * [`trace`] is one transfer in a form that can be compared; [`real`] reads it from what the lab has kept,
-//!   [`in_virtual_time`] runs it.
-//! * [`parting`] says until which decision two are the same, and why they part there.
+//! * `trace` is one transfer in a form that can be compared; `real` reads it from what the lab has kept,
+//!   `in_virtual_time` runs it.
+//! * `parting` says until which decision two are the same, and why they part there.
 
 mod in_virtual_time;
 mod parting;

@@ -7,7 +7,8 @@
 //! - As many copies were reported as duplicates as had been sent (undo_retrans).
 //!
 //! cwnd and ssthresh are what they were before, or more if they have grown beyond (tcp_undo_cwnd_reduction()). The timer
-//! stays as it is. It needs timestamps or D-SACK; a kernel receiver has both.
+//! stays as it is. It needs timestamps or D-SACK; a kernel receiver has both. It works with the detector `rack`, which
+//! finds again what is really lost.
 //!
 //! Choice: what was marked as lost and has not left again is not sent again, in both cases: the kernel leaves the marks
 //! after a D-SACK.
