@@ -1,5 +1,6 @@
-//! The option `tso-defer`: a sender with segmentation offload sends in pieces of several segments, and waits for an ACK rather than send a short
-//! piece (Linux 6.18, tcp_tso_should_defer()). It is part of what its segments look like on the wire, offload or not.
+//! The option `tso-defer`: a sender with segmentation offload sends in pieces of several segments, and waits for an ACK
+//! rather than send a short piece (Linux 6.18, tcp_tso_should_defer()). It is part of what its segments look like on the
+//! wire, offload or not.
 //!
 //! A piece has what the pacing rate has for a millisecond, two segments at least, and more where the round trip is short
 //! (tcp_tso_autosize()). Short of that, and of a third of the window, it waits if the last segment left just now and the
