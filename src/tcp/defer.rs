@@ -9,6 +9,7 @@
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
+use crate::profile::knobs::Pacing;
 
 /// The last departure is so recent that waiting makes no burst.
 const RECENT: Duration = Duration::from_millis(1);
@@ -82,7 +83,7 @@ impl Connection {
         let cwnd = (self.recovery.congestion().cwnd * self.snd.smss as f64) as u64;
         let third = self.snd.wnd.min(cwnd) / WIN_DIVISOR;
         let is_last = self.snd.fin.is_some() && limit >= unsent;
-        if limit >= self.autosized().min(third) || is_last || self.recovery.is_repairing() {
+        if limit >= self.autosized(now).min(third) || is_last || self.recovery.is_repairing() {
             return false;
         }
         if by_cwnd < by_window {
@@ -100,17 +101,14 @@ impl Connection {
     fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
         let Room { by_window, by_cwnd } = self.room(now, start, edge);
         let smss = self.snd.smss;
-        (by_window.min(by_cwnd).min(self.autosized()) / smss).max(1) * smss
+        (by_window.min(by_cwnd).min(self.autosized(now)) / smss).max(1) * smss
     }
 
     /// tcp_tso_autosize(), in octets.
-    fn autosized(&self) -> u64 {
+    fn autosized(&mut self, now: Instant) -> u64 {
         let smss = self.snd.smss;
-        let srtt = self.rtt.srtt().unwrap_or_default().as_secs_f64();
-        let cc = self.recovery.congestion();
-        let ratio = if cc.cwnd < cc.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        let outstanding = self.flight.outstanding().segments as f64;
-        let rate = ratio * cc.cwnd.max(outstanding) * smss as f64 / srtt.max(1e-6);
+        let (recovery, path) = self.recovery_and_path(now);
+        let rate = recovery.rate_of_window(&path, Pacing::LINUX).unwrap_or_default();
         let micros = self.rtt.min().unwrap_or_default().as_micros();
         let short = micros >> TSO_RTT_LOG;
         let bonus = if short < 32 { GSO_MAX_SIZE >> short } else { 0 };

@@ -99,14 +99,18 @@ impl Recovery {
     /// How fast segments may leave now, in octets of text a second. `None`: as fast as the window lets them.
     pub(crate) fn pacing_rate(&self, path: &Path<'_>) -> Option<f64> {
         let view = view_of(&self.cc, &self.profile, path);
-        self.answers.window.pacing_rate(&view).or_else(|| {
-            let Pacing { slow_start, congestion_avoidance } = view.knobs.pacing?;
-            let srtt = view.rtt.srtt().filter(|srtt| !srtt.is_zero())?;
-            let Congestion { cwnd, ssthresh, .. } = *view.cc;
-            let ratio = if cwnd < ssthresh / 2.0 { slow_start } else { congestion_avoidance };
-            let window = cwnd.max(view.segments(view.flight.outstanding())) * view.smss as f64;
-            Some(ratio * window / srtt.as_secs_f64())
-        })
+        let own = self.answers.window.pacing_rate(&view);
+        own.or_else(|| self.rate_of_window(path, view.knobs.pacing?))
+    }
+
+    /// So many windows a round trip, in octets of text a second. `None`: no round trip is known.
+    pub(crate) fn rate_of_window(&self, path: &Path<'_>, pacing: Pacing) -> Option<f64> {
+        let view = view_of(&self.cc, &self.profile, path);
+        let srtt = view.rtt.srtt().filter(|srtt| !srtt.is_zero())?;
+        let Congestion { cwnd, ssthresh, .. } = *view.cc;
+        let ratio = if cwnd < ssthresh / 2.0 { pacing.slow_start } else { pacing.congestion_avoidance };
+        let window = cwnd.max(view.segments(view.flight.outstanding())) * view.smss as f64;
+        Some(ratio * window / srtt.as_secs_f64())
     }
 
     /// Octets for which the congestion window has room.

@@ -7,7 +7,7 @@
 //!
 //! `make pairs` takes thirty pairs of every sender on every path, and a machine that has nothing else to do.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use airtcp_numbers::statistics::{Mean, average, differences, gains};
 use airtcp_testkit::machine::{TempFile, run};
@@ -129,7 +129,7 @@ fn pairs_on(path: &str, bytes: &str, pairs: u32, senders: &[(&str, &str)]) -> Va
 fn hold(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool) {
     let expected: Expected = toml::from_str(include_str!("expected.toml")).unwrap();
     let mut wrong = Vec::new();
-    let mut seen = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for (path, bytes) in paths {
         let report = pairs_on(path, bytes, pairs, senders);
         for (ours, kernels) in senders {
@@ -141,13 +141,13 @@ fn hold(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool)
             for what in differ {
                 let about = |row: &&Difference| row.sender == *ours && row.path == *path && row.what == what;
                 match expected.difference.iter().position(|row| about(&row)) {
-                    Some(row) => drop(seen.insert(row, ())),
+                    Some(row) => drop(seen.insert(row)),
                     None => wrong.push(format!("{path}, {ours}: {what:?}: {line}")),
                 }
             }
         }
     }
-    let needless = expected.difference.iter().enumerate().filter(|(row, _)| all && !seen.contains_key(row));
+    let needless = expected.difference.iter().enumerate().filter(|(row, _)| all && !seen.contains(row));
     wrong.extend(needless.map(|(_, row)| {
         format!("no difference is seen any more, but expected.toml has {row:?}: {}", row.reason)
     }));
