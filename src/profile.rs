@@ -3,6 +3,7 @@
 //! `default` follows the RFCs, `linux` and `freebsd` look on the wire like those systems, `ns2` like the
 //! one-way agents of that simulator. A recipe's options change single fields.
 
+pub(crate) mod jiffies;
 pub mod knobs;
 mod name;
 
@@ -13,8 +14,8 @@ pub use name::ProfileName;
 
 use self::knobs::{
     Accounting, Careful, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit,
-    InitialSsthresh, InitialWindow, PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding,
-    SackDialect,
+    InitialSsthresh, InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout,
+    Rounding, SackDialect,
 };
 use crate::rtt::{RtoLimits, TimerStyle};
 
@@ -458,6 +459,7 @@ impl Profile {
                 limited_transmit: true,
                 limited_transmit_after_timeout: false,
                 cubic_dialect: CubicDialect::Linux,
+                rack_dialect: RackDialect::Linux,
                 restart_after_idle: false,
                 forget_sacks_at_timeout: false,
                 ..Knobs::rfc()

@@ -182,6 +182,15 @@ pub enum CubicDialect {
     Linux,
 }
 
+/// Which RACK the recipe `rack` means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RackDialect {
+    /// RFC 8985.
+    Rfc8985,
+    /// That of Linux 6.18, which learns more of reordering.
+    Linux,
+}
+
 /// How fast a window leaves whose algorithm does not say so itself: so many times cwnd a round trip (Linux 6.18,
 /// tcp_update_pacing_rate()).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -254,6 +263,8 @@ pub struct Knobs {
     pub sack_dialect: SackDialect,
     /// Which CUBIC the recipe `cubic` means.
     pub cubic_dialect: CubicDialect,
+    /// Which RACK the recipe `rack` means.
+    pub rack_dialect: RackDialect,
     /// A timeout empties the scoreboard (RFC 2018 §8).
     pub forget_sacks_at_timeout: bool,
     /// Duplicate ACKs counted before a timeout still count after it (ns-2's Tahoe).
@@ -303,6 +314,7 @@ impl Knobs {
             repeated_timeout: RepeatedTimeout::HoldSsthresh,
             sack_dialect: SackDialect::Rfc6675,
             cubic_dialect: CubicDialect::Rfc9438,
+            rack_dialect: RackDialect::Rfc8985,
             forget_sacks_at_timeout: true,
             dupacks_survive_timeout: false,
             dup_thresh: 3,

@@ -114,7 +114,7 @@ pub static CATALOGUE: &[Row] = &[
     .reduces_again("what left after a drop and is lost in its turn is a new drop, in the same recovery too"),
     Row::answer(
         "rack",
-        Build::Detect(|_| Box::<Rack>::default()),
+        Build::Detect(|given| Box::new(Rack::new(given.profile().recovery.rack_dialect))),
         "lost if one that left sufficiently later was delivered; a probe for the tail",
         "RFC 8985 (RACK-TLP)",
     )

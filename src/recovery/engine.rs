@@ -20,7 +20,7 @@ use airwire::time::{Duration, Instant};
 use super::attribute::Attribute;
 use super::catalogue::Question;
 use super::decision::{Decision, What};
-use super::detect::{Detect, LossEvent, ThreeDupacks, Verdict};
+use super::detect::{Detect, LossEvent, Opens, ThreeDupacks, Verdict};
 use super::episode::{
     AfterTimeout, Cue, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
 };
@@ -34,7 +34,7 @@ use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission,
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
 use crate::profile::knobs::{
-    Accounting, GrowOnExit, InitialSsthresh, Pacing, PartialAckDeflation, RepeatedTimeout,
+    Accounting, GrowOnExit, Growth, InitialSsthresh, Pacing, PartialAckDeflation, RepeatedTimeout,
 };
 use crate::rtt::RttEstimator;
 
@@ -649,7 +649,7 @@ impl Recovery {
     // ----- applying -----
 
     fn restore(&mut self, path: &mut Path<'_>, restore: Restore, question: Question, by: &'static str) {
-        let Restore { window, resume, timer, why } = restore;
+        let Restore { window, resume, timer, why, .. } = restore;
         if let Some(Reduction { cwnd, ssthresh }) = window {
             self.counters.undone += 1;
             self.answers.window.on_undo(&view_of(&self.cc, &self.profile, path));

@@ -26,6 +26,7 @@ pub(crate) use rr::Rr;
 pub(crate) use sifest::Sifest;
 pub use three_dupacks::ThreeDupacks;
 
+use super::undo::Restore;
 use super::{Ack, Departure, Handshake, View};
 
 /// What a detector has found. Offsets are octets of the stream; each `why` is for people, in the trace.
@@ -121,6 +122,17 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// takes to answer.
 const MIN_PATIENCE: Duration = Duration::from_millis(10);
 
+/// Which of the segments that arrive open the window. It takes a scoreboard to know of those out of order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opens {
+    /// Those that an ACK acknowledges in order.
+    InOrder,
+    /// Every one, also while others are missing, but not in fast recovery.
+    OutOfOrder,
+    /// Every one, also while others are sent again.
+    Always,
+}
+
 /// What the rest of a sender has to know of a detector. The default is that of three duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Traits {
@@ -134,9 +146,8 @@ pub struct Traits {
     /// It waits long for late segments: while no loss is being repaired, new segments replace what the receiver reports
     /// by SACK, with Limited Transmit or without.
     pub keeps_flowing: bool,
-    /// Every segment that arrives opens the window, also while others are missing or sent again. It takes a scoreboard
-    /// to know which have arrived.
-    pub keeps_opening: bool,
+    /// What opens the window.
+    pub opens: Opens,
     /// Its own timer takes the place of the retransmission timer, which does not fire before this much time has passed.
     /// `None`: the retransmission timer is as ever.
     pub timer_floor: Option<Duration>,
@@ -150,7 +161,7 @@ impl Default for Traits {
             mistakes_reordering: true,
             judges_each_segment: false,
             keeps_flowing: false,
-            keeps_opening: false,
+            opens: Opens::InOrder,
             timer_floor: None,
         }
     }
@@ -177,6 +188,9 @@ pub trait Detect: std::fmt::Debug + Send {
 
     /// A loss event begins, whoever found it. The window is still what it was before.
     fn on_event(&mut self, _view: &View<'_>) {}
+
+    /// The last loss event was a mistake, or some of it.
+    fn on_undo(&mut self, _view: &View<'_>, _restore: &Restore) {}
 
     /// It has said [`LossEvent::Collapse`], and the event was put down to the radio: the sender does not start over.
     fn on_refused_collapse(&mut self, _view: &View<'_>) {}

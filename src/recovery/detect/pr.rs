@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use airwire::time::{Duration, Instant};
 
 use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Traits, Verdict};
+use super::{Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Opens, Traits, Verdict};
 use crate::flight::Sent;
 use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, Handshake, Transmission, View};
@@ -126,7 +126,7 @@ impl Detect for Pr {
             mistakes_reordering: false,
             judges_each_segment: true,
             keeps_flowing: true,
-            keeps_opening: self.scoreboard,
+            opens: if self.scoreboard { Opens::Always } else { Opens::InOrder },
             timer_floor: self.timer_floor(),
             ..Traits::default()
         }

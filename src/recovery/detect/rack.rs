@@ -18,26 +18,45 @@
 //! Choice: after a timeout everything goes back (`restart`), not only what §6.3 marks: that is what the question
 //! "what does a timeout mean?" is for.
 //! Choice: a timeout that empties the scoreboard, because the profile says so, resets RACK.fack too.
+//!
+//! The RACK of the profile `linux` (Linux 6.18) learns more of reordering than the RFC says:
+//!
+//! - That an original was late which had been sent again counts as well (tcp_try_undo_partial(); the answer `undo-linux`
+//!   tells).
+//! - D-SACKs widen the window only where reordering has been seen, and not those of a probe (tcp_dsack_seen()). A recovery
+//!   that was a mistake is none of the sixteen that narrow it (tcp_try_undo_recovery()).
+//! - The timer for what was overtaken goes by jiffies, two milliseconds late (tcp_rack_mark_lost()); ACKs judge exactly.
+//! - If a segment was overtaken by more than DupThresh others, whatever is delivered opens the congestion window, in order or
+//!   not (tcp_may_raise_cwnd()).
 
 mod tlp;
 
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use airwire::time::{Duration, Instant};
 use tlp::Tlp;
 
 use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Detect, LossEvent, Traits, Verdict};
+use super::{Detect, LossEvent, Opens, Traits, Verdict};
 use crate::flight::{Delivery, Sent};
+use crate::profile::jiffies;
+use crate::profile::knobs::RackDialect;
+use crate::recovery::undo::Restore;
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 /// The reordering window is narrow again after this many recoveries (RACK.reo_wnd_persist).
 const REO_WND_PERSIST: u32 = 16;
 
+/// TCP_TIMEOUT_MIN_US
+const TIMEOUT_MIN: Duration = Duration::from_millis(2);
+
 /// RACK-TLP (RFC 8985): a segment is lost when one that left sufficiently later has arrived.
 #[derive(Debug)]
 pub(crate) struct Rack {
+    dialect: RackDialect,
     /// RACK.xmit_ts and RACK.end_seq: of the segments delivered, the one that had left last.
     newest: Option<(Instant, u64)>,
     /// RACK.rtt
@@ -47,6 +66,8 @@ pub(crate) struct Rack {
     /// RACK.fack: one past the highest octet delivered.
     fack: u64,
     reordering_seen: bool,
+    /// More than DupThresh segments have overtaken one (Linux only).
+    reordering_is_high: bool,
     /// RACK.dsack_round: until this is acknowledged, D-SACKs belong to one round trip.
     dsack_round: Option<u64>,
     reo_wnd_mult: u32,
@@ -61,14 +82,16 @@ pub(crate) struct Rack {
     tlp: Tlp,
 }
 
-impl Default for Rack {
-    fn default() -> Self {
+impl Rack {
+    pub(crate) fn new(dialect: RackDialect) -> Self {
         Self {
+            dialect,
             newest: None,
             rtt: Duration::ZERO,
             min_rtt: None,
             fack: 0,
             reordering_seen: false,
+            reordering_is_high: false,
             dsack_round: None,
             reo_wnd_mult: 1,
             reo_wnd_persist: REO_WND_PERSIST,
@@ -91,6 +114,7 @@ impl Detect for Rack {
             needs_sack: true,
             mistakes_reordering: false,
             judges_each_segment: true,
+            opens: if self.reordering_is_high { Opens::OutOfOrder } else { Opens::InOrder },
             ..Traits::default()
         }
     }
@@ -118,9 +142,25 @@ impl Detect for Rack {
         self.tlp.cancel();
     }
 
+    fn on_undo(&mut self, view: &View<'_>, restore: &Restore) {
+        if self.dialect != RackDialect::Linux {
+            return;
+        }
+        self.in_recovery &= restore.window.is_none();
+        if restore.reordered {
+            let una = view.flight.una();
+            let highest = view.flight.sacked_ranges().last().map_or(una, |range| range.end);
+            self.note_reordering(view, view.cc.previous_una..highest);
+        }
+    }
+
     fn on_timeout(&mut self, view: &View<'_>) {
         self.in_recovery = true;
         self.reordering_timer = None;
+        // Linux 6.18, tcp_enter_loss(): so many had overtaken what is lost now.
+        if view.cc.phase() == Phase::Open && self.enough_sacked(view) {
+            self.reordering_is_high = false;
+        }
         if view.knobs.forget_sacks_at_timeout {
             self.fack = view.flight.una();
         }
@@ -159,8 +199,19 @@ impl Rack {
 
     /// Step 3.
     fn detect_reordering(&mut self, view: &View<'_>, ack: &Ack) {
-        self.reordering_seen |= ack.originals.lowest.is_some_and(|end| end < self.fack);
+        let overtaken = ack.originals.lowest.filter(|end| *end < self.fack);
         self.fack = self.fack.max(view.flight.una()).max(ack.highest_sacked.unwrap_or(0));
+        if let Some(end) = overtaken {
+            self.note_reordering(view, end.saturating_sub(view.smss)..self.fack);
+        }
+    }
+
+    /// The rest of `range` has overtaken its beginning (Linux 6.18, tcp_check_sack_reordering()).
+    fn note_reordering(&mut self, view: &View<'_>, range: Range<u64>) {
+        let segments = (range.end - range.start).div_ceil(view.smss);
+        self.reordering_seen = true;
+        self.reordering_is_high |=
+            self.dialect == RackDialect::Linux && segments > u64::from(view.knobs.dup_thresh);
     }
 
     /// Step 4: what D-SACKs and recoveries do to the window.
@@ -168,7 +219,12 @@ impl Rack {
         self.dsack_round.take_if(|round| view.flight.una() >= *round);
         let in_recovery = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
         let over = std::mem::replace(&mut self.in_recovery, in_recovery) && !in_recovery;
-        if self.dsack_round.is_none() && ack.dsack.is_some() {
+        let widens = match (self.dialect, ack.dsack) {
+            (_, None) => false,
+            (RackDialect::Rfc8985, Some(_)) => true,
+            (RackDialect::Linux, Some((_, end))) => self.reordering_seen && !self.tlp.is_probed(end),
+        };
+        if self.dsack_round.is_none() && widens {
             self.dsack_round = Some(view.flight.max());
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
             self.reo_wnd_persist = REO_WND_PERSIST;
@@ -180,14 +236,26 @@ impl Rack {
         }
     }
 
+    fn enough_sacked(&self, view: &View<'_>) -> bool {
+        view.flight.sacked().segments >= u64::from(view.knobs.dup_thresh)
+    }
+
     /// RACK.reo_wnd
     fn reo_wnd(&self, view: &View<'_>) -> Duration {
-        let enough_sacked = view.flight.sacked().segments >= u64::from(view.knobs.dup_thresh);
-        if !self.reordering_seen && (self.in_recovery || enough_sacked) {
+        if !self.reordering_seen && (self.in_recovery || self.enough_sacked(view)) {
             return Duration::ZERO;
         }
         let window = self.min_rtt.unwrap_or_default() * u64::from(self.reo_wnd_mult) / 4;
         view.rtt.srtt().map_or(window, |srtt| window.min(srtt))
+    }
+
+    fn timer_for(&self, now: Instant, due: Instant) -> Instant {
+        match self.dialect {
+            RackDialect::Rfc8985 => due,
+            RackDialect::Linux => {
+                jiffies::timer(jiffies::ticks(now) + jiffies::ticks_in(due - now + TIMEOUT_MIN))
+            }
+        }
     }
 
     /// Step 5. Both lists are in order of time: what is due stands first, and what is due last stands last.
@@ -211,7 +279,8 @@ impl Rack {
         let mut head = head.map(Departed::of).filter(|head| !starts.contains(&head.start));
         starts.extend(head.take_if(|head| is_due(*head)).map(|head| head.start));
         let waiting = head.into_iter().chain(self.overtaken.last(flight));
-        self.reordering_timer = waiting.map(|copy| copy.sent_at + patience).max();
+        let due = waiting.map(|copy| copy.sent_at + patience).max();
+        self.reordering_timer = due.map(|due| self.timer_for(view.now, due));
         if starts.is_empty() {
             return Verdict::Nothing;
         }

@@ -57,14 +57,17 @@ impl Recovery {
         false
     }
 
-    /// True if the last reduction was a mistake, and the window is now what the answer says.
+    /// True if the last reduction was a mistake, and the window is now what the answer says, with this ACK counted in.
     pub(super) fn ask_undo(&mut self, path: &mut Path<'_>, ack: &Ack) -> bool {
         let Some(restore) = self.answers.undo.on_ack(&view_of(&self.cc, &self.profile, path), ack) else {
             return false;
         };
         let by = self.answers.undo.name();
+        let view = view_of(&self.cc, &self.profile, path);
+        self.answers.each_detector(|detect| detect.on_undo(&view, &restore));
         self.restore(path, restore, Question::Undo, by);
-        restore.window.is_some()
+        // Linux 6.18, tcp_cong_control(): an ACK that ends an event opens the window like any other.
+        restore.window.is_some() && self.profile.recovery.growth != Growth::Delivered
     }
 
     pub(super) fn ask_repair(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) {
@@ -181,7 +184,7 @@ impl Recovery {
     /// The window goes on opening in fast recovery, because the detector's algorithm knows none (TCP-PR), unless
     /// somebody else decides it.
     fn opens_in_recovery(&self) -> bool {
-        self.answers.detect.traits().keeps_opening
+        self.answers.detect.traits().opens == Opens::Always
             && !self.cc.episode.is_regulated()
             && self.cc.kept_window().is_none()
     }
@@ -208,7 +211,8 @@ impl Recovery {
         let divisor = self.ask_slow_start(path, ack);
         let view = view_of(&self.cc, &self.profile, path);
         // After a collapse or a timeout only an ACK in sequence says that the hole is filled.
-        let counts = self.answers.detect.traits().keeps_opening && self.cc.phase() != Phase::Restarted;
+        let counts =
+            self.answers.detect.traits().opens != Opens::InOrder && self.cc.phase() != Phase::Restarted;
         let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
         if let Some(opened) = self.answers.window.on_ack(&view, ack) {
             let was = self.cc.cwnd;

@@ -164,6 +164,7 @@ impl Frto {
             restore: Restore {
                 window: Some(Reduction { cwnd, ssthresh }),
                 resume: true,
+                reordered: false,
                 timer: None,
                 why: "F-RTO step 3b: two ACKs in a row brought originals",
             },

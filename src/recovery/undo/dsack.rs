@@ -105,7 +105,13 @@ impl Undo for Dsack {
             Some(_) => "every copy was reported as a duplicate",
             None => "first sample after a spurious timeout",
         };
-        (window.is_some() || timer.is_some()).then_some(Restore { window, resume, timer, why })
+        (window.is_some() || timer.is_some()).then_some(Restore {
+            window,
+            resume,
+            reordered: false,
+            timer,
+            why,
+        })
     }
 }
 

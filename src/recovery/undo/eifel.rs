@@ -72,11 +72,12 @@ impl Undo for Eifel {
             let window = before.reversed(view, ack);
             // Step (8) does not depend on what happens to the window.
             let resume = window.is_some() || entered == Entered::ByTimeout;
-            return Some(Restore { window, resume, timer, why });
+            return Some(Restore { window, resume, reordered: false, timer, why });
         }
         timer.map(|timer| Restore {
             window: None,
             resume: false,
+            reordered: false,
             timer: Some(timer),
             why: "first sample after a spurious timeout",
         })

@@ -3,7 +3,7 @@
 //!
 //! - An ACK that advances echoes a timestamp older than that of the first copy sent again in the event: the originals had
 //!   only been late (tcp_packet_delayed()). Before the end of the event it counts once no copy is outstanding any more
-//!   (tcp_try_undo_partial()).
+//!   (tcp_try_undo_partial()), but the detector learns at once that there is reordering.
 //! - As many copies were reported as duplicates as had been sent (undo_retrans).
 //!
 //! cwnd and ssthresh are what they were before, or more if they have grown beyond (tcp_undo_cwnd_reduction()). The timer
@@ -86,11 +86,13 @@ impl Undo for UndoLinux {
         if ack.dsack.is_some_and(|(_, end)| end > event.undo_marker) {
             event.reported += 1;
         }
-        let why = event.is_mistake(view, ack, timestamps);
+        let delayed = timestamps && event.is_delayed(view, ack);
         let over = view.flight.una() >= event.high_seq;
-        let Some(why) = why.filter(|_| !ack.ece) else {
+        let reordered = delayed && !over && view.cc.phase() == Phase::Recovery;
+        let Some(why) = event.is_mistake(view, delayed).filter(|_| !ack.ece) else {
             // A D-SACK comes a round trip later; an event that begins meanwhile takes the place of this one.
-            return None;
+            let why = "an older echo: the original was late";
+            return reordered.then_some(Restore { window: None, resume: false, reordered, timer: None, why });
         };
         let event = self.event.take()?;
         if over && view.cc.phase() == Phase::Reduced {
@@ -100,21 +102,25 @@ impl Undo for UndoLinux {
             cwnd: event.prior_cwnd.max(view.cc.cwnd),
             ssthresh: event.prior_ssthresh.max(view.cc.ssthresh),
         };
-        Some(Restore { window: Some(window), resume: view.cc.phase() != Phase::Open, timer: None, why })
+        let resume = view.cc.phase() != Phase::Open;
+        Some(Restore { window: Some(window), resume, reordered, timer: None, why })
     }
 }
 
 impl Event {
-    fn is_mistake(&self, view: &View<'_>, ack: &Ack, timestamps: bool) -> Option<&'static str> {
+    /// tcp_packet_delayed(), in a repair.
+    fn is_delayed(&self, view: &View<'_>, ack: &Ack) -> bool {
+        let echoed = ack.ecr.filter(|_| ack.advances()).zip(self.retrans_stamp);
+        let repairs = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
+        repairs && echoed.is_some_and(|(ecr, stamp)| (ecr.wrapping_sub(stamp) as i32) < 0)
+    }
+
+    fn is_mistake(&self, view: &View<'_>, delayed: bool) -> Option<&'static str> {
         if self.sent > 0 && self.reported >= self.sent {
             return Some("every copy was reported as a duplicate");
         }
-        let stamp = self.retrans_stamp.filter(|_| timestamps)?;
-        let ecr = ack.ecr.filter(|_| ack.advances())?;
-        let delayed = (ecr.wrapping_sub(stamp) as i32) < 0;
-        let repairs = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
         let none_outstanding = view.flight.una() >= self.high_seq || view.flight.resent().segments == 0;
-        (delayed && repairs && none_outstanding).then_some("an older echo: the originals were late")
+        (delayed && none_outstanding).then_some("an older echo: the originals were late")
     }
 }
 
@@ -150,6 +156,16 @@ mod tests {
         // Segment 1 had only been overtaken.
         sender.wait(RTT / 10).ack_echoing(4, original);
         assert_eq!((sender.cc().phase(), sender.cc().cwnd, sender.cc().ssthresh), (Phase::Open, 20.0, 14.0));
+    }
+
+    #[test]
+    fn the_ack_that_brings_the_window_back_opens_it_too() {
+        let mut sender = sender();
+        sender.recovery.put_window(20.0, f64::INFINITY);
+        let original = sender.flight.head().unwrap().tsval;
+        sender.wait(RTT).sack(&[2..5]);
+        sender.wait(RTT / 10).ack_echoing(4, original);
+        assert_eq!(sender.cc().cwnd, 21.0, "of 1 to 4 it is the first to report 1");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Restore {
     pub window: Option<Reduction>,
     /// Whether no more old segments are sent again: the sender goes on at SND.MAX.
     pub resume: bool,
+    /// Whether the segments of the event had only been overtaken: the detector `rack` learns from that.
+    pub reordered: bool,
     /// SRTT and RTTVAR from which the timer goes on, more cautiously (RFC 4015 §3.2). `None`: they stay as they are.
     pub timer: Option<(Duration, Duration)>,
     /// The reason, for the trace.
@@ -51,7 +53,7 @@ pub trait Undo: std::fmt::Debug + Send {
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
     /// What is to be restored after this ACK. `None`: nothing. A restored window counts the ACK in: the ACK does not
-    /// open it further.
+    /// open it further, except where it counts for what it delivers (Linux).
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Option<Restore> {
         None
     }

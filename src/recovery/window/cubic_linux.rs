@@ -10,13 +10,12 @@
 //!
 //! It is the window `cubic` of the profile `linux`. Slow start is [`Aimd`]'s, and its end [`HyStart`](super::HyStart)'s if
 //! the recipe has that. C = 0.4, β = 717/1024. Windows are in segments, times in milliseconds.
-//!
-//! Choice: a jiffy is 4 ms (CONFIG_HZ=250, as most distributions have it).
 
 use airwire::time::{Duration, Instant};
 
 use super::aimd::{may_raise, newly_delivered, window_was_used};
 use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::profile::jiffies::JIFFY;
 use crate::recovery::{Ack, Departure, View};
 
 const C: f64 = 0.4;
@@ -25,7 +24,6 @@ const BETA: f64 = 717.0 / 1024.0;
 const RENO_WINDOWS: f64 = 15.0 / 8.0;
 /// `ca->last_time`: `cnt` holds for so long if cwnd stays.
 const HOLDS: Duration = Duration::from_nanos(31_250_000);
-const JIFFY: Duration = Duration::from_millis(4);
 /// Delays that are measured so soon after a recovery are not those of the path.
 const AFTER_RECOVERY: Duration = Duration::from_secs(1);
 

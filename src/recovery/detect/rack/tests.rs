@@ -205,6 +205,70 @@ fn after_a_timeout_it_goes_on_finding_what_is_lost() {
     assert_eq!(sender.recovery.counters().timeouts, 1);
 }
 
+// ----- Linux -----
+
+fn linux(cwnd: f64) -> BareSender {
+    let handshake = Handshake { timestamps: true, ..Handshake::default() };
+    BareSender::with("sack+rack+prr+undo-linux", Profile::linux(), &handshake).under_way(cwnd, 8.0, RTT)
+}
+
+/// Segment 1 is sent again when three have overtaken it, and then it arrives itself.
+fn after_a_late_original(sender: &mut BareSender) {
+    let original = sender.flight.head().unwrap().tsval;
+    sender.wait(RTT).sack(&[2..3]);
+    sender.sack(&[2..4]);
+    assert!(sender.sack(&[2..5]).starts_with("1r"));
+    sender.wait(ms(1)).ack_echoing(4, original);
+    assert_eq!(sender.cc().phase(), Phase::Open, "undone");
+}
+
+#[test]
+fn linux_learns_from_an_original_that_was_late() {
+    let mut sender = linux(20.0);
+    after_a_late_original(&mut sender);
+    sender.trace();
+    // Segments 6 to 9 overtake 5.
+    assert!(!sender.sack(&[6..10]).contains("5r"));
+    assert_eq!((lost(&mut sender), waits(&sender)), (0, Some(ms(31))));
+    // By the RFC no reordering has been seen: 1 was sent again.
+    let mut sender = BareSender::new("sack+rack+eifel").under_way(20.0, 8.0, RTT);
+    after_a_late_original(&mut sender);
+    sender.trace();
+    assert_eq!(sender.sack(&[6..10]).split(' ').next(), Some("5r"));
+}
+
+#[test]
+fn linux_heeds_d_sacks_only_where_there_is_reordering() {
+    let dsack = |sender: &mut BareSender| {
+        let una = sender.flight.una() / SMSS;
+        sender.receive(Ack { dsack: Some((0, SMSS)), ..Ack::default() }, una, &[]);
+    };
+    let mut sender = linux(20.0);
+    dsack(&mut sender);
+    sender.wait(RTT).sack(&[2..3]);
+    assert_eq!(waits(&sender), Some(ms(32)), "25 and 2, in jiffies, and never early");
+    let mut sender = linux(20.0);
+    after_a_late_original(&mut sender);
+    dsack(&mut sender);
+    sender.sack(&[6..10]);
+    assert_eq!(waits(&sender), Some(ms(55)));
+}
+
+#[test]
+fn linux_opens_the_window_out_of_order_once_there_is_much_reordering() {
+    let opened = |sender: &mut BareSender, blocks| {
+        let before = sender.cc().cwnd;
+        sender.recovery.put_window(before, f64::INFINITY);
+        sender.sack(blocks);
+        sender.cc().cwnd - before
+    };
+    let mut sender = linux(20.0);
+    assert_eq!(opened(sender.wait(RTT), &[2..4]), 0.0);
+    let mut sender = linux(20.0);
+    after_a_late_original(&mut sender);
+    assert_eq!(opened(&mut sender, &[6..8]), 2.0, "four segments were the range of the first");
+}
+
 // ----- §7 -----
 
 /// `cwnd` segments are all there is to send.

@@ -39,6 +39,11 @@ impl Tlp {
         self.pto
     }
 
+    /// A probe was sent up to `end`.
+    pub(super) fn is_probed(&self, end: u64) -> bool {
+        matches!(self.probe, Probe::Sent { end_seq, .. } if end_seq == end)
+    }
+
     /// Loss recovery begins.
     pub(super) fn cancel(&mut self) {
         *self = Self::default();

@@ -4,9 +4,8 @@ use airwire::time::{Duration, Instant};
 
 use super::Moment;
 use crate::profile::AckCompression;
+use crate::profile::jiffies::{JIFFY, ticks, timer};
 
-/// One tick of the kernel: HZ is 250.
-const TICK: Duration = Duration::from_millis(4);
 /// TCP_ATO_MIN and TCP_DELACK_MIN, 40 ms; half a second; TCP_DELACK_MAX, less than the least RTO. In ticks.
 const ATO_MIN: u16 = 10;
 const HALF_A_SECOND: u64 = 125;
@@ -67,13 +66,9 @@ pub(in crate::tcp::receive) struct Compressed {
     rcv_nxt: u64,
 }
 
-fn ticks(now: Instant) -> u64 {
-    now.as_nanos() / TICK.as_nanos()
-}
-
 /// A length of time, in nanoseconds.
 fn ticks_of(nanos: u64) -> u16 {
-    u16::try_from(nanos / TICK.as_nanos()).unwrap_or(u16::MAX)
+    u16::try_from(nanos / JIFFY.as_nanos()).unwrap_or(u16::MAX)
 }
 
 impl Acks {
@@ -183,7 +178,7 @@ impl Acks {
             let waits_for_more = !self.interactive && self.pushed == Pushed::None;
             let most = if waits_for_more { HALF_A_SECOND } else { DELACK_MAX + 1 };
             let round_trip =
-                moment.srtt.map_or(most, |srtt| srtt.div_ceil(TICK.as_nanos()).max(ATO_MIN.into()));
+                moment.srtt.map_or(most, |srtt| srtt.div_ceil(JIFFY.as_nanos()).max(ATO_MIN.into()));
             ato = ato.min(most).min(round_trip);
         }
         let ato = ato.min(DELACK_MAX);
@@ -194,8 +189,7 @@ impl Acks {
             }
             timeout = timeout.min(running);
         }
-        // A timer fires in the tick behind the one that it was set for.
-        Waiting::Until(Instant::from_nanos((timeout + 1) * TICK.as_nanos()))
+        Waiting::Until(timer(timeout))
     }
 
     /// The timer has fired: if no answer has taken the ACK along, it waits longer next time (tcp_delack_timer_handler()).
