@@ -10,10 +10,10 @@ use airtcp::recovery::catalogue::Question;
 
 use super::sender::{Kind, Sender};
 
-/// The kernel's senders of an experiment.
-struct Kernels<'a> {
-    /// Their congestion controls.
-    controls: Vec<&'a str>,
+/// A sender of the kernel.
+struct Kernel<'a> {
+    /// Its congestion control.
+    control: &'a str,
     /// `fq` holds packets back until their time has come.
     queue_paces: bool,
 }
@@ -27,10 +27,10 @@ struct Ours<'a> {
 
 /// Something that a kernel sender has.
 struct Thing {
-    what: fn(&Kernels<'_>) -> String,
-    /// One of the kernel's senders has it.
-    theirs: fn(&Kernels<'_>) -> bool,
-    ours: fn(&Ours<'_>, &Kernels<'_>) -> bool,
+    /// Its name, where these are the congestion controls of the kernel's senders.
+    what: fn(&[&str]) -> String,
+    theirs: fn(&Kernel<'_>) -> bool,
+    ours: fn(&Ours<'_>, &Kernel<'_>) -> bool,
 }
 
 /// Everything that the line can name, in its order. What one of our senders learns is a change of its row.
@@ -41,9 +41,9 @@ const THINGS: &[Thing] = &[
         ours: |ours, _| ours.profile.name == "linux",
     },
     Thing {
-        what: |kernels| format!("congestion control {}", kernels.controls.join(" or ")),
+        what: |controls| format!("congestion control {}", controls.join(" or ")),
         theirs: |_| true,
-        ours: |ours, kernels| kernels.controls.iter().any(|control| ours.controls_like(control)),
+        ours: |ours, kernel| ours.controls_like(kernel.control),
     },
     Thing {
         what: |_| "SACK".to_owned(),
@@ -60,7 +60,7 @@ const THINGS: &[Thing] = &[
     // BBR sets its window in recovery, too (`tcp_cong_control`).
     Thing {
         what: |_| "PRR".to_owned(),
-        theirs: |kernels| kernels.controls.iter().any(|control| *control != "bbr"),
+        theirs: |kernel| kernel.control != "bbr",
         ours: |ours, _| ours.names("prr"),
     },
     Thing {
@@ -76,15 +76,13 @@ const THINGS: &[Thing] = &[
     },
     Thing {
         what: |_| "HyStart".to_owned(),
-        theirs: |kernels| kernels.controls.contains(&"cubic"),
-        ours: |ours, kernels| {
-            ours.names("hystart") || (kernels.controls.contains(&"reno") && ours.controls_like("reno"))
-        },
+        theirs: |kernel| kernel.control == "cubic",
+        ours: |ours, _| ours.names("hystart"),
     },
     // BBR asks for it (`bbr_init`); others are paced where the queue does it (`fq_enqueue`).
     Thing {
         what: |_| "pacing".to_owned(),
-        theirs: |kernels| kernels.queue_paces || kernels.controls.contains(&"bbr"),
+        theirs: |kernel| kernel.queue_paces || kernel.control == "bbr",
         ours: |ours, _| ours.names("pacing") || ours.answers(Question::Window, "bbr"),
     },
     // A sender with segmentation offload waits rather than send a short piece (`tcp_tso_should_defer`).
@@ -114,6 +112,17 @@ impl Ours<'_> {
     }
 }
 
+/// The things, by their place in [`THINGS`], that one of our senders has not and the kernel's sender that is most like it
+/// has.
+fn lacks(ours: &Ours<'_>, controls: &[&str], queue_paces: bool) -> Vec<usize> {
+    let beside = |control: &&str| {
+        let kernel = Kernel { control, queue_paces };
+        let missing = |thing: &Thing| (thing.theirs)(&kernel) && !(thing.ours)(ours, &kernel);
+        (0..THINGS.len()).filter(|place| missing(&THINGS[*place])).collect()
+    };
+    controls.iter().map(beside).min_by_key(Vec::len).unwrap_or_default()
+}
+
 /// Whether a new device of this machine has a queue that paces.
 pub(super) fn paces_by_queue() -> bool {
     fs::read_to_string("/proc/sys/net/core/default_qdisc").is_ok_and(|queue| queue.trim() == "fq")
@@ -128,24 +137,25 @@ pub(super) fn line(senders: &[Sender], queue_paces: bool) -> Option<String> {
         Kind::Kernel(control) => Some(control.as_str()),
         Kind::Recipe { .. } => None,
     });
-    let kernels = Kernels { controls: controls.collect(), queue_paces };
+    let controls: Vec<_> = controls.collect();
     let ours = senders.iter().filter_map(|sender| match &sender.kind {
         Kind::Recipe { recipe, profile } => {
-            Some((sender.name.as_str(), Ours { recipe, profile: recipe.tune(&profile.profile()) }))
+            let ours = Ours { recipe, profile: recipe.tune(&profile.profile()) };
+            Some((sender.name.as_str(), lacks(&ours, &controls, queue_paces)))
         }
         Kind::Kernel(_) => None,
     });
     let ours: Vec<_> = ours.collect();
-    if kernels.controls.is_empty() || ours.is_empty() {
+    if controls.is_empty() || ours.is_empty() {
         return None;
     }
     // What the same senders lack is said at once, and first what all of them lack.
     let mut lacks: Vec<(Vec<&str>, Vec<String>)> =
         vec![(ours.iter().map(|(name, _)| *name).collect(), Vec::new())];
-    for thing in THINGS.iter().filter(|thing| (thing.theirs)(&kernels)) {
-        let without = ours.iter().filter(|(_, ours)| !(thing.ours)(ours, &kernels));
+    for (place, thing) in THINGS.iter().enumerate() {
+        let without = ours.iter().filter(|(_, lacks)| lacks.contains(&place));
         let without: Vec<_> = without.map(|(name, _)| *name).collect();
-        let what = (thing.what)(&kernels);
+        let what = (thing.what)(&controls);
         match lacks.iter_mut().find(|(names, _)| *names == without) {
             _ if without.is_empty() => {}
             Some((_, whats)) => whats.push(what),
@@ -220,7 +230,9 @@ mod tests {
         // Its window is multiplied by 0.7 with profile `linux`.
         assert!(lacks(&["newreno", "linux:reno"], false).contains("congestion control reno"));
         assert!(!lacks(&["newreno+beta=0.5", "linux:reno"], false).contains("congestion control"));
-        assert!(lacks(&["reno-linux", "linux:reno", "linux:cubic"], false).starts_with("like the kernel's"));
+        // Each is compared with the one that is most like it.
+        let all = ["reno-linux", "linux", "bbr-linux", "linux:cubic", "linux:reno", "linux:bbr"];
+        assert!(lacks(&all, false).starts_with("like the kernel's"));
     }
 
     #[test]
