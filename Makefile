@@ -13,7 +13,7 @@ endif
 
 .PHONY: demo test test-long pairs matrix examples wasm fuzz-seeds deny bench install uninstall lint doc fmt clean
 
-## Four senders over a W-CDMA link to this machine's kernel: a table and captures.
+## Five senders over a W-CDMA link to this machine's kernel: a table and captures.
 demo:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make demo'

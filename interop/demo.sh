@@ -1,5 +1,5 @@
 #!/bin/sh
-# Four senders over the same W-CDMA link, 10 % of whose blocks are in error, to this machine's unmodified kernel:
+# Five senders over the same W-CDMA link, 10 % of whose blocks are in error, to this machine's unmodified kernel:
 # a table, and the captures.   interop/demo.sh DIRECTORY-OF-THE-PROGRAMS
 set -eu
 
@@ -11,7 +11,7 @@ echo 'A W-CDMA bearer of 384/64 kbit/s, 10 % of its blocks in error, whose RLC g
 echo 'retransmissions (MaxDAT 4) and then starts over. The receiver is this kernel; so is one of the senders.'
 echo
 "$airtcp" lab run --scenario wcdma-384-maxdat \
-    --recipe newreno --recipe newreno+eifel --recipe sack+sifest+liw --sender linux:cubic \
+    --recipe newreno --recipe newreno+eifel --recipe sack+sifest+liw --recipe linux --sender linux:cubic \
     --runs 2 --bytes 150k --jobs 8 --radio --output "$out"
 
 sample=$out/01-newreno+eifel

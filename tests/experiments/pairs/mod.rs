@@ -5,7 +5,8 @@
 //! timeouts if it reaches 0. The lines that are printed have the intervals, so that one sees how much has been shown.
 //! What is known to differ stands in `expected.toml`, with the reason.
 //!
-//! `make pairs` takes thirty pairs of every sender on every path, and a machine that has nothing else to do.
+//! `make pairs` takes thirty pairs of every sender on every path, and a machine that has nothing else to do. AIRTCP_JOBS
+//! transfers run at a time.
 
 use std::collections::BTreeSet;
 
@@ -118,6 +119,8 @@ fn pairs_on(path: &str, bytes: &str, pairs: u32, senders: &[(&str, &str)]) -> Va
     for (ours, kernels) in senders {
         args.extend(["--recipe", ours, "--sender", kernels]);
     }
+    let jobs = std::env::var("AIRTCP_JOBS").ok();
+    args.extend(jobs.iter().flat_map(|jobs| ["--jobs", jobs.as_str()]));
     let run = run(&args);
     let text = std::fs::read_to_string(format!("{output}/lab.json")).unwrap_or_default();
     let _ = std::fs::remove_dir_all(&output);

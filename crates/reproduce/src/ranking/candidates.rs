@@ -16,15 +16,17 @@ pub(super) const PROPOSALS: [(Paper, &[&str]); 5] = [
     (Paper::P4, &["etcp", "etcp+early-marks"]),
 ];
 
-/// Well-known senders, for comparison.
-pub(super) const KNOWN: [&str; 6] = [
-    "tahoe",
-    "reno",
-    "newreno",
-    "sack",
-    "sack+limited-transmit",
-    "sack+rack+cubic+prr+frto+iw10+timer-linux24",
-];
+/// Well-known senders, for comparison. The last is what most of the world runs today.
+pub(super) const KNOWN: [&str; 6] = ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", TODAYS];
+
+/// The kernel's own sender, with its profile.
+pub(super) const TODAYS: &str = "linux";
+
+/// The same proposals as a kernel of today would have them: with its timer, its initial window and its growth.
+pub(super) fn proposals_today() -> Vec<String> {
+    let proposals = ["newreno"].into_iter().chain(proposals());
+    proposals.map(|recipe| format!("{recipe}@linux")).collect()
+}
 
 pub(super) fn proposals() -> Vec<&'static str> {
     PROPOSALS.iter().flat_map(|(_, recipes)| recipes.iter().copied()).collect()
@@ -76,12 +78,15 @@ pub(super) fn canonical(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use airtcp::sender::SenderSpec;
+
     use super::*;
 
     #[test]
     fn all_that_are_named_are_recipes() {
-        for name in proposals().into_iter().chain(KNOWN) {
-            assert!(name.parse::<Recipe>().is_ok(), "{name}");
+        let named = proposals().into_iter().chain(KNOWN).map(str::to_owned);
+        for name in named.chain(proposals_today()) {
+            assert!(name.parse::<SenderSpec>().is_ok(), "{name}");
         }
     }
 

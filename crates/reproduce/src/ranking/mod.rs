@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airtcp_sim::world::WorldError;
 
-use self::candidates::{KNOWN, canonical, neighbours, parts, proposals, repairs, singles};
+use self::candidates::{
+    KNOWN, TODAYS, canonical, neighbours, parts, proposals, proposals_today, repairs, singles,
+};
 use self::places::PLACES;
 use self::scores::{Scores, evaluate};
 use super::{Effort, Figure, Finding, Paper, Table, shown};
@@ -67,7 +69,10 @@ fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
     let named = KNOWN.into_iter().chain(proposals()).map(str::to_owned);
     last.extend(named.filter(|name| !last.contains(name)).collect::<Vec<_>>());
     let finalists: BTreeMap<_, _> = last.iter().cloned().zip(evaluate(effort, FRESH, &last)?).collect();
-    Ok(finding(&finalists, &last, catalogue, steps, search))
+    let today = proposals_today();
+    let scores = evaluate(effort, FRESH, &today)?;
+    let today = table_of_today(&finalists[TODAYS], today.iter().zip(&scores).collect());
+    Ok(finding(&finalists, &last, [today, steps, catalogue], search))
 }
 
 /// Evaluates the recipes that `seen` does not have yet.
@@ -167,11 +172,33 @@ fn table_of_singles(seen: &BTreeMap<String, Scores>) -> Table {
     table
 }
 
+/// Whether a proposal makes the sender of today better: like beside like, and seed by seed.
+fn table_of_today(todays: &Scores, mut senders: Vec<(&String, &Scores)>) -> Table {
+    let mut table = Table::new(
+        "The papers' own proposals with profile `linux`, gain over `linux`, the kernel's own sender, in per cent:",
+        &["sender", "P0", "P1", "P2", "P3", "P4", "timeouts / those of `linux`", "gains over `linux` in"],
+    );
+    senders.sort_by(|(_, a), (_, b)| b.mean_gain(todays).total_cmp(&a.mean_gain(todays)));
+    for (name, scores) in senders {
+        let mut cells = vec![format!("`{name}`")];
+        cells.extend(Paper::ALL.map(|paper| shown(&scores.gain_over(todays, paper), 1)));
+        cells.push(format!("{:.2}", scores.timeouts() / todays.timeouts().max(1.0)));
+        cells.push(beaten(scores, &[todays]));
+        table.row(cells);
+    }
+    table
+}
+
+/// The settings in which a sender gains over all `others`.
+fn beaten(scores: &Scores, others: &[&Scores]) -> String {
+    let beaten = Paper::ALL.into_iter().filter(|paper| scores.beats(others, *paper));
+    beaten.map(|paper| format!("{paper:?}")).collect::<Vec<_>>().join(", ")
+}
+
 fn finding(
     finalists: &BTreeMap<String, Scores>,
     order: &[String],
-    catalogue: Table,
-    steps: Table,
+    other_tables: [Table; 3],
     search: Effort,
 ) -> Finding {
     let newreno = &finalists["newreno"];
@@ -179,19 +206,19 @@ fn finding(
     let mut order: Vec<_> = order.iter().map(|name| (finalists[name].mean_gain(newreno), name)).collect();
     order.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut table = Table::new(
-        "The finalists, the papers' own proposals, and what is in use, all with profile `default`, gain over NewReno in per cent:",
+        "The finalists, the papers' own proposals, and what is in use, with profile `default` (`linux` with its own), gain over NewReno in per cent:",
         &[&COLUMNS[..], &["beats every proposal in"]].concat(),
     );
     let mut winners = Vec::new();
     for (_, name) in order {
         let scores = &finalists[name];
-        let beaten: Vec<_> = Paper::ALL.into_iter().filter(|paper| scores.beats(&against, *paper)).collect();
+        let beats = |paper: &Paper| scores.beats(&against, *paper);
         let harm = scores.worst_harm(newreno).1.mean;
-        if beaten.len() >= ENOUGH && harm <= HARMLESS {
+        if Paper::ALL.iter().filter(|paper| beats(paper)).count() >= ENOUGH && harm <= HARMLESS {
             winners.push((scores.margin(&against), name.clone()));
         }
         let mut cells = row(name, scores, newreno);
-        cells.push(beaten.iter().map(|paper| format!("{paper:?}")).collect::<Vec<_>>().join(", "));
+        cells.push(beaten(scores, &against));
         table.row(cells);
     }
     winners.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -205,12 +232,13 @@ fn finding(
     };
     let mut choices = vec![
         format!("Each run is one endless transfer of 60 s (P2: 25 s, a megabyte), and for the last column but one a NewReno beside it; two paths stand for each paper and count alike: {}.", names_of_places()),
-        "All paths have a base station that marks ACKs and reports its loss rate, so that every proposal has what it asks for. All senders are profile `default` (a least timeout of 1 s), on P2's paths with the timer of Linux 2.2, whose timeouts the paper found spurious; the receiver is a Linux one, with the paper's window.".to_owned(),
-        format!("The search goes by {} seeds, at each step from the {BEAM} best harmless recipes to all that have a part more, less or another; of parts that gain 3 % somewhere by themselves; better means: the fourth best of the five margins over the best of the papers' proposals. The last table is by other seeds.", search.seeds),
+        "All paths have a base station that marks ACKs and reports its loss rate, so that every proposal has what it asks for. Senders without a profile are `default` (a least timeout of 1 s), on P2's paths with the timer of Linux 2.2, whose timeouts the paper found spurious; `linux` and what has `@linux` behind its name have the kernel's timer, initial window and growth everywhere. The NewReno beside a sender is `default`. The receiver is a Linux one, with the paper's window.".to_owned(),
+        format!("The search goes by {} seeds, at each step from the {BEAM} best harmless recipes to all that have a part more, less or another; of parts that gain 3 % somewhere by themselves; better means: the fourth best of the five margins over the best of the papers' proposals. The first two tables are by other seeds.", search.seeds),
         "To beat means that the 95 % interval of the paired gain is above zero. The cost is of the goodput that a NewReno has beside another NewReno, at the path where it is highest.".to_owned(),
     ];
     choices.push("`rebate` learns the loss rate from the station; P1 proposes nothing, the judges that it examined stand in.".to_owned());
-    Finding { tables: vec![table, steps, catalogue], claims: Vec::new(), choices, remarks: vec![verdict] }
+    let tables = [table].into_iter().chain(other_tables).collect();
+    Finding { tables, claims: Vec::new(), choices, remarks: vec![verdict] }
 }
 
 fn names_of_places() -> String {

@@ -4,6 +4,7 @@ use airlink::scenario::Scenario;
 use airtcp::profile::Profile;
 use airtcp::profile::Timer;
 use airtcp::recovery::Recipe;
+use airtcp::sender::SenderSpec;
 use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
@@ -18,7 +19,7 @@ pub(super) struct Place {
     mss: u16,
     /// The receiver's window, in segments.
     window: usize,
-    /// The timer of senders whose recipes name none.
+    /// The timer of senders that name neither one nor a profile.
     timer: Timer,
     /// Length of a run.
     seconds: u64,
@@ -129,10 +130,11 @@ pub(super) const PLACES: [Place; 10] = [
 ];
 
 impl Place {
-    /// A run with an endless transfer for each recipe, all over the same path. Its seed is still to be set.
-    pub(super) fn plan(&self, recipes: &[&Recipe]) -> Result<Run, WorldError> {
-        let flow = |(index, recipe): (usize, &&Recipe)| Flow {
-            recipe: Some((*recipe).clone()),
+    /// A run with an endless transfer for each sender, all over the same path. Its seed is still to be set.
+    pub(super) fn plan(&self, senders: &[&SenderSpec]) -> Result<Run, WorldError> {
+        let flow = |(index, sender): (usize, &&SenderSpec)| Flow {
+            recipe: Some(sender.recipe.clone()),
+            profile: sender.profile.map(|name| Profile { mss: Some(self.mss), ..name.profile() }),
             receive_buffer: Some(self.window * usize::from(self.mss)),
             // Equal flows that begin at the same time would stay in step.
             start: Instant::ZERO + Duration::from_millis(100) * index as u64,
@@ -151,7 +153,7 @@ impl Place {
                 profile: Profile { mss: Some(self.mss), ..ordinary.profile },
                 recipe: ordinary.recipe,
             },
-            flows: recipes.iter().enumerate().map(flow).collect(),
+            flows: senders.iter().enumerate().map(flow).collect(),
             until: Until::At(Instant::from_secs(self.seconds)),
             from: Instant::ZERO,
             score: false,
@@ -171,8 +173,8 @@ mod tests {
             assert_eq!(PLACES.iter().filter(|place| place.paper == paper).count(), 2, "{paper:?}");
         }
         for place in &PLACES {
-            let recipe = "newreno".parse().unwrap();
-            let plan = place.plan(&[&recipe]).unwrap();
+            let newreno = "newreno".parse().unwrap();
+            let plan = place.plan(&[&newreno]).unwrap();
             let trouble = (1..=5).map(|seed| {
                 let report = run(&Run { seed, ..plan.clone() }).unwrap();
                 let flow = &report.flows[0];

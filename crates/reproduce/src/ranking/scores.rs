@@ -1,6 +1,6 @@
-//! How well a recipe does at each place, alone and beside a NewReno.
+//! How well a sender does at each place, alone and beside a NewReno.
 
-use airtcp::recovery::Recipe;
+use airtcp::sender::SenderSpec;
 use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
@@ -8,7 +8,7 @@ use airtcp_sim::world::WorldError;
 use super::super::{Effort, Judged, Paper, mean};
 use super::places::PLACES;
 
-/// What one recipe reached, by place and seed.
+/// What one sender reached, by place and seed.
 #[derive(Clone, Debug)]
 pub(super) struct Scores {
     goodput: Vec<Vec<f64>>,
@@ -17,15 +17,14 @@ pub(super) struct Scores {
     neighbour: Vec<Vec<f64>>,
 }
 
-/// Runs every recipe at every place, alone and beside a NewReno. The first seed is the one after `after`.
-pub(super) fn evaluate(effort: &Effort, after: u64, recipes: &[String]) -> Result<Vec<Scores>, WorldError> {
-    let newreno: Recipe = "newreno".parse()?;
+/// Runs every sender at every place, alone and beside a NewReno. The first seed is the one after `after`.
+pub(super) fn evaluate(effort: &Effort, after: u64, senders: &[String]) -> Result<Vec<Scores>, WorldError> {
+    let newreno = spec("newreno");
     let mut plans = Vec::new();
-    for name in recipes {
-        let recipe = name.parse()?;
+    for sender in senders.iter().map(|name| spec(name)) {
         for place in &PLACES {
-            plans.push(place.plan(&[&recipe])?);
-            plans.push(place.plan(&[&recipe, &newreno])?);
+            plans.push(place.plan(&[&sender])?);
+            plans.push(place.plan(&[&sender, &newreno])?);
         }
     }
     let seeded = |plan: &Run, seed: u64| Run { seed: seed + after, ..plan.clone() };
@@ -43,6 +42,10 @@ pub(super) fn evaluate(effort: &Effort, after: u64, recipes: &[String]) -> Resul
         neighbour: by_place(runs, |run| run.2, 1),
     });
     Ok(scores.collect())
+}
+
+fn spec(name: &str) -> SenderSpec {
+    name.parse().expect("candidates are senders")
 }
 
 /// How much more `ours` has than `theirs`, seed by seed, in per cent.
