@@ -17,7 +17,7 @@ use std::fmt;
 
 use airtcp::profile::ProfileName;
 use airtcp::recovery::Recipe;
-use airtcp_numbers::statistics::{Mean, ratios};
+use airtcp_numbers::statistics::{Mean, median, ratios};
 use airtcp_sim::world::HostSpec;
 pub use parting::{Alike, Cause, Moment, Parted};
 use rayon::prelude::*;
@@ -186,17 +186,11 @@ impl Compared {
             in_virtual_time: Mean::of(&other),
             verdict: Verdict::of(ratio),
             ratio,
-            median_same: median(alike().map(|alike| alike.same).collect()),
+            median_same: median(&alike().map(|alike| alike.same as f64).collect::<Vec<_>>()),
             causes,
             rounds,
         }
     }
-}
-
-fn median(mut numbers: Vec<usize>) -> Option<f64> {
-    numbers.sort_unstable();
-    let (low, high) = (numbers.get(numbers.len().checked_sub(1)? / 2)?, numbers.get(numbers.len() / 2)?);
-    Some((low + high) as f64 / 2.0)
 }
 
 /// For a terminal: a row for each sender, and under them a line for each round.

@@ -31,8 +31,10 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct Experiment {
     /// The path.
     pub scenario: Scenario,
-    /// Each sends once in a round, in this order; the others are compared with the first.
+    /// Each sends once in a round, in this order.
     pub senders: Vec<Sender>,
+    /// Which of them the others are compared with.
+    pub against: usize,
     /// Who receives from all of them.
     pub receiver: Receiver,
     /// Transfers of each sender.
@@ -70,6 +72,9 @@ pub struct Report {
     pub bytes: u64,
     /// Transfers of each sender.
     pub rounds: u32,
+    /// The sender that the others are compared with. Empty: the file is older than this field.
+    #[serde(default)]
+    pub against: String,
     /// A row for each sender.
     pub summary: Vec<Row>,
     /// What the kernel's senders have and ours have not. `None`: the kernel sends nothing here.
@@ -177,7 +182,8 @@ pub fn run(
         receiver: experiment.receiver.name().to_owned(),
         bytes: experiment.bytes,
         rounds: experiment.rounds,
-        summary: summary::rows(&experiment.senders, &transfers),
+        against: experiment.senders.get(experiment.against).map_or_else(String::new, |it| it.name.clone()),
+        summary: summary::rows(&experiment.senders, experiment.against, &transfers),
         unlike_the_kernel: likeness::line(&experiment.senders, likeness::paces_by_queue()),
         transfers,
         in_virtual_time: Vec::new(),
@@ -260,7 +266,7 @@ pub(super) fn in_parallel<T: Send>(
 impl Report {
     /// For a terminal.
     pub fn table(&self) -> String {
-        let mut table = summary::table(&self.summary);
+        let mut table = summary::table(&self.summary) + &summary::verdicts(&self.summary, &self.against);
         if let Some(line) = &self.unlike_the_kernel {
             table.push_str(&format!("{line}\n"));
         }

@@ -118,12 +118,16 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
 
 /// As `lab run` prints it.
 fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
-    let Report { receiver, bytes, rounds, summary, .. } = report;
+    let Report { receiver, bytes, rounds, summary, against, .. } = report;
+    let mut caption = format!("means of {rounds} transfers of {bytes} bytes to {receiver}");
+    if let Some(profile) = profile(summary.iter().map(|row| row.profile.as_deref())) {
+        caption += &format!(", {profile}");
+    }
+    if summary.iter().any(|row| row.against.is_some()) {
+        caption += &format!(", compared with {against}");
+    }
     Table {
-        caption: match profile(summary.iter().map(|row| row.profile.as_deref())) {
-            Some(profile) => format!("means of {rounds} transfers of {bytes} bytes to {receiver}, {profile}"),
-            None => format!("means of {rounds} transfers of {bytes} bytes to {receiver}"),
-        },
+        caption,
         columns: COLUMNS.iter().map(|column| (column.name, column.meaning)).collect(),
         rows: summary
             .iter()

@@ -38,6 +38,16 @@ impl FromStr for Typed {
     }
 }
 
+/// As it may be typed again.
+impl fmt::Display for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recipe(spec) => spec.fmt(f),
+            Self::Kernel(control) => write!(f, "linux:{control}"),
+        }
+    }
+}
+
 /// Who sends in an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sender {
@@ -89,6 +99,23 @@ pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Send
         kind => kind.to_string(),
     };
     Ok(kinds.into_iter().map(|kind| Sender { name: name(&kind), kind }).collect())
+}
+
+/// The place of the one that was typed, among the senders of an experiment.
+///
+/// # Errors
+/// If none of them was meant.
+pub fn find(senders: &[Sender], typed: &Typed) -> Result<usize, String> {
+    let meant = |sender: &Sender| match (typed, &sender.kind) {
+        (Typed::Recipe(spec), Kind::Recipe { recipe, profile }) => {
+            spec.recipe == *recipe && spec.profile_or(*profile) == *profile
+        }
+        (Typed::Kernel(typed), Kind::Kernel(control)) => typed == control,
+        _ => false,
+    };
+    let names = || senders.iter().map(|sender| sender.name.as_str()).collect::<Vec<_>>().join(", ");
+    let found = senders.iter().position(meant);
+    found.ok_or_else(|| format!("{typed} does not send here: the senders are {}", names()))
 }
 
 impl Kind {
@@ -258,6 +285,22 @@ mod tests {
         assert_eq!(resolved(&["newreno", "linux:bbr"], said), pairs(&expected));
         let expected = [("newreno@ns2", "newreno@ns2"), ("sack@freebsd", "sack@freebsd")];
         assert_eq!(resolved(&["newreno@ns2", "sack"], said), pairs(&expected));
+    }
+
+    #[test]
+    fn a_sender_of_an_experiment_is_found_by_what_is_typed() {
+        let typed: Vec<Typed> =
+            ["newreno@linux", "newreno", "linux:cubic"].iter().map(|text| text.parse().unwrap()).collect();
+        let senders = resolve(&typed, Some(ProfileName::Default)).unwrap();
+        let found = |text: &str| find(&senders, &text.parse().unwrap());
+        assert_eq!(
+            ["newreno@linux", "newreno@default", "linux:cubic"].map(|text| found(text).unwrap()),
+            [0, 1, 2]
+        );
+        assert_eq!(
+            found("linux:bbr").unwrap_err(),
+            "linux:bbr does not send here: the senders are newreno@linux, newreno@default, linux:cubic"
+        );
     }
 
     #[test]

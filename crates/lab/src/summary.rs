@@ -1,7 +1,8 @@
 //! What each sender's transfers add up to: the row of a table, and its columns as a terminal and a page show them.
 
 use airtcp::sender::shared;
-use airtcp_numbers::statistics::{Mean, ratios};
+use airtcp_numbers::statistics::{Mean, median};
+use airtcp_numbers::verdict::Comparison;
 use airtcp_report::html::table::Cell;
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +22,13 @@ pub struct Row {
     pub failed: usize,
     /// Goodput from the first SYN to the last ACK.
     pub kbit_per_s: Option<Mean>,
-    /// Mean goodput over the first sender's, of the rounds in which both succeeded.
-    pub over_first: Option<Mean>,
+    /// The median of the same. `None`: none succeeded, or the file is older than this field.
+    #[serde(default)]
+    pub median_kbit_per_s: Option<f64>,
+    /// Goodput beside that of the sender that all are compared with, of the rounds in which both succeeded. `None`: it is
+    /// that sender, or the file is older than this field.
+    #[serde(default)]
+    pub against: Option<Comparison>,
     /// Segments sent again, as the sender counts them: a mean, and 0 if no transfer succeeded.
     pub fast: f64,
     pub timeout: f64,
@@ -43,7 +49,8 @@ pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
     value: fn(&Row) -> Value,
-    terminal: Terminal,
+    /// `None`: a page has it and a terminal has not.
+    terminal: Option<Terminal>,
 }
 
 /// What a column has for a row.
@@ -51,6 +58,8 @@ enum Value {
     Text(String),
     /// With so many digits behind the point.
     Number(Option<f64>, usize),
+    /// The same, with its sign.
+    Gain(Option<f64>, usize),
     /// Of so many in all.
     Share(usize, usize),
 }
@@ -65,21 +74,40 @@ struct Terminal {
 
 /// As on a page.
 const fn column(name: &'static str, meaning: &'static str, value: fn(&Row) -> Value) -> Column {
-    Column { name, meaning, value, terminal: Terminal { name, before: "", after: "", nothing: "-" } }
+    let terminal = Terminal { name, before: "", after: "", nothing: "-" };
+    Column { name, meaning, value, terminal: Some(terminal) }
 }
 
-pub(crate) const COLUMNS: [Column; 11] = [
+/// Half an interval, to the right of its mean.
+const fn half(unit: &'static str, meaning: &'static str, value: fn(&Row) -> Value) -> Column {
+    let terminal = Terminal { name: "", before: "± ", after: unit, nothing: "" };
+    Column { name: "±", meaning, value, terminal: Some(terminal) }
+}
+
+pub(crate) const COLUMNS: [Column; 14] = [
     column("sender", "a recipe, or the kernel's own", |row| Value::Text(row.sender.clone())),
-    column("kbit/s", "goodput from the first SYN to the last ACK", |row| mean(row.kbit_per_s, 1)),
+    column("kbit/s", "goodput from the first SYN to the last ACK: the mean", |row| mean(row.kbit_per_s, 1)),
+    half("", "half the width of its 95 % interval", |row| {
+        Value::Number(row.kbit_per_s.and_then(|mean| mean.half_width), 1)
+    }),
+    column("median", "of the same", |row| Value::Number(row.median_kbit_per_s, 1)),
     Column {
-        terminal: Terminal { name: "", before: "± ", after: "", nothing: "" },
-        ..column("±", "half the width of its 95 % interval", |row| {
-            Value::Number(row.kbit_per_s.and_then(|mean| mean.half_width), 1)
+        terminal: Some(Terminal { name: "gain", before: "", after: " %", nothing: "" }),
+        ..column(
+            "gain %",
+            "what it has more than the sender that all are compared with, of that one's mean",
+            |row| Value::Gain(row.gain().map(|gain| 100.0 * gain.mean), 1),
+        )
+    },
+    half(" %", "half the width of the 95 % interval of the differences, round by round", |row| {
+        Value::Number(row.gain().and_then(|gain| gain.half_width).map(|half| 100.0 * half), 1)
+    }),
+    Column {
+        terminal: None,
+        ..column("verdict", "what that interval says", |row| {
+            Value::Text(row.against.map_or_else(String::new, |against| against.verdict.to_string()))
         })
     },
-    column("/ first", "mean over the first sender's, of rounds in which both succeeded", |row| {
-        mean(row.over_first, 2)
-    }),
     column(
         "resent: fast",
         "segments sent again after duplicate ACKs or SACK, as the sender counts them",
@@ -90,7 +118,7 @@ pub(crate) const COLUMNS: [Column; 11] = [
     column("timeouts", "of the retransmission timer", |row| count(row.timeouts)),
     column("spurious", "timeouts that the sender has noticed to be a mistake", |row| count(row.spurious)),
     Column {
-        terminal: Terminal { name: "idle", before: "", after: " s", nothing: "-" },
+        terminal: Some(Terminal { name: "idle", before: "", after: " s", nothing: "-" }),
         ..column("idle s", "silence that ended with a retransmission", |row| mean(row.idle_seconds, 2))
     },
     column("exact", "transfers in which every octet arrived and nothing else", |row| {
@@ -112,17 +140,20 @@ impl Column {
         match (self.value)(row) {
             Value::Text(text) => Cell::text(text),
             Value::Number(Some(number), digits) => Cell::number(number, digits),
-            Value::Number(None, _) => Cell::nothing(),
+            Value::Gain(Some(number), digits) => {
+                Cell { text: format!("{number:+.digits$}"), value: Some(number) }
+            }
+            Value::Number(None, _) | Value::Gain(None, _) => Cell::nothing(),
             Value::Share(part, all) => Cell { text: format!("{part}/{all}"), value: Some(part as f64) },
         }
     }
 
-    /// For a terminal.
-    fn text(&self, row: &Row) -> String {
-        let Terminal { before, after, nothing, .. } = self.terminal;
+    fn text(&self, terminal: &Terminal, row: &Row) -> String {
+        let Terminal { before, after, nothing, .. } = terminal;
         match (self.value)(row) {
             Value::Number(Some(number), digits) => format!("{before}{number:.digits$}{after}"),
-            Value::Number(None, _) => nothing.to_owned(),
+            Value::Gain(Some(number), digits) => format!("{before}{number:+.digits$}{after}"),
+            Value::Number(None, _) | Value::Gain(None, _) => (*nothing).to_owned(),
             Value::Text(_) | Value::Share(..) => self.cell(row).text,
         }
     }
@@ -134,44 +165,63 @@ pub(crate) fn profile<'a>(profiles: impl IntoIterator<Item = Option<&'a str>>) -
     Some(format!("recipes with profile {profile}"))
 }
 
+impl Row {
+    fn gain(&self) -> Option<Mean> {
+        self.against?.gain
+    }
+}
+
 /// For a terminal.
 pub(super) fn table(rows: &[Row]) -> String {
     let profile = profile(rows.iter().map(|row| row.profile.as_deref()));
     let over = profile.map(|profile| format!("{profile}\n")).unwrap_or_default();
-    let heading = COLUMNS.iter().map(|column| column.terminal.name.to_owned()).collect::<Vec<_>>();
-    let rows = rows.iter().map(|row| COLUMNS.iter().map(|column| column.text(row)).collect());
+    let columns = || COLUMNS.iter().filter_map(|column| Some((column, column.terminal.as_ref()?)));
+    let heading = columns().map(|(_, terminal)| terminal.name.to_owned()).collect::<Vec<_>>();
+    let rows =
+        rows.iter().map(|row| columns().map(|(column, terminal)| column.text(terminal, row)).collect());
     over + &aligned(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
 }
 
-/// A row for each sender, in this order. Transfers of one sender are in the order of the rounds.
-pub(super) fn rows(senders: &[Sender], transfers: &[Outcome]) -> Vec<Row> {
+/// A sentence for each sender that is compared with `against`.
+pub(super) fn verdicts(rows: &[Row], against: &str) -> String {
+    let said = rows.iter().filter_map(|row| Some(row.against?.sentence(&row.sender, against) + "\n"));
+    said.collect()
+}
+
+/// A row for each sender, in this order; all others are compared with the one at `against`. Transfers of one sender are in
+/// the order of the rounds.
+pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) -> Vec<Row> {
     let of = |sender: &Sender| {
         let name = sender.name.clone();
         transfers.iter().filter(move |outcome| outcome.sender == name)
     };
     let goodput = |outcome: &Outcome| outcome.failure.is_none().then_some(outcome.kbit_per_s);
-    let first: Vec<_> = senders.first().map(|first| of(first).map(goodput).collect()).unwrap_or_default();
+    let theirs: Vec<_> =
+        senders.get(against).map(|sender| of(sender).map(goodput).collect()).unwrap_or_default();
     senders
         .iter()
-        .map(|sender| {
+        .enumerate()
+        .map(|(at, sender)| {
             let all: Vec<_> = of(sender).collect();
             let good: Vec<_> = all.iter().filter(|outcome| outcome.failure.is_none()).collect();
-            let mean = |value: &dyn Fn(&Outcome) -> f64| {
-                Mean::of(&good.iter().map(|outcome| value(outcome)).collect::<Vec<_>>())
+            let values = |value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> {
+                good.iter().map(|outcome| value(outcome)).collect()
             };
+            let mean = |value: &dyn Fn(&Outcome) -> f64| Mean::of(&values(value));
             let count = |value: &dyn Fn(&Outcome) -> u64| {
                 mean(&|outcome| value(outcome) as f64).map(|mean| mean.mean).unwrap_or_default()
             };
             // Rounds in which both succeeded.
-            let pairs = all.iter().zip(&first).filter_map(|(outcome, first)| goodput(outcome).zip(*first));
-            let (own, firsts): (Vec<_>, Vec<_>) = pairs.unzip();
+            let pairs = all.iter().zip(&theirs).filter_map(|(outcome, other)| goodput(outcome).zip(*other));
+            let (own, others): (Vec<_>, Vec<_>) = pairs.unzip();
             Row {
                 sender: sender.name.clone(),
                 profile: sender.profile(),
                 succeeded: good.len(),
                 failed: all.len() - good.len(),
                 kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
-                over_first: Mean::of(&ratios(&own, &firsts)),
+                median_kbit_per_s: median(&values(&|outcome| outcome.kbit_per_s)),
+                against: (at != against).then(|| Comparison::of(&own, &others)),
                 fast: count(&|outcome| outcome.repair.fast),
                 timeout: count(&|outcome| outcome.repair.timeout),
                 probe: count(&|outcome| outcome.repair.probe),
@@ -208,6 +258,8 @@ pub(super) fn aligned(rows: &[impl AsRef<[String]>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use airtcp_numbers::verdict::Verdict;
+
     use super::*;
 
     #[test]
@@ -219,7 +271,8 @@ mod tests {
             succeeded: 0,
             failed: 3,
             kbit_per_s: None,
-            over_first: None,
+            median_kbit_per_s: None,
+            against: None,
             fast: 0.0,
             timeout: 0.0,
             probe: 0.0,
@@ -234,20 +287,28 @@ mod tests {
             succeeded: 2,
             failed: 1,
             kbit_per_s: mean(310.25, Some(12.34)),
-            over_first: mean(1.234, None),
+            median_kbit_per_s: Some(299.96),
+            against: Some(Comparison { gain: mean(0.2345, Some(0.123)), verdict: Verdict::Better }),
             fast: 12.0,
             idle_seconds: mean(0.5, None),
             ..none.clone()
         };
         let expected = "\
 recipes with profile linux
-sender       kbit/s          / first  resent: fast  timeout  probe  timeouts  spurious    idle  exact
-newreno           -                -           0.0      0.0    0.0       0.0       0.0       -    0/3
-linux:cubic   310.2  ± 12.3     1.23          12.0      0.0    0.0       0.0       0.0  0.50 s    2/3
+sender       kbit/s          median     gain            resent: fast  timeout  probe  timeouts  spurious    idle  exact
+newreno           -               -                              0.0      0.0    0.0       0.0       0.0       -    0/3
+linux:cubic   310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %          12.0      0.0    0.0       0.0       0.0  0.50 s    2/3
 ";
         assert_eq!(table(&[none.clone(), some.clone()]), expected);
         let cells = |row| COLUMNS.map(|column: Column| column.cell(row).text).join(" ");
-        assert_eq!(cells(&none), "newreno – – – 0.0 0.0 0.0 0.0 0.0 – 0/3");
-        assert_eq!(cells(&some), "linux:cubic 310.2 12.3 1.23 12.0 0.0 0.0 0.0 0.0 0.50 2/3");
+        assert_eq!(cells(&none), "newreno – – – – –  0.0 0.0 0.0 0.0 0.0 – 0/3");
+        assert_eq!(
+            cells(&some),
+            "linux:cubic 310.2 12.3 300.0 +23.4 12.3 better 12.0 0.0 0.0 0.0 0.0 0.50 2/3"
+        );
+        assert_eq!(
+            verdicts(&[none, some], "newreno"),
+            "linux:cubic is better than newreno: +23.4 ± 12.3 % in 3 pairs\n"
+        );
     }
 }

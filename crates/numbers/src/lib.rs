@@ -4,3 +4,4 @@
 
 pub mod statistics;
 pub mod units;
+pub mod verdict;

@@ -22,12 +22,26 @@ impl Mean {
     /// `None` if there are no samples.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let (mean, n) = (average(samples)?, samples.len());
-        let half_width = (n > 1).then(|| {
-            let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
-            t_975(n - 1) * (variance / n as f64).sqrt()
-        });
-        Some(Self { mean, half_width, samples: n })
+        Some(Self { mean, half_width: half_width(samples, n), samples: n })
     }
+}
+
+/// Half the width that the 95 % interval of `count` samples has that scatter as these do. `None`: one sample says
+/// nothing about the spread.
+pub(crate) fn half_width(samples: &[f64], count: usize) -> Option<f64> {
+    let (mean, n) = (average(samples)?, samples.len());
+    (n > 1 && count > 1).then(|| {
+        let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
+        t_975(count - 1) * (variance / count as f64).sqrt()
+    })
+}
+
+/// The middle one, or the mean of the middle two. `None` if there are no samples.
+pub fn median(samples: &[f64]) -> Option<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
+    Some((low + high) / 2.0)
 }
 
 /// The arithmetic mean. `None` if there are no samples.
@@ -83,6 +97,14 @@ mod tests {
         assert_eq!((one.mean, one.half_width), (3.0, None));
     }
 
+    #[test]
+    fn the_median_of_an_even_number_lies_between() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[7.0]), Some(7.0));
+        assert_eq!(median(&[9.0, 1.0, 4.0]), Some(4.0));
+        assert_eq!(median(&[9.0, 1.0, 4.0, 5.0]), Some(4.5));
+    }
+
     /// By hand: the variance of 3, 4, 5, 6, 7 is 2.5, the standard error sqrt(2.5 / 5).
     #[test]
     fn the_interval_is_students() {
@@ -97,7 +119,7 @@ mod tests {
         // Each pair's own ratio would be 2 and 0.5, and their mean above 1.
         assert_eq!(average(&ratios(&[20.0, 10.0], &[10.0, 20.0])), Some(1.0));
         assert_eq!(average(&gains(&[5.0, 10.0], &[0.0, 10.0])), Some(0.5), "once it got nothing");
-        assert_eq!(gains(&[5.0], &[0.0]), [], "there is nothing to compare with");
+        assert!(gains(&[5.0], &[0.0]).is_empty(), "there is nothing to compare with");
     }
 
     #[test]

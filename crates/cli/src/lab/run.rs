@@ -34,6 +34,9 @@ pub(super) struct Run {
     /// Another sender: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
     #[arg(long, value_name = "SENDER")]
     sender: Vec<Typed>,
+    /// Compare the others with this sender [default: the first]
+    #[arg(long, value_name = "SENDER")]
+    against: Option<Typed>,
     /// Whose TCP the recipes look like in everything else, where they do not name it [default: linux beside one of the kernel's senders, otherwise default]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
     profile: Option<ProfileName>,
@@ -107,6 +110,8 @@ impl Run {
             return Err(failure::usage("name who sends: --recipe newreno, --sender linux:cubic"));
         }
         let senders = sender::resolve(&typed, self.profile).map_err(failure::usage)?;
+        let against = self.against.as_ref().map(|typed| sender::find(&senders, typed)).transpose();
+        let against = against.map_err(failure::usage)?.unwrap_or(0);
         let mut scenario =
             Scenario::load(&self.scenario).map_err(|error| failure::usage(error.to_string()))?;
         for setting in &self.set {
@@ -124,6 +129,7 @@ impl Run {
         let experiment = Experiment {
             scenario,
             senders,
+            against,
             receiver,
             rounds: self.runs,
             bytes: self.bytes,

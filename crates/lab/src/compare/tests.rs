@@ -334,11 +334,3 @@ fn a_sender_has_a_row_and_each_of_its_rounds_a_line() {
         (compared.verdict, compared.causes, compared.rounds)
     );
 }
-
-#[test]
-fn the_median_of_an_even_number_lies_between() {
-    assert_eq!(median(vec![]), None);
-    assert_eq!(median(vec![7]), Some(7.0));
-    assert_eq!(median(vec![9, 1, 4]), Some(4.0));
-    assert_eq!(median(vec![9, 1, 4, 5]), Some(4.5));
-}
