@@ -97,7 +97,7 @@ fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
     assert_eq!(lines[0], "recipes with profile linux", "{}", run.stdout);
     let unlike = report["unlike_the_kernel"].as_str().unwrap();
     assert!(unlike.starts_with("not like the kernel's senders: all recipes lack"), "{unlike}");
-    assert!(unlike.contains("HyStart") && !unlike.contains("profile"), "{unlike}");
+    assert!(unlike.contains("RACK-TLP") && !unlike.contains("profile"), "{unlike}");
     assert_eq!(lines.iter().filter(|line| **line == unlike).count(), 1, "{}", run.stdout);
     for part in ["summary", "transfers"] {
         for one in report[part].as_array().unwrap() {
@@ -395,6 +395,88 @@ fn two_labs_side_by_side_do_not_meet() {
     }
 }
 
+// ----- a lab that goes on -----
+
+/// How many rounds `lab.json` has; it is complete JSON at any time.
+fn rounds(scratch: &Scratch) -> u64 {
+    let report = json(&scratch.0.join("out/lab.json"));
+    let (rounds, transfers) = (report["rounds"].as_u64().unwrap(), report["transfers"].as_array().unwrap());
+    assert_eq!(transfers.len() as u64, 2 * rounds, "{report}");
+    rounds
+}
+
+#[test]
+fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
+    let scratch = Scratch::new("goes-on");
+    let lab = |runs: &str, more: &[&str]| {
+        let senders = ["--recipe", "newreno", "--recipe", "sack", "--bytes", "50k", "--runs", runs];
+        scratch.lab("out", &[&senders[..], more].concat())
+    };
+    let running = lab("500", &["--jobs", "2"]).spawn().unwrap();
+    let until = Instant::now() + PATIENCE;
+    while !scratch.0.join("out/lab.json").exists() || rounds(&scratch) < 2 {
+        assert!(Instant::now() < until, "two rounds are not complete");
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).unwrap();
+    let stopped = Ended::of(running.wait_with_output().unwrap());
+    let kept = rounds(&scratch);
+    assert_eq!(stopped.code, 1, "{}{}", stopped.stdout, stopped.stderr);
+    assert!(stopped.stderr.contains(&format!("rounds that are complete: {kept}")), "{}", stopped.stderr);
+    assert!(
+        stopped.stdout.lines().any(|line| line.ends_with(&format!("{kept}/{kept}"))),
+        "{}",
+        stopped.stdout
+    );
+    let first = json(&scratch.0.join("out/lab.json"))["transfers"][0].clone();
+
+    let all = (kept + 2).to_string();
+    let grown = ended(lab(&all, &[]));
+    assert_eq!((grown.code, rounds(&scratch)), (0, kept + 2), "{}{}", grown.stdout, grown.stderr);
+    assert!(grown.stderr.contains("[4/4]"), "only what was missing: {}", grown.stderr);
+    let report = json(&scratch.0.join("out/lab.json"));
+    assert_eq!(report["transfers"][0], first);
+    let seeds = report["transfers"].as_array().unwrap().iter().map(|it| it["seed"].as_u64().unwrap());
+    assert!(seeds.eq((1..=kept + 2).flat_map(|seed| [seed, seed])), "each seed once for each sender");
+
+    let again = ended(lab(&all, &[]));
+    assert_eq!((again.code, again.stdout), (0, grown.stdout), "nothing was missing");
+    for (changed, what) in [
+        (&["--seed", "7"], "its first seed is 1"),
+        (&["--recipe", "reno"], "its senders are newreno, sack"),
+        (&["--receiver", "linux-bare"], "its receiver is linux"),
+        (&["--set", "link.both.rate=1Mbit"], "its scenario is not the same"),
+    ] {
+        refused(&ended(lab(&all, changed)), 2, what);
+    }
+    assert_eq!(rounds(&scratch), kept + 2, "what was refused has changed nothing");
+}
+
+#[test]
+fn each_sender_is_judged_beside_the_one_that_is_named() {
+    let scratch = Scratch::new("against");
+    let senders = ["--recipe", "newreno", "--recipe", "sack", "--recipe", "tahoe", "--bytes", "50k"];
+    let run = ended(
+        scratch.lab("out", &[&senders[..], &["--against", "sack", "--runs", "2", "--jobs", "3"]].concat()),
+    );
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let report = json(&scratch.0.join("out/lab.json"));
+    assert_eq!(
+        (&report["against"], &report["summary"][1]["against"]),
+        (&"sack".into(), &Value::Null),
+        "{report}"
+    );
+    for row in [&report["summary"][0], &report["summary"][2]] {
+        let (goodput, theirs) = (&row["kbit_per_s"]["mean"], &report["summary"][1]["kbit_per_s"]["mean"]);
+        let gain = goodput.as_f64().unwrap() / theirs.as_f64().unwrap() - 1.0;
+        assert!((row["against"]["gain"]["mean"].as_f64().unwrap() - gain).abs() < 1e-9, "{row}");
+        let sender = row["sender"].as_str().unwrap();
+        let judged = |line: &&str| line.contains(sender) && line.contains("2 pairs");
+        assert_eq!(run.stdout.lines().filter(judged).count(), 1, "{}", run.stdout);
+    }
+    refused(&ended(scratch.lab("b", &["--recipe", "newreno", "--against", "sack"])), 2, "does not send here");
+}
+
 // ----- one clear line -----
 
 /// The error is one line on stderr, with this in it.
@@ -416,7 +498,7 @@ fn what_cannot_be_is_said_in_one_line() {
     refused(&run, 3, "interop/receivers/setup.sh vax");
     fs::create_dir(scratch.0.join("full")).unwrap();
     fs::write(scratch.0.join("full/x"), "").unwrap();
-    refused(&ended(scratch.lab("full", &["--recipe", "newreno"])), 1, "is not empty");
+    refused(&ended(scratch.lab("full", &["--recipe", "newreno"])), 2, "is not empty");
     let run = ended(scratch.lab("g", &["--sender", "linux:nonesuch", "--runs", "1"]));
     refused(&run, 1, "1 of 1 transfers failed");
     assert!(run.stderr.contains("no congestion control `nonesuch`"), "{}", run.stderr);

@@ -1,6 +1,7 @@
 //! The same transfer with every sender, in several rounds. A round has one transfer of each, so that whatever else the
 //! machine does hits all of them alike; its transfers have the same seed, so that they meet the same path.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,8 @@ pub struct Experiment {
     pub jobs: usize,
     /// What is kept beside captures and logs.
     pub keep: Keep,
-    /// For everything that is kept. It is made, and must be empty.
+    /// For everything that is kept. It is made, and must be empty or hold rounds of this experiment: then it goes on
+    /// behind these.
     pub directory: PathBuf,
     /// The command line that repeats it.
     pub command: String,
@@ -70,7 +72,7 @@ pub struct Report {
     pub receiver: String,
     /// Octets of a transfer.
     pub bytes: u64,
-    /// Transfers of each sender.
+    /// Transfers of each sender: the rounds that are complete.
     pub rounds: u32,
     /// The sender that the others are compared with. Empty: the file is older than this field.
     #[serde(default)]
@@ -124,34 +126,38 @@ pub struct Progress<'a> {
     pub all: usize,
     /// What came of this one.
     pub outcome: &'a Outcome,
+    /// What is known now, if another round is complete. `lab.json` has it.
+    pub report: Option<&'a Report>,
     /// How long the others will take, at the mean speed so far.
     pub left: Duration,
 }
 
-/// Runs all transfers, tells `observe` of each as it ends, and writes `lab.json`.
+/// Runs all transfers, tells `observe` of each as it ends, and keeps `lab.json` up to date, round by round.
 pub fn run(
     tools: &Tools,
     experiment: &Experiment,
     mut observe: impl FnMut(&Progress<'_>),
 ) -> Result<Report, LabError> {
     let directory = &experiment.directory;
-    make_empty(directory)?;
+    let text = experiment.scenario.to_toml();
+    let mut rounds = Rounds::begin(tools, experiment, &text)?;
     let scenario = directory.join("scenario.toml");
-    fs::write(&scenario, experiment.scenario.to_toml()).map_err(LabError::file(&scenario))?;
+    fs::write(&scenario, text).map_err(LabError::file(&scenario))?;
     let scenario = scenario.to_string_lossy().into_owned();
 
-    let rounds = 0..experiment.rounds;
-    let plans: Vec<_> =
-        rounds.flat_map(|round| experiment.senders.iter().map(move |sender| (round, sender))).collect();
+    let first = rounds.report.rounds;
+    let plans = (first..experiment.rounds)
+        .flat_map(|round| experiment.senders.iter().map(move |sender| (round, sender)));
+    let plans: Vec<_> = plans.collect();
     let start = Instant::now();
-    let mut transfers = Vec::new();
+    let mut done = 0;
     in_parallel(
         experiment.jobs,
         plans.len(),
         |index| {
             let (round, sender) = plans[index];
             let directory = directory.join(directory_name(round, &sender.name));
-            fs::create_dir(&directory).map_err(LabError::file(&directory))?;
+            make_anew(&directory)?;
             let plan = Transfer {
                 scenario: &scenario,
                 seed: experiment.seed + u64::from(round),
@@ -165,38 +171,128 @@ pub fn run(
             transfer::run(tools, &plan)
         },
         |index, outcome: Outcome| {
-            let (done, all) = (transfers.len() + 1, plans.len());
+            done += 1;
+            let all = plans.len();
             let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
-            observe(&Progress { done, all, outcome: &outcome, left });
-            transfers.push((index, outcome));
+            let report = rounds.take(index, outcome.clone())?;
+            observe(&Progress { done, all, outcome: &outcome, report, left });
+            Ok(())
         },
     )?;
-    transfers.sort_by_key(|(index, _)| *index);
-    let transfers: Vec<_> = transfers.into_iter().map(|(_, outcome)| outcome).collect();
-
-    let report = Report {
-        schema_version: SCHEMA_VERSION,
-        command: experiment.command.clone(),
-        versions: Versions::of(tools, &experiment.receiver.version()),
-        scenario: experiment.scenario.name.clone(),
-        receiver: experiment.receiver.name().to_owned(),
-        bytes: experiment.bytes,
-        rounds: experiment.rounds,
-        against: experiment.senders.get(experiment.against).map_or_else(String::new, |it| it.name.clone()),
-        summary: summary::rows(&experiment.senders, experiment.against, &transfers),
-        unlike_the_kernel: likeness::line(&experiment.senders, likeness::paces_by_queue()),
-        transfers,
-        in_virtual_time: Vec::new(),
-    };
-    write_json(&directory.join("lab.json"), &report)?;
-    Ok(report)
+    rounds.save()?;
+    Ok(rounds.report)
 }
 
+/// What is known of an experiment while it runs: complete rounds, from the first one on, and single transfers behind them.
+struct Rounds<'a> {
+    experiment: &'a Experiment,
+    report: Report,
+    /// By their place behind the rounds that there were at the beginning.
+    behind: BTreeMap<usize, Outcome>,
+    /// The place of the next one.
+    next: usize,
+}
+
+impl<'a> Rounds<'a> {
+    /// In an empty directory, or behind the rounds that are in it.
+    fn begin(tools: &Tools, experiment: &'a Experiment, scenario: &str) -> Result<Self, LabError> {
+        let directory = &experiment.directory;
+        let transfers = match fs::read_to_string(directory.join("lab.json")) {
+            Ok(text) => experiment.earlier(&text, scenario)?,
+            Err(_) => {
+                make_empty(directory)?;
+                Vec::new()
+            }
+        };
+        let report = Report {
+            schema_version: SCHEMA_VERSION,
+            command: experiment.command.clone(),
+            versions: Versions::of(tools, &experiment.receiver.version()),
+            scenario: experiment.scenario.name.clone(),
+            receiver: experiment.receiver.name().to_owned(),
+            bytes: experiment.bytes,
+            rounds: (transfers.len() / experiment.senders.len().max(1)) as u32,
+            against: experiment
+                .senders
+                .get(experiment.against)
+                .map_or_else(String::new, |it| it.name.clone()),
+            summary: summary::rows(&experiment.senders, experiment.against, &transfers),
+            unlike_the_kernel: likeness::line(&experiment.senders, likeness::paces_by_queue()),
+            transfers,
+            in_virtual_time: Vec::new(),
+        };
+        let rounds = Self { experiment, report, behind: BTreeMap::new(), next: 0 };
+        rounds.save()?;
+        Ok(rounds)
+    }
+
+    /// One more transfer. The report, if a round is complete with it.
+    fn take(&mut self, index: usize, outcome: Outcome) -> Result<Option<&Report>, LabError> {
+        let senders = self.experiment.senders.len();
+        self.behind.insert(index, outcome);
+        let before = self.report.rounds;
+        while (self.next..self.next + senders).all(|index| self.behind.contains_key(&index)) {
+            let round = (self.next..self.next + senders).filter_map(|index| self.behind.remove(&index));
+            self.report.transfers.extend(round);
+            self.next += senders;
+            self.report.rounds += 1;
+        }
+        if self.report.rounds == before {
+            return Ok(None);
+        }
+        let Experiment { senders, against, .. } = self.experiment;
+        self.report.summary = summary::rows(senders, *against, &self.report.transfers);
+        self.save()?;
+        Ok(Some(&self.report))
+    }
+
+    fn save(&self) -> Result<(), LabError> {
+        write_json(&self.experiment.directory.join("lab.json"), &self.report)
+    }
+}
+
+impl Experiment {
+    /// The transfers that `lab.json` has, if they are this experiment's. `scenario`: the text of the scenario.
+    fn earlier(&self, lab_json: &str, scenario: &str) -> Result<Vec<Outcome>, LabError> {
+        let path = self.directory.join("lab.json");
+        let another = |what: &str| LabError::Taken {
+            directory: self.directory.clone(),
+            why: format!(
+                "another experiment is kept here: {what}. Choose another directory with --output, or repeat that one's \
+                 command to add rounds to it"
+            ),
+        };
+        let kept: Report = serde_json::from_str(lab_json)
+            .map_err(|error| LabError::File { path: path.clone(), source: io::Error::other(error) })?;
+        let names = |names: &[&str]| names.join(", ");
+        let theirs: Vec<_> =
+            kept.summary.iter().map(|row| (row.sender.as_str(), row.profile.clone())).collect();
+        let ours: Vec<_> = self.senders.iter().map(|it| (it.name.as_str(), it.profile())).collect();
+        let seed = kept.transfers.first().map_or(self.seed, |first| first.seed);
+        if fs::read_to_string(self.directory.join("scenario.toml")).is_ok_and(|kept| kept != scenario) {
+            return Err(another("its scenario is not the same (scenario.toml)"));
+        } else if theirs != ours {
+            let theirs: Vec<_> = theirs.iter().map(|(name, _)| *name).collect();
+            return Err(another(&format!("its senders are {}", names(&theirs))));
+        } else if kept.receiver != self.receiver.name() {
+            return Err(another(&format!("its receiver is {}", kept.receiver)));
+        } else if kept.bytes != self.bytes {
+            return Err(another(&format!("its transfers have {} bytes", kept.bytes)));
+        } else if seed != self.seed {
+            return Err(another(&format!("its first seed is {seed}")));
+        }
+        Ok(kept.transfers)
+    }
+}
+
+/// Writes the file anew beside the old one, which it then takes the place of: whatever happens, one of them is complete.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
     let mut text =
         serde_json::to_string_pretty(value).map_err(|error| LabError::Transfer(error.to_string()))?;
     text.push('\n');
-    fs::write(path, text).map_err(LabError::file(path))
+    let new = path.with_extension("json.new");
+    fs::write(&new, text).map_err(LabError::file(&new))?;
+    fs::rename(&new, path).map_err(LabError::file(path))
 }
 
 pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
@@ -204,11 +300,22 @@ pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
     let mut entries = fs::read_dir(directory).map_err(LabError::file(directory))?;
     match entries.next() {
         None => Ok(()),
-        Some(_) => Err(LabError::File {
-            path: directory.to_owned(),
-            source: io::Error::other("it is not empty: choose another directory with --output"),
+        Some(_) => Err(LabError::Taken {
+            directory: directory.to_owned(),
+            why: "it is not empty: choose another directory with --output".to_owned(),
         }),
     }
+}
+
+/// A transfer that was interrupted has left a directory: it begins again.
+fn make_anew(directory: &Path) -> Result<(), LabError> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(LabError::file(directory)(error));
+        }
+        _ => {}
+    }
+    fs::create_dir(directory).map_err(LabError::file(directory))
 }
 
 /// The directory of a sender's transfer in a round, which counts from 0.
@@ -228,13 +335,17 @@ pub(super) fn in_parallel<T: Send>(
     jobs: usize,
     all: usize,
     work: impl Fn(usize) -> Result<T, LabError> + Sync,
-    mut done: impl FnMut(usize, T),
+    mut done: impl FnMut(usize, T) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let (next, stop, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
+    let fail = |failure| {
+        stop.store(true, Ordering::Relaxed);
+        error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+    };
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, all.max(1)) {
-            let (sender, next, stop, error, work) = (sender.clone(), &next, &stop, &error, &work);
+            let (sender, next, stop, fail, work) = (sender.clone(), &next, &stop, &fail, &work);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
@@ -244,17 +355,16 @@ pub(super) fn in_parallel<T: Send>(
                     match work(index) {
                         // The receiver lives until the last of these threads has ended.
                         Ok(result) => drop(sender.send((index, result))),
-                        Err(failure) => {
-                            stop.store(true, Ordering::Relaxed);
-                            error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
-                        }
+                        Err(failure) => fail(failure),
                     }
                 }
             });
         }
         drop(sender);
         for (index, result) in receiver {
-            done(index, result);
+            if let Err(failure) = done(index, result) {
+                fail(failure);
+            }
         }
     });
     match error.into_inner().unwrap_or_else(PoisonError::into_inner) {

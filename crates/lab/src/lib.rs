@@ -41,6 +41,9 @@ pub enum LabError {
     /// One transfer failed; the next may succeed.
     #[error("{0}")]
     Transfer(String),
+    /// The directory has something else in it.
+    #[error("{}: {why}", .directory.display())]
+    Taken { directory: PathBuf, why: String },
     /// A file or directory of the lab's cannot be used.
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },

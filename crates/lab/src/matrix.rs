@@ -304,6 +304,7 @@ pub fn run(
             let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
             observe(&Progress { done, all, cell: &cell, left });
             cells.push((index, cell));
+            Ok(())
         },
     )?;
     cells.sort_by_key(|(index, _)| *index);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
@@ -114,6 +115,8 @@ impl Testbed {
         let out = File::create(&log).map_err(LabError::file(&log))?;
         let also = out.try_clone().map_err(LabError::file(&log))?;
         command.env("RUST_LOG", "warn").stdin(Stdio::null()).stdout(out).stderr(also);
+        // Ctrl-C at a terminal is for the lab, which says then where it stands: what it started ends with it.
+        command.process_group(0);
         let process = spawn_with(&mut command, &[&fixed, &mobile]).map_err(|error| {
             LabError::Environment(format!("cannot start {}: {error}", tools.airlink.display()))
         })?;

@@ -72,6 +72,7 @@ impl Receivers {
 fn failed(error: LabError) -> anyhow::Error {
     match error {
         LabError::Environment(what) => Failure::Environment(what).into(),
+        LabError::Taken { .. } => failure::usage(error.to_string()),
         LabError::Transfer(_) | LabError::File { .. } => failure::run(error.to_string()),
     }
 }

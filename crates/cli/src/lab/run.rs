@@ -3,12 +3,15 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{process, thread};
 
+use airlink::reactor::{Clock, Reactor, Wakeup};
 use airlink::scenario::Scenario;
 use airtcp::ProfileName;
 use airtcp_lab::compare;
-use airtcp_lab::experiment::{self, Experiment, Progress};
+use airtcp_lab::experiment::{self, Experiment, Progress, Report};
 use airtcp_lab::receiver::Receiver;
 use airtcp_lab::sender::{self, Typed};
 use airtcp_lab::testbed::{Keep, Tools, quoted};
@@ -49,7 +52,7 @@ pub(super) struct Run {
     /// Who receives; `airtcp lab receivers` lists them
     #[arg(long, value_name = "NAME", default_value = "linux")]
     receiver: String,
-    /// Rounds: in each, every sender sends once, all with the same seed
+    /// Rounds in all: in each, every sender sends once, all with the same seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Bytes of a transfer
@@ -66,7 +69,7 @@ pub(super) struct Run {
     limit: airwire::time::Duration,
     #[command(flatten)]
     stacks: Stacks,
-    /// Directory for everything that is kept; must be empty [default: the next free lab/NNN-SCENARIO]
+    /// Directory for everything that is kept; empty, or with rounds of the same experiment, behind which it then goes on [default: the next free lab/NNN-SCENARIO]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Also keep what happened to every packet as JSON lines (events.jsonl)
@@ -126,6 +129,7 @@ impl Run {
             Some(directory) => directory.clone(),
             None => next_free(Path::new("lab"), &scenario.name)?,
         };
+        let standing = Standing::watch(self.json, &directory)?;
         let experiment = Experiment {
             scenario,
             senders,
@@ -141,12 +145,18 @@ impl Run {
             directory: std::path::absolute(&directory)?,
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
-        let mut report = experiment::run(&tools, &experiment, |progress| {
+        let ran = experiment::run(&tools, &experiment, |progress| {
+            if let Some(report) = progress.report {
+                standing.is_now(report);
+            }
             if !self.quiet {
                 say(progress);
             }
-        })
-        .map_err(failed)?;
+        });
+        let mut report = ran.map_err(|error| {
+            standing.show();
+            failed(error)
+        })?;
         if self.in_virtual_time {
             compare::compare(&experiment, &mut report).map_err(failed)?;
         }
@@ -170,8 +180,59 @@ impl Run {
     }
 }
 
+/// Where a lab stands while it runs: whatever ends it before its time, the complete rounds are shown.
+#[derive(Clone)]
+struct Standing {
+    report: Arc<Mutex<Option<Report>>>,
+    json: bool,
+    directory: PathBuf,
+}
+
+impl Standing {
+    /// From here on SIGINT, SIGTERM and SIGHUP end the lab with what it has. No thread may run before.
+    fn watch(json: bool, directory: &Path) -> anyhow::Result<Self> {
+        let standing = Self { report: Arc::default(), json, directory: directory.to_owned() };
+        let mut reactor = Reactor::new(Clock::start())?;
+        reactor.catch_stop_signals()?;
+        let watching = standing.clone();
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            while reactor.wait(None).is_ok_and(|events| !events.contains(&Wakeup::Stop)) {}
+            watching.show();
+            let directory = quoted(&watching.directory.display().to_string());
+            // Nobody may be there any more to read it.
+            let _ = writeln!(
+                io::stderr(),
+                "airtcp: stopped by a signal. With --output {directory} the same command goes on behind the rounds that are \
+                 complete: {}",
+                watching.rounds()
+            );
+            // What the lab has started ends when its pipes close.
+            process::exit(1);
+        })?;
+        Ok(standing)
+    }
+
+    fn is_now(&self, report: &Report) {
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
+    }
+
+    fn rounds(&self) -> u32 {
+        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        report.as_ref().map_or(0, |report| report.rounds)
+    }
+
+    fn show(&self) {
+        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = report.as_ref().map(|report| match self.json {
+            true => json!({ "report": report }).to_string() + "\n",
+            false => report.table(),
+        });
+        let _ = write!(io::stdout(), "{}", text.unwrap_or_default());
+    }
+}
+
 fn say(progress: &Progress<'_>) {
-    let Progress { done, all, outcome, left } = progress;
+    let Progress { done, all, outcome, left, .. } = progress;
     let result = match &outcome.failure {
         None => format!("{} in {:.1} s", units::show_rate(outcome.kbit_per_s * 1e3), outcome.capture.seconds),
         Some(why) => format!("failed: {why}"),
