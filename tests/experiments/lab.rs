@@ -500,8 +500,9 @@ fn what_cannot_be_is_said_in_one_line() {
     fs::write(scratch.0.join("full/x"), "").unwrap();
     refused(&ended(scratch.lab("full", &["--recipe", "newreno"])), 2, "is not empty");
     let run = ended(scratch.lab("g", &["--sender", "linux:nonesuch", "--runs", "1"]));
-    refused(&run, 1, "1 of 1 transfers failed");
-    assert!(run.stderr.contains("no congestion control `nonesuch`"), "{}", run.stderr);
+    refused(&run, 3, "no congestion control `nonesuch`");
+    assert!(!scratch.0.join("g").exists(), "before anything is started");
+    refused(&ended(scratch.lab("h", &["--sender", "cubic"])), 2, "write --recipe cubic, or linux:cubic");
 }
 
 #[test]

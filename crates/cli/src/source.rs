@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::process::Command;
 
 use airlink::reactor::Clock;
+use airtcp_lab::sender;
 use airtcp_numbers::units::{self, show_rate};
 use airwire::time::Duration;
 use anyhow::Context;
@@ -145,14 +146,7 @@ impl Source {
     fn connect(&self) -> anyhow::Result<TcpStream> {
         let remote = self.remote;
         if let Some(name) = &self.congestion_control {
-            let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
-            if !available.split_whitespace().any(|other| other == name) {
-                return Err(Failure::Environment(format!(
-                    "this kernel has no congestion control `{name}`: it has {} (modprobe tcp_{name} may help)",
-                    available.trim()
-                ))
-                .into());
-            }
+            sender::congestion_control(name).map_err(|error| Failure::Environment(error.to_string()))?;
         }
         let family = if remote.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;

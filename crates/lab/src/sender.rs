@@ -1,6 +1,7 @@
 //! Who sends: a recipe of ours over a TUN device, or this kernel's own TCP.
 
 use std::fmt;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
@@ -35,6 +36,37 @@ impl FromStr for Typed {
             )),
             None => text.parse().map(Self::Recipe).map_err(|error| format!("{error}")),
         }
+    }
+}
+
+/// One of the kernel's own senders.
+///
+/// # Errors
+/// If the text says something else: a recipe has an option of its own.
+pub fn kernels_own(text: &str) -> Result<Typed, String> {
+    match text.parse() {
+        Ok(Typed::Recipe(_)) => {
+            Err(format!("`{text}` is a recipe: write --recipe {text}, or linux:{text} for the kernel's own"))
+        }
+        Ok(kernel @ Typed::Kernel(_)) => Ok(kernel),
+        Err(_) if text.contains(':') => text.parse(),
+        Err(_) => Err(format!("`{text}` is no kernel sender: write for example linux:{text}")),
+    }
+}
+
+/// Whether this kernel has a congestion control of this name.
+///
+/// # Errors
+/// If it has not: what it has.
+pub fn congestion_control(name: &str) -> Result<(), LabError> {
+    let available =
+        fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    match available.split_whitespace().any(|other| other == name) {
+        true => Ok(()),
+        false => Err(LabError::Environment(format!(
+            "this kernel has no congestion control `{name}`: it has {} (modprobe tcp_{name} may help)",
+            available.trim()
+        ))),
     }
 }
 

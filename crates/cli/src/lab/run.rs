@@ -13,7 +13,7 @@ use airtcp::ProfileName;
 use airtcp_lab::compare;
 use airtcp_lab::experiment::{self, Experiment, Progress, Report};
 use airtcp_lab::receiver::Receiver;
-use airtcp_lab::sender::{self, Typed};
+use airtcp_lab::sender::{self, Kind, Typed};
 use airtcp_lab::testbed::{Keep, Tools, quoted};
 use airtcp_numbers::units;
 use anyhow::Context;
@@ -34,8 +34,8 @@ pub(super) struct Run {
     /// A recipe of airtcp as sender, with a profile of its own behind an @: newreno@linux (repeatable; see `airtcp algorithms`)
     #[arg(long, value_name = "RECIPE[@PROFILE]")]
     recipe: Vec<Typed>,
-    /// Another sender: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
-    #[arg(long, value_name = "SENDER")]
+    /// A sender of the kernel: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
+    #[arg(long, value_name = "SENDER", value_parser = sender::kernels_own)]
     sender: Vec<Typed>,
     /// Compare the others with this sender [default: the first]
     #[arg(long, value_name = "SENDER")]
@@ -113,6 +113,11 @@ impl Run {
             return Err(failure::usage("name who sends: --recipe newreno, --sender linux:cubic"));
         }
         let senders = sender::resolve(&typed, self.profile).map_err(failure::usage)?;
+        for sender in &senders {
+            if let Kind::Kernel(control) = &sender.kind {
+                sender::congestion_control(control).map_err(failed)?;
+            }
+        }
         let against = self.against.as_ref().map(|typed| sender::find(&senders, typed)).transpose();
         let against = against.map_err(failure::usage)?.unwrap_or(0);
         let mut scenario =
