@@ -1,6 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a chore.
 
 PREFIX ?= /usr/local
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 MATRIX ?= target/matrix
 CARGO ?= cargo
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/seeds/*)))
@@ -18,14 +19,14 @@ demo:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make demo'
 	@$(CARGO) build --quiet --locked -p airtcp-cli -p airlink
-	@$(SUDO) sh interop/demo.sh target/debug
+	@$(SUDO) sh interop/demo.sh $(TARGET)/debug
 
 ## Everything that proves something, against the real kernel too. Tests send signals that nohup, say, has programs ignore.
 test:
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make test'
 	$(CARGO) build --locked -p airtcp-cli -p airlink
-	AIRTCP_PROGRAMS=target/debug env --default-signal $(CARGO) test --workspace --exclude airtcp-benches --locked $(RUNNER)
+	AIRTCP_PROGRAMS=$(TARGET)/debug env --default-signal $(CARGO) test --workspace --exclude airtcp-benches --locked $(RUNNER)
 
 ## What takes too long without optimisation: a stream of more than 4 GiB, the papers' scenarios with as many seeds as ns-2 had,
 ## that no recipe ever freezes, vectors of ns-2 that nobody has seen, and 10,000 random exchanges beside this machine's kernel.
@@ -42,7 +43,7 @@ test-long:
 pairs:
 	@sh interop/need-root.sh 'make pairs'
 	$(CARGO) build --locked -p airtcp-cli -p airlink
-	AIRTCP_PROGRAMS=target/debug $(CARGO) test --locked -p airtcp-tests --test experiments -- --ignored --nocapture thirty_pairs
+	AIRTCP_PROGRAMS=$(TARGET)/debug $(CARGO) test --locked -p airtcp-tests --test experiments $(RUNNER) -- --ignored --nocapture thirty_pairs
 
 ## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
 matrix:
@@ -51,7 +52,7 @@ matrix:
 	@sh interop/receivers/setup.sh --ci
 	@$(CARGO) build --quiet --locked -p airtcp-cli -p airlink
 	$(SUDO) rm -rf $(MATRIX)
-	$(SUDO) target/debug/airtcp lab matrix --quick --output $(MATRIX)
+	$(SUDO) $(TARGET)/debug/airtcp lab matrix --quick --output $(MATRIX)
 
 ## Every example of every crate, each on its own; those that use devices as root.
 examples:
@@ -82,7 +83,7 @@ bench:
 	@sh interop/setup.sh bench
 	@sh interop/need-root.sh 'make bench'
 	$(CARGO) build --release --workspace --locked
-	$(SUDO) target/release/airtcp-throughput
+	$(SUDO) $(TARGET)/release/airtcp-throughput
 	$(CARGO) bench --locked -p airtcp-benches
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
@@ -91,16 +92,16 @@ bench:
 install:
 	@sh interop/setup.sh build
 	$(CARGO) build --release --locked -p airtcp-cli -p airlink
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/airtcp target/release/airlink
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(TARGET)/release/airtcp $(TARGET)/release/airlink
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/airtcp interop/wireshark/airtcp.lua
-	target/release/airtcp man $(DESTDIR)$(PREFIX)/share/man/man1
-	target/release/airlink man $(DESTDIR)$(PREFIX)/share/man/man1
+	$(TARGET)/release/airtcp man $(DESTDIR)$(PREFIX)/share/man/man1
+	$(TARGET)/release/airlink man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	for program in airtcp airlink; do \
-	  target/release/$$program completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
-	  target/release/$$program completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
-	  target/release/$$program completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish \
+	  $(TARGET)/release/$$program completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
+	  $(TARGET)/release/$$program completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
+	  $(TARGET)/release/$$program completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish \
 	  || exit 1; \
 	done
 

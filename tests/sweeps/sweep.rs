@@ -313,8 +313,8 @@ fn what_cannot_be_is_told_in_one_line() {
 
     let told = refused(&["sweep", "run", &file, "--shard", "9/8"], 2);
     assert!(told.contains("--shard: shard 9/8 is out of range: the first number goes from 1 to 8"), "{told}");
-    let told = refused(&["sweep", "slurm", &file, "--tasks", "13"], 2);
-    assert!(told.contains("13 jobs are too many for 12 runs"), "{told}");
+    let script = good(&["sweep", "slurm", &file, "--tasks", "13"]).stdout;
+    assert!(script.contains("12 runs of plan") && script.contains("--array=1-12\n"), "{script}");
 
     let other = dir.write("other.toml", &SWEEP.replace("seeds = 3", "seeds = 4"));
     let told = refused(&["sweep", "run", &other, "--store", &store], 2);

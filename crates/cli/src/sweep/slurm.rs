@@ -22,7 +22,7 @@ pub(super) struct Slurm {
     /// Directory of the results [default: FILE.results]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Into how many jobs it is cut
+    /// Into how many jobs it is cut; a sweep of fewer runs into one for each
     #[arg(long, value_name = "N", default_value = "8")]
     tasks: NonZeroUsize,
     /// Cores of each job
@@ -47,13 +47,8 @@ Example:
 impl Slurm {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let plan = super::read(&self.file)?;
-        if self.tasks.get() > plan.runs() {
-            return Err(failure::usage(format!(
-                "--tasks: {} jobs are too many for {} runs",
-                self.tasks,
-                plan.runs()
-            )));
-        }
+        // A job without a run would have nothing to do.
+        let tasks = self.tasks.get().min(plan.runs());
         let time = self.time.as_deref().unwrap_or_default();
         if !time.chars().all(|c| c.is_ascii_digit() || c == ':' || c == '-') {
             return Err(failure::usage(format!(
@@ -84,7 +79,7 @@ impl Slurm {
         } else {
             absolute(program)?
         };
-        let (file, store, tasks) = (absolute(self.file)?, absolute(store)?, self.tasks);
+        let (file, store) = (absolute(self.file)?, absolute(store)?);
         write!(
             io::stdout(),
             "#!/bin/sh\n\
