@@ -477,6 +477,27 @@ fn each_sender_is_judged_beside_the_one_that_is_named() {
     refused(&ended(scratch.lab("b", &["--recipe", "newreno", "--against", "sack"])), 2, "does not send here");
 }
 
+#[test]
+fn a_lab_ends_when_it_is_decided() {
+    let scratch = Scratch::new("decided");
+    // One segment a round trip, and a window of ten.
+    let senders =
+        ["--recipe", "newreno+iw10", "--recipe", "newreno+iw=1", "--bytes", "14k", "--until", "decided"];
+    let scenario = scratch.path("clean.toml");
+    fs::write(
+        &scenario,
+        "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"8Mbit\", delay = \"20ms\" }\n",
+    )
+    .unwrap();
+    let output = scratch.path("out");
+    let mut command = airtcp(&["lab", "run", "--scenario", &scenario, "--output", &output]);
+    command.args(senders).args(["--runs", "60", "--jobs", "2"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = ended(command);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("newreno+iw=1 is worse than newreno+iw10"), "{}", run.stdout);
+    assert!((5..=15).contains(&rounds(&scratch)), "{}", run.stdout);
+}
+
 // ----- one clear line -----
 
 /// The error is one line on stderr, with this in it.

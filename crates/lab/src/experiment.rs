@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -14,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::scenario::Scenario;
+use airtcp_numbers::verdict::is_look;
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
@@ -40,6 +42,8 @@ pub struct Experiment {
     pub receiver: Receiver,
     /// Transfers of each sender.
     pub rounds: u32,
+    /// It ends sooner if it is decided about every sender.
+    pub until_decided: bool,
     /// Octets of a transfer.
     pub bytes: u64,
     /// Of the first round; the next ones count up from it.
@@ -176,7 +180,8 @@ pub fn run(
             let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
             let report = rounds.take(index, outcome.clone())?;
             observe(&Progress { done, all, outcome: &outcome, report, left });
-            Ok(())
+            let decided = experiment.until_decided && report.is_some_and(Report::is_decided);
+            Ok(if decided { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
     )?;
     rounds.save()?;
@@ -330,12 +335,12 @@ pub(super) fn file_name(text: &str) -> String {
 }
 
 /// Does `work` for every index below `all`, `jobs` at a time, and calls `done` with each result as it comes. After the
-/// first error, which is returned, nothing new is begun.
+/// first error, which is returned, or when `done` says so, nothing new is begun.
 pub(super) fn in_parallel<T: Send>(
     jobs: usize,
     all: usize,
     work: impl Fn(usize) -> Result<T, LabError> + Sync,
-    mut done: impl FnMut(usize, T) -> Result<(), LabError>,
+    mut done: impl FnMut(usize, T) -> Result<ControlFlow<()>, LabError>,
 ) -> Result<(), LabError> {
     let (next, stop, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
     let fail = |failure| {
@@ -362,8 +367,10 @@ pub(super) fn in_parallel<T: Send>(
         }
         drop(sender);
         for (index, result) in receiver {
-            if let Err(failure) = done(index, result) {
-                fail(failure);
+            match done(index, result) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => stop.store(true, Ordering::Relaxed),
+                Err(failure) => fail(failure),
             }
         }
     });
@@ -381,6 +388,12 @@ impl Report {
             table.push_str(&format!("{line}\n"));
         }
         table
+    }
+
+    /// No more rounds are needed to tell the senders apart, or to say that they are alike.
+    fn is_decided(&self) -> bool {
+        let compared = || self.summary.iter().filter_map(|row| row.against);
+        is_look(self.rounds as usize) && compared().all(|against| against.is_decided())
     }
 
     /// Transfers that failed, and why.

@@ -4,6 +4,7 @@
 //! is one that stands there and passes.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -304,7 +305,7 @@ pub fn run(
             let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
             observe(&Progress { done, all, cell: &cell, left });
             cells.push((index, cell));
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         },
     )?;
     cells.sort_by_key(|(index, _)| *index);

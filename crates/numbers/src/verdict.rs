@@ -8,6 +8,10 @@ use crate::statistics::{Mean, gains, half_width};
 
 /// Two senders whose difference is certain to be smaller than this share are alike.
 pub const ALIKE: f64 = 0.05;
+/// Whoever looks again and again until something is decided would in the end see a difference by chance. So it is looked at
+/// seldom ([`is_look`]), and with intervals so much wider that in all looks together not more than one of twenty pairs of
+/// equal senders is told apart.
+const WIDER: f64 = 1.5;
 /// Who would need more runs than this is not told how many.
 const MOST_RUNS: usize = 10_000;
 
@@ -56,6 +60,13 @@ impl Comparison {
         Self { gain, verdict }
     }
 
+    /// Whether no more runs are needed, if they were looked at after each [`is_look`].
+    pub fn is_decided(&self) -> bool {
+        let Some(Mean { mean, half_width: Some(half), .. }) = self.gain else { return false };
+        let wide = WIDER * half;
+        mean.abs() > wide || wide <= ALIKE
+    }
+
     /// `better than newreno: +26.1 ± 8.0 % in 10 pairs`. `what` and `than` are the names of the two.
     pub fn sentence(&self, what: &str, than: &str) -> String {
         let said = match self.verdict {
@@ -80,6 +91,12 @@ impl Comparison {
     }
 }
 
+/// After so many runs it is looked at whether they are enough: 5, and then always half as many again.
+pub fn is_look(runs: usize) -> bool {
+    std::iter::successors(Some(5), |look| Some(look * 3 / 2)).take_while(|look| *look <= runs).last()
+        == Some(runs)
+}
+
 /// How many more samples it takes until the interval leaves out zero or is narrow, if mean and spread stay.
 fn more(samples: &[f64], mean: f64) -> Option<usize> {
     let enough = |count: usize| half_width(samples, count).is_some_and(|half| half <= mean.abs().max(ALIKE));
@@ -100,6 +117,8 @@ impl fmt::Display for Verdict {
 
 #[cfg(test)]
 mod tests {
+    use airwire::rng::Stream;
+
     use super::*;
 
     const BASE: [f64; 5] = [100.0; 5];
@@ -115,6 +134,30 @@ mod tests {
         assert_eq!(verdict(&[101.0, 99.0, 102.0, 98.0, 100.0]), Verdict::NoDifference);
         assert!(matches!(verdict(&[220.0, 60.0, 140.0, 90.0, 110.0]), Verdict::NotEnough { more: Some(_) }));
         assert_eq!(verdict(&[100.0; 5]), Verdict::NoDifference, "runs that are the same to the octet");
+    }
+
+    #[test]
+    fn it_is_looked_at_seldom() {
+        let looks: Vec<_> = (0..=50).filter(|runs| is_look(*runs)).collect();
+        assert_eq!(looks, [5, 7, 10, 15, 22, 33, 49]);
+    }
+
+    /// Equal senders whose runs scatter by a third.
+    #[test]
+    fn chance_decides_for_one_of_twenty_at_most() {
+        let mut chance = Stream::new(1, "verdict");
+        let mut normal = || (0..12).map(|_| chance.unit()).sum::<f64>() - 6.0;
+        let mut runs = |_| 1.0 + normal() / 3.0;
+        let told_apart = (0..4000).filter(|_| {
+            let (ones, others): (Vec<f64>, Vec<f64>) =
+                ((0..100).map(&mut runs).collect(), (0..100).map(&mut runs).collect());
+            let mut looks = (0..=100).filter(|runs| is_look(*runs));
+            let decided = looks
+                .find_map(|n| Some(Comparison::of(&ones[..n], &others[..n])).filter(Comparison::is_decided));
+            decided.is_some_and(|it| matches!(it.verdict, Verdict::Better | Verdict::Worse))
+        });
+        let told_apart = told_apart.count() as f64 / 4000.0;
+        assert!((0.02..=0.05).contains(&told_apart), "{told_apart}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use airtcp_lab::sender::{self, Kind, Typed};
 use airtcp_lab::testbed::{Keep, Tools, quoted};
 use airtcp_numbers::units;
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{Stacks, failed};
@@ -52,9 +52,12 @@ pub(super) struct Run {
     /// Who receives; `airtcp lab receivers` lists them
     #[arg(long, value_name = "NAME", default_value = "linux")]
     receiver: String,
-    /// Rounds in all: in each, every sender sends once, all with the same seed
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    runs: u32,
+    /// Rounds in all: in each, every sender sends once, all with the same seed [default: 3; with --until, 200 at most]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// End as soon as every sender is known to be better than the one it is compared with, worse, or alike
+    #[arg(long, value_name = "WHEN")]
+    until: Option<Until>,
     /// Bytes of a transfer
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = units::bytes)]
     bytes: u64,
@@ -90,10 +93,19 @@ pub(super) struct Run {
     quiet: bool,
 }
 
+/// What ends a lab before its last round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Until {
+    /// The intervals say which sender is better, and about all of them
+    Decided,
+}
+
 const EXAMPLES: &str = "\
 Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
   Which recovers best on W-CDMA with 10 % of its blocks in error?
     airtcp lab run --scenario wcdma-384-jitter --recipe newreno --recipe newreno+eifel --sender linux:cubic
+  The same until it is decided:
+    airtcp lab run --scenario wcdma-384-jitter --recipe newreno --recipe newreno+eifel --until decided
   What is the kernel's retransmission timer worth to a recipe?
     airtcp lab run --scenario wcdma-384-jitter --recipe newreno@default --recipe newreno@linux
   Against another stack:
@@ -140,7 +152,8 @@ impl Run {
             senders,
             against,
             receiver,
-            rounds: self.runs,
+            rounds: self.runs.unwrap_or_else(|| self.until.map_or(3, |_| 200)),
+            until_decided: self.until == Some(Until::Decided),
             bytes: self.bytes,
             seed: self.seed,
             limit: Duration::from_nanos(self.limit.as_nanos()),
