@@ -498,6 +498,54 @@ fn a_lab_ends_when_it_is_decided() {
     assert!((5..=15).contains(&rounds(&scratch)), "{}", run.stdout);
 }
 
+/// An `airlink` that reports, of its first `spoils` runs, that its packets were late.
+fn late_airlink(scratch: &Scratch, spoils: u32) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let (own, count) = (scratch.0.join("airtcp"), scratch.path("count"));
+    fs::copy(program("airtcp"), &own).unwrap();
+    let (airlink, wrapper) = (program("airlink").canonicalize().unwrap(), scratch.0.join("airlink"));
+    let script = format!(
+        "#!/bin/sh\n'{}' \"$@\"; code=$?\nfor word; do [ \"$last\" = --summary ] && file=$word; last=$word; done\n\
+         if [ -n \"$file\" ] && [ \"$(wc -l <'{count}')\" -lt {spoils} ]; then echo >>'{count}'; \
+         sed -i 's/\"p99\":[0-9]*/\"p99\":99000000/' \"$file\"; fi\nexit $code\n",
+        airlink.display()
+    );
+    fs::write(&count, "").unwrap();
+    fs::write(&wrapper, script).unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    own
+}
+
+#[test]
+fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
+    const LATE: &str = "one packet in a hundred left the path more than 99 ms late";
+    let lab = |scratch: &Scratch, own: PathBuf| {
+        let asked = scratch.lab("out", &["--recipe", "newreno", "--runs", "2", "--bytes", "20k"]);
+        let mut command = Command::new(own);
+        command.args(asked.get_args()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let run = ended(command);
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        (json(&scratch.0.join("out/lab.json")), run.stdout)
+    };
+    let scratch = Scratch::new("spoiled-once");
+    let own = late_airlink(&scratch, 1);
+    let (report, table) = lab(&scratch, own);
+    assert!(table.contains("1 were made again, 0 are left out"), "{table}");
+    assert_eq!(report["transfers"][0]["made_again"][0], LATE);
+    assert_eq!(report["summary"][0]["kbit_per_s"]["samples"], 2, "{report}");
+
+    let scratch = Scratch::new("spoiled-always");
+    let own = late_airlink(&scratch, 3);
+    let (report, table) = lab(&scratch, own);
+    assert!(table.contains("2 were made again, 1 are left out"), "{table}");
+    assert_eq!(
+        (&report["transfers"][0]["spoiled"], &report["transfers"][1]["spoiled"]),
+        (&LATE.into(), &Value::Null)
+    );
+    assert_eq!(report["summary"][0]["kbit_per_s"]["samples"], 1, "{report}");
+    assert_eq!(report["summary"][0]["succeeded"], 2, "every octet arrived all the same");
+}
+
 // ----- one clear line -----
 
 /// The error is one line on stderr, with this in it.

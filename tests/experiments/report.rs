@@ -130,6 +130,8 @@ fn report() -> Report {
             receiver: "linux".to_owned(),
             seed: 7,
             failure: None,
+            spoiled: None,
+            made_again: Vec::new(),
             bytes: 2000,
             kbit_per_s: 12.3,
             repair,

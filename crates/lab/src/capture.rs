@@ -28,6 +28,9 @@ pub struct Findings {
     pub idle_seconds: f64,
     /// The longest of these silences.
     pub longest_idle_seconds: f64,
+    /// ACKs that said that the receiver's window is closed.
+    #[serde(default)]
+    pub closed_windows: u64,
 }
 
 /// Reads the capture's connection to this port.
@@ -81,6 +84,9 @@ impl Reader {
         if forth {
             self.sent(packet, silence);
         } else if let Some(ack) = packet.ack {
+            let closed = packet.window == 0
+                && ![Flags::SYN, Flags::RST].iter().any(|flag| packet.flags.contains(*flag));
+            self.findings.closed_windows += u64::from(closed);
             self.acked(packet.at, ack);
         }
     }

@@ -161,7 +161,6 @@ pub fn run(
         |index| {
             let (round, sender) = plans[index];
             let directory = directory.join(directory_name(round, &sender.name));
-            make_anew(&directory)?;
             let plan = Transfer {
                 scenario: &scenario,
                 seed: experiment.seed + u64::from(round),
@@ -172,7 +171,7 @@ pub fn run(
                 directory: &directory,
                 keep: experiment.keep,
             };
-            transfer::run(tools, &plan)
+            transfer::run_until_valid(tools, &plan)
         },
         |index, outcome: Outcome| {
             done += 1;
@@ -312,17 +311,6 @@ pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
     }
 }
 
-/// A transfer that was interrupted has left a directory: it begins again.
-fn make_anew(directory: &Path) -> Result<(), LabError> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(LabError::file(directory)(error));
-        }
-        _ => {}
-    }
-    fs::create_dir(directory).map_err(LabError::file(directory))
-}
-
 /// The directory of a sender's transfer in a round, which counts from 0.
 pub(crate) fn directory_name(round: u32, sender: &str) -> String {
     file_name(&format!("{:02}-{sender}", round + 1))
@@ -384,6 +372,9 @@ impl Report {
     /// For a terminal.
     pub fn table(&self) -> String {
         let mut table = summary::table(&self.summary) + &summary::verdicts(&self.summary, &self.against);
+        if let Some(line) = summary::spoiled(&self.transfers) {
+            table.push_str(&format!("{line}\n"));
+        }
         if let Some(line) = &self.unlike_the_kernel {
             table.push_str(&format!("{line}\n"));
         }

@@ -28,6 +28,7 @@ pub mod sender;
 pub mod summary;
 pub mod testbed;
 pub mod transfer;
+mod validity;
 
 use std::io;
 use std::path::PathBuf;

@@ -418,6 +418,8 @@ mod tests {
             receiver: String::new(),
             seed: 1,
             failure: failure.map(str::to_owned),
+            spoiled: None,
+            made_again: Vec::new(),
             bytes: 0,
             kbit_per_s: 0.0,
             repair: Default::default(),

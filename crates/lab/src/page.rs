@@ -171,7 +171,11 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
         Cell::count(outcome.repair.timeouts),
         Cell::count(outcome.repair.spurious),
         Cell::number(outcome.capture.idle_seconds, 2),
-        Cell::text(outcome.failure.as_deref().unwrap_or("exact")),
+        match (&outcome.failure, &outcome.spoiled) {
+            (Some(why), _) => Cell::text(why),
+            (None, Some(why)) => Cell::text(format!("exact, but left out: {why}")),
+            (None, None) => Cell::text("exact"),
+        },
     ]
 }
 

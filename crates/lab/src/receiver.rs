@@ -176,6 +176,16 @@ impl Receiver {
     }
 
     /// Starts it, and returns when it listens.
+    /// Its program reads whatever comes, and its buffer may grow: its window has no reason to close.
+    pub(crate) fn reads_at_once(&self) -> bool {
+        match self {
+            Self::Kernel(profile) => {
+                !profile.sink.iter().any(|word| ["--rcvbuf", "--shrink-to"].contains(word))
+            }
+            Self::Stack { .. } => false,
+        }
+    }
+
     pub(crate) fn start(
         &self,
         tools: &Tools,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::sender::Sender;
 use super::transfer::Outcome;
 
-/// What a sender's transfers add up to. Means are of those that succeeded, and `None` if none did.
+/// What a sender's transfers add up to. Means are of those that succeeded and that the machine did not spoil, and `None` if
+/// there are none.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// A recipe, with its profile where those of the experiment differ, or `linux:` and a congestion control.
@@ -188,6 +189,18 @@ pub(super) fn verdicts(rows: &[Row], against: &str) -> String {
     said.collect()
 }
 
+/// What was made again, and what counts for nothing, because the machine has spoiled it. `None`: nothing.
+pub(super) fn spoiled(transfers: &[Outcome]) -> Option<String> {
+    let again: Vec<_> = transfers.iter().flat_map(|outcome| &outcome.made_again).collect();
+    let left: Vec<_> = transfers.iter().filter_map(|outcome| outcome.spoiled.as_ref()).collect();
+    let example = left.first().or_else(|| again.first())?;
+    Some(format!(
+        "this machine has spoiled transfers: {} were made again, {} are left out; for example, {example}",
+        again.len(),
+        left.len()
+    ))
+}
+
 /// A row for each sender, in this order; all others are compared with the one at `against`. Transfers of one sender are in
 /// the order of the rounds.
 pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) -> Vec<Row> {
@@ -195,7 +208,8 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
         let name = sender.name.clone();
         transfers.iter().filter(move |outcome| outcome.sender == name)
     };
-    let goodput = |outcome: &Outcome| outcome.failure.is_none().then_some(outcome.kbit_per_s);
+    let counts = |outcome: &Outcome| outcome.failure.is_none() && outcome.spoiled.is_none();
+    let goodput = |outcome: &Outcome| counts(outcome).then_some(outcome.kbit_per_s);
     let theirs: Vec<_> =
         senders.get(against).map(|sender| of(sender).map(goodput).collect()).unwrap_or_default();
     senders
@@ -203,7 +217,8 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
         .enumerate()
         .map(|(at, sender)| {
             let all: Vec<_> = of(sender).collect();
-            let good: Vec<_> = all.iter().filter(|outcome| outcome.failure.is_none()).collect();
+            let failed = all.iter().filter(|outcome| outcome.failure.is_some()).count();
+            let good: Vec<_> = all.iter().filter(|outcome| counts(outcome)).collect();
             let values = |value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> {
                 good.iter().map(|outcome| value(outcome)).collect()
             };
@@ -217,8 +232,8 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
             Row {
                 sender: sender.name.clone(),
                 profile: sender.profile(),
-                succeeded: good.len(),
-                failed: all.len() - good.len(),
+                succeeded: all.len() - failed,
+                failed,
                 kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
                 median_kbit_per_s: median(&values(&|outcome| outcome.kbit_per_s)),
                 against: (at != against).then(|| Comparison::of(&own, &others)),

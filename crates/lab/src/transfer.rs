@@ -1,6 +1,7 @@
 //! One transfer: a path, a receiver, a sender, and what each of them says of it afterwards.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use super::capture::{self, Findings};
 use super::receiver::{PORT, Receiver};
 use super::sender::{Repair, Sender};
 use super::testbed::{Keep, Link, Running, Testbed, Tools};
+use super::validity;
 
 /// One transfer, as it is asked for.
 #[derive(Clone, Debug)]
@@ -49,6 +51,12 @@ pub struct Outcome {
     pub seed: u64,
     /// Why it failed. `None`: every octet arrived and nothing else.
     pub failure: Option<String>,
+    /// Why it is the machine's doing and not the path's: it counts for nothing. `None`: it is valid.
+    #[serde(default)]
+    pub spoiled: Option<String>,
+    /// Why it was made again, as often as it was: the machine had spoiled it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made_again: Vec<String>,
     /// Octets that were acknowledged.
     pub bytes: u64,
     /// Goodput from the first SYN to the ACK for the last octet; 0 if nothing was acknowledged.
@@ -66,6 +74,36 @@ pub struct Outcome {
 /// How long the receiver may take to notice the end.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// So often a transfer is made that the machine spoils; then it is left as it is, and counts for nothing.
+const ATTEMPTS: usize = 3;
+
+/// Makes the transfer in a directory of its own, again and again if the machine spoils it.
+pub(crate) fn run_until_valid(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
+    let mut made_again = Vec::new();
+    loop {
+        make_anew(plan.directory)?;
+        let outcome = run(tools, plan)?;
+        match &outcome.spoiled {
+            // What fails is never put down to the machine.
+            Some(why) if outcome.failure.is_none() && made_again.len() + 1 < ATTEMPTS => {
+                made_again.push(why.clone())
+            }
+            _ => return Ok(Outcome { made_again, ..outcome }),
+        }
+    }
+}
+
+/// What was there before, of a lab that was interrupted say, is removed.
+fn make_anew(directory: &Path) -> Result<(), LabError> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(LabError::file(directory)(error));
+        }
+        _ => {}
+    }
+    fs::create_dir(directory).map_err(LabError::file(directory))
+}
+
 /// A transfer that fails has an outcome that says so; an error is what would make the next one fail too.
 pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
     let mut outcome = Outcome {
@@ -74,6 +112,8 @@ pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabErro
         receiver: plan.receiver.name().to_owned(),
         seed: plan.seed,
         failure: None,
+        spoiled: None,
+        made_again: Vec::new(),
         bytes: 0,
         kbit_per_s: 0.0,
         repair: Repair::default(),
@@ -105,6 +145,7 @@ fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<()
     outcome.sent = text(&end, "/sha256");
     outcome.received = received.or_else(|| received_by_the_sink(directory));
     outcome.capture = capture::read(&directory.join("fixed.pcap"), PORT)?;
+    outcome.spoiled = validity::spoiled(directory, plan.receiver, &outcome.capture);
     outcome.bytes = outcome.capture.acked_bytes;
     if outcome.capture.seconds > 0.0 {
         outcome.kbit_per_s = outcome.bytes as f64 * 8.0 / outcome.capture.seconds / 1e3;
