@@ -8,6 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use airwire::time::Duration;
+
 use super::catalogue::{self, Build, Need, Question, Row};
 use super::engine::{Answers, Recovery};
 use super::parameter::{Given, Range};
@@ -274,7 +276,7 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
     };
     let value = match (row.range(), number) {
         (Some(Range { min, max, unit }), number) => {
-            let value = number.and_then(|n| n.strip_suffix(unit).unwrap_or(n).trim().parse::<f64>().ok());
+            let value = number.and_then(|number| quantity(number, unit));
             let Some(value) = value.filter(|v| (min..=max).contains(v)) else {
                 let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
                 return Err(RecipeError::Number {
@@ -290,6 +292,13 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
         (None, None) => None,
     };
     Ok(Part { row, value })
+}
+
+/// A number with its unit or without; a time has any unit that times have.
+fn quantity(text: &str, unit: &str) -> Option<f64> {
+    let bare = text.strip_suffix(unit).unwrap_or(text).trim().parse::<f64>();
+    let time = || (unit == "ms").then(|| text.trim().parse::<Duration>().ok())?;
+    bare.ok().or_else(|| Some(time()?.as_nanos() as f64 / 1e6))
 }
 
 fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), RecipeError> {
@@ -405,6 +414,7 @@ mod tests {
         assert_eq!(canonical("liw+Reno+limited-transmit"), "reno+limited-transmit+liw");
         assert_eq!(canonical("newreno+three-dupacks"), "newreno");
         assert_eq!(canonical("limited-transmit"), "newreno+limited-transmit");
+        assert_eq!(canonical("tahoe+min-rto=0.2s"), "tahoe+min-rto=200");
         assert_eq!(canonical("sack + iw=4"), "sack+iw=4");
         assert_eq!(canonical("tahoe+min-rto=200ms"), "tahoe+min-rto=200");
         assert_eq!(canonical("frto+sack+rack+tso-defer+cubic+undo-linux+prr+hystart"), "linux");
@@ -421,6 +431,10 @@ mod tests {
     #[test]
     fn errors_name_what_was_typed_and_what_to_do() {
         assert_eq!(canonical("newrno"), "error: unknown algorithm `newrno`: did you mean `newreno`?");
+        assert_eq!(
+            canonical("newreno+min-rto=0.2"),
+            "error: `min-rto` needs a number between 1 and 60000 ms: `min-rto=1`"
+        );
         assert_eq!(
             canonical("reno+sack"),
             "error: `reno` and `sack` both answer \"What to send again?\": choose one"

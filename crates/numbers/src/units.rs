@@ -37,6 +37,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a time: write for example 150ms, 1s or 2m");
     let (number, unit) = split(text);
     let seconds = match unit {
+        "ns" => 1e-9,
         "us" => 1e-6,
         "ms" => 1e-3,
         "" | "s" => 1.0,
@@ -82,6 +83,8 @@ fn scaled(value: f64, unit: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use airwire::units::Size;
+
     use super::*;
 
     #[test]
@@ -112,6 +115,17 @@ mod tests {
         assert_eq!(duration("1m"), Ok(Duration::from_secs(60)));
         for text in ["", "0s", "-1s", "1 week", "s"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    /// A scenario's settings and `airlink` read the same units; but a time has one there.
+    #[test]
+    fn both_programs_read_the_same() {
+        for text in ["1500", "1500B", "10k", "64kB", "20M", "1.5GB", "64Ki", "4MiB", "1GiB"] {
+            assert_eq!(text.parse::<Size>().map(Size::as_bytes).ok(), bytes(text).ok(), "{text}");
+        }
+        for text in ["7ns", "20us", "150ms", "2.5s", "2m", "1.5min", "1h"] {
+            assert_eq!(text.parse::<Duration>().ok(), duration(text).ok(), "{text}");
         }
     }
 

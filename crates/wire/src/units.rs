@@ -9,7 +9,7 @@ use crate::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
 
-/// Octets. "64kB", "1500B", "2MB" (powers of ten), "64KiB" (powers of two).
+/// Octets. "64kB", "1500", "2M" (powers of ten), "64KiB" (powers of two); the B may be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(u64);
 
@@ -26,9 +26,9 @@ pub struct UnitError {
 }
 
 const RATE: &str = "a rate: write a number and bit, kbit, Mbit or Gbit, such as \"384kbit\"";
-const SIZE: &str = "a size: write a number and B, kB, MB, KiB or MiB, such as \"64kB\"";
+const SIZE: &str = "a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"";
 const PROBABILITY: &str = "a probability: write a percentage such as \"10%\", or a number from 0 to 1";
-const TIME: &str = "a length of time: write a number and ns, us, ms, s or min, such as \"150ms\"";
+const TIME: &str = "a length of time: write a number and ns, us, ms, s, min or h, such as \"150ms\"";
 
 impl Rate {
     /// # Panics
@@ -105,8 +105,18 @@ impl FromStr for Rate {
 impl FromStr for Size {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)];
-        match split(text, &units) {
+        let units = [
+            ("", 1.0),
+            ("k", 1e3),
+            ("K", 1e3),
+            ("M", 1e6),
+            ("G", 1e9),
+            ("Ki", 1024.0),
+            ("Mi", 1_048_576.0),
+            ("Gi", 1_073_741_824.0),
+        ];
+        let text = text.trim();
+        match split(text.strip_suffix('B').unwrap_or(text), &units) {
             Some(bytes) if bytes <= 1e12 && bytes.fract() == 0.0 => Ok(Self(bytes as u64)),
             _ => Err(UnitError { text: text.to_owned(), wanted: SIZE }),
         }
@@ -126,7 +136,8 @@ impl FromStr for Probability {
 impl FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
+        let units =
+            [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("min", 60e9), ("h", 3600e9)];
         match split(text, &units).map(f64::round) {
             // A year is more than any experiment needs, and far from where arithmetic saturates.
             Some(nanos) if nanos <= 3.2e16 => Ok(Self::from_nanos(nanos as u64)),
