@@ -268,7 +268,6 @@ impl Experiment {
         };
         let kept: Report = serde_json::from_str(lab_json)
             .map_err(|error| LabError::File { path: path.clone(), source: io::Error::other(error) })?;
-        let names = |names: &[&str]| names.join(", ");
         let theirs: Vec<_> =
             kept.summary.iter().map(|row| (row.sender.as_str(), row.profile.clone())).collect();
         let ours: Vec<_> = self.senders.iter().map(|it| (it.name.as_str(), it.profile())).collect();
@@ -277,7 +276,7 @@ impl Experiment {
             return Err(another("its scenario is not the same (scenario.toml)"));
         } else if theirs != ours {
             let theirs: Vec<_> = theirs.iter().map(|(name, _)| *name).collect();
-            return Err(another(&format!("its senders are {}", names(&theirs))));
+            return Err(another(&format!("its senders are {}", theirs.join(", "))));
         } else if kept.receiver != self.receiver.name() {
             return Err(another(&format!("its receiver is {}", kept.receiver)));
         } else if kept.bytes != self.bytes {
