@@ -24,6 +24,9 @@ use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 pub(crate) struct UndoLinux {
     event: Option<Event>,
     timestamps: bool,
+    /// TSval of the first copy since no copy was outstanding. An event that begins while one is has it from the last: ACKs of
+    /// that one's copies are no proof.
+    retrans_stamp: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -34,8 +37,6 @@ struct Event {
     undo_marker: u64,
     /// SND.MAX then.
     high_seq: u64,
-    /// TSval of the first copy.
-    retrans_stamp: Option<u32>,
     sent: u32,
     reported: u32,
 }
@@ -66,27 +67,31 @@ impl Undo for UndoLinux {
             prior_ssthresh,
             undo_marker: view.flight.una(),
             high_seq: view.flight.max(),
-            retrans_stamp: None,
             sent: 0,
             reported: 0,
         });
     }
 
     fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        let Some(event) = &mut self.event else { return };
-        if departure.kind != Transmission::New && departure.start < event.high_seq {
+        if departure.kind == Transmission::New {
+            return;
+        }
+        self.retrans_stamp.get_or_insert(departure.tsval);
+        if let Some(event) = self.event.as_mut().filter(|event| departure.start < event.high_seq) {
             event.sent += 1;
-            event.retrans_stamp.get_or_insert(departure.tsval);
         }
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Restore> {
-        let timestamps = self.timestamps;
+        // tcp_try_to_open()
+        if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) && !any_retrans_done(view) {
+            self.retrans_stamp = None;
+        }
+        let delayed = self.is_delayed(view, ack);
         let event = self.event.as_mut()?;
         if ack.dsack.is_some_and(|(_, end)| end > event.undo_marker) {
             event.reported += 1;
         }
-        let delayed = timestamps && event.is_delayed(view, ack);
         let over = view.flight.una() >= event.high_seq;
         let reordered = delayed && !over && view.cc.phase() == Phase::Recovery;
         let Some(why) = event.is_mistake(view, delayed).filter(|_| !ack.ece) else {
@@ -94,6 +99,9 @@ impl Undo for UndoLinux {
             let why = "an older echo: the original was late";
             return reordered.then_some(Restore { window: None, resume: false, reordered, timer: None, why });
         };
+        if !any_retrans_done(view) {
+            self.retrans_stamp = None;
+        }
         let event = self.event.take()?;
         if over && view.cc.phase() == Phase::Reduced {
             return None;
@@ -107,14 +115,21 @@ impl Undo for UndoLinux {
     }
 }
 
-impl Event {
+/// Something that was sent again is outstanding.
+fn any_retrans_done(view: &View<'_>) -> bool {
+    view.flight.resent().segments > 0 || view.flight.head().is_some_and(|head| head.transmissions > 1)
+}
+
+impl UndoLinux {
     /// tcp_packet_delayed(), in a repair.
     fn is_delayed(&self, view: &View<'_>, ack: &Ack) -> bool {
-        let echoed = ack.ecr.filter(|_| ack.advances()).zip(self.retrans_stamp);
+        let echoed = ack.ecr.filter(|_| self.timestamps && ack.advances()).zip(self.retrans_stamp);
         let repairs = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
         repairs && echoed.is_some_and(|(ecr, stamp)| (ecr.wrapping_sub(stamp) as i32) < 0)
     }
+}
 
+impl Event {
     fn is_mistake(&self, view: &View<'_>, delayed: bool) -> Option<&'static str> {
         if self.sent > 0 && self.reported >= self.sent {
             return Some("every copy was reported as a duplicate");
@@ -190,6 +205,27 @@ mod tests {
         let last = sender.flight.sacked_ranges().last().unwrap().end / 1000;
         sender.wait(RTT / 10).ack_echoing(last, original);
         assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 20.0));
+    }
+
+    /// 1 is lost, then 22, which is sent again before the first event is over, and at last 27 in an event of its own. The
+    /// copies of 27 and 22 arrive in this order: what is echoed is older than the copy that began the event.
+    #[test]
+    fn the_copies_of_the_last_event_prove_nothing_about_this_one() {
+        let handshake = Handshake { timestamps: true, ..Handshake::default() };
+        let recipe = "sack+rack+undo-linux";
+        let mut sender = BareSender::with(recipe, Profile::linux(), &handshake).under_way(20.0, 10.0, RTT);
+        sender.wait(RTT).sack(&[2..5]);
+        let copy_of_1 = sender.flight.head().unwrap().tsval;
+        sender.wait(RTT / 10).sack(&[2..21]);
+        sender.wait(RTT / 10).sack(&[2..22, 23..26]);
+        assert_eq!(sender.flight.segment_at(21_000).unwrap().transmissions, 2, "22 is sent again");
+        sender.wait(RTT / 10).ack_echoing(21, copy_of_1);
+        assert_eq!(sender.cc().phase(), Phase::Open);
+        let copy_of_22 = sender.flight.head().unwrap().tsval;
+        sender.wait(RTT / 10).sack(&[23..27, 28..31]);
+        assert_eq!(sender.cc().phase(), Phase::Recovery);
+        sender.wait(RTT / 10).ack_echoing(30, copy_of_22);
+        assert_eq!(sender.recovery.counters().undone, 0);
     }
 
     #[test]
