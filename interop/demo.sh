@@ -12,7 +12,7 @@ echo 'retransmissions (MaxDAT 4) and then starts over. The receiver is this kern
 echo
 "$airtcp" lab run --scenario wcdma-384-maxdat \
     --recipe newreno --recipe newreno+eifel --recipe sack+sifest+liw --recipe linux --sender linux:cubic \
-    --runs 2 --bytes 150k --jobs 8 --radio --output "$out"
+    --runs 10 --bytes 150k --jobs 16 --radio --output "$out"
 
 sample=$out/01-newreno+eifel
 echo
