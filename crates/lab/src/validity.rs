@@ -34,14 +34,8 @@ fn judge(path: &Value, events: &[Value], closed_windows: u64) -> Option<String> 
     if late > LATE {
         return Some(format!("one packet in a hundred left the path more than {:.0} ms late", late / 1e6));
     }
-    let number =
-        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
-    let of_path = ["/fixed", "/mobile"].into_iter().flat_map(|side| {
-        ["dropped_by_kernel", "refused_packets"].map(|counter| number(path, &format!("{side}/{counter}")))
-    });
     let end = events.iter().rfind(|event| event["event"] == "end");
-    let of_sender = end.map_or(0, |end| number(end, "/data/device/dropped_by_kernel"));
-    let dropped = of_path.sum::<u64>() + of_sender;
+    let dropped = dropped(path, end.map_or(&Value::Null, |end| &end["data"]));
     if dropped > 0 {
         return Some(format!("a device or its queue dropped {dropped} packets, not the path"));
     }
@@ -54,6 +48,17 @@ fn judge(path: &Value, events: &[Value], closed_windows: u64) -> Option<String> 
     (closed_windows > 0).then(|| {
         format!("the receiver's program did not get its turn: {closed_windows} ACKs closed the window")
     })
+}
+
+/// Packets that devices and their queues dropped or refused: `airlink.json`, and what the sender says at its end.
+pub(crate) fn dropped(path: &Value, sender: &Value) -> u64 {
+    let number =
+        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
+    let of_path = ["/fixed", "/mobile"].into_iter().flat_map(|side| {
+        ["dropped_by_kernel", "refused_packets"].map(|counter| number(path, &format!("{side}/{counter}")))
+    });
+    let of_sender = ["/device/dropped_by_kernel", "/device/refused"].map(|counter| number(sender, counter));
+    of_path.chain(of_sender).sum()
 }
 
 #[cfg(test)]

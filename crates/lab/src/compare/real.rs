@@ -17,6 +17,7 @@ use super::trace::{Captured, Decided, Fate, Machine, Trace};
 use crate::LabError;
 use crate::receiver::PORT;
 use crate::transfer::end_of;
+use crate::validity::dropped;
 
 /// `directory` is the transfer's. Needs the path's events ([`Keep::events`](crate::testbed::Keep)).
 pub(crate) fn read(directory: &Path) -> Result<Trace, LabError> {
@@ -98,15 +99,9 @@ fn machine(directory: &Path) -> Result<Machine, LabError> {
     let path: Value = serde_json::from_str(&text)
         .map_err(|error| LabError::Transfer(format!("{}: {error}", path.display())))?;
     let sender = end_of(&directory.join("sender.jsonl"))?;
-    let number =
-        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
-    let of_path = ["/fixed", "/mobile"].into_iter().flat_map(|side| {
-        ["dropped_by_kernel", "refused_packets"].map(|counter| number(&path, &format!("{side}/{counter}")))
-    });
-    let of_sender = ["/device/dropped_by_kernel", "/device/refused"].map(|counter| number(&sender, counter));
     Ok(Machine {
-        dropped: of_path.chain(of_sender).sum(),
+        dropped: dropped(&path, &sender),
         strangers: 0,
-        latest: number(&path, "/lateness/max") as i64,
+        latest: path.pointer("/lateness/max").and_then(Value::as_i64).unwrap_or_default(),
     })
 }
