@@ -19,7 +19,7 @@ use airtcp::profile::ProfileName;
 use airtcp::recovery::Recipe;
 use airtcp_numbers::statistics::{Mean, median, ratios};
 use airtcp_sim::world::HostSpec;
-pub use parting::{Alike, Cause, Moment, Parted};
+pub use parting::{Alike, Moment, Parted, PartedBy};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ pub struct Compared {
     /// The median of [`Alike::same`].
     pub median_same: Option<f64>,
     /// How many rounds part for which reason. Those that do not part are not among them.
-    pub causes: BTreeMap<Cause, usize>,
+    pub causes: BTreeMap<PartedBy, usize>,
     /// One after the other.
     pub rounds: Vec<Round>,
 }

@@ -14,7 +14,7 @@ use super::trace::{Decided, Passed, Place, Segment, Trace};
 /// Why two transfers part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cause {
+pub enum PartedBy {
     /// The same data came to the receiver, and its ACK was another, or it waited longer with it.
     Receiver,
     /// Everything was the same so far, but late.
@@ -27,7 +27,7 @@ pub enum Cause {
     Machine,
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for PartedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Receiver => "receiver",
@@ -58,7 +58,7 @@ pub struct Parted {
     /// The same in virtual time.
     pub in_virtual_time: Option<Moment>,
     /// Why.
-    pub cause: Cause,
+    pub cause: PartedBy,
     /// What shows it.
     pub evidence: String,
 }
@@ -178,7 +178,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// What differed first, up to the time when the first of the two decisions was taken.
-    fn cause(&self, until: i64) -> (Cause, String) {
+    fn cause(&self, until: i64) -> (PartedBy, String) {
         let before = |difference: &Difference<'_>| match difference.place {
             // What leaves then follows the decision.
             Place::SenderOut => difference.at < until,
@@ -207,7 +207,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The receiver said something else. Either it is another receiver, or the data came in another rhythm.
-    fn receiver(&self, first: &Difference<'_>) -> (Cause, String) {
+    fn receiver(&self, first: &Difference<'_>) -> (PartedBy, String) {
         let shown = format!("ACK {} of the same data: {}", first.number + 1, first.shown());
         // Since the last ACK but one that is the same: what an ACK answers may wait for the next segment.
         let acks = self.passed(Place::ReceiverOut);
@@ -217,31 +217,31 @@ impl<'a> Comparison<'a> {
             self.pairs(Place::ReceiverIn, first.at).filter(|pair| pair.first_at() >= since).collect();
         let jump = |pair: &[Pair<'_>]| pair[1].late() - pair[0].late();
         let Some(pair) = data.windows(2).max_by_key(|pair| jump(pair).abs()) else {
-            return (Cause::Receiver, shown);
+            return (PartedBy::Receiver, shown);
         };
         let jump = jump(pair).abs();
         if jump <= LATE {
             let evidence =
                 format!("{shown}; the data before came in the same rhythm within {}", millis(jump));
-            return (Cause::Receiver, evidence);
+            return (PartedBy::Receiver, evidence);
         }
         let [gap, other] =
             [pair[1].real.at - pair[0].real.at, pair[1].other.at - pair[0].other.at].map(millis);
         let late = &pair[1].real.segment;
         let evidence =
             format!("{late} before it came {gap} after the one before, in virtual time {other}; {shown}");
-        (Cause::Lateness, evidence)
+        (PartedBy::Lateness, evidence)
     }
 
     /// Something else came out of the path, although the same went in.
-    fn path(&self, first: &Difference<'_>, way: usize) -> (Cause, String) {
+    fn path(&self, first: &Difference<'_>, way: usize) -> (PartedBy, String) {
         let [real, other] = [self.real, self.other].map(|trace| trace.fates[way].as_slice());
         let entered = self.pairs(if way == 0 { Place::SenderOut } else { Place::ReceiverOut }, first.at);
         let mut entered = entered.filter(|pair| pair.number < real.len().min(other.len()));
         let parted = entered.find(|pair| real[pair.number] != other[pair.number]);
         let direction = ["down", "up"][way];
         match (parted, self.machine()) {
-            (_, Some(machine)) if self.real.machine.strangers > 0 => (Cause::Machine, machine),
+            (_, Some(machine)) if self.real.machine.strangers > 0 => (PartedBy::Machine, machine),
             (Some(pair), _) => {
                 let evidence = format!(
                     "packet {} {direction} ({}) real {}, virtual {}; it entered {} than in virtual time",
@@ -251,22 +251,22 @@ impl<'a> Comparison<'a> {
                     other[pair.number],
                     later(pair.late())
                 );
-                (Cause::Path, evidence)
+                (PartedBy::Path, evidence)
             }
-            (None, Some(machine)) => (Cause::Machine, format!("{machine}; {}", first.shown())),
+            (None, Some(machine)) => (PartedBy::Machine, format!("{machine}; {}", first.shown())),
             (None, None) => {
                 let number = first.number + 1;
-                (Cause::Path, format!("packet {number} out of the path, {direction}: {}", first.shown()))
+                (PartedBy::Path, format!("packet {number} out of the path, {direction}: {}", first.shown()))
             }
         }
     }
 
     /// All that was said is the same so far. `left`: but the sender then sent something else.
-    fn timing(&self, until: i64, left: Option<&Difference<'_>>) -> (Cause, String) {
+    fn timing(&self, until: i64, left: Option<&Difference<'_>>) -> (PartedBy, String) {
         let shown =
             left.map_or(String::new(), |left| format!("; segment {} {}", left.number + 1, left.shown()));
         if let (Some(machine), Some(_)) = (self.machine(), left) {
-            return (Cause::Machine, format!("{machine}{shown}"));
+            return (PartedBy::Machine, format!("{machine}{shown}"));
         }
         let mut pairs: Vec<_> =
             Place::ALL.into_iter().flat_map(|place| self.pairs(place, until + CLOCKS)).collect();
@@ -274,17 +274,17 @@ impl<'a> Comparison<'a> {
         let Some(first) = pairs.iter().find(|pair| pair.late().abs() > LATE) else {
             let most = pairs.iter().map(|pair| pair.late().abs()).max().unwrap_or_default();
             let evidence = format!("all packets before are the same, and within {}{shown}", millis(most));
-            return (Cause::Sender, evidence);
+            return (PartedBy::Sender, evidence);
         };
         match first.place {
             Place::ReceiverOut => {
                 if let Some(evidence) = self.waited(first) {
-                    return (Cause::Receiver, format!("{evidence}{shown}"));
+                    return (PartedBy::Receiver, format!("{evidence}{shown}"));
                 }
             }
             Place::SenderOut => {
                 if let Some(evidence) = self.held_back(first) {
-                    return (Cause::Receiver, format!("{evidence}{shown}"));
+                    return (PartedBy::Receiver, format!("{evidence}{shown}"));
                 }
             }
             Place::ReceiverIn | Place::SenderIn => {}
@@ -306,7 +306,7 @@ impl<'a> Comparison<'a> {
                 millis(self.real.machine.latest)
             ));
         }
-        (Cause::Lateness, evidence + &shown)
+        (PartedBy::Lateness, evidence + &shown)
     }
 
     /// The n-th packets of a place that are the same, up to a time.

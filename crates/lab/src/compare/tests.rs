@@ -66,7 +66,7 @@ fn delay(trace: &mut Trace, places: &[Place], number: usize, by: i64) {
     trace.decisions[number..].iter_mut().for_each(|decided| decided.at += by);
 }
 
-fn parted(real: &Trace, other: &Trace) -> (usize, Cause, String) {
+fn parted(real: &Trace, other: &Trace) -> (usize, PartedBy, String) {
     let alike = compare(real, other);
     let Parted { cause, evidence, .. } = alike.parted.expect("they part");
     (alike.same, cause, evidence)
@@ -88,7 +88,7 @@ fn another_ack_of_the_same_data_is_the_receivers() {
     decides_otherwise(&mut real, 4);
     let expected = "ACK 5 of the same data: real ACK 4001, virtual ACK 5001; the data before came in the same rhythm within 0.00 ms"
         .to_owned();
-    assert_eq!(parted(&real, &transfer(8)), (4, Cause::Receiver, expected));
+    assert_eq!(parted(&real, &transfer(8)), (4, PartedBy::Receiver, expected));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn another_ack_of_data_that_came_in_another_rhythm_is_lateness() {
     }
     decides_otherwise(&mut real, 4);
     let (same, cause, evidence) = parted(&real, &transfer(8));
-    assert_eq!((same, cause), (4, Cause::Lateness));
+    assert_eq!((same, cause), (4, PartedBy::Lateness));
     assert!(
         evidence.starts_with("4001+1000 before it came 35 ms after the one before, in virtual time 10 ms;"),
         "{evidence}"
@@ -115,7 +115,7 @@ fn what_is_the_same_but_late_is_lateness_and_says_when() {
     decides_otherwise(&mut real, 6);
     let expected =
         "14 ms late at 0.094 s, first on the way down: 5001+1000; the emulator was late by 15 ms at most";
-    assert_eq!(parted(&real, &transfer(8)), (6, Cause::Lateness, expected.to_owned()));
+    assert_eq!(parted(&real, &transfer(8)), (6, PartedBy::Lateness, expected.to_owned()));
     delay(&mut real, &[Place::SenderIn], 6, MS);
     let evidence = parted(&real, &transfer(8)).2;
     assert!(
@@ -131,7 +131,7 @@ fn what_comes_late_only_after_the_decision_is_no_reason() {
     decides_otherwise(&mut real, 3);
     delay(&mut real, &Place::ALL, 10, 50 * MS);
     let (same, cause, evidence) = parted(&real, &transfer(12));
-    assert_eq!((same, cause), (3, Cause::Sender), "{evidence}");
+    assert_eq!((same, cause), (3, PartedBy::Sender), "{evidence}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_packet_with_another_fate_is_the_paths() {
     decides_otherwise(&mut real, 4);
     let expected = "packet 5 down (4001+1000) real dropped (queue-full), virtual not dropped; it entered 0.20 ms later than \
                     in virtual time";
-    assert_eq!(parted(&real, &transfer(8)), (4, Cause::Path, expected.to_owned()));
+    assert_eq!(parted(&real, &transfer(8)), (4, PartedBy::Path, expected.to_owned()));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_lost_ack_is_the_paths_too() {
     other.passed[Place::SenderIn as usize].remove(2);
     decides_otherwise(&mut other, 2);
     let (same, cause, evidence) = parted(&transfer(8), &other);
-    assert_eq!((same, cause), (2, Cause::Path));
+    assert_eq!((same, cause), (2, PartedBy::Path));
     assert!(
         evidence.starts_with("packet 3 up (ACK 3001) real not dropped, virtual dropped (loss);"),
         "{evidence}"
@@ -170,7 +170,7 @@ fn another_order_is_the_paths_whatever_it_drops_later() {
     real.fates[0][10] = Fate::Dropped(Why::Loss);
     decides_otherwise(&mut real, 3);
     let expected = "packet 4 out of the path, down: real 4001+1000, virtual 3001+1000".to_owned();
-    assert_eq!(parted(&real, &transfer(12)), (3, Cause::Path, expected));
+    assert_eq!(parted(&real, &transfer(12)), (3, PartedBy::Path, expected));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_packet_that_no_path_dropped_is_the_machines() {
     }
     decides_otherwise(&mut real, 4);
     let (same, cause, evidence) = parted(&real, &transfer(8));
-    assert_eq!((same, cause), (4, Cause::Machine));
+    assert_eq!((same, cause), (4, PartedBy::Machine));
     assert!(
         evidence.starts_with("kernels dropped 1 packets between two programs; real 5001+1000"),
         "{evidence}"
@@ -191,7 +191,7 @@ fn a_packet_that_no_path_dropped_is_the_machines() {
     // A stranger takes the number of one of ours, and with it the draw that was for it.
     real.machine = Machine { strangers: 2, ..Machine::default() };
     real.fates[0][1] = Fate::Dropped(Why::Loss);
-    assert_eq!(parted(&real, &transfer(8)).1, Cause::Machine);
+    assert_eq!(parted(&real, &transfer(8)).1, PartedBy::Machine);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn another_decision_after_the_same_packets_in_time_is_the_senders() {
     delay(&mut real, &Place::ALL, 1, MS / 4);
     decides_otherwise(&mut real, 5);
     let expected = "all packets before are the same, and within 0.25 ms".to_owned();
-    assert_eq!(parted(&real, &transfer(8)), (5, Cause::Sender, expected));
+    assert_eq!(parted(&real, &transfer(8)), (5, PartedBy::Sender, expected));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn what_leaves_because_of_a_decision_is_no_reason_for_it() {
     real.passed[Place::SenderOut as usize].sort_by_key(|passed| passed.at);
     decides_otherwise(&mut real, 0);
     let (same, cause, evidence) = parted(&real, &transfer(10));
-    assert_eq!((same, cause), (0, Cause::Sender));
+    assert_eq!((same, cause), (0, PartedBy::Sender));
     assert!(!evidence.contains("segment"), "{evidence}");
 }
 
@@ -220,7 +220,7 @@ fn a_segment_that_nothing_explains_is_the_senders_and_is_shown() {
     real.passed[Place::SenderOut as usize][3].segment = data(0);
     decides_otherwise(&mut real, 6);
     let (same, cause, evidence) = parted(&real, &transfer(10));
-    assert_eq!((same, cause), (6, Cause::Sender));
+    assert_eq!((same, cause), (6, PartedBy::Sender));
     assert!(evidence.ends_with("segment 4 real 1+1000, virtual 3001+1000"), "{evidence}");
 }
 
@@ -230,13 +230,13 @@ fn an_ack_that_waited_for_a_timer_is_the_receivers() {
     delay(&mut real, &[Place::ReceiverOut, Place::SenderIn], 7, 41 * MS);
     decides_otherwise(&mut real, 7);
     let expected = "ACK 8001 left 41 ms after the last data, in virtual time 0.00 ms".to_owned();
-    assert_eq!(parted(&real, &transfer(8)), (7, Cause::Receiver, expected));
+    assert_eq!(parted(&real, &transfer(8)), (7, PartedBy::Receiver, expected));
     // So short a wait is no timer's.
     let mut real = transfer(8);
     delay(&mut real, &[Place::ReceiverOut, Place::SenderIn], 7, 5 * MS);
     decides_otherwise(&mut real, 7);
     let (_, cause, evidence) = parted(&real, &transfer(8));
-    assert_eq!(cause, Cause::Lateness);
+    assert_eq!(cause, PartedBy::Lateness);
     assert!(evidence.contains("first at the receiver: ACK 8001"), "{evidence}");
 }
 
@@ -251,7 +251,7 @@ fn a_segment_that_waited_for_the_window_is_the_receivers() {
     delay(&mut real, &[Place::SenderOut], 9, 20 * MS);
     decides_otherwise(&mut real, 10);
     let (same, cause, evidence) = parted(&real, &transfer(12));
-    assert_eq!((same, cause), (10, Cause::Receiver));
+    assert_eq!((same, cause), (10, PartedBy::Receiver));
     assert_eq!(evidence, "9001+1000 waited: the window ended at 9001, in virtual time at 69536");
 }
 
@@ -273,7 +273,7 @@ fn a_trace_that_ends_parts_where_the_other_goes_on() {
 
 // ----- what the rounds of a sender add up to -----
 
-fn round(number: u32, real: f64, other: f64, same: usize, cause: Option<Cause>) -> Round {
+fn round(number: u32, real: f64, other: f64, same: usize, cause: Option<PartedBy>) -> Round {
     let parted = cause.map(|cause| Parted {
         real: None,
         in_virtual_time: None,
@@ -312,9 +312,9 @@ fn a_sender_has_a_row_and_each_of_its_rounds_a_line() {
         decisions: None,
     };
     let rounds =
-        vec![round(1, 100.0, 101.0, 50, None), round(2, 110.0, 109.0, 20, Some(Cause::Lateness)), failed];
+        vec![round(1, 100.0, 101.0, 50, None), round(2, 110.0, 109.0, 20, Some(PartedBy::Lateness)), failed];
     let compared = Compared::new("newreno", "linux", "linux", rounds);
-    assert_eq!((compared.median_same, compared.causes.get(&Cause::Lateness)), (Some(35.0), Some(&1)));
+    assert_eq!((compared.median_same, compared.causes.get(&PartedBy::Lateness)), (Some(35.0), Some(&1)));
     let text = table(std::slice::from_ref(&compared));
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "recipes with profile linux");
