@@ -3,8 +3,9 @@
 //! wire, offload or not.
 //!
 //! A piece has what the pacing rate has for a millisecond, two segments at least, and more where the round trip is short
-//! (tcp_tso_autosize()). Short of that, and of a third of the window, it waits if the last segment left just now and the
-//! next ACK is near. In recovery nothing waits.
+//! (tcp_tso_autosize()), and never more than half the window (tcp_cwnd_test()). Short of that, and of a third of the
+//! window, it waits if the last segment left just now and the next ACK is less than a millisecond away (half a round trip,
+//! in older kernels). In recovery nothing waits.
 
 use airwire::time::{Duration, Instant};
 
@@ -13,6 +14,8 @@ use crate::profile::knobs::Pacing;
 
 /// The last departure is so recent that waiting makes no burst.
 const RECENT: Duration = Duration::from_millis(1);
+/// What comes within it is worth waiting for.
+const NEAR: Duration = Duration::from_millis(1);
 /// `net.ipv4.tcp_tso_win_divisor`
 const WIN_DIVISOR: u64 = 3;
 /// `net.ipv4.tcp_tso_rtt_log`
@@ -73,8 +76,9 @@ impl Connection {
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
         let srtt = self.rtt.srtt().unwrap_or_default();
         let just_now = now - self.snd.last_sent <= RECENT;
-        // The next ACK is about the head, and not half a round trip away.
-        let ack_is_near = self.flight.head().is_some_and(|head| now - head.last_sent >= srtt / 2);
+        // The next ACK is about the head.
+        let ack_is_near =
+            self.flight.head().is_some_and(|head| head.last_sent + srtt <= now + NEAR.min(srtt / 2));
         if !just_now || !ack_is_near {
             return false;
         }
@@ -101,7 +105,8 @@ impl Connection {
     fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
         let Room { by_window, by_cwnd } = self.room(now, start, edge);
         let smss = self.snd.smss;
-        (by_window.min(by_cwnd).min(self.autosized(now)) / smss).max(1) * smss
+        let half = (self.recovery.congestion().cwnd / 2.0) as u64 * smss;
+        (by_window.min(by_cwnd).min(half).min(self.autosized(now)) / smss).max(1) * smss
     }
 
     /// tcp_tso_autosize(), in octets.
