@@ -3,9 +3,11 @@
 //! wire, offload or not.
 //!
 //! A piece has what the pacing rate has for a millisecond, two segments at least, and more where the round trip is short
-//! (tcp_tso_autosize()), and never more than half the window (tcp_cwnd_test()). Short of that, and of a third of the
-//! window, it waits if the last segment left just now and the next ACK is less than a millisecond away (half a round trip,
-//! in older kernels). In recovery nothing waits.
+//! (tcp_tso_autosize()), and never more than half the window (tcp_cwnd_test()). Its turn comes as one: a sender that is
+//! paced at 10 Mbit/s sends two segments every 2.4 ms, and the receiver acknowledges both at once.
+//!
+//! Short of that, and of a third of the window, it waits if the last segment left just now and the next ACK is less than
+//! a millisecond away (half a round trip, in older kernels). In recovery nothing waits.
 
 use airwire::time::{Duration, Instant};
 
@@ -22,6 +24,8 @@ const WIN_DIVISOR: u64 = 3;
 const TSO_RTT_LOG: u32 = 9;
 /// `sk_gso_max_size`
 const GSO_MAX_SIZE: u64 = 65_536;
+/// bbr_min_tso_rate, in octets per second: below it segments leave one by one, if the window gives the rate.
+const MIN_TSO_RATE: f64 = 150_000.0;
 
 /// What leaves at once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +52,13 @@ impl Connection {
         }
     }
 
+    /// The rest of a piece that has begun to leave does not wait for its turn.
+    #[inline]
+    pub(super) fn is_within_piece(&self) -> bool {
+        let piece = self.snd.spacing.as_ref().and_then(|spacing| spacing.piece);
+        piece.is_some_and(|piece| self.flight.max() < piece.end)
+    }
+
     #[inline]
     fn waiting_piece(&mut self) -> Option<&mut Piece> {
         self.snd.spacing.as_mut()?.piece.as_mut()
@@ -67,7 +78,7 @@ impl Connection {
         let piece = match waits || self.is_short(now, start, edge, unsent) {
             true => Piece { end, waits: true },
             // It leaves in whole segments.
-            false => Piece { end: start + self.length_from(now, start, edge), waits: false },
+            false => Piece { end: start + self.length_from(now, start, edge).min(unsent), waits: false },
         };
         self.snd.spacing.get_or_insert_default().piece = Some(piece);
         piece.waits
@@ -113,11 +124,14 @@ impl Connection {
     fn autosized(&mut self, now: Instant) -> u64 {
         let smss = self.snd.smss;
         let (recovery, path) = self.recovery_and_path(now);
-        let rate = recovery.rate_of_window(&path, Pacing::LINUX).unwrap_or_default();
+        let own = recovery.own_rate(&path);
+        let rate = own.or_else(|| recovery.rate_of_window(&path, Pacing::LINUX)).unwrap_or_default();
+        // bbr_min_tso_segs()
+        let least = if own.is_some() && rate < MIN_TSO_RATE { 1 } else { 2 };
         let micros = self.rtt.min().unwrap_or_default().as_micros();
         let short = micros >> TSO_RTT_LOG;
         let bonus = if short < 32 { GSO_MAX_SIZE >> short } else { 0 };
         let octets = (rate as u64 / 1024 + bonus).min(GSO_MAX_SIZE);
-        (octets / smss).max(2) * smss
+        (octets / smss).max(least) * smss
     }
 }

@@ -78,7 +78,9 @@ impl Connection {
         if !self.state.may_send_data() && self.flight.is_empty() {
             return None;
         }
+        let within_piece = self.is_within_piece();
         if let Some(pacer) = self.pacer()
+            && !within_piece
             && !pacer.permits(now)
         {
             return None;

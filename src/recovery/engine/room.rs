@@ -98,9 +98,13 @@ impl Recovery {
 
     /// How fast segments may leave now, in octets of text a second. `None`: as fast as the window lets them.
     pub(crate) fn pacing_rate(&self, path: &Path<'_>) -> Option<f64> {
-        let view = view_of(&self.cc, &self.profile, path);
-        let own = self.answers.window.pacing_rate(&view);
-        own.or_else(|| self.rate_of_window(path, view.knobs.pacing?))
+        let knobs = &self.profile.recovery;
+        self.own_rate(path).or_else(|| self.rate_of_window(path, knobs.pacing?))
+    }
+
+    /// The rate that the window's answer gives, in octets of text a second.
+    pub(crate) fn own_rate(&self, path: &Path<'_>) -> Option<f64> {
+        self.answers.window.pacing_rate(&view_of(&self.cc, &self.profile, path))
     }
 
     /// So many windows a round trip, in octets of text a second. `None`: no round trip is known.
