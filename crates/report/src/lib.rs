@@ -35,6 +35,7 @@
 
 pub mod emulation;
 pub mod html;
+mod looks;
 pub mod panels;
 pub mod plot;
 pub mod xplot;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::View;
 use crate::emulation::{Count, EmulatedPath, Queue, RadioDirection};
+use crate::looks::{self, Look};
 use crate::plot::axis::{Axis, Unit};
 use crate::plot::draw::Dash;
 use crate::plot::figure::Panel;
-use crate::plot::palette::{BLACK, BLUE, LINES, Mark, ORANGE, VERMILION};
+use crate::plot::palette::{BLACK, BLUE, LINES, VERMILION};
 use crate::plot::{Data, Series};
 
 /// The most queues that are shown: nobody tells more lines apart.
@@ -60,20 +61,12 @@ fn occupancy(queues: &[Queue], drops: &[Count], ahead: f64, view: View, height: 
         colour: LINES[index],
         data: Data::Steps { points: line.points, width: 1.2, dash: Dash::ALL[index % Dash::ALL.len()] },
     });
-    let drops = drops.iter().map(|count| Series {
-        name: Some(format!("dropped: {}", count.what)),
-        class: "dropped",
-        colour: if count.what == "radio" { BLACK } else { ORANGE },
-        data: Data::Marks {
-            points: count
-                .bins
-                .points()
-                .map(|(at, _)| (at + ahead, 0.0))
-                .filter(|(at, _)| view.contains(*at))
-                .collect(),
-            mark: if count.what == "radio" { Mark::Cross } else { Mark::Plus },
-            below: 0.0,
-        },
+    let drops = drops.iter().map(|count| {
+        let look = if count.what == "radio" { looks::LOST_RADIO } else { looks::LOST_QUEUE };
+        let times = count.bins.points().map(|(at, _)| (at + ahead, 0.0));
+        let marks =
+            Look { name: "dropped", ..look }.marks(times.filter(|(at, _)| view.contains(*at)).collect());
+        Series { name: Some(format!("dropped: {}", count.what)), ..marks }
     });
     let series: Vec<Series> = queues.chain(drops).filter(|series| !series.data.is_empty()).collect();
     (!series.is_empty()).then_some(Panel { y, height, series, notes: Vec::new() })

@@ -3,10 +3,11 @@
 use airtcp_analyze::trace::Trace;
 
 use super::{View, seconds};
+use crate::looks;
 use crate::plot::axis::{Axis, Unit};
 use crate::plot::draw::Dash;
 use crate::plot::figure::Panel;
-use crate::plot::palette::{BLACK, BLUE, ORANGE};
+use crate::plot::palette::BLACK;
 use crate::plot::{Data, Series};
 
 /// The most bins, and the fewest.
@@ -54,22 +55,12 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let (good, all) = (rates(&progress), rates(&sent));
     let mean = inside(&progress) * 8.0 / span;
     let y = Axis::from_zero("rate", Unit::BitPerSecond, good.iter().chain(&all).map(|(_, rate)| *rate));
-    let name = |what: &str| Some(what.to_owned());
+    let sent = looks::SENT_RATE.steps(all, 1.1);
     let series = vec![
+        Series { name: Some(format!("{} (means of {})", looks::SENT_RATE.words, in_words(width))), ..sent },
+        looks::GOODPUT.steps(good, 1.5),
         Series {
-            name: Some(format!("sent, with retransmissions (means of {})", in_words(width))),
-            class: "sent-rate",
-            colour: ORANGE,
-            data: Data::Steps { points: all, width: 1.1, dash: Dash::Short },
-        },
-        Series {
-            name: name("acknowledged"),
-            class: "goodput",
-            colour: BLUE,
-            data: Data::Steps { points: good, width: 1.5, dash: Dash::Solid },
-        },
-        Series {
-            name: name("mean"),
+            name: Some("mean".to_owned()),
             class: "mean-goodput",
             colour: BLACK,
             data: Data::Line { points: vec![(from, mean), (to, mean)], width: 0.9, dash: Dash::Long },

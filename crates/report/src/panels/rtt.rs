@@ -3,10 +3,9 @@
 use airtcp_analyze::trace::Trace;
 
 use super::{View, seconds};
+use crate::looks;
 use crate::plot::axis::{Axis, Unit};
 use crate::plot::figure::Panel;
-use crate::plot::palette::{BLUE, Mark, VERMILION};
-use crate::plot::{Data, Series};
 
 pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let samples = |timestamps: bool| -> Vec<(f64, f64)> {
@@ -18,17 +17,6 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let all = || by_timestamps.iter().chain(&by_segments).map(|(_, seconds)| *seconds);
     all().next()?;
     let y = Axis::from_zero("round-trip time", Unit::Seconds, all());
-    // If there are two kinds of samples, their marks differ in shape.
-    let mark = if by_timestamps.is_empty() { Mark::Dot } else { Mark::Tick };
-    let marks = |name: &str, class, colour, points, mark| Series {
-        name: Some(name.to_owned()),
-        class,
-        colour,
-        data: Data::Marks { points, mark, below: 0.0 },
-    };
-    let series = vec![
-        marks("segments sent once (Karn)", "rtt-karn", VERMILION, by_segments, mark),
-        marks("by timestamps", "rtt-timestamps", BLUE, by_timestamps, Mark::Dot),
-    ];
+    let series = vec![looks::RTT_KARN.marks(by_segments), looks::RTT_TIMESTAMPS.marks(by_timestamps)];
     Some(Panel { y, height, series, notes: Vec::new() })
 }

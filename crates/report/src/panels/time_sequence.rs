@@ -6,58 +6,18 @@ use airtcp_analyze::trace::{AckSeen, Fate, Loss, Sending, SentSegment, Trace};
 use airwire::Cause;
 
 use super::{View, seconds};
+use crate::looks::{self, Look};
 use crate::plot::axis::{Axis, Unit};
-use crate::plot::draw::{Colour, Dash};
 use crate::plot::figure::{Note, Panel};
-use crate::plot::palette::{BLACK, BLUE, GREEN, GREY, Mark, ORANGE, PURPLE, SKY, VERMILION};
 use crate::plot::{Data, Series};
 
-/// How retransmissions of one kind are drawn.
-struct SendingStyle {
-    sending: Sending,
-    name: &'static str,
-    class: &'static str,
-    colour: Colour,
-    mark: Mark,
-}
-
-/// In the order of the legend.
-const STYLES: [SendingStyle; 5] = [
-    SendingStyle {
-        sending: Sending::Fast,
-        name: "fast retransmission",
-        class: "fast",
-        colour: BLUE,
-        mark: Mark::Up,
-    },
-    SendingStyle {
-        sending: Sending::Timeout,
-        name: "after a timeout",
-        class: "timeout",
-        colour: VERMILION,
-        mark: Mark::Square,
-    },
-    SendingStyle {
-        sending: Sending::Tail,
-        name: "tail probe",
-        class: "tail",
-        colour: GREEN,
-        mark: Mark::Diamond,
-    },
-    SendingStyle {
-        sending: Sending::Probe,
-        name: "window probe",
-        class: "probe",
-        colour: GREY,
-        mark: Mark::Plus,
-    },
-    SendingStyle {
-        sending: Sending::Unexplained,
-        name: "sent again, unexplained",
-        class: "unexplained",
-        colour: PURPLE,
-        mark: Mark::OpenSquare,
-    },
+/// How retransmissions of each kind are drawn, in the order of the legend.
+const AGAIN: [(Sending, Look); 5] = [
+    (Sending::Fast, looks::FAST),
+    (Sending::Timeout, looks::TIMEOUT),
+    (Sending::Tail, looks::TAIL),
+    (Sending::Probe, looks::PROBE),
+    (Sending::Unexplained, looks::UNEXPLAINED),
 ];
 
 pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
@@ -78,41 +38,26 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     if highest_edge <= y.min + (y.max - y.min) * 1.3 {
         y.max = y.max.max(highest_edge + (y.max - y.min) * 0.03);
     }
-    let edge = if lowest_edge > y.max { "receiver's window (further up)" } else { "receiver's window" };
+    let further_up = if lowest_edge > y.max { " (further up)" } else { "" };
+    let spans = trace
+        .idle
+        .iter()
+        .map(|idle| (seconds(idle.from), seconds(idle.to)))
+        .filter(|(from, to)| *to >= view.from && *from <= view.to)
+        .collect();
+    let window = looks::WINDOW.steps(edges, 1.2);
     let mut series = vec![
-        Series {
-            name: Some("idle until a timeout".to_owned()),
-            class: "idle",
-            colour: GREY,
-            data: Data::Spans {
-                spans: trace
-                    .idle
-                    .iter()
-                    .map(|idle| (seconds(idle.from), seconds(idle.to)))
-                    .filter(|(from, to)| *to >= view.from && *from <= view.to)
-                    .collect(),
-                opacity: 0.16,
-            },
-        },
-        Series {
-            name: Some(edge.to_owned()),
-            class: "window",
-            colour: ORANGE,
-            data: Data::Steps { points: edges, width: 1.2, dash: Dash::Long },
-        },
-        Series {
-            name: Some("acknowledged".to_owned()),
-            class: "ack",
-            colour: GREEN,
-            data: Data::Steps { points: acks, width: 1.3, dash: Dash::Solid },
-        },
+        looks::IDLE.series(Data::Spans { spans, opacity: 0.16 }),
+        Series { name: Some(format!("{}{further_up}", looks::WINDOW.words)), ..window },
+        looks::ACK.steps(acks, 1.3),
     ];
     series.extend(answers(&trace.acks, view));
     series.extend(segments(&shown));
-    let notes = trace
-        .decisions
-        .iter()
-        .map(|decision| Note { at: decision.at, text: format!("{}: {}", decision.by, decision.what) });
+    let notes = trace.decisions.iter().map(|decision| {
+        let Look { words, colour, sign, .. } = looks::decision(&decision.what);
+        let text = format!("{}: {}", decision.by, decision.what);
+        Note { at: decision.at, text, kind: words, colour, mark: sign.mark() }
+    });
     Some(Panel { y, height, series, notes: notes.collect() })
 }
 
@@ -122,22 +67,8 @@ fn answers(acks: &[AckSeen], view: View) -> [Series; 2] {
     let blocks =
         shown().flat_map(|ack| ack.sack.iter().map(|(from, to)| (seconds(ack.at), *from as f64, *to as f64)));
     [
-        Series {
-            name: Some("duplicate ACK".to_owned()),
-            class: "duplicate-ack",
-            colour: GREEN,
-            data: Data::Marks {
-                points: duplicates.map(|ack| (seconds(ack.at), ack.ack as f64)).collect(),
-                mark: Mark::Tick,
-                below: 0.0,
-            },
-        },
-        Series {
-            name: Some("SACK".to_owned()),
-            class: "sack",
-            colour: SKY,
-            data: Data::Bars { bars: blocks.collect(), width: 1.0 },
-        },
+        looks::DUPLICATE_ACK.marks(duplicates.map(|ack| (seconds(ack.at), ack.ack as f64)).collect()),
+        looks::SACK.bars(blocks.collect(), 1.0),
     ]
 }
 
@@ -151,34 +82,14 @@ fn middles<'a>(segments: impl Iterator<Item = &'a SentSegment>) -> Vec<(f64, f64
 
 fn segments(shown: &[&SentSegment]) -> Vec<Series> {
     let of = |sending| shown.iter().copied().filter(move |segment| segment.sending == sending);
-    let mut series = vec![Series {
-        name: Some("sent".to_owned()),
-        class: "new",
-        colour: BLACK,
-        data: Data::Bars { bars: bars(of(Sending::New)), width: 1.3 },
-    }];
-    for SendingStyle { sending, name, class, colour, mark } in STYLES {
+    let mut series = vec![looks::NEW.bars(bars(of(Sending::New)), 1.3)];
+    for (sending, look) in AGAIN {
         // Its extent, and a mark, which is seen even if the extent is small.
-        series.push(Series {
-            name: None,
-            class,
-            colour,
-            data: Data::Bars { bars: bars(of(sending)), width: 1.8 },
-        });
-        series.push(Series {
-            name: Some(name.to_owned()),
-            class,
-            colour,
-            data: Data::Marks { points: middles(of(sending)), mark, below: 0.0 },
-        });
+        series.push(Series { name: None, ..look.bars(bars(of(sending)), 1.8) });
+        series.push(look.marks(middles(of(sending))));
     }
     let unneeded = shown.iter().copied().filter(|segment| matches!(segment.fate, Fate::Unneeded { .. }));
-    series.push(Series {
-        name: Some("was not needed".to_owned()),
-        class: "spurious",
-        colour: PURPLE,
-        data: Data::Marks { points: middles(unneeded), mark: Mark::Ring, below: 0.0 },
-    });
+    series.push(looks::SPURIOUS.marks(middles(unneeded)));
     series.extend(losses(shown));
     series
 }
@@ -197,16 +108,10 @@ fn losses(shown: &[&SentSegment]) -> Vec<Series> {
     }
     let mut series = Vec::new();
     for (loss, segments) in kinds.into_values() {
-        let (name, class, colour, mark) = match loss {
-            Loss::Airlink(Cause::Congestion) => {
-                ("lost in a queue".to_owned(), "lost-congestion", ORANGE, Mark::Plus)
-            }
-            Loss::Airlink(Cause::Radio) => {
-                ("lost on the radio link".to_owned(), "lost-radio", BLACK, Mark::Cross)
-            }
-            Loss::Between { before } => {
-                (format!("lost before capture {}", before + 1), "lost-between", BLACK, Mark::Cross)
-            }
+        let (look, name) = match loss {
+            Loss::Airlink(Cause::Congestion) => (looks::LOST_QUEUE, looks::LOST_QUEUE.words.to_owned()),
+            Loss::Airlink(Cause::Radio) => (looks::LOST_RADIO, looks::LOST_RADIO.words.to_owned()),
+            Loss::Between { before } => (looks::LOST_BETWEEN, format!("lost before capture {}", before + 1)),
         };
         // A lost retransmission has its mark below the one that says why it was sent.
         let (first, again): (Vec<&SentSegment>, Vec<&SentSegment>) =
@@ -214,8 +119,9 @@ fn losses(shown: &[&SentSegment]) -> Vec<Series> {
         let mut name = Some(name);
         for (segments, below) in [(first, 0.0), (again, 7.0)] {
             if !segments.is_empty() {
-                let data = Data::Marks { points: middles(segments.into_iter()), mark, below };
-                series.push(Series { name: name.take(), class, colour, data });
+                let marks =
+                    Data::Marks { points: middles(segments.into_iter()), mark: look.sign.mark(), below };
+                series.push(Series { name: name.take(), ..look.series(marks) });
             }
         }
     }

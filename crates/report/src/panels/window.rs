@@ -3,11 +3,9 @@
 use airtcp_analyze::trace::{Trace, WindowPoint};
 
 use super::{View, seconds};
+use crate::looks;
 use crate::plot::axis::{Axis, Unit};
-use crate::plot::draw::{Colour, Dash};
 use crate::plot::figure::Panel;
-use crate::plot::palette::{BLUE, GREY, ORANGE, VERMILION};
-use crate::plot::{Data, Series};
 
 pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let points = |value: fn(&WindowPoint) -> Option<f64>| -> Vec<(f64, f64)> {
@@ -26,17 +24,11 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     // With a log there is nothing to estimate.
     let guesses: Vec<f64> = if cwnd.is_empty() { view.values(&estimated).collect() } else { Vec::new() };
     let y = Axis::from_zero("window", Unit::Octets, windows().chain(thresholds).chain(guesses));
-    let steps = |name: &str, class, colour: Colour, points, width, dash| Series {
-        name: Some(name.to_owned()),
-        class,
-        colour,
-        data: Data::Steps { points, width, dash },
-    };
-    let mut series = vec![steps("in flight", "in-flight", GREY, flight, 0.9, Dash::Solid)];
+    let mut series = vec![looks::FLIGHT.steps(flight, 0.9)];
     if cwnd.is_empty() {
-        series.push(steps("window, estimated", "estimated", ORANGE, estimated, 1.5, Dash::Long));
+        series.push(looks::ESTIMATED.steps(estimated, 1.5));
     }
-    series.push(steps("ssthresh", "ssthresh", VERMILION, ssthresh, 1.3, Dash::Short));
-    series.push(steps("cwnd", "cwnd", BLUE, cwnd, 1.5, Dash::Solid));
+    series.push(looks::SSTHRESH.steps(ssthresh, 1.3));
+    series.push(looks::CWND.steps(cwnd, 1.5));
     Some(Panel { y, height, series, notes: Vec::new() })
 }

@@ -6,6 +6,14 @@ use super::font;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
+impl Colour {
+    /// As SVG and style sheets write it: `#0072b2`.
+    pub(crate) fn hex(self) -> String {
+        let Self(red, green, blue) = self;
+        format!("#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
 /// A place in a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {

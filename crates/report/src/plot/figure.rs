@@ -71,7 +71,7 @@ impl Figure {
             share * width >= widest + 14.0
         });
         for (index, panel) in self.panels.iter().enumerate() {
-            y = legend(panel, left, width, y, &mut items);
+            y = self.legend(panel, left, width, y, &mut items);
             y = notes::strip(&panel.notes, &self.x, (left, width), y, &mut items);
             let plot = Rect { left, top: y + 2.0, width, height: panel.height };
             let last = index + 1 == self.panels.len();
@@ -92,6 +92,51 @@ impl Figure {
         let labels = self.panels.iter().flat_map(|panel| upright(&panel.y, panel.height));
         let widths = labels.filter_map(|tick| tick.label).map(|label| font::width(&label, TEXT));
         (TEXT * 2.0 + TICK + 5.0 + widths.fold(0.0, f64::max)).ceil()
+    }
+
+    /// Adds rows of samples with their names. Returns where they end.
+    fn legend(&self, panel: &Panel, left: f64, width: f64, top: f64, items: &mut Vec<Item>) -> f64 {
+        let (mut x, mut y) = (left, top + LEGEND_ROW - 4.0);
+        let mut entries = Vec::new();
+        // Adds words. Returns where their sample begins.
+        let mut entry = |words: &str, entries: &mut Vec<Item>| {
+            let words = font::fitted(words, TEXT, width - SAMPLE - 4.0);
+            let wide = SAMPLE + 4.0 + font::width(&words, TEXT);
+            if x > left && x + wide > left + width {
+                (x, y) = (left, y + LEGEND_ROW);
+            }
+            let at = Point { x, y: y - TEXT * 0.36 };
+            entries.push(Item::Text(Text::new(x + SAMPLE + 4.0, y, TEXT, BLACK, words)));
+            x += wide + 13.0;
+            at
+        };
+        let shown = panel.series.iter().filter(|series| !series.data.is_empty());
+        let mut line: Option<Point> = None;
+        for series in shown {
+            let Some(name) = &series.name else {
+                // A series without a name belongs to the line before it.
+                if let (Some(at), Data::Marks { .. }) = (line.take(), &series.data) {
+                    entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
+                }
+                continue;
+            };
+            let at = entry(name, &mut entries);
+            line = matches!(series.data, Data::Line { .. }).then_some(at);
+            entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
+        }
+        let mut said: Vec<&str> = Vec::new();
+        for (_, note) in notes::seen(&panel.notes, &self.x, (left, width)) {
+            if !said.contains(&note.kind) {
+                said.push(note.kind);
+                let at = entry(note.kind, &mut entries);
+                entries.push(Item::Shape(note.sample(Point { x: at.x + SAMPLE / 2.0, ..at })));
+            }
+        }
+        if entries.is_empty() {
+            return top;
+        }
+        items.push(Item::Group { class: "legend", clip: None, items: entries });
+        y + 4.0
     }
 
     fn panel(&self, panel: &Panel, plot: Rect, ticks: &[Tick], last: bool) -> Item {
@@ -160,38 +205,6 @@ impl Figure {
 
 fn upright(axis: &Axis, height: f64) -> Vec<Tick> {
     axis.ticks(|_, share| share * height >= TEXT * 2.5)
-}
-
-/// Adds rows of samples with their names. Returns where they end.
-fn legend(panel: &Panel, left: f64, width: f64, top: f64, items: &mut Vec<Item>) -> f64 {
-    let (mut x, mut y) = (left, top + LEGEND_ROW - 4.0);
-    let mut entries = Vec::new();
-    let shown = panel.series.iter().filter(|series| !series.data.is_empty());
-    let mut line: Option<Point> = None;
-    for series in shown {
-        let Some(name) = &series.name else {
-            // A series without a name belongs to the line before it.
-            if let (Some(at), Data::Marks { .. }) = (line.take(), &series.data) {
-                entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
-            }
-            continue;
-        };
-        let name = font::fitted(name, TEXT, width - SAMPLE - 4.0);
-        let wide = SAMPLE + 4.0 + font::width(&name, TEXT);
-        if x > left && x + wide > left + width {
-            (x, y) = (left, y + LEGEND_ROW);
-        }
-        let at = Point { x, y: y - TEXT * 0.36 };
-        line = matches!(series.data, Data::Line { .. }).then_some(at);
-        entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
-        entries.push(Item::Text(Text::new(x + SAMPLE + 4.0, y, TEXT, BLACK, name)));
-        x += wide + 13.0;
-    }
-    if entries.is_empty() {
-        return top;
-    }
-    items.push(Item::Group { class: "legend", clip: None, items: entries });
-    y + 4.0
 }
 
 fn sample(series: &Series, left: f64, y: f64) -> Vec<Shape> {

@@ -3,27 +3,53 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::axis::Axis;
-use super::draw::{Fill, Item, Point, Shape, Step, Stroke, Text};
+use super::draw::{Colour, Item, Point, Shape, Step, Stroke, Text};
 use super::font;
-use super::palette::{BLACK, GREY};
+use super::layer::mark_shape;
+use super::palette::{BLACK, GREY, Mark};
 
 const LANES: usize = 4;
 const LANE: f64 = 11.0;
 const SIZE: f64 = 8.5;
 /// The height of the marks.
-const FOOT: f64 = 6.0;
+const FOOT: f64 = 8.0;
 /// The distance of words from their mark.
 const ASIDE: f64 = 3.0;
 /// The greatest width of a note's words: nobody reads more.
 const MOST: f64 = 150.0;
 
 /// Something that is said about a moment.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The moment, in billionths of the axis's unit.
     pub at: i64,
     /// A few words.
     pub text: String,
+    /// What the legend says of all that have this mark.
+    pub kind: &'static str,
+    /// Of the mark.
+    pub colour: Colour,
+    /// The mark at the moment.
+    pub mark: Mark,
+}
+
+impl Note {
+    /// Its mark, with the middle at this point.
+    pub(super) fn sample(&self, at: Point) -> Shape {
+        let mut steps = Vec::new();
+        self.mark.steps(at, &mut steps);
+        mark_shape(steps, self.mark, self.colour)
+    }
+}
+
+/// The notes that are seen, and where.
+pub(super) fn seen<'a>(
+    notes: &'a [Note],
+    axis: &Axis,
+    (left, width): (f64, f64),
+) -> impl Iterator<Item = (f64, &'a Note)> {
+    let places = notes.iter().map(move |note| (left + axis.place(note.at as f64 / 1e9) * width, note));
+    places.filter(move |(x, _)| (left..=left + width).contains(x))
 }
 
 /// Draws the notes from `top` on. Returns where they end, which is where the plot begins.
@@ -34,39 +60,40 @@ pub(super) fn strip(
     top: f64,
     items: &mut Vec<Item>,
 ) -> f64 {
-    let place = |note: &Note| left + axis.place(note.at as f64 / 1e9) * width;
-    let seen: Vec<(f64, &Note)> = notes
-        .iter()
-        .map(|note| (place(note), note))
-        .filter(|(x, _)| (left..=left + width).contains(x))
-        .collect();
+    let seen: Vec<(f64, &Note)> = seen(notes, axis, (left, width)).collect();
     if seen.is_empty() {
         return top;
     }
     let labels = labels(&seen, left + width);
     let lanes = labels.iter().map(|label| label.lane + 1).max().unwrap_or(0);
     let foot = top + lanes as f64 * LANE + FOOT;
-    let (mut leads, mut marks) = (Vec::new(), Vec::new());
     let at = |x, y| Point { x, y };
-    let pixels: BTreeSet<i64> = seen.iter().map(|(x, _)| (x * 2.0).round() as i64).collect();
-    for x in pixels.into_iter().map(|cell| cell as f64 / 2.0) {
-        marks.extend([
-            Step::Move(at(x - 2.5, foot - 4.5)),
-            Step::Line(at(x + 2.5, foot - 4.5)),
-            Step::Line(at(x, foot)),
-            Step::Close,
-        ]);
+    // A shape for each kind; of those in one place, one is drawn.
+    let mut kinds: Vec<(&Note, BTreeSet<i64>)> = Vec::new();
+    for (x, note) in &seen {
+        let place = (x * 2.0).round() as i64;
+        match kinds.iter_mut().find(|(known, _)| known.kind == note.kind) {
+            Some((_, places)) => drop(places.insert(place)),
+            None => kinds.push((note, BTreeSet::from([place]))),
+        }
     }
+    let marks = kinds.into_iter().map(|(Note { mark, colour, .. }, places)| {
+        let mut steps = Vec::new();
+        for place in places {
+            mark.steps(at(place as f64 / 2.0, foot - FOOT / 2.0), &mut steps);
+        }
+        Item::Shape(mark_shape(steps, *mark, *colour))
+    });
+    let mut leads = Vec::new();
     let mut texts = Vec::new();
     for Label { mark, x, lane, text } in labels {
         let baseline = foot - FOOT - lane as f64 * LANE - 2.0;
-        leads.extend([Step::Move(at(mark, baseline - SIZE * 0.7)), Step::Line(at(mark, foot - 4.5))]);
+        leads.extend([Step::Move(at(mark, baseline - SIZE * 0.7)), Step::Line(at(mark, foot - FOOT))]);
         texts.push(Item::Text(Text::new(x, baseline, SIZE, BLACK, text)));
     }
-    let mut inside = vec![
-        Item::Shape(Shape { steps: leads, stroke: Some(Stroke::solid(GREY, 0.5)), fill: None }),
-        Item::Shape(Shape { steps: marks, stroke: None, fill: Some(Fill { colour: GREY, opacity: 1.0 }) }),
-    ];
+    let mut inside =
+        vec![Item::Shape(Shape { steps: leads, stroke: Some(Stroke::solid(GREY, 0.5)), fill: None })];
+    inside.extend(marks);
     inside.extend(texts);
     items.push(Item::Group { class: "decisions", clip: None, items: inside });
     foot

@@ -1,4 +1,5 @@
-//! Colours that colour-blind people tell apart (Okabe and Ito, 2008), and marks for those who print in grey.
+//! Colours that colour-blind people tell apart (Okabe and Ito, 2008), and marks for those who print in grey. What is drawn
+//! in which of them is said where it is known what is drawn.
 
 use super::draw::{Colour, Point, Step};
 
@@ -13,6 +14,24 @@ pub(crate) const PURPLE: Colour = Colour(0xcc, 0x79, 0xa7);
 /// Frames and small print.
 pub(crate) const GREY: Colour = Colour(0x59, 0x59, 0x59);
 pub(crate) const PALE: Colour = Colour(0xdd, 0xdd, 0xdd);
+/// Lines that others lie over.
+pub(crate) const SILVER: Colour = Colour(0x8a, 0x8a, 0x8a);
+
+/// What takes a colour's place on a dark ground, where it would be too dark itself.
+pub(crate) fn on_dark(colour: Colour) -> Colour {
+    match colour {
+        BLACK => WHITE,
+        BLUE => SKY,
+        // The two blues stay apart.
+        SKY => Colour(0x0f, 0x86, 0xc4),
+        GREEN => Colour(0x1f, 0xc2, 0x96),
+        VERMILION => Colour(0xff, 0x7a, 0x2e),
+        PURPLE => Colour(0xe3, 0x9b, 0xc3),
+        GREY => Colour(0xb0, 0xb0, 0xb0),
+        SILVER => Colour(0x9a, 0x9a, 0x9a),
+        other => other,
+    }
+}
 
 /// The colours of lines in one panel, in this order. Yellow is left out: it is not seen on white.
 pub const LINES: [Colour; 7] = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY];
@@ -38,6 +57,10 @@ pub enum Mark {
     OpenSquare,
     /// An x.
     Cross,
+    /// An x in a circle.
+    CrossInRing,
+    /// An x in a square.
+    CrossInSquare,
     /// A +.
     Plus,
     /// A short line down from the point.
@@ -63,6 +86,7 @@ impl Mark {
             Self::Disc => 2.6,
             Self::Ring => 4.8,
             Self::Cross | Self::Plus => 3.0,
+            Self::CrossInRing | Self::CrossInSquare => 4.0,
             Self::Tick => 3.0,
         }
     }
@@ -89,6 +113,17 @@ impl Mark {
             Self::Cross => {
                 line(&[(-r, -r), (r, r)], false);
                 line(&[(-r, r), (r, -r)], false);
+            }
+            Self::CrossInRing => {
+                let inside = r * std::f64::consts::FRAC_1_SQRT_2;
+                line(&[(-inside, -inside), (inside, inside)], false);
+                line(&[(-inside, inside), (inside, -inside)], false);
+                steps.push(Step::Circle(Point { x, y }, r));
+            }
+            Self::CrossInSquare => {
+                line(&[(-r, -r), (r, r)], false);
+                line(&[(-r, r), (r, -r)], false);
+                line(&[(-r, -r), (r, -r), (r, r), (-r, r)], true);
             }
             Self::Plus => {
                 line(&[(-r * 1.2, 0.0), (r * 1.2, 0.0)], false);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::draw::{Anchor, Colour, Drawing, Item, Rect, Shape, Step, Text, Turn};
+use super::draw::{Anchor, Drawing, Item, Rect, Shape, Step, Text, Turn};
 use super::font;
 
 pub(super) fn svg(drawing: &Drawing) -> String {
@@ -61,14 +61,14 @@ impl Writer {
     fn shape(&mut self, Shape { steps, stroke, fill }: &Shape) {
         let mut attributes = match fill {
             Some(fill) if fill.opacity < 1.0 => {
-                format!("fill=\"{}\" fill-opacity=\"{}\"", hex(fill.colour), number(fill.opacity))
+                format!("fill=\"{}\" fill-opacity=\"{}\"", fill.colour.hex(), number(fill.opacity))
             }
-            Some(fill) => format!("fill=\"{}\"", hex(fill.colour)),
+            Some(fill) => format!("fill=\"{}\"", fill.colour.hex()),
             None => "fill=\"none\"".to_owned(),
         };
         if let Some(stroke) = stroke {
             attributes +=
-                &format!(" stroke=\"{}\" stroke-width=\"{}\"", hex(stroke.colour), number(stroke.width));
+                &format!(" stroke=\"{}\" stroke-width=\"{}\"", stroke.colour.hex(), number(stroke.width));
             if !stroke.dash.lengths().is_empty() {
                 let lengths = stroke.dash.lengths().iter().map(|length| number((*length).into()));
                 attributes += &format!(" stroke-dasharray=\"{}\"", lengths.collect::<Vec<_>>().join(" "));
@@ -123,12 +123,8 @@ fn label(Text { at, size, anchor, turn, colour, text }: &Text) -> String {
         Anchor::Middle => " text-anchor=\"middle\"",
         Anchor::End => " text-anchor=\"end\"",
     };
-    let (size, fill, text) = (number(*size), hex(*colour), escaped(text));
+    let (size, fill, text) = (number(*size), colour.hex(), escaped(text));
     format!("<text {place} font-size=\"{size}\"{anchor} fill=\"{fill}\">{text}</text>")
-}
-
-fn hex(Colour(red, green, blue): Colour) -> String {
-    format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 /// With two digits after the point: a hundredth of a point is not seen even in print.

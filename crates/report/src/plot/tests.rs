@@ -3,7 +3,7 @@ use airtcp_testkit::markup::well_formed;
 use super::axis::{Axis, Unit};
 use super::draw::Dash;
 use super::figure::{Figure, Note, Panel};
-use super::palette::{BLUE, Mark};
+use super::palette::{BLUE, GREY, Mark};
 use super::*;
 
 fn figure(series: Vec<Series>, x: Axis, notes: Vec<Note>) -> Figure {
@@ -22,6 +22,11 @@ fn time(to: f64) -> Axis {
 
 pub(crate) fn svg(figure: &Figure) -> String {
     String::from_utf8(Format::Svg.render(&figure.draw()).unwrap()).unwrap()
+}
+
+fn note(milliseconds: i64, text: &str) -> Note {
+    let text = text.to_owned();
+    Note { at: milliseconds * 1_000_000, text, kind: "decided", colour: GREY, mark: Mark::Down }
 }
 
 /// A sawtooth with something of everything.
@@ -50,7 +55,7 @@ fn equal_data_give_equal_files() {
 
 #[test]
 fn the_svg_is_well_formed_whatever_texts_say() {
-    let notes = vec![Note { at: 1_000_000_000, text: "<lost> & \"found\"".to_owned() }];
+    let notes = vec![note(1000, "<lost> & \"found\"")];
     let text = svg(&figure(busy(100), time(2.0), notes));
     well_formed(&text);
     assert!(text.contains("<title>a &lt; b &amp; &quot;c&quot;</title>") && text.contains("&lt;lost&gt;"));
@@ -114,7 +119,6 @@ fn what_is_out_of_view_leaves_no_marks_but_lines_come_from_there() {
 
 #[test]
 fn words_are_left_out_where_there_is_no_room_and_marks_stay() {
-    let note = |at: i64, text: &str| Note { at: at * 1_000_000, text: text.to_owned() };
     let mut notes: Vec<Note> = (0..200).map(|index| note(index * 10, "window: grows")).collect();
     notes.push(note(1001, "restart: timeout"));
     let text = svg(&figure(Vec::new(), time(2.0), notes));

@@ -1,0 +1,205 @@
+//! What each kind of thing looks like, wherever it is drawn: on the page, in an SVG and in a PNG.
+//!
+//! This is the only place that says it. The panels take their series from here, and the page's script gets all of it as a
+//! constant. Colours never say anything that a shape does not say as well.
+
+use serde_json::{Value, json};
+
+use crate::plot::draw::{Colour, Dash};
+use crate::plot::palette::{BLACK, BLUE, GREEN, GREY, Mark, ORANGE, PURPLE, SILVER, SKY, VERMILION, on_dark};
+use crate::plot::{Data, Series};
+
+/// How one kind of thing is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Look {
+    /// For programs: on the page, and as the class in an SVG.
+    pub(crate) name: &'static str,
+    /// For people: what a legend says.
+    pub(crate) words: &'static str,
+    /// On white. A dark page has the colour that belongs to it.
+    pub(crate) colour: Colour,
+    pub(crate) sign: Sign,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Sign {
+    Mark(Mark),
+    /// A vertical stroke from the first octet to the last.
+    Bar,
+    Line(Dash),
+    /// All of the height, pale.
+    Area,
+    /// A band is filled, hatched, or half as high.
+    FullBand,
+    HatchedBand,
+    LowBand,
+}
+
+impl Sign {
+    /// The mark, of what is drawn as one.
+    pub(crate) fn mark(self) -> Mark {
+        if let Self::Mark(mark) = self { mark } else { Mark::Dot }
+    }
+
+    /// As `page/marks.js` calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mark(mark) => match mark {
+                Mark::Dot => "dot",
+                Mark::Up => "up",
+                Mark::Down => "down",
+                Mark::Square => "square",
+                Mark::Diamond => "diamond",
+                Mark::Disc => "disc",
+                Mark::Ring => "ring",
+                Mark::OpenSquare => "open-square",
+                Mark::Cross => "cross",
+                Mark::CrossInRing => "cross-in-ring",
+                Mark::CrossInSquare => "cross-in-square",
+                Mark::Plus => "plus",
+                Mark::Tick => "tick",
+            },
+            Self::Bar => "bar",
+            Self::Line(Dash::Solid) => "line",
+            Self::Line(_) => "dashes",
+            Self::Area => "area",
+            Self::FullBand => "full",
+            Self::HatchedBand => "hatched",
+            Self::LowBand => "half",
+        }
+    }
+}
+
+const fn look(name: &'static str, words: &'static str, colour: Colour, sign: Sign) -> Look {
+    Look { name, words, colour, sign }
+}
+
+const fn mark(name: &'static str, words: &'static str, colour: Colour, mark: Mark) -> Look {
+    look(name, words, colour, Sign::Mark(mark))
+}
+
+const fn line(name: &'static str, words: &'static str, colour: Colour, dash: Dash) -> Look {
+    look(name, words, colour, Sign::Line(dash))
+}
+
+// Segments, by why they were sent.
+pub(crate) const NEW: Look = look("new", "sent", BLUE, Sign::Bar);
+pub(crate) const FAST: Look = mark("fast", "fast retransmission", ORANGE, Mark::Up);
+pub(crate) const TIMEOUT: Look = mark("timeout", "after a timeout", VERMILION, Mark::Square);
+pub(crate) const TAIL: Look = mark("tail", "tail probe", PURPLE, Mark::Diamond);
+pub(crate) const PROBE: Look = mark("probe", "window probe", BLACK, Mark::Disc);
+pub(crate) const UNEXPLAINED: Look = mark("unexplained", "sent again, unexplained", BLACK, Mark::Plus);
+// What became of them.
+pub(crate) const LOST_RADIO: Look = mark("lost-radio", "lost on the radio link", BLACK, Mark::CrossInRing);
+pub(crate) const LOST_QUEUE: Look = mark("lost-congestion", "lost in a queue", BLACK, Mark::CrossInSquare);
+pub(crate) const LOST_BETWEEN: Look = mark("lost-between", "lost on the way", BLACK, Mark::Cross);
+pub(crate) const SPURIOUS: Look = mark("spurious", "was not needed", PURPLE, Mark::Ring);
+// What came back.
+pub(crate) const ACK: Look = line("ack", "acknowledged", GREEN, Dash::Solid);
+pub(crate) const DUPLICATE_ACK: Look = mark("duplicate-ack", "duplicate ACK", GREEN, Mark::Tick);
+pub(crate) const SACK: Look = look("sack", "SACK", PURPLE, Sign::Bar);
+pub(crate) const WINDOW: Look = line("window", "receiver's window", SILVER, Dash::Long);
+pub(crate) const IDLE: Look = look("idle", "idle until a timeout", GREY, Sign::Area);
+// What the sender's log says: the states of its loss recovery, and its decisions.
+pub(crate) const RECOVERY: Look = look("recovery", "recovery", SKY, Sign::FullBand);
+pub(crate) const RESTARTED: Look = look("restarted", "restarted", VERMILION, Sign::HatchedBand);
+pub(crate) const REDUCED: Look = look("reduced", "reduced", ORANGE, Sign::LowBand);
+pub(crate) const TIMER: Look = mark("timer-fired", "timer fired", VERMILION, Mark::Square);
+pub(crate) const LOWERED: Look = mark("lowered", "window lowered", VERMILION, Mark::Down);
+pub(crate) const RAISED: Look = mark("raised", "window raised", GREEN, Mark::Up);
+pub(crate) const DECLARED: Look = mark("declared-lost", "declared lost", BLACK, Mark::Cross);
+pub(crate) const JUDGED: Look = mark("judged", "cause judged", GREY, Mark::Disc);
+pub(crate) const DECISION: Look = mark("decision", "other decision", GREY, Mark::Tick);
+// Lines.
+pub(crate) const CWND: Look = line("cwnd", "cwnd", BLUE, Dash::Solid);
+pub(crate) const SSTHRESH: Look = line("ssthresh", "ssthresh", ORANGE, Dash::Short);
+pub(crate) const FLIGHT: Look = line("in-flight", "in flight", SILVER, Dash::Solid);
+pub(crate) const ESTIMATED: Look = line("estimated", "window, estimated", SKY, Dash::Long);
+pub(crate) const RTT_TIMESTAMPS: Look = mark("rtt-timestamps", "by timestamps", BLUE, Mark::Dot);
+pub(crate) const RTT_KARN: Look = mark("rtt-karn", "segments sent once (Karn)", VERMILION, Mark::Tick);
+pub(crate) const GOODPUT: Look = line("goodput", "acknowledged", GREEN, Dash::Solid);
+pub(crate) const SENT_RATE: Look = line("sent-rate", "sent, with retransmissions", BLUE, Dash::Short);
+
+/// All that the page draws, in the order of its legend.
+const ON_PAGE: [Look; 30] = [
+    NEW,
+    FAST,
+    TIMEOUT,
+    TAIL,
+    PROBE,
+    UNEXPLAINED,
+    LOST_RADIO,
+    LOST_QUEUE,
+    LOST_BETWEEN,
+    SPURIOUS,
+    ACK,
+    DUPLICATE_ACK,
+    SACK,
+    WINDOW,
+    IDLE,
+    RECOVERY,
+    RESTARTED,
+    REDUCED,
+    TIMER,
+    LOWERED,
+    RAISED,
+    DECLARED,
+    JUDGED,
+    DECISION,
+    CWND,
+    SSTHRESH,
+    FLIGHT,
+    ESTIMATED,
+    RTT_TIMESTAMPS,
+    RTT_KARN,
+];
+
+/// What a decision looks like, by [`DecisionSeen::what`](airtcp_analyze::trace::DecisionSeen::what).
+const DECISIONS: [(&str, Look); 8] = [
+    ("timeout", TIMER),
+    ("window", LOWERED),
+    ("undo", RAISED),
+    ("opened", RAISED),
+    ("resume", RAISED),
+    ("lost", DECLARED),
+    ("cause", JUDGED),
+    ("judged", JUDGED),
+];
+
+pub(crate) fn decision(what: &str) -> Look {
+    DECISIONS.iter().find(|(known, _)| *known == what).map_or(DECISION, |(_, look)| *look)
+}
+
+/// For the page's script: everything by its name, and which decision looks like what.
+pub(crate) fn for_script() -> [(&'static str, Value); 2] {
+    let looks = ON_PAGE.iter().chain([&GOODPUT]).map(|look| {
+        let Look { name, words, colour, sign } = look;
+        json!({ "name": name, "words": words, "light": colour.hex(), "dark": on_dark(*colour).hex(), "sign": sign.name() })
+    });
+    let decisions: serde_json::Map<_, _> =
+        DECISIONS.iter().map(|(what, look)| ((*what).to_owned(), json!(look.name))).collect();
+    [("LOOKS", looks.collect()), ("DECISION_LOOKS", Value::Object(decisions))]
+}
+
+impl Look {
+    /// A series with this look, named in the legend.
+    pub(crate) fn series(self, data: Data) -> Series {
+        Series { name: Some(self.words.to_owned()), class: self.name, colour: self.colour, data }
+    }
+
+    /// A mark at each point.
+    pub(crate) fn marks(self, points: Vec<(f64, f64)>) -> Series {
+        self.series(Data::Marks { points, mark: self.sign.mark(), below: 0.0 })
+    }
+
+    /// A line of steps.
+    pub(crate) fn steps(self, points: Vec<(f64, f64)>, width: f64) -> Series {
+        let dash = if let Sign::Line(dash) = self.sign { dash } else { Dash::Solid };
+        self.series(Data::Steps { points, width, dash })
+    }
+
+    /// Vertical strokes.
+    pub(crate) fn bars(self, bars: Vec<(f64, f64, f64)>, width: f64) -> Series {
+        self.series(Data::Bars { bars, width })
+    }
+}
