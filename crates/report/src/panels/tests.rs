@@ -1,5 +1,5 @@
 use airlink::scenario::Scenario;
-use airtcp_analyze::trace::{AckSeen, Fate, Loss, Proof, Sending, SentSegment};
+use airtcp_analyze::trace::{AckSeen, DecisionSeen, Fate, Loss, Proof, Sending, SentSegment};
 use airtcp_sim::world::World;
 use airtcp_testkit::markup::well_formed;
 use airwire::Cause;
@@ -68,8 +68,60 @@ fn each_cause_has_its_class_and_each_loss_its_place() {
         assert_eq!(strokes(&text, class), expected, "{class}");
     }
     assert_eq!(strokes(&text, "duplicate-ack"), 1);
-    for words in ["fast retransmission", "lost before capture 2", "was not needed"] {
+    for words in ["fast retransmission (1)", "lost before capture 2 (1)", "was not needed (1)"] {
         assert!(text.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn the_legend_counts_what_the_findings_count_and_names_the_syn_beside_it() {
+    let mut trace = scene();
+    let text = drawn(&trace, &[Picture::TimeSequence], Range::default());
+    assert!(text.contains("after a timeout (1)"));
+    // A hundred marks in one place are one mark, and a hundred.
+    for index in 0..100 {
+        trace.segments.push(segment(7 * SECOND + index, 7000, Sending::Timeout, Fate::Unknown));
+    }
+    trace.segments.push(segment(SECOND / 2, 0, Sending::Timeout, Fate::Unknown));
+    let text = drawn(&trace, &[Picture::TimeSequence], Range::default());
+    assert!(text.contains("after a timeout (101, and the SYN)"));
+}
+
+/// What stands between the begin and the end of the first group of this class.
+fn group<'a>(text: &'a str, class: &str) -> &'a str {
+    let opening = format!("<g class=\"{class}\">");
+    text.split(&opening).nth(1).unwrap().split("</g>").next().unwrap()
+}
+
+#[test]
+fn every_mark_above_a_plot_is_in_its_legend_and_the_page_has_the_same_colours() {
+    let mut trace = scene();
+    for (index, what) in ["timeout", "window", "opened", "lost", "judged", "whatever"].into_iter().enumerate()
+    {
+        trace.decisions.push(DecisionSeen {
+            at: index as Offset * SECOND,
+            by: "test".to_owned(),
+            what: what.to_owned(),
+            text: what.to_owned(),
+            about: None,
+        });
+    }
+    let text = drawn(&trace, &[Picture::TimeSequence], Range::default());
+    let legend = group(&text, "legend");
+    for words in
+        ["timer fired", "window lowered", "window raised", "declared lost", "cause judged", "other decision"]
+    {
+        assert!(legend.contains(words), "{words} in {legend}");
+    }
+    let page = crate::html::Page::default().html();
+    for class in
+        ["new", "fast", "timeout", "tail", "probe", "lost-radio", "lost-congestion", "spurious", "ack"]
+    {
+        let path = group(&text, class);
+        let colour = &path[path.find("=\"#").unwrap() + 2..][..7];
+        let name = format!("\"name\":\"{class}\"");
+        let look = page.split('{').find(|look| look.contains(&name)).unwrap().split('}').next().unwrap();
+        assert!(look.contains(&format!("\"light\":\"{colour}\"")), "{class} is {colour}, on the page {look}");
     }
 }
 

@@ -80,16 +80,28 @@ fn middles<'a>(segments: impl Iterator<Item = &'a SentSegment>) -> Vec<(f64, f64
     bars(segments).into_iter().map(|(at, start, end)| (at, f64::midpoint(start, end))).collect()
 }
 
+/// Marks lie on each other where many come together: the legend says how many there are, as the findings count them.
+fn counted<'a>(words: &str, segments: impl Iterator<Item = &'a SentSegment>) -> String {
+    let (syns, data): (Vec<_>, Vec<_>) = segments.partition(|segment| segment.start == 0);
+    match (data.len(), syns.len()) {
+        (count, 0) => format!("{words} ({count})"),
+        (0, _) => format!("{words} (the SYN)"),
+        (count, _) => format!("{words} ({count}, and the SYN)"),
+    }
+}
+
 fn segments(shown: &[&SentSegment]) -> Vec<Series> {
     let of = |sending| shown.iter().copied().filter(move |segment| segment.sending == sending);
     let mut series = vec![looks::NEW.bars(bars(of(Sending::New)), 1.3)];
     for (sending, look) in AGAIN {
         // Its extent, and a mark, which is seen even if the extent is small.
         series.push(Series { name: None, ..look.bars(bars(of(sending)), 1.8) });
-        series.push(look.marks(middles(of(sending))));
+        let name = Some(counted(look.words, of(sending)));
+        series.push(Series { name, ..look.marks(middles(of(sending))) });
     }
-    let unneeded = shown.iter().copied().filter(|segment| matches!(segment.fate, Fate::Unneeded { .. }));
-    series.push(looks::SPURIOUS.marks(middles(unneeded)));
+    let unneeded = || shown.iter().copied().filter(|segment| matches!(segment.fate, Fate::Unneeded { .. }));
+    let name = Some(counted(looks::SPURIOUS.words, unneeded()));
+    series.push(Series { name, ..looks::SPURIOUS.marks(middles(unneeded())) });
     series.extend(losses(shown));
     series
 }
@@ -113,10 +125,10 @@ fn losses(shown: &[&SentSegment]) -> Vec<Series> {
             Loss::Airlink(Cause::Radio) => (looks::LOST_RADIO, looks::LOST_RADIO.words.to_owned()),
             Loss::Between { before } => (looks::LOST_BETWEEN, format!("lost before capture {}", before + 1)),
         };
+        let mut name = Some(counted(&name, segments.iter().copied()));
         // A lost retransmission has its mark below the one that says why it was sent.
         let (first, again): (Vec<&SentSegment>, Vec<&SentSegment>) =
             segments.into_iter().partition(|segment| segment.sending == Sending::New);
-        let mut name = Some(name);
         for (segments, below) in [(first, 0.0), (again, 7.0)] {
             if !segments.is_empty() {
                 let marks =
