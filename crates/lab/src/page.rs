@@ -9,12 +9,15 @@ use airtcp_analyze::capture::{Capture, CaptureError};
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::path::{self, PathError};
 use airtcp_analyze::survey;
-use airtcp_analyze::trace::Trace;
+use airtcp_analyze::trace::{Fate, Sending, Trace};
+use airtcp_numbers::statistics::Mean;
+use airtcp_report::html::chart::{self, Chart, Interval};
 use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page, Run, decisions};
 use serde_json::Value;
 
 use crate::experiment::{Report, directory_name};
+use crate::sender::Repair;
 use crate::summary::{COLUMNS, profile};
 use crate::transfer::Outcome;
 
@@ -66,7 +69,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     let report: Report =
         serde_json::from_str(&text).map_err(|source| RunDirError::Json { path: path.clone(), source })?;
     let senders = report.summary.len().max(1);
-    let mut table = run_table("every transfer: click on a row to see it, tick several to compare them");
+    let mut table = run_table("Every transfer: click to see it, tick several to compare them.");
     let mut runs_of = vec![Vec::new(); senders];
     for (at, outcome) in report.transfers.iter().enumerate() {
         let round = at / senders;
@@ -110,10 +113,30 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
             .map_or_else(|| scenario.clone(), |description| format!("{scenario}: {description}")),
         facts,
         scenario: toml,
+        chart: Some(chart(&report, &runs_of)),
         summary: Some(summary(&report, runs_of)),
         runs: table,
     });
     Ok(())
+}
+
+fn chart(report: &Report, runs_of: &[Vec<usize>]) -> Chart {
+    let interval = |mean: Mean| Interval { mean: mean.mean, half_width: mean.half_width };
+    let percent =
+        |mean: Mean| Interval { mean: 100.0 * mean.mean, half_width: mean.half_width.map(|it| 100.0 * it) };
+    let counts = |outcome: &&Outcome| outcome.failure.is_none() && outcome.spoiled.is_none();
+    let senders = report.summary.iter().zip(runs_of).enumerate().map(|(at, (row, runs))| {
+        let own = report.transfers.iter().skip(at).step_by(report.summary.len());
+        chart::Sender {
+            name: row.sender.clone(),
+            shows: Shows { runs: runs.clone() },
+            goodput: row.kbit_per_s.map(interval),
+            transfers: own.filter(counts).map(|outcome| outcome.kbit_per_s).collect(),
+            gain: row.against.and_then(|against| against.gain).map(percent),
+            verdict: row.against.map_or_else(String::new, |against| against.verdict.to_string()),
+        }
+    });
+    Chart { against: report.against.clone(), senders: senders.collect() }
 }
 
 /// As `lab run` prints it.
@@ -126,6 +149,7 @@ fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     if summary.iter().any(|row| row.against.is_some()) {
         caption += &format!(", compared with {against}");
     }
+    caption += "; what was resent, timeouts and spurious ones are as the senders count them";
     Table {
         caption,
         columns: COLUMNS.iter().map(|column| (column.name, column.meaning)).collect(),
@@ -137,21 +161,29 @@ fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     }
 }
 
+/// The same word may mean something else to a sender and to who looks at its packets.
+const SOURCES: &str = "Packets, resent and silence are what the sender's capture shows; timeouts and spurious ones are as the \
+                       sender counts them.";
+
 fn run_table(caption: &str) -> Table {
     Table {
-        caption: caption.to_owned(),
+        caption: format!("{caption} {SOURCES}"),
         columns: vec![
             ("sender", "a recipe, or the kernel's own"),
-            ("profile", "whose TCP a recipe's sender looks like in everything else"),
             ("round", "transfers of one round have the same seed: they meet the same path"),
-            ("seed", "of the path"),
             ("kbit/s", "goodput from the first SYN to the last ACK"),
             ("seconds", "from the first SYN to the last ACK"),
-            ("packets", "with data, on the sender's side"),
-            ("resent", "of these, sent again"),
-            ("timeouts", "of the retransmission timer"),
-            ("spurious", "timeouts that the sender has noticed to be a mistake"),
-            ("idle s", "silence that ended with a retransmission"),
+            ("packets", "with data: the capture on the sender's side"),
+            ("resent", "of these, all of whose data was sent before: the capture on the sender's side"),
+            ("timeouts", "of the retransmission timer: as the sender counts them"),
+            ("spurious", "timeouts that the sender itself has noticed to be a mistake"),
+            (
+                "silent s",
+                "silence that ended with a retransmission, of whatever cause: the capture on the sender's side. The graphs \
+                 shade what ended with the timer",
+            ),
+            ("profile", "whose TCP a recipe's sender looks like in everything else"),
+            ("seed", "of the path"),
             ("outcome", "whether every octet arrived and nothing else"),
         ],
         rows: Vec::new(),
@@ -161,9 +193,7 @@ fn run_table(caption: &str) -> Table {
 fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
     vec![
         Cell::text(&outcome.sender),
-        outcome.profile.as_deref().map_or_else(Cell::nothing, Cell::text),
         Cell::count(round as u64),
-        Cell::count(outcome.seed),
         Cell::number(outcome.kbit_per_s, 1),
         Cell::number(outcome.capture.seconds, 2),
         Cell::count(outcome.capture.data_packets),
@@ -171,6 +201,8 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
         Cell::count(outcome.repair.timeouts),
         Cell::count(outcome.repair.spurious),
         Cell::number(outcome.capture.idle_seconds, 2),
+        outcome.profile.as_deref().map_or_else(Cell::nothing, Cell::text),
+        Cell::count(outcome.seed),
         match (&outcome.failure, &outcome.spoiled) {
             (Some(why), _) => Cell::text(why),
             (None, Some(why)) => Cell::text(format!("exact, but left out: {why}")),
@@ -181,7 +213,7 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
 
 /// Directories of single transfers. Their rows come from the `lab.json` of the experiment around them, if it is there.
 fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> {
-    let mut table = run_table("click on a row to see the transfer, tick several to compare them");
+    let mut table = run_table("Click to see a transfer, tick several to compare them.");
     for directory in directories {
         // `.` has a name, too.
         let directory = directory
@@ -226,13 +258,30 @@ fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, R
     if let (Ok(log), Some(start)) = (fs::read_to_string(directory.join("decisions.jsonl")), start(&events)) {
         let mss = events.iter().find_map(|event| event.pointer("/data/handshake/mss")?.as_f64());
         let mss = mss.unwrap_or_else(|| longest_segment(&trace));
-        let unreadable = decisions::lay_over(&mut trace, &log, start, mss);
-        if unreadable > 0 {
-            facts.push(("log".to_owned(), format!("{unreadable} lines of decisions.jsonl cannot be read")));
+        let laid = decisions::lay_over(&mut trace, &log, start, mss);
+        if laid.unreadable > 0 {
+            let text = format!("{} lines of decisions.jsonl cannot be read", laid.unreadable);
+            facts.push(("log".to_owned(), text));
         }
+        facts.push(sent_again(&trace, Some(laid.otherwise)));
+    } else {
+        facts.push(sent_again(&trace, None));
     }
     if let Some(outcome) = outcome {
-        let Outcome { profile, seed, kbit_per_s, capture, failure, .. } = outcome;
+        let Outcome { profile, seed, kbit_per_s, capture, failure, repair, .. } = outcome;
+        let Repair { fast, timeout, probe, timeouts, spurious } = repair;
+        let counts = format!(
+            "{fast} fast, {timeout} after a timeout, {probe} to provoke an ACK; the timer fired {timeouts} times, {spurious} \
+             of them a mistake that the sender has noticed"
+        );
+        facts.push(("sent again, as the sender counts".to_owned(), counts));
+        let shaded: i64 = trace.idle.iter().map(|idle| idle.to - idle.from).sum();
+        let silence = format!(
+            "{:.2} s ended with a retransmission; {:.2} s with one by the timer, shaded in the graphs",
+            capture.idle_seconds,
+            shaded as f64 / 1e9
+        );
+        facts.push(("silence".to_owned(), silence));
         facts.extend(profile.iter().map(|profile| ("profile".to_owned(), profile.clone())));
         facts.push(("seed".to_owned(), seed.to_string()));
         facts.push(("goodput".to_owned(), format!("{kbit_per_s:.1} kbit/s over {:.2} s", capture.seconds)));
@@ -243,6 +292,39 @@ fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, R
     facts.extend(path_facts(&directory.join("airlink.json")));
     facts.push(("files".to_owned(), directory.display().to_string()));
     Ok(Run { name: name.to_owned(), facts, trace })
+}
+
+/// What the graphs show of retransmissions. `otherwise` are those of which the sender's log, if there is one, says another
+/// cause than the capture.
+fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
+    let of = |sending| trace.segments.iter().filter(move |it| it.sending == sending && it.start > 0).count();
+    let mut parts =
+        vec![format!("{} fast", of(Sending::Fast)), format!("{} after a timeout", of(Sending::Timeout))];
+    for (sending, words) in [
+        (Sending::Tail, "as tail probes"),
+        (Sending::Probe, "as window probes"),
+        (Sending::Unexplained, "unexplained"),
+    ] {
+        let count = of(sending);
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    }
+    let syns = trace.segments.iter().filter(|it| it.sending != Sending::New && it.start == 0).count();
+    if syns > 0 {
+        parts
+            .push(format!("the SYN {}", if syns == 1 { "once".to_owned() } else { format!("{syns} times") }));
+    }
+    let unneeded = trace.segments.iter().filter(|it| matches!(it.fate, Fate::Unneeded { .. })).count();
+    let source = match otherwise {
+        Some(0) => "causes by the sender's log and by its capture".to_owned(),
+        Some(otherwise) => {
+            format!("causes by the sender's log, where the capture alone has another one for {otherwise}")
+        }
+        None => "causes by the capture alone".to_owned(),
+    };
+    let text = format!("{}; {unneeded} were not needed, by the captures; {source}", parts.join(", "));
+    ("sent again, in the graphs".to_owned(), text)
 }
 
 /// Of all connections in the capture, and both directions, the one that carried most.

@@ -4,7 +4,7 @@
 //! was at the sender's start ties them together.
 
 use airtcp_analyze::decisions::{self, Line};
-use airtcp_analyze::trace::{DecisionSeen, EpisodeSeen, Offset, Trace, WindowPoint};
+use airtcp_analyze::trace::{DecisionSeen, EpisodeSeen, Idle, Offset, Sending, Trace, WindowPoint};
 
 /// A change of the window, in octets; without a threshold it is arbitrarily high.
 struct Change {
@@ -13,13 +13,23 @@ struct Change {
     ssthresh: Option<f64>,
 }
 
-/// Adds the log's decisions, states and windows to the trace. `start` is the sender's start in nanoseconds since 1970, `mss` the
-/// octets of the segments in which the log counts windows. Returns how many lines cannot be read, such as the last one of
-/// a sender that was killed; they are left out.
-pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> usize {
+/// What became of a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Laid {
+    /// Lines that cannot be read, such as the last one of a sender that was killed; they are left out.
+    pub unreadable: usize,
+    /// Segments that were sent again for another reason than the capture alone had made believe.
+    pub otherwise: usize,
+}
+
+/// Adds the log's decisions, states, windows and causes to the trace. `start` is the sender's start in nanoseconds since
+/// 1970, `mss` the octets of the segments in which the log counts windows.
+pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> Laid {
     let (lines, unreadable) = decisions::read(log);
-    let offset = |line: &Line| start - trace.origin + (line.time * 1e9).round() as i64;
+    let origin = trace.origin;
+    let offset = |line: &Line| start - origin + (line.time * 1e9).round() as i64;
     trace.episodes = episodes(&lines, offset, end(trace));
+    let otherwise = causes(trace);
     let mut changes = Vec::new();
     for line in &lines {
         let at = offset(line);
@@ -32,7 +42,45 @@ pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> usize {
         }
     }
     trace.windows = with_changes(&trace.windows, &changes);
-    unreadable
+    Laid { unreadable, otherwise }
+}
+
+/// A timer that fires just when an ACK has come looks like an answer to it. The log knows better: what is sent again while
+/// the sender goes back is the timer's, what is sent again in recovery is not. Returns for how many that is news.
+fn causes(trace: &mut Trace) -> usize {
+    let Trace { segments, acks, idle, episodes, .. } = trace;
+    let mut otherwise = 0;
+    let mut gone_back_in = None;
+    for index in 0..segments.len() {
+        let segment = &segments[index];
+        if matches!(segment.sending, Sending::New | Sending::Probe) {
+            continue;
+        }
+        let begun = episodes.partition_point(|episode| episode.from <= segment.at);
+        let state = episodes[..begun].last().filter(|episode| segment.at < episode.to);
+        let cause = match state.map(|episode| episode.state.as_str()) {
+            Some("restarted") => Sending::Timeout,
+            Some("recovery") => Sending::Fast,
+            _ => segment.sending,
+        };
+        let first = cause == Sending::Timeout && gone_back_in.replace(begun) != Some(begun);
+        if cause == segment.sending {
+            continue;
+        }
+        otherwise += 1;
+        // What the silence before it was, follows from that.
+        let at = segment.at;
+        idle.retain(|idle| idle.to != at || cause == Sending::Timeout);
+        if first && !idle.iter().any(|idle| idle.to == at) {
+            let acks = acks.iter().map(|ack| ack.at);
+            let packets = segments[..index].iter().map(|sent| sent.at).chain(acks);
+            let last = packets.filter(|packet| *packet < at).max();
+            idle.extend(last.map(|from| Idle { from, to: at }));
+        }
+        segments[index].sending = cause;
+    }
+    idle.sort_by_key(|idle| idle.from);
+    otherwise
 }
 
 /// The last packet's time.
@@ -108,6 +156,8 @@ fn with_changes(points: &[WindowPoint], changes: &[Change]) -> Vec<WindowPoint> 
 
 #[cfg(test)]
 mod tests {
+    use airtcp_analyze::trace::SentSegment;
+
     use super::*;
 
     const LOG: &str = r#"{"time":0.5,"question":"window","by":"aimd","what":"window","cwnd":2.0,"ssthresh":null,"was_cwnd":1.0,"was_ssthresh":null,"why":"ACK"}
@@ -128,7 +178,8 @@ mod tests {
     fn both_clocks_meet_in_the_trace() {
         let mut trace = trace();
         // The sender started 100 ms after the capture.
-        assert_eq!(lay_over(&mut trace, LOG, 1_100_000_000, 1000.0), 1, "the last line is cut");
+        let laid = lay_over(&mut trace, LOG, 1_100_000_000, 1000.0);
+        assert_eq!(laid.unreadable, 1, "the last line is cut");
         let decisions: Vec<_> =
             trace.decisions.iter().map(|it| (it.at, it.what.as_str(), it.about)).collect();
         let at = 1_600_000_000;
@@ -140,13 +191,42 @@ mod tests {
         );
     }
 
+    fn line(time: f64, episode: &str, what: &str, why: &str) -> String {
+        format!(
+            r#"{{"time":{time},"episode":"{episode}","question":"repair","by":"sack","what":"{what}","why":"{why}"}}"#
+        )
+    }
+
+    #[test]
+    fn why_something_was_sent_again_is_what_the_log_says() {
+        let log = [
+            line(0.1, "recovery", "enter", "a loss"),
+            line(0.5, "restarted", "enter", "the timer, just behind an ACK"),
+            line(0.9, "open", "leave", "an ACK"),
+        ];
+        let sent = |ms: i64, sending| SentSegment {
+            at: ms * 1_000_000,
+            number: 1,
+            start: 1,
+            end: 1001,
+            sending,
+            dupacks: 0,
+            in_flight: 3,
+            fate: airtcp_analyze::trace::Fate::Unknown,
+        };
+        let mut trace = trace();
+        let seen = [Sending::New, Sending::Fast, Sending::New, Sending::Fast, Sending::Tail];
+        trace.segments = seen.into_iter().zip([0, 100, 499, 500, 900]).map(|(it, ms)| sent(ms, it)).collect();
+        let laid = lay_over(&mut trace, &log.join("\n"), 1_000_000_000, 1000.0);
+        let causes: Vec<_> = trace.segments.iter().map(|segment| segment.sending).collect();
+        assert_eq!(causes, [Sending::New, Sending::Fast, Sending::New, Sending::Timeout, Sending::Tail]);
+        assert_eq!(laid, Laid { unreadable: 0, otherwise: 1 });
+        // The silence before it was the timer's, too.
+        assert_eq!(trace.idle, [Idle { from: 499_000_000, to: 500_000_000 }]);
+    }
+
     #[test]
     fn an_episode_lasts_from_its_begin_to_its_end_or_to_the_next() {
-        let line = |time: f64, episode: &str, what: &str, why: &str| {
-            format!(
-                r#"{{"time":{time},"episode":"{episode}","question":"repair","by":"sack","what":"{what}","why":"{why}"}}"#
-            )
-        };
         let log = [
             line(0.1, "open", "lost", "three"),
             line(0.1, "recovery", "enter", "a loss"),

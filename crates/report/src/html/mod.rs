@@ -3,6 +3,7 @@
 //! [`Page::html`] makes the file. The graphs are drawn in the browser by `page/*.js` from columns of numbers (`columns`).
 //! The page fetches nothing, and its content security policy forbids it.
 
+pub mod chart;
 mod columns;
 pub mod decisions;
 pub mod table;
@@ -15,18 +16,24 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use self::chart::Chart;
 use self::columns::column;
 use self::table::{Table, escape};
+use crate::looks;
+use crate::plot::palette::{BLUE, on_dark};
 
 const STYLE: &str = include_str!("page/page.css");
 const BODY: &str = include_str!("page/body.html");
 /// The files of the script, in this order behind the `constants`.
-const SCRIPT: [&str; 5] = [
+const SCRIPT: [&str; 8] = [
     include_str!("page/data.js"),
+    include_str!("page/time.js"),
     include_str!("page/marks.js"),
     include_str!("page/plots.js"),
+    include_str!("page/sequence.js"),
     include_str!("page/panel.js"),
     include_str!("page/view.js"),
+    include_str!("page/runs.js"),
 ];
 
 /// A page before it is written.
@@ -49,6 +56,8 @@ pub struct Experiment {
     pub facts: Vec<(String, String)>,
     /// The scenario file with every setting.
     pub scenario: Option<String>,
+    /// All senders beside each other.
+    pub chart: Option<Chart>,
     /// A row for each sender.
     pub summary: Option<Table>,
     /// A row for each run.
@@ -79,13 +88,15 @@ impl Page {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <link rel=\"icon\" href=\"data:,\">\n\
-             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header><h1>{title}</h1></header>\n<main>\n"
+             <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n\
+             <section id=\"tables\" aria-label=\"Tables\">\n<h1>{title}</h1>\n",
+            accent()
         );
         for experiment in &self.experiments {
             experiment.write(&mut html);
         }
+        html.push_str("</section>\n");
         html.push_str(BODY);
-        html.push_str("</main>\n");
         for (number, run) in self.runs.iter().enumerate() {
             let _ = writeln!(
                 html,
@@ -99,21 +110,32 @@ impl Page {
 }
 
 impl Page {
-    /// JavaScript that gives the codes of both columns their names, and says whether any log names states.
+    /// JavaScript that gives the codes of both columns their names, and says what things look like and whether any log names
+    /// states.
     fn constants(&self) -> String {
         let sendings = SENDINGS.iter().map(|(_, name)| *name).enumerate();
         let fates = FATES.into_iter().enumerate();
         let codes = sendings.chain(fates).map(|(code, name)| format!("const {name} = {code};\n"));
         let has_states = self.runs.iter().any(|run| !run.trace.episodes.is_empty());
-        codes.chain([format!("const HAS_STATES = {has_states};\n")]).collect()
+        let looks = looks::for_script();
+        let looks = looks.iter().map(|(name, value)| format!("const {name} = {value};\n"));
+        codes.chain(looks).chain([format!("const HAS_STATES = {has_states};\n")]).collect()
     }
 }
 
 impl Experiment {
     fn write(&self, html: &mut String) {
         let _ = writeln!(html, "<section class=\"experiment\"><h2>{}</h2>", escape(&self.name));
+        html.push_str(&self.chart.as_ref().map(Chart::html).unwrap_or_default());
         if let Some(summary) = &self.summary {
-            html.push_str(&summary.html(false));
+            let table = summary.html(false);
+            // Above it the chart says the same of most.
+            html.push_str(&match self.chart {
+                Some(_) => format!(
+                    "<details class=\"means\"><summary>All means of each sender</summary>\n{table}</details>\n"
+                ),
+                None => table,
+            });
         }
         html.push_str(&self.runs.html(true));
         if !self.facts.is_empty() {
@@ -135,6 +157,14 @@ impl Experiment {
         }
         html.push_str("</section>\n");
     }
+}
+
+/// The colour of what can be clicked, and of what is chosen.
+fn accent() -> String {
+    let (light, dark) = (BLUE.hex(), on_dark(BLUE).hex());
+    format!(
+        ":root {{ --accent: {light}; }}\n@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ --accent: {dark}; }} }}\n"
+    )
 }
 
 /// JSON that no HTML parser takes for the end of the script.

@@ -40,6 +40,14 @@ fn page(name: &str) -> Page {
             name: name.to_owned(),
             facts: vec![fact.clone()],
             scenario: Some(name.to_owned()),
+            chart: Some(Chart {
+                against: name.to_owned(),
+                senders: vec![chart::Sender {
+                    name: name.to_owned(),
+                    verdict: name.to_owned(),
+                    ..Default::default()
+                }],
+            }),
             summary: Some(table.clone()),
             runs: table,
         }],

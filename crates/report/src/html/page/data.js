@@ -86,11 +86,31 @@ function loadRun(id) {
   const none = (values) => values.map((value) => (value === 0 ? NaN : value - 1));
   windows.cwnd = none(windows.cwnd);
   windows.ssthresh = none(windows.ssthresh);
+  windows['in-flight'] = windows.flight;
   run.logged = windows.cwnd.some((value) => !isNaN(value));
   run.edge = acks.ack.map((ack, i) => ack + acks.window[i]);
   run.decided = decisions.at.length > 0;
+  run.counts = counts(run);
   runs.set(id, run);
   return run;
+}
+
+// How many there are of each kind of thing that the legend names.
+function counts({ segments, acks, sack, idle, states, texts }) {
+  const counts = {};
+  const one = (look) => { counts[look] = (counts[look] ?? 0) + 1; };
+  for (let i = 0; i < segments.at.length; i++) {
+    one(LOOK_OF_SENDING[segments.sending[i]]);
+    if (isLost(segments.fate[i])) one(LOOK_OF_LOSS[segments.fate[i]]);
+    if (isUnneeded(segments.fate[i])) one('spurious');
+  }
+  counts['duplicate-ack'] = acks.duplicate.reduce((sum, one) => sum + one, 0);
+  counts.ack = acks.at.length;
+  counts.sack = sack.of.length;
+  counts.idle = idle.from.length;
+  for (const [name] of states) one(name);
+  texts.forEach((_, i) => one(decisionLook({ texts }, i)));
+  return counts;
 }
 
 function isLost(fate) { return fate === LOST_BETWEEN || fate === LOST_CONGESTION || fate === LOST_RADIO; }

@@ -1,53 +1,36 @@
-// What things look like: colours of Okabe and Ito's palette, which colour-blind people can tell apart, and for each
-// kind of thing a shape of its own as well, for those who print in grey.
+// Colours and marks. LOOKS, which html/mod.rs writes, has the look of each kind of thing: that of pictures in SVG and PNG
+// too. The colours are those of Okabe and Ito's palette, which colour-blind people can tell apart, and each kind of thing
+// has a shape of its own as well, for those who print in grey.
 
-const LAYERS = [
-  // name, glyph, what it says in the legend
-  ['new', 'bar', 'segment'],
-  ['fast', 'triangle', 'sent again: fast'],
-  ['timeout', 'square', 'after a timeout'],
-  ['tail', 'diamond', 'tail'],
-  ['probe', 'circle', 'probe'],
-  ['unexplained', 'plus', 'again, unexplained'],
-  ['lost', 'cross', 'lost'],
-  ['unneeded', 'ring', 'not needed'],
-  ['ack', 'line', 'ACK'],
-  ['edge', 'dashes', 'window edge'],
-  ['sack', 'bar', 'SACK'],
-  ['idle', 'area', 'waiting for a timer'],
-  ['decision', 'down', 'decision'],
-];
-// Without a log that names states there are no bands, and none in the legend.
-if (HAS_STATES) {
-  LAYERS.push(['recovery', 'full', 'recovery'], ['restarted', 'hatched', 'restarted'], ['reduced', 'half', 'reduced']);
-}
-const LAYER_OF_SENDING = {
+const LOOK = Object.fromEntries(LOOKS.map((look) => [look.name, look]));
+const LOOK_OF_SENDING = {
   [NEW]: 'new', [FAST]: 'fast', [TIMEOUT]: 'timeout', [TAIL]: 'tail', [PROBE]: 'probe', [UNEXPLAINED]: 'unexplained',
 };
+const LOOK_OF_LOSS = { [LOST_BETWEEN]: 'lost-between', [LOST_CONGESTION]: 'lost-congestion', [LOST_RADIO]: 'lost-radio' };
+// What the legend has; the lines of the other graphs are named above them.
+const LAYERS = LOOKS.slice(0, LOOKS.findIndex(({ name }) => name === 'decision') + 1);
 
+const THINGS = (ground) => Object.fromEntries(LOOKS.map((look) => [look.name, look[ground]]));
 const COLOURS = {
-  light: {
-    new: '#0072b2', fast: '#e69f00', timeout: '#d55e00', tail: '#cc79a7', probe: '#000000', unexplained: '#000000', lost: '#000000',
-    unneeded: '#cc79a7', ack: '#009e73', edge: '#8a8a8a', sack: '#cc79a7', idle: '#00000012', decision: '#555555',
-    raised: '#009e73', lowered: '#d55e00', cwnd: '#0072b2', ssthresh: '#e69f00', flight: '#8a8a8a', estimated: '#56b4e9',
-    rtt: '#0072b2', goodput: '#009e73', recovery: '#56b4e9', restarted: '#d55e00', reduced: '#e69f00', text: '#333333', faint: '#6b6b6b', grid: '#0000001a', frame: '#00000055', paper: '#ffffff',
-  },
-  dark: {
-    new: '#56b4e9', fast: '#e69f00', timeout: '#ff7a2e', tail: '#e39bc3', probe: '#ffffff', unexplained: '#ffffff', lost: '#ffffff',
-    unneeded: '#e39bc3', ack: '#1fc296', edge: '#8f8f8f', sack: '#e39bc3', idle: '#ffffff14', decision: '#b0b0b0',
-    raised: '#1fc296', lowered: '#ff7a2e', cwnd: '#56b4e9', ssthresh: '#e69f00', flight: '#9a9a9a', estimated: '#0f86c4',
-    rtt: '#56b4e9', goodput: '#1fc296', recovery: '#0f86c4', restarted: '#ff7a2e', reduced: '#e69f00', text: '#e2e2e2', faint: '#a3a3a3', grid: '#ffffff1c', frame: '#ffffff55', paper: '#16181b',
-  },
+  light: { ...THINGS('light'), text: '#333333', faint: '#666666', grid: '#0000001a', frame: '#00000055', paper: '#ffffff' },
+  dark: { ...THINGS('dark'), text: '#e2e2e2', faint: '#a3a3a3', grid: '#ffffff1c', frame: '#ffffff55', paper: '#16181b' },
 };
+const IDLE_OPACITY = 0.16;
 const darkness = matchMedia('(prefers-color-scheme: dark)');
 let printing = false;
 function colours() { return darkness.matches && !printing ? COLOURS.dark : COLOURS.light; }
+
+// Draws one thing of this kind in its colour, about 2 × r pixels large.
+function sign(ctx, name, x, y, r, C) {
+  ctx.fillStyle = ctx.strokeStyle = C[name];
+  glyph(ctx, LOOK[name].sign, x, y, r);
+}
 
 // A mark of about 2 × r pixels at (x, y).
 function glyph(ctx, shape, x, y, r) {
   ctx.beginPath();
   switch (shape) {
-    case 'triangle':
+    case 'up':
       ctx.moveTo(x, y - r); ctx.lineTo(x + r, y + 0.8 * r); ctx.lineTo(x - r, y + 0.8 * r); ctx.closePath(); ctx.fill();
       break;
     case 'down':
@@ -57,7 +40,8 @@ function glyph(ctx, shape, x, y, r) {
     case 'diamond':
       ctx.moveTo(x, y - r); ctx.lineTo(x + r, y); ctx.lineTo(x, y + r); ctx.lineTo(x - r, y); ctx.closePath(); ctx.fill();
       break;
-    case 'circle': ctx.arc(x, y, 0.8 * r, 0, 2 * Math.PI); ctx.fill(); break;
+    case 'disc': ctx.arc(x, y, 0.8 * r, 0, 2 * Math.PI); ctx.fill(); break;
+    case 'dot': ctx.rect(x - 1.5, y - 1.5, 3, 3); ctx.fill(); break;
     case 'ring': ctx.arc(x, y, 1.4 * r, 0, 2 * Math.PI); ctx.stroke(); break;
     case 'plus':
       ctx.moveTo(x - r, y); ctx.lineTo(x + r, y); ctx.moveTo(x, y - r); ctx.lineTo(x, y + r); ctx.stroke();
@@ -66,8 +50,8 @@ function glyph(ctx, shape, x, y, r) {
       ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x - r, y + r); ctx.lineTo(x + r, y - r); ctx.stroke();
       break;
     // Lost somewhere that is known: the cross in a circle was the radio's doing, in a square congestion's.
-    case 'crossed-circle': glyph(ctx, 'cross', x, y, 0.8 * r); glyph(ctx, 'ring', x, y, r); break;
-    case 'crossed-square':
+    case 'cross-in-ring': glyph(ctx, 'cross', x, y, 0.8 * r); glyph(ctx, 'ring', x, y, r); break;
+    case 'cross-in-square':
       glyph(ctx, 'cross', x, y, 0.9 * r);
       ctx.strokeRect(x - 1.3 * r, y - 1.3 * r, 2.6 * r, 2.6 * r);
       break;
@@ -79,7 +63,7 @@ function glyph(ctx, shape, x, y, r) {
     case 'line': ctx.moveTo(x - r, y + r / 2); ctx.lineTo(x, y + r / 2); ctx.lineTo(x, y - r / 2); ctx.lineTo(x + r, y - r / 2); ctx.stroke(); break;
     case 'dashes': ctx.moveTo(x - r, y); ctx.lineTo(x - r / 3, y); ctx.moveTo(x + r / 3, y); ctx.lineTo(x + r, y); ctx.stroke(); break;
     case 'full': case 'hatched': case 'half': band(ctx, shape, x - r - 1, y - r - 1, 2 * r + 2, 2 * r + 2); break;
-    case 'area': ctx.fillRect(x - r - 1, y - r - 1, 2 * r + 2, 2 * r + 2); break;
+    case 'area': ctx.save(); ctx.globalAlpha = 2 * IDLE_OPACITY; ctx.fillRect(x - r - 1, y - r - 1, 2 * r + 2, 2 * r + 2); ctx.restore(); break;
   }
 }
 
@@ -99,21 +83,6 @@ function band(ctx, shape, x, y, w, h) {
   }
 }
 
-function lossShape(fate) {
-  if (fate === LOST_RADIO) return 'crossed-circle';
-  return fate === LOST_CONGESTION ? 'crossed-square' : 'cross';
-}
-
-// A decision's mark, by what was decided.
-function decisionMark(run, i) {
-  switch (run.texts[i][1]) {
-    case 'timeout': return ['square', 'timeout'];
-    case 'lost': return ['cross', 'lost'];
-    case 'window': return ['down', 'lowered'];
-    case 'undo': case 'opened': return ['triangle', 'raised'];
-    case 'cause': case 'judged': return ['circle', 'decision'];
-    case 'resume': return ['triangle', 'raised'];
-    default: return ['tick', 'decision'];
-  }
-}
-const DECISION_RANK = ['tick', 'circle', 'cross', 'down', 'triangle', 'square'];
+// What a decision looks like. Where several fall together, the one that says most is drawn: the last in this list.
+function decisionLook(run, i) { return DECISION_LOOKS[run.texts[i][1]] ?? 'decision'; }
+const DECISION_RANK = ['decision', 'judged', 'declared-lost', 'lowered', 'raised', 'timer-fired'];

@@ -26,37 +26,38 @@ class Panel {
       this.values, this.stage, element('div', { class: 'print-legend' }), facts);
   }
 
-  // Returns the width of the graphs, in pixels, which the scales depend on.
-  measure() {
+  // Looks how large the graphs are, and where times lie in them.
+  measure(view, folded) {
     this.width = Math.max(240, Math.round(this.stage.clientWidth));
     this.height = Math.round(this.stage.clientHeight);
-    return boxes(this.width, this.height).sequence.w;
+    this.box = boxes(this.width, this.height);
+    this.view = { ...view };
+    this.time = timeline(this.run, view, this.box.sequence, folded);
   }
 
-  draw(view, scales, hidden) {
+  draw(scales, hidden) {
     const ratio = printing ? 3 : Math.min(3, devicePixelRatio || 1);
     const [w, h] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
     if (this.canvas.width !== w || this.canvas.height !== h) Object.assign(this.canvas, { width: w, height: h });
     const ctx = this.canvas.getContext('2d');
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    drawRun(ctx, this.run, view, scales, { width: this.width, height: this.height, hidden });
-    this.view = view;
-    this.box = boxes(this.width, this.height);
-    this.X = (at) => this.box.sequence.x + ((at - view.from) / (view.to - view.from)) * this.box.sequence.w;
+    drawRun(ctx, this.run, this.view, this.time, scales, { width: this.width, height: this.height, hidden });
     this.Y = scale(this.box.sequence, scales.low, scales.high);
     this.showFocus();
   }
 
-  timeAt(x) {
-    const { x: left, w } = this.box.sequence;
-    return this.view.from + ((x - left) / w) * (this.view.to - this.view.from);
-  }
+  X(at) { return this.time.X(at); }
+
+  timeAt(x) { return this.time.at(x); }
 
   // The line at the time that all panels share, and the values there.
   setCursor(time) {
     const inside = time !== null && time >= this.view.from && time <= this.view.to;
     this.line.hidden = !inside;
-    if (time === null) { this.values.textContent = ''; return; }
+    if (time === null) {
+      this.values.textContent = this.run.facts.find(([name]) => name === 'goodput')?.[1] ?? '';
+      return;
+    }
     if (inside) {
       this.line.style.transform = `translateX(${this.X(time)}px)`;
       this.line.style.height = `${this.box.bottom - this.box.sequence.y}px`;
@@ -71,7 +72,7 @@ class Panel {
       parts.push(`in flight ${octets(windows.flight[window])}`);
       if (!isNaN(windows.cwnd[window])) parts.push(`cwnd ${octets(windows.cwnd[window])}`);
       if (!isNaN(windows.ssthresh[window])) parts.push(`ssthresh ${octets(windows.ssthresh[window])}`);
-      if (!run.logged) parts.push(`window, guessed ${octets(windows.estimated[window])}`);
+      if (!run.logged) parts.push(`window, estimated ${octets(windows.estimated[window])}`);
     }
     if (sample >= 0) parts.push(`RTT ${duration(rtt.micros[sample])}`);
     this.values.textContent = parts.join(' · ');
@@ -150,10 +151,15 @@ class Panel {
     note.hidden = halo.hidden = !seen;
     if (!seen) return;
     halo.style.transform = `translate(${x - 9}px, ${y - 9}px)`;
-    // Beside the packet, on the side where there is room.
-    const left = x > this.width / 2 ? x - note.offsetWidth - 16 : x + 16;
-    const top = Math.min(Math.max(4, y - note.offsetHeight / 2), this.height - note.offsetHeight - 4);
-    note.style.transform = `translate(${Math.max(2, Math.min(left, this.width - note.offsetWidth - 2))}px, ${top}px)`;
+    // Beside the packet, on the side where there is room; where it is narrow, above or below it.
+    const { offsetWidth: w, offsetHeight: h } = note;
+    let left = x > this.width / 2 ? x - w - 16 : x + 16, top = y - h / 2;
+    if (left < 2 || left + w > this.width - 2) {
+      left = x - w / 2;
+      top = y > this.height / 2 ? y - h - 14 : y + 14;
+    }
+    const inside = (value, size, room) => Math.max(2, Math.min(value, room - size - 2));
+    note.style.transform = `translate(${inside(left, w, this.width)}px, ${inside(top, h, this.height)}px)`;
   }
 
   describe({ kind, i }) {

@@ -1,9 +1,9 @@
-// What is shown, and how people move in it: by mouse, fingers, keys and tables; and how it is printed.
+// What time is shown, and how people move in it: by mouse, fingers and keys; and how it is printed.
 
 const view = { from: 0, to: 1, end: 1 };
-const hidden = new Set(['edge']);
+const hidden = new Set(['window']);
 const panels = [];
-let cursor = null, active = null, due = false;
+let cursor = null, active = null, folded = false, due = false;
 const $ = (id) => document.getElementById(id);
 const LEAST = 200; // microseconds, in which a fast link carries some packets
 
@@ -17,15 +17,17 @@ function redraw() {
   if (performance.getEntriesByName('redraw').length > 500) performance.clearMeasures('redraw');
   const start = performance.now();
   if (panels.length) {
-    const width = Math.min(...panels.map((panel) => panel.measure()));
-    const scales = extents(panels.map((panel) => panel.run), view, width);
+    for (const panel of panels) panel.measure(view, folded);
+    const perPixel = Math.max(...panels.map((panel) => panel.time.perPixel));
+    const scales = extents(panels.map((panel) => panel.run), view, perPixel);
     for (const panel of panels) {
-      panel.draw({ ...view }, scales, hidden);
+      panel.draw(scales, hidden);
       panel.setCursor(cursor);
     }
     drawOverview();
   }
   $('range').textContent = `${seconds(view.from, 3)} – ${seconds(view.to, 3)}`;
+  $('folds').textContent = folded ? foldedInWords() : '';
   performance.measure('redraw', { start });
 }
 
@@ -44,6 +46,21 @@ function zoom(factor, at = cursor !== null && cursor >= view.from && cursor <= v
   setView(at - left * span, at + (1 - left) * span);
 }
 
+// Zooms so that the time under the pointer stays there, also where folding moves what is beside it.
+function zoomAt(panel, factor, x) {
+  const at = panel.timeAt(x);
+  zoom(factor, at);
+  if (!folded) return;
+  // What is folded at the edges differs with each step: the right one is between one view to the left and one to the right.
+  const { from, to } = view, moved = (by) => ({ from: from + by, to: to + by });
+  let [low, high] = [from - to, to - from];
+  for (let i = 0; i < 30; i++) {
+    const middle = (low + high) / 2;
+    if (timeline(panel.run, moved(middle), panel.box.sequence, folded).at(x) < at) low = middle; else high = middle;
+  }
+  setView(from + low, to + low);
+}
+
 function pan(share) { const by = share * (view.to - view.from); setView(view.from + by, view.to + by); }
 function reset() { setView(0, view.end); }
 
@@ -52,49 +69,24 @@ function setCursor(time) {
   for (const panel of panels) if (panel.view) panel.setCursor(time);
 }
 
-// Chooses the runs that are on the page.
-function show(ids) {
-  const whole = view.from === 0 && view.to === view.end;
-  for (const panel of panels.splice(0)) panel.node.remove();
-  for (const id of ids) {
-    const panel = new Panel(loadRun(id), id + 1);
-    panels.push(panel);
-    listen(panel);
-    $('panels').append(panel.node);
-  }
-  active = panels[0] ?? null;
-  $('panels').dataset.count = String(panels.length);
-  $('nothing').hidden = panels.length > 0;
-  view.end = Math.max(1000, ...panels.map((panel) => panel.run.end)) * 1.005;
-  if (whole) reset(); else setView(view.from, view.to);
-  for (const tick of document.querySelectorAll('input.tick')) tick.checked = ids.includes(Number(tick.dataset.run));
-  for (const row of document.querySelectorAll('tr[data-runs]')) {
-    const of = row.dataset.runs.split(' ').filter(Boolean).map(Number);
-    row.classList.toggle('shown', of.length > 0 && of.every((id) => ids.includes(id)));
-  }
-  schedule();
-}
-
-function shownIds() { return panels.map((panel) => panel.run.id); }
-
 function listen(panel) {
   const { stage } = panel, pointers = new Map();
   let drag = null, pinch = null;
   const x = (event) => event.clientX - stage.getBoundingClientRect().left;
   const y = (event) => event.clientY - stage.getBoundingClientRect().top;
-  stage.addEventListener('focus', () => { active = panel; });
+  stage.addEventListener('focus', () => activate(panel));
   stage.addEventListener('wheel', (event) => {
     event.preventDefault();
     const unit = event.deltaMode === 1 ? 30 : 1;
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan((event.deltaX * unit) / panel.width);
-    else zoom(Math.exp(Math.max(-300, Math.min(300, event.deltaY * unit)) * (event.ctrlKey ? 0.01 : 0.002)), panel.timeAt(x(event)));
+    else zoomAt(panel, Math.exp(Math.max(-300, Math.min(300, event.deltaY * unit)) * (event.ctrlKey ? 0.01 : 0.002)), x(event));
   }, { passive: false });
   stage.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;
     pointers.set(event.pointerId, x(event));
     stage.setPointerCapture(event.pointerId);
-    active = panel;
-    drag = { x: x(event), from: view.from, to: view.to, selects: event.shiftKey };
+    activate(panel);
+    drag = { x: x(event), from: view.from, to: view.to, time: panel.time, selects: event.shiftKey, moved: false };
     pinch = pointers.size === 2 ? { points: [...pointers.values()].map((x) => panel.timeAt(x)) } : null;
   });
   stage.addEventListener('pointermove', (event) => {
@@ -107,27 +99,35 @@ function listen(panel) {
       return;
     }
     if (drag && pointers.size === 1) {
+      // A finger is never quite still.
+      drag.moved ||= Math.abs(drag.x - x(event)) > (event.pointerType === 'touch' ? 6 : 0);
       if (drag.selects) select(panel, drag.x, x(event));
-      else { const by = ((drag.x - x(event)) / w) * (drag.to - drag.from); setView(drag.from + by, drag.to + by); }
+      else if (drag.moved) { const by = drag.time.at(drag.x) - drag.time.at(x(event)); setView(drag.from + by, drag.to + by); }
       return;
     }
+    pointAt(event);
+  });
+  const pointAt = (event) => {
+    const { x: left, w } = panel.box.sequence;
     setCursor(panel.timeAt(Math.min(Math.max(x(event), left), left + w)));
     for (const other of panels) if (other !== panel) other.setFocus(null);
     panel.setFocus(panel.nearest(x(event), y(event)));
-  });
+  };
   const up = (event) => {
     if (drag?.selects && pointers.size === 1) {
       const times = [drag.x, x(event)].map((x) => panel.timeAt(x)).sort((a, b) => a - b);
       if (Math.abs(drag.x - x(event)) > 4) setView(...times);
       select(panel, null);
     }
+    // A finger does not hover: it touches what it asks about.
+    if (event.type === 'pointerup' && event.pointerType === 'touch' && drag && !drag.moved && !pinch) pointAt(event);
     pointers.delete(event.pointerId);
     if (pointers.size === 0) drag = null;
     pinch = null;
   };
   stage.addEventListener('pointerup', up);
   stage.addEventListener('pointercancel', up);
-  stage.addEventListener('pointerleave', () => { if (!drag) { setCursor(null); panel.setFocus(null); } });
+  stage.addEventListener('pointerleave', (event) => { if (!drag && event.pointerType !== 'touch') { setCursor(null); panel.setFocus(null); } });
   stage.addEventListener('dblclick', reset);
 }
 
@@ -144,6 +144,7 @@ const strip = { canvas: document.createElement('canvas'), of: '' };
 function drawOverview() {
   const canvas = $('overview'), ratio = Math.min(3, devicePixelRatio || 1), C = colours();
   const [w, h] = [canvas.clientWidth, canvas.clientHeight];
+  if (!w || !h) return; // On paper there is none.
   const of = JSON.stringify([shownIds(), w, h, ratio, C.paper]);
   if (strip.of !== of) drawStrip(w, h, ratio, C);
   strip.of = of;
@@ -172,8 +173,7 @@ function drawStrip(w, h, ratio, C) {
     steps(ctx, run.acks.at, run.acks.ack, [0, run.acks.at.length], X, Y, run.end);
     ctx.setLineDash([]);
     for (const i of run.events) {
-      const layer = isLost(run.segments.fate[i]) ? 'lost' : LAYER_OF_SENDING[run.segments.sending[i]];
-      ctx.fillStyle = C[layer];
+      ctx.fillStyle = C[LOOK_OF_LOSS[run.segments.fate[i]] ?? LOOK_OF_SENDING[run.segments.sending[i]]];
       ctx.fillRect(Math.round(X(run.segments.at[i])), h - 6, 1, 6);
     }
   });
@@ -196,6 +196,19 @@ function listenToOverview() {
   canvas.addEventListener('dblclick', reset);
 }
 
+function foldedInWords() {
+  const breaks = panels.flatMap((panel) => panel.time.breaks), sum = breaks.reduce((sum, { from, to }) => sum + to - from, 0);
+  if (!breaks.length) return 'no silence here is long enough to fold';
+  return `${breaks.length} ${breaks.length === 1 ? 'silence' : 'silences'} folded: ${duration(sum)}`;
+}
+
+// Folds silences, or shows all of the time.
+function fold(on) {
+  folded = on;
+  document.querySelector('[data-key=i]').setAttribute('aria-pressed', String(on));
+  schedule();
+}
+
 // Goes to a packet in the panel that was used last: shows its note and moves the view there.
 function goTo(panel, i) {
   const at = panel.run.segments.at[i], span = view.to - view.from;
@@ -205,6 +218,7 @@ function goTo(panel, i) {
   for (const other of panels) other.setFocus(null);
   setCursor(at);
   panel.setFocus({ kind: 'segment', i });
+  reveal(panel);
 }
 
 function here(panel) {
@@ -226,6 +240,10 @@ const KEYS = {
   0: reset,
   n: () => step(1, active?.run.events), p: () => step(-1, active?.run.events),
   '.': () => step(1), ',': () => step(-1),
+  i: () => fold(!folded),
+  j: () => nextRun(1), k: () => nextRun(-1),
+  t: () => document.body.classList.toggle('graphs-alone'),
+  l: () => document.body.classList.toggle('with-legend'),
   '?': () => $('help').showModal(),
   Escape: () => { setCursor(null); for (const panel of panels) panel.setFocus(null); },
 };
@@ -243,71 +261,10 @@ for (const button of document.querySelectorAll('[data-key]')) {
   button.addEventListener('click', () => KEYS[button.dataset.key]());
 }
 
-// The legend also switches layers off and on.
-function legend(node, buttons) {
-  for (const [name, shape, label] of LAYERS) {
-    if (!buttons && hidden.has(name)) continue;
-    const sample = element('canvas', { 'aria-hidden': 'true' });
-    const item = buttons ? element('button', { type: 'button', 'aria-pressed': String(!hidden.has(name)) }, sample, label) : element('span', {}, sample, label);
-    node.append(item);
-    if (buttons) {
-      item.addEventListener('click', () => {
-        if (!hidden.delete(name)) hidden.add(name);
-        item.setAttribute('aria-pressed', String(!hidden.has(name)));
-        schedule();
-      });
-    }
-    const C = colours(), ctx = sample.getContext('2d');
-    Object.assign(sample, { width: 48, height: 42 });
-    ctx.setTransform(3, 0, 0, 3, 0, 0);
-    ctx.fillStyle = ctx.strokeStyle = C[name === 'idle' ? 'frame' : name];
-    ctx.lineWidth = 1.5;
-    glyph(ctx, shape, 8, 7, name === 'unneeded' ? 3.5 : 5);
-  }
-}
-
-function legends() {
-  $('legend').replaceChildren();
-  legend($('legend'), true);
-  for (const panel of panels) {
-    const node = panel.node.querySelector('.print-legend');
-    node.replaceChildren();
-    if (printing) legend(node, false);
-  }
-}
-
-for (const table of document.querySelectorAll('table')) {
-  table.addEventListener('click', (event) => {
-    const heading = event.target.closest('button.sort');
-    if (heading) { sort(table, heading.closest('th')); return; }
-    const tick = event.target.closest('input.tick'), row = event.target.closest('tr[data-runs]');
-    if (tick) {
-      const id = Number(tick.dataset.run);
-      show(tick.checked ? [...shownIds(), id].sort((a, b) => a - b) : shownIds().filter((other) => other !== id));
-    } else if (row?.dataset.runs) show(row.dataset.runs.split(' ').map(Number));
-  });
-}
-
-function sort(table, heading) {
-  const at = [...heading.parentNode.children].indexOf(heading), body = table.tBodies[0];
-  const down = heading.getAttribute('aria-sort') === 'ascending';
-  for (const other of heading.parentNode.children) other.removeAttribute('aria-sort');
-  heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-  const value = (row) => (row.cells[at].dataset.value === undefined ? null : Number(row.cells[at].dataset.value));
-  const order = (a, b) => {
-    const [x, y] = [value(a), value(b)];
-    // Rows without a number come last in either order.
-    if ((x === null) !== (y === null)) return x === null ? 1 : -1;
-    const result = x === null ? a.cells[at].textContent.localeCompare(b.cells[at].textContent) : x - y;
-    return down ? -result : result;
-  };
-  body.append(...[...body.rows].sort(order));
-}
-
 // On paper each run has a page, in the colours of the light theme. Folded parts are opened, since nothing can be clicked.
 function print(on) {
   printing = on;
-  for (const details of document.querySelectorAll('details.facts')) {
+  for (const details of document.querySelectorAll('details:not(.scenario)')) {
     if (on) details.dataset.was = details.open ? 'open' : '';
     details.open = on || details.dataset.was === 'open';
   }
@@ -320,7 +277,3 @@ addEventListener('afterprint', () => print(false));
 darkness.addEventListener('change', () => { legends(); schedule(); });
 new ResizeObserver(schedule).observe($('panels'));
 
-listenToOverview();
-legends();
-const all = [...document.querySelectorAll('script.run')].map((_, id) => id);
-show(all.slice(0, innerWidth < 1100 ? 1 : 2));

@@ -1,0 +1,256 @@
+//! The chart on top of an experiment: all senders beside each other, with their intervals.
+//!
+//! It is plain HTML and style, without a script: lines and marks stand at per cents of their track, so that it is as wide
+//! as there is room, in any colours and on paper.
+
+use std::fmt::Write;
+
+use super::table::{Shows, escape};
+use crate::plot::axis::{Axis, Unit};
+
+/// A mean and its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The middle.
+    pub mean: f64,
+    /// Half of it. `None`: there are too few values.
+    pub half_width: Option<f64>,
+}
+
+/// What is known of a sender.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sender {
+    /// Its name.
+    pub name: String,
+    /// What a click shows.
+    pub shows: Shows,
+    /// Its goodput in kbit/s. `None`: no transfer counts.
+    pub goodput: Option<Interval>,
+    /// That of each transfer that counts.
+    pub transfers: Vec<f64>,
+    /// What it has more than the one that all are compared with, in per cent.
+    pub gain: Option<Interval>,
+    /// What that interval says, in a word. Empty: it is the one that all are compared with.
+    pub verdict: String,
+}
+
+/// All senders of an experiment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chart {
+    /// Whom all are compared with; may be empty.
+    pub against: String,
+    /// From top to bottom.
+    pub senders: Vec<Sender>,
+}
+
+impl Interval {
+    fn ends(self) -> [f64; 2] {
+        let half = self.half_width.unwrap_or_default();
+        [self.mean - half, self.mean + half]
+    }
+}
+
+/// A gain cannot be below this, whatever an interval says.
+const NOTHING_LEFT: f64 = -100.0;
+/// An interval may reach further than this, and is cut off: otherwise one sender with few transfers would press all others flat.
+const FAR: f64 = 200.0;
+
+impl Chart {
+    fn goodput_axis(&self) -> Axis {
+        let values = self.senders.iter().flat_map(|sender| {
+            sender.transfers.iter().copied().chain(sender.goodput.into_iter().flat_map(Interval::ends))
+        });
+        // In the unit of the tables.
+        Axis::from_zero("goodput (kbit/s)", Unit::None, values)
+    }
+
+    /// `None`: nothing is compared.
+    fn gain_axis(&self) -> Option<Axis> {
+        let gains: Vec<Interval> = self.senders.iter().filter_map(|sender| sender.gain).collect();
+        let [mut low, mut high] = [0.0, 0.0];
+        for gain in &gains {
+            let [from, to] = gain.ends();
+            low = f64::min(low, from.max(NOTHING_LEFT));
+            high = f64::max(high, to.min(FAR.max(gain.mean)));
+        }
+        (!gains.is_empty()).then(|| {
+            let axis = Axis::around("", Unit::None, [low, high]);
+            Axis { caption: format!("gain over {} (%)", self.against), ..axis }
+        })
+    }
+
+    pub(super) fn html(&self) -> String {
+        let (goodput, gain) = (self.goodput_axis(), self.gain_axis());
+        let axes: Vec<&Axis> = [&goodput].into_iter().chain(&gain).collect();
+        let mut html = format!(
+            "<figure class=\"chart\" data-measures=\"{}\">\n<div class=\"measures\"><span></span>",
+            axes.len()
+        );
+        for axis in &axes {
+            let _ = write!(html, "<span>{}</span>", escape(&axis.title()));
+        }
+        html.push_str("</div>\n<div class=\"senders\">\n");
+        for sender in &self.senders {
+            self.sender(sender, &goodput, gain.as_ref(), &mut html);
+        }
+        html.push_str("</div>\n<div class=\"measures\" aria-hidden=\"true\"><span></span>");
+        for axis in &axes {
+            html.push_str("<span class=\"scale\">");
+            for (place, label) in ticks(axis) {
+                let _ = write!(html, "<span style=\"left:{place:.2}%\">{label}</span>");
+            }
+            html.push_str("</span>");
+        }
+        html.push_str(
+            "</div>\n<figcaption><i class=\"mean\"></i> mean <i class=\"interval\"></i> its 95 % interval \
+             <i class=\"one\"></i> each transfer. A click on a sender shows its runs.</figcaption>\n</figure>\n",
+        );
+        html
+    }
+
+    fn sender(&self, sender: &Sender, goodput_axis: &Axis, gain_axis: Option<&Axis>, html: &mut String) {
+        let Sender { name, shows, goodput, transfers, gain, verdict } = sender;
+        let runs: Vec<_> = shows.runs.iter().map(usize::to_string).collect();
+        let disabled = if runs.is_empty() { " disabled" } else { "" };
+        let _ = write!(
+            html,
+            "<button type=\"button\" class=\"sender\" data-runs=\"{}\" aria-pressed=\"false\"{disabled}>\
+             <span class=\"name\">{}</span>",
+            runs.join(" "),
+            escape(name)
+        );
+        let said = goodput.map_or_else(|| "no transfer counts".to_owned(), |it| in_words(it, 1, false));
+        measure(&said, "", *goodput, transfers, goodput_axis, html);
+        if let Some(axis) = gain_axis {
+            let said = match gain {
+                Some(gain) => in_words(*gain, 1, true),
+                None if verdict.is_empty() => "reference".to_owned(),
+                None => String::new(),
+            };
+            measure(&said, verdict, *gain, &[], axis, html);
+        }
+        html.push_str("</button>\n");
+    }
+}
+
+/// Words over a track with the interval.
+fn measure(
+    said: &str,
+    verdict: &str,
+    interval: Option<Interval>,
+    ones: &[f64],
+    axis: &Axis,
+    html: &mut String,
+) {
+    let _ = write!(html, "<span class=\"measure\"><span class=\"said\">{}", escape(said));
+    if !verdict.is_empty() {
+        let _ = write!(html, " <b>{}</b>", escape(verdict));
+    }
+    html.push_str("</span><span class=\"track\">");
+    for (place, label) in ticks(axis) {
+        let class = if label == "0" { "zero" } else { "grid" };
+        let _ = write!(html, "<i class=\"{class}\" style=\"left:{place:.2}%\"></i>");
+    }
+    let place = |value: f64| (axis.place(value) * 100.0).clamp(0.0, 100.0);
+    for one in ones {
+        let _ = write!(html, "<i class=\"one\" style=\"left:{:.2}%\"></i>", place(*one));
+    }
+    if let Some(interval) = interval {
+        let [from, to] = interval.ends().map(place);
+        if interval.half_width.is_some() {
+            let _ =
+                write!(html, "<i class=\"interval\" style=\"left:{from:.2}%;width:{:.2}%\"></i>", to - from);
+        }
+        let _ = write!(html, "<i class=\"mean\" style=\"left:{:.2}%\"></i>", place(interval.mean));
+    }
+    html.push_str("</span></span>");
+}
+
+fn in_words(Interval { mean, half_width }: Interval, digits: usize, sign: bool) -> String {
+    let mean = if sign { format!("{mean:+.digits$}") } else { format!("{mean:.digits$}") };
+    let mean = mean.replace('-', "−");
+    half_width.map_or_else(|| mean.clone(), |half| format!("{mean} ± {half:.digits$}"))
+}
+
+/// Round values and where they are, in per cent, so few that there is room on a phone.
+fn ticks(axis: &Axis) -> Vec<(f64, String)> {
+    let ticks = axis.ticks(|_, share| share >= 0.24);
+    let seen = ticks.into_iter().filter_map(|tick| Some((axis.place(tick.at) * 100.0, tick.label?)));
+    seen.filter(|(place, _)| (0.0..=100.0).contains(place)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(mean: f64, half: f64) -> Option<Interval> {
+        Some(Interval { mean, half_width: Some(half) })
+    }
+
+    fn chart() -> Chart {
+        let sender = |name: &str, goodput, gain, verdict: &str| Sender {
+            name: name.to_owned(),
+            shows: Shows { runs: vec![0, 2] },
+            goodput,
+            transfers: vec![60.0, 80.0],
+            gain,
+            verdict: verdict.to_owned(),
+        };
+        Chart {
+            against: "newreno".to_owned(),
+            senders: vec![
+                sender("newreno", interval(70.0, 10.0), None, ""),
+                sender("linux", interval(90.0, 5.0), interval(28.6, 900.0), "not enough"),
+            ],
+        }
+    }
+
+    /// The style of each element of this class.
+    fn styles<'a>(html: &'a str, class: &str) -> Vec<&'a str> {
+        let opening = format!("<i class=\"{class}\" style=\"");
+        html.match_indices(&opening)
+            .map(|(at, _)| html[at + opening.len()..].split('"').next().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn means_intervals_and_transfers_stand_where_their_values_are() {
+        let chart = chart();
+        let axis = chart.goodput_axis();
+        let html = chart.html();
+        let percent = |value: f64| format!("{:.2}%", axis.place(value) * 100.0);
+        assert_eq!(styles(&html, "mean")[0], format!("left:{}", percent(70.0)));
+        assert!(
+            styles(&html, "interval")[0].starts_with(&format!("left:{};width:", percent(60.0))),
+            "{html}"
+        );
+        assert_eq!(styles(&html, "one").len(), 4);
+        for said in ["70.0 ± 10.0", "+28.6 ± 900.0 <b>not enough</b>", "reference", "data-runs=\"0 2\""] {
+            assert!(html.contains(said), "{said} in {html}");
+        }
+    }
+
+    #[test]
+    fn an_interval_that_goes_far_is_cut_off_and_does_not_press_the_others_flat() {
+        let chart = chart();
+        let axis = chart.gain_axis().unwrap();
+        assert!(axis.max < 1.2 * FAR && axis.min > 1.5 * NOTHING_LEFT, "{axis:?}");
+        let html = chart.html();
+        let interval = styles(&html, "interval")[1];
+        let numbers: Vec<f64> = interval
+            .split(';')
+            .map(|part| part.split(':').nth(1).unwrap().trim_end_matches('%').parse().unwrap())
+            .collect();
+        assert!(numbers[0] >= 0.0 && numbers[0] + numbers[1] <= 100.01, "{interval}");
+    }
+
+    #[test]
+    fn one_transfer_has_no_interval_and_one_sender_no_gain() {
+        let mut chart = chart();
+        chart.senders.truncate(1);
+        chart.senders[0].goodput = Some(Interval { mean: 70.0, half_width: None });
+        let html = chart.html();
+        assert!(styles(&html, "interval").is_empty() && !html.contains("gain over"), "{html}");
+        assert!(html.contains(">70.0</span>"), "{html}");
+    }
+}

@@ -1,0 +1,102 @@
+// Where a time lies across a graph. On request a run's silences are folded: each takes a few pixels, however long it
+// was. The graphs show a break there, with its length.
+
+const BREAK = 14; // pixels
+
+// When nothing came past the capture, in either direction: before a timeout, or for much longer than a round trip.
+function silences(run) {
+  if (run.silences) return run.silences;
+  const { segments, acks, idle, rtt } = run;
+  const sorted = Float64Array.from(rtt.micros).sort();
+  const median = sorted.length ? sorted[sorted.length >> 1] : 0;
+  const least = Math.max(2 * median, run.end / 100, 1000);
+  const ended = new Set(idle.to);
+  run.silences = [];
+  let last = -1;
+  for (let s = 0, a = 0; s < segments.at.length || a < acks.at.length;) {
+    const at = a >= acks.at.length || segments.at[s] <= acks.at[a] ? segments.at[s++] : acks.at[a++];
+    if (last >= 0 && at > last && (at - last > least || ended.has(at))) run.silences.push({ from: last, to: at });
+    last = at;
+  }
+  return run.silences;
+}
+
+// The silences in view that are worth a break, and the microseconds that a pixel stands for elsewhere.
+function folds(run, view, width) {
+  const span = view.to - view.from;
+  let cuts = silences(run).filter(({ from, to }) => to > view.from && from < view.to)
+    .map(({ from, to }) => ({ from: Math.max(from, view.from), to: Math.min(to, view.to), length: to - from }));
+  // At least half of the width is for what happened.
+  const most = Math.floor(width / (2 * BREAK));
+  if (cuts.length > most) {
+    cuts = [...cuts].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, most).sort((a, b) => a.from - b.from);
+  }
+  for (;;) {
+    const rest = cuts.reduce((rest, { from, to }) => rest - (to - from), span);
+    const perPixel = rest / (width - BREAK * cuts.length);
+    // Nothing but silence is in view.
+    if (cuts.length && perPixel < span / width / 1000) return { cuts: [], perPixel: span / width };
+    const worth = cuts.filter(({ from, to }) => to - from > BREAK * perPixel);
+    if (worth.length === cuts.length) return { cuts, perPixel };
+    cuts = worth;
+  }
+}
+
+// The way from times to places across a box and back.
+function timeline(run, view, { x: left, w }, folded) {
+  const { cuts, perPixel } = folded ? folds(run, view, w) : { cuts: [], perPixel: (view.to - view.from) / w };
+  if (!cuts.length) {
+    return { breaks: [], perPixel, X: (at) => left + (at - view.from) / perPixel, at: (x) => view.from + (x - left) * perPixel };
+  }
+  // Where pieces begin: in turn what is drawn to scale, and a break.
+  const times = [view.from], places = [left], breaks = [];
+  for (const { from, to, length } of cuts) {
+    const x = places[places.length - 1] + (from - times[times.length - 1]) / perPixel;
+    breaks.push({ from, to, length, x });
+    times.push(from, to);
+    places.push(x, x + BREAK);
+  }
+  const piece = (starts, value) => { const i = lowerBound(starts, value); return starts[i] === value ? i : Math.max(0, i - 1); };
+  const step = (i) => (i % 2 === 1 ? (times[i + 1] - times[i]) / BREAK : perPixel);
+  return {
+    breaks,
+    perPixel,
+    X: (time) => { const i = piece(times, time); return places[i] + (time - times[i]) / step(i); },
+    at: (x) => { const i = piece(places, x); return times[i] + (x - places[i]) * step(i); },
+  };
+}
+
+// A break looks torn: two jagged edges through each graph, nothing between them but, in the highest, how long it was.
+function drawBreaks(ctx, breaks, graphs, C) {
+  const edge = (x, top, ys) => ys.forEach((y) => ctx.lineTo(x + (Math.round((y - top) / 5) % 2 ? 1.5 : -1.5), y));
+  for (const { x, length } of breaks) {
+    const middle = x + BREAK / 2;
+    for (const { y: top, h } of graphs) {
+      const bottom = top + h, ys = [];
+      for (let y = top; y < bottom; y += 5) ys.push(y);
+      ys.push(bottom);
+      const [left, right] = [x + 1.5, x + BREAK - 1.5];
+      ctx.fillStyle = C.paper;
+      ctx.beginPath(); edge(left, top, ys); edge(right, top, [...ys].reverse()); ctx.fill();
+      ctx.strokeStyle = C.frame;
+      ctx.lineWidth = 1;
+      ctx.beginPath(); edge(left, top, ys); ctx.stroke();
+      ctx.beginPath(); edge(right, top, ys); ctx.stroke();
+    }
+    ctx.save();
+    ctx.translate(middle, graphs[0].y + 4);
+    ctx.rotate(-Math.PI / 2);
+    ctx.textAlign = 'right';
+    ctx.textBaseline = 'middle';
+    ctx.fillStyle = C.text;
+    ctx.fillText(`${duration(length)} of silence`, 0, 0.5);
+    ctx.restore();
+    // On the axis, as it is done by hand.
+    const { y, h } = graphs[graphs.length - 1], bottom = y + h;
+    ctx.strokeStyle = C.text;
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    for (const dx of [-3.5, 0.5]) { ctx.moveTo(middle + dx, bottom + 5); ctx.lineTo(middle + dx + 3, bottom - 5); }
+    ctx.stroke();
+  }
+}
