@@ -2,5 +2,6 @@
 
 mod analyze;
 mod page;
+mod page_layout;
 mod pcaps;
 mod wireshark;

@@ -2,24 +2,26 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use airtcp_analyze::trace::{
     AckSeen, DecisionSeen, EpisodeSeen, Fate, Idle, Loss, Proof, RttSample, Sending, SentSegment, Trace,
     WindowPoint,
 };
+use airtcp_report::html::chart::Chart;
 use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page, Run};
 use airtcp_testkit::browser::Browser;
 use airwire::Cause;
 use serde_json::json;
 
-const MSS: u64 = 1448;
-const MILLISECOND: i64 = 1_000_000;
+pub(crate) const MSS: u64 = 1448;
+pub(crate) const MILLISECOND: i64 = 1_000_000;
 const RTT: i64 = 100 * MILLISECOND;
 
 /// A segment every `gap` nanoseconds. Of each hundred the 30th is lost on the radio and sent again by duplicate ACKs, the 80th comes
 /// late, and the sender's timer fires for it in vain.
-fn transfer(segments: u64, gap: i64) -> Trace {
+pub(crate) fn transfer(segments: u64, gap: i64) -> Trace {
     let mut trace = Trace { name: "10.83.0.2:5000 → 100.64.0.2:9000".to_owned(), ..Trace::default() };
     let (mut frame, mut cwnd) = (0, 10.0 * MSS as f64);
     let mut resend = Vec::new();
@@ -106,21 +108,26 @@ fn transfer(segments: u64, gap: i64) -> Trace {
 }
 
 /// A page with these runs, as a file that goes away.
-struct Written(PathBuf);
+pub(crate) struct Written(pub(crate) PathBuf);
 
 impl Written {
-    fn new(name: &str, runs: Vec<(&str, Trace)>) -> Self {
+    pub(crate) fn new(name: &str, runs: Vec<(&str, Trace)>) -> Self {
+        Self::with_chart(name, runs, None)
+    }
+
+    pub(crate) fn with_chart(name: &str, runs: Vec<(&str, Trace)>, chart: Option<Chart>) -> Self {
         let column = [("sender", "who sends"), ("segments", "sent")];
         let rows = runs.iter().enumerate().map(|(at, (name, trace))| {
             (Shows { runs: vec![at] }, vec![Cell::text(*name), Cell::count(trace.segments.len() as u64)])
         });
         let table = Table { caption: "all runs".to_owned(), columns: column.to_vec(), rows: rows.collect() };
-        let experiment = Experiment { name: name.to_owned(), runs: table, ..Experiment::default() };
+        let experiment = Experiment { name: name.to_owned(), chart, runs: table, ..Experiment::default() };
         let runs =
             runs.into_iter().map(|(name, trace)| Run { name: name.to_owned(), trace, ..Run::default() });
         let page = Page { title: name.to_owned(), experiments: vec![experiment], runs: runs.collect() };
-        let path =
-            std::env::temp_dir().join(format!("airtcp-report-{}-{}.html", name.len(), std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("airtcp-report-{number}-{}.html", std::process::id()));
         fs::write(&path, page.html()).unwrap();
         Self(path)
     }
@@ -149,7 +156,7 @@ const PIXELS: &str = "const canvas = document.querySelector('.stage canvas'); \
     copy.drawImage(canvas, 0, 0); const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);";
 
 /// What is drawn, as a number that changes with any pixel.
-fn drawn(browser: &mut Browser) -> String {
+pub(crate) fn drawn(browser: &mut Browser) -> String {
     let sum = browser.eval(&format!(
         "(() => {{ {PIXELS} let sum = 7; for (const value of data) sum = (sum * 31 + value) % 4294967291; \
          return String(sum); }})()"
@@ -168,14 +175,14 @@ fn pixels(browser: &mut Browser, [red, green, blue]: [u8; 3]) -> u64 {
 }
 
 /// Seconds that the graphs show.
-fn range(browser: &mut Browser) -> (f64, f64) {
+pub(crate) fn range(browser: &mut Browser) -> (f64, f64) {
     let text = browser.text("#range");
     let (from, to) = text.split_once(" – ").unwrap();
     let seconds = |text: &str| text.trim_end_matches(" s").parse::<f64>().unwrap();
     (seconds(from), seconds(to))
 }
 
-fn assert_no_complaints(browser: &Browser) {
+pub(crate) fn assert_no_complaints(browser: &Browser) {
     for method in ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"] {
         let complaints = browser.events_of(method);
         assert!(complaints.is_empty(), "{method}: {complaints:?}");
