@@ -271,8 +271,8 @@ fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, R
         let Outcome { profile, seed, kbit_per_s, capture, failure, repair, .. } = outcome;
         let Repair { fast, timeout, probe, timeouts, spurious } = repair;
         let counts = format!(
-            "{fast} fast, {timeout} after a timeout, {probe} to provoke an ACK; the timer fired {timeouts} times, {spurious} \
-             of them a mistake that the sender has noticed"
+            "{fast} fast, {timeout} after a timeout, {probe} to provoke an ACK; timeouts: {timeouts}, of these noticed to \
+             be a mistake: {spurious}"
         );
         facts.push(("sent again, as the sender counts".to_owned(), counts));
         let shaded: i64 = trace.idle.iter().map(|idle| idle.to - idle.from).sum();
