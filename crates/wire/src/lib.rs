@@ -3,6 +3,7 @@
 //! * [`time`] and [`rng`]: integer nanoseconds and seeded randomness, both handed in from outside.
 //! * [`segment`], [`options`], [`checksum`], [`seq`]: TCP/IP as it is on the wire.
 //! * [`marks`], [`experiment`]: what base stations and receivers add to it.
+//! * [`dump`]: packets in tcpdump's words, for logs.
 //! * [`units`]: rates, sizes, probabilities and times as people write them.
 //! * [`cause`]: what kind of loss it was.
 //!
@@ -47,6 +48,7 @@
 
 pub mod cause;
 pub mod checksum;
+pub mod dump;
 pub mod experiment;
 pub mod marks;
 pub mod options;

@@ -1,0 +1,291 @@
+//! Packets in the words of `tcpdump -nn`, so that a log can be read, and compared, beside a capture.
+//!
+//! Sequence numbers are relative as tcpdump's are: from the first segment with an ACK that is seen of a connection on,
+//! and absolute in everything with a SYN.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use smoltcp::wire::IpProtocol;
+
+use crate::segment::{Flags, Ip, parse_ip};
+use crate::seq::Seq;
+
+/// Connections whose first numbers are remembered. With more, the oldest is forgotten.
+const REMEMBERED: usize = 65_536;
+
+/// The lower end first, so that both directions find the same entry.
+type Ends = (SocketAddr, SocketAddr);
+
+/// The connections seen so far, with the numbers that theirs are relative to.
+#[derive(Debug, Default)]
+pub struct Conversations {
+    first: BTreeMap<Ends, (Seq, Seq)>,
+    order: VecDeque<Ends>,
+}
+
+/// A packet, to be written with `{}`.
+#[derive(Clone, Debug)]
+pub struct Dump<'a> {
+    kind: Kind<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind<'a> {
+    Tcp(Tcp<'a>),
+    Other { src: IpAddr, dst: IpAddr, protocol: IpProtocol, length: usize },
+    Bad { why: crate::segment::BadPacket, length: usize },
+}
+
+/// A TCP segment, its numbers relative if the connection is known. Checksums are not looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Tcp<'a> {
+    /// Source.
+    pub src: SocketAddr,
+    /// Destination.
+    pub dst: SocketAddr,
+    /// All twelve bits beside the data offset.
+    pub flags: Flags,
+    /// Of the first octet.
+    pub seq: u32,
+    /// What is acknowledged; means something with the ACK flag only.
+    pub ack: u32,
+    /// As it stands in the header, not scaled.
+    pub window: u16,
+    /// Octets of data.
+    pub length: usize,
+    urgent: u16,
+    /// What SACK blocks are relative to.
+    sacked_from: Seq,
+    options: &'a [u8],
+}
+
+impl Conversations {
+    /// Reads one packet. Each is to be read once, in the order of time.
+    pub fn read<'a>(&mut self, packet: &'a [u8]) -> Dump<'a> {
+        let kind = match parse_ip(packet) {
+            Ok(ip) => match self.read_tcp(&ip) {
+                Some(tcp) => Kind::Tcp(tcp),
+                None => {
+                    Kind::Other { src: ip.src, dst: ip.dst, protocol: ip.protocol, length: ip.payload.len() }
+                }
+            },
+            Err(why) => Kind::Bad { why, length: packet.len() },
+        };
+        Dump { kind }
+    }
+
+    fn read_tcp<'a>(&mut self, ip: &Ip<'a>) -> Option<Tcp<'a>> {
+        let octets = ip.payload;
+        if ip.protocol != IpProtocol::Tcp || octets.len() < 20 {
+            return None;
+        }
+        let word = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
+        let number = |at: usize| Seq(u32::from(word(at)) << 16 | u32::from(word(at + 2)));
+        let header = usize::from(octets[12] >> 4) * 4;
+        let (options, data) = octets.get(20..header).zip(octets.get(header..))?;
+        let (src, dst) = (SocketAddr::new(ip.src, word(0)), SocketAddr::new(ip.dst, word(2)));
+        let flags = Flags(u16::from(octets[12] & 0x0f) << 8 | u16::from(octets[13]));
+        let (seq, ack) = (number(4), number(8));
+        let (from, sacked_from) = self.relative_to(src, dst, flags, seq, ack);
+        Some(Tcp {
+            src,
+            dst,
+            flags,
+            seq: seq.0.wrapping_sub(from.0),
+            ack: ack.0.wrapping_sub(sacked_from.0),
+            window: word(14),
+            length: data.len(),
+            urgent: word(18),
+            sacked_from,
+            options,
+        })
+    }
+
+    /// What the numbers of this direction, and of the other one, are relative to.
+    fn relative_to(
+        &mut self,
+        src: SocketAddr,
+        dst: SocketAddr,
+        flags: Flags,
+        seq: Seq,
+        ack: Seq,
+    ) -> (Seq, Seq) {
+        const ABSOLUTE: (Seq, Seq) = (Seq(0), Seq(0));
+        if !flags.contains(Flags::ACK) {
+            return ABSOLUTE;
+        }
+        let turned = src > dst;
+        let ends = if turned { (dst, src) } else { (src, dst) };
+        let turn = |(a, b)| if turned { (b, a) } else { (a, b) };
+        match self.first.get(&ends) {
+            Some(first) if !flags.contains(Flags::SYN) => turn(*first),
+            known => {
+                if known.is_none() {
+                    self.order.push_back(ends);
+                    if self.order.len() > REMEMBERED
+                        && let Some(oldest) = self.order.pop_front()
+                    {
+                        self.first.remove(&oldest);
+                    }
+                }
+                self.first.insert(ends, turn((seq, Seq(ack.0.wrapping_sub(1)))));
+                ABSOLUTE
+            }
+        }
+    }
+}
+
+impl<'a> Dump<'a> {
+    /// The TCP segment in it.
+    pub fn tcp(&self) -> Option<Tcp<'a>> {
+        match self.kind {
+            Kind::Tcp(tcp) => Some(tcp),
+            Kind::Other { .. } | Kind::Bad { .. } => None,
+        }
+    }
+}
+
+/// Source and destination as tcpdump has them: the port behind another dot.
+fn ends(f: &mut fmt::Formatter<'_>, src: SocketAddr, dst: SocketAddr) -> fmt::Result {
+    let name = if src.is_ipv4() { "IP" } else { "IP6" };
+    write!(f, "{name} {}.{} > {}.{}: ", src.ip(), src.port(), dst.ip(), dst.port())
+}
+
+impl fmt::Display for Dump<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Tcp(tcp) => {
+                ends(f, tcp.src, tcp.dst)?;
+                tcp.fmt(f)
+            }
+            Kind::Other { src, dst, protocol, length } => {
+                let name = if src.is_ipv4() { "IP" } else { "IP6" };
+                write!(f, "{name} {src} > {dst}: {protocol}, length {length}")
+            }
+            Kind::Bad { why, length } => write!(f, "IP {why}, length {length}"),
+        }
+    }
+}
+
+/// Without the addresses.
+impl fmt::Display for Tcp<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Flags [{}]", Letters(self.flags))?;
+        if self.length > 0 || self.flags.intersects(Flags::SYN.with(Flags::FIN).with(Flags::RST)) {
+            write!(f, ", seq {}", self.seq)?;
+            if self.length > 0 {
+                write!(f, ":{}", self.seq.wrapping_add(self.length as u32))?;
+            }
+        }
+        if self.flags.contains(Flags::ACK) {
+            write!(f, ", ack {}", self.ack)?;
+        }
+        write!(f, ", win {}", self.window)?;
+        if self.flags.contains(Flags::URG) {
+            write!(f, ", urg {}", self.urgent)?;
+        }
+        if !self.options.is_empty() {
+            write!(f, ", options [{}]", self.options())?;
+        }
+        write!(f, ", length {}", self.length)
+    }
+}
+
+impl<'a> Tcp<'a> {
+    /// Its options, to be written with `{}`.
+    pub fn options(&self) -> impl fmt::Display + use<'a> {
+        Written { octets: self.options, sacked_from: self.sacked_from }
+    }
+
+    /// Its flags as letters, to be written with `{}`.
+    pub fn letters(&self) -> impl fmt::Display + use<> {
+        Letters(self.flags)
+    }
+}
+
+struct Letters(Flags);
+
+impl fmt::Display for Letters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // tcpdump does not print the bits beside these eight.
+        let letters = [
+            (Flags::FIN, "F"),
+            (Flags::SYN, "S"),
+            (Flags::RST, "R"),
+            (Flags::PSH, "P"),
+            (Flags::ACK, "."),
+            (Flags::URG, "U"),
+            (Flags::ECE, "E"),
+            (Flags::CWR, "W"),
+        ];
+        let mut none = true;
+        for (_, letter) in letters.iter().filter(|(flag, _)| self.0.contains(*flag)) {
+            none = false;
+            f.write_str(letter)?;
+        }
+        if none { f.write_str("none") } else { Ok(()) }
+    }
+}
+
+struct Written<'a> {
+    octets: &'a [u8],
+    sacked_from: Seq,
+}
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut rest, mut comma) = (self.octets, "");
+        loop {
+            let (kind, body) = match *rest {
+                [] => return Ok(()),
+                [0, ..] => return write!(f, "{comma}eol"),
+                [1, ref behind @ ..] => {
+                    write!(f, "{comma}nop")?;
+                    (rest, comma) = (behind, ",");
+                    continue;
+                }
+                [kind, len, ref behind @ ..] if (2..=rest.len()).contains(&usize::from(len)) => {
+                    let (body, behind) = behind.split_at(usize::from(len) - 2);
+                    rest = behind;
+                    (kind, body)
+                }
+                _ => return write!(f, "{comma}[bad opt]"),
+            };
+            write!(f, "{comma}")?;
+            comma = ",";
+            self.option(f, kind, body)?;
+        }
+    }
+}
+
+impl Written<'_> {
+    fn option(&self, f: &mut fmt::Formatter<'_>, kind: u8, body: &[u8]) -> fmt::Result {
+        let word = |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
+        match (kind, body.len()) {
+            (2, 2) => write!(f, "mss {}", u16::from_be_bytes([body[0], body[1]])),
+            (3, 1) => write!(f, "wscale {}", body[0]),
+            (4, 0) => write!(f, "sackOK"),
+            (5, len) if len % 8 == 0 => {
+                write!(f, "sack {} ", len / 8)?;
+                let relative = |at| word(at).wrapping_sub(self.sacked_from.0);
+                (0..len).step_by(8).try_for_each(|at| write!(f, "{{{}:{}}}", relative(at), relative(at + 4)))
+            }
+            (8, 8) => write!(f, "TS val {} ecr {}", word(0), word(4)),
+            _ => {
+                match kind {
+                    253 | 254 => write!(f, "exp-{kind}")?,
+                    _ => write!(f, "unknown-{kind}")?,
+                }
+                if !body.is_empty() {
+                    write!(f, " 0x")?;
+                }
+                body.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

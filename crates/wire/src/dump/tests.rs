@@ -1,0 +1,111 @@
+use super::*;
+use crate::options::{Layout, Options, Timestamps};
+use crate::segment::{Ecn, Header, emit};
+
+const OURS: &str = "10.83.0.2:49152";
+const THEIRS: &str = "10.83.0.1:9000";
+
+/// A packet from one of the two to the other.
+fn packet(from: &str, flags: Flags, seq: u32, ack: u32, options: Options, text: &[u8]) -> Vec<u8> {
+    let to = if from == OURS { THEIRS } else { OURS };
+    let header = Header {
+        src: from.parse().unwrap(),
+        dst: to.parse().unwrap(),
+        seq: Seq(seq),
+        ack: Seq(ack),
+        flags,
+        window: 502,
+        ecn: Ecn::NotEct,
+        tos: 0,
+        ttl: 64,
+        dont_fragment: true,
+        ident: 1,
+    };
+    let (mut octets, mut written) = (Vec::new(), Vec::new());
+    options.write(Layout::Linux, &mut written);
+    emit(&mut octets, &header, &written, (text, b""));
+    octets
+}
+
+fn stamped() -> Options {
+    Options { timestamps: Some(Timestamps { val: 7, ecr: 5 }), ..Options::default() }
+}
+
+#[test]
+fn numbers_are_absolute_in_the_handshake_and_relative_from_then_on() {
+    let mut conversations = Conversations::default();
+    let mut read = |packet: &[u8]| conversations.read(packet).to_string();
+    let syn = Options { mss: Some(1460), sack_permitted: true, window_scale: Some(7), ..stamped() };
+    let (iss, irs) = (u32::MAX - 10, 1000);
+    assert_eq!(
+        read(&packet(OURS, Flags::SYN, iss, 0, syn, b"")),
+        "IP 10.83.0.2.49152 > 10.83.0.1.9000: Flags [S], seq 4294967285, win 502, options [mss 1460,sackOK,TS val 7 \
+         ecr 5,nop,wscale 7], length 0"
+    );
+    let answer =
+        packet(THEIRS, Flags::SYN.with(Flags::ACK), irs, iss.wrapping_add(1), Options::default(), b"");
+    assert_eq!(
+        read(&answer),
+        "IP 10.83.0.1.9000 > 10.83.0.2.49152: Flags [S.], seq 1000, ack 4294967286, win 502, length 0"
+    );
+    // Over the wrap of the numbers.
+    let data = packet(OURS, Flags::ACK.with(Flags::PSH), iss.wrapping_add(1), irs + 1, stamped(), &[7; 20]);
+    assert_eq!(
+        read(&data),
+        "IP 10.83.0.2.49152 > 10.83.0.1.9000: Flags [P.], seq 1:21, ack 1, win 502, options [nop,nop,TS val 7 ecr \
+         5], length 20"
+    );
+    let mut holes = stamped();
+    holes.sack.push(Seq(iss.wrapping_add(11)), Seq(iss.wrapping_add(21)));
+    assert_eq!(
+        read(&packet(THEIRS, Flags::ACK, irs + 1, iss.wrapping_add(1), holes, b"")),
+        "IP 10.83.0.1.9000 > 10.83.0.2.49152: Flags [.], ack 1, win 502, options [nop,nop,TS val 7 ecr 5,nop,nop,sack \
+         1 {11:21}], length 0"
+    );
+    let fin =
+        packet(OURS, Flags::FIN.with(Flags::ACK), iss.wrapping_add(21), irs + 1, Options::default(), b"");
+    assert!(read(&fin).ends_with("Flags [F.], seq 21, ack 1, win 502, length 0"));
+    let reset = packet(THEIRS, Flags::RST, irs + 1, 0, Options::default(), b"");
+    assert!(
+        read(&reset).ends_with("Flags [R], seq 1001, win 502, length 0"),
+        "no ACK, so nothing is relative"
+    );
+}
+
+#[test]
+fn what_is_met_in_mid_flight_is_relative_to_the_first_segment_seen() {
+    let mut conversations = Conversations::default();
+    let mut read = |packet: &[u8]| conversations.read(packet).to_string();
+    let first = packet(OURS, Flags::ACK, 5000, 300, Options::default(), b"abc");
+    assert!(read(&first).contains("seq 5000:5003, ack 300,"));
+    let second = packet(OURS, Flags::ACK, 5003, 300, Options::default(), b"abc");
+    assert!(read(&second).contains("seq 3:6, ack 1,"));
+}
+
+#[test]
+fn a_packet_cut_anywhere_is_printed_too() {
+    let whole = packet(OURS, Flags::SYN, 1, 0, Options { mss: Some(1460), ..stamped() }, b"text");
+    for length in 0..whole.len() {
+        let text = Conversations::default().read(&whole[..length]).to_string();
+        assert!(text.starts_with("IP ") && text.contains("length "), "{text}");
+    }
+}
+
+#[test]
+fn the_oldest_connection_is_forgotten() {
+    let mut conversations = Conversations::default();
+    let from = |port: u32| {
+        let mut octets = packet(OURS, Flags::ACK, 100, 100, Options::default(), b"");
+        // The source port; the checksum is not looked at.
+        octets[20..22].copy_from_slice(&(port as u16).to_be_bytes());
+        octets
+    };
+    for port in 0..REMEMBERED as u32 {
+        conversations.read(&from(port));
+    }
+    assert_eq!((conversations.first.len(), conversations.order.len()), (REMEMBERED, REMEMBERED));
+    let mut other = from(1);
+    other[22..24].copy_from_slice(&[0, 99]);
+    conversations.read(&other);
+    assert_eq!((conversations.first.len(), conversations.order.len()), (REMEMBERED, REMEMBERED));
+}
