@@ -83,6 +83,7 @@
 //! * [`flight`], [`rtt`], [`ranges`] are what they look at; a [`Profile`] is everything else in which one standard TCP
 //!   differs from another; a [`SenderSpec`] names a recipe and a profile.
 //! * [`tcp`] is one connection, [`host`] many behind one address.
+//! * [`events`] is what a host tells for logs, if it is asked to.
 //! * [`relay`] carries the streams of one connection over to another.
 //!
 //! Time, headers and randomness are those of `airwire`, which the network below shares.
@@ -93,6 +94,7 @@
     expect(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may have one entry")
 )]
 
+pub mod events;
 pub mod flight;
 pub mod host;
 pub mod profile;

@@ -51,6 +51,7 @@ impl Host {
         };
         let opener = if self.slots.listener_of(index).is_some() { Opener::Peer } else { Opener::Us };
         let taken = self.slots.at_mut(index).is_some_and(|c| c.handle_icmp(now, seq, error, opener));
+        self.gather(now, index);
         if taken {
             self.counters.icmp_errors += 1;
             self.mark_ready(index);

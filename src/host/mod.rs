@@ -7,6 +7,7 @@
 //! instant.
 
 mod icmp;
+mod listening;
 mod slots;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,6 +24,7 @@ pub use slots::ConnId;
 use slots::Slots;
 use smoltcp::wire::IpProtocol;
 
+use crate::events::{Event, Refusal};
 use crate::profile::{HalfOpen, Profile, SynFin};
 use crate::recovery::Recipe;
 use crate::tcp::connection::Opening;
@@ -150,6 +152,8 @@ pub struct Host {
     traced: bool,
     /// Connections that have changed since they were last named. `None` unless `note_changes` was called.
     changed: Option<VecDeque<u32>>,
+    /// What has happened since the last `poll_event`. `None` unless `note_events` was called.
+    events: Option<VecDeque<Event>>,
     counters: HostCounters,
 }
 
@@ -174,6 +178,7 @@ impl Host {
             ports_given: 0,
             traced: false,
             changed: None,
+            events: None,
             counters: HostCounters::default(),
         }
     }
@@ -185,6 +190,7 @@ impl Host {
         self.counters.packets_in += 1;
         if let Err(bad) = self.take_packet(now, packet) {
             *self.counters.bad.entry(bad).or_default() += 1;
+            self.tell_bad(now, packet, bad);
         }
     }
 
@@ -211,6 +217,7 @@ impl Host {
         if let Some(&index) = self.by_tuple.get(&tuple) {
             if syn_fin && self.profile.syn_fin == SynFin::Drop {
                 self.counters.syns_dropped += 1;
+                self.tell_refused(now, segment, Refusal::SynFin);
                 return;
             }
             let Some(connection) = self.slots.at_mut(index) else { return };
@@ -220,6 +227,7 @@ impl Host {
                 return;
             }
             connection.retire();
+            self.gather(now, index);
             self.mark_ready(index);
         }
         self.take_stray(now, segment);
@@ -242,6 +250,7 @@ impl Host {
                 }
             }
         }
+        self.gather(now, index);
         self.mark_ready(index);
     }
 
@@ -251,23 +260,28 @@ impl Host {
             return;
         }
         let Some(id) = self.listener_for(segment.dst) else {
+            self.tell_refused(now, segment, Refusal::NobodyThere);
             self.reply_reset(segment, None);
             return;
         };
         if segment.flags.contains(Flags::ACK) {
+            self.tell_refused(now, segment, Refusal::NoConnection);
             self.reply_reset(segment, None);
             return;
         }
         if !segment.flags.contains(Flags::SYN) {
+            self.tell_refused(now, segment, Refusal::NoSyn);
             return;
         }
         if segment.flags.contains(Flags::FIN) && self.profile.syn_fin != SynFin::Taken {
             self.counters.syns_dropped += 1;
+            self.tell_refused(now, segment, Refusal::SynFin);
             return;
         }
         let Some(listener) = self.listeners.get_mut(&id) else { return };
         if listener.opening >= listener.backlog.max(1) {
             self.counters.syns_dropped += 1;
+            self.tell_refused(now, segment, Refusal::BacklogFull);
             return;
         }
         listener.opening += 1;
@@ -288,8 +302,10 @@ impl Host {
             self.slots.take_deadline(index);
             if let Some(connection) = self.slots.at_mut(index) {
                 if connection.next_deadline().is_some_and(|due| due <= now) {
+                    connection.tell_due_timers(now);
                     connection.handle_deadline(now);
                 }
+                self.gather(now, index);
                 self.mark_ready(index);
             }
         }
@@ -512,6 +528,11 @@ impl Host {
         self.changed.get_or_insert_default();
     }
 
+    /// From now on [`Host::poll_event`] tells what happens, to connections opened from now on and to packets of none.
+    pub fn note_events(&mut self) {
+        self.events.get_or_insert_default();
+    }
+
     // ----- out -----
 
     /// Overwrites `packet` with the next IP packet that has to leave; false when there is none.
@@ -526,6 +547,7 @@ impl Host {
                 && connection.poll_packet(now, packet)
             {
                 self.counters.packets_out += 1;
+                self.gather(now, index);
                 // One segment a turn: connections share the device fairly.
                 if self.ready.len() > 1 {
                     self.ready.rotate_left(1);
@@ -533,6 +555,7 @@ impl Host {
                 return true;
             }
             self.ready.pop_front();
+            self.gather(now, index);
             self.settle(index);
         }
         false
@@ -554,6 +577,11 @@ impl Host {
             }
         }
         None
+    }
+
+    /// The next of the events that have happened. `None` always, unless [`Host::note_events`] was called.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.as_mut()?.pop_front()
     }
 
     /// True if [`Host::poll_changed`] may have a connection to name.
@@ -629,6 +657,9 @@ impl Host {
         if self.traced {
             recovery.start_trace();
         }
+        if self.events.is_some() {
+            recovery.start_telling();
+        }
         Opening {
             local,
             remote,
@@ -639,6 +670,7 @@ impl Host {
             // RFC 7323 §5.4: so that a reused port's timestamps do not go back.
             ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
             mtu: self.mtu,
+            listened_to: self.events.is_some(),
         }
     }
 

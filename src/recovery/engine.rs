@@ -199,9 +199,13 @@ struct Turn {
     delivered: Amount,
 }
 
+/// Who reads the decisions; each takes its own.
 #[derive(Debug, Default)]
 struct Trace {
-    decisions: Vec<Decision>,
+    /// For [`Recovery::take_trace`].
+    kept: Option<Vec<Decision>>,
+    /// For what a host tells ([`crate::events`]).
+    told: Option<Vec<Decision>>,
 }
 
 /// The loss recovery of one connection: asks the answers of its [`Recipe`](super::Recipe) and applies their decisions.
@@ -730,7 +734,13 @@ impl Recovery {
     fn note(&mut self, at: Instant, question: Question, by: &'static str, what: What, why: &'static str) {
         let episode = self.cc.phase();
         if let Some(trace) = &mut self.trace {
-            trace.decisions.push(Decision { at, episode, question, by, what, why });
+            let decision = Decision { at, episode, question, by, what, why };
+            if let Some(told) = &mut trace.told {
+                told.push(decision.clone());
+            }
+            if let Some(kept) = &mut trace.kept {
+                kept.push(decision);
+            }
         }
     }
 
@@ -788,12 +798,22 @@ impl Recovery {
 
     /// From here on, decisions are written down.
     pub fn start_trace(&mut self) {
-        self.trace.get_or_insert_default();
+        self.trace.get_or_insert_default().kept.get_or_insert_default();
+    }
+
+    /// From here on, decisions are told as well.
+    pub(crate) fn start_telling(&mut self) {
+        self.trace.get_or_insert_default().told.get_or_insert_default();
+    }
+
+    /// The decisions to tell since the last call.
+    pub(crate) fn take_told(&mut self) -> Vec<Decision> {
+        self.trace.as_mut().and_then(|trace| trace.told.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 
     /// The decisions since the last call. None unless [`Recovery::start_trace`] was called.
     pub fn take_trace(&mut self) -> Vec<Decision> {
-        self.trace.as_mut().map(|trace| std::mem::take(&mut trace.decisions)).unwrap_or_default()
+        self.trace.as_mut().and_then(|trace| trace.kept.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 }
 

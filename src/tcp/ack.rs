@@ -8,6 +8,7 @@ use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
+use crate::events::Refusal;
 use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
 use crate::profile::WindowNews;
 use crate::recovery::Ack;
@@ -21,11 +22,13 @@ impl Connection {
         let Some(acked_to) = segment.ack.offset(self.snd.iss, una).filter(|ack| *ack <= max) else {
             // RFC 9293 §3.10.7.4: something not yet sent is acknowledged.
             self.statistics.acks_of_unsent += 1;
+            self.refuse(segment, Refusal::AckOfUnsent);
             self.challenge_ack(now);
             return false;
         };
         // RFC 5961 §5.2: too old to be a late ACK of this connection.
         if acked_to + self.snd.max_wnd < una || acked_to < self.snd.least_ack {
+            self.refuse(segment, Refusal::AckTooOld);
             self.challenge_ack(now);
             return false;
         }

@@ -12,7 +12,9 @@ use super::icmp::Unreachable;
 use super::receive::linux_steps::receiver_of;
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
+use super::told::Told;
 use super::variables::{AckDue, Challenges, Pending, ReceiveVariables, SendVariables, Tail, Timers};
+use crate::events::What;
 use crate::flight::Flight;
 use crate::profile::{Profile, ShutRead};
 use crate::recovery::{Path, Recovery};
@@ -56,6 +58,8 @@ pub struct Connection {
     /// In a box, because they are rare.
     pub(super) challenges: Option<Box<Challenges>>,
     pub(super) statistics: Statistics,
+    /// `None`: nobody listens.
+    pub(super) told: Option<Box<Told>>,
     /// Reused for the options of each segment.
     pub(super) scratch: Vec<u8>,
 }
@@ -70,6 +74,8 @@ pub(crate) struct Opening {
     pub(crate) iss: Seq,
     pub(crate) ts_offset: u32,
     pub(crate) mtu: usize,
+    /// Somebody listens to what the connection [tells](crate::events).
+    pub(crate) listened_to: bool,
 }
 
 impl Connection {
@@ -81,7 +87,7 @@ impl Connection {
     }
 
     pub(super) fn new(now: Instant, opening: Opening, state: State) -> Self {
-        let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu } = opening;
+        let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu, listened_to } = opening;
         let header = if local.is_ipv4() { 40 } else { 60 };
         let fits = mtu.saturating_sub(header).clamp(8, 65_535) as u16;
         let advmss = options.max_seg.or(profile.mss).unwrap_or(fits).min(fits);
@@ -160,6 +166,7 @@ impl Connection {
             read_shut: false,
             challenges: None,
             statistics: Statistics::default(),
+            told: listened_to.then(|| Box::new(Told::new(mtu as u32))),
             scratch: Vec::new(),
             profile,
         }
@@ -222,12 +229,12 @@ impl Connection {
             State::SynSent | State::SynReceived | State::Established => {
                 self.snd.fin = Some(self.snd.buffer.end());
                 if self.state == State::Established {
-                    self.state = State::FinWait1;
+                    self.enter(State::FinWait1);
                 }
             }
             State::CloseWait => {
                 self.snd.fin = Some(self.snd.buffer.end());
-                self.state = State::LastAck;
+                self.enter(State::LastAck);
             }
             _ => {}
         }
@@ -326,8 +333,13 @@ impl Connection {
 
     /// The connection is over.
     pub(super) fn end(&mut self, why: Option<Ended>) {
-        self.state = State::Closed;
+        let was_open = self.state != State::Closed;
+        self.enter(State::Closed);
         self.ended = self.ended.or(why);
+        if was_open {
+            let ended = self.ended;
+            self.tell(|| What::Ended(ended));
+        }
         self.timers = Timers::default();
         self.pending = Pending::default();
         self.rcv.ack = AckDue::No;

@@ -5,13 +5,17 @@ use airwire::time::Instant;
 
 use super::connection::Connection;
 use super::socket::{Ended, State};
+use crate::events::What;
 use crate::profile::OpeningErrors;
 
 /// What an ICMP error means to a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum IcmpError {
-    /// The packet was too big for a link with this MTU (0: not said).
-    TooBig { mtu: u32 },
+pub enum IcmpError {
+    /// The packet was too big for a link.
+    TooBig {
+        /// The link's MTU; 0: not said.
+        mtu: u32,
+    },
     /// It was not delivered.
     Unreachable(Unreachable),
 }
@@ -111,6 +115,12 @@ const MIN_MTU_V6: u32 = 1280;
 impl Connection {
     /// Returns false if the error was not believed.
     pub(crate) fn handle_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
+        let believed = self.take_icmp(now, seq, error, opener);
+        self.tell(|| What::Icmp { says: error, believed });
+        believed
+    }
+
+    fn take_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         // RFC 5927 §4.1: it must quote something that is in flight.
         let in_flight = seq
             .offset(self.snd.iss, self.flight.una())

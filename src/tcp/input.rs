@@ -8,6 +8,7 @@ use super::connection::{Connection, Opening};
 use super::pacer::Pacer;
 use super::socket::{Ended, State};
 use super::variables::{AckDue, Challenges, Queued, Spacing};
+use crate::events::{Offer, Refusal, What};
 use crate::profile::{Challenge, TextOnSyn};
 use crate::recovery::Handshake;
 
@@ -62,23 +63,27 @@ impl Connection {
     /// SYN-SENT (§3.10.7.3).
     fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         if segment.flags.contains(Flags::ACK) && !self.acks_our_syn(segment) {
+            self.refuse(segment, Refusal::NotOurSyn);
             let reset = segment.flags.contains(Flags::RST);
             return if reset { Reaction::Done } else { Reaction::Reset(None) };
         }
         if segment.flags.contains(Flags::RST) {
             if segment.flags.contains(Flags::ACK) {
                 self.end(Some(Ended::Refused));
+            } else {
+                self.refuse(segment, Refusal::ResetWithoutAck);
             }
             return Reaction::Done;
         }
         if !segment.flags.contains(Flags::SYN) {
+            self.refuse(segment, Refusal::NoSyn);
             return Reaction::Done;
         }
         self.learn_from_syn(now, segment);
         self.heard_from_peer(now);
         if !segment.flags.contains(Flags::ACK) {
             // Simultaneous open: answer with SYN,ACK and wait for the ACK of it.
-            self.state = State::SynReceived;
+            self.enter(State::SynReceived);
             self.pending.syn = true;
             self.queue_text_of_syn(segment);
             return Reaction::Done;
@@ -149,6 +154,7 @@ impl Connection {
             self.end(Some(Ended::Reset));
             return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
         }
+        self.refuse(segment, Refusal::SynWhenOpen);
         self.challenge_ack(now);
         Stop(Reaction::Done)
     }
@@ -160,6 +166,7 @@ impl Connection {
             match segment.options.timestamps {
                 Some(ts) if self.is_old_timestamp(now, ts.val) => {
                     self.statistics.unacceptable += 1;
+                    self.refuse(segment, Refusal::OldTimestamp);
                     self.note_duplicate(segment);
                     self.ack_unacceptable(now, segment);
                     return Stop(Reaction::Done);
@@ -167,6 +174,7 @@ impl Connection {
                 // §3.2: once negotiated, a segment without the option is not the peer's.
                 None if !self.profile.tolerate_missing_timestamps => {
                     self.statistics.unacceptable += 1;
+                    self.refuse(segment, Refusal::MissingTimestamp);
                     return Stop(Reaction::Done);
                 }
                 _ => {}
@@ -178,10 +186,14 @@ impl Connection {
         }
         self.statistics.unacceptable += 1;
         if reset {
+            self.refuse(segment, Refusal::ResetOutOfWindow);
             return Stop(Reaction::Done);
         }
+        let copy = self.repeats_received(segment);
+        self.refuse(segment, if copy { Refusal::Copy } else { Refusal::OutOfWindow });
         self.note_duplicate(segment);
-        self.rcv.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| self.is_copy(segment));
+        let echoed = copy && self.profile.echo_copies;
+        self.rcv.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| echoed);
         self.ack_unacceptable(now, segment);
         // §3.10.7.4: even with a closed window, acceptable ACKs are taken.
         let at_edge = segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|o| o == self.rcv_nxt());
@@ -195,14 +207,14 @@ impl Connection {
         Stop(Reaction::Done)
     }
 
-    /// It repeats something received, whose ACK was lost. The answer echoes the copy's timestamp: with that of the
+    /// It repeats something received, whose ACK was lost. The answer to it (`echo_copies`) echoes the copy's timestamp: with that of the
     /// original the sender would take the whole timeout for a round trip, and time out later each time (RFC 7323 §4.3
     /// changed RFC 1323 for this case). TS.Recent stays: a forged copy with a timestamp in the future would make all
     /// that follows look old.
-    fn is_copy(&self, segment: &Segment<'_>) -> bool {
+    fn repeats_received(&self, segment: &Segment<'_>) -> bool {
         let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
         let len = segment.seq_len();
-        self.profile.echo_copies && len > 0 && start.is_some_and(|start| start + len <= self.rcv_nxt())
+        len > 0 && start.is_some_and(|start| start + len <= self.rcv_nxt())
     }
 
     fn is_old_timestamp(&self, now: Instant, val: u32) -> bool {
@@ -243,6 +255,7 @@ impl Connection {
         }
         let exact = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) == Some(self.rcv_nxt());
         if !exact && self.profile.challenge_rst == Challenge::Rfc5961 {
+            self.refuse(segment, Refusal::ResetNotExact);
             self.challenge_ack(now);
             return Stop(Reaction::Done);
         }
@@ -258,10 +271,12 @@ impl Connection {
     /// Fifth step: ACK.
     fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         if !segment.flags.contains(Flags::ACK) {
+            self.refuse(segment, Refusal::NoAck);
             return Stop(Reaction::Done);
         }
         if self.state == State::SynReceived {
             if !self.acks_our_syn(segment) {
+                self.refuse(segment, Refusal::NotOurSyn);
                 return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
             }
             self.establish(now, segment);
@@ -284,7 +299,7 @@ impl Connection {
         }
         match self.state {
             State::FinWait1 => {
-                self.state = State::FinWait2;
+                self.enter(State::FinWait2);
                 if self.orphaned {
                     let limit = self.orphan_limit();
                     self.timers.start_orphan(now + limit);
@@ -318,6 +333,7 @@ impl Connection {
         let end = offset + segment.payload.len() as u64;
         if self.refuses_data() && end > self.rcv_nxt() {
             // RFC 9293 §3.6.1: nobody is left to read it, or what is missing before an early FIN.
+            self.refuse(segment, Refusal::NobodyReads);
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(self.timestamps_of_reset(now, segment));
         }
@@ -333,14 +349,14 @@ impl Connection {
         }
         match self.state {
             State::SynReceived | State::Established => {
-                self.state = State::CloseWait;
+                self.enter(State::CloseWait);
                 // RFC 5681 §4.2: what fills a hole is acknowledged at once, FIN or not.
                 if !had_holes {
                     self.ack_fin();
                 }
             }
             State::FinWait1 => {
-                self.state = State::Closing;
+                self.enter(State::Closing);
                 self.rcv.ack = AckDue::Now;
             }
             State::FinWait2 => {
@@ -352,7 +368,7 @@ impl Connection {
     }
 
     fn enter_time_wait(&mut self, now: Instant) {
-        self.state = State::TimeWait;
+        self.enter(State::TimeWait);
         let delayed = self.rcv.ack;
         self.timers = Default::default();
         self.rcv.ack = if delayed == AckDue::No { AckDue::No } else { AckDue::Now };
@@ -377,6 +393,7 @@ impl Connection {
 
     fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
         let options = &segment.options;
+        self.tell(|| What::PeerOffered(Offer::of(options, segment.flags)));
         self.rcv.irs = segment.seq;
         self.rcv.last_ack_sent = 1;
         let least = if self.local.is_ipv4() { 536 } else { 1220 };
@@ -449,7 +466,7 @@ impl Connection {
     /// Our SYN is acknowledged.
     fn establish(&mut self, now: Instant, segment: &Segment<'_>) {
         // §3.10.4: a CLOSE in SYN-RECEIVED waits for this moment.
-        self.state = if self.snd.fin.is_some() { State::FinWait1 } else { State::Established };
+        self.enter(if self.snd.fin.is_some() { State::FinWait1 } else { State::Established });
         self.timers.rto = None;
         self.pending.syn = false;
         let sent = self.flight.head().map(|syn| (syn.first_sent, syn.transmissions));
@@ -490,6 +507,8 @@ impl Connection {
             peer_flags: self.peer_flags,
             syn_was_lost: self.syn_timeouts > self.profile.recovery.syn_timeouts_forgiven,
         };
+        let agreement = self.agreement();
+        self.tell(|| What::Agreed(agreement));
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_established(&mut path, &handshake);
         if recovery.paces() {

@@ -12,6 +12,7 @@
 //! | `timers` | what happens when nothing happens |
 //! | `icmp` | what an ICMP error changes |
 //! | `info` | what the connection tells about itself |
+//! | `told` | what it tells about each step, if anybody listens |
 //!
 //! Which segment is lost, why, and what the window does about it is not decided here: that is
 //! [`crate::recovery`].
@@ -30,10 +31,11 @@ mod receive;
 mod socket;
 mod statistics;
 mod timers;
+mod told;
 mod variables;
 
 pub use connection::Connection;
-pub use icmp::Unreachable;
+pub use icmp::{IcmpError, Unreachable};
 pub use info::{CaState, Info};
 pub use socket::{Ended, KeepAlive, Linger, Patience, Push, SocketOptions, State, Threshold, Unanswered};
 pub use statistics::Statistics;

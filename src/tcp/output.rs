@@ -8,6 +8,7 @@ use super::connection::Connection;
 use super::pacer::Pacer;
 use super::socket::State;
 use super::variables::{AckDue, Tail};
+use crate::events::{Offer, What};
 use crate::profile::{Nagle, Resets, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 
@@ -403,6 +404,9 @@ impl Connection {
             ..self.header(flags, ecn)
         };
         let options = if syn { self.syn_options(now) } else { self.segment_options(now, text.0 == text.1) };
+        if syn {
+            self.tell(|| What::Offered(Offer::of(&options, flags)));
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         options.write(self.profile.layout, &mut scratch);

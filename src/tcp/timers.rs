@@ -175,7 +175,7 @@ impl Connection {
     }
 
     /// When TCP_USER_TIMEOUT is over, unless something is acknowledged before.
-    fn user_deadline(&self) -> Option<Instant> {
+    pub(super) fn user_deadline(&self) -> Option<Instant> {
         let limit = self.options.patience.as_ref()?.user_timeout?;
         let in_vain = self.in_vain().map(|in_vain| in_vain.since);
         let from_first = self.profile.user_timeout_from == UserTimeoutFrom::Transmission;

@@ -1,0 +1,45 @@
+//! What a host tells whoever listens ([`crate::events`]): the events of its connections, and of packets of none.
+
+use std::net::SocketAddr;
+
+use airwire::segment::{self, BadPacket, Segment};
+use airwire::seq::Seq;
+use airwire::time::Instant;
+use smoltcp::wire::IpProtocol;
+
+use super::Host;
+use crate::events::{Event, Refusal, Refused, What};
+
+impl Host {
+    /// After a step of this connection.
+    #[inline]
+    pub(super) fn gather(&mut self, at: Instant, index: u32) {
+        let Some(events) = &mut self.events else { return };
+        let Some(connection) = self.slots.at_mut(index) else { return };
+        let ends = Some((connection.local(), connection.remote()));
+        connection.take_told(|what| events.push_back(Event { at, ends, what }));
+    }
+
+    /// A segment of no connection is not taken.
+    pub(super) fn tell_refused(&mut self, at: Instant, segment: &Segment<'_>, why: Refusal) {
+        let Some(events) = &mut self.events else { return };
+        // Its numbers stand alone: there is no stream in which they would be offsets.
+        let refused = Refused::of(segment, (Seq(0), 0), (Seq(0), 0));
+        let segment_alone = Refused { seq: None, ack: None, ..refused };
+        let what = What::Refused { why, segment: segment_alone };
+        events.push_back(Event { at, ends: Some((segment.dst, segment.src)), what });
+    }
+
+    /// A packet that nobody can take. Its ports are told as they stand, since they say whose it was meant to be.
+    pub(super) fn tell_bad(&mut self, at: Instant, packet: &[u8], bad: BadPacket) {
+        let Some(events) = &mut self.events else { return };
+        let ends = segment::parse_ip(packet).ok().map(|ip| {
+            let port = |at: usize| match ip.payload.get(at..at + 2) {
+                Some(octets) if ip.protocol == IpProtocol::Tcp => u16::from_be_bytes([octets[0], octets[1]]),
+                _ => 0,
+            };
+            (SocketAddr::new(ip.dst, port(2)), SocketAddr::new(ip.src, port(0)))
+        });
+        events.push_back(Event { at, ends, what: What::Bad(bad) });
+    }
+}
