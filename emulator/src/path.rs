@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::machine::{Machine, Port};
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::Settings;
-use crate::stage::{Event, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage, Why};
+use crate::stage::{Event, Incident, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage, Why};
 
 /// Where a path meets the fixed side's host.
 pub const FIXED: Port = Port(0);
@@ -221,6 +221,11 @@ impl Path {
     /// The events that were recorded since the last call, in their order.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.out.take_records()
+    }
+
+    /// What has befallen stages since the last call.
+    pub fn take_incidents(&mut self) -> Vec<Incident> {
+        self.out.take_incidents()
     }
 
     /// The radio PDUs that were transmitted since the last call, by all stages in the order of transmission.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::packet::{Direction, Origin, Packet, PacketId};
+use crate::rlc::entity::ResetCause;
 
 /// One stage. Calls come in the order that `machine::Machine` lays down; what leaves is put into `out` during the
 /// call, at the time of the call.
@@ -251,6 +252,40 @@ pub struct Record {
     pub bytes: Option<Box<[u8]>>,
 }
 
+/// Something that befalls a stage and not a packet, and is rare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// When the stage reported it.
+    pub at: Instant,
+    /// Index of the stage in its path.
+    pub stage: usize,
+    /// What it is.
+    pub what: Mishap,
+}
+
+/// What an [`Incident`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mishap {
+    /// An RLC entity initiates the reset procedure (TS 25.322 §11.4.2).
+    RlcReset {
+        /// The direction in which the entity sends data: the network's end sends down.
+        direction: Direction,
+        /// What for.
+        cause: ResetCause,
+    },
+    /// VT(RST) has reached MaxRST: both entities start anew (§11.4.4a).
+    RlcReestablished,
+    /// A packet has met an outage that none has met before.
+    Outage {
+        /// Which way the packet goes.
+        direction: Direction,
+        /// When the outage is over.
+        until: Instant,
+    },
+    /// The mobile is with another base station than at the last packet.
+    Handover,
+}
+
 /// A radio PDU at the moment of its transmission, whether it then arrives or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RadioPdu {
@@ -278,7 +313,9 @@ pub enum Recording {
     /// Nothing. Stages still count.
     #[default]
     Off,
-    /// Every event, without the packets' octets.
+    /// What befalls stages themselves, not packets: every [`Incident`].
+    Incidents,
+    /// Every event as well, without the packets' octets.
     Events,
     /// Every event, with the packet's octets where it enters, is dropped or leaves.
     Bytes,
@@ -294,6 +331,7 @@ pub struct Outbox {
     pub(crate) leaving: Vec<Packet>,
     pub(crate) records: Vec<Record>,
     pub(crate) pdus: Vec<RadioPdu>,
+    incidents: Vec<Incident>,
     pub(crate) dropped: Vec<(Direction, Origin, Why)>,
     /// Background packets that came into being, and their octets.
     pub(crate) originated: Vec<(Direction, usize)>,
@@ -338,7 +376,7 @@ impl Outbox {
     /// Records what happened to a packet, if events are recorded.
     #[inline]
     pub fn note(&mut self, packet: &Packet, event: Event) {
-        if self.recording != Recording::Off {
+        if self.recording >= Recording::Events {
             self.record(packet, event);
         }
     }
@@ -354,6 +392,18 @@ impl Outbox {
             event,
             bytes,
         });
+    }
+
+    /// Whether anybody wants to know of incidents.
+    pub fn tells_incidents(&self) -> bool {
+        self.recording >= Recording::Incidents
+    }
+
+    /// Something has befallen the stage that speaks.
+    pub fn befall(&mut self, what: Mishap) {
+        if self.tells_incidents() {
+            self.incidents.push(Incident { at: self.at, stage: self.stage.unwrap_or_default(), what });
+        }
     }
 
     /// Puts a radio PDU on record, if radio PDUs are recorded. `pdu` makes it from the time and the index of the
@@ -372,6 +422,11 @@ impl Outbox {
     /// The events that were recorded since the last call, in their order.
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
+    }
+
+    /// What has befallen stages since the last call.
+    pub fn take_incidents(&mut self) -> Vec<Incident> {
+        std::mem::take(&mut self.incidents)
     }
 
     /// The radio PDUs that were recorded since the last call.

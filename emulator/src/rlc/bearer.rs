@@ -23,10 +23,10 @@ use self::ledger::Ledger;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::config::{DirectionConfig, Discard, RlcConfig};
 use crate::rlc::entity::{
-    Entity, EntityConfig, Incoming, Outgoing, PduKind, SduId, SduOutcome, Stats, TimersStart,
+    Entity, EntityConfig, Incoming, Outgoing, PduKind, ResetCause, SduId, SduOutcome, Stats, TimersStart,
 };
 use crate::settings::{Invalid, Position, Settings};
-use crate::stage::{Event, NotLive, Outbox, RadioPdu, Stage, Why};
+use crate::stage::{Event, Mishap, NotLive, Outbox, RadioPdu, Stage, Why};
 
 /// An SDU is an IP packet: longer ones do not exist.
 const LONGEST: usize = 65_535;
@@ -46,6 +46,8 @@ struct Lane {
     air: Air,
     ledger: Ledger,
     counters: Counters,
+    /// The resets that its sender has initiated, as far as they have been told: by the number of their cause.
+    resets_told: [u64; ResetCause::ALL.len()],
 }
 
 #[derive(Clone, Copy, Default)]
@@ -82,7 +84,12 @@ impl Bearer {
         let lane = |direction: Direction| {
             let DirectionConfig { channel, queue, .. } = of(config, direction);
             let air = Air::new(channel, seed, &format!("{name}/{direction}"));
-            Lane { air, ledger: Ledger::new(*queue), counters: Counters::default() }
+            Lane {
+                air,
+                ledger: Ledger::new(*queue),
+                counters: Counters::default(),
+                resets_told: Default::default(),
+            }
         };
         let mut bearer = Self {
             config: config.clone(),
@@ -157,13 +164,30 @@ impl Bearer {
     /// starts RLC anew if one of its ends has failed.
     fn collect(&mut self, now: Instant, out: &mut Outbox) {
         self.settle_packets(out);
+        if out.tells_incidents() {
+            self.tell_resets(out);
+        }
         if self.entities.iter().any(|(_, entity)| entity.is_unrecoverable()) {
             self.reestablished += 1;
+            out.befall(Mishap::RlcReestablished);
             for direction in Direction::BOTH {
                 self.lanes[direction].air.clear();
                 self.entities[direction].reestablish(now);
             }
             self.settle_packets(out);
+        }
+    }
+
+    fn tell_resets(&mut self, out: &mut Outbox) {
+        for direction in Direction::BOTH {
+            let counted = self.entities[direction].resets();
+            let told = &mut self.lanes[direction].resets_told;
+            for cause in ResetCause::ALL {
+                if counted[cause as usize] > told[cause as usize] {
+                    out.befall(Mishap::RlcReset { direction, cause });
+                }
+            }
+            *told = counted;
         }
     }
 
@@ -384,7 +408,7 @@ impl Stage for Bearer {
 
     fn stats(&self) -> Value {
         let direction = |direction: Direction| {
-            let Lane { air, ledger, counters } = &self.lanes[direction];
+            let Lane { air, ledger, counters, resets_told: _ } = &self.lanes[direction];
             let (waiting, waiting_bytes) = ledger.waiting();
             let blocks = air.counters;
             let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };

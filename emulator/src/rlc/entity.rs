@@ -475,6 +475,12 @@ impl Entity {
         self.stats
     }
 
+    /// Reset procedures that this side has initiated, by the number of their cause.
+    pub fn resets(&self) -> [u64; ResetCause::ALL.len()] {
+        let Stats { resets_max_dat, resets_max_mrw, resets_erroneous_sn, .. } = self.stats;
+        [resets_max_dat, resets_max_mrw, resets_erroneous_sn]
+    }
+
     /// What well-formed PDUs of the peer said that contradicts the ones before them.
     pub fn faults(&self) -> Faults {
         self.receiver.faults()

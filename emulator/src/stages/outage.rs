@@ -8,7 +8,7 @@ use super::duplex::OneWaySettings;
 use super::queue::{Queue, QueueConfig};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
+use crate::stage::{Event, Mishap, NotLive, OneWay, Outbox, Why};
 
 /// The settings of one direction. An outage concerns the packets that arrive at or after its beginning and before
 /// its end.
@@ -106,6 +106,8 @@ pub struct Outage {
     kept: Queue,
     /// When what is kept goes on.
     over: Option<Instant>,
+    /// The end of the last outage that a packet has met.
+    met: Option<Instant>,
     packets_in: u64,
     packets_out: u64,
     dropped: u64,
@@ -119,6 +121,7 @@ impl Outage {
             config: config.clone(),
             kept: Queue::new(config.queue),
             over: None,
+            met: None,
             packets_in: 0,
             packets_out: 0,
             dropped: 0,
@@ -140,7 +143,12 @@ impl OneWay for Outage {
         // A stage before this one may hand on a packet just when it is over, before the deadline is handed in here.
         self.handle_deadline(now, out);
         self.packets_in += 1;
-        match (self.config.end(now), self.config.packets) {
+        let end = self.config.end(now);
+        if let Some(until) = end.filter(|_| end != self.met) {
+            self.met = end;
+            out.befall(Mishap::Outage { direction: packet.direction, until });
+        }
+        match (end, self.config.packets) {
             (None, _) => {
                 self.packets_out += 1;
                 out.forward(packet);

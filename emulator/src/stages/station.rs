@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::{Invalid, Position, Settings};
-use crate::stage::{Event, Mark, NotLive, Outbox, RadioFate, Stage};
+use crate::stage::{Event, Mark, Mishap, NotLive, Outbox, RadioFate, Stage};
 
 /// The settings of a base station. By default it changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -166,13 +166,14 @@ impl Station {
     }
 
     /// The station that is here now may be another one than at the last packet.
-    fn hand_over(&mut self, now: Instant) {
+    fn hand_over(&mut self, now: Instant, out: &mut Outbox) {
         let Some(handover) = &self.config.handover else { return };
         let scheduled = handover.until(now);
         if scheduled > self.handovers.scheduled {
             self.handovers.total += scheduled - self.handovers.scheduled;
             self.handovers.scheduled = scheduled;
             self.agent.forget();
+            out.befall(Mishap::Handover);
             self.radio = PerDirection::from_fn(|_| Meter::new());
         }
     }
@@ -222,7 +223,7 @@ impl Station {
 
 impl Stage for Station {
     fn handle_packet(&mut self, now: Instant, mut packet: Packet, out: &mut Outbox) {
-        self.hand_over(now);
+        self.hand_over(now, out);
         if packet.origin == Origin::Host {
             match header::parse(&packet.bytes) {
                 Parsed::Segment(segment) => self.segment(segment, &mut packet, out),
@@ -266,7 +267,7 @@ impl Stage for Station {
         })
     }
 
-    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, _out: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
         let refuse = |setting: &str, why: &str| Err(NotLive { setting: setting.into(), why: why.into() });
         let Some(config) = settings.downcast_ref::<StationConfig>() else {
             return refuse("kind", "a station stays one");
@@ -283,7 +284,7 @@ impl Stage for Station {
         if config.max_flight != self.config.max_flight {
             return refuse("max_flight", "what is known of connections rests on it");
         }
-        self.hand_over(now);
+        self.hand_over(now, out);
         self.config = config.clone();
         self.handovers.scheduled = self.config.handover.as_ref().map_or(0, |handover| handover.until(now));
         Ok(())

@@ -22,7 +22,7 @@ use radio::RadioCapture;
 
 use crate::output::OutputError;
 use crate::path::Path;
-use crate::stage::{Record, Recording};
+use crate::stage::{Incident, Record, Recording};
 
 /// The files that somebody asked for, as options of a command.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,14 @@ pub struct RunInfo {
     pub wall_zero: SystemTime,
 }
 
+/// Hears what happens as views are told of it; a log, for example.
+pub trait Listener {
+    /// Something happened to a packet.
+    fn record(&mut self, record: &Record);
+    /// Something befell a stage.
+    fn incident(&mut self, incident: &Incident);
+}
+
 /// The views of one run: those that were asked for.
 #[derive(Default)]
 pub struct Views {
@@ -60,6 +68,7 @@ pub struct Views {
     notes: Option<Notes>,
     radio: Option<RadioCapture>,
     live: Option<Live>,
+    listener: Option<Box<dyn Listener>>,
 }
 
 impl Files {
@@ -92,6 +101,7 @@ impl Views {
                 .map(|path| RadioCapture::create(path, run.wall_zero))
                 .transpose()?,
             live: None,
+            listener: None,
         })
     }
 
@@ -99,6 +109,13 @@ impl Views {
     #[must_use]
     pub fn with_live_line(mut self) -> Self {
         self.live = Live::on_terminal();
+        self
+    }
+
+    /// With somebody who hears all that the path records.
+    #[must_use]
+    pub fn with_listener(mut self, listener: Option<Box<dyn Listener>>) -> Self {
+        self.listener = listener;
         self
     }
 
@@ -121,6 +138,10 @@ impl Views {
 
     /// Writes what the path has recorded since the last call.
     pub fn after(&mut self, path: &mut Path) -> Result<(), OutputError> {
+        let incidents = path.take_incidents();
+        if let Some(listener) = &mut self.listener {
+            incidents.iter().for_each(|incident| listener.incident(incident));
+        }
         let mut records = path.take_records().into_iter().peekable();
         for pdu in path.take_pdus() {
             // In the order of time: a PDU carries packets that entered before it.
@@ -141,6 +162,9 @@ impl Views {
     }
 
     fn record(&mut self, record: Record) -> Result<(), OutputError> {
+        if let Some(listener) = &mut self.listener {
+            listener.record(&record);
+        }
         if let Some(events) = &mut self.events {
             events.record(&record)?;
         }

@@ -16,6 +16,20 @@ pub enum ResetCause {
     ErroneousSn,
 }
 
+impl ResetCause {
+    /// In the order of their numbers (`ResetCause as usize`).
+    pub const ALL: [Self; 3] = [Self::MaxDat, Self::MaxMrw, Self::ErroneousSn];
+
+    /// As settings and statistics write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MaxDat => "max-dat",
+            Self::MaxMrw => "max-mrw",
+            Self::ErroneousSn => "erroneous-sn",
+        }
+    }
+}
+
 /// What to do about a RESET PDU (§11.4.3). Either way a RESET ACK answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResetReceipt {
