@@ -20,9 +20,9 @@ mod sweep;
 
 use std::process::ExitCode;
 
+use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::prelude::*;
+use tracing::level_filters::LevelFilter;
 
 /// A TCP in user space whose loss recovery is put together from named parts.
 ///
@@ -32,6 +32,8 @@ use tracing_subscriber::prelude::*;
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,7 +63,15 @@ Example (as root): a receiver on the kernel's TCP in a namespace, and a NewReno 
   airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --recipe newreno --verify
 
 Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege, device).
-Results go to stdout; progress, errors and logs to stderr. RUST_LOG chooses the logs.";
+Results go to stdout; progress, errors and logs to stderr.
+
+The log shows warnings, and
+  -v    connections that open and close, ICMP, path MTU
+  -vv   offers, states, decisions of loss recovery, timers that fire, windows that close, refusals
+  -vvv  every segment as tcpdump prints it, every timer that is set
+  -q    errors only, and no progress
+What RUST_LOG names goes by RUST_LOG, everything else by -v and -q. It says for example debug, or
+airtcp::recovery=debug,airtcp::segment=trace.";
 
 impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -88,11 +98,8 @@ impl Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let chosen = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
-    let filter = chosen.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
-    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    tracing_subscriber::registry().with(log).with(filter).init();
-    match cli.run() {
+    let done = cli.log.start(LevelFilter::WARN).map_err(anyhow::Error::from).and_then(|()| cli.run());
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => shared::failure::report(&error),
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use airtcp::{ProfileName, SenderSpec};
 use airtcp_numbers::units;
-use airtcp_script::{End, RunOptions, Tolerance, flags, run_file};
+use airtcp_script::{End, FlagInfo, RunOptions, Tolerance, flags, run_file};
 use airwire::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
@@ -33,8 +33,7 @@ pub(crate) struct Script {
     /// Fail if the host has sent packets that the script does not mention
     #[arg(long)]
     exact: bool,
-    /// Say nothing about scripts that pass
-    #[arg(long, short)]
+    #[arg(from_global)]
     quiet: bool,
     #[command(flatten)]
     packetdrill: PacketdrillFlags,
@@ -48,6 +47,11 @@ Examples:
 /// packetdrill's own options, spelt as there; they override the first lines of the scripts.
 #[derive(Debug, Default)]
 struct PacketdrillFlags(Vec<(String, Option<String>)>);
+
+/// Without `--verbose`, which every command has, and which changes nothing of a script.
+fn own_flags() -> impl Iterator<Item = (FlagInfo, bool)> {
+    flags().filter(|(flag, _)| flag.name != "verbose")
+}
 
 /// 0 is exact.
 fn tolerance(text: &str) -> Result<Duration, String> {
@@ -89,11 +93,10 @@ impl Script {
 
 impl Args for PacketdrillFlags {
     fn augment_args(command: Command) -> Command {
-        command.next_help_heading("packetdrill's options").args(flags().map(|(flag, effect)| {
+        command.next_help_heading("packetdrill's options").args(own_flags().map(|(flag, effect)| {
             let arg = Arg::new(flag.name).long(flag.name).help(flag.help).hide(!effect);
             let arg = match flag.name {
                 "define" => arg.short('D'),
-                "verbose" => arg.short('v'),
                 _ => arg,
             };
             match (flag.name, flag.value) {
@@ -112,7 +115,7 @@ impl Args for PacketdrillFlags {
 impl FromArgMatches for PacketdrillFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut given = Vec::new();
-        for (flag, _) in flags() {
+        for (flag, _) in own_flags() {
             let name = flag.name.to_owned();
             match flag.value {
                 Some(_) => {

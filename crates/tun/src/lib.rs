@@ -9,6 +9,7 @@
 //! to say leaves at once.
 
 mod descriptors;
+mod log;
 
 use std::io;
 use std::ops::ControlFlow;
@@ -22,6 +23,7 @@ use airlink::tun::{DeviceError, Tun};
 use airtcp::host::Host;
 use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
+use log::Log;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// What uses the host. It is never interrupted and must not block.
@@ -122,6 +124,8 @@ pub struct Driver {
     waker: Waker,
     descriptors: Option<Descriptors>,
     capture: Option<Capture>,
+    /// `None`: nobody wants to read it.
+    log: Option<Log>,
     /// The packet being written.
     packet: Vec<u8>,
     /// It was not taken: it goes first when the device is writable again.
@@ -131,9 +135,10 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// `capture` gets every packet, in both directions.
+    /// `capture` gets every packet, in both directions. What the host has to say becomes events of `tracing`, if a
+    /// subscriber that wants them is there by now; connections that it has already say nothing.
     pub fn new(
-        host: Host,
+        mut host: Host,
         tun: Tun,
         mut reactor: Reactor,
         capture: Option<Capture>,
@@ -143,6 +148,10 @@ impl Driver {
         reactor.register(&tun, DEVICE, Interest::Read)?;
         reactor.register(&*waker.0, WAKER, Interest::Read)?;
         let clock = reactor.clock();
+        let log = Log::wanted(clock);
+        if log.is_some() {
+            host.note_events();
+        }
         let (packet, buffer) = (Vec::new(), vec![0; MAX_PACKET]);
         Ok(Self {
             host,
@@ -152,6 +161,7 @@ impl Driver {
             waker,
             descriptors: None,
             capture,
+            log,
             packet,
             held: false,
             buffer,
@@ -244,15 +254,22 @@ impl Driver {
     fn send(&mut self) -> Result<Sent, DriverError> {
         let mut now = self.clock.now();
         for count in 0..SEND_BATCH {
-            if count > 0 && (count % CLOCK_BATCH == 0 || self.capture.is_some()) {
+            if count > 0 && (count % CLOCK_BATCH == 0 || self.capture.is_some() || self.log.is_some()) {
                 now = self.clock.now();
             }
-            if !self.held && !self.host.poll_packet(now, &mut self.packet) {
+            let has_packet = self.held || self.host.poll_packet(now, &mut self.packet);
+            if let Some(log) = &mut self.log {
+                log.tell(&mut self.host);
+            }
+            if !has_packet {
                 return Ok(Sent::Everything);
             }
             match self.tun.send(&self.packet) {
                 Ok(()) => {
                     self.capture.packet(now, &self.packet);
+                    if let Some(log) = &mut self.log {
+                        log.packet(now, log::OUT, &self.packet);
+                    }
                     self.traffic.packets_out += 1;
                     self.traffic.bytes_out += self.packet.len() as u64;
                 }
@@ -286,6 +303,9 @@ impl Driver {
             self.traffic.packets_in += 1;
             self.traffic.bytes_in += len as u64;
             self.capture.packet(now, packet);
+            if let Some(log) = &mut self.log {
+                log.packet(now, log::IN, packet);
+            }
             self.host.handle_packet(now, packet);
             application.observe(now, &self.host);
             self.send()?;

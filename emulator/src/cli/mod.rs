@@ -7,6 +7,7 @@ mod ctl;
 mod device;
 mod failure;
 mod inside;
+mod log;
 mod man;
 mod run;
 mod say;
@@ -17,6 +18,7 @@ mod standing;
 
 use std::process::ExitCode;
 
+use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 pub(crate) use failure::report;
 
@@ -26,6 +28,8 @@ pub(crate) use failure::report;
 pub(crate) struct Cli<C: Subcommand = Any> {
     #[command(subcommand)]
     command: C,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -55,12 +59,21 @@ pub(crate) enum Command {
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege, device),
 4 timing could not be kept. `run` exits with the code of the command that it ran.
-Logs go to stderr; RUST_LOG chooses them (default: info).";
+
+The log, on stderr, shows links that come and go, resets of RLC, outages, handovers, and
+  -v    what is dropped, marked, kept, and sent again locally, with the reason
+  -vv   every packet at every stage, as tcpdump prints it where it enters and leaves
+  -q    warnings only
+What RUST_LOG names goes by RUST_LOG (debug, or airlink::packet=trace), everything else by -v and -q.";
 
 /// Exit code: packets left later than `--max-lateness` allows.
 const TIMING: u8 = 4;
 
 impl Cli {
+    pub(crate) fn log(&self) -> &LogArgs {
+        &self.log
+    }
+
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let command = match self.command {
             Any::Inside(inside) => return inside.run(),

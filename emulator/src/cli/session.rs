@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::device::DeviceSummary;
+use super::log::Log;
 use super::say;
 
 /// Options of a link in real time.
@@ -119,7 +120,8 @@ impl Session {
             scenario.set(key, value)?;
         }
         let seed = link.seed.unwrap_or(scenario.seed);
-        let path = scenario.build(Some(seed), link.files.recording(), link.files.radio())?;
+        let recording = link.files.recording().max(Log::recording());
+        let path = scenario.build(Some(seed), recording, link.files.radio())?;
         Ok(Self { link, scenario, seed, path })
     }
 
@@ -145,7 +147,7 @@ impl Session {
             stages: path.stage_names().map(str::to_owned).collect(),
             wall_zero: clock.wall_zero(),
         };
-        let mut views = Views::create(&link.files, &run)?;
+        let mut views = Views::create(&link.files, &run)?.with_listener(Log::wanted(&run));
         if link.live {
             views = views.with_live_line();
         }

@@ -19,6 +19,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::failure;
+use super::log::Log;
 use super::say;
 use super::session::assignment;
 
@@ -93,7 +94,8 @@ impl Sim {
             scenario.set(key, value)?;
         }
         let seed = self.seed.unwrap_or(scenario.seed);
-        let mut path = scenario.build(Some(seed), self.files.recording(), self.files.radio())?;
+        let recording = self.files.recording().max(Log::recording());
+        let mut path = scenario.build(Some(seed), recording, self.files.radio())?;
         let run = views::RunInfo {
             scenario: scenario.name.clone(),
             seed,
@@ -104,7 +106,7 @@ impl Sim {
             path.as_ref().map(|path| Capture::create(path, SystemTime::UNIX_EPOCH)).transpose()
         };
         let mut eyes = Eyes {
-            views: Views::create(&self.files, &run)?,
+            views: Views::create(&self.files, &run)?.with_listener(Log::wanted(&run)),
             fixed: capture(&self.pcap_fixed)?,
             mobile: capture(&self.pcap_mobile)?,
         };

@@ -62,8 +62,7 @@ pub(super) struct Matrix {
     /// Print one JSON object instead of the tables
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// No progress lines
-    #[arg(long, help_heading = "Output")]
+    #[arg(from_global)]
     quiet: bool,
 }
 

@@ -88,8 +88,7 @@ pub(super) struct Run {
     /// Print one JSON object instead of the table
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// No progress lines
-    #[arg(long, short, help_heading = "Output")]
+    #[arg(from_global)]
     quiet: bool,
 }
 

@@ -20,10 +20,9 @@ pub(crate) struct Reporting {
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Time between progress lines [default: 1s, if stderr is a terminal or with --json]
-    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Output")]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
-    /// No progress lines
-    #[arg(long, short, conflicts_with = "interval", help_heading = "Output")]
+    #[arg(from_global)]
     pub(crate) quiet: bool,
 }
 

@@ -31,8 +31,7 @@ pub(super) struct Run {
     /// Only the I-th of N parts
     #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true)]
     shard: String,
-    /// No progress on stderr
-    #[arg(long, short)]
+    #[arg(from_global)]
     quiet: bool,
 }
 

@@ -1,0 +1,179 @@
+//! The logs of `airtcp` and `airlink`: their options, which levels they show, and how a line is written.
+//!
+//! Machines know nothing of logs. Drivers hear what machines have to say and make events of the crate `tracing` of it;
+//! here such events become lines. Three fields of an event mean something to this crate:
+//!
+//! * `at`: nanoseconds since 1970, the driver's own time of what happened. Without it the line has the time at which
+//!   it is written.
+//! * `line`: the whole of what the text format says, in place of spans, message and fields. JSON leaves it out.
+//! * `message`, as everywhere with `tracing`.
+
+mod fields;
+mod lines;
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+use lines::Lines;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
+
+/// What to log, and how: the same options in every command.
+#[derive(Clone, Debug, Args)]
+pub struct LogArgs {
+    /// Log more: each -v adds a level, and the program's own --help says what it shows
+    #[arg(long, short, global = true, action = ArgAction::Count, conflicts_with = "quiet", help_heading = "Log")]
+    verbose: u8,
+    /// Say less: no progress, nothing about what goes well, a level less in the log
+    #[arg(long, short, global = true, help_heading = "Log")]
+    pub quiet: bool,
+    /// Lines with the local time as tcpdump has it, or a JSON object for each
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t, help_heading = "Log")]
+    log_format: Format,
+    /// Write the log to this file instead of stderr
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Log")]
+    log_file: Option<PathBuf>,
+}
+
+/// How a log is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the log {}: {source}", path.display())]
+pub struct LogError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// The levels, from nothing to everything.
+const LEVELS: [LevelFilter; 6] = [
+    LevelFilter::OFF,
+    LevelFilter::ERROR,
+    LevelFilter::WARN,
+    LevelFilter::INFO,
+    LevelFilter::DEBUG,
+    LevelFilter::TRACE,
+];
+
+impl LogArgs {
+    /// From now on this process logs. `usual` is the level without `-v` and `-q`.
+    ///
+    /// # Panics
+    /// If it is called twice.
+    pub fn start(&self, usual: LevelFilter) -> Result<(), LogError> {
+        let asked = std::env::var("RUST_LOG").unwrap_or_default();
+        let (targets, misread) = targets(self.level(usual), &asked);
+        let json = self.log_format == Format::Json;
+        let lines = match &self.log_file {
+            None => Lines::to_stderr(json),
+            Some(path) => {
+                let file = File::create(path).map_err(|source| LogError { path: path.clone(), source })?;
+                Lines::to_file(file, json)
+            }
+        };
+        tracing_subscriber::registry().with(lines.with_filter(targets)).init();
+        if let Some(why) = misread {
+            tracing::warn!(
+                "RUST_LOG={asked} is not understood ({why}): write for example debug, or airtcp::recovery=debug"
+            );
+        }
+        Ok(())
+    }
+
+    fn level(&self, usual: LevelFilter) -> LevelFilter {
+        let usual = LEVELS.iter().position(|level| *level == usual).unwrap_or(0);
+        let level = match self.quiet {
+            true => usual.saturating_sub(1),
+            false => usual + usize::from(self.verbose),
+        };
+        LEVELS[level.min(LEVELS.len() - 1)]
+    }
+}
+
+/// The one rule: what RUST_LOG names goes by RUST_LOG, everything else by `-v` and `-q`. A level alone names everything.
+fn targets(level: LevelFilter, asked: &str) -> (Targets, Option<String>) {
+    let usual = Targets::new().with_default(level);
+    if asked.trim().is_empty() {
+        return (usual, None);
+    }
+    match asked.parse::<Targets>() {
+        Ok(named) => {
+            let default = named.default_level().unwrap_or(level);
+            (named.with_default(default), None)
+        }
+        Err(why) => (usual, Some(why.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use tracing::Level;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        log: LogArgs,
+    }
+
+    fn level(args: &str, usual: LevelFilter) -> LevelFilter {
+        Program::try_parse_from(format!("x {args}").split_whitespace()).unwrap().log.level(usual)
+    }
+
+    #[test]
+    fn each_v_shows_a_level_more_and_q_a_level_less() {
+        for (args, of_warn, of_info) in [
+            ("-q", LevelFilter::ERROR, LevelFilter::WARN),
+            ("", LevelFilter::WARN, LevelFilter::INFO),
+            ("-v", LevelFilter::INFO, LevelFilter::DEBUG),
+            ("-vv", LevelFilter::DEBUG, LevelFilter::TRACE),
+            ("-vvv", LevelFilter::TRACE, LevelFilter::TRACE),
+            ("-v -v --verbose", LevelFilter::TRACE, LevelFilter::TRACE),
+        ] {
+            assert_eq!(level(args, LevelFilter::WARN), of_warn, "{args}");
+            assert_eq!(level(args, LevelFilter::INFO), of_info, "{args}");
+        }
+        assert!(Program::try_parse_from(["x", "-v", "-q"]).is_err(), "more and less at once");
+    }
+
+    #[test]
+    fn what_rust_log_names_goes_by_it_and_the_rest_by_the_options() {
+        let (info, warn) = (LevelFilter::INFO, LevelFilter::WARN);
+        for (asked, level, target, shown) in [
+            ("", info, "airtcp::recovery", Level::INFO),
+            ("trace", warn, "airtcp::recovery", Level::TRACE),
+            ("error", info, "airtcp::recovery", Level::ERROR),
+            ("airtcp::recovery=debug", info, "airtcp::recovery", Level::DEBUG),
+            ("airtcp::recovery=debug", info, "airtcp::timer", Level::INFO),
+            ("airtcp=error", info, "airtcp::timer", Level::ERROR),
+            ("airtcp=error", info, "airlink::packet", Level::INFO),
+            ("error,airtcp::timer=trace", info, "airtcp::timer", Level::TRACE),
+        ] {
+            let (targets, misread) = targets(level, asked);
+            assert_eq!(misread, None);
+            let all = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
+            let last = all.into_iter().filter(|level| targets.would_enable(target, level)).next_back();
+            assert_eq!(last, Some(shown), "RUST_LOG={asked}: {target}");
+        }
+    }
+
+    #[test]
+    fn a_rust_log_that_says_nothing_sensible_is_told_and_changes_nothing() {
+        let (targets, misread) = targets(LevelFilter::INFO, "airtcp=loud");
+        assert!(misread.is_some());
+        assert!(
+            targets.would_enable("airtcp", &Level::INFO) && !targets.would_enable("airtcp", &Level::DEBUG)
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! One line for each event.
+
+#![expect(clippy::disallowed_methods, reason = "an event without a time of its own has that of its line")]
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::fields::Fields;
+
+enum Sink {
+    Stderr,
+    File(Mutex<File>),
+}
+
+enum Style {
+    Text {
+        /// tcpdump prints local times.
+        zone: TimeZone,
+        colours: bool,
+    },
+    Json,
+}
+
+/// Writes events.
+pub(super) struct Lines {
+    sink: Sink,
+    style: Style,
+}
+
+impl Lines {
+    pub(super) fn to_stderr(json: bool) -> Self {
+        Self { sink: Sink::Stderr, style: Style::new(json, io::stderr().is_terminal()) }
+    }
+
+    pub(super) fn to_file(file: File, json: bool) -> Self {
+        Self { sink: Sink::File(Mutex::new(file)), style: Style::new(json, false) }
+    }
+
+    /// If it cannot be written, there is nobody to tell.
+    fn write(&self, line: &str) {
+        let _ = match &self.sink {
+            Sink::Stderr => io::stderr().lock().write_all(line.as_bytes()),
+            Sink::File(file) => match file.lock() {
+                Ok(mut file) => file.write_all(line.as_bytes()),
+                Err(_) => Ok(()),
+            },
+        };
+    }
+}
+
+impl Style {
+    fn new(json: bool, colours: bool) -> Self {
+        if json { Self::Json } else { Self::Text { zone: TimeZone::system(), colours } }
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        if let Some(span) = context.span(id) {
+            span.extensions_mut().insert(fields);
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+        {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let at = fields.at.unwrap_or_else(|| {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            now.as_nanos() as u64
+        });
+        let spans: Vec<_> =
+            context.event_scope(event).into_iter().flat_map(|scope| scope.from_root()).collect();
+        let with_spans = |each: &mut dyn FnMut(&'static str, &Fields)| {
+            for span in &spans {
+                if let Some(fields) = span.extensions().get::<Fields>() {
+                    each(span.name(), fields);
+                }
+            }
+        };
+        let metadata = event.metadata();
+        let line = match &self.style {
+            Style::Text { zone, colours } => {
+                let mut line = String::with_capacity(200);
+                stamp(&mut line, at, zone);
+                level(&mut line, *metadata.level(), *colours);
+                match &fields.line {
+                    Some(whole) => line.push_str(whole),
+                    None => {
+                        with_spans(&mut |name, fields| {
+                            let _ = write!(line, "{name}{{");
+                            fields.write_text(&mut line);
+                            line.push_str("}: ");
+                        });
+                        line.push_str(&fields.message);
+                        if !fields.others.is_empty() && !fields.message.is_empty() {
+                            line.push(' ');
+                        }
+                        fields.write_text(&mut line);
+                    }
+                }
+                line
+            }
+            Style::Json => {
+                let mut object = Map::new();
+                object.insert("level".into(), metadata.level().as_str().into());
+                object.insert("target".into(), metadata.target().into());
+                if !fields.message.is_empty() {
+                    object.insert("message".into(), fields.message.as_str().into());
+                }
+                with_spans(&mut |name, fields| {
+                    let mut span = Map::new();
+                    fields.put_into(&mut span);
+                    object.insert(name.into(), Value::Object(span));
+                });
+                fields.put_into(&mut object);
+                let rest = Value::Object(object).to_string();
+                // All nine digits, which a 64-bit float has no room for.
+                let (seconds, nanos) = (at / 1_000_000_000, at % 1_000_000_000);
+                format!("{{\"wall\":{seconds}.{nanos:09},{}", &rest[1..])
+            }
+        };
+        self.write(&(line + "\n"));
+    }
+}
+
+/// The local time as `tcpdump` prints it, without the date.
+fn stamp(line: &mut String, at: u64, zone: &TimeZone) {
+    // 64 bits of nanoseconds last until 2554.
+    let time = Timestamp::from_nanosecond(i128::from(at)).unwrap_or_default().to_zoned(zone.clone());
+    let micros = time.subsec_nanosecond() / 1000;
+    let _ = write!(line, "{:02}:{:02}:{:02}.{micros:06} ", time.hour(), time.minute(), time.second());
+}
+
+fn level(line: &mut String, level: Level, colours: bool) {
+    let colour = match level {
+        Level::ERROR => 31,
+        Level::WARN => 33,
+        Level::INFO => 32,
+        Level::DEBUG => 34,
+        Level::TRACE => 35,
+    };
+    let _ = match colours {
+        true => write!(line, "\x1b[{colour}m{level:>5}\x1b[0m "),
+        false => write!(line, "{level:>5} "),
+    };
+}

@@ -1,0 +1,259 @@
+//! What a host has to say, as events of the crate `tracing`: a span for each connection, a target for each subject.
+//! `docs/logs.md` has the list.
+//!
+//! Every event carries the driver's own time in the field `at` (nanoseconds since 1970), so that a line has the time of
+//! what happened, not that of its being written.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+use airlink::reactor::Clock;
+use airtcp::events::{Agreement, Event, Offer, Refused, What};
+use airtcp::host::Host;
+use airtcp::recovery::{Decision, What as Decided};
+use airtcp::tcp::IcmpError;
+use airwire::dump::Conversations;
+use airwire::time::Instant;
+use tracing::{Level, Span, debug, error_span, info, trace};
+
+/// Our end of a connection, and the peer's.
+type Ends = (SocketAddr, SocketAddr);
+
+pub(super) struct Log {
+    /// Nanoseconds since 1970 at `Instant::ZERO`.
+    zero: u64,
+    /// Of the connections that are not over.
+    spans: BTreeMap<Ends, Span>,
+    /// `None`: nobody wants to see segments.
+    segments: Option<Conversations>,
+}
+
+impl Log {
+    /// `None` if nothing of it would be shown; then it costs nothing.
+    pub(super) fn wanted(clock: Clock) -> Option<Self> {
+        let segments = tracing::enabled!(target: "airtcp::segment", Level::TRACE);
+        let events = [
+            tracing::enabled!(target: "airtcp::connection", Level::INFO),
+            tracing::enabled!(target: "airtcp::recovery", Level::DEBUG),
+            tracing::enabled!(target: "airtcp::refused", Level::DEBUG),
+            tracing::enabled!(target: "airtcp::timer", Level::DEBUG),
+            tracing::enabled!(target: "airtcp::window", Level::DEBUG),
+            tracing::enabled!(target: "airtcp::path", Level::INFO),
+        ];
+        let zero = clock.wall_zero().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        (segments || events.contains(&true)).then(|| Self {
+            zero: zero.as_nanos() as u64,
+            spans: BTreeMap::new(),
+            segments: segments.then(Conversations::default),
+        })
+    }
+
+    fn wall(&self, at: Instant) -> u64 {
+        self.zero + at.as_nanos()
+    }
+
+    /// A packet that has left, or come.
+    pub(super) fn packet(&mut self, at: Instant, way: &'static str, packet: &[u8]) {
+        let at = self.wall(at);
+        let Some(conversations) = &mut self.segments else { return };
+        let dump = conversations.read(packet);
+        let Some(tcp) = dump.tcp() else {
+            trace!(target: "airtcp::segment", at, line = %dump, way, octets = packet.len());
+            return;
+        };
+        let ends = if way == OUT { (tcp.src, tcp.dst) } else { (tcp.dst, tcp.src) };
+        let _inside = self.spans.get(&ends).map(Span::enter);
+        let acks = tcp.flags.contains(airwire::segment::Flags::ACK);
+        trace!(
+            target: "airtcp::segment",
+            at,
+            line = %dump,
+            way,
+            src = %tcp.src,
+            dst = %tcp.dst,
+            flags = %tcp.letters(),
+            seq = tcp.seq,
+            ack = acks.then_some(tcp.ack),
+            win = tcp.window,
+            options = %tcp.options(),
+            length = tcp.length,
+        );
+    }
+
+    /// Everything that has happened since the last call.
+    pub(super) fn tell(&mut self, host: &mut Host) {
+        while let Some(event) = host.poll_event() {
+            self.event(event);
+        }
+    }
+
+    fn event(&mut self, Event { at, ends, what }: Event) {
+        let wall = self.wall(at);
+        let over = matches!(what, What::Ended(_));
+        match ends {
+            // A segment of no connection: its addresses are all that is known of it.
+            Some(ends) if !self.spans.contains_key(&ends) && is_of_no_connection(&what) => {
+                span_of(ends).in_scope(|| say(wall, at, what));
+            }
+            Some(ends) => {
+                self.spans.entry(ends).or_insert_with(|| span_of(ends)).in_scope(|| say(wall, at, what))
+            }
+            None => say(wall, at, what),
+        }
+        if let Some(ends) = ends.filter(|_| over) {
+            self.spans.remove(&ends);
+        }
+    }
+}
+
+pub(super) const OUT: &str = "out";
+pub(super) const IN: &str = "in";
+
+/// Shown at every level, because it says whose event it is.
+fn span_of((local, remote): Ends) -> Span {
+    error_span!(target: "airtcp", "connection", %local, %remote)
+}
+
+fn is_of_no_connection(what: &What) -> bool {
+    matches!(what, What::Refused { .. } | What::Bad(_))
+}
+
+fn say(at: u64, now: Instant, what: What) {
+    match what {
+        What::Offered(offer) => say_offer(at, "offered", offer),
+        What::PeerOffered(offer) => say_offer(at, "the peer offered", offer),
+        What::Agreed(Agreement { smss, own_scale, peer_scale, sack, timestamps, ecn }) => info!(
+            target: "airtcp::connection",
+            at, smss, own_scale, peer_scale, sack, timestamps, ecn, "established"
+        ),
+        What::State { from, to } => {
+            debug!(target: "airtcp::connection", at, from = from.name(), to = to.name(), "state");
+        }
+        What::Ended(None) => info!(target: "airtcp::connection", at, "closed"),
+        What::Ended(Some(why)) => info!(target: "airtcp::connection", at, %why, "ended"),
+        What::Decided(decision) => say_decision(at, &decision),
+        What::TimerSet { timer, until } => {
+            trace!(target: "airtcp::timer", at, timer = timer.name(), after = %(until - now), "set");
+        }
+        What::TimerStopped { timer } => {
+            trace!(target: "airtcp::timer", at, timer = timer.name(), "stopped");
+        }
+        What::TimerFired { timer } => debug!(target: "airtcp::timer", at, timer = timer.name(), "fired"),
+        What::Refused { why, segment: Refused { flags, seq, ack, len } } => debug!(
+            target: "airtcp::refused",
+            at, reason = why.name(), ?flags, seq, ack, length = len, why = why.why(), "segment refused"
+        ),
+        What::Bad(why) => debug!(target: "airtcp::refused", at, %why, "packet refused"),
+        What::PeerWindow { octets: 0 } => {
+            debug!(target: "airtcp::window", at, "the peer's window has closed");
+        }
+        What::PeerWindow { octets } => {
+            debug!(target: "airtcp::window", at, octets, "the peer's window has opened");
+        }
+        What::OwnWindow { octets: 0 } => debug!(target: "airtcp::window", at, "our window has closed"),
+        What::OwnWindow { octets } => {
+            debug!(target: "airtcp::window", at, octets, "our window has opened");
+        }
+        What::Pmtu { from, to } => info!(target: "airtcp::path", at, from, to, "path MTU"),
+        What::Icmp { says: IcmpError::TooBig { mtu }, believed } => {
+            info!(target: "airtcp::path", at, mtu, believed, "ICMP: a packet was too big");
+        }
+        What::Icmp { says: IcmpError::Unreachable(why), believed } => {
+            info!(target: "airtcp::path", at, %why, believed, "ICMP: not delivered");
+        }
+    }
+}
+
+fn say_offer(at: u64, message: &str, offer: Offer) {
+    let Offer { mss, window_scale, sack, timestamps, ecn } = offer;
+    debug!(
+        target: "airtcp::connection",
+        at, mss, window_scale, sack, timestamps, ecn, "{message}"
+    );
+}
+
+/// Names and fields are those of `--decisions`.
+fn say_decision(at: u64, decision: &Decision) {
+    let Decision { at: _, episode, question: _, by, ref what, why } = *decision;
+    let mut told = Told::default();
+    let name = match *what {
+        Decided::Lost { offset, segments } => {
+            (told.offset, told.segments) = (Some(offset), Some(segments));
+            "lost"
+        }
+        Decided::Cause { offset, cause } => {
+            (told.offset, told.cause) = (Some(offset), Some(cause.name()));
+            "cause"
+        }
+        Decided::Judged { offset, cause } => {
+            (told.offset, told.cause) = (Some(offset), Some(cause.name()));
+            "judged"
+        }
+        Decided::Enter { phase, recover } => {
+            (told.phase, told.recover) = (Some(phase.name()), Some(recover));
+            "enter"
+        }
+        Decided::Extend { recover } => {
+            told.recover = Some(recover);
+            "extend"
+        }
+        Decided::Leave { phase } => {
+            told.phase = Some(phase.name());
+            "leave"
+        }
+        Decided::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
+            let [cwnd, ssthresh, was_cwnd, was_ssthresh] =
+                [cwnd, ssthresh, was_cwnd, was_ssthresh].map(thousandths);
+            (told.cwnd, told.was_cwnd) = (cwnd, was_cwnd);
+            (told.ssthresh, told.was_ssthresh) = (ssthresh, was_ssthresh);
+            "window"
+        }
+        Decided::Resend { offset } => {
+            told.offset = Some(offset);
+            "resend"
+        }
+        Decided::Probe { offset } => {
+            told.offset = Some(offset);
+            "probe"
+        }
+        Decided::Timeout { offset } => {
+            told.offset = Some(offset);
+            "timeout"
+        }
+        Decided::Resume { at } => {
+            told.offset = Some(at);
+            "resume"
+        }
+        Decided::Fallback { to } => {
+            told.to = Some(to);
+            "fallback"
+        }
+    };
+    let Told { offset, segments, cause, phase, recover, cwnd, was_cwnd, ssthresh, was_ssthresh, to } = told;
+    debug!(
+        target: "airtcp::recovery",
+        at, offset, segments, cause, phase, recover, cwnd, was_cwnd, ssthresh, was_ssthresh, to,
+        by, why, episode = episode.name(), "{name}"
+    );
+}
+
+/// The fields of a decision; what is `None` is not written.
+#[derive(Default)]
+struct Told {
+    offset: Option<u64>,
+    segments: Option<u64>,
+    cause: Option<&'static str>,
+    phase: Option<&'static str>,
+    recover: Option<u64>,
+    cwnd: Option<f64>,
+    was_cwnd: Option<f64>,
+    ssthresh: Option<f64>,
+    was_ssthresh: Option<f64>,
+    to: Option<&'static str>,
+}
+
+/// People read it: three digits are enough. `None`: ssthresh is arbitrarily high.
+fn thousandths(segments: f64) -> Option<f64> {
+    segments.is_finite().then(|| (segments * 1e3).round() / 1e3)
+}

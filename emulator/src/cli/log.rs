@@ -1,0 +1,104 @@
+//! What a path has to say, as events of the crate `tracing`. `docs/logs.md` has the list.
+
+use std::time::SystemTime;
+
+use airlink::stage::{Event, Incident, Mark, Mishap, Record, Recording};
+use airlink::views::{Listener, RunInfo};
+use airwire::dump::Conversations;
+use airwire::time::Instant;
+use tracing::{Level, debug, info, trace};
+
+/// A listener whose lines have the time of what happened.
+pub(super) struct Log {
+    /// Nanoseconds since 1970 at `Instant::ZERO`.
+    zero: u64,
+    stages: Vec<String>,
+    /// Of what enters, and of what leaves: the numbers are those of a capture at one place.
+    entering: Conversations,
+    leaving: Conversations,
+}
+
+impl Log {
+    /// What a path has to record for the log.
+    pub(super) fn recording() -> Recording {
+        if tracing::enabled!(target: "airlink::packet", Level::TRACE) {
+            Recording::Bytes
+        } else if tracing::enabled!(target: "airlink::packet", Level::DEBUG) {
+            Recording::Events
+        } else if tracing::enabled!(target: "airlink::stage", Level::INFO) {
+            Recording::Incidents
+        } else {
+            Recording::Off
+        }
+    }
+
+    /// `None` if nothing of it would be shown.
+    pub(super) fn wanted(run: &RunInfo) -> Option<Box<dyn Listener>> {
+        let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        (Self::recording() > Recording::Off).then(|| -> Box<dyn Listener> {
+            Box::new(Self {
+                zero: zero.as_nanos() as u64,
+                stages: run.stages.clone(),
+                entering: Conversations::default(),
+                leaving: Conversations::default(),
+            })
+        })
+    }
+
+    fn wall(&self, at: Instant) -> u64 {
+        self.zero + at.as_nanos()
+    }
+}
+
+impl Listener for Log {
+    fn incident(&mut self, incident: &Incident) {
+        let at = self.wall(incident.at);
+        let stage = self.stages[incident.stage].as_str();
+        match incident.what {
+            Mishap::RlcReset { direction, cause } => {
+                info!(target: "airlink::stage", at, stage, %direction, cause = cause.name(), "RLC reset");
+            }
+            Mishap::RlcReestablished => {
+                info!(target: "airlink::stage", at, stage, "RLC starts anew: MaxRST resets had no answer");
+            }
+            Mishap::Outage { direction, until } => {
+                let lasts = until - incident.at;
+                info!(target: "airlink::stage", at, stage, %direction, lasts = %lasts, "outage");
+            }
+            Mishap::Handover => info!(target: "airlink::stage", at, stage, "handover"),
+        }
+    }
+
+    fn record(&mut self, record: &Record) {
+        let at = self.wall(record.at);
+        let (packet, direction) = (record.packet.0, record.direction);
+        let stage = record.stage.map(|stage| self.stages[stage].as_str());
+        let octets = record.bytes.as_deref();
+        /// One line; only its own fields differ.
+        macro_rules! say {
+            ($level:ident, $what:literal $(, $($field:tt)+)?) => {
+                $level!(target: "airlink::packet", at, packet, %direction, stage, $($($field)+,)? $what)
+            };
+        }
+        match record.event {
+            Event::Dropped { why } => {
+                say!(debug, "dropped", why = why.name(), cause = why.cause_name());
+            }
+            Event::Marked { what: Mark::Transit { ob, db } } => say!(debug, "marked", ob, db),
+            Event::Marked { what: Mark::Announced } => say!(debug, "marked", announced = true),
+            Event::Marked { what: Mark::LossRate { rate } } => say!(debug, "marked", loss_rate = rate),
+            Event::Resent { attempt } => say!(debug, "resent", attempt),
+            Event::Held { until } => say!(debug, "held", lasts = %(until - record.at)),
+            Event::Queued { packets, bytes } => say!(trace, "queued", packets, octets = bytes),
+            Event::Sent { waited } => say!(trace, "sent", waited = %waited),
+            Event::Entered { bytes } => match octets {
+                Some(octets) => say!(trace, "entered", ip = %self.entering.read(octets)),
+                None => say!(trace, "entered", octets = bytes),
+            },
+            Event::Left => match octets {
+                Some(octets) => say!(trace, "left", ip = %self.leaving.read(octets)),
+                None => say!(trace, "left"),
+            },
+        }
+    }
+}
