@@ -88,13 +88,13 @@ impl Conversations {
         let (src, dst) = (SocketAddr::new(ip.src, word(0)), SocketAddr::new(ip.dst, word(2)));
         let flags = Flags(u16::from(octets[12] & 0x0f) << 8 | u16::from(octets[13]));
         let (seq, ack) = (number(4), number(8));
-        let (from, sacked_from) = self.relative_to(src, dst, flags, seq, ack);
+        let Bases { seq: own, ack: peers, sack: sacked_from } = self.bases(src, dst, flags, seq, ack);
         Some(Tcp {
             src,
             dst,
             flags,
-            seq: seq.0.wrapping_sub(from.0),
-            ack: ack.0.wrapping_sub(sacked_from.0),
+            seq: seq.0.wrapping_sub(own.0),
+            ack: ack.0.wrapping_sub(peers.0),
             window: word(14),
             length: data.len(),
             urgent: word(18),
@@ -103,24 +103,18 @@ impl Conversations {
         })
     }
 
-    /// What the numbers of this direction, and of the other one, are relative to.
-    fn relative_to(
-        &mut self,
-        src: SocketAddr,
-        dst: SocketAddr,
-        flags: Flags,
-        seq: Seq,
-        ack: Seq,
-    ) -> (Seq, Seq) {
-        const ABSOLUTE: (Seq, Seq) = (Seq(0), Seq(0));
+    fn bases(&mut self, src: SocketAddr, dst: SocketAddr, flags: Flags, seq: Seq, ack: Seq) -> Bases {
         if !flags.contains(Flags::ACK) {
-            return ABSOLUTE;
+            return Bases::default();
         }
         let turned = src > dst;
         let ends = if turned { (dst, src) } else { (src, dst) };
         let turn = |(a, b)| if turned { (b, a) } else { (a, b) };
         match self.first.get(&ends) {
-            Some(first) if !flags.contains(Flags::SYN) => turn(*first),
+            Some(first) if !flags.contains(Flags::SYN) => {
+                let (seq, ack) = turn(*first);
+                Bases { seq, ack, sack: ack }
+            }
             known => {
                 if known.is_none() {
                     self.order.push_back(ends);
@@ -130,11 +124,21 @@ impl Conversations {
                         self.first.remove(&oldest);
                     }
                 }
-                self.first.insert(ends, turn((seq, Seq(ack.0.wrapping_sub(1)))));
-                ABSOLUTE
+                let sack = Seq(ack.0.wrapping_sub(1));
+                self.first.insert(ends, turn((seq, sack)));
+                // As tcpdump has it: of a first segment only the SACK blocks are relative.
+                Bases { sack, ..Bases::default() }
             }
         }
     }
+}
+
+/// What the numbers of a segment are relative to.
+#[derive(Default)]
+struct Bases {
+    seq: Seq,
+    ack: Seq,
+    sack: Seq,
 }
 
 impl<'a> Dump<'a> {
@@ -273,11 +277,10 @@ impl Written<'_> {
                 (0..len).step_by(8).try_for_each(|at| write!(f, "{{{}:{}}}", relative(at), relative(at + 4)))
             }
             (8, 8) => write!(f, "TS val {} ecr {}", word(0), word(4)),
+            // Of an experiment its ExID (RFC 6994), and nothing more.
+            (253 | 254, 2..) => write!(f, "exp-{:02x}{:02x}", body[0], body[1]),
             _ => {
-                match kind {
-                    253 | 254 => write!(f, "exp-{kind}")?,
-                    _ => write!(f, "unknown-{kind}")?,
-                }
+                write!(f, "unknown-{kind}")?;
                 if !body.is_empty() {
                     write!(f, " 0x")?;
                 }
