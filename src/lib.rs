@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | **in** | [`handle_packet`](Host::handle_packet), [`handle_deadline`](Host::handle_deadline) | what the network and the clock have to say |
 //! | **commands** | [`connect`](Host::connect), [`listen`](Host::listen), [`accept`](Host::accept), [`read`](Host::read), [`write`](Host::write), [`close`](Host::close), … | what the application wants |
-//! | **out** | [`poll_packet`](Host::poll_packet), [`next_deadline`](Host::next_deadline), [`poll_changed`](Host::poll_changed) | what has to leave, when to come back, who has news |
+//! | **out** | [`poll_packet`](Host::poll_packet), [`next_deadline`](Host::next_deadline), [`poll_changed`](Host::poll_changed), [`poll_event`](Host::poll_event) | what has to leave, when to come back, who has news, what there is to log |
 //! | **getters** | [`connection`](Host::connection), [`counters`](Host::counters), … | they change nothing |
 //!
 //! After anything of the first two kinds:

@@ -289,6 +289,7 @@ impl Host {
         let opening = self.opening(now, segment.dst, segment.src, options);
         let connection = Connection::accept(now, opening, segment);
         let index = self.insert(connection, Some(id));
+        self.gather(now, index);
         self.mark_ready(index);
     }
 

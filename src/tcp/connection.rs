@@ -14,7 +14,6 @@ use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
 use super::told::Told;
 use super::variables::{AckDue, Challenges, Pending, ReceiveVariables, SendVariables, Tail, Timers};
-use crate::events::What;
 use crate::flight::Flight;
 use crate::profile::{Profile, ShutRead};
 use crate::recovery::{Path, Recovery};
@@ -333,13 +332,8 @@ impl Connection {
 
     /// The connection is over.
     pub(super) fn end(&mut self, why: Option<Ended>) {
-        let was_open = self.state != State::Closed;
         self.enter(State::Closed);
         self.ended = self.ended.or(why);
-        if was_open {
-            let ended = self.ended;
-            self.tell(|| What::Ended(ended));
-        }
         self.timers = Timers::default();
         self.pending = Pending::default();
         self.rcv.ack = AckDue::No;

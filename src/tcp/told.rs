@@ -20,6 +20,13 @@ pub(super) struct Told {
     peer_window_is_closed: bool,
     own_window_is_closed: bool,
     pmtu: u32,
+    end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    ToCome,
+    Told,
 }
 
 impl Told {
@@ -30,6 +37,7 @@ impl Told {
             peer_window_is_closed: false,
             own_window_is_closed: false,
             pmtu,
+            end: End::ToCome,
         }
     }
 }
@@ -91,15 +99,28 @@ impl Connection {
         }
     }
 
-    /// After a step: all that it has told, its decisions behind what led to them.
+    /// After a step: all that it has told, its decisions behind what led to them. Its end is the last that it tells.
     pub(crate) fn take_told(&mut self, mut each: impl FnMut(What)) {
         let Some(told) = &mut self.told else { return };
         told.news.drain(..).for_each(&mut each);
         self.recovery.take_told().into_iter().map(What::Decided).for_each(&mut each);
-        self.tell_windows();
-        self.tell_timers();
+        match self.state {
+            State::Closed => self.tell_end(),
+            _ => {
+                self.tell_windows();
+                self.tell_timers();
+            }
+        }
         if let Some(told) = &mut self.told {
             told.news.drain(..).for_each(each);
+        }
+    }
+
+    fn tell_end(&mut self) {
+        let ended = self.ended;
+        if let Some(told) = self.told.as_mut().filter(|told| told.end == End::ToCome) {
+            told.end = End::Told;
+            told.news.push(What::Ended(ended));
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod changes;
+mod events;
 mod hostile;
 mod patience;
 mod timers;

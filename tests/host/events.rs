@@ -1,0 +1,226 @@
+//! What a host tells of its connections, for logs.
+
+use airtcp::events::{Agreement, Offer, Refusal, Timer, What};
+use airtcp::profile::Profile;
+use airtcp::recovery::What as Decided;
+use airtcp::tcp::{Ended, SocketOptions, State};
+use airtcp_testkit::exchange::Exchange;
+use airtcp_testkit::pair::{Impairments, LEFT, RIGHT};
+use airwire::options::Options;
+use airwire::segment::{BadPacket, Flags};
+use airwire::time::Duration;
+
+use crate::hostile::hand::{Hand, mss, with_timestamps};
+use crate::hostile::world::{pair, plan};
+
+/// Everything told since the last call; each is of the one connection that there is.
+fn told(hand: &mut Hand) -> Vec<What> {
+    let now = hand.now;
+    std::iter::from_fn(|| hand.host.poll_event())
+        .map(|event| {
+            assert_eq!(event.at, now, "{:?}", event.what);
+            let (local, remote) = event.ends.expect("its addresses are known");
+            assert_eq!((local.ip(), remote.ip()), (LEFT, RIGHT));
+            event.what
+        })
+        .collect()
+}
+
+/// A host that somebody listens to, connected.
+fn connected(recipe: &str, options: Options) -> Hand {
+    let mut hand = Hand::new(recipe, Profile::default());
+    hand.host.note_events();
+    hand.connect(SocketOptions::of(&Profile::default()), options, 60_000);
+    hand
+}
+
+fn refusals(hand: &mut Hand) -> Vec<(Refusal, Option<u64>)> {
+    let refused = |what| match what {
+        What::Refused { why, segment } => Some((why, segment.seq)),
+        _ => None,
+    };
+    told(hand).into_iter().filter_map(refused).collect()
+}
+
+#[test]
+fn a_handshake_tells_what_was_offered_by_whom_and_what_holds() {
+    let syn_ack = Options { window_scale: Some(3), ..with_timestamps(mss(1000), 7) };
+    let told = told(&mut connected("sack", syn_ack));
+    let ours = Offer { mss: Some(1460), window_scale: Some(8), sack: true, timestamps: true, ecn: false };
+    let theirs = Offer { mss: Some(1000), window_scale: Some(3), sack: false, timestamps: true, ecn: false };
+    let at = |wanted: &What| told.iter().position(|what| what == wanted);
+    let agreed =
+        Agreement { smss: 988, own_scale: 8, peer_scale: 3, sack: false, timestamps: true, ecn: false };
+    let places = [
+        at(&What::Offered(ours)),
+        at(&What::PeerOffered(theirs)),
+        at(&What::State { from: State::SynSent, to: State::Established }),
+        at(&What::Agreed(agreed)),
+    ];
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {told:?}");
+}
+
+#[test]
+fn a_passive_open_tells_the_same_in_its_order() {
+    let mut hand = Hand::new("newreno", Profile::default());
+    hand.host.note_events();
+    hand.open(SocketOptions::of(&Profile::default()), mss(1000));
+    hand.segment(Flags::ACK, 1, 1, 60_000, 0);
+    let told = told(&mut hand);
+    let kinds: Vec<_> = told
+        .iter()
+        .filter_map(|what| match what {
+            What::PeerOffered(_) => Some("peer"),
+            What::Offered(_) => Some("own"),
+            What::State { from: State::SynReceived, to: State::Established } => Some("open"),
+            What::Agreed(_) => Some("agreed"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kinds, ["peer", "own", "open", "agreed"]);
+}
+
+#[test]
+fn each_refused_segment_is_told_with_its_reason_and_place() {
+    let mut hand = connected("newreno", with_timestamps(mss(1000), 100));
+    hand.segment(Flags::ACK, 1, 1, 60_000, 10);
+    told(&mut hand);
+    let ack = Flags::ACK;
+    hand.segment(ack, 1, 1, 60_000, 10);
+    assert_eq!(refusals(&mut hand), [(Refusal::Copy, Some(1))]);
+    hand.segment(ack, 500_000, 1, 60_000, 10);
+    assert_eq!(refusals(&mut hand), [(Refusal::OutOfWindow, Some(500_000))]);
+    hand.segment(Flags::RST, 20, 0, 0, 0);
+    assert_eq!(refusals(&mut hand), [(Refusal::ResetNotExact, Some(20))]);
+    hand.segment(Flags::RST, 500_000, 0, 0, 0);
+    assert_eq!(refusals(&mut hand), [(Refusal::ResetOutOfWindow, Some(500_000))]);
+    hand.segment(Flags::SYN, 11, 0, 60_000, 0);
+    assert_eq!(refusals(&mut hand), [(Refusal::SynWhenOpen, Some(11))]);
+    hand.segment(ack, 11, 70_000, 60_000, 0);
+    assert_eq!(refusals(&mut hand), [(Refusal::AckOfUnsent, Some(11))]);
+    hand.segment(Flags::PSH, 11, 0, 60_000, 3);
+    assert_eq!(refusals(&mut hand), [(Refusal::NoAck, Some(11))]);
+    let options = std::mem::replace(&mut hand.options, with_timestamps(Options::default(), 50));
+    hand.segment(ack, 11, 1, 60_000, 3);
+    assert_eq!(refusals(&mut hand), [(Refusal::OldTimestamp, Some(11))]);
+    hand.options = options;
+    hand.segment(ack, 11, 1, 60_000, 3);
+    assert_eq!(refusals(&mut hand), [], "this one is taken");
+    // Beside the connection: no offsets, since there is no stream.
+    hand.host.close(hand.now, hand.id.unwrap());
+    hand.out();
+    hand.segment(Flags::RST, 14, 0, 0, 0);
+    told(&mut hand);
+    hand.segment(ack, 14, 2, 60_000, 0);
+    assert_eq!(refusals(&mut hand), [(Refusal::NobodyThere, None)]);
+}
+
+#[test]
+fn a_damaged_segment_is_told_with_the_ports_that_it_has() {
+    let mut hand = connected("newreno", mss(1000));
+    told(&mut hand);
+    let mut packet = Vec::new();
+    let id = hand.id.unwrap();
+    hand.host.write(hand.now, id, b"text").unwrap();
+    assert!(hand.host.poll_packet(hand.now, &mut packet));
+    told(&mut hand);
+    // The host's own, turned round and with one bit wrong.
+    let (from, to) = (packet[12..16].to_vec(), packet[16..20].to_vec());
+    packet[12..16].copy_from_slice(&to);
+    packet[16..20].copy_from_slice(&from);
+    *packet.last_mut().unwrap() ^= 1;
+    hand.host.handle_packet(hand.now, &packet);
+    let event = hand.host.poll_event().expect("it is told");
+    assert_eq!(event.what, What::Bad(BadPacket::TcpChecksum));
+    assert_eq!(event.ends, Some(((LEFT, 80).into(), (RIGHT, 40_000).into())));
+}
+
+#[test]
+fn timers_are_told_when_they_are_set_when_they_fire_and_when_they_stop() {
+    let mut hand = connected("newreno", mss(1000));
+    told(&mut hand);
+    hand.write(3000);
+    let rto = Timer::Retransmission;
+    let set = |told: &[What]| {
+        told.iter().find_map(|what| match what {
+            What::TimerSet { timer: Timer::Retransmission, until } => Some(*until),
+            _ => None,
+        })
+    };
+    let first = set(&told(&mut hand)).expect("data is outstanding");
+    assert_eq!(hand.host.next_deadline(), Some(first));
+    hand.next();
+    let news = told(&mut hand);
+    let fired = news.iter().position(|what| *what == What::TimerFired { timer: rto });
+    let decided = news.iter().position(
+        |what| matches!(what, What::Decided(decision) if decision.what == Decided::Timeout { offset: 1 }),
+    );
+    assert!(fired.is_some() && fired < decided, "{news:?}");
+    let again = set(&news).expect("it was sent again");
+    assert!(again - first > Duration::from_millis(500), "backed off: {first} {again}");
+    hand.segment(Flags::ACK, 1, 3001, 60_000, 0);
+    assert!(told(&mut hand).contains(&What::TimerStopped { timer: rto }));
+}
+
+#[test]
+fn windows_are_told_when_they_close_and_open() {
+    let mut hand = connected("newreno", mss(1000));
+    told(&mut hand);
+    hand.segment(Flags::ACK, 1, 1, 0, 0);
+    assert!(told(&mut hand).contains(&What::PeerWindow { octets: 0 }));
+    hand.segment(Flags::ACK, 1, 1, 500, 0);
+    assert!(told(&mut hand).contains(&What::PeerWindow { octets: 500 }));
+    hand.segment(Flags::ACK, 1, 1, 600, 0);
+    assert!(!told(&mut hand).iter().any(|what| matches!(what, What::PeerWindow { .. })), "no news");
+
+    let mut hand = Hand::new("newreno", Profile::default());
+    hand.host.note_events();
+    let options = SocketOptions { recv_buffer: 2000, ..SocketOptions::of(&Profile::default()) };
+    hand.connect(options, mss(1000), 60_000);
+    hand.segment(Flags::ACK, 1, 1, 60_000, 1000);
+    hand.segment(Flags::ACK, 1001, 1, 60_000, 1000);
+    assert!(told(&mut hand).contains(&What::OwnWindow { octets: 0 }));
+    let id = hand.id.unwrap();
+    hand.host.read(hand.now, id, &mut [0; 2000]).unwrap();
+    hand.out();
+    let opened = |what: &What| matches!(what, What::OwnWindow { octets } if *octets >= 1000);
+    assert!(told(&mut hand).iter().any(opened));
+}
+
+#[test]
+fn an_end_is_told_with_its_reason_and_once() {
+    let mut hand = connected("newreno", mss(1000));
+    told(&mut hand);
+    hand.segment(Flags::RST, 1, 0, 0, 0);
+    let news = told(&mut hand);
+    let ends: Vec<_> = news.iter().filter(|what| matches!(what, What::Ended(_))).collect();
+    assert_eq!(ends, [&What::Ended(Some(Ended::Reset))]);
+    assert!(news.contains(&What::State { from: State::Established, to: State::Closed }));
+}
+
+#[test]
+fn decisions_are_told_as_they_are_traced_and_nobody_takes_the_others() {
+    let path = Impairments { loss: 0.05, queue: 50, ..Impairments::lossless(Duration::from_millis(20)) };
+    let mut pair = pair(3, "sack+rack", "default", path);
+    pair.left.note_events();
+    pair.left.trace_decisions();
+    let mut exchange = Exchange::new(pair, plan("default", [200_000, 0])).unwrap();
+    while !exchange.is_complete() && exchange.step().unwrap() {}
+    let traced = exchange.take_trace(airtcp_testkit::pair::Peer::Left);
+    let told: Vec<_> = std::iter::from_fn(|| exchange.pair.left.poll_event())
+        .filter_map(|event| match event.what {
+            What::Decided(decision) => Some(decision),
+            _ => None,
+        })
+        .collect();
+    assert!(traced.iter().any(|decision| matches!(decision.what, Decided::Lost { .. })));
+    assert_eq!(told[..traced.len()], traced);
+}
+
+#[test]
+fn nobody_hears_anything_who_has_not_asked() {
+    let mut hand = Hand::new("newreno", Profile::default());
+    hand.connect(SocketOptions::of(&Profile::default()), mss(1000), 60_000);
+    hand.segment(Flags::ACK, 500_000, 1, 60_000, 10);
+    assert_eq!(hand.host.poll_event(), None);
+}
