@@ -2,5 +2,6 @@
 
 mod cli;
 mod kernel;
+mod logs;
 mod serve;
 mod tun;

@@ -90,18 +90,17 @@ impl Log {
 
     fn event(&mut self, Event { at, ends, what }: Event) {
         let wall = self.wall(at);
+        let Some(ends) = ends else { return say(wall, at, what) };
         let over = matches!(what, What::Ended(_));
-        match ends {
-            // A segment of no connection: its addresses are all that is known of it.
-            Some(ends) if !self.spans.contains_key(&ends) && is_of_no_connection(&what) => {
-                span_of(ends).in_scope(|| say(wall, at, what));
-            }
-            Some(ends) => {
-                self.spans.entry(ends).or_insert_with(|| span_of(ends)).in_scope(|| say(wall, at, what))
-            }
-            None => say(wall, at, what),
+        if begins(&what) {
+            self.spans.entry(ends).or_insert_with(|| span_of(ends));
         }
-        if let Some(ends) = ends.filter(|_| over) {
+        match self.spans.get(&ends) {
+            Some(span) => span.in_scope(|| say(wall, at, what)),
+            // A segment of no connection.
+            None => span_of(ends).in_scope(|| say(wall, at, what)),
+        }
+        if over {
             self.spans.remove(&ends);
         }
     }
@@ -115,8 +114,9 @@ fn span_of((local, remote): Ends) -> Span {
     error_span!(target: "airtcp", "connection", %local, %remote)
 }
 
-fn is_of_no_connection(what: &What) -> bool {
-    matches!(what, What::Refused { .. } | What::Bad(_))
+/// The first that a connection tells.
+fn begins(what: &What) -> bool {
+    matches!(what, What::Offered(_) | What::PeerOffered(_))
 }
 
 fn say(at: u64, now: Instant, what: What) {

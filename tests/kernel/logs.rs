@@ -1,0 +1,296 @@
+//! The log beside a capture: what `-vvv` prints of a segment is what tcpdump saw of it, and when.
+
+#![expect(clippy::disallowed_methods, reason = "another program is given time")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use airlink::capture::{Capture, Tap};
+use airlink::netns::Namespace;
+use airtcp_testkit::machine::{Ended, TempFile, airtcp, kernel_receiver, namespace, run};
+use airwire::dump::Conversations;
+use airwire::options::{Layout, Options, Timestamps};
+use airwire::segment::{Ecn, Flags, Header, emit};
+use airwire::seq::Seq;
+use airwire::time::Instant;
+use serde_json::Value;
+
+const TARGET: &str = "10.83.0.1:9000";
+
+/// What one side has sent, in its order: seconds since midnight, and the text from `IP` on.
+type Sent = BTreeMap<String, Vec<(f64, String)>>;
+
+/// Sorts lines by their sender. Two captures of one path do not agree on the order between the two sides.
+fn by_sender<'a>(lines: impl Iterator<Item = &'a str>) -> Sent {
+    let mut sent = Sent::new();
+    for line in lines {
+        let Some(at) = line.find("IP") else { continue };
+        let (hours, rest) = line.split_once(':').unwrap();
+        let (minutes, rest) = rest.split_once(':').unwrap();
+        let seconds: f64 = rest.split(' ').next().unwrap().parse().unwrap();
+        let time = (hours.parse::<f64>().unwrap() * 60.0 + minutes.parse::<f64>().unwrap()) * 60.0 + seconds;
+        let sender = line[at..].split(' ').nth(1).unwrap().to_owned();
+        sent.entry(sender).or_default().push((time, line[at..].to_owned()));
+    }
+    sent
+}
+
+/// tcpdump on every interface of a namespace, which it watches from `start` on.
+struct Watching(Child, TempFile);
+
+impl Watching {
+    fn start(namespace: &Namespace) -> Self {
+        let file = TempFile::new("seen.pcap");
+        // Immediately: otherwise what is still in its ring when it is stopped is not written.
+        let mut tcpdump = Command::new("tcpdump");
+        tcpdump.args([
+            "-i",
+            "any",
+            "--immediate-mode",
+            "-U",
+            "-B",
+            "16384",
+            "-Z",
+            "root",
+            "-w",
+            file.path(),
+            "tcp",
+        ]);
+        let mut child = namespace
+            .spawn(tcpdump.stderr(Stdio::piped()))
+            .expect("this test needs tcpdump: apt-get install tcpdump");
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("listening on")), "tcpdump does not listen");
+        Self(child, file)
+    }
+
+    fn stop(mut self) -> Sent {
+        // It may not have read the last packets yet.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(self.0.id() as i32),
+            nix::sys::signal::Signal::SIGINT,
+        )
+        .unwrap();
+        self.0.wait().unwrap();
+        let output = Command::new("tcpdump").args(["-nn", "-r", self.1.path()]).output().unwrap();
+        by_sender(String::from_utf8(output.stdout).unwrap().lines())
+    }
+}
+
+fn assert_same(log: &Sent, seen: &Sent) {
+    assert_eq!(log.keys().collect::<Vec<_>>(), seen.keys().collect::<Vec<_>>());
+    let mut late = Vec::new();
+    for (sender, said) in log {
+        let seen = &seen[sender];
+        for ((at, text), (seen_at, seen_text)) in said.iter().zip(seen) {
+            assert_eq!(text, seen_text, "{sender}");
+            late.push((at - seen_at).abs());
+        }
+        assert_eq!(said.len(), seen.len(), "{sender}");
+    }
+    late.sort_by(f64::total_cmp);
+    // Both programs may be interrupted, so not each of them.
+    let (most, all) = (late[late.len() * 9 / 10], late[late.len() - 1]);
+    assert!(most < 0.005 && all < 0.5, "nine in ten within {most} s, all within {all} s");
+}
+
+#[test]
+fn each_segment_in_the_log_is_a_packet_in_the_capture() {
+    let namespace = namespace();
+    for (target, more) in [
+        (TARGET, &["--recipe", "sack+rack"][..]),
+        ("[fd83::1]:9000", &["--profile", "linux"]),
+        (TARGET, &["--profile", "ns2", "--mtu", "600"]),
+    ] {
+        let receiver = kernel_receiver(&namespace, 9000);
+        let watching = Watching::start(&namespace);
+        // A small window: an ACK that waits until a large one has been sent is logged when it is read, and not before.
+        let common =
+            ["send", "--bytes=300k", target, "--netns", namespace.name(), "-vvv", "--send-buffer=16k"];
+        let ended = run(&[&common[..], more].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert_eq!(receiver.join().unwrap().bytes, 300_000);
+        let seen = watching.stop();
+        let log = by_sender(ended.stderr.lines().filter(|line| line.contains(" TRACE IP")));
+        assert!(log.values().map(Vec::len).sum::<usize>() > 200, "{}", ended.stderr);
+        assert_same(&log, &seen);
+    }
+}
+
+#[test]
+fn tcpdump_writes_whatever_it_is_as_the_log_does() {
+    let file = TempFile::new("all.pcap");
+    let mut capture = Capture::create(file.path(), std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let mut conversations = Conversations::default();
+    let mut ours = String::new();
+    let mut rng = airwire::rng::Stream::new(1, "segments");
+    let ends: [[SocketAddr; 2]; 3] = [
+        ["10.0.0.1:1", "10.0.0.2:2"],
+        ["10.0.0.2:1000", "10.0.0.1:1000"],
+        ["[fd83::2]:50000", "[fd83::1]:9000"],
+    ]
+    .map(|ends| ends.map(|end| end.parse().unwrap()));
+    for number in 0..4000_u64 {
+        let pair = ends[(rng.bits() % 3) as usize];
+        let (src, dst) = if rng.bits() % 2 == 0 { (pair[0], pair[1]) } else { (pair[1], pair[0]) };
+        let mut options = Options::default();
+        if rng.bits() % 2 == 0 {
+            options.timestamps = Some(Timestamps { val: rng.bits() as u32, ecr: rng.bits() as u32 });
+        }
+        for _ in 0..rng.bits() % 5 {
+            options.sack.push(Seq(rng.bits() as u32), Seq(rng.bits() as u32));
+        }
+        if rng.bits() % 4 == 0 {
+            options = Options { mss: Some(rng.bits() as u16), window_scale: Some(7), ..options };
+            options.sack_permitted = rng.bits() % 2 == 0;
+        }
+        options.reordered = (rng.bits() % 8 == 0).then_some(3);
+        let header = Header {
+            src,
+            dst,
+            seq: Seq(rng.bits() as u32),
+            ack: Seq(rng.bits() as u32),
+            // Every combination of the eight, and the bits beside them.
+            flags: Flags(rng.bits() as u16 & 0xfff),
+            window: rng.bits() as u16,
+            ecn: Ecn::NotEct,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+            ident: number as u16,
+        };
+        let layout = if rng.bits() % 2 == 0 { Layout::Linux } else { Layout::FreeBsd };
+        let (mut written, mut packet) = (Vec::new(), Vec::new());
+        options.write(layout, &mut written);
+        // tcpdump looks for words in a reset's text, and into ports that it knows.
+        let len = if header.flags.contains(Flags::RST) { 0 } else { rng.bits() % 3 * 700 };
+        emit(&mut packet, &header, &written, (&vec![0; len as usize], b""));
+        capture.packet(Instant::from_nanos(number), &packet);
+        ours += &format!("{}\n", conversations.read(&packet));
+    }
+    capture.flush().unwrap();
+    let output = Command::new("tcpdump").args(["-nn", "-t", "-r", file.path()]).output().unwrap();
+    let theirs = String::from_utf8(output.stdout).unwrap();
+    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(ours.lines().count(), theirs.lines().count());
+}
+
+/// A short transfer with these options of the log, and a RUST_LOG.
+fn send(namespace: &Namespace, more: &[&str], rust_log: Option<&str>) -> Ended {
+    let receiver = kernel_receiver(namespace, 9000);
+    let common = ["send", "--bytes=20k", TARGET, "--netns", namespace.name(), "--seed=1", "--json"];
+    let mut command = airtcp(&[&common[..], more].concat());
+    if let Some(filter) = rust_log {
+        command.env("RUST_LOG", filter);
+    }
+    let ended = Ended::of(command.output().unwrap());
+    receiver.join().unwrap();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(ended.event("end")["outcome"], "done");
+    ended
+}
+
+#[test]
+fn each_level_shows_what_the_help_says_and_the_output_stays_the_same() {
+    let namespace = namespace();
+    let words = [
+        ("established", 1),
+        ("ESTABLISHED", 2),
+        ("the peer offered", 2),
+        ("by=aimd", 2),
+        ("Flags [S]", 3),
+        ("set timer=retransmission", 3),
+    ];
+    for (level, option) in ["-q", "-v", "-vv", "-vvv"].into_iter().enumerate() {
+        let said = send(&namespace, &[option], None).stderr;
+        for (word, from) in words {
+            assert_eq!(said.contains(word), level >= from, "{option}: {word} in {said}");
+        }
+    }
+    assert_eq!(send(&namespace, &[], None).stderr, "", "without any there is nothing to say");
+    let only = send(&namespace, &["-q"], Some("airtcp::segment=trace")).stderr;
+    assert!(only.contains("Flags [S]") && !only.contains("timer="), "what RUST_LOG names: {only}");
+    let less = send(&namespace, &["-vvv"], Some("airtcp::segment=off,airtcp::timer=off")).stderr;
+    assert!(less.contains("established") && !less.contains("Flags"), "and the rest by -v: {less}");
+    let wrong = send(&namespace, &[], Some("airtcp=loud")).stderr;
+    assert!(
+        wrong.contains("RUST_LOG=airtcp=loud is not understood") && wrong.lines().count() == 1,
+        "{wrong}"
+    );
+}
+
+#[test]
+fn a_json_log_in_a_file_has_an_object_for_each_event() {
+    let namespace = namespace();
+    let file = TempFile::new("log.jsonl");
+    let ended = send(&namespace, &["-vvv", "--log-format=json", "--log-file", file.path()], None);
+    assert_eq!(ended.stderr, "", "all of it is in the file");
+    let lines: Vec<Value> = String::from_utf8(file.read())
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let end = ended.event("end");
+    let sent = lines.iter().filter(|line| line["target"] == "airtcp::segment" && line["way"] == "out");
+    let octets: u64 = sent.map(|line| line["length"].as_u64().unwrap()).sum();
+    assert_eq!(octets, 20_000);
+    let established = lines.iter().find(|line| line["message"] == "established").expect("it was");
+    assert_eq!(established["smss"], end["handshake"]["mss"]);
+    assert_eq!(established["connection"]["remote"], TARGET);
+    assert!(lines.iter().all(|line| line["wall"].as_f64().is_some_and(|wall| wall > 1.6e9)));
+    let of_the_connection = lines.iter().filter(|line| line["connection"]["remote"] == TARGET).count();
+    let ours = lines.iter().filter(|line| line["target"].as_str().unwrap().starts_with("airtcp::")).count();
+    assert_eq!(of_the_connection, ours, "every event is in the span of its connection");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_told_before_anything_is_made() {
+    let ended = run(&["send", "--bytes=1", TARGET, "--log-file=/nonexistent/log"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("cannot write the log /nonexistent/log: No such file"), "{}", ended.stderr);
+}
+
+#[test]
+fn every_command_of_both_programs_takes_the_same_options() {
+    let options = ["-v, --verbose", "-q, --quiet", "--log-format", "--log-file"];
+    for (program, commands) in [
+        (
+            "airtcp",
+            &[
+                &["send"][..],
+                &["recv"],
+                &["serve"],
+                &["sink"],
+                &["source"],
+                &["lab", "run"],
+                &["lab", "matrix"],
+                &["lab", "shell"],
+                &["sim"],
+                &["sweep", "run"],
+                &["reproduce"],
+                &["analyze"],
+                &["report"],
+                &["algorithms"],
+                &["explain"],
+                &["script"],
+                &["completions"],
+                &["man"],
+            ][..],
+        ),
+        ("airlink", &[&["run"], &["sim"], &["up"], &["ctl"], &["show"], &["check"], &["bridge"]]),
+    ] {
+        for command in commands {
+            let program = airtcp_testkit::programs::program(program);
+            let output = Command::new(program).args(*command).arg("--help").output().unwrap();
+            let help = String::from_utf8(output.stdout).unwrap();
+            for option in options {
+                assert!(help.contains(option), "{command:?} has no {option}: {help}");
+            }
+        }
+    }
+}
