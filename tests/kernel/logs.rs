@@ -43,21 +43,11 @@ struct Watching(Child, TempFile);
 impl Watching {
     fn start(namespace: &Namespace) -> Self {
         let file = TempFile::new("seen.pcap");
-        // Immediately: otherwise what is still in its ring when it is stopped is not written.
+        // Immediately: otherwise what is still in its ring when it is stopped is not written. Headers are enough, and a ring
+        // for whole packets has room for few.
         let mut tcpdump = Command::new("tcpdump");
-        tcpdump.args([
-            "-i",
-            "any",
-            "--immediate-mode",
-            "-U",
-            "-B",
-            "16384",
-            "-Z",
-            "root",
-            "-w",
-            file.path(),
-            "tcp",
-        ]);
+        tcpdump.args(["-i", "any", "--immediate-mode", "-U", "-B", "16384", "-s", "256", "-Z", "root"]);
+        tcpdump.args(["-w", file.path(), "tcp"]);
         let mut child = namespace
             .spawn(tcpdump.stderr(Stdio::piped()))
             .expect("this test needs tcpdump: apt-get install tcpdump");
