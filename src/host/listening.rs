@@ -11,9 +11,16 @@ use super::Host;
 use crate::events::{Event, Refusal, Refused, What};
 
 impl Host {
-    /// After a step of this connection.
+    /// After a step of this connection. It comes with every packet: while nobody listens it is one comparison.
     #[inline]
     pub(super) fn gather(&mut self, at: Instant, index: u32) {
+        if self.events.is_some() {
+            self.gather_events(at, index);
+        }
+    }
+
+    #[cold]
+    fn gather_events(&mut self, at: Instant, index: u32) {
         let Some(events) = &mut self.events else { return };
         let Some(connection) = self.slots.at_mut(index) else { return };
         let ends = Some((connection.local(), connection.remote()));
@@ -21,6 +28,7 @@ impl Host {
     }
 
     /// A segment of no connection is not taken.
+    #[cold]
     pub(super) fn tell_refused(&mut self, at: Instant, segment: &Segment<'_>, why: Refusal) {
         let Some(events) = &mut self.events else { return };
         // Its numbers stand alone: there is no stream in which they would be offsets.
@@ -31,6 +39,7 @@ impl Host {
     }
 
     /// A packet that nobody can take. Its ports are told as they stand, since they say whose it was meant to be.
+    #[cold]
     pub(super) fn tell_bad(&mut self, at: Instant, packet: &[u8], bad: BadPacket) {
         let Some(events) = &mut self.events else { return };
         let ends = segment::parse_ip(packet).ok().map(|ip| {

@@ -59,7 +59,7 @@ impl Connection {
     }
 
     /// `segment` is not taken.
-    #[inline]
+    #[cold]
     pub(super) fn refuse(&mut self, segment: &Segment<'_>, why: Refusal) {
         if self.told.is_some() {
             let own = (self.snd.iss, self.flight.una());
