@@ -125,19 +125,19 @@ fn tcpdump_writes_whatever_it_is_as_the_log_does() {
     .map(|ends| ends.map(|end| end.parse().unwrap()));
     for number in 0..4000_u64 {
         let pair = ends[(rng.bits() % 3) as usize];
-        let (src, dst) = if rng.bits() % 2 == 0 { (pair[0], pair[1]) } else { (pair[1], pair[0]) };
+        let (src, dst) = if one_in(2, &mut rng) { (pair[0], pair[1]) } else { (pair[1], pair[0]) };
         let mut options = Options::default();
-        if rng.bits() % 2 == 0 {
+        if one_in(2, &mut rng) {
             options.timestamps = Some(Timestamps { val: rng.bits() as u32, ecr: rng.bits() as u32 });
         }
         for _ in 0..rng.bits() % 5 {
             options.sack.push(Seq(rng.bits() as u32), Seq(rng.bits() as u32));
         }
-        if rng.bits() % 4 == 0 {
+        if one_in(4, &mut rng) {
             options = Options { mss: Some(rng.bits() as u16), window_scale: Some(7), ..options };
-            options.sack_permitted = rng.bits() % 2 == 0;
+            options.sack_permitted = one_in(2, &mut rng);
         }
-        options.reordered = (rng.bits() % 8 == 0).then_some(3);
+        options.reordered = (one_in(8, &mut rng)).then_some(3);
         let header = Header {
             src,
             dst,
@@ -152,7 +152,7 @@ fn tcpdump_writes_whatever_it_is_as_the_log_does() {
             dont_fragment: true,
             ident: number as u16,
         };
-        let layout = if rng.bits() % 2 == 0 { Layout::Linux } else { Layout::FreeBsd };
+        let layout = if one_in(2, &mut rng) { Layout::Linux } else { Layout::FreeBsd };
         let (mut written, mut packet) = (Vec::new(), Vec::new());
         options.write(layout, &mut written);
         // tcpdump looks for words in a reset's text, and into ports that it knows.
@@ -168,6 +168,10 @@ fn tcpdump_writes_whatever_it_is_as_the_log_does() {
         assert_eq!(ours, theirs);
     }
     assert_eq!(ours.lines().count(), theirs.lines().count());
+}
+
+fn one_in(n: u64, rng: &mut airwire::rng::Stream) -> bool {
+    rng.bits().is_multiple_of(n)
 }
 
 /// A short transfer with these options of the log, and a RUST_LOG.
