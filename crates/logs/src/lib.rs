@@ -163,7 +163,7 @@ mod tests {
             let (targets, misread) = targets(level, asked);
             assert_eq!(misread, None);
             let all = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
-            let last = all.into_iter().filter(|level| targets.would_enable(target, level)).next_back();
+            let last = all.into_iter().rfind(|level| targets.would_enable(target, level));
             assert_eq!(last, Some(shown), "RUST_LOG={asked}: {target}");
         }
     }
