@@ -1,7 +1,10 @@
 //! `airtcp sim`: one run in virtual time.
 
+mod tables;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -9,13 +12,14 @@ use std::time::SystemTime;
 use airlink::capture::{Capture, Tap};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
+use airlink::reactor::{Clock, Reactor, Wakeup};
 use airlink::views::summary::Summary;
 use airtcp::ProfileName;
 use airtcp::recovery::Recipe;
-use airtcp::sender::{SenderSpec, shared};
+use airtcp::sender::SenderSpec;
 use airtcp::tcp::Connection;
-use airtcp_numbers::units::{self, show_bytes, show_rate};
-use airtcp_sim::run::{self, FlowReport, Judge, Report};
+use airtcp_numbers::units;
+use airtcp_sim::run::{self, Report};
 use airtcp_sim::sweep::setup::{self, Setup};
 use airtcp_sim::world::{Watch, World};
 use airwire::time::{Duration, Instant};
@@ -110,9 +114,6 @@ Examples:
     airtcp sim -s leo --recipe sack --for 60s --trace trace.jsonl
     jq -r '[.time, .cwnd] | @tsv' trace.jsonl";
 
-/// More flows than this are not listed one by one.
-const LISTED: usize = 50;
-
 impl Sim {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let setup = self.setup();
@@ -138,10 +139,12 @@ impl Sim {
                 world.tap(if self.direction == Direction::Down { FIXED } else { MOBILE }, capture);
             }
         };
-        let (report, mut world) = run::run_prepared(&run, prepare, |world| {
+        let mut stop = Stop::watch()?;
+        let (report, mut world) = run::run_stoppable(&run, prepare, |world| {
             if let Some(trace) = &mut trace {
                 trace.look(world);
             }
+            stop.look()
         })?;
         if let Some(Shared(capture)) = &capture {
             capture.lock().unwrap_or_else(PoisonError::into_inner).flush()?;
@@ -159,9 +162,26 @@ impl Sim {
             writeln!(out, "{line}")?;
         } else {
             let summary = Summary::new(&name, seed, world.path(), Instant::ZERO + seconds(&report), None);
-            write!(out, "{}\n{summary}", tables(&report))?;
+            write!(out, "{}\n{summary}", tables::tables(&report))?;
+        }
+        if stop.has_come {
+            return Err(failure::run(self.stopped(&report)));
         }
         Ok(())
+    }
+
+    /// Where a run is that was stopped, and where what it has written.
+    fn stopped(&self, report: &Report) -> String {
+        let files = [(&self.decisions, "decisions"), (&self.trace, "trace"), (&self.pcap, "packets")];
+        let files: Vec<String> = files
+            .iter()
+            .filter_map(|(path, what)| Some(format!("{what} in {}", path.as_deref()?.display())))
+            .collect();
+        let files = if files.is_empty() { String::new() } else { format!(": {}", files.join(", ")) };
+        format!(
+            "stopped by a signal after {:.3} s of virtual time; what there is goes up to then{files}",
+            report.seconds
+        )
     }
 
     fn setup(&self) -> Setup {
@@ -214,6 +234,36 @@ struct Shared(Arc<Mutex<Capture>>);
 impl Tap for Shared {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).packet(at, packet);
+    }
+}
+
+/// SIGINT, SIGTERM and SIGHUP end the run between two events, so that what is written is whole.
+struct Stop {
+    reactor: Reactor,
+    events: u32,
+    has_come: bool,
+}
+
+/// Events between two looks: a look costs as much as several of them.
+const LOOK: u32 = 1000;
+
+impl Stop {
+    fn watch() -> anyhow::Result<Self> {
+        let mut reactor = Reactor::new(Clock::start())?;
+        reactor.catch_stop_signals()?;
+        Ok(Self { reactor, events: 0, has_come: false })
+    }
+
+    fn look(&mut self) -> ControlFlow<()> {
+        self.events += 1;
+        if self.events < LOOK {
+            return ControlFlow::Continue(());
+        }
+        self.events = 0;
+        // A deadline that has passed: it does not wait.
+        self.has_come =
+            self.reactor.wait(Some(Instant::ZERO)).is_ok_and(|events| events.contains(&Wakeup::Stop));
+        if self.has_come { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -279,90 +329,6 @@ impl Trace {
         };
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
-}
-
-fn tables(report: &Report) -> String {
-    let mut text = String::new();
-    let listed = &report.flows[..report.flows.len().min(LISTED)];
-    let common = shared(report.flows.iter().map(|flow| flow.profile));
-    let name = |flow: &FlowReport| match common {
-        Some(_) => flow.recipe.clone(),
-        None => format!("{}@{}", flow.recipe, flow.profile),
-    };
-    let width = listed.iter().map(|flow| name(flow).len()).max().unwrap_or_default().max("recipe".len());
-    let mut line = |line: String| text.push_str(&(line.trim_end().to_owned() + "\n"));
-    if let Some(profile) = common {
-        line(format!("recipes with profile {profile}"));
-    }
-    line(format!(
-        "{:>4}  {:<width$}  {:>10}  {:>13}  {:>9}  {:>8}  {:>8}",
-        "flow", "recipe", "delivered", "goodput", "took", "segments", "resent"
-    ));
-    for (number, flow) in listed.iter().enumerate() {
-        let took = match (flow.took_seconds, &flow.ended) {
-            (Some(seconds), _) => format!("{seconds:.3} s"),
-            (None, Some(why)) => why.clone(),
-            (None, None) => String::new(),
-        };
-        line(format!(
-            "{:>4}  {:<width$}  {:>10}  {:>13}  {took:>9}  {:>8}  {:>8}",
-            number + 1,
-            name(flow),
-            show_bytes(flow.delivered),
-            show_rate(flow.goodput_bit_per_s),
-            flow.data_segments,
-            flow.counters.resent(),
-        ));
-    }
-    if report.flows.len() > LISTED {
-        line(format!("      … and {} more: --json has them all", report.flows.len() - LISTED));
-    }
-    line(String::new());
-    line(format!(
-        "{:>4}  {:<19} {:>6} {:>15}  {:<30} {:<18} {:>7} {:>6}",
-        "flow",
-        "timeouts (0/1/2/3+)",
-        "failed",
-        "fast retransmit",
-        "resent fast/rec./timeout/probe",
-        "spurious t.o./f.r.",
-        "reduced",
-        "undone"
-    ));
-    for (number, flow) in listed.iter().enumerate() {
-        line(events(number + 1, flow));
-    }
-    for (number, flow) in listed.iter().enumerate() {
-        for Judge { name, confusion } in &flow.judges {
-            line(format!("{:>4}  {name}: {confusion}", number + 1));
-        }
-    }
-    let all: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s).sum();
-    if report.flows.len() > 1 {
-        line(format!("together {}, Jain's index {:.4}", show_rate(all), report.jain));
-    }
-    line(format!(
-        "dropped by queues {}, by the radio {}{}",
-        report.dropped_by_queues,
-        report.dropped_by_radio,
-        if report.complete { "" } else { "; not every flow is complete" }
-    ));
-    text
-}
-
-fn events(number: usize, flow: &FlowReport) -> String {
-    let counters = &flow.counters;
-    let [zero, one, two, more] = counters.timeouts_by_dupacks;
-    let timeouts = format!("{} ({zero}/{one}/{two}/{more})", counters.timeouts);
-    let resent = format!(
-        "{}/{}/{}/{}",
-        counters.resent_fast, counters.resent_recovery, counters.resent_timeout, counters.resent_probe
-    );
-    let spurious = format!("{}/{}", counters.spurious_timeouts, counters.spurious_fast_retransmits);
-    format!(
-        "{number:>4}  {timeouts:<19} {:>6} {:>15}  {resent:<30} {spurious:<18} {:>7} {:>6}",
-        counters.failed_dupack, counters.fast_retransmits, counters.window_reductions, counters.undone
-    )
 }
 
 #[cfg(test)]

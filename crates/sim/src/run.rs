@@ -3,6 +3,8 @@
 //! `airtcp sim`, sweeps and the papers' figures are made of these. A run depends on its [`Run`] alone, so equal runs
 //! have equal reports, to the bit.
 
+use std::ops::ControlFlow;
+
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
 use airlink::stage::Why;
@@ -117,6 +119,18 @@ pub fn run_prepared(
     prepare: impl FnOnce(&mut World),
     mut look: impl FnMut(&World),
 ) -> Result<(Report, World), WorldError> {
+    run_stoppable(run, prepare, |world| {
+        look(world);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Like [`run_prepared`]; the run ends where `look` breaks off.
+pub fn run_stoppable(
+    run: &Run,
+    prepare: impl FnOnce(&mut World),
+    mut look: impl FnMut(&World) -> ControlFlow<()>,
+) -> Result<(Report, World), WorldError> {
     let mut flows = run.flows.clone();
     if run.score {
         for flow in &mut flows {
@@ -131,9 +145,10 @@ pub fn run_prepared(
         flows,
     })?;
     prepare(&mut world);
+    let mut flow = ControlFlow::Continue(());
     let mut advance = |world: &mut World, until: Instant, at_completion: bool| {
-        while !(at_completion && world.is_closed()) && world.step_until(until)? {
-            look(world);
+        while flow.is_continue() && !(at_completion && world.is_closed()) && world.step_until(until)? {
+            flow = look(world);
         }
         Ok::<_, WorldError>(())
     };
@@ -144,7 +159,7 @@ pub fn run_prepared(
     advance(&mut world, run.from.min(end), at_completion)?;
     let before: Vec<u64> = world.results().iter().map(|result| result.delivered).collect();
     advance(&mut world, end, at_completion)?;
-    let end = if at_completion { world.now() } else { end };
+    let end = if at_completion || flow.is_break() { world.now() } else { end };
     let report = report(run, &mut world, &before, end);
     Ok((report, world))
 }
@@ -256,6 +271,20 @@ mod tests {
         }
         assert_eq!(half.seconds, 60.0);
         assert!(half.jain > 0.5 && half.jain <= 1.0);
+    }
+
+    #[test]
+    fn a_run_that_is_broken_off_has_numbers_up_to_there() {
+        let plan = plan(vec![Flow::down(Length::Endless)], Until::At(Instant::from_secs(60)));
+        let stop = |world: &World| match world.now() >= Instant::from_secs(20) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let (report, mut world) = run_stoppable(&plan, |_| {}, stop).unwrap();
+        assert!((20.0..21.0).contains(&report.seconds), "{}", report.seconds);
+        let goodput = report.flows[0].measured as f64 * 8.0 / report.seconds;
+        assert!((report.flows[0].goodput_bit_per_s - goodput).abs() < 1e-6 * goodput);
+        assert!(!world.decisions(0).is_empty());
     }
 
     #[test]
