@@ -24,7 +24,7 @@ const GAP: f64 = 10.0;
 pub struct Figure {
     /// Above all panels; may be empty.
     pub title: String,
-    /// A line of small print under the title; may be empty.
+    /// Lines of small print under the title; may be empty.
     pub subtitle: String,
     /// Of all panels.
     pub x: Axis,
@@ -52,24 +52,21 @@ impl Figure {
         let width = WIDTH - left - RIGHT;
         let mut items = Vec::new();
         let mut y = 0.0;
-        for (text, size, colour) in [(&self.title, TITLE, BLACK), (&self.subtitle, TEXT, GREY)] {
-            if !text.is_empty() {
-                y += size * 1.45;
-                items.push(Item::Text(Text::new(
-                    left,
-                    y,
-                    size,
-                    colour,
-                    font::fitted(text, size, WIDTH - left - 4.0),
-                )));
-            }
+        let title = [(self.title.as_str(), TITLE, BLACK)];
+        let small = self.subtitle.lines().map(|line| (line, TEXT, GREY));
+        for (text, size, colour) in title.into_iter().chain(small).filter(|(text, ..)| !text.is_empty()) {
+            y += size * 1.45;
+            let text = font::fitted(text, size, WIDTH - left - 4.0);
+            items.push(Item::Text(Text::new(left, y, size, colour, text)));
         }
         y += 6.0;
-        let ticks = self.x.ticks(|ticks, share| {
-            let widest = ticks.iter().filter_map(|tick| tick.label.as_deref());
-            let widest = widest.map(|label| font::width(label, TEXT)).fold(0.0, f64::max);
-            share * width >= widest + 14.0
+        let mut ticks = self.x.ticks(|ticks, share| {
+            let room = share * width - 14.0;
+            let labels = ticks.iter().filter_map(|tick| tick.label.as_deref());
+            let mut lines = labels.flat_map(|label| folded(label, room));
+            lines.all(|line| font::width(&line, TEXT) <= room)
         });
+        let lines = fold(&mut ticks, |tick| self.x.place(tick.at) * width);
         for (index, panel) in self.panels.iter().enumerate() {
             y = self.legend(panel, left, width, y, &mut items);
             y = notes::strip(&panel.notes, &self.x, (left, width), y, &mut items);
@@ -78,7 +75,7 @@ impl Figure {
             items.push(self.panel(panel, plot, &ticks, last));
             y = plot.bottom() + if last { 0.0 } else { GAP };
         }
-        y += TICK + TEXT * 1.3;
+        y += TICK + TEXT * 1.3 * lines as f64;
         y += TEXT * 1.5;
         items.push(Item::Text(
             Text::new(left + width / 2.0, y, TEXT, BLACK, self.x.title()).anchored(Anchor::Middle),
@@ -161,8 +158,10 @@ impl Figure {
             let length = if label.is_some() { TICK } else { TICK / 2.0 };
             line(&mut ends, (x, plot.bottom()), (x, plot.bottom() + length));
             if let Some(label) = label.filter(|_| last) {
-                let below = plot.bottom() + TICK + TEXT;
-                labels.push(Item::Text(Text::new(x, below, TEXT, BLACK, label).anchored(Anchor::Middle)));
+                for (line, below) in label.lines().zip(1..) {
+                    let y = plot.bottom() + TICK + TEXT * (1.3 * f64::from(below) - 0.3);
+                    labels.push(Item::Text(Text::new(x, y, TEXT, BLACK, line).anchored(Anchor::Middle)));
+                }
             }
         }
         for (y, label) in up {
@@ -201,6 +200,33 @@ impl Figure {
         items.extend(labels);
         Item::Group { class: "panel", clip: None, items }
     }
+}
+
+/// Breaks labels that are wider than the way to the next one. Returns how many lines the longest has.
+fn fold(ticks: &mut [Tick], place: impl Fn(&Tick) -> f64) -> usize {
+    let places: Vec<f64> = ticks.iter().filter(|tick| tick.label.is_some()).map(place).collect();
+    let room = places.windows(2).map(|pair| pair[1] - pair[0] - 14.0).fold(f64::INFINITY, f64::min);
+    let mut most = 1;
+    for label in ticks.iter_mut().filter_map(|tick| tick.label.as_mut()) {
+        let lines = folded(label, room);
+        most = most.max(lines.len());
+        *label = lines.join("\n");
+    }
+    most
+}
+
+/// In lines that fit into `room` if they can: a name may break behind a `+` or a space.
+fn folded(name: &str, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for part in name.split_inclusive(['+', ' ']) {
+        let last = lines.len() - 1;
+        if !lines[last].is_empty() && font::width(&(lines[last].clone() + part.trim_end()), TEXT) > room {
+            lines.push(part.to_owned());
+        } else {
+            lines[last].push_str(part);
+        }
+    }
+    lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 fn upright(axis: &Axis, height: f64) -> Vec<Tick> {
