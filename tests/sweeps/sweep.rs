@@ -1,87 +1,14 @@
 //! `airtcp sim` and `airtcp sweep`: the same to the bit, whatever stops it and however it is distributed.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use airtcp_testkit::machine::{Ended, airtcp, run};
-use airtcp_testkit::programs::program;
 use serde_json::Value;
 
-/// A directory that is removed with all that is in it.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("airtcp-sweep-{}-{number}", std::process::id()));
-        fs::create_dir(&dir).unwrap();
-        Self(dir)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        fs::write(self.0.join(name), text).unwrap();
-        self.path(name)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Twelve short runs.
-const SWEEP: &str = "schema = 1\nseeds = 3\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n\
-                     [axes]\nrecipe = [\"reno\", [\"newreno\", \"newreno+sifest\"]]\n\
-                     radio.down.delay = [\"25ms\", \"0.1s\"]\n";
-
-fn good(args: &[&str]) -> Ended {
-    let ended = run(args);
-    assert_eq!(ended.code, 0, "{args:?}: {}", ended.stderr);
-    ended
-}
-
-/// Refused with this code in one line, which is handed back.
-fn refused(args: &[&str], code: i32) -> String {
-    let ended = run(args);
-    assert_eq!(ended.code, code, "{args:?}: {}", ended.stderr);
-    assert_eq!(ended.stderr.lines().count(), 1, "{args:?}: {}", ended.stderr);
-    ended.stderr
-}
-
-fn merged(store: &str) -> String {
-    good(&["sweep", "merge", store, "--output", "-"]).stdout
-}
-
-/// What a sweep comes to that nothing disturbs.
-fn undisturbed(dir: &Dir, file: &str) -> String {
-    let store = dir.path("undisturbed");
-    good(&["sweep", "run", file, "--store", &store, "--quiet"]);
-    merged(&store)
-}
-
-/// With the program on its PATH, as a person has it.
-fn shell(script: &str, arguments: &[&str]) -> Command {
-    let program = program("airtcp");
-    let path =
-        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
-    let mut command = Command::new("sh");
-    command.args(["-c", script, "sh"]).args(arguments).env("PATH", path).stdin(Stdio::null());
-    command
-}
-
-fn root(of: &str) -> PathBuf {
-    airtcp_testkit::programs::repository().join(of)
-}
+use super::helpers::{Dir, SWEEP, good, merged, refused, root, rows_by_run, shell, undisturbed};
 
 #[test]
 fn a_run_is_the_same_to_the_bit_and_another_seed_is_another_run() {
@@ -174,18 +101,21 @@ fn profiles_are_varied_by_name_or_behind_a_recipe() {
         behind[2]["report"]["flows"][0]["took_seconds"]
     );
 
-    let heading = |store: &str| {
+    // A row for each heading, and what stands over the table.
+    let shown = |store: &str| {
         let shown = good(&["sweep", "summary", &dir.path(store), "--metric", "goodput"]).stdout;
-        let line = shown.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-        (line, shown)
+        let heading = shown.lines().find(|line| line.contains(" median")).unwrap_or_default();
+        (heading.split_whitespace().collect::<Vec<_>>().join(" "), shown)
     };
-    let (line, shown) = heading("behind");
-    assert_eq!(line, "recipe profiles runs goodput");
-    assert!(shown.contains("default ns2"), "{shown}");
+    let (heading, text) = shown("behind");
+    assert_eq!(heading, "recipe profiles runs mean median difference gain verdict");
+    assert!(text.contains("default ns2"), "{text}");
     // The axis says it.
-    assert_eq!(heading("named").0, "profile runs goodput");
+    assert_eq!(shown("named").0, "profile runs mean median");
     reports("one", "flows = [1, 2]");
-    assert_eq!(heading("one").0, "recipes with profile default");
+    let (heading, text) = shown("one");
+    assert_eq!(heading, "flows runs mean median");
+    assert!(text.starts_with("recipes with profile default\n\ngoodput, kbit/s: of all flows\n"), "{text}");
 }
 
 #[test]
@@ -215,21 +145,6 @@ fn the_merged_result_is_the_same_for_every_number_of_shards() {
         assert_eq!(store, file);
         assert_eq!(store.lines().count(), 5, "{store}");
     }
-}
-
-/// How many rows each run has, in all files of a store.
-fn rows_by_run(store: &str) -> BTreeMap<u64, u32> {
-    let mut counts = BTreeMap::new();
-    for entry in fs::read_dir(store).into_iter().flatten().flatten() {
-        let text = fs::read_to_string(entry.path()).unwrap_or_default();
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        for row in whole.lines().flat_map(serde_json::from_str::<Value>) {
-            if let Some(run) = row["run"].as_u64() {
-                *counts.entry(run).or_default() += 1;
-            }
-        }
-    }
-    counts
 }
 
 #[test]
@@ -316,16 +231,13 @@ fn what_cannot_be_is_told_in_one_line() {
     let script = good(&["sweep", "slurm", &file, "--tasks", "13"]).stdout;
     assert!(script.contains("12 runs of plan") && script.contains("--array=1-12\n"), "{script}");
 
-    let other = dir.write("other.toml", &SWEEP.replace("seeds = 3", "seeds = 4"));
-    let told = refused(&["sweep", "run", &other, "--store", &store], 2);
-    assert!(told.contains("has results of another plan"), "{told}");
     let told = refused(&["sweep", "run", &file, "--store", &dir.path("")], 2);
     assert!(told.contains("is not a result store"), "{told}");
     assert!(merged(&store) == before);
 
     let manifest = format!("{store}/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
-    for (ours, theirs) in [("\"format\": 1", "\"format\": 2"), (env!("CARGO_PKG_VERSION"), "99.0.0")] {
+    for (ours, theirs) in [("\"format\": 2", "\"format\": 3"), (env!("CARGO_PKG_VERSION"), "99.0.0")] {
         fs::write(&manifest, text.replace(ours, theirs)).unwrap();
         for command in ["run", "summary", "merge"] {
             let args = match command {
@@ -337,15 +249,7 @@ fn what_cannot_be_is_told_in_one_line() {
         }
     }
     fs::write(&manifest, &text).unwrap();
-
-    let rows = format!("{store}/rows-1-of-1.0001.jsonl");
-    let whole = fs::read_to_string(&rows).unwrap();
-    fs::write(&rows, whole.replacen("{\"format\":1", "{\"fo", 1)).unwrap();
-    let told = refused(&["sweep", "run", &file, "--store", &store], 1);
-    assert!(told.contains("rows-1-of-1.0001.jsonl:1: this row is damaged: delete the line"), "{told}");
-    fs::write(&rows, whole.split_once('\n').unwrap().1).unwrap();
-    good(&["sweep", "run", &file, "--store", &store, "--quiet"]);
-    assert!(merged(&store) == before, "the one that was deleted has been run again");
+    assert!(merged(&store) == before);
 }
 
 #[test]
@@ -363,6 +267,15 @@ fn gnu_parallel_fills_one_store() {
     assert!(merged(&dir.path("s.results")) == undisturbed(&dir, &file));
 }
 
+/// What sbatch does with an array, without Slurm: each job with its number, one after the other.
+const SBATCH: &str = "#!/bin/sh
+set -e
+[ \"$1\" = --wait ] && shift
+jobs=$(sed -n 's/^#SBATCH --array=1-\\([0-9]*\\).*/\\1/p' \"$1\")
+for job in $(seq \"$jobs\"); do SLURM_ARRAY_TASK_ID=$job sh \"$1\"; done
+echo \"Submitted batch job 1\"
+";
+
 #[test]
 fn each_job_of_the_array_runs_its_part() {
     let dir = Dir::new();
@@ -373,11 +286,17 @@ fn each_job_of_the_array_runs_its_part() {
     for line in ["--array=1-3%2", "--cpus-per-task=2", "--time=90", "--job-name=it_s_one"] {
         assert!(script.stdout.contains(&format!("#SBATCH {line}\n")), "{}", script.stdout);
     }
+    let sbatch = dir.write("sbatch", SBATCH);
+    fs::set_permissions(&sbatch, fs::Permissions::from_mode(0o755)).unwrap();
     let script = dir.write("job.sh", &script.stdout);
-    for task in ["1", "2", "3"] {
-        let job = Command::new("sh").arg(&script).env("SLURM_ARRAY_TASK_ID", task).output().unwrap();
-        assert!(job.status.success(), "{job:?}");
-    }
+    let submitted =
+        Ended::of(shell("PATH=$1:$PATH; sbatch --wait \"$2\"", &[&dir.path("."), &script]).output().unwrap());
+    assert_eq!(
+        (submitted.code, submitted.stdout.as_str()),
+        (0, "Submitted batch job 1\n"),
+        "{}",
+        submitted.stderr
+    );
     assert!(merged(&dir.path("it's one.results")) == undisturbed(&dir, &file));
 }
 
@@ -401,6 +320,8 @@ fn the_example_in_the_documentation_runs() {
     let dir = Dir::new();
     let text = fs::read_to_string(root("docs/sweeps.md")).unwrap();
     let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let there = fs::read_to_string(root("docs/examples/loss.toml")).unwrap();
+    assert!(there == example, "docs/examples/loss.toml is not what docs/sweeps.md shows");
     let (file, store) = (dir.write("loss.toml", example), dir.path("loss.results"));
     good(&["sweep", "run", &file, "--quiet"]);
     let lines: Vec<Value> = good(&["sweep", "summary", &store, "--json"]).lines;
@@ -413,16 +334,33 @@ fn the_example_in_the_documentation_runs() {
         lines.iter().find(of).and_then(|line| line["means"]["goodput"]["mean"].as_f64()).unwrap()
     };
     assert!(goodput("newreno+eifel") > goodput("newreno"), "{lines:?}");
-    // Pairs: the difference of the means, with an interval of its own.
-    let lines: Vec<Value> =
-        good(&["sweep", "summary", &store, "--json", "--against", "recipe=newreno"]).lines;
-    assert_eq!(lines.len(), 4);
-    let eifel = lines.iter().find(|line| {
-        line["point"]["recipe"] == "newreno+eifel" && line["point"]["radio.down.channel.errors.bler"] == "10%"
-    });
-    let difference = eifel.unwrap()["means"]["goodput"]["mean"].as_f64().unwrap();
+    // Pairs: the difference of the means, with an interval of its own; the first recipe is what others are compared with.
+    let of = |recipe: &str| {
+        let is_it = |line: &&Value| {
+            line["point"]["recipe"] == recipe && line["point"]["radio.down.channel.errors.bler"] == "10%"
+        };
+        lines.iter().find(is_it).unwrap()
+    };
+    assert_eq!(of("newreno")["against"]["goodput"], Value::Null);
+    let against = &of("newreno+eifel")["against"]["goodput"];
+    let difference = against["difference"]["mean"].as_f64().unwrap();
     let expected = goodput("newreno+eifel") - goodput("newreno");
     assert!((difference - expected).abs() < 1e-6 * expected, "{difference}, not {expected}");
+    let gain = against["gain"]["mean"].as_f64().unwrap();
+    assert!((gain - expected / goodput("newreno")).abs() < 1e-9, "{against}");
+    assert!(against["verdict"].is_string(), "{against}");
+    let named: Vec<Value> =
+        good(&["sweep", "summary", &store, "--json", "--against", "recipe=newreno"]).lines;
+    assert!(named == lines, "that is what it is compared with anyway");
+    let median = of("newreno")["medians"]["goodput"].as_f64().unwrap();
+    let table = good(&["sweep", "summary", &store]).stdout;
+    for words in ["compared with recipe=newreno", "took, s: ", &format!("{:.1}", median / 1e3)] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let csv = good(&["sweep", "summary", &store, "--csv"]).stdout;
+    for heading in ["goodput median (bit/s),", "goodput gain ± (%),goodput verdict,", ",took (s),"] {
+        assert!(csv.contains(heading), "{heading}: {csv}");
+    }
     for (base, words) in [("speed=1", "no axis"), ("recipe=reno", "never `reno`")] {
         let told = refused(&["sweep", "summary", &store, "--against", base], 2);
         assert!(told.contains(words), "{told}");
@@ -446,7 +384,12 @@ fn a_sweep_is_drawn_with_a_line_for_each_recipe() {
     let svg = draw(&file, "a.svg");
     let text = String::from_utf8(svg.clone()).unwrap();
     assert_eq!(text.matches("class=\"interval\"").count(), 2);
-    for words in [">radio.down.delay (ms)<", ">goodput (kbit/s)<", ">newreno newreno+sifest<"] {
+    for words in [
+        ">radio.down.delay (ms)<",
+        ">goodput of all flows (kbit/s)<",
+        ">newreno newreno+sifest<",
+        ">over sifest-random, 3 seeds each, recipes with profile default<",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(draw(&dir.path("loss.results"), "b.svg") == svg);

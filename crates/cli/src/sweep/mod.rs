@@ -9,9 +9,10 @@ mod summary;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use airtcp_sim::sweep::metric::Metric;
-use airtcp_sim::sweep::plan::{Plan, PlanError};
-use airtcp_sim::sweep::store::{Results, StoreError};
+use airtcp_sim::sweep::metric::{Metric, Unit};
+use airtcp_sim::sweep::plan::{Plan, PlanError, Planned};
+use airtcp_sim::sweep::results::{Damaged, Known, Results};
+use airtcp_sim::sweep::store::StoreError;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -60,6 +61,9 @@ struct PlanCommand {
     /// The sweep's file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
+    /// Directory of the results: runs that have one are marked [default: FILE.results]
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -94,8 +98,12 @@ impl Sweep {
             Command::Slurm(command) => command.run(),
             Command::Metrics => {
                 let mut out = io::stdout().lock();
-                for (metric, meaning) in Metric::known() {
-                    writeln!(out, "{}", format!("{:<26} {meaning}", metric.to_string()).trim_end())?;
+                for metric in Metric::known() {
+                    let unit = match metric.unit() {
+                        Unit::Number => "number",
+                        unit => unit.sign(),
+                    };
+                    writeln!(out, "{:<26} {unit:<6}  {}", metric.to_string(), metric.meaning())?;
                 }
                 Ok(())
             }
@@ -118,36 +126,88 @@ fn store_of(file: &Path) -> PathBuf {
 /// To have named the wrong store is a mistake in the command line.
 fn told(error: StoreError) -> anyhow::Error {
     match error {
-        StoreError::NoStore(_) | StoreError::Version { .. } | StoreError::Plan { .. } => {
-            failure::usage(error.to_string())
-        }
+        StoreError::NoStore(_)
+        | StoreError::Version { .. }
+        | StoreError::Plan { .. }
+        | StoreError::Numbered(_) => failure::usage(error.to_string()),
         error => error.into(),
+    }
+}
+
+/// What there is to look at: at least one run. Says what is missing.
+fn results_of(source: &Path) -> anyhow::Result<Results> {
+    let source = match source.extension() {
+        Some(extension) if extension == "toml" => store_of(source),
+        _ => source.to_owned(),
+    };
+    let results = Results::read(std::slice::from_ref(&source)).map_err(told)?;
+    let missing = results.missing().count();
+    if missing > 0 || results.manifest.is_none() {
+        tell_damaged(&results);
+    }
+    if results.is_empty() {
+        return Err(failure::run(format!(
+            "{} has no results yet: `airtcp sweep run` makes them",
+            source.display()
+        )));
+    }
+    if missing > 0 {
+        let all = missing + results.len();
+        eprintln!("airtcp: {missing} of {all} runs have no result yet: these are the others");
+    }
+    Ok(results)
+}
+
+/// More damaged lines than this are counted.
+const TOLD: usize = 3;
+
+fn tell_damaged(results: &Results) {
+    let damaged = results.damaged();
+    for Damaged { path, line } in damaged.iter().take(TOLD) {
+        eprintln!(
+            "airtcp: {}:{line}: this row is damaged and does not count; `airtcp sweep run` makes its run again",
+            path.display()
+        );
+    }
+    if damaged.len() > TOLD {
+        eprintln!("airtcp: so are {} more", damaged.len() - TOLD);
     }
 }
 
 impl PlanCommand {
     fn run(self) -> anyhow::Result<()> {
         let plan = read(&self.file)?;
+        let directory = self.store.unwrap_or_else(|| store_of(&self.file));
+        // A store that cannot be read is no reason not to say what would be run.
+        let known = Known::read(&directory, &plan).unwrap_or_else(|error| {
+            eprintln!("airtcp: {error}");
+            None
+        });
+        let is_done = |planned: &Planned<'_>| known.as_ref().is_some_and(|known| known.has(planned));
         let mut out = io::stdout().lock();
+        let mut done = 0;
         for planned in (0..plan.runs()).map(|index| plan.run(index)) {
+            let (is_done, command) = (is_done(&planned), planned.command());
+            done += usize::from(is_done);
             if self.json {
-                let point: serde_json::Map<_, _> = planned
-                    .point
-                    .labels
-                    .iter()
-                    .map(|(name, label)| (name.clone(), label.as_str().into()))
-                    .collect();
                 let line = json!({
-                    "run": planned.index, "seed": planned.seed, "point": point, "command": planned.command(),
+                    "run": planned.index, "seed": planned.seed, "point": planned.point.labels, "command": command,
+                    "done": is_done,
                 });
                 writeln!(out, "{line}")?;
             } else {
-                writeln!(out, "{:>6}  {}", planned.index, planned.command())?;
+                let mark = if is_done { "done" } else { "" };
+                writeln!(out, "{:>6}  {mark:<4}  {command}", planned.index)?;
             }
         }
         if !self.json {
             let (points, seeds) = (plan.points.len(), plan.seeds.len());
-            writeln!(out, "{} runs: {points} points, {seeds} seeds each; plan {}", plan.runs(), plan.hash)?;
+            let runs = plan.runs();
+            write!(out, "{runs} runs: {points} points, {seeds} seeds each; plan {}", plan.hash)?;
+            match known {
+                Some(_) => writeln!(out, "; {done} are done, in {}", directory.display())?,
+                None => writeln!(out)?,
+            }
         }
         Ok(())
     }
@@ -156,6 +216,9 @@ impl PlanCommand {
 impl Merge {
     fn run(self) -> anyhow::Result<()> {
         let results = Results::read(&self.stores).map_err(told)?;
+        if results.manifest.is_none() || results.missing().next().is_some() {
+            tell_damaged(&results);
+        }
         let mut missing = results.missing();
         if let Some(first) = missing.next().filter(|_| !self.partial) {
             let (missing, runs) = (missing.count() + 1, results.len());

@@ -5,13 +5,15 @@ use airtcp_report::plot::draw::Dash;
 use airtcp_report::plot::figure::{Figure, Panel};
 use airtcp_report::plot::palette::{LINES, Mark};
 use airtcp_report::plot::{Data, Series};
-use airtcp_sim::sweep::metric::Metric;
+use airtcp_sim::sweep::metric::{self, Metric};
 use airtcp_sim::sweep::summary::Line;
 
 /// What is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Comparison {
     pub(super) title: String,
+    /// Over which path, and of how many runs.
+    pub(super) about: String,
     pub(super) x: String,
     pub(super) y: Metric,
     /// A line for each of its values.
@@ -20,6 +22,8 @@ pub(super) struct Comparison {
     pub(super) only: Vec<(String, String)>,
     pub(super) log_x: bool,
     pub(super) log_y: bool,
+    /// The vertical axis begins near the smallest number and not with zero.
+    pub(super) from_data: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,48 +58,84 @@ pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, 
         return Err(ComparisonError::TooMany(groups.len()));
     }
     let mut series = Vec::new();
-    let mut extent = Vec::new();
+    let mut all: Vec<Interval> = Vec::new();
     for (index, group) in groups.iter().enumerate() {
         let mine = |line: &&&Line| comparison.by.as_ref().is_none_or(|by| label(line, by) == Some(group));
-        let mut points: Vec<(f64, f64, f64)> = chosen
+        let mut points: Vec<Interval> = chosen
             .iter()
             .filter(mine)
             .filter_map(|line| {
-                let mean = line.means.first().copied().flatten()?;
+                let mean = line.numbers.first().copied().flatten()?.mean;
                 let x = x_axis.place(label(line, &comparison.x)?, index, groups.len())?;
-                Some((x, mean.mean, mean.half_width.unwrap_or_default()))
+                Some(Interval { x, mean: mean.mean, half: mean.half_width.unwrap_or_default() })
             })
             .collect();
-        points.sort_by(|first, second| first.0.total_cmp(&second.0));
-        extent.extend(points.iter().flat_map(|(_, mean, half)| [mean - half, *mean, mean + half]));
+        points.sort_by(|first, second| first.x.total_cmp(&second.x));
+        all.extend(&points);
         series.extend(curve(group, index, &points, &x_axis));
     }
-    if extent.is_empty() {
-        let known = Metric::known().filter(|(metric, _)| *metric != comparison.y);
-        let known = known.map(|(metric, _)| metric.to_string()).collect();
+    if all.is_empty() {
+        let known = Metric::known().filter(|metric| *metric != comparison.y);
+        let known = known.map(|metric| metric.to_string()).collect();
         return Err(ComparisonError::NoNumber { metric: comparison.y.to_string(), known });
     }
-    let caption = comparison.y.to_string();
-    let unit = unit(&comparison.y);
-    let y = if comparison.log_y {
-        // An interval may reach below zero where no mean does.
-        let above = extent.iter().copied().filter(|value| *value > 0.0);
-        Axis::logarithmic(&caption, unit, above)
-            .ok_or_else(|| ComparisonError::NotLogarithmic(caption.clone()))?
-    } else {
-        Axis::around(&caption, unit, extent)
+    // Under the lines, so that a mean is seen where intervals of others cross it.
+    series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. }));
+    let panel = Panel { y: ordinate(comparison, &all)?, height: 280.0, series, notes: Vec::new() };
+    let (title, subtitle) = (comparison.title.clone(), subtitle(comparison, x_axis.named()));
+    Ok(Figure { title, subtitle, x: x_axis.axis, panels: vec![panel] })
+}
+
+/// The mean at a place, and half the width of its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Interval {
+    x: f64,
+    mean: f64,
+    half: f64,
+}
+
+fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, ComparisonError> {
+    let metric = &comparison.y;
+    let caption = match (metric.meaning(), metric.unit()) {
+        (_, metric::Unit::Number) => format!("{metric} in a run"),
+        ("" | "of this flow", _) => metric.to_string(),
+        (meaning, _) => format!("{metric} {}", meaning.split(',').next().unwrap_or_default()),
     };
-    let mut subtitle = "means with 95 % confidence intervals".to_owned();
+    let unit = match metric.unit() {
+        metric::Unit::BitPerSecond => Unit::BitPerSecond,
+        metric::Unit::Seconds => Unit::Seconds,
+        metric::Unit::Octets => Unit::Octets,
+        metric::Unit::Number | metric::Unit::None => Unit::None,
+    };
+    let ends = all.iter().flat_map(|Interval { mean, half, .. }| [mean - half, *mean, mean + half]);
+    if comparison.log_y {
+        // An interval may reach below zero where no mean does.
+        return Axis::logarithmic(&caption, unit, ends.filter(|value| *value > 0.0))
+            .ok_or(ComparisonError::NotLogarithmic(caption));
+    }
+    let below_zero = all.iter().any(|point| point.mean < 0.0);
+    Ok(if comparison.from_data || below_zero {
+        Axis::around(&caption, unit, ends)
+    } else {
+        Axis::from_zero(&caption, unit, ends)
+    })
+}
+
+/// Over which path, how many runs, and what is drawn.
+fn subtitle(comparison: &Comparison, named: bool) -> String {
+    let mut first = comparison.about.clone();
     for (axis, value) in &comparison.only {
-        subtitle += &format!(", {axis} = {value}");
+        first += &format!(", {axis} = {value}");
     }
+    let mut second = "means, and bars for their 95 % confidence intervals (Student's t)".to_owned();
     if let Some(by) = &comparison.by {
-        subtitle += &format!("; by {by}");
+        let mark = if named { "mark" } else { "line" };
+        second += &format!("; a {mark} for each {by}");
     }
-    // Bands below everything else.
-    series.sort_by_key(|series| !matches!(series.data, Data::Band { .. }));
-    let panel = Panel { y, height: 280.0, series, notes: Vec::new() };
-    Ok(Figure { title: comparison.title.clone(), subtitle, x: x_axis.axis, panels: vec![panel] })
+    if comparison.from_data && !comparison.log_y {
+        first += "; the vertical axis does not begin with zero";
+    }
+    [first, second].join("\n").trim_start().to_owned()
 }
 
 fn label<'a>(line: &'a Line, axis: &str) -> Option<&'a String> {
@@ -141,34 +181,26 @@ fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line
     Ok(chosen)
 }
 
-fn curve(group: &str, index: usize, points: &[(f64, f64, f64)], x: &Abscissa) -> Vec<Series> {
+fn curve(group: &str, index: usize, points: &[Interval], x: &Abscissa) -> Vec<Series> {
     let colour = LINES[index % LINES.len()];
     let mark = Mark::LINES[index % Mark::LINES.len()];
     let dash = Dash::ALL[(index + index / LINES.len()) % Dash::ALL.len()];
     let name = (!group.is_empty()).then(|| group.to_owned());
-    let means: Vec<(f64, f64)> = points.iter().map(|(x, mean, _)| (*x, *mean)).collect();
+    let means: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.mean)).collect();
     let marks = Data::Marks { points: means.clone(), mark, below: 0.0 };
+    let bars =
+        points.iter().map(|point| (point.x, point.mean - point.half, point.mean + point.half)).collect();
     let of = |name, class, data| Series { name, class, colour, data };
+    let interval = of(None, "interval", Data::Bars { bars, width: 1.2 });
     if x.named() {
-        let bars = points.iter().map(|(x, mean, half)| (*x, mean - half, mean + half)).collect();
-        return vec![of(None, "interval", Data::Bars { bars, width: 1.4 }), of(name, "mean", marks)];
+        return vec![interval, of(name, "mean", marks)];
     }
-    let edges = points.iter().map(|(x, mean, half)| (*x, mean - half, mean + half)).collect();
-    vec![
-        of(None, "interval", Data::Band { edges, opacity: 0.18 }),
-        of(name, "mean", Data::Line { points: means, width: 1.4, dash }),
-        of(None, "mean", marks),
-    ]
+    let line = of(name, "mean", Data::Line { points: means, width: 1.4, dash });
+    vec![interval, line, of(None, "mean", marks)]
 }
 
-fn unit(metric: &Metric) -> Unit {
-    match metric.to_string().split('@').next() {
-        Some("goodput" | "goodput-least") => Unit::BitPerSecond,
-        Some("took") => Unit::Seconds,
-        Some("delivered" | "acked") => Unit::Octets,
-        _ => Unit::None,
-    }
-}
+/// From one line to the next, as a share of the axis's length: three points of the picture.
+const BESIDE: f64 = 0.005;
 
 /// The horizontal axis: of numbers with one unit, or of names.
 struct Abscissa {
@@ -213,14 +245,21 @@ impl Abscissa {
         matches!(self.axis.scale, Scale::Names(_))
     }
 
-    /// Lines stand beside each other where there are names.
+    /// Lines stand beside each other where there are names, and a little beside each other where there are numbers:
+    /// intervals at the same place would cover each other.
     fn place(&self, label: &str, index: usize, lines: usize) -> Option<f64> {
-        if !self.named() {
-            return Number::parse(label).map(|number| number.value);
-        }
-        let name = self.names.iter().position(|name| name == label)? as f64;
         let aside = (index as f64 + 0.5) / lines as f64 - 0.5;
-        Some(name + aside * 0.7)
+        if self.named() {
+            let name = self.names.iter().position(|name| name == label)? as f64;
+            return Some(name + aside * 0.7);
+        }
+        let value = Number::parse(label)?.value;
+        let aside = aside * lines as f64 * BESIDE;
+        let Axis { min, max, .. } = self.axis;
+        Some(match self.axis.scale {
+            Scale::Log => value * (max / min).powf(aside),
+            Scale::Linear | Scale::Names(_) => value + aside * (max - min),
+        })
     }
 }
 

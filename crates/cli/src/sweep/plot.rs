@@ -1,11 +1,13 @@
 //! `airtcp sweep plot`: points of a sweep compared in a picture.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use airtcp::sender::shared;
 use airtcp_report::plot::Format;
 use airtcp_sim::sweep::metric::Metric;
-use airtcp_sim::sweep::store::Results;
-use airtcp_sim::sweep::summary::summarise;
+use airtcp_sim::sweep::results::Results;
+use airtcp_sim::sweep::summary::{Line, summarise};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
@@ -34,6 +36,9 @@ pub(super) struct Plot {
     /// Logarithmic scale: x, y or both, as in --log x,y
     #[arg(long, value_name = "AXES", value_delimiter = ',')]
     log: Vec<Axis>,
+    /// Let the vertical axis begin near the smallest number instead of zero
+    #[arg(long)]
+    from_data: bool,
     /// Title of the picture [default: the sweep's description]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -49,10 +54,10 @@ enum Axis {
 }
 
 const EXAMPLES: &str = "\
-Values with one unit (1%, 150ms, 384kbit) stand on a scale; other values are names. The intervals are a band along
-each line, and a bar at each name.
+Values with one unit (1%, 150ms, 384kbit) stand on a scale; other values are names. Means at the same place stand a
+little beside each other, so that each has a bar of its own for its interval.
 
-Example:
+Example (loss.toml is in docs/examples):
   airtcp sweep plot loss.toml --x radio.down.channel.errors.bler --y goodput --by recipe -o loss.svg";
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -67,35 +72,55 @@ impl Plot {
         let format = Format::of(&self.output).ok_or_else(|| {
             failure::usage(format!("{}: give it a name that ends in .svg or .png", self.output.display()))
         })?;
-        let source = match self.source.extension() {
-            Some(extension) if extension == "toml" => super::store_of(&self.source),
-            _ => self.source.clone(),
-        };
-        let results = Results::read(std::slice::from_ref(&source)).map_err(super::told)?;
-        if results.is_empty() {
-            return Err(failure::run(format!("{} has no results yet", source.display())));
-        }
-        let missing = results.missing().count();
-        if missing > 0 {
-            eprintln!("airtcp: {missing} runs have no result yet: these are means of the others");
-        }
-        let lines = summarise(&results, std::slice::from_ref(&self.y))?;
+        let results = super::results_of(&self.source)?;
+        let lines = summarise(&results, std::slice::from_ref(&self.y), None)?;
         let title = self.title.unwrap_or_else(|| match &results.manifest {
             Some(manifest) if !manifest.description.is_empty() => manifest.description.clone(),
-            _ => source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
+            _ => format!("{} by {}", self.y, self.x),
         });
+        let about = about(&results, &lines)?;
         let comparison = Comparison {
             title,
+            about,
             x: self.x,
             y: self.y,
             by: self.by,
             only: self.only,
             log_x: self.log.contains(&Axis::X),
             log_y: self.log.contains(&Axis::Y),
+            from_data: self.from_data,
         };
         let figure = figure(&lines, &comparison).map_err(|error| failure::usage(error.to_string()))?;
         write(&self.output, &format.render(&figure.draw())?)
     }
+}
+
+/// `over wcdma-384, 5 seeds each, recipes with profile default`
+fn about(results: &Results, lines: &[Line]) -> anyhow::Result<String> {
+    let mut paths = BTreeSet::new();
+    for row in results.rows() {
+        // As it is quoted for a shell.
+        let command = row?.command;
+        paths.extend(
+            command.split_whitespace().skip_while(|word| *word != "--scenario").nth(1).map(str::to_owned),
+        );
+    }
+    let path = match paths.into_iter().collect::<Vec<_>>().as_slice() {
+        [path] => format!("over {}", path.trim_matches('\'')),
+        paths => format!("over {} scenarios", paths.len()),
+    };
+    let runs: BTreeSet<usize> = lines.iter().map(|line| line.runs).collect();
+    let runs = match (runs.first(), runs.last()) {
+        (Some(1), Some(1)) => "one seed, so there are no intervals".to_owned(),
+        (Some(least), Some(most)) if least == most => format!("{most} seeds each"),
+        (Some(least), Some(most)) => format!("{least} to {most} seeds each"),
+        _ => String::new(),
+    };
+    let profile = match shared(lines.iter().map(|line| line.profiles.as_slice())) {
+        Some([profile]) => format!(", recipes with profile {profile}"),
+        _ => String::new(),
+    };
+    Ok(format!("{path}, {runs}{profile}"))
 }
 
 fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {

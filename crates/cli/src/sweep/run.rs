@@ -37,6 +37,7 @@ pub(super) struct Run {
 
 const EXAMPLES: &str = "\
 Whatever stops it, the results so far are kept, and the same command continues. Several may fill one store at once.
+A sweep may change: with more seeds, other values or another axis the same command makes the runs that are missing.
 
 Examples:
   airtcp sweep run loss.toml
@@ -51,8 +52,15 @@ impl Run {
         let results = store.results().map_err(super::told)?;
         let mine: Vec<usize> = (0..plan.runs()).filter(|run| shard.has(*run)).collect();
         let missing: Vec<usize> = mine.iter().copied().filter(|run| !results.has(*run)).collect();
+        if !missing.is_empty() {
+            super::tell_damaged(&results);
+        }
+        if let Some(change) = store.change().filter(|_| !self.quiet) {
+            eprintln!("{} has changed: {change}", self.file.display());
+        }
+        let others = results.others();
         drop(results);
-        let progress = Progress::new(mine.len() - missing.len(), mine.len(), self.quiet);
+        let progress = Progress::new(mine.len() - missing.len(), mine.len(), others, self.quiet);
         let state = Mutex::new((store.writer(shard), progress));
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.jobs.map_or(0, NonZeroUsize::get))
@@ -113,7 +121,8 @@ impl How {
 }
 
 impl Progress {
-    fn new(before: usize, all: usize, quiet: bool) -> Self {
+    /// `others`: results that nobody asks for.
+    fn new(before: usize, all: usize, others: usize, quiet: bool) -> Self {
         let how = match (quiet, io::stderr().is_terminal()) {
             (true, _) => How::Quiet,
             (false, true) => How::Terminal,
@@ -122,8 +131,13 @@ impl Progress {
         let clock = Clock::start();
         let begin = clock.now();
         let progress = Self { done: before, all, before, begin, shown: begin, clock, how };
-        if how != How::Quiet && before > 0 {
+        if how != How::Quiet && before + others > 0 {
             eprintln!("{before} of {all} runs have results already");
+        }
+        if how != How::Quiet && others > 0 {
+            eprintln!(
+                "{others} other results are of runs that are not asked for now; they stay in the store"
+            );
         }
         progress
     }

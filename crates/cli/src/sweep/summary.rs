@@ -1,29 +1,29 @@
-//! `airtcp sweep summary`: means of the runs of each point.
+//! `airtcp sweep summary`: the runs of each point in numbers, beside those of the point that it is compared with.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use airtcp::sender::shared;
 use airtcp_numbers::statistics::Mean;
-use airtcp_sim::sweep::against::{Base, against};
-use airtcp_sim::sweep::metric::Metric;
-use airtcp_sim::sweep::store::Results;
-use airtcp_sim::sweep::summary::{Line, rows, summarise};
+use airtcp_sim::sweep::against::{Base, Beside};
+use airtcp_sim::sweep::metric::{Metric, Unit};
+use airtcp_sim::sweep::results::Results;
+use airtcp_sim::sweep::summary::{Line, SummaryError, Values, summarise};
 use clap::Args;
 
 use crate::shared::failure;
 
-/// Print means and 95 % intervals (Student's t) of the runs of each point.
+/// Print means, their 95 % intervals (Student's t) and medians of the runs of each point, compared with the first recipe.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Summary {
-    /// A directory of results, or a file that was merged from some
-    #[arg(value_name = "STORE|FILE")]
+    /// A directory of results, a file that was merged from some, or the sweep, whose results are beside it
+    #[arg(value_name = "STORE|FILE|FILE.toml")]
     source: PathBuf,
     /// What to show, see `airtcp sweep metrics` [default: what the sweep's file says]
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     metric: Vec<Metric>,
-    /// Differences to the points with this value, seed by seed, e.g. recipe=newreno
+    /// Compare with the points that have this value, seed by seed [default: the first recipe, if there are several]
     #[arg(long, value_name = "AXIS=VALUE")]
     against: Option<Base>,
     /// Numbers separated by commas
@@ -35,134 +35,256 @@ pub(super) struct Summary {
 }
 
 const EXAMPLES: &str = "\
+A point is compared with the one that has the first recipe and is equal in all else, each run with the run that has the same
+seed: the difference of the means, with the 95 % interval of these pairs; the same as a share of the other's mean; and what
+the interval says, in the words of `airtcp lab run`. A number that is neither good nor bad is higher or lower.
+
 (28) behind a mean: so many of the runs have this number; a run that is not complete took no time.
 goodput@2 is the second flow's; accuracy.vegas a judge's; stages.STAGE.COUNTER and
 flows.0.counters.dsacks are any number of the report.
 
-Examples:
-  airtcp sweep summary loss.results --metric goodput,timeouts,accuracy.vegas --csv
-  airtcp sweep summary loss.results --against recipe=newreno";
+Examples (loss.toml is in docs/examples):
+  airtcp sweep summary loss.results --metric goodput,timeouts,spurious-timeouts --csv
+  airtcp sweep summary loss.results --against radio.down.channel.errors.bler=1%";
 
 impl Summary {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let results = Results::read(std::slice::from_ref(&self.source)).map_err(super::told)?;
-        if results.is_empty() {
-            return Err(failure::run(format!("{} has no results yet", self.source.display())));
-        }
+        let results = super::results_of(&self.source)?;
         let planned = results.manifest.as_ref().map(|manifest| &manifest.metrics);
         let metrics = match planned {
             _ if !self.metric.is_empty() => self.metric.clone(),
             Some(names) => names.iter().flat_map(|name| name.parse()).collect(),
             None => Metric::usual(),
         };
-        let lines = match &self.against {
-            Some(base) => {
-                against(&results, &metrics, base).map_err(|error| failure::usage(error.to_string()))?
-            }
-            None => summarise(&results, &metrics)?,
+        let base = match self.against {
+            Some(base) => Some(base),
+            None => usual_base(&results)?,
         };
-        for (index, metric) in metrics.iter().enumerate() {
-            if lines.iter().all(|line| line.means[index].is_none()) {
-                eprintln!("airtcp: no run has a number `{metric}`");
-            }
-        }
-        let missing = results.missing().count();
-        if missing > 0 {
-            eprintln!("airtcp: {missing} runs have no result yet: these are means of the others");
-        }
+        let lines = summarise(&results, &metrics, base.as_ref()).map_err(|error| match error {
+            SummaryError::Base(error) => failure::usage(error.to_string()),
+            SummaryError::Store(error) => error.into(),
+        })?;
         let mut out = io::stdout().lock();
         if self.json {
             for line in &lines {
-                writeln!(out, "{}", line.json(&metrics))?;
+                let mut json = line.json(&metrics);
+                json["base"] = base.as_ref().map(Base::to_string).into();
+                writeln!(out, "{json}")?;
             }
         } else if self.csv {
-            csv(&lines, &metrics, &mut out)?;
+            csv(&lines, &metrics, base.is_some(), &mut out)?;
         } else {
-            table(&lines, &metrics, &mut out)?;
+            table(&lines, &metrics, base.as_ref(), &mut out)?;
         }
         Ok(())
     }
 }
 
-fn table(lines: &[Line], metrics: &[Metric], out: &mut impl Write) -> io::Result<()> {
+fn usual_base(results: &Results) -> anyhow::Result<Option<Base>> {
+    let points = results.rows().map(|row| Ok(row?.point)).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Base::usual(&points))
+}
+
+/// A block for each metric, with a row for each point.
+fn table(lines: &[Line], metrics: &[Metric], base: Option<&Base>, out: &mut impl Write) -> io::Result<()> {
     // If all points have the same profile, it is said once.
     let common = shared(lines.iter().map(|line| line.profiles.as_slice()));
+    let mut said: Vec<String> = Vec::new();
     if let Some([profile]) = common {
-        writeln!(out, "recipes with profile {profile}")?;
+        said.push(format!("recipes with profile {profile}"));
     }
-    let is_axis = |line: &Line| {
-        line.point.0.iter().any(|(name, label)| name == "profile" && *label == line.profiles.join(" "))
+    if let Some(base) = base {
+        said.push(format!("compared with {base}, runs with the same seed in pairs"));
+    }
+    if !said.is_empty() {
+        writeln!(out, "{}", said.join("; "))?;
+    }
+    let is_axis = |line: &Line| line.point.of("profile") == Some(line.profiles.join(" ").as_str());
+    let with_profiles = !matches!(common, Some([] | [_])) && !lines.iter().all(is_axis);
+    for (index, metric) in metrics.iter().enumerate() {
+        if index > 0 || !said.is_empty() {
+            writeln!(out)?;
+        }
+        let values = || lines.iter().filter_map(|line| line.numbers[index].as_ref());
+        let scale = Scale::of(metric, values());
+        writeln!(out, "{}", heading(metric, &scale))?;
+        let compared = values().any(|values| values.beside.is_some());
+        let mut cells: Vec<Vec<String>> = Vec::new();
+        let mut left = 0;
+        if let Some(first) = lines.first() {
+            let mut names: Vec<_> = first.point.0.iter().map(|(name, _)| name.clone()).collect();
+            names.extend(with_profiles.then(|| "profiles".to_owned()));
+            left = names.len();
+            names.extend(["runs", "mean", "median"].map(str::to_owned));
+            if compared {
+                names.extend(["difference", "gain", "verdict"].map(str::to_owned));
+            }
+            cells.push(names);
+        }
+        for line in lines {
+            let labels = line.point.0.iter().map(|(_, label)| label.clone());
+            let profiles = with_profiles.then(|| line.profiles.join(" "));
+            let labels = labels.chain(profiles).chain([line.runs.to_string()]);
+            let values = line.numbers[index].as_ref();
+            let mut numbers = vec![scale.mean(values, line.runs), scale.median(values)];
+            if compared {
+                numbers.extend(scale.beside(values.and_then(|values| values.beside.as_ref())));
+            }
+            cells.push(labels.chain(numbers).collect());
+        }
+        let columns = cells.first().map_or(0, Vec::len);
+        write_aligned(&cells, |column| column < left || (compared && column + 1 == columns), out)?;
+    }
+    Ok(())
+}
+
+/// `goodput, kbit/s: of all flows`
+fn heading(metric: &Metric, scale: &Scale) -> String {
+    let unit = match metric.unit() {
+        Unit::Number => ", number in a run",
+        _ if scale.sign.is_empty() => "",
+        _ => &format!(", {}", scale.sign),
     };
-    let said = matches!(common, Some([] | [_])) || lines.iter().all(is_axis);
-    let profiles = |line: &Line| (!said).then(|| line.profiles.join(" "));
-    let mut cells: Vec<Vec<String>> = Vec::new();
-    let mut axes = 0;
-    if let Some(first) = lines.first() {
-        let mut names: Vec<_> = first.point.0.iter().map(|(name, _)| name.clone()).collect();
-        names.extend(profiles(first).map(|_| "profiles".to_owned()));
-        axes = names.len();
-        names.push("runs".to_owned());
-        cells.push(names.into_iter().chain(metrics.iter().map(Metric::to_string)).collect());
+    match metric.meaning() {
+        "" => format!("{metric}{unit}"),
+        meaning => format!("{metric}{unit}: {meaning}"),
     }
-    for line in lines {
-        let labels = line.point.0.iter().map(|(_, label)| label.clone());
-        let labels = labels.chain(profiles(line)).chain([line.runs.to_string()]);
-        cells.push(labels.chain(line.means.iter().map(|mean| cell(*mean, line.runs))).collect());
-    }
+}
+
+fn write_aligned(
+    cells: &[Vec<String>],
+    is_left: impl Fn(usize) -> bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let columns = cells.first().map_or(0, Vec::len);
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in &cells {
+    for row in cells {
         let padded = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if column < axes { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            if is_left(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         writeln!(out, "{}", padded.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     Ok(())
 }
 
-fn cell(mean: Option<Mean>, runs: usize) -> String {
-    let Some(Mean { mean, half_width, samples }) = mean else { return "-".to_owned() };
-    // Four digits of the mean, and as many places of its interval.
-    let places = match mean.abs() {
-        size if size >= 1000.0 => 0,
-        size if size >= 100.0 => 1,
-        size if size >= 10.0 => 2,
-        _ => 3,
-    };
-    let width = half_width.map(|width| format!(" ± {width:.places$}")).unwrap_or_default();
-    let fewer = if samples < runs { format!(" ({samples})") } else { String::new() };
-    format!("{mean:.places$}{width}{fewer}")
+/// How the numbers of one metric are written: all with one unit, and with so many digits behind the point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scale {
+    factor: f64,
+    sign: &'static str,
+    places: usize,
 }
 
-fn csv(lines: &[Line], metrics: &[Metric], out: &mut impl Write) -> io::Result<()> {
+impl Scale {
+    fn of<'a>(metric: &Metric, values: impl Iterator<Item = &'a Values>) -> Self {
+        let most = values.map(|values| values.mean.mean.abs()).fold(0.0, f64::max);
+        let prefixes: &[(f64, &str)] = match metric.unit() {
+            Unit::BitPerSecond => &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")],
+            Unit::Octets => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB")],
+            Unit::Seconds | Unit::Number | Unit::None => &[],
+        };
+        let fits = prefixes.iter().find(|(factor, _)| most >= *factor).copied();
+        let (factor, sign) = fits.unwrap_or((1.0, metric.unit().sign()));
+        // Four digits of the greatest mean.
+        let places = match most / factor {
+            size if size >= 1000.0 => 0,
+            size if size >= 100.0 => 1,
+            size if size >= 10.0 => 2,
+            _ => 3,
+        };
+        Self { factor, sign, places }
+    }
+
+    fn number(&self, number: f64) -> String {
+        format!("{:.*}", self.places, number / self.factor)
+    }
+
+    fn mean(&self, values: Option<&Values>, runs: usize) -> String {
+        let Some(Values { mean: Mean { mean, half_width, samples }, .. }) = values else {
+            return "-".to_owned();
+        };
+        let width = half_width.map(|width| format!(" ± {}", self.number(width))).unwrap_or_default();
+        let fewer = if *samples < runs { format!(" ({samples})") } else { String::new() };
+        format!("{}{width}{fewer}", self.number(*mean))
+    }
+
+    fn median(&self, values: Option<&Values>) -> String {
+        values.map_or_else(|| "-".to_owned(), |values| self.number(values.median))
+    }
+
+    /// Difference, gain and verdict.
+    fn beside(&self, beside: Option<&Beside>) -> [String; 3] {
+        let Some(beside) = beside else { return [const { String::new() }; 3] };
+        let signed = |Mean { mean, half_width, .. }: Mean, factor: f64, places: usize, unit: &str| {
+            let half = half_width.map(|half| format!(" ± {:.places$}{unit}", half / factor));
+            format!("{:+.places$}{unit}{}", mean / factor, half.unwrap_or_default())
+        };
+        let gain = beside.comparison.gain.map(|gain| signed(gain, 0.01, 1, " %"));
+        [
+            signed(beside.difference, self.factor, self.places, ""),
+            gain.unwrap_or_else(|| "-".to_owned()),
+            beside.verdict(),
+        ]
+    }
+}
+
+/// A metric's name with its unit, as the heading of a column of plain numbers.
+fn with_unit(metric: &Metric, what: &str) -> String {
+    let what = if what.is_empty() { String::new() } else { format!(" {what}") };
+    match metric.unit().sign() {
+        "" => format!("{metric}{what}"),
+        sign => format!("{metric}{what} ({sign})"),
+    }
+}
+
+fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write) -> io::Result<()> {
     let Some(first) = lines.first() else { return Ok(()) };
     let names = first.point.0.iter().map(|(name, _)| name.clone()).chain(["runs".to_owned()]);
-    let means = metrics
-        .iter()
-        .flat_map(|metric| [format!("{metric}"), format!("{metric} ±"), format!("{metric} samples")]);
-    record(out, names.chain(means).chain(["profiles".to_owned()]))?;
+    let numbers = metrics.iter().flat_map(|metric| {
+        let mut names = ["", "±", "median"].map(|what| with_unit(metric, what)).to_vec();
+        names.push(format!("{metric} samples"));
+        if compared {
+            names.extend(["difference", "difference ±"].map(|what| with_unit(metric, what)));
+            names.extend(["gain (%)", "gain ± (%)", "verdict"].map(|what| format!("{metric} {what}")));
+        }
+        names
+    });
+    record(out, names.chain(numbers).chain(["profiles".to_owned()]))?;
+    let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let pair = |mean: Option<Mean>, factor: f64| {
+        [mean.map(|mean| mean.mean), mean.and_then(|mean| mean.half_width)]
+            .map(|part| number(part.map(|part| part * factor)))
+    };
     for line in lines {
         let labels = line.point.0.iter().map(|(_, label)| label.clone()).chain([line.runs.to_string()]);
-        let means = line.means.iter().flat_map(|mean| {
-            let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
-            let samples = mean.map_or(0, |mean| mean.samples).to_string();
-            [number(mean.map(|mean| mean.mean)), number(mean.and_then(|mean| mean.half_width)), samples]
+        let numbers = line.numbers.iter().flat_map(|values| {
+            let mean = values.map(|values| values.mean);
+            let mut fields = pair(mean, 1.0).to_vec();
+            fields.push(number(values.map(|values| values.median)));
+            fields.push(mean.map_or(0, |mean| mean.samples).to_string());
+            if compared {
+                let beside = values.and_then(|values| values.beside);
+                fields.extend(pair(beside.map(|beside| beside.difference), 1.0));
+                fields.extend(pair(beside.and_then(|beside| beside.comparison.gain), 100.0));
+                fields.push(beside.map(|beside| beside.verdict()).unwrap_or_default());
+            }
+            fields
         });
-        record(out, labels.chain(means).chain([line.profiles.join(" ")]))?;
+        record(out, labels.chain(numbers).chain([line.profiles.join(" ")]))?;
     }
     Ok(())
 }
 
 /// A row for each run: the axes, the seed, every number that has a name, and how to repeat it.
 pub(super) fn rows_as_csv(results: &Results, out: &mut impl Write) -> anyhow::Result<()> {
-    let metrics: Vec<Metric> = Metric::known().map(|(metric, _)| metric).collect();
+    let metrics: Vec<Metric> = Metric::known().collect();
     let mut head = false;
-    for row in rows(results) {
+    for row in results.rows() {
         let row = row?;
         if !std::mem::replace(&mut head, true) {
             let names = row.point.0.iter().map(|(name, _)| name.clone());
-            let numbers = metrics.iter().map(Metric::to_string).chain(["command".to_owned()]);
+            let numbers = metrics.iter().map(|metric| with_unit(metric, "")).chain(["command".to_owned()]);
             record(
                 out,
                 ["run".to_owned()].into_iter().chain(names).chain(["seed".to_owned()]).chain(numbers),
@@ -194,13 +316,36 @@ fn record(out: &mut impl Write, fields: impl Iterator<Item = String>) -> io::Res
 mod tests {
     use super::*;
 
+    fn values(mean: f64, half_width: Option<f64>, samples: usize) -> Values {
+        Values { mean: Mean { mean, half_width, samples }, median: mean, beside: None }
+    }
+
+    fn scale(metric: &str, mean: f64) -> Scale {
+        Scale::of(&metric.parse().unwrap(), [values(mean, None, 1)].iter())
+    }
+
     #[test]
-    fn a_cell_has_four_digits_and_says_if_runs_are_left_out() {
-        let mean = |mean, half_width, samples| Some(Mean { mean, half_width, samples });
-        assert_eq!(cell(mean(123_456.7, Some(89.5), 30), 30), "123457 ± 90");
-        assert_eq!(cell(mean(12.345, Some(0.5), 28), 30), "12.35 ± 0.50 (28)");
-        assert_eq!(cell(mean(0.5, None, 1), 1), "0.500");
-        assert_eq!(cell(None, 30), "-");
+    fn numbers_of_a_metric_have_one_unit_and_four_digits() {
+        for (metric, most, shown) in [
+            ("goodput", 123_456.7, "123.5 kbit/s"),
+            ("goodput", 98_765_432.0, "98.77 Mbit/s"),
+            ("goodput", 12.0, "12.00 bit/s"),
+            ("took", 0.25, "0.250 s"),
+            ("delivered", 200_000.0, "200.0 kB"),
+            ("timeouts", 1234.5, "1234 "),
+            ("jain", 0.9, "0.900 "),
+        ] {
+            let scale = scale(metric, most);
+            assert_eq!(format!("{} {}", scale.number(most), scale.sign), shown, "{metric}");
+        }
+    }
+
+    #[test]
+    fn a_mean_says_if_runs_are_left_out() {
+        let scale = scale("took", 12.0);
+        assert_eq!(scale.mean(Some(&values(12.345, Some(0.5), 28)), 30), "12.35 ± 0.50 (28)");
+        assert_eq!(scale.mean(Some(&values(0.5, None, 1)), 1), "0.50");
+        assert_eq!(scale.mean(None, 30), "-");
     }
 
     #[test]

@@ -29,8 +29,46 @@ enum Subject {
 
 struct Named {
     name: &'static str,
+    unit: Unit,
     meaning: &'static str,
+    better: Option<Better>,
     of: Of,
+}
+
+/// What a metric counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Rates.
+    BitPerSecond,
+    /// Time.
+    Seconds,
+    /// Amounts of data.
+    Octets,
+    /// How often something happened in a run.
+    Number,
+    /// A part of one, or a number whose unit its name says.
+    None,
+}
+
+impl Unit {
+    /// Behind the numbers; a number of events in a run has no sign.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::BitPerSecond => "bit/s",
+            Self::Seconds => "s",
+            Self::Octets => "octets",
+            Self::Number | Self::None => "",
+        }
+    }
+}
+
+/// Which of two numbers is to be wished for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The greater one.
+    More,
+    /// The smaller one.
+    Less,
 }
 
 /// Where a number comes from: a place in the report, or in each flow's part of it.
@@ -43,30 +81,53 @@ enum Of {
     Resent,
 }
 
-const fn named(name: &'static str, meaning: &'static str, of: Of) -> Named {
-    Named { name, meaning, of }
+const fn named(
+    name: &'static str,
+    unit: Unit,
+    better: Option<Better>,
+    meaning: &'static str,
+    of: Of,
+) -> Named {
+    Named { name, unit, meaning, better, of }
 }
 
+/// A number of events, of which fewer are better.
+const fn fewer(name: &'static str, meaning: &'static str, of: Of) -> Named {
+    named(name, Unit::Number, LESS, meaning, of)
+}
+
+/// A number of events that is neither good nor bad.
+const fn number_of(name: &'static str, meaning: &'static str, of: Of) -> Named {
+    named(name, Unit::Number, None, meaning, of)
+}
+
+const MORE: Option<Better> = Some(Better::More);
+const LESS: Option<Better> = Some(Better::Less);
+
 const NAMED: &[Named] = &[
-    named("goodput", "of all flows, bit/s", Of::Sum("goodput_bit_per_s")),
-    named("goodput-least", "of the slowest flow, bit/s", Of::Least("goodput_bit_per_s")),
-    named("took", "until the last flow was complete, s", Of::Last("took_seconds")),
-    named("delivered", "octets that receivers have read", Of::Sum("delivered")),
-    named("acked", "octets acknowledged", Of::Sum("acked")),
-    named("segments", "with data, each copy counted", Of::Sum("data_segments")),
-    named("timeouts", "of the retransmission timer", Of::Sum("counters/timeouts")),
-    named("fast-retransmits", "loss events found without a timeout", Of::Sum("counters/fast_retransmits")),
-    named("failed-dupack", "timeouts that dupacks announced", Of::Sum("counters/failed_dupack")),
-    named("resent", "segments sent again", Of::Resent),
-    named("dupacks", "duplicate ACKs", Of::Sum("counters/dupacks")),
-    named("spurious-timeouts", "nothing was lost", Of::Sum("counters/spurious_timeouts")),
-    named("spurious-fast-retransmits", "nothing was lost", Of::Sum("counters/spurious_fast_retransmits")),
-    named("undone", "reductions taken back", Of::Sum("counters/undone")),
-    named("window-reductions", "", Of::Sum("counters/window_reductions")),
-    named("jain", "fairness between the flows", Of::Run("jain")),
-    named("complete", "1 if all flows are, else 0", Of::Run("complete")),
-    named("dropped-by-queues", "packets", Of::Run("dropped_by_queues")),
-    named("dropped-by-radio", "packets", Of::Run("dropped_by_radio")),
+    named("goodput", Unit::BitPerSecond, MORE, "of all flows", Of::Sum("goodput_bit_per_s")),
+    named("goodput-least", Unit::BitPerSecond, MORE, "of the slowest flow", Of::Least("goodput_bit_per_s")),
+    named("took", Unit::Seconds, LESS, "until the last flow was complete", Of::Last("took_seconds")),
+    named("delivered", Unit::Octets, MORE, "that receivers have read", Of::Sum("delivered")),
+    named("acked", Unit::Octets, MORE, "acknowledged to the senders", Of::Sum("acked")),
+    number_of("segments", "with data, each copy counted", Of::Sum("data_segments")),
+    fewer("timeouts", "of the retransmission timer", Of::Sum("counters/timeouts")),
+    number_of(
+        "fast-retransmits",
+        "loss events found without a timeout",
+        Of::Sum("counters/fast_retransmits"),
+    ),
+    fewer("failed-dupack", "timeouts that dupacks announced", Of::Sum("counters/failed_dupack")),
+    fewer("resent", "segments sent again", Of::Resent),
+    number_of("dupacks", "duplicate ACKs", Of::Sum("counters/dupacks")),
+    fewer("spurious-timeouts", "nothing was lost", Of::Sum("counters/spurious_timeouts")),
+    fewer("spurious-fast-retransmits", "nothing was lost", Of::Sum("counters/spurious_fast_retransmits")),
+    number_of("undone", "reductions taken back", Of::Sum("counters/undone")),
+    number_of("window-reductions", "of the congestion window", Of::Sum("counters/window_reductions")),
+    named("jain", Unit::None, MORE, "fairness between the flows, at most 1", Of::Run("jain")),
+    named("complete", Unit::None, MORE, "1 if all flows are, else 0", Of::Run("complete")),
+    number_of("dropped-by-queues", "packets", Of::Run("dropped_by_queues")),
+    number_of("dropped-by-radio", "packets", Of::Run("dropped_by_radio")),
 ];
 
 /// How an accuracy is named, and of which truth it is.
@@ -79,9 +140,36 @@ impl Metric {
         ["goodput", "timeouts", "fast-retransmits", "resent"].iter().flat_map(|name| name.parse()).collect()
     }
 
-    /// Every metric with a name of its own, and what it means.
-    pub fn known() -> impl Iterator<Item = (Self, &'static str)> {
-        NAMED.iter().map(|named| (Self { subject: Subject::Named(named), flow: None }, named.meaning))
+    /// Every metric with a name of its own.
+    pub fn known() -> impl Iterator<Item = Self> {
+        NAMED.iter().map(|named| Self { subject: Subject::Named(named), flow: None })
+    }
+
+    /// A few words for people; none for numbers that only have a path.
+    pub fn meaning(&self) -> &'static str {
+        match (&self.subject, self.flow) {
+            (Subject::Named(named), None) => named.meaning,
+            (Subject::Named(_), Some(_)) => "of this flow",
+            (Subject::Accuracy { .. }, _) => "share of the losses whose cause it said rightly",
+            (Subject::Path(_), _) => "",
+        }
+    }
+
+    /// What it counts.
+    pub fn unit(&self) -> Unit {
+        match &self.subject {
+            Subject::Named(named) => named.unit,
+            Subject::Accuracy { .. } | Subject::Path(_) => Unit::None,
+        }
+    }
+
+    /// Which of two runs has the better number. `None`: neither.
+    pub fn better(&self) -> Option<Better> {
+        match &self.subject {
+            Subject::Named(named) => named.better,
+            Subject::Accuracy { .. } => Some(Better::More),
+            Subject::Path(_) => None,
+        }
     }
 
     /// `report` is a [`Report`](crate::run::Report) as JSON. `None`: this run has no such number.

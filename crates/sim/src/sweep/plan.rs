@@ -8,6 +8,7 @@ use airlink::scenario::{Scenario, ScenarioError};
 use sha2::{Digest, Sha256};
 
 use super::file::{Assignment, Axis, File, FileError, Target};
+use super::labels::Labels;
 use super::metric::Metric;
 use super::setup::{Key, Setup};
 use crate::run::{self, Report};
@@ -30,9 +31,12 @@ pub struct Plan {
 /// One combination of values.
 pub struct Point {
     /// The axes by their names, in the file's order, and the value that each has here.
-    pub labels: Vec<(String, String)>,
+    pub labels: Labels,
     /// The run, without its seed.
     pub setup: Setup,
+    /// Sixteen hexadecimal digits of everything that a result depends on, except the seed and the program. What the point
+    /// is called and where it stands in the plan are no part of that.
+    pub what: String,
     scenario: Scenario,
 }
 
@@ -179,7 +183,8 @@ impl Point {
         }
         setup.settings = settings;
         setup.check().map_err(|message| (None, message))?;
-        Ok(Self { labels, setup, scenario })
+        let what = digits(Sha256::new().chain_update(setup.canonical(&scenario)));
+        Ok(Self { labels: Labels(labels), setup, what, scenario })
     }
 }
 
@@ -210,6 +215,10 @@ fn hash(points: &[Point], seeds: &[u64]) -> String {
     for seed in seeds {
         hasher.update(seed.to_le_bytes());
     }
+    digits(hasher)
+}
+
+fn digits(hasher: Sha256) -> String {
     hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -271,7 +280,7 @@ mod tests {
         let shown: Vec<_> = (0..8)
             .map(|index| {
                 let Planned { point, seed, .. } = plan.run(index);
-                format!("{} {} {seed}", point.labels[0].1, point.labels[1].1)
+                format!("{} {} {seed}", point.labels.0[0].1, point.labels.0[1].1)
             })
             .collect();
         assert_eq!(shown[..4], ["reno 1 1", "reno 1 2", "reno 2 1", "reno 2 2"]);
@@ -327,6 +336,27 @@ mod tests {
         assert_ne!(one, hash(&HEAD.replace("seeds = 2", "seeds = [2, 1]")));
         assert_ne!(one, hash(&HEAD.replace("20k", "21k")));
         assert_ne!(one, hash(&HEAD.replace("sifest-random", "sifest-heavy")));
+    }
+
+    #[test]
+    fn a_point_is_what_is_run_and_not_how_it_is_said() {
+        let whats = |text: &str| -> Vec<String> {
+            plan(text).unwrap().points.into_iter().map(|point| point.what).collect()
+        };
+        let one = whats(&format!("{HEAD}[axes]\nrecipe = [\"newreno\", \"sack\"]\n"));
+        assert_ne!(one[0], one[1]);
+        // The place in the plan, the seeds, an axis with the value that was there before, other words for the same.
+        let more = whats(&format!(
+            "{}[axes]\nflows = [1, 2]\nrecipe = [\"sack\", \"tahoe\", \"newreno\"]\n",
+            HEAD.replace("seeds = 2", "seeds = [7]").replace("20k", "20000")
+        ));
+        assert_eq!([&more[2], &more[0]], [&one[0], &one[1]]);
+        assert!(more[3..].iter().all(|what| !one.contains(what)), "two flows are another run");
+        assert_eq!(whats(HEAD)[0], one[0], "the ordinary recipe is newreno");
+        assert_eq!(whats(&format!("{HEAD}for = \"1h\"\n"))[0], one[0], "so long it may last anyway");
+        for (here, there) in [("20k", "21k"), ("sifest-random", "sifest-heavy")] {
+            assert_ne!(whats(&HEAD.replace(here, there))[0], one[0], "{there}");
+        }
     }
 
     #[test]

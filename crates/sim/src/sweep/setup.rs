@@ -112,6 +112,26 @@ impl Setup {
         Ok(())
     }
 
+    /// All that a run depends on but its seed, with the same text for what only differs in words. `scenario` is what
+    /// [`Self::scenario`] returned.
+    pub(super) fn canonical(&self, scenario: &Scenario) -> String {
+        let ordinary = vec![Recipe::ordinary().into()];
+        let time = match self.until() {
+            Until::Complete(time) => time,
+            Until::At(at) => at.saturating_since(Instant::ZERO),
+        };
+        let flows = Self {
+            scenario: String::new(),
+            settings: Vec::new(),
+            recipes: if self.recipes.is_empty() { ordinary } else { self.recipes.clone() },
+            time: Some(time),
+            ..self.clone()
+        };
+        // What the scenario is called changes no run, nor does its own seed.
+        let path = Scenario { name: String::new(), description: String::new(), seed: 0, ..scenario.clone() };
+        flows.command(0) + "\n" + &path.to_toml()
+    }
+
     fn until(&self) -> Until {
         match self.bytes {
             Some(_) => Until::Complete(self.time.unwrap_or(Self::PATIENCE)),

@@ -1,70 +1,18 @@
-//! The points of a sweep in numbers: means over each point's runs with their 95 % intervals.
+//! The points of a sweep in numbers: means and medians over each point's runs, beside those of the point that it is
+//! compared with.
 
-use std::fmt;
-
-use airtcp_numbers::statistics::Mean;
-use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use airtcp_numbers::statistics::{Mean, median};
 use serde_json::{Value, json};
 
+use super::against::{Base, BaseError, Beside};
+use super::labels::Labels;
 use super::metric::Metric;
-use super::store::{Results, StoreError};
+use super::results::Results;
+use super::store::StoreError;
 
-/// A row of a store: one run and its result.
-#[derive(serde::Deserialize)]
-pub struct Row {
-    /// Its number in the plan.
-    pub run: usize,
-    /// The run's seed.
-    pub seed: u64,
-    /// What was varied, and to which values.
-    pub point: Labels,
-    /// The command line that repeats the run.
-    pub command: String,
-    /// A [`Report`](crate::run::Report) as JSON.
-    pub report: Value,
-}
-
-impl Row {
-    /// Adds the profiles of the run's senders that are not among `known`. Rows that are older than this field have none.
-    pub(super) fn add_profiles(&self, known: &mut Vec<String>) {
-        let flows = self.report["flows"].as_array().into_iter().flatten();
-        for profile in flows.filter_map(|flow| flow["profile"].as_str()) {
-            if !known.iter().any(|known| known == profile) {
-                known.push(profile.to_owned());
-            }
-        }
-    }
-}
-
-/// Axes and their values, in the order in which they were written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels(pub Vec<(String, String)>);
-
-impl<'de> Deserialize<'de> for Labels {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
-            type Value = Labels;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the values of the axes")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
-                let mut labels = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    labels.push(pair);
-                }
-                Ok(Labels(labels))
-            }
-        }
-        deserializer.deserialize_map(Pairs)
-    }
-}
-
-/// One point of a sweep, with a mean for each metric asked for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// One point of a sweep, with its numbers for each metric asked for.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    #[serde(skip)]
     /// What was varied, and to which values.
     pub point: Labels,
     /// The profiles of its senders, in their order, each once. None: the results are older than this field.
@@ -72,55 +20,105 @@ pub struct Line {
     /// How many results there are.
     pub runs: usize,
     /// In the order of the metrics. `None`: no run has such a number. There may be fewer samples than runs.
-    pub means: Vec<Option<Mean>>,
+    pub numbers: Vec<Option<Values>>,
+}
+
+/// What one metric was in the runs of a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Values {
+    /// With half the width of its 95 % interval.
+    pub mean: Mean,
+    /// The middle one.
+    pub median: f64,
+    /// Beside the base's. `None`: there is no base, this is it, or no pair of runs has the number.
+    pub beside: Option<Beside>,
+}
+
+/// Why there is no summary.
+#[derive(Debug, thiserror::Error)]
+pub enum SummaryError {
+    /// The results cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The base is none of theirs.
+    #[error(transparent)]
+    Base(#[from] BaseError),
 }
 
 impl Line {
     /// As an object with the names of the axes and of the metrics. `metrics` are those that the line was made with.
     pub fn json(&self, metrics: &[Metric]) -> Value {
-        let point: serde_json::Map<_, _> =
-            self.point.0.iter().map(|(name, label)| (name.clone(), label.as_str().into())).collect();
-        let means: serde_json::Map<_, _> =
-            metrics.iter().zip(&self.means).map(|(metric, mean)| (metric.to_string(), json!(mean))).collect();
-        json!({ "point": point, "profiles": self.profiles, "runs": self.runs, "means": means })
+        let of = |value: fn(&Values) -> Option<Value>| -> serde_json::Map<String, Value> {
+            let numbers = metrics.iter().zip(&self.numbers);
+            numbers
+                .map(|(metric, numbers)| (metric.to_string(), numbers.as_ref().and_then(value).into()))
+                .collect()
+        };
+        json!({
+            "point": self.point,
+            "profiles": self.profiles,
+            "runs": self.runs,
+            "means": of(|numbers| Some(json!(numbers.mean))),
+            "medians": of(|numbers| Some(json!(numbers.median))),
+            "against": of(|numbers| numbers.beside.map(|beside| beside.json())),
+        })
     }
 }
 
-/// All rows, in the order of the plan.
-pub fn rows(results: &Results) -> impl Iterator<Item = Result<Row, StoreError>> {
-    results.lines().map(|line| {
-        let line = line?;
-        serde_json::from_slice(&line)
-            .map_err(|error| StoreError::Read { path: "a row".into(), error: error.into() })
-    })
+/// The numbers of one point's runs.
+struct Samples {
+    line: Line,
+    /// For each metric the runs that have it, as `(seed, number)`.
+    numbers: Vec<Vec<(u64, f64)>>,
 }
 
-/// Means of these metrics for each point that has results, in the order of the plan.
-pub fn summarise(results: &Results, metrics: &[Metric]) -> Result<Vec<Line>, StoreError> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut samples: Vec<Vec<f64>> = Vec::new();
-    let close = |lines: &mut Vec<Line>, samples: &[Vec<f64>]| {
-        if let Some(line) = lines.last_mut() {
-            line.means = samples.iter().map(|samples| Mean::of(samples)).collect();
-        }
-    };
-    for row in rows(results) {
+/// The numbers of these metrics for each point that has results, in the order of the plan.
+pub fn summarise(
+    results: &Results,
+    metrics: &[Metric],
+    base: Option<&Base>,
+) -> Result<Vec<Line>, SummaryError> {
+    let mut all: Vec<Samples> = Vec::new();
+    for row in results.rows() {
         let row = row?;
         // The runs of a point follow one another.
-        if lines.last().is_none_or(|line| line.point != row.point) {
-            close(&mut lines, &samples);
-            samples = vec![Vec::new(); metrics.len()];
+        if all.last().is_none_or(|samples| samples.line.point != row.point) {
             let point = row.point.clone();
-            lines.push(Line { point, profiles: Vec::new(), runs: 0, means: Vec::new() });
+            let line = Line { point, profiles: Vec::new(), runs: 0, numbers: Vec::new() };
+            all.push(Samples { line, numbers: vec![Vec::new(); metrics.len()] });
         }
-        if let Some(line) = lines.last_mut() {
-            line.runs += 1;
-            row.add_profiles(&mut line.profiles);
-        }
-        for (metric, samples) in metrics.iter().zip(&mut samples) {
-            samples.extend(metric.of(&row.report));
+        let Some(Samples { line, numbers }) = all.last_mut() else { continue };
+        line.runs += 1;
+        row.add_profiles(&mut line.profiles);
+        for (metric, numbers) in metrics.iter().zip(numbers) {
+            numbers.extend(metric.of(&row.report).map(|number| (row.seed, number)));
         }
     }
-    close(&mut lines, &samples);
-    Ok(lines)
+    if let Some(base) = base {
+        base.check(&all.iter().map(|samples| &samples.line.point).collect::<Vec<_>>())?;
+    }
+    let lines = all.iter().map(|samples| {
+        let without = base.filter(|base| !base.is(&samples.line.point)).and_then(|base| {
+            let is_mine =
+                |one: &&Samples| base.is(&one.line.point) && base.pairs(&one.line.point, &samples.line.point);
+            all.iter().find(is_mine)
+        });
+        let numbers = metrics.iter().enumerate().map(|(index, metric)| {
+            let mine = &samples.numbers[index];
+            let values: Vec<f64> = mine.iter().map(|(_, number)| *number).collect();
+            let beside = without.and_then(|base| {
+                let (with, without): (Vec<f64>, Vec<f64>) = pairs(mine, &base.numbers[index]).unzip();
+                Beside::of(&with, &without, metric)
+            });
+            Some(Values { mean: Mean::of(&values)?, median: median(&values)?, beside })
+        });
+        Line { numbers: numbers.collect(), ..samples.line.clone() }
+    });
+    Ok(lines.collect())
+}
+
+/// The numbers of runs with the same seed.
+fn pairs<'a>(one: &'a [(u64, f64)], other: &'a [(u64, f64)]) -> impl Iterator<Item = (f64, f64)> + 'a {
+    let beside: std::collections::HashMap<u64, f64> = other.iter().copied().collect();
+    one.iter().filter_map(move |(seed, number)| Some((*number, *beside.get(seed)?)))
 }

@@ -1,6 +1,7 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_report::plot::Format;
-use airtcp_sim::sweep::summary::Labels;
+use airtcp_sim::sweep::labels::Labels;
+use airtcp_sim::sweep::summary::Values;
 use airtcp_testkit::markup::well_formed;
 
 use super::*;
@@ -18,7 +19,11 @@ fn lines() -> Vec<Line> {
         ]),
         profiles: vec!["default".to_owned()],
         runs: 3,
-        means: vec![Mean::of(&[mean * 0.9, mean, mean * 1.1])],
+        numbers: vec![Mean::of(&[mean * 0.9, mean, mean * 1.1]).map(|it| Values {
+            mean: it,
+            median: mean,
+            beside: None,
+        })],
     };
     let rates = [("0.1%", 3e5), ("1%", 2e5), ("10%", 1e5)];
     let of = |recipe: &'static str, factor: f64| rates.map(|(rate, mean)| line(recipe, rate, mean * factor));
@@ -28,12 +33,14 @@ fn lines() -> Vec<Line> {
 fn comparison() -> Comparison {
     Comparison {
         title: "what losses cost".to_owned(),
+        about: "over leo, 3 runs each".to_owned(),
         x: "air.down.per".to_owned(),
         y: "goodput".parse().unwrap(),
         by: Some("recipe".to_owned()),
         only: Vec::new(),
         log_x: true,
         log_y: false,
+        from_data: false,
     }
 }
 
@@ -44,30 +51,47 @@ fn refused(change: impl FnOnce(&mut Comparison)) -> String {
 }
 
 #[test]
-fn each_value_has_its_line_band_and_mark() {
+fn each_value_has_its_line_bars_and_mark() {
     let figure = figure(&lines(), &comparison()).unwrap();
     let text = svg(&figure);
     well_formed(&text);
     assert_eq!(text.matches("<g class=\"interval\">").count(), 2);
     assert_eq!(text.matches("<g class=\"mean\">").count(), 4);
-    for words in [">reno<", ">newreno<", "goodput (kbit/s)", "air.down.per (%)", ">0.1<", ">10<", "by recipe"]
+    for words in [">reno<", ">newreno<", "goodput of all flows (kbit/s)", "air.down.per (%)", ">0.1<", ">10<"]
     {
         assert!(text.contains(words), "{words}");
     }
-    // Bands do not cover lines.
-    let last_band = text.rfind("class=\"interval\"").unwrap();
-    assert!(last_band < text.find("class=\"mean\"").unwrap());
+    for words in
+        ["over leo, 3 runs each", "bars for their 95 % confidence intervals", "a line for each recipe"]
+    {
+        assert!(text.contains(words), "{words}");
+    }
+    // Bars do not cover lines.
+    let last_bar = text.rfind("class=\"interval\"").unwrap();
+    assert!(last_bar < text.find("class=\"mean\"").unwrap());
 }
 
 #[test]
 fn the_interval_is_students() {
     let figure = figure(&lines(), &comparison()).unwrap();
-    let Data::Band { edges, .. } = &figure.panels[0].series[0].data else { panic!("bands come first") };
-    let (x, low, high) = edges[0];
+    let Data::Bars { bars, .. } = &figure.panels[0].series[0].data else { panic!("bars come first") };
+    let (x, low, high) = bars[0];
     let half = Mean::of(&[2.7e5, 3e5, 3.3e5]).unwrap().half_width.unwrap();
-    assert!(
-        (x - 0.1).abs() < 1e-12 && (low - (3e5 - half)).abs() < 1e-3 && (high - (3e5 + half)).abs() < 1e-3
-    );
+    assert!((low - (3e5 - half)).abs() < 1e-3 && (high - (3e5 + half)).abs() < 1e-3);
+    // A little beside the other line's.
+    let Data::Bars { bars, .. } = &figure.panels[0].series[1].data else { panic!("bars come first") };
+    assert!((0.09..0.1).contains(&x) && (0.1..0.11).contains(&bars[0].0), "{x}, {}", bars[0].0);
+}
+
+#[test]
+fn the_axis_begins_with_zero_unless_it_is_to_begin_with_the_numbers() {
+    let lines: Vec<Line> =
+        lines().into_iter().filter(|line| line.point.of("air.down.per") != Some("10%")).collect();
+    let axis =
+        |from_data| figure(&lines, &Comparison { from_data, ..comparison() }).unwrap().panels[0].y.clone();
+    assert_eq!(axis(false).min, 0.0);
+    // 2e5 ± 50 thousand are its smallest numbers.
+    assert!((1e5..2e5).contains(&axis(true).min), "{:?}", axis(true));
 }
 
 #[test]
@@ -101,7 +125,7 @@ fn what_cannot_be_drawn_is_told_with_what_can() {
     let text = refused(|it| (it.x, it.by) = ("recipe".to_owned(), Some("air.down.per".to_owned())));
     assert!(text.contains("above zero"), "{text}");
     let mut nothing = lines();
-    nothing.iter_mut().for_each(|line| line.means = vec![None]);
+    nothing.iter_mut().for_each(|line| line.numbers = vec![None]);
     let text = figure(&nothing, &comparison()).unwrap_err().to_string();
     assert!(text.contains("`goodput`") && text.contains("took, "), "{text}");
 }
@@ -117,7 +141,7 @@ fn one_value_can_be_chosen() {
 #[test]
 fn a_point_without_numbers_leaves_the_line_its_others() {
     let mut lines = lines();
-    lines[1].means = vec![None];
+    lines[1].numbers = vec![None];
     let figure = figure(&lines, &comparison()).unwrap();
     let longest = figure.panels[0].series.iter().filter_map(|series| match &series.data {
         Data::Line { points, .. } => Some(points.len()),

@@ -1,0 +1,149 @@
+//! A sweep that is no longer what it was: what of it is new, and what nobody asks for any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::manifest::{Asked, NamedPoint};
+
+/// What has changed in a sweep since its store was opened before. It prints as one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    parts: Vec<String>,
+}
+
+/// More names than this are counted.
+const NAMED: usize = 6;
+
+impl Change {
+    /// `None`: the same runs are asked for.
+    pub(super) fn between(before: &Asked, now: &Asked) -> Option<Self> {
+        let mut parts = Vec::new();
+        let seeds = |asked: &Asked| asked.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
+        differ(("seed", "seeds"), &seeds(before), &seeds(now), &mut parts);
+        let (old_axes, new_axes) = (axes(before), axes(now));
+        let names = |axes: &[(String, Vec<String>)]| -> Vec<String> {
+            axes.iter().map(|(name, _)| name.clone()).collect()
+        };
+        differ(("axis", "axes"), &names(&old_axes), &names(&new_axes), &mut parts);
+        for (name, values) in &new_axes {
+            if let Some((_, before)) = old_axes.iter().find(|(axis, _)| axis == name) {
+                differ((name, name), before, values, &mut parts);
+            }
+        }
+        if names(&old_axes) == names(&new_axes) {
+            same_name(&before.points, &now.points, &mut parts);
+        }
+        if parts.is_empty() && before != now {
+            parts.push("the order of its runs is another one".to_owned());
+        }
+        (!parts.is_empty()).then_some(Self { parts })
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.parts.join("; "))
+    }
+}
+
+/// Each axis with its values, in their order.
+fn axes(asked: &Asked) -> Vec<(String, Vec<String>)> {
+    let mut axes: Vec<(String, Vec<String>)> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (axis, value) in asked.points.iter().flat_map(|point| &point.labels.0) {
+        if !seen.insert((axis, value)) {
+            continue;
+        }
+        match axes.iter_mut().find(|(name, _)| name == axis) {
+            Some((_, values)) => values.push(value.clone()),
+            None => axes.push((axis.clone(), vec![value.clone()])),
+        }
+    }
+    axes
+}
+
+/// `one` and `many` are what such values are called.
+fn differ((one, many): (&str, &str), before: &[String], now: &[String], parts: &mut Vec<String>) {
+    for (these, those, how) in [(now, before, "new"), (before, now, "no longer asked for")] {
+        let known: BTreeSet<&String> = those.iter().collect();
+        let only: Vec<&str> =
+            these.iter().filter(|value| !known.contains(value)).map(String::as_str).collect();
+        if !only.is_empty() {
+            let (what, are) = if only.len() == 1 { (one, "is") } else { (many, "are") };
+            parts.push(format!("{what} {} {are} {how}", listed(&only)));
+        }
+    }
+}
+
+/// Points that are called what others were called before.
+fn same_name(before: &[NamedPoint], now: &[NamedPoint], parts: &mut Vec<String>) {
+    let known: BTreeMap<String, &str> =
+        before.iter().map(|point| (point.labels.to_string(), point.what.as_str())).collect();
+    let other =
+        |point: &&NamedPoint| known.get(&point.labels.to_string()).is_some_and(|what| *what != point.what);
+    let others: Vec<&NamedPoint> = now.iter().filter(other).collect();
+    let Some(first) = others.first() else { return };
+    let which = match (others.len(), now.len()) {
+        (1, 1) => "its one point is".to_owned(),
+        (1, _) => format!("the point {} is", first.labels),
+        (some, all) if some == all => format!("all {all} points are"),
+        (some, _) => format!("{some} points ({}, …) are", first.labels),
+    };
+    parts.push(format!("{which} run otherwise (what is fixed, a case or a scenario has changed)"));
+}
+
+/// `a, b and c`
+fn listed(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let (last, shown) = match names[..names.len() - more].split_last() {
+        Some((last, shown)) if more == 0 => ((*last).to_owned(), shown),
+        _ => (format!("{more} more"), &names[..names.len() - more]),
+    };
+    if shown.is_empty() { last } else { format!("{} and {last}", shown.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::labels::Labels;
+
+    /// A point for each recipe with each number of flows, which is what is run.
+    fn asked(seeds: &[u64], recipes: &[&str], flows: &[&str], fixed: &str) -> Asked {
+        let points = recipes.iter().flat_map(|recipe| {
+            flows.iter().map(move |flows| NamedPoint {
+                what: format!("{recipe} {flows} {fixed}"),
+                labels: Labels(vec![
+                    ("recipe".to_owned(), (*recipe).to_owned()),
+                    ("flows".to_owned(), (*flows).to_owned()),
+                ]),
+            })
+        });
+        Asked { seeds: seeds.to_vec(), points: points.collect() }
+    }
+
+    #[test]
+    fn what_is_new_and_what_is_gone_is_named() {
+        let before = asked(&[1, 2, 3], &["reno", "sack"], &["1"], "");
+        let told = |now: &Asked| Change::between(&before, now).map(|change| change.to_string());
+        assert_eq!(told(&before), None);
+        assert_eq!(
+            told(&asked(&[1, 2, 3, 4, 5], &["reno", "tahoe"], &["1", "2"], "")).as_deref(),
+            Some(
+                "seeds 4 and 5 are new; recipe tahoe is new; recipe sack is no longer asked for; flows 2 is new"
+            )
+        );
+        assert_eq!(
+            told(&asked(&[1, 2, 3], &["reno", "sack"], &["1"], "other")).as_deref(),
+            Some("all 2 points are run otherwise (what is fixed, a case or a scenario has changed)")
+        );
+        assert_eq!(
+            told(&asked(&[1, 2, 3], &["sack", "reno"], &["1"], "")).as_deref(),
+            Some("the order of its runs is another one")
+        );
+        let many: Vec<u64> = (1..=30).collect();
+        assert_eq!(
+            told(&asked(&many, &["reno", "sack"], &["1"], "")).as_deref(),
+            Some("seeds 4, 5, 6, 7, 8, 9 and 21 more are new")
+        );
+    }
+}

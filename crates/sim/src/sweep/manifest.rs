@@ -1,0 +1,179 @@
+//! What a store says about itself in `manifest.json`: which runs are asked for, and of which program its results are.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::labels::Labels;
+use super::metric::Metric;
+use super::plan::Plan;
+use super::store::StoreError;
+
+/// The version of the format of stores and rows.
+pub(super) const FORMAT: u32 = 2;
+/// Its rows have a number in a plan, and nothing that says what they are without it.
+pub(super) const NUMBERED: u32 = 1;
+pub(super) const MANIFEST: &str = "manifest.json";
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+/// What the sweep's file asked for when the store was last opened to be filled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    /// [`Plan::description`].
+    pub description: String,
+    /// What a summary shows, as [`Metric`] reads it.
+    pub metrics: Vec<String>,
+    /// [`Plan::hash`].
+    pub(super) plan: String,
+    pub(super) runs: Runs,
+}
+
+/// How the store's rows say of which run they are.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Runs {
+    /// By what is run, and with which seed: the sweep may change.
+    Named(Asked),
+    /// By their place in the one plan that there ever was, which has so many.
+    Numbered(usize),
+}
+
+/// All runs that are asked for: each point with each seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) seeds: Vec<u64>,
+    pub(super) points: Vec<NamedPoint>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct NamedPoint {
+    /// [`Point::what`](super::plan::Point::what).
+    pub(super) what: String,
+    pub(super) labels: Labels,
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    format: u32,
+    airtcp: String,
+    plan: String,
+    description: String,
+    metrics: Vec<String>,
+    #[serde(flatten)]
+    asked: Asked,
+}
+
+/// As format 1 wrote it.
+#[derive(Deserialize)]
+struct WrittenFirst {
+    plan: String,
+    description: String,
+    metrics: Vec<String>,
+    runs: usize,
+}
+
+impl Manifest {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let named = |point: &super::plan::Point| NamedPoint {
+            what: point.what.clone(),
+            labels: point.labels.clone(),
+        };
+        let asked = Asked { seeds: plan.seeds.clone(), points: plan.points.iter().map(named).collect() };
+        Self {
+            description: plan.description.clone(),
+            metrics: plan.metrics.iter().map(Metric::to_string).collect(),
+            plan: plan.hash.clone(),
+            runs: Runs::Named(asked),
+        }
+    }
+
+    /// How many runs are asked for.
+    pub(super) fn count(&self) -> usize {
+        match &self.runs {
+            Runs::Named(asked) => asked.seeds.len() * asked.points.len(),
+            Runs::Numbered(runs) => *runs,
+        }
+    }
+
+    /// How many seeds each point has. `None`: format 1, which does not say it in a way that can be relied on.
+    pub fn seeds(&self) -> Option<usize> {
+        match &self.runs {
+            Runs::Named(asked) => Some(asked.seeds.len()),
+            Runs::Numbered(_) => None,
+        }
+    }
+
+    pub(super) fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
+        let path = directory.join(MANIFEST);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(StoreError::Read { path, error }),
+        };
+        let no_store = |_| StoreError::NoStore(directory.to_owned());
+        let json: Value = serde_json::from_str(&text).map_err(no_store)?;
+        let format = json["format"].as_u64().and_then(|format| u32::try_from(format).ok());
+        let program = json["airtcp"].as_str().unwrap_or_default();
+        match format {
+            Some(FORMAT) if program == PROGRAM => {
+                // From the text: a `Value` would not keep the order of the axes.
+                let Written { plan, description, metrics, asked, .. } =
+                    serde_json::from_str(&text).map_err(no_store)?;
+                Ok(Some(Self { description, metrics, plan, runs: Runs::Named(asked) }))
+            }
+            Some(NUMBERED) if program == PROGRAM => {
+                let WrittenFirst { plan, description, metrics, runs } =
+                    serde_json::from_value(json).map_err(no_store)?;
+                Ok(Some(Self { description, metrics, plan, runs: Runs::Numbered(runs) }))
+            }
+            _ => {
+                let format = format.map_or_else(|| "unknown".to_owned(), |format| format.to_string());
+                Err(StoreError::Version {
+                    path: directory.to_owned(),
+                    by: format!("airtcp {program} (format {format})"),
+                    this: format!("airtcp {PROGRAM} (format {FORMAT})"),
+                })
+            }
+        }
+    }
+
+    /// Written completely or not at all, whoever else is writing it.
+    pub(super) fn write(&self, directory: &Path) -> Result<(), StoreError> {
+        let Runs::Named(asked) = &self.runs else { return Ok(()) };
+        let written = Written {
+            format: FORMAT,
+            airtcp: PROGRAM.to_owned(),
+            plan: self.plan.clone(),
+            description: self.description.clone(),
+            metrics: self.metrics.clone(),
+            asked: asked.clone(),
+        };
+        whole(&directory.join(MANIFEST), |file| Ok(serde_json::to_writer_pretty(file, &written)?))
+    }
+}
+
+/// Writes a file of the store beside itself first: it is there completely, or as it was.
+pub(super) fn whole(
+    path: &Path,
+    content: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    let beside = std::path::PathBuf::from(beside);
+    let write = || {
+        let mut file = io::BufWriter::new(File::create(&beside)?);
+        content(&mut file)?;
+        file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|error| {
+        // The half-written file is of no use; the store is as it was.
+        let _ = fs::remove_file(&beside);
+        StoreError::Write { path: path.to_owned(), error }
+    })
+}

@@ -1,0 +1,344 @@
+//! The rows of stores and of merged files, each with the place that it has in the plan.
+//!
+//! A row says what was run, and with which seed. Which run of a plan that is, and what the plan calls it, the store's
+//! manifest says: it may be another than when the row was written.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::labels::Labels;
+use super::manifest::{Asked, FORMAT, Manifest, NUMBERED, Runs};
+use super::plan::{Plan, Planned};
+use super::store::{StoreError, row_files};
+
+/// A row: one run and its result.
+#[derive(Deserialize)]
+pub struct Row {
+    /// Its number in the plan.
+    pub run: usize,
+    /// The run's seed.
+    pub seed: u64,
+    /// What was varied, and to which values.
+    pub point: Labels,
+    /// The command line that repeats the run.
+    pub command: String,
+    /// A [`Report`](crate::run::Report) as JSON.
+    pub report: Value,
+}
+
+impl Row {
+    /// Adds the profiles of the run's senders that are not among `known`. Rows that are older than this field have none.
+    pub(super) fn add_profiles(&self, known: &mut Vec<String>) {
+        let flows = self.report["flows"].as_array().into_iter().flatten();
+        for profile in flows.filter_map(|flow| flow["profile"].as_str()) {
+            if !known.iter().any(|known| known == profile) {
+                known.push(profile.to_owned());
+            }
+        }
+    }
+}
+
+/// A row as it is written.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Written<'a> {
+    pub(super) format: u32,
+    /// The plan that asked for the run when it was made, the run's number in it, and its name there.
+    pub(super) plan: Cow<'a, str>,
+    pub(super) run: usize,
+    pub(super) seed: u64,
+    /// [`Point::what`](super::plan::Point::what). `None`: written in format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) what: Option<Cow<'a, str>>,
+    pub(super) point: Cow<'a, Labels>,
+    pub(super) command: String,
+    #[serde(borrow)]
+    pub(super) report: &'a RawValue,
+}
+
+/// What identifies a row. The rest must be there.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    plan: String,
+    run: usize,
+    seed: u64,
+    what: Option<String>,
+    #[serde(rename = "point")]
+    _point: IgnoredAny,
+    #[serde(rename = "command")]
+    _command: IgnoredAny,
+    #[serde(rename = "report")]
+    _report: IgnoredAny,
+}
+
+/// Where a row stands.
+#[derive(Clone, Copy)]
+struct Place {
+    file: usize,
+    from: u64,
+    len: usize,
+}
+
+/// A line that is no row. It does not count: its run is made again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damaged {
+    /// The file of rows.
+    pub path: PathBuf,
+    /// From 1.
+    pub line: usize,
+}
+
+/// The rows of one plan, from any number of stores and merged files.
+pub struct Results {
+    /// The first store's. `None`: all sources are merged files.
+    pub manifest: Option<Manifest>,
+    plan: Option<String>,
+    numbers: Lookup,
+    files: Vec<(PathBuf, RefCell<File>)>,
+    rows: BTreeMap<usize, Place>,
+    others: BTreeSet<(String, u64)>,
+    damaged: Vec<Damaged>,
+}
+
+impl Results {
+    /// Reads stores, and files that were merged from some. All must be of one plan.
+    pub fn read(sources: &[PathBuf]) -> Result<Self, StoreError> {
+        let mut results = Self {
+            manifest: None,
+            plan: None,
+            numbers: Lookup::default(),
+            files: Vec::new(),
+            rows: BTreeMap::new(),
+            others: BTreeSet::new(),
+            damaged: Vec::new(),
+        };
+        for source in sources {
+            if !source.is_dir() {
+                results.file(source, source, true)?;
+                continue;
+            }
+            let Some(manifest) = Manifest::read(source)? else {
+                return Err(StoreError::NoStore(source.clone()));
+            };
+            results.expect(source, &manifest.plan)?;
+            let one_plan = match &manifest.runs {
+                Runs::Numbered(_) => true,
+                Runs::Named(asked) => {
+                    results.numbers = Lookup::of(asked);
+                    false
+                }
+            };
+            results.manifest.get_or_insert(manifest);
+            for path in row_files(source)? {
+                results.file(source, &path, one_plan)?;
+            }
+        }
+        Ok(results)
+    }
+
+    /// All sources must be of one plan.
+    fn expect(&mut self, source: &Path, plan: &str) -> Result<(), StoreError> {
+        let ours = self.plan.get_or_insert_with(|| plan.to_owned());
+        if ours == plan {
+            return Ok(());
+        }
+        Err(StoreError::Plan { path: source.to_owned(), theirs: plan.to_owned(), ours: ours.clone() })
+    }
+
+    /// `one_plan`: rows of another plan do not belong there.
+    fn file(&mut self, source: &Path, path: &Path, one_plan: bool) -> Result<(), StoreError> {
+        let unreadable = |error| StoreError::Read { path: path.to_owned(), error };
+        let file = File::open(path).map_err(unreadable)?;
+        let index = self.files.len();
+        // Opened twice: a clone would share the position from which `reader` goes on.
+        self.files.push((path.to_owned(), RefCell::new(File::open(path).map_err(unreadable)?)));
+        let mut reader = BufReader::new(file);
+        let (mut line, mut from) = (Vec::new(), 0);
+        for number in 1.. {
+            line.clear();
+            let len = reader.read_until(b'\n', &mut line).map_err(unreadable)?;
+            // The process that wrote it was stopped in the middle.
+            if line.pop() != Some(b'\n') {
+                return Ok(());
+            }
+            let place = Place { file: index, from, len: line.len() };
+            from += len as u64;
+            let Ok(head) = serde_json::from_slice::<Head>(&line) else {
+                self.damaged.push(Damaged { path: path.to_owned(), line: number });
+                continue;
+            };
+            if !(NUMBERED..=FORMAT).contains(&head.format) {
+                return Err(StoreError::Version {
+                    path: path.to_owned(),
+                    by: format!("a program of format {}", head.format),
+                    this: format!("one of format {FORMAT}"),
+                });
+            }
+            if one_plan {
+                self.expect(source, &head.plan)?;
+            }
+            let runs = match &head.what {
+                Some(what) if !one_plan => self.numbers.find(what, head.seed),
+                _ if self.plan.as_ref() == Some(&head.plan) => vec![head.run],
+                _ => Vec::new(),
+            };
+            if runs.is_empty() {
+                self.others.insert((head.what.unwrap_or(head.plan), head.seed));
+            }
+            for run in runs {
+                self.add(run, place, &line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Two processes may have done the same run; then their results are equal.
+    fn add(&mut self, run: usize, place: Place, line: &[u8]) -> Result<(), StoreError> {
+        let Some(other) = self.rows.get(&run).copied() else {
+            self.rows.insert(run, place);
+            return Ok(());
+        };
+        let report = |line: &[u8]| -> Option<String> {
+            Some(serde_json::from_slice::<Written<'_>>(line).ok()?.report.get().to_owned())
+        };
+        if report(&self.line(other)?) == report(line) {
+            return Ok(());
+        }
+        let [first, second] = [other, place].map(|place| self.files[place.file].0.clone());
+        Err(StoreError::Contradiction { run, first, second })
+    }
+
+    fn line(&self, Place { file, from, len }: Place) -> Result<Vec<u8>, StoreError> {
+        let (path, file) = &self.files[file];
+        let mut line = vec![0; len];
+        let mut file = file.borrow_mut();
+        file.seek(SeekFrom::Start(from))
+            .and_then(|_| file.read_exact(&mut line))
+            .map_err(|error| StoreError::Read { path: path.clone(), error })?;
+        Ok(line)
+    }
+
+    /// How many of the plan's runs have a row.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// No run of the plan has a row yet.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether the run with this number has a row.
+    pub fn has(&self, run: usize) -> bool {
+        self.rows.contains_key(&run)
+    }
+
+    /// How many runs have a row that the plan does not ask for.
+    pub fn others(&self) -> usize {
+        self.others.len()
+    }
+
+    /// Lines that are no rows.
+    pub fn damaged(&self) -> &[Damaged] {
+        &self.damaged
+    }
+
+    /// The numbers of the runs without a row; none without a manifest, which says how many there are.
+    pub fn missing(&self) -> impl Iterator<Item = usize> {
+        let runs = self.manifest.as_ref().map_or(0, Manifest::count);
+        (0..runs).filter(|run| !self.has(*run))
+    }
+
+    /// The rows without their newline, in the order of the plan, with the plan's numbers and names.
+    pub fn lines(&self) -> impl Iterator<Item = Result<Vec<u8>, StoreError>> {
+        self.rows.iter().map(|(run, place)| {
+            let line = self.line(*place)?;
+            let (Some(labels), Some(plan)) = (self.labels(*run), &self.plan) else { return Ok(line) };
+            let unreadable = |error: serde_json::Error| StoreError::Read {
+                path: self.files[place.file].0.clone(),
+                error: error.into(),
+            };
+            let row: Written<'_> = serde_json::from_slice(&line).map_err(unreadable)?;
+            let row = Written { plan: plan.into(), run: *run, point: Cow::Borrowed(labels), ..row };
+            serde_json::to_vec(&row).map_err(unreadable)
+        })
+    }
+
+    /// All rows, in the order of the plan.
+    pub fn rows(&self) -> impl Iterator<Item = Result<Row, StoreError>> {
+        self.lines().map(|line| {
+            serde_json::from_slice(&line?)
+                .map_err(|error| StoreError::Read { path: "a row".into(), error: error.into() })
+        })
+    }
+
+    /// What the plan calls the run's point. `None`: the row says it.
+    fn labels(&self, run: usize) -> Option<&Labels> {
+        match &self.manifest.as_ref()?.runs {
+            Runs::Named(asked) => asked.points.get(run / asked.seeds.len()).map(|point| &point.labels),
+            Runs::Numbered(_) => None,
+        }
+    }
+}
+
+/// Which numbers a run has in the plan: more than one if two points are the same run under two names.
+#[derive(Default)]
+struct Lookup {
+    points: HashMap<String, Vec<usize>>,
+    seeds: HashMap<u64, usize>,
+}
+
+impl Lookup {
+    fn of(asked: &Asked) -> Self {
+        let mut points: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, point) in asked.points.iter().enumerate() {
+            points.entry(point.what.clone()).or_default().push(index);
+        }
+        Self { points, seeds: asked.seeds.iter().enumerate().map(|(index, seed)| (*seed, index)).collect() }
+    }
+
+    fn find(&self, what: &str, seed: u64) -> Vec<usize> {
+        let (Some(points), Some(seed)) = (self.points.get(what), self.seeds.get(&seed)) else {
+            return Vec::new();
+        };
+        points.iter().map(|point| point * self.seeds.len() + seed).collect()
+    }
+}
+
+/// Which runs a store has results of, whatever plan asks.
+pub struct Known(BTreeSet<(String, u64)>);
+
+impl Known {
+    /// `None`: there is no store in this directory.
+    pub fn read(directory: &Path, plan: &Plan) -> Result<Option<Self>, StoreError> {
+        let Some(manifest) = Manifest::read(directory)? else { return Ok(None) };
+        let results = Results::read(&[directory.to_owned()])?;
+        let mut known = results.others.clone();
+        match &manifest.runs {
+            Runs::Named(asked) => known.extend(results.rows.keys().map(|run| {
+                let (point, seed) = (run / asked.seeds.len(), run % asked.seeds.len());
+                (asked.points[point].what.clone(), asked.seeds[seed])
+            })),
+            Runs::Numbered(_) if manifest.plan == plan.hash => known.extend(results.rows.keys().map(|run| {
+                let planned = plan.run(*run);
+                (planned.point.what.clone(), planned.seed)
+            })),
+            Runs::Numbered(_) => {}
+        }
+        Ok(Some(Self(known)))
+    }
+
+    /// Whether it has this one.
+    pub fn has(&self, planned: &Planned<'_>) -> bool {
+        self.0.contains(&(planned.point.what.clone(), planned.seed))
+    }
+}

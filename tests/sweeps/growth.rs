@@ -1,0 +1,163 @@
+//! A sweep that changes: its store goes on with what is still asked for.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::helpers::{Dir, SWEEP, good, merged, refused, undisturbed};
+
+/// How many whole rows the store's files have all together.
+fn rows(store: &str) -> usize {
+    let files = fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
+    let rows = files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    rows.map(|path| fs::read_to_string(path).unwrap().matches('\n').count()).sum()
+}
+
+#[test]
+fn a_sweep_that_grows_keeps_what_it_has() {
+    let dir = Dir::new();
+    let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
+    let told = |args: &[&str]| good(&[&["sweep", "run", &file][..], args].concat()).stderr;
+    told(&[]);
+    assert_eq!(rows(&store), 12);
+
+    // Two more seeds, and another recipe in front.
+    let grown = SWEEP.replace("seeds = 3", "seeds = 5").replace("[\"reno\",", "[\"sack\", \"reno\",");
+    dir.write("s.toml", &grown);
+    let left = good(&["sweep", "summary", &store]);
+    assert_eq!(left.stderr, "", "nobody has asked for more yet");
+    let said = told(&[]);
+    assert!(said.contains("s.toml has changed: seeds 4 and 5 are new; recipe sack is new\n"), "{said}");
+    assert!(said.contains("12 of 30 runs have results already\n"), "{said}");
+    assert_eq!(rows(&store), 30, "none was repeated");
+    assert!(merged(&store) == undisturbed(&dir, &file));
+
+    // Fewer: the others stay, and count for nothing.
+    dir.write("s.toml", &SWEEP.replace("seeds = 3", "seeds = [5, 2]"));
+    let said = told(&[]);
+    for words in ["seeds 1, 3 and 4 are no longer asked for; recipe sack is no longer", "22 other results"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(rows(&store), 30);
+    fs::remove_dir_all(dir.path("undisturbed")).unwrap();
+    assert!(merged(&store) == undisturbed(&dir, &file));
+    let summary = good(&["sweep", "summary", &store, "--json"]).lines;
+    assert!(summary.len() == 4 && summary.iter().all(|line| line["runs"] == 2), "{summary:?}");
+
+    // All that there ever was.
+    dir.write("s.toml", &grown);
+    assert!(told(&[]).contains("30 of 30 runs have results already\n"));
+    assert_eq!(rows(&store), 30);
+}
+
+#[test]
+fn what_a_run_is_decides_and_not_what_it_is_called() {
+    let dir = Dir::new();
+    let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
+    let told = || good(&["sweep", "run", &file]).stderr;
+    told();
+    let before = merged(&store);
+
+    // Another size: other runs under the same names.
+    dir.write("s.toml", &SWEEP.replace("30k", "20k"));
+    let planned = good(&["sweep", "plan", &file]).stdout;
+    assert!(planned.ends_with(&format!("; 0 are done, in {store}\n")), "{planned}");
+    let said = told();
+    for words in ["all 4 points are run otherwise", "0 of 12 runs have", "12 other results are of runs that"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(merged(&store) != before);
+
+    // An axis more, one of whose values is what all had; and other words for the same size.
+    let flows = SWEEP.replace("30k", "30000").replace("[axes]\n", "[axes]\nflows = [1, 2]\n");
+    dir.write("s.toml", &flows);
+    let planned = good(&["sweep", "plan", &file, "--json"]).lines;
+    assert_eq!(planned.len(), 24);
+    assert!(planned.iter().all(|run| run["done"] == (run["point"]["flows"] == "1")), "{planned:?}");
+    let said = told();
+    assert!(said.contains("axis flows is new") && said.contains("12 of 24 runs have"), "{said}");
+    let summary = good(&["sweep", "summary", &store, "--csv"]).stdout;
+    assert!(summary.starts_with("flows,recipe,radio.down.delay,runs,"), "{summary}");
+    assert_eq!(summary.lines().count(), 9, "{summary}");
+
+    // The text of a scenario is a part of what is run, its name is not.
+    let scenario = preset();
+    dir.write("path.toml", &scenario);
+    let named = SWEEP.replace("sifest-random", "path.toml");
+    dir.write("s.toml", &named);
+    assert!(told().contains("12 of 12 runs have"), "the same path from a file");
+    dir.write("path.toml", &scenario.replace("rate = \"128kbit\"", "rate = \"96kbit\""));
+    assert!(told().contains("0 of 12 runs have"), "{scenario}");
+}
+
+/// The preset of [`SWEEP`], as a file.
+fn preset() -> String {
+    let program = airtcp_testkit::programs::program("airlink");
+    let shown = std::process::Command::new(program).args(["show", "sifest-random"]).output().unwrap();
+    String::from_utf8(shown.stdout).unwrap()
+}
+
+#[test]
+fn a_damaged_row_does_not_count_and_its_run_is_made_again() {
+    let dir = Dir::new();
+    let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
+    good(&["sweep", "run", &file, "--quiet"]);
+    let before = merged(&store);
+    let path = format!("{store}/rows-1-of-1.0001.jsonl");
+    let damaged = fs::read_to_string(&path).unwrap().replacen("{\"format\":2", "{\"fo", 1);
+    fs::write(&path, &damaged).unwrap();
+    let words = "rows-1-of-1.0001.jsonl:1: this row is damaged and does not count; `airtcp sweep run` makes its run again";
+    let summary = good(&["sweep", "summary", &store]).stderr;
+    assert!(summary.contains(words) && summary.contains("1 of 12 runs have no result yet"), "{summary}");
+    let told = good(&["sweep", "run", &file]).stderr;
+    assert!(told.contains(words) && told.contains("11 of 12 runs have results already"), "{told}");
+    assert!(merged(&store) == before, "it has been run again");
+    assert_eq!(fs::read_to_string(&path).unwrap(), damaged, "nobody's file is changed");
+    assert_eq!(good(&["sweep", "summary", &store]).stderr, "", "it is of no interest any more");
+}
+
+/// Rows of format 1 had a number in the plan, and nothing that said what they are without it.
+#[test]
+fn a_store_of_format_1_is_read_and_brought_up_to_date() {
+    let dir = Dir::new();
+    let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
+    good(&["sweep", "run", &file, "--quiet"]);
+    let (now, summary) = (merged(&store), good(&["sweep", "summary", &store]).stdout);
+    let path = format!("{store}/rows-1-of-1.0001.jsonl");
+    let old: String = fs::read_to_string(&path)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let (head, tail) = line.split_once(",\"what\":\"").unwrap();
+            let (_, tail) = tail.split_once("\",").unwrap();
+            format!("{head},{tail}\n").replace("{\"format\":2", "{\"format\":1")
+        })
+        .collect();
+    assert!(!old.contains("\"what\""));
+    let manifest: Value =
+        serde_json::from_str(&fs::read_to_string(format!("{store}/manifest.json")).unwrap()).unwrap();
+    let manifest = json!({
+        "format": 1, "airtcp": manifest["airtcp"], "plan": manifest["plan"], "runs": 12, "seeds": 3,
+        "description": "", "metrics": manifest["metrics"],
+    });
+    let make_old = || {
+        fs::write(&path, &old).unwrap();
+        fs::write(format!("{store}/manifest.json"), manifest.to_string()).unwrap();
+    };
+    make_old();
+    assert_eq!(good(&["sweep", "summary", &store]).stdout, summary);
+    let read: Vec<Value> = good(&["sweep", "merge", &store, "--output", "-"]).lines;
+    assert!(read.len() == 12 && read.iter().zip(0..).all(|(row, run)| row["run"] == run), "{read:?}");
+
+    // What its rows are, only the file says with which they were made.
+    let grown = SWEEP.replace("seeds = 3", "seeds = 4");
+    dir.write("s.toml", &grown);
+    let told = refused(&["sweep", "run", &file], 2);
+    assert!(told.contains("with the file as it was brings the store up to date"), "{told}");
+    dir.write("s.toml", SWEEP);
+    assert!(good(&["sweep", "run", &file]).stderr.contains("0 runs in"));
+    assert!(merged(&store) == now);
+    dir.write("s.toml", &grown);
+    assert!(good(&["sweep", "run", &file]).stderr.contains("12 of 16 runs have results already"));
+}

@@ -1,0 +1,90 @@
+//! What there is when a run in virtual time is stopped, or when the disk is full.
+
+#![expect(clippy::disallowed_methods, reason = "another process is waited for")]
+
+use std::fs;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+use airtcp_testkit::machine::{Ended, airtcp};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::helpers::{Dir, SWEEP, good, shell};
+
+#[test]
+fn a_run_that_is_stopped_keeps_whole_lines_and_says_where() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let dir = Dir::new();
+        let [decisions, trace, packets] =
+            ["decisions.jsonl", "trace.jsonl", "run.pcap"].map(|name| dir.path(name));
+        let output = ["--decisions", &decisions, "--trace", &trace, "--pcap", &packets];
+        let long = [&["sim", "-s", "leo", "--recipe", "sack", "--for", "1000h"][..], &output].concat();
+        let child =
+            airtcp(&long).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while fs::metadata(&trace).map_or(0, |trace| trace.len()) < 50_000 {
+            sleep(Duration::from_millis(5));
+        }
+        kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+        let ended = Ended::of(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        assert!(ended.stderr.contains("stopped by a signal after"), "{}", ended.stderr);
+        assert!(ended.stdout.contains("goodput"), "what there is: {}", ended.stdout);
+        for file in [&decisions, &trace, &packets] {
+            assert!(ended.stderr.contains(file), "{file}: {}", ended.stderr);
+        }
+        for file in [&decisions, &trace] {
+            let text = fs::read_to_string(file).unwrap();
+            assert!(text.ends_with('\n'), "{file}");
+            let broken = text.lines().find(|line| serde_json::from_str::<Value>(line).is_err());
+            assert_eq!(broken, None, "{file}");
+            assert!(text.lines().count() > 50, "{file}");
+        }
+        // Both go as far as the run.
+        let last = |file: &str, field: &str| -> f64 {
+            let text = fs::read_to_string(file).unwrap();
+            let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            line[field].as_f64().unwrap()
+        };
+        let difference = last(&decisions, "wall") - last(&trace, "time");
+        assert!(difference.abs() < 5.0, "{difference}");
+        assert!(!good(&["analyze", &packets, "--json"]).lines.is_empty());
+    }
+}
+
+/// A store of which every line counts, also right after the disk was full, and again and again.
+#[test]
+fn a_full_disk_is_named_and_leaves_whole_rows() {
+    assert!(nix::unistd::geteuid().is_root(), "this test mounts a small file system: run it as root");
+    let dir = Dir::new();
+    let (file, disk) = (dir.write("s.toml", SWEEP), dir.path("disk"));
+    fs::create_dir(&disk).unwrap();
+    let script = "mount -t tmpfs -o size=24k tmpfs \"$2\"
+        airtcp sweep run \"$1\" --store \"$2/store\" --quiet; echo \"code $?\" >&2
+        airtcp sweep run \"$1\" --store \"$2/store\" --quiet; echo \"code $?\" >&2
+        tail -qc1 \"$2\"/store/rows-* | od -An -c; ls \"$2\"/store
+        airtcp sweep summary \"$2/store\" --metric took | tail -n 1
+        airtcp sim -s leo --recipe sack --for 60s --decisions \"$2/decisions.jsonl\"; echo \"code $?\" >&2";
+    let isolated = format!("exec unshare --mount sh -c '{script}' sh \"$@\"");
+    let ended = Ended::of(shell(&isolated, &[&file, &disk]).output().unwrap());
+    let told: Vec<&str> = ended.stderr.lines().collect();
+    let full = |line: &str, path: &str| line.contains(path) && line.contains("No space left on device");
+    assert!(
+        full(told[0], "store/rows-1-of-1.0001.jsonl") && told[0].contains(" of 12 results are kept"),
+        "{told:?}"
+    );
+    assert!(full(told[2], "store/rows-1-of-1.0002.jsonl"), "{told:?}");
+    assert_eq!((told[1], told[3]), ("code 1", "code 1"));
+    assert!(told[4].contains("of 12 runs have no result yet"), "{told:?}");
+    assert!(full(told[5], "decisions.jsonl"), "{told:?}");
+    let shown: Vec<&str> = ended.stdout.split_whitespace().collect();
+    assert_eq!(
+        shown[..3],
+        ["\\n", "manifest.json", "rows-1-of-1.0001.jsonl"],
+        "whole lines only: {}",
+        ended.stdout
+    );
+    assert!(!ended.stdout.contains("0002"), "no empty files: {}", ended.stdout);
+}
