@@ -185,7 +185,7 @@ impl Scale {
             Unit::Seconds | Unit::Number | Unit::None => &[],
         };
         let fits = prefixes.iter().find(|(factor, _)| most >= *factor).copied();
-        let (factor, sign) = fits.unwrap_or((1.0, metric.unit().sign()));
+        let (factor, sign) = fits.unwrap_or_else(|| (1.0, metric.unit().sign()));
         // Four digits of the greatest mean.
         let places = match most / factor {
             size if size >= 1000.0 => 0,

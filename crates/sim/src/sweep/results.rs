@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -293,13 +293,13 @@ impl Results {
 /// Which numbers a run has in the plan: more than one if two points are the same run under two names.
 #[derive(Default)]
 struct Lookup {
-    points: HashMap<String, Vec<usize>>,
-    seeds: HashMap<u64, usize>,
+    points: BTreeMap<String, Vec<usize>>,
+    seeds: BTreeMap<u64, usize>,
 }
 
 impl Lookup {
     fn of(asked: &Asked) -> Self {
-        let mut points: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut points: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, point) in asked.points.iter().enumerate() {
             points.entry(point.what.clone()).or_default().push(index);
         }

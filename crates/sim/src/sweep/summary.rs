@@ -119,6 +119,6 @@ pub fn summarise(
 
 /// The numbers of runs with the same seed.
 fn pairs<'a>(one: &'a [(u64, f64)], other: &'a [(u64, f64)]) -> impl Iterator<Item = (f64, f64)> + 'a {
-    let beside: std::collections::HashMap<u64, f64> = other.iter().copied().collect();
+    let beside: std::collections::BTreeMap<u64, f64> = other.iter().copied().collect();
     one.iter().filter_map(move |(seed, number)| Some((*number, *beside.get(seed)?)))
 }
