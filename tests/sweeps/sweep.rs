@@ -276,6 +276,11 @@ for job in $(seq \"$jobs\"); do SLURM_ARRAY_TASK_ID=$job sh \"$1\"; done
 echo \"Submitted batch job 1\"
 ";
 
+pub(super) fn stand_in_for_sbatch(dir: &Dir) {
+    let sbatch = dir.write("sbatch", SBATCH);
+    fs::set_permissions(&sbatch, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 #[test]
 fn each_job_of_the_array_runs_its_part() {
     let dir = Dir::new();
@@ -286,8 +291,7 @@ fn each_job_of_the_array_runs_its_part() {
     for line in ["--array=1-3%2", "--cpus-per-task=2", "--time=90", "--job-name=it_s_one"] {
         assert!(script.stdout.contains(&format!("#SBATCH {line}\n")), "{}", script.stdout);
     }
-    let sbatch = dir.write("sbatch", SBATCH);
-    fs::set_permissions(&sbatch, fs::Permissions::from_mode(0o755)).unwrap();
+    stand_in_for_sbatch(&dir);
     let script = dir.write("job.sh", &script.stdout);
     let submitted =
         Ended::of(shell("PATH=$1:$PATH; sbatch --wait \"$2\"", &[&dir.path("."), &script]).output().unwrap());
