@@ -9,7 +9,8 @@ use crate::recovery::{Recipe, RecipeError};
 
 /// `newreno+eifel@linux`: a recipe, and whose TCP the sender looks like in everything else.
 ///
-/// It displays as its canonical form, with the profile where one was named.
+/// It displays as it was typed: with the profile where one was named, unless the recipe's name stands for it already
+/// (`linux`).
 #[derive(Clone, PartialEq, Debug)]
 pub struct SenderSpec {
     /// How it recovers from losses.
@@ -19,6 +20,12 @@ pub struct SenderSpec {
 }
 
 impl SenderSpec {
+    /// One name for everything that means the same.
+    pub fn canonical(&self) -> String {
+        let recipe = self.recipe.canonical();
+        self.profile.map_or_else(|| recipe.clone(), |profile| format!("{recipe}@{profile}"))
+    }
+
     /// The profile that it names, or `default` if it names none.
     pub fn profile_or(&self, default: ProfileName) -> ProfileName {
         self.profile.unwrap_or(default)
@@ -43,7 +50,7 @@ pub enum SenderError {
     /// Nothing stands behind the `@`.
     #[error("no profile is named behind the `@`: write for example `{recipe}@linux`, or leave the `@` out")]
     NoProfile {
-        /// What stands before it, in its canonical spelling.
+        /// What stands before it.
         recipe: String,
     },
 }
@@ -53,10 +60,8 @@ impl FromStr for SenderSpec {
 
     fn from_str(text: &str) -> Result<Self, SenderError> {
         let Some((recipe, profile)) = text.split_once('@') else {
-            let recipe = text.parse()?;
-            let profile = text
-                .split('+')
-                .find_map(|word| catalogue::find(&word.trim().to_ascii_lowercase())?.names_a_sender);
+            let recipe: Recipe = text.parse()?;
+            let profile = implied_by(&recipe);
             return Ok(Self { recipe, profile });
         };
         let recipe: Recipe = recipe.parse()?;
@@ -69,12 +74,16 @@ impl FromStr for SenderSpec {
 
 impl fmt::Display for SenderSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.recipe.fmt(f)?;
-        match self.profile {
-            Some(profile) => write!(f, "@{profile}"),
-            None => Ok(()),
+        match self.profile.filter(|profile| implied_by(&self.recipe) != Some(*profile)) {
+            Some(profile) => f.pad(&format!("{}@{profile}", self.recipe)),
+            None => self.recipe.fmt(f),
         }
     }
+}
+
+/// The profile of a known sender that was named as a whole, such as `linux`.
+fn implied_by(recipe: &Recipe) -> Option<ProfileName> {
+    recipe.to_string().split('+').find_map(|word| catalogue::find(word)?.names_a_sender)
 }
 
 /// No profile has this name.
@@ -115,7 +124,7 @@ mod tests {
 
     fn canonical(text: &str) -> String {
         match text.parse::<SenderSpec>() {
-            Ok(sender) => sender.to_string(),
+            Ok(sender) => sender.canonical(),
             Err(error) => format!("error: {error}"),
         }
     }
@@ -130,6 +139,28 @@ mod tests {
             let sender: SenderSpec = format!("newreno@{name}").parse().unwrap();
             assert_eq!(sender.profile.map(|profile| profile.profile().name), Some(name));
         }
+    }
+
+    #[test]
+    fn a_sender_is_shown_as_it_was_typed() {
+        for text in [
+            "cubic+sack@linux",
+            "limited-transmit+newreno",
+            "sack+rack+cubic+prr+hystart+frto+undo-linux+tso-defer",
+            "pacing+linux",
+            "linux@default",
+            "newreno+min-rto=0.2s@ns2",
+            "etcp",
+        ] {
+            let sender: SenderSpec = text.parse().unwrap();
+            assert_eq!(sender.to_string(), text);
+            assert_eq!(sender.canonical().parse::<SenderSpec>().unwrap().recipe, sender.recipe);
+        }
+        assert_eq!(
+            " Newreno + IW=4 @ Linux".parse::<SenderSpec>().unwrap().to_string(),
+            "newreno+iw=4@linux"
+        );
+        assert_eq!("linux@linux".parse::<SenderSpec>().unwrap().to_string(), "linux");
     }
 
     #[test]

@@ -18,12 +18,14 @@ use crate::profile::knobs::SackDialect;
 
 /// What a sender is made of: at most one answer per question, and plain options. See [`recovery`](super).
 ///
-/// It is parsed from names joined by `+` (`sack+limited-transmit+iw=4`) and displays as its canonical form. Recipes
-/// with the same canonical form are equal.
+/// It is parsed from names joined by `+` (`sack+limited-transmit+iw=4`) and displays as it was typed. Recipes that mean
+/// the same have the same [`canonical`](Self::canonical) name, and are equal.
 #[derive(Clone)]
 pub struct Recipe {
     /// In catalogue order, at most one per subject.
     parts: Vec<Part>,
+    /// The words that were typed, in their order; empty if none were.
+    typed: String,
 }
 
 #[derive(Clone, Copy)]
@@ -128,17 +130,17 @@ fn hint(nearest: &Option<&'static str>) -> String {
 impl Recipe {
     /// The sender in which every answer is the ordinary one: NewReno.
     pub const fn ordinary() -> Self {
-        Self { parts: Vec::new() }
+        Self { parts: Vec::new(), typed: String::new() }
     }
 
-    fn of(mut parts: Vec<Part>) -> Result<Self, RecipeError> {
+    fn of(mut parts: Vec<Part>, typed: String) -> Result<Self, RecipeError> {
         bring_what_it_works_with(&mut parts)?;
         check_needs(&parts)?;
         let count = catalogue::rows().count();
         let place =
             |part: &Part| catalogue::rows().position(|row| std::ptr::eq(row, part.row)).unwrap_or(count);
         parts.sort_by_key(place);
-        Ok(Self { parts })
+        Ok(Self { parts, typed })
     }
 
     /// The same recipe with a row that is not in the catalogue: an answer of your own. The row's name stands last in
@@ -151,7 +153,29 @@ impl Recipe {
             contradiction(part.row, row)?;
         }
         self.parts.push(Part { row, value: None });
-        Self::of(self.parts)
+        let typed = [self.typed.as_str(), row.name].into_iter().filter(|words| !words.is_empty());
+        Self::of(self.parts, typed.collect::<Vec<_>>().join("+"))
+    }
+
+    /// One name for everything that means the same: the repair first, then what is not ordinary, in the order of the
+    /// catalogue. Parts that a known sender stands for are called by its name.
+    pub fn canonical(&self) -> String {
+        let known = self.known_sender();
+        // The repair answer always stands first: it is what people call the variant.
+        let repair = self.answer(Question::Repair).map_or("", |row| row.name);
+        let mut name = known.as_ref().map_or(repair, |(name, _)| name).to_owned();
+        for part in &self.parts {
+            let is_repair = part.row.is_the_answer() && part.row.question() == Question::Repair;
+            let is_said = known.as_ref().is_some_and(|(_, parts)| parts.iter().any(|said| said.is(part)));
+            if part.row.ordinary || is_repair || is_said {
+                continue;
+            }
+            name = name + "+" + part.row.name;
+            if let Some(value) = part.value {
+                name = name + "=" + &value.to_string();
+            }
+        }
+        name
     }
 
     /// The row that answers `question` in this recipe: the one it names, or the ordinary one. `None` only for
@@ -244,7 +268,8 @@ impl FromStr for Recipe {
 
     fn from_str(text: &str) -> Result<Self, RecipeError> {
         let mut parts: Vec<Part> = Vec::new();
-        for word in text.split('+').map(str::trim).filter(|word| !word.is_empty()) {
+        let words = || text.split('+').map(str::trim).filter(|word| !word.is_empty());
+        for word in words() {
             let part = parse_part(word)?;
             let named = match part.row.build {
                 Build::Alias(meaning) => meaning.parse::<Self>()?.parts,
@@ -260,7 +285,8 @@ impl FromStr for Recipe {
         if parts.is_empty() {
             return Err(RecipeError::Empty);
         }
-        Self::of(parts)
+        let typed = words().map(str::to_ascii_lowercase).collect::<Vec<_>>();
+        Self::of(parts, typed.join("+"))
     }
 }
 
@@ -365,24 +391,13 @@ fn check_needs(parts: &[Part]) -> Result<(), RecipeError> {
     Ok(())
 }
 
+/// As it was typed.
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.known_sender();
-        // The repair answer always stands first: it is what people call the variant.
-        let repair = self.answer(Question::Repair).map_or("", |row| row.name);
-        f.write_str(known.as_ref().map_or(repair, |(name, _)| name))?;
-        for part in &self.parts {
-            let is_repair = part.row.is_the_answer() && part.row.question() == Question::Repair;
-            let is_said = known.as_ref().is_some_and(|(_, parts)| parts.iter().any(|said| said.is(part)));
-            if part.row.ordinary || is_repair || is_said {
-                continue;
-            }
-            write!(f, "+{}", part.row.name)?;
-            if let Some(value) = part.value {
-                write!(f, "={value}")?;
-            }
+        match self.typed.as_str() {
+            "" => f.pad(&self.canonical()),
+            typed => f.pad(typed),
         }
-        Ok(())
     }
 }
 
@@ -394,7 +409,7 @@ impl fmt::Debug for Recipe {
 
 impl PartialEq for Recipe {
     fn eq(&self, other: &Self) -> bool {
-        self.to_string() == other.to_string()
+        self.canonical() == other.canonical()
     }
 }
 
@@ -404,7 +419,7 @@ mod tests {
 
     fn canonical(text: &str) -> String {
         match text.parse::<Recipe>() {
-            Ok(recipe) => recipe.to_string(),
+            Ok(recipe) => recipe.canonical(),
             Err(error) => format!("error: {error}"),
         }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use airtcp::recovery::Recipe;
 use airtcp::recovery::catalogue::{Build, CATALOGUE, Row};
+use airtcp::recovery::{Recipe, RecipeError};
 use airwire::rng::Stream;
 
 /// Plain options that may stand in a triple: those that change what is sent, or what the sender learns.
@@ -50,7 +50,7 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     let mut entries = Vec::new();
     // A name twice, of two that mean the same, is left out.
     let mut add = |text: &str, family, short: &mut dyn FnMut() -> bool| {
-        let Ok(recipe) = text.parse::<Recipe>() else { return false };
+        let Ok(recipe) = canonical(text) else { return false };
         let new = known.insert(recipe.to_string(), ()).is_none();
         if new {
             entries.push(Entry { recipe, family, short: short() });
@@ -88,7 +88,12 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
 /// The recipe of this text, and all of the catalogue that are this one and another answer.
 pub(crate) fn with_one_more(text: &str) -> Vec<Recipe> {
     let more = answers().into_iter().map(|name| format!("{text}+{name}"));
-    std::iter::once(text.to_owned()).chain(more).filter_map(|text| text.parse().ok()).collect()
+    std::iter::once(text.to_owned()).chain(more).filter_map(|text| canonical(&text).ok()).collect()
+}
+
+/// Reasons are written under the one name of what means the same.
+fn canonical(text: &str) -> Result<Recipe, RecipeError> {
+    text.parse::<Recipe>()?.canonical().parse()
 }
 
 fn answers() -> Vec<&'static str> {

@@ -202,7 +202,7 @@ impl Sender {
     /// It is what `text` means, whether or not `text` says the profile.
     pub(crate) fn is(&self, text: &str) -> bool {
         let bare = match &self.kind {
-            Kind::Recipe { recipe, .. } => recipe.to_string() == text,
+            Kind::Recipe { recipe, .. } => recipe.to_string() == text || recipe.canonical() == text,
             Kind::Kernel(_) => false,
         };
         bare || self.kind.to_string() == text
@@ -231,13 +231,12 @@ impl Sender {
         let mut argv = vec![tools.airtcp.to_string_lossy().into_owned()];
         let mut say = |words: &[&str]| argv.extend(words.iter().map(|&word| word.to_owned()));
         match &self.kind {
-            Kind::Recipe { recipe, profile } => {
+            Kind::Recipe { .. } => {
                 say(&[
                     "send",
                     "--recipe",
-                    &recipe.to_string(),
-                    "--profile",
-                    profile.as_str(),
+                    // With its profile: `linux` alone would name one, too.
+                    &self.kind.to_string(),
                     "--addr",
                     OWN_ADDR,
                     "--kernel-addr",

@@ -27,7 +27,7 @@ fn recipes() -> BTreeMap<String, Recipe> {
     texts
         .chain([RARE, "tahoe+transit-marks+sifest"].map(str::to_owned))
         .filter_map(|text| text.parse::<Recipe>().ok())
-        .map(|recipe| (recipe.to_string(), recipe))
+        .map(|recipe| (recipe.canonical(), recipe))
         .collect()
 }
 

@@ -73,7 +73,7 @@ pub(super) fn neighbours(recipe: &str, parts: &[&str]) -> BTreeSet<String> {
 
 /// The recipe's own name for itself; `None` if its parts do not go together.
 pub(super) fn canonical(name: &str) -> Option<String> {
-    name.parse::<Recipe>().ok().map(|recipe| recipe.to_string())
+    name.parse::<Recipe>().ok().map(|recipe| recipe.canonical())
 }
 
 #[cfg(test)]

@@ -175,6 +175,15 @@ impl Setup {
 
     /// The arguments of `airtcp sim` that ask for this.
     pub fn arguments(&self, seed: u64) -> Vec<String> {
+        self.arguments_with(seed, SenderSpec::to_string)
+    }
+
+    /// The same text for all setups that mean the same.
+    pub(super) fn canonical(&self) -> String {
+        in_a_shell(self.arguments_with(0, SenderSpec::canonical))
+    }
+
+    fn arguments_with(&self, seed: u64, named: fn(&SenderSpec) -> String) -> Vec<String> {
         let ordinary = Self::new(&self.scenario);
         let mut arguments = vec!["--scenario".to_owned(), self.scenario.clone()];
         let mut add = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);
@@ -183,7 +192,7 @@ impl Setup {
         }
         add("seed", seed.to_string());
         for recipe in &self.recipes {
-            add("recipe", recipe.to_string());
+            add("recipe", named(recipe));
         }
         if self.flows != ordinary.flows {
             add("flows", self.flows.to_string());
@@ -208,7 +217,7 @@ impl Setup {
             }
         }
         if let Some(options) = &self.receiver_options {
-            add("receiver-options", options.to_string());
+            add("receiver-options", named(&options.clone().into()));
         }
         if let Some(size) = self.receive_buffer {
             add("receive-buffer", size.to_string());
@@ -221,9 +230,13 @@ impl Setup {
 
     /// The same as a line for a shell.
     pub fn command(&self, seed: u64) -> String {
-        let words = self.arguments(seed).into_iter().map(|word| quoted(&word));
-        ["airtcp".to_owned(), "sim".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+        in_a_shell(self.arguments(seed))
     }
+}
+
+fn in_a_shell(arguments: Vec<String>) -> String {
+    let words = arguments.into_iter().map(|word| quoted(&word));
+    ["airtcp".to_owned(), "sim".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// An option of a run, as a sweep names it. A name with a dot is a setting of the scenario instead.

@@ -492,7 +492,7 @@ impl Sites {
         let spec = if port == FIXED { &self.fixed } else { &self.mobile };
         let recipe = recipe.unwrap_or(&spec.recipe);
         let profile = profile.unwrap_or(&spec.profile);
-        let name = recipe.to_string();
+        let name = recipe.canonical();
         let same = |site: &Site| site.port == port && site.recipe == name && site.profile == *profile;
         if let Some(known) = self.list.iter().position(same) {
             return known;

@@ -85,7 +85,7 @@ fn it_does_not_believe_what_no_later_segment_can_have_caused() {
 
 #[test]
 fn it_brings_the_marks_and_does_not_work_without() {
-    let name = |text: &str| text.parse::<Recipe>().map(|recipe| recipe.to_string());
+    let name = |text: &str| text.parse::<Recipe>().map(|recipe| recipe.canonical());
     assert_eq!(name("sack+early-marks").unwrap(), "sack+early-marks+transit-marks");
     assert_eq!(name("etcp+early-marks").unwrap(), "reno+early-marks+transit-marks");
     let error = name("reno+early-marks+vegas").unwrap_err().to_string();

@@ -85,8 +85,8 @@ fn without_sack_it_counts_duplicates_whatever_the_recipe_wants() {
 #[test]
 fn its_name_stands_in_the_recipe() {
     let recipe: Recipe = "early-retransmit+no-rescue".parse().unwrap();
-    assert_eq!(recipe.to_string(), "sack+no-rescue+early-retransmit");
-    assert_eq!(recipe.to_string().parse::<Recipe>().unwrap(), recipe);
+    assert_eq!(recipe.canonical(), "sack+no-rescue+early-retransmit");
+    assert_eq!(recipe.canonical().parse::<Recipe>().unwrap(), recipe);
     let error = "newreno+no-rescue".parse::<Recipe>().unwrap_err();
     assert_eq!(
         error.to_string(),
