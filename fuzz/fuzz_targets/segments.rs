@@ -39,6 +39,7 @@ fn besiege(data: &[u8]) -> Result<(), String> {
     options.recv_buffer = draw.pick(&[options.recv_buffer, 100, 3000, 65_535]);
     let plan = ExchangeSpec {
         opening: draw.pick(&[Opening::Passive, Opening::Simultaneous]),
+        eager: false,
         options,
         octets: [20_000, 5000],
         read_at_most: 1 << 16,

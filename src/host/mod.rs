@@ -483,7 +483,7 @@ impl Host {
         Ok(())
     }
 
-    /// Sends FIN after what is buffered. Reading goes on.
+    /// Sends FIN after what is buffered, when the handshake is over. Reading goes on.
     pub fn shutdown_write(&mut self, _now: Instant, id: ConnId) -> Result<(), IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         if connection.state() == State::Closed {

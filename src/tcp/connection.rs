@@ -222,9 +222,8 @@ impl Connection {
             return;
         }
         match self.state {
-            // §3.10.4 deletes the connection, with an error for each SEND that is queued. Here they have returned, so
-            // what they wrote is sent, as §3.9.1.4 lets the application expect.
-            State::SynSent if self.snd.buffer.len() == 0 => self.end(None),
+            // §3.10.4 queues a CLOSE in SYN-RECEIVED until the handshake is over. So does a half-close in SYN-SENT: what
+            // was written is sent (§3.9.1.4), and what the peer has to say can still be read.
             State::SynSent | State::SynReceived | State::Established => {
                 self.snd.fin = Some(self.snd.buffer.end());
                 if self.state == State::Established {
@@ -273,6 +272,12 @@ impl Connection {
                 true => self.reset(),
                 false => self.abort(),
             }
+            return;
+        }
+        if self.state == State::SynSent && self.snd.buffer.len() == 0 {
+            // §3.10.4 deletes the connection, with an error for each SEND that is queued. Those of this interface have
+            // returned, so it is deleted only if they wrote nothing.
+            self.end(None);
             return;
         }
         self.shutdown_write();

@@ -114,6 +114,13 @@ impl Stack for Ours {
                 read.truncate(*outcome.as_ref().unwrap_or(&0));
                 outcome
             }
+            // Linux's socket ends an attempt to connect that is shut down.
+            Call::ShutdownWrite
+                if host.connection(id).is_some_and(|connection| connection.state() == State::SynSent) =>
+            {
+                host.abort(now, id);
+                Ok(0)
+            }
             Call::ShutdownWrite => host.shutdown_write(now, id).map(|()| 0),
             Call::Close | Call::Abort => {
                 if call == Call::Abort {

@@ -34,7 +34,7 @@ fn recipes() -> BTreeMap<String, Recipe> {
         .cloned()
         .chain(pairs)
         .filter_map(|text| text.parse::<Recipe>().ok())
-        .map(|recipe| (recipe.to_string(), recipe))
+        .map(|recipe| (recipe.canonical(), recipe))
         .collect()
 }
 
@@ -64,7 +64,7 @@ fn every_recipe(seeds: u64, check: impl Fn(&Recipe, u64) + Sync) {
 
 /// A path of up to 4 Mbit/s with everything on it that a path can do, and a receiver that may be small.
 fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
-    let mut draw = Stream::new(seed, &recipe.to_string());
+    let mut draw = Stream::new(seed, &recipe.canonical());
     let path = Impairments {
         loss: draw.unit() * 0.08,
         duplicate: draw.unit() * 0.02,
@@ -85,6 +85,7 @@ fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     let options = SocketOptions { recv_buffer: window, ..SocketOptions::of(&profile) };
     let plan = ExchangeSpec {
         opening: Opening::Passive,
+        eager: false,
         options,
         octets: [150_000, 3_000],
         read_at_most: 1 << 16,
@@ -228,6 +229,7 @@ fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(String, What)>
     let options = SocketOptions::of(&profile);
     let plan = ExchangeSpec {
         opening: Opening::Passive,
+        eager: false,
         options,
         octets: [300_000, 0],
         read_at_most: 1 << 16,

@@ -331,6 +331,7 @@ fn over_bad_paths_every_combination_delivers_the_exact_stream() {
             let pair = Pair::new(100 * number as u64 + seed, (&parsed, &parsed), (&profile, &profile), path);
             let plan = ExchangeSpec {
                 opening: Opening::Passive,
+                eager: false,
                 options: SocketOptions::of(&profile),
                 octets: [200_000, 20_000],
                 read_at_most: 100_000,

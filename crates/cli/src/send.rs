@@ -156,9 +156,8 @@ impl Send {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     Partly,
-    /// All of it; FIN waits for the handshake.
+    /// All of it, and that nothing follows.
     Wholly,
-    Closed,
 }
 
 /// What the peer sends back.
@@ -232,8 +231,9 @@ impl Sending {
                     Next::Later => return Ok(()),
                     Next::End { digest } => {
                         self.digest = digest;
+                        host.shutdown_write(now, self.id)?;
                         self.written = Written::Wholly;
-                        break;
+                        return Ok(());
                     }
                 },
             };
@@ -246,11 +246,6 @@ impl Sending {
                     return Ok(());
                 }
             }
-        }
-        let established = host.connection(self.id).is_some_and(|c| c.state().is_synchronized());
-        if self.written == Written::Wholly && established {
-            host.shutdown_write(now, self.id)?;
-            self.written = Written::Closed;
         }
         Ok(())
     }

@@ -23,6 +23,8 @@ pub enum Opening {
 pub struct ExchangeSpec {
     /// Who opens the connection.
     pub opening: Opening,
+    /// Whether applications write, and shut writing down, before the handshake is over.
+    pub eager: bool,
     /// Of the sockets at both ends.
     pub options: SocketOptions,
     /// How many octets left and right send.
@@ -234,7 +236,8 @@ impl Exchange {
         let Some(id) = app.id.filter(|_| !app.closed) else { return Ok(()) };
         let now = pair.now;
         let host = pair.host(side);
-        if host.connection(id).is_none_or(|c| matches!(c.state(), State::SynSent | State::SynReceived)) {
+        let opening = |c: &Connection| matches!(c.state(), State::SynSent | State::SynReceived);
+        if host.connection(id).is_none_or(|c| opening(c) && !spec.eager) {
             return Ok(());
         }
         while app.sent < app.to_send {

@@ -490,6 +490,33 @@ fn what_was_written_before_the_handshake_is_sent() {
     }
 }
 
+/// A half-close says nothing about what is read: the FIN waits for the handshake, and the peer is heard.
+#[test]
+fn writing_shut_down_in_syn_sent_leaves_the_other_direction() {
+    for simultaneous in [false, true] {
+        let profile = profile("default");
+        let options = SocketOptions::of(&profile);
+        let mut hand = Hand::new("newreno", profile);
+        let (from, to) = ((LEFT, 40_000).into(), (RIGHT, 80).into());
+        let id = hand.host.connect(hand.now, Some(from), to, options).unwrap();
+        hand.id = Some(id);
+        assert_eq!(hand.out().len(), 1);
+        hand.host.shutdown_write(hand.now, id).unwrap();
+        assert_eq!((hand.state(), hand.out().len()), (State::SynSent, 0));
+        let out = match simultaneous {
+            false => hand.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0),
+            true => {
+                let answer = hand.segment(Flags::SYN, 0, 0, 65_535, 0);
+                assert!(answer[0].flags.contains(Flags::SYN.with(ACK)), "{answer:?}");
+                hand.segment(ACK, 1, 1, 65_535, 0)
+            }
+        };
+        assert!(out.last().is_some_and(|out| out.flags.contains(Flags::FIN) && out.seq == 1), "{out:?}");
+        hand.segment(ACK, 1, 2, 65_535, 10);
+        assert_eq!(hand.host.read(hand.now, id, &mut [0; 100]), Ok(10), "simultaneous {simultaneous}");
+    }
+}
+
 /// Where nothing was written, there is nothing to wait for (RFC 9293 §3.10.4).
 #[test]
 fn a_close_in_syn_sent_ends_a_connection_that_has_nothing_to_send() {

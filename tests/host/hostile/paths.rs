@@ -49,6 +49,7 @@ fn any_window_and_any_segment_size_carries_both_streams() {
             plan.octets = [1 + rng.below(60), rng.below(40)];
         }
         let path = if rng.chance(0.5) { bad_path(&mut rng) } else { path(rng.below(50)) };
+        plan.eager = rng.chance(0.5);
         let what = format!("seed {seed} {recipe} {profile} {plan:?} {path:?}");
         run(&what, pair(seed, recipe, profile, path), plan, DAY);
     }
@@ -107,7 +108,29 @@ fn simultaneous_open_and_close_survive_a_lossy_path() {
         let path = Impairments { loss: 0.3, ..path(10) };
         let mut plan = plan(profile, [rng.below(3), rng.below(3)]);
         plan.opening = Opening::Simultaneous;
+        plan.eager = rng.chance(0.5);
         run(&format!("seed {seed} {recipe} {profile}"), pair(seed, recipe, profile, path), plan, DAY);
+    }
+}
+
+/// Both streams, their ends too, are handed over while the SYNs are under way or lost (RFC 9293 §3.9.1.4).
+#[test]
+fn what_is_written_and_shut_before_the_handshake_arrives() {
+    for seed in seeds(200) {
+        let mut rng = Stream::new(seed, "eager");
+        let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
+        let profile = PROFILES[rng.below(3) as usize];
+        let path = Impairments { loss: 0.2, ..path(rng.below(50)) };
+        let mut octets = || [0, 1, 1000, 50_000][rng.below(4) as usize];
+        let mut plan = plan(profile, [octets(), octets()]);
+        plan.opening = if rng.chance(0.5) { Opening::Simultaneous } else { Opening::Passive };
+        plan.eager = true;
+        run(
+            &format!("seed {seed} {recipe} {profile} {plan:?}"),
+            pair(seed, recipe, profile, path),
+            plan,
+            DAY,
+        );
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn pair(seed: u64, recipe_name: &str, profile_name: &str, path: Impai
 pub(crate) fn plan(profile_name: &str, octets: [u64; 2]) -> ExchangeSpec {
     ExchangeSpec {
         opening: Opening::Passive,
+        eager: false,
         options: SocketOptions::of(&profile(profile_name)),
         octets,
         read_at_most: 1 << 16,
