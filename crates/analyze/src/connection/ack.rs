@@ -101,6 +101,7 @@ impl Direction {
         }
         if ack >= una {
             self.ack_times.last = CompactOption::time(now.at);
+            self.ack_times.answered = false;
         }
         if self.trace.is_some() {
             self.record_ack(now, packet, ack, duplicate);
@@ -158,14 +159,21 @@ impl Direction {
                 news |= self.flight.sack(block.start.max(una)..block.end, |sent| newest.take(sent));
             }
         }
-        self.note_arrival(&newest);
+        self.note_arrival(now, &newest);
         news
     }
 
-    fn note_arrival(&mut self, newest: &Newest) {
-        if let Some(anomalies) = self.anomalies.get_mut() {
-            anomalies.newest_arrived = anomalies.newest_arrived.max(newest.left);
-        }
+    fn note_arrival(&mut self, now: &Moment, newest: &Newest) {
+        let Some(anomalies) = self.anomalies.get_mut() else { return };
+        anomalies.newest_arrived = anomalies.newest_arrived.max(newest.left);
+        // Of a burst that left at once, what stands behind it has left later.
+        let oldest = self.flight.oldest().filter(|sent| self.flight.sacked_above(sent.start));
+        let overtaken = oldest.map(|sent| sent.last_at).filter(|left| *left <= anomalies.newest_arrived);
+        anomalies.oldest_overtaken = match (overtaken, anomalies.oldest_overtaken) {
+            (Some(left), Some(known)) if known[0] == left => Some(known),
+            (Some(left), _) => Some([left, now.at]),
+            (None, _) => None,
+        };
     }
 
     /// The receiver has got this twice: its last retransmission, if there was one, was a mistake.
@@ -229,7 +237,7 @@ impl Direction {
             covered.first.get_or_insert(*sent);
             covered.last = Some(*sent);
         });
-        self.note_arrival(&newest);
+        self.note_arrival(now, &newest);
         self.measure(now, ack, &covered);
         if let (Some(first), Some(echo)) = (&covered.first, echo) {
             self.compare_timestamps(first, echo);

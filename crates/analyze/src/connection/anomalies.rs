@@ -41,6 +41,8 @@ pub(super) struct Anomalies {
     /// When the newest copy left that is known to have arrived (RACK.xmit_ts of RFC 8985 §5.2). It is 0 until the
     /// first anomaly: up to then nothing that left earlier is outstanding.
     pub(super) newest_arrived: i64,
+    /// Of the oldest copy outstanding: when it left, and when something was first known to have arrived that left later.
+    pub(super) oldest_overtaken: Option<[i64; 2]>,
     pub(super) guess: Guess,
     pub(super) arrivals: Arrivals,
     /// All but `packets`, which is counted for every connection.

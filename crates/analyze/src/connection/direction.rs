@@ -72,6 +72,8 @@ pub(super) struct SegmentSizes {
 #[derive(Debug, Default)]
 pub(super) struct AckTimes {
     pub(super) last: CompactOption,
+    /// Something of the sender's has left since then.
+    pub(super) answered: bool,
     /// When an ACK for new data last restarted the timer, and when one did before that.
     pub(super) advanced: [i64; 2],
 }

@@ -89,6 +89,10 @@ impl Flight {
         self.segments.get(first).filter(|sent| sent.start < range.end).copied()
     }
 
+    pub(super) fn oldest(&self) -> Option<&Sent> {
+        self.segments.front()
+    }
+
     pub(super) fn newest(&self) -> Option<&Sent> {
         self.segments.back()
     }

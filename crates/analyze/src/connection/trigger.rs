@@ -8,6 +8,8 @@ use super::flight::Sent;
 
 /// Nanoseconds: a host answers an ACK sooner than this, and a timer waits longer.
 const PROMPT: i64 = 10_000_000;
+/// Nanoseconds between two packets that leave upon the same ACK.
+const ANSWERING: i64 = 300_000;
 
 /// How a retransmission is explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +30,11 @@ pub(super) enum Trigger {
 const UNEXPLAINED: Explanation = Explanation { trigger: Trigger::Unexplained, begins: Begins::Nothing };
 
 impl Direction {
-    /// Whether an ACK came just before, which may have made the sender send what leaves now.
+    /// Whether an ACK came just before, which may have made the sender send what leaves now. What leaves a while after
+    /// the ACK was answered, a timer has sent.
     pub(super) fn is_prompted(&self, now: &Moment) -> bool {
-        self.ack_times.last.as_time().is_some_and(|ack| now.at - ack <= self.promptly(now))
+        let prompt = self.ack_times.last.as_time().is_some_and(|ack| now.at - ack <= self.promptly(now));
+        prompt && (!self.ack_times.answered || now.silence <= ANSWERING + 2 * now.sender_replies)
     }
 
     /// Nanoseconds within which something leaves upon an ACK.
@@ -58,11 +62,20 @@ impl Direction {
         let overtaken = first.is_some_and(|sent| {
             sent.last_at < self.anomalies.get().map_or(0, |anomalies| anomalies.newest_arrived)
         });
+        // RFC 8985 §6.2: what is overtaken is lost within a part of a round trip, if it is to be found lost so at all.
+        let just_overtaken = self.anomalies.get().is_some_and(|anomalies| {
+            let since =
+                anomalies.oldest_overtaken.filter(|[left, _]| Some(*left) == first.map(|sent| sent.last_at));
+            since.is_some_and(|[_, since]| now.at - since <= self.rtt.min().unwrap_or(0) / 2 + PROMPT)
+        });
+        // A second copy in one pass, though no ACK asks for it now: nothing but the timer sends that, however soon. It
+        // may run since the first partial ACK (RFC 6582 §4).
+        let unasked = at_una && again_in_pass && !prompted && !just_overtaken;
         let last = range.end >= self.flight.max;
         let repaired = self.anomalies.get().and_then(|anomalies| anomalies.timeout_repaired);
         match self.repairing {
             Repairing::AfterTimeout { recover } if range.start < recover => {
-                if at_una && expired && !(prompted && asked_for) {
+                if unasked || at_una && expired && !(prompted && asked_for) {
                     timeout(Begins::Timeout)
                 } else if at_una && again_in_pass && asked_for {
                     fast(Begins::FastRetransmit)
@@ -73,10 +86,10 @@ impl Direction {
                 }
             }
             Repairing::Fast { recover, partial, .. } if shown || range.start < recover => {
-                // NewReno's timer may run since the first partial ACK (RFC 6582 §4): a second copy that nothing asks
-                // for is the timer's, however soon it comes.
-                let unasked = !prompted && again_in_pass && !shown && self.dupacks < 3;
-                if at_una && (unasked || expired && (!prompted || again_in_pass && self.dupacks != 3)) {
+                // Reno has left its recovery with the partial ACK, and waits.
+                let waited = at_una && !prompted && !asked_for;
+                if unasked || waited || at_una && expired && (!prompted || again_in_pass && self.dupacks != 3)
+                {
                     timeout(Begins::Timeout)
                 } else if at_una && !shown && partial && self.dupacks >= 3 {
                     // Reno has left its recovery with the partial ACK. Fewer may have come while NewReno's answer left.
@@ -91,7 +104,9 @@ impl Direction {
             }
             _ if prompted && asked_for => fast(Begins::FastRetransmit),
             // A loss detector that waits a little for reordered segments.
-            _ if !expired && (shown || at_una && self.dupacks >= 3) => fast(Begins::FastRetransmit),
+            _ if !expired && (if at_una { just_overtaken || self.dupacks >= 3 } else { shown }) => {
+                fast(Begins::FastRetransmit)
+            }
             // RFC 8985 §6.2, step 5: what left later has arrived.
             _ if prompted && overtaken && !(at_una && expired) => fast(Begins::FastRetransmit),
             _ if prompted && !(at_una && expired) => UNEXPLAINED,

@@ -3,6 +3,7 @@
 mod classes;
 mod hard;
 mod measures;
+mod presets;
 mod truth;
 
 use std::net::SocketAddr;

@@ -55,17 +55,17 @@ fn packet(number: u64, at: Instant, octets: &[u8]) -> Packet {
     }
 }
 
-struct Both {
-    sender: Ended,
+pub(super) struct Both {
+    pub(super) sender: Ended,
     receiver: Ended,
-    truth: FlowResult,
+    pub(super) truth: FlowResult,
     /// Data packets, and those of them that had been sent before.
     lost: u64,
     lost_copies: u64,
     text: String,
 }
 
-fn run(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Both {
+pub(super) fn run(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Both {
     let mut world = World::one_flow(scenario, recipe, octets, seed).unwrap();
     let (fixed, mobile) = (Captured::default(), Captured::default());
     world.tap(FIXED, fixed.clone());
@@ -94,7 +94,7 @@ kind = "loss"
 down = { model = "uniform", per = "3%" }
 "#;
 
-fn again(ended: &Ended) -> &Retransmissions {
+pub(super) fn again(ended: &Ended) -> &Retransmissions {
     &ended.findings.directions[0].retransmissions
 }
 

@@ -1,0 +1,97 @@
+//! Senders over every scenario that comes with airlink: what they sent again, and why, beside what they counted.
+
+use airtcp::recovery::Counters;
+
+use super::super::findings::Retransmissions;
+use super::truth::{again, run};
+
+/// A count of the sender's over all runs, and how far those of the captures are from it, run by run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Apart {
+    sender: u64,
+    apart: u64,
+}
+
+impl Apart {
+    fn add(&mut self, sender: u64, capture: u64) {
+        self.sender += sender;
+        self.apart += sender.abs_diff(capture);
+    }
+
+    fn percent(self) -> f64 {
+        100.0 * self.apart as f64 / self.sender.max(1) as f64
+    }
+}
+
+#[derive(Debug, Default)]
+struct Sums {
+    losses_found: Apart,
+    timeouts: Apart,
+    resent_fast: Apart,
+}
+
+impl Sums {
+    fn add(&mut self, sender: &Counters, found: &Retransmissions) {
+        self.losses_found.add(sender.fast_retransmits, found.fast_retransmits);
+        self.timeouts.add(sender.timeouts, found.timeouts);
+        self.resent_fast.add(sender.resent_fast + sender.resent_recovery, found.fast);
+    }
+}
+
+/// Over a queue that overflows, an ACK comes shortly before nearly every timeout.
+fn scenarios() -> impl Iterator<Item = String> {
+    let presets = airlink::scenario::presets::ALL.iter();
+    let plain = presets.map(|preset| format!("schema = 1\nextends = \"{}\"\n", preset.name));
+    let short_queues = [20, 50].map(|packets| {
+        format!(
+            "schema = 1\nextends = \"wcdma-384\"\n[[stage]]\nname = \"radio\"\ndown.queue.packets = {packets}\n"
+        )
+    });
+    plain.chain(short_queues)
+}
+
+/// Seeds that nothing was tuned to. A timer and an ACK may look the same, and a sender with RACK has several timers: so
+/// few per cent may be apart of losses found without a timeout, of timeouts, and of what was sent again fast.
+#[test]
+fn captures_tell_what_the_senders_counted_over_all_presets() {
+    for (recipe, losses_found, timeouts, resent_fast) in [
+        ("newreno", 2.0, 2.0, 3.0),
+        ("newreno+no-timestamps", 2.0, 2.0, 3.0),
+        ("sack", 2.0, 2.0, 4.0),
+        ("reno", 3.0, 6.0, 15.0),
+        // To Tahoe a fast retransmit is a restart: what follows it is on the timer's account.
+        ("tahoe", 3.0, 3.0, f64::INFINITY),
+        ("sack+rack", 8.0, 12.0, 15.0),
+    ] {
+        let mut sums = Sums::default();
+        for (scenario, seed) in scenarios().flat_map(|scenario| [31, 32].map(|seed| (scenario.clone(), seed)))
+        {
+            let run = run(&scenario, recipe, 500_000, seed);
+            let (sender, found) = (&run.truth.counters, again(&run.sender));
+            assert_eq!(found.packets, sender.resent(), "{recipe}, seed {seed}: {scenario}");
+            sums.add(sender, found);
+        }
+        assert!(sums.losses_found.sender > 100 && sums.timeouts.sender > 50, "{recipe}: {sums:?}");
+        assert!(sums.losses_found.percent() <= losses_found, "{recipe}: {sums:?}");
+        assert!(sums.timeouts.percent() <= timeouts, "{recipe}: {sums:?}");
+        assert!(sums.resent_fast.percent() <= resent_fast, "{recipe}: {sums:?}");
+    }
+}
+
+/// One timeout that is not seen puts everything behind it on the wrong account.
+#[test]
+fn a_timeout_shortly_after_an_ack_is_a_timeout() {
+    for (packets, seed) in [(20, 1), (50, 1), (20, 2), (35, 7), (50, 8)] {
+        let scenario = format!(
+            "schema = 1\nextends = \"wcdma-384\"\n[[stage]]\nname = \"radio\"\ndown.queue.packets = {packets}\n"
+        );
+        let run = run(&scenario, "newreno", 2_000_000, seed);
+        let (sender, found) = (&run.truth.counters, again(&run.sender));
+        let counted = (sender.timeouts, sender.fast_retransmits, sender.resent_timeout);
+        assert_eq!(
+            (found.timeouts, found.fast_retransmits, found.timeout),
+            counted,
+            "{packets}, seed {seed}"
+        );
+    }
+}
