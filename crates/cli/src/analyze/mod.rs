@@ -20,7 +20,7 @@ use airwire::time::{Duration, Instant};
 use clap::Args;
 use comments::{CommentOptions, Commenting};
 use output::{Output, Told};
-use path::{OnPath, PathOptions};
+use path::{BesideSender, OnPath, PathOptions};
 use pictures::{PictureOptions, Pictures};
 
 use crate::shared::failure::{self, Failure};
@@ -50,6 +50,9 @@ pub(crate) struct Analyze {
     /// Show at most this many connections, those with most data [default: 50, with --json all]
     #[arg(long, value_name = "N", conflicts_with = "connection", help_heading = "Output")]
     limit: Option<usize>,
+    /// Compare the first capture with what its sender counted: what `airtcp send --json` printed, or the lab's sender.jsonl
+    #[arg(long, value_name = "FILE", conflicts_with = "interface")]
+    sender: Option<PathBuf>,
     /// List each packet that was sent again: why, after how many duplicate ACKs, with how much in flight
     #[arg(long, help_heading = "Output")]
     resent: bool,
@@ -107,7 +110,8 @@ impl Analyze {
         let traces = self.resent || comments.is_some() || pictures.traces() != Traces::None;
         let path = OnPath::new(&self.path, &self.files, filter, traces)?;
         let told = Told { json: self.json, only: self.connection, limit: self.limit, resent: self.resent };
-        let mut output = Output::new(told, pictures, comments, path)?;
+        let sender = self.sender.as_deref().map(BesideSender::new).transpose()?;
+        let mut output = Output::new(told, pictures, comments, path, sender)?;
         for mut capture in captures {
             output.begin(capture.name(), self.interface.is_some())?;
             let totals = match self.interface {

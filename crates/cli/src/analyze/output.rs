@@ -11,7 +11,7 @@ use airtcp_numbers::units::{show_bytes, show_rate};
 use serde::Serialize;
 
 use super::comments::Commenting;
-use super::path::OnPath;
+use super::path::{BesideSender, OnPath};
 use super::pictures::Pictures;
 use super::resent::{self, Resent};
 use crate::shared::failure;
@@ -40,6 +40,7 @@ pub(super) struct Output {
     pictures: Pictures,
     comments: Option<Commenting>,
     path: Option<OnPath>,
+    sender: Option<BesideSender>,
     captures: u64,
     written: u64,
     error: Option<io::Error>,
@@ -78,6 +79,7 @@ impl Output {
         pictures: Pictures,
         comments: Option<Commenting>,
         path: Option<OnPath>,
+        sender: Option<BesideSender>,
     ) -> io::Result<Self> {
         if told.json {
             write!(io::stdout(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
@@ -86,7 +88,7 @@ impl Output {
         }
         let (live, kept) = (false, Kept::default());
         let (captures, written, error) = (0, 0, None);
-        Ok(Self { told, live, kept, pictures, comments, path, captures, written, error })
+        Ok(Self { told, live, kept, pictures, comments, path, sender, captures, written, error })
     }
 
     pub(super) fn begin(&mut self, name: &str, live: bool) -> io::Result<()> {
@@ -109,6 +111,10 @@ impl Output {
         }
         if let Some(path) = &mut self.path {
             path.take(&mut finished);
+        }
+        // The log says which connection it is of, but not of which capture.
+        if let Some(sender) = self.sender.as_mut().filter(|_| self.captures == 1) {
+            sender.take(&finished);
         }
         self.pictures.take(&finished);
         if let Some(comments) = &mut self.comments {
@@ -206,8 +212,10 @@ impl Output {
         if self.told.json {
             write!(io::stdout(), "\n]")?;
         }
-        if let Some(path) = &self.path {
-            path.write(self.told.json)?;
+        match (&self.path, &self.sender) {
+            (Some(path), sender) => path.write(self.told.json, sender.as_ref())?,
+            (None, Some(sender)) => sender.write(self.told.json)?,
+            (None, None) => {}
         }
         if self.told.json {
             writeln!(io::stdout(), "}}")?;

@@ -36,9 +36,6 @@ pub(super) struct PathOptions {
     /// first
     #[arg(long, value_name = "FILE", requires = "path")]
     truth: Option<PathBuf>,
-    /// Compare with what the sender counted: what `airtcp send --json` printed, or the lab's sender.jsonl
-    #[arg(long, value_name = "FILE", requires = "path")]
-    sender: Option<PathBuf>,
     /// What the judges of loss causes (vegas, ntg, ndg, ncpld) would have said of each loss, and whether it is true:
     /// by --truth, or else by the side of the last capture but one on which the packet was lost
     #[arg(long, requires = "path")]
@@ -64,13 +61,52 @@ fn offset(text: &str) -> Result<i64, String> {
     Ok(sign * duration.as_nanos() as i64)
 }
 
+/// What the sender counted, beside what the first capture shows.
+pub(super) struct BesideSender {
+    log: SenderLog,
+    comparison: Option<SenderComparison>,
+}
+
+impl BesideSender {
+    pub(super) fn new(file: &Path) -> anyhow::Result<Self> {
+        let log = SenderLog::read(file);
+        let log = log.map_err(|error @ (SenderError::Read { .. } | SenderError::NoEnd(_))| {
+            failure::usage(error.to_string())
+        })?;
+        Ok(Self { log, comparison: None })
+    }
+
+    pub(super) fn take(&mut self, finished: &Finished) {
+        self.comparison = self.comparison.take().or_else(|| self.log.compare(&finished.ended.findings));
+    }
+
+    pub(super) fn write(&self, json: bool) -> io::Result<()> {
+        if json {
+            let json = serde_json::to_string(&self.comparison)?;
+            return write!(io::stdout(), ",\"sender\":{json}");
+        }
+        writeln!(io::stdout())?;
+        self.write_text()
+    }
+
+    fn write_text(&self) -> io::Result<()> {
+        match &self.comparison {
+            Some(comparison) => write!(io::stdout(), "{comparison}"),
+            None => {
+                writeln!(
+                    io::stdout(),
+                    "the connection that the sender's log is of is not in the first capture"
+                )
+            }
+        }
+    }
+}
+
 /// What was found on the path.
 pub(super) struct OnPath {
     report: PathFindings,
     fates: Fates,
     captures: usize,
-    log: Option<SenderLog>,
-    comparison: Option<SenderComparison>,
     scores: Option<Scores>,
 }
 
@@ -78,7 +114,7 @@ pub(super) struct OnPath {
 struct Json<'a> {
     #[serde(flatten)]
     report: &'a PathFindings,
-    sender: &'a Option<SenderComparison>,
+    sender: Option<&'a SenderComparison>,
     judges: &'a Option<Scores>,
 }
 
@@ -93,10 +129,6 @@ impl OnPath {
         if !options.path {
             return Ok(None);
         }
-        let log = options.sender.as_deref().map(SenderLog::read).transpose();
-        let log = log.map_err(|error @ (SenderError::Read { .. } | SenderError::NoEnd(_))| {
-            failure::usage(error.to_string())
-        })?;
         if options.judges && options.truth.is_none() && files.len() < 3 {
             return Err(failure::usage(
                 "--judges needs to know why packets were lost: give --truth, or a capture of the base station between \
@@ -112,7 +144,7 @@ impl OnPath {
         let keep = if options.judges || traces { Keep::Fates } else { Keep::Findings };
         let (report, fates) = path::read(&wanted, keep).map_err(failed)?;
         let scores = options.judges.then(Scores::default);
-        Ok(Some(Self { report, fates, captures: files.len(), log, comparison: None, scores }))
+        Ok(Some(Self { report, fates, captures: files.len(), scores }))
     }
 
     pub(super) fn wants_traces(&self) -> bool {
@@ -121,9 +153,6 @@ impl OnPath {
 
     /// A connection of the first capture.
     pub(super) fn take(&mut self, finished: &mut Finished) {
-        if let Some(log) = &self.log {
-            self.comparison = self.comparison.take().or_else(|| log.compare(&finished.ended.findings));
-        }
         let directions = finished.ended.findings.directions.iter();
         for (trace, direction) in finished.ended.traces.iter_mut().flatten().zip(directions) {
             self.fates.lay_over(trace);
@@ -138,20 +167,17 @@ impl OnPath {
         }
     }
 
-    pub(super) fn write(&self, json: bool) -> io::Result<()> {
-        let Self { report, comparison, scores, .. } = self;
+    pub(super) fn write(&self, json: bool, sender: Option<&BesideSender>) -> io::Result<()> {
+        let Self { report, scores, .. } = self;
         let mut out = io::stdout();
         if json {
-            let json = serde_json::to_string(&Json { report, sender: comparison, judges: scores })?;
+            let sender = sender.and_then(|sender| sender.comparison.as_ref());
+            let json = serde_json::to_string(&Json { report, sender, judges: scores })?;
             return write!(out, ",\"path\":{json}");
         }
         write!(out, "\n{report}")?;
-        match (comparison, &self.log) {
-            (Some(comparison), _) => write!(out, "{comparison}")?,
-            (None, Some(_)) => {
-                writeln!(out, "the connection that the sender's log is of is not in the first capture")?
-            }
-            (None, None) => {}
+        if let Some(sender) = sender {
+            sender.write_text()?;
         }
         match scores {
             Some(scores) => write!(out, "{scores}"),
