@@ -12,7 +12,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, socket};
 
 use crate::prefix::Prefix;
 
@@ -65,6 +66,15 @@ pub(crate) fn transmit_drops(name: &str) -> io::Result<u64> {
         .filter_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))
         .find_map(|counters| counters.split_ascii_whitespace().nth(DROPS)?.parse().ok())
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such interface"))
+}
+
+/// The addresses of all interfaces of the calling thread's namespace.
+pub(crate) fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
+    let addr = |storage: SockaddrStorage| {
+        let v4 = storage.as_sockaddr_in().map(|addr| IpAddr::V4(addr.ip()));
+        v4.or_else(|| storage.as_sockaddr_in6().map(|addr| IpAddr::V6(addr.ip())))
+    };
+    Ok(getifaddrs()?.filter_map(|entry| Some((entry.interface_name, addr(entry.address?)?))).collect())
 }
 
 const IPV6: &str = "/proc/sys/net/ipv6";

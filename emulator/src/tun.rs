@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "a device lends its descriptor")]
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 
@@ -22,6 +23,8 @@ pub struct TunConfig {
     pub namespace: Option<PathBuf>,
     /// Addresses of the kernel's end.
     pub addrs: Vec<Prefix>,
+    /// Addresses of whoever is behind the device: no interface of the kernel's may have one of them.
+    pub behind: Vec<IpAddr>,
     /// What the kernel sends into the device beside the networks of its addresses.
     pub routes: Vec<Prefix>,
     /// The largest packet in either direction, in octets.
@@ -37,6 +40,7 @@ impl Default for TunConfig {
             name: "airtcp%d".to_owned(),
             namespace: None,
             addrs: Vec::new(),
+            behind: Vec::new(),
             routes: Vec::new(),
             mtu: 1500,
             queue_len: 10_000,
@@ -106,6 +110,18 @@ pub enum DeviceError {
         prefix: Prefix,
         /// In octets; less than [`IPV6_MTU`].
         mtu: u16,
+    },
+    /// Another interface has the address: the kernel would answer for both, and route to one of them.
+    #[error(
+        "the device `{name}` cannot have {addr}: `{holder}` has it already; choose another address, or end what made that"
+    )]
+    AddressTaken {
+        /// Of the device, as it was asked for.
+        name: String,
+        /// The address that was asked for.
+        addr: IpAddr,
+        /// The interface that has it.
+        holder: String,
     },
     /// The namespace that the device belongs in cannot be entered.
     #[error(transparent)]
@@ -231,6 +247,16 @@ impl Tun {
                 ..IPV6_MTU => DeviceError::Ipv6Mtu { name, prefix, mtu },
                 _ => DeviceError::NoIpv6 { name, prefix },
             });
+        }
+        let interfaces = interface::addresses().map_err(step("compare the addresses"))?;
+        let taken = config.addrs.iter().map(|prefix| prefix.addr()).chain(config.behind.iter().copied());
+        for addr in taken {
+            // A persistent device may have them from before.
+            let held = |(holder, other): &&(String, IpAddr)| *other == addr && holder != self.name();
+            if let Some((holder, _)) = interfaces.iter().find(held) {
+                let (name, holder) = (self.name().to_owned(), holder.clone());
+                return Err(DeviceError::AddressTaken { name, addr, holder });
+            }
         }
         for prefix in &config.addrs {
             interface.add_addr(*prefix).map_err(step(&format!("set the address {prefix}")))?;

@@ -186,7 +186,7 @@ fn a_killed_bridge_takes_its_devices_along() {
 fn a_bridge_with_a_duration_ends_by_itself() {
     let (fixed, mobile) = (namespace(), namespace());
     let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
-        .args(["bridge", "--duration=0.1", "--fixed-netns", fixed.name(), "--mobile-netns", mobile.name()])
+        .args(["bridge", "--for=0.1", "--fixed-netns", fixed.name(), "--mobile-netns", mobile.name()])
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");

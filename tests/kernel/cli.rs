@@ -138,7 +138,10 @@ fn numbers_without_sense_are_usage_errors_that_say_what_is_wanted() {
     let stderr = complaint(&["send", "--bytes=ten", "10.83.0.1:9"], 2);
     assert!(stderr.contains("`ten` is not a size: write for example 1500, 64Ki, 20M or 1G"), "{stderr}");
     let stderr = complaint(&["send", "--timeout=5x", "10.83.0.1:9"], 2);
-    assert!(stderr.contains("`5x` is not a time: write for example 150ms, 1s or 2m"), "{stderr}");
+    assert!(
+        stderr.contains("`5x` is not a length of time: write a number and ns, us, ms, s, m, min or h"),
+        "{stderr}"
+    );
     let stderr = one_line(&["send", "--bytes=1", "file", "10.83.0.1:9"], 2);
     assert!(stderr.contains("exclude each other"), "{stderr}");
     let stderr = complaint(&["send", "--r2=soon", "10.83.0.1:9"], 2);

@@ -1,6 +1,7 @@
 //! Numbers with units, as a person types and reads them.
 
 use airwire::time::Duration;
+use airwire::units::typed_time;
 
 /// Reads a size: `1500`, `10k`, `20M`, `1.5G`, `64Ki`, `4Mi`, each with or without a B behind it.
 pub fn bytes(text: &str) -> Result<u64, String> {
@@ -34,21 +35,8 @@ pub fn buffer_size(text: &str) -> Result<usize, String> {
 
 /// Reads a time above zero: `150ms`, `2.5s`, `1m`; a bare number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a time: write for example 150ms, 1s or 2m");
-    let (number, unit) = split(text);
-    let seconds = match unit {
-        "ns" => 1e-9,
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(wrong()),
-    };
-    let value = number.parse::<f64>().map_err(|_| wrong())? * seconds;
-    match Duration::from_secs_f64(value) {
+    match typed_time(text).map_err(|error| error.to_string())? {
         Duration::ZERO => Err(format!("`{text}` is too short: a time above zero is needed")),
-        _ if value > 1e9 => Err(format!("`{text}` is too long")),
         time => Ok(time),
     }
 }
@@ -118,7 +106,7 @@ mod tests {
         }
     }
 
-    /// A scenario's settings and `airlink` read the same units; but a time has one there.
+    /// A scenario's settings have the same units; but a time must have one there.
     #[test]
     fn both_programs_read_the_same() {
         for text in ["1500", "1500B", "10k", "64kB", "20M", "1.5GB", "64Ki", "4MiB", "1GiB"] {

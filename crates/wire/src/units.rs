@@ -28,7 +28,7 @@ pub struct UnitError {
 const RATE: &str = "a rate: write a number and bit, kbit, Mbit or Gbit, such as \"384kbit\"";
 const SIZE: &str = "a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"";
 const PROBABILITY: &str = "a probability: write a percentage such as \"10%\", or a number from 0 to 1";
-const TIME: &str = "a length of time: write a number and ns, us, ms, s, min or h, such as \"150ms\"";
+const TIME: &str = "a length of time: write a number and ns, us, ms, s, m, min or h, such as \"150ms\"";
 
 impl Rate {
     /// # Panics
@@ -146,6 +146,15 @@ impl FromStr for Duration {
     }
 }
 
+/// A length of time as it is typed: as in a file, or a bare number of seconds.
+pub fn typed_time(text: &str) -> Result<Duration, UnitError> {
+    match split(text, &[("", 1e9)]).map(f64::round) {
+        Some(_) => format!("{}s", text.trim()).parse(),
+        None => text.parse(),
+    }
+    .map_err(|UnitError { wanted, .. }| UnitError { text: text.to_owned(), wanted })
+}
+
 /// The largest unit that needs no fraction.
 fn exact(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let (unit, factor) =
@@ -212,6 +221,20 @@ mod tests {
         assert_eq!("10%".parse(), Ok(Probability(0.1)));
         assert_eq!("1e-3".parse(), Ok(Probability(0.001)));
         assert_eq!("2.5ms".parse(), Ok(Duration::from_micros(2_500)));
+    }
+
+    #[test]
+    fn a_time_that_is_typed_may_be_a_number_of_seconds() {
+        assert_eq!(typed_time("60"), Ok(Duration::from_secs(60)));
+        assert_eq!(typed_time("0"), Ok(Duration::ZERO));
+        assert_eq!(typed_time("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(typed_time("2m"), Ok(Duration::from_secs(120)));
+        for text in ["", "s", "-1", "soon", "1 week"] {
+            assert!(
+                typed_time(text).unwrap_err().to_string().starts_with(&format!("`{text}` is not")),
+                "{text}"
+            );
+        }
     }
 
     #[test]

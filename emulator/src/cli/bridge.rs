@@ -11,11 +11,12 @@ use airlink::prefix::Prefix;
 use airlink::reactor::{Clock, Reactor};
 use airlink::tun::{Tun, TunConfig};
 use airwire::time::Duration;
+use airwire::units::typed_time;
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::device::DeviceSummary;
+use super::device::{self, DeviceSummary};
 use super::say;
 
 const EXAMPLES: &str = "\
@@ -71,8 +72,8 @@ pub(crate) struct Bridge {
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
     mtu: u16,
     /// Stop after this time
-    #[arg(long, value_name = "SECONDS")]
-    duration: Option<f64>,
+    #[arg(long = "for", alias = "duration", value_name = "TIME", value_parser = typed_time)]
+    duration: Option<Duration>,
     /// Print one JSON object at the end instead of the table
     #[arg(long)]
     json: bool,
@@ -80,6 +81,7 @@ pub(crate) struct Bridge {
 
 impl Bridge {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        device::check_addresses(&self.fixed(), &self.mobile())?;
         for name in netns::sweep() {
             tracing::info!("removed the namespace {name}, left by a process that was killed");
         }
@@ -95,15 +97,15 @@ impl Bridge {
             [endpoint(&self.fixed(), &self.pcap_fixed)?, endpoint(&self.mobile(), &self.pcap_mobile)?];
         tracing::info!("bridging {} (fixed) and {} (mobile)", endpoints[0].name(), endpoints[1].name());
 
-        let until = self.duration.map(|seconds| clock.now() + Duration::from_secs_f64(seconds));
+        let until = self.duration.map(|time| clock.now() + time);
         driver::run(&mut Crossover::default(), &mut endpoints, &mut reactor, until, &mut ())?;
 
         let [fixed, mobile] = &endpoints;
         let summary = Summary {
             schema_version: 1,
             seconds: clock.now().as_secs_f64(),
-            fixed: device(fixed)?,
-            mobile: device(mobile)?,
+            fixed: summary_of(fixed)?,
+            mobile: summary_of(mobile)?,
         };
         say::print(if self.json {
             serde_json::to_string(&summary).context("writing the summary")? + "\n"
@@ -144,7 +146,7 @@ struct Summary {
     mobile: DeviceSummary,
 }
 
-fn device(endpoint: &Endpoint) -> anyhow::Result<DeviceSummary> {
+fn summary_of(endpoint: &Endpoint) -> anyhow::Result<DeviceSummary> {
     Ok(DeviceSummary::new(endpoint, endpoint.kernel_drops()?))
 }
 

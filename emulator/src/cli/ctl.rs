@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use airlink::control::{Address, Answer, Caller, Request};
 use airwire::time::Duration;
+use airwire::units::typed_time;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
@@ -46,7 +47,7 @@ enum What {
     Stats,
     /// Print the counters again and again
     Watch {
-        #[arg(long, value_name = "TIME", default_value = "1s")]
+        #[arg(long, value_name = "TIME", default_value = "1s", value_parser = typed_time)]
         every: Duration,
     },
     /// End the link

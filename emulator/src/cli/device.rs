@@ -1,7 +1,11 @@
-//! What went through a device, for the summary of a run.
+//! The devices of a link: what went through them, and addresses that cannot be.
 
 use airlink::driver::{Endpoint, Traffic};
+use airlink::prefix::Prefix;
+use airlink::tun::TunConfig;
 use serde::Serialize;
+
+use super::failure;
 
 #[derive(Serialize)]
 pub(super) struct DeviceSummary {
@@ -15,5 +19,17 @@ pub(super) struct DeviceSummary {
 impl DeviceSummary {
     pub(super) fn new(endpoint: &Endpoint, dropped_by_kernel: u64) -> Self {
         Self { device: endpoint.name().to_owned(), traffic: endpoint.traffic(), dropped_by_kernel }
+    }
+}
+
+/// Packets for an address that both sides have would never cross the link.
+pub(super) fn check_addresses(fixed: &TunConfig, mobile: &TunConfig) -> anyhow::Result<()> {
+    let has = |prefix: &&Prefix| mobile.addrs.iter().any(|other| other.addr() == prefix.addr());
+    match fixed.addrs.iter().find(has) {
+        Some(both) => Err(failure::usage(format!(
+            "both sides have the address {}: give each side its own",
+            both.addr()
+        ))),
+        None => Ok(()),
     }
 }

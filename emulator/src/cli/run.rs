@@ -17,6 +17,7 @@ use airlink::reactor::{Clock, Interest, Token, is_ignored};
 use airlink::scenario::Scenario;
 use airlink::tun::{self, IPV6_MTU, TunConfig};
 use airwire::time::{Duration, Instant};
+use airwire::units::typed_time;
 use clap::{Args, ValueEnum};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -46,7 +47,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME|PATH")]
     control: Option<Address>,
     /// Keep the link up for so long after the command has ended, so that its last packets arrive
-    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = typed_time)]
     linger: Duration,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]

@@ -16,12 +16,13 @@ use airlink::scenario::Scenario;
 use airlink::tun::{Tun, TunConfig};
 use airlink::views::{self, Views, summary};
 use airwire::time::{Duration, Instant};
+use airwire::units::typed_time;
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::device::DeviceSummary;
+use super::device::{self, DeviceSummary};
 use super::log::Log;
 use super::say;
 
@@ -60,7 +61,7 @@ pub(super) struct LinkArgs {
     #[arg(long, value_name = "PERCENTILE=TIME", help_heading = "Timing")]
     max_lateness: Vec<Limit>,
     /// How long before a packet is due to watch the clock instead of sleeping; 0us: only sleep
-    #[arg(long, value_name = "TIME", default_value = "100us", help_heading = "Timing")]
+    #[arg(long, value_name = "TIME", default_value = "100us", value_parser = typed_time, help_heading = "Timing")]
     spin: Duration,
     /// Ask for real-time scheduling (SCHED_FIFO) of the emulator; go on without it if that is not allowed
     #[arg(long, help_heading = "Timing")]
@@ -132,6 +133,7 @@ impl Session {
         fixed: &TunConfig,
         mobile: &TunConfig,
     ) -> anyhow::Result<Running> {
+        device::check_addresses(fixed, mobile)?;
         let Self { link, scenario, seed, path } = self;
         let mut reactor = reactor;
         let clock = reactor.clock();

@@ -14,6 +14,7 @@ use airlink::simulate::{self, Arrived, Family, Load, PacketObserver, Sizes, Work
 use airlink::views::summary::Summary;
 use airlink::views::{self, Views};
 use airwire::time::{Duration, Instant};
+use airwire::units::typed_time;
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
@@ -38,10 +39,10 @@ pub(crate) struct Sim {
     set: Vec<(String, String)>,
 
     /// How long packets are sent
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", help_heading = "Load")]
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = typed_time, help_heading = "Load")]
     duration: Duration,
     /// How long after that packets may still leave the link
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Load")]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = typed_time, help_heading = "Load")]
     drain: Duration,
     /// What the fixed side sends: none, saturate, saturate:PACKETS, cbr:RATE, poisson:RATE or acks
     #[arg(long, value_name = "LOAD", default_value = "saturate", help_heading = "Load")]

@@ -159,6 +159,7 @@ impl Station {
             name: self.tun.clone(),
             namespace: self.netns.clone(),
             addrs: addresses.kernel,
+            behind: addresses.addrs.clone(),
             routes: addresses.routes,
             mtu: self.mtu,
             ..TunConfig::default()
