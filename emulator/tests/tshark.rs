@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rlc_check::End;
 use rlc_check::judgement::{Invariant, Judgement};
 use serde_json::Value;
 
@@ -110,7 +111,8 @@ impl Run {
         let ended = (summary["seconds"].as_f64().unwrap() * 1e9) as u64;
         let settings = |direction: &str| format!("{direction},{check}").parse().unwrap();
         let radio = directory.file("radio.pcap");
-        let report = rlc_check::judge(&radio, settings(DOWN), settings(UP), LOST, None, Some(ended)).unwrap();
+        let report =
+            rlc_check::judge(&radio, settings(DOWN), settings(UP), LOST, None, End::At(ended)).unwrap();
         println!("{}", report.to_text(5));
         Self { directory, summary, report }
     }

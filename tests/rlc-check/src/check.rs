@@ -142,7 +142,9 @@ impl Checker {
     }
 
     fn block(&mut self, end: usize, pdu: &Pdu) {
-        let settings = &self.settings[end];
+        let settings = &mut self.settings[end];
+        // The grid begins with the run, and that is at any time of the day.
+        let phase = *settings.phase.get_or_insert(pdu.at % settings.tti);
         let counts = &mut self.counts[end];
         counts.pdus += 1;
         counts.lost += u64::from(pdu.lost);
@@ -161,7 +163,7 @@ impl Checker {
         self.report.expect(Invariant::Format, pdu.frame, pdu.inside.is_empty() || excused, || {
             format!("tshark says of the packet inside: {}", pdu.inside)
         });
-        let since = pdu.at.checked_sub(settings.phase).map(|since| since % settings.tti);
+        let since = pdu.at.checked_sub(phase).map(|since| since % settings.tti);
         self.report.expect(Invariant::Tti, pdu.frame, since == Some(0), || {
             format!("sent {since:?} ns after a TTI began")
         });

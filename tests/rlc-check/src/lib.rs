@@ -16,15 +16,26 @@ use check::Checker;
 use judgement::Judgement;
 use settings::{Direction, Time};
 
+/// When a capture ended. If that is not known, silence after the last PDU is no violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Nobody says.
+    Unknown,
+    /// At this time, since 1970.
+    At(Time),
+    /// So long after its first PDU.
+    After(Time),
+}
+
 /// Judges all PDUs in this capture, or those of one radio bearer. `lost_port` is the UDP source port of PDUs that the
-/// channel damaged, and `until` when the capture ended, if that is known.
+/// channel damaged.
 pub fn judge(
     pcap: &Path,
     down: Direction,
     up: Direction,
     lost_port: u16,
     bearer: Option<u8>,
-    until: Option<Time>,
+    end: End,
 ) -> anyhow::Result<Judgement> {
     let pdus = trace::read(pcap, lost_port, bearer)?;
     anyhow::ensure!(!pdus.is_empty(), "no RLC PDUs in {}", pcap.display());
@@ -32,5 +43,10 @@ pub fn judge(
     for pdu in &pdus {
         checker.pdu(pdu);
     }
+    let until = match end {
+        End::Unknown => None,
+        End::At(time) => Some(time),
+        End::After(time) => Some(pdus[0].at + time),
+    };
     Ok(checker.finish(until))
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rlc_check::End;
 use rlc_check::settings::{self, Direction, Time};
 
 /// Checks the behaviour of both ends of an RLC AM bearer in a capture of its PDUs.
@@ -14,7 +15,8 @@ use rlc_check::settings::{self, Direction, Time};
 Settings of a direction are those of the sender that pushes data that way, and of the receiver at its other end:
   tti=10ms blocks=1+2+4+8+12 flight=60ms pdu=42 window=512 max-dat=10 discard=reset|mrw
   tsp=150ms poll=200ms prohibit=100ms bler=0.1
-`flight` is the time from a PDU's transmission to its arrival. A setting that is absent is not checked.
+`flight` is the time from a PDU's transmission to its arrival: a TTI and the channel's delay. The grid of TTIs begins
+with the first PDU of the direction, unless phase=3ms says where (since 1970). What is absent is not checked.
 Exit codes: 0 all hold, 1 some do not, 2 usage."
 )]
 struct Cli {
@@ -30,7 +32,8 @@ struct Cli {
     /// The radio bearer to look at, if there are several
     #[arg(long)]
     bearer: Option<u8>,
-    /// When the capture ended, such as 60000ms: what should have come by then is missed, also after the last PDU
+    /// How long the capture went on after its first PDU, such as 60000ms: what should have come by then is missed, also
+    /// after the last PDU
     #[arg(long, value_parser = time)]
     until: Option<Time>,
     /// Say at most so many violations of each invariant
@@ -58,7 +61,8 @@ fn time(text: &str) -> Result<Time, String> {
 
 fn run(cli: &Cli) -> anyhow::Result<bool> {
     let (down, up) = (cli.down.clone(), cli.up.clone());
-    let report = rlc_check::judge(&cli.pcap, down, up, cli.lost_port, cli.bearer, cli.until)?;
+    let end = cli.until.map_or(End::Unknown, End::After);
+    let report = rlc_check::judge(&cli.pcap, down, up, cli.lost_port, cli.bearer, end)?;
     print!("{}", report.to_text(cli.show));
     Ok(report.violations.is_empty())
 }

@@ -20,8 +20,8 @@ pub enum Discard {
 pub struct Direction {
     /// Length of a TTI.
     pub tti: Time,
-    /// Where the grid of TTIs begins.
-    pub phase: Time,
+    /// Where the grid of TTIs begins. `None`: the first PDU of the direction stands on it.
+    pub phase: Option<Time>,
     /// The numbers of PDUs that a TTI may have; empty is not checked.
     pub blocks: Vec<u16>,
     /// From a PDU's transmission to its arrival.
@@ -49,7 +49,7 @@ impl FromStr for Direction {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut direction = Self {
             tti: 10_000_000,
-            phase: 0,
+            phase: None,
             blocks: Vec::new(),
             flight: 10_000_000,
             pdu: 42,
@@ -67,7 +67,7 @@ impl FromStr for Direction {
             let bad = || format!("`{value}` is no value of `{key}`");
             match key {
                 "tti" => direction.tti = time(value).ok_or_else(bad)?,
-                "phase" => direction.phase = time(value).ok_or_else(bad)?,
+                "phase" => direction.phase = Some(time(value).ok_or_else(bad)?),
                 "flight" => direction.flight = time(value).ok_or_else(bad)?,
                 "pdu" => direction.pdu = value.parse().map_err(|_| bad())?,
                 "window" => direction.window = value.parse().map_err(|_| bad())?,
