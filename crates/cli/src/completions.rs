@@ -2,10 +2,14 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, ValueEnum};
-use clap_complete::Shell;
+use airhelp::completion::{ShellName, script};
+use clap::Args;
+
+use crate::values::KINDS;
 
 /// Print a completion script for a shell.
+///
+/// Recipes are completed word by word, behind a `+` and behind the `@`, too; so are scenarios, receivers and figures.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
@@ -16,25 +20,13 @@ pub(crate) struct Completions {
 const EXAMPLES: &str = "\
 Examples:
   airtcp completions bash > /etc/bash_completion.d/airtcp
+  airtcp completions zsh > /usr/local/share/zsh/site-functions/_airtcp
   airtcp completions fish > ~/.config/fish/completions/airtcp.fish";
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ShellName {
-    Bash,
-    Zsh,
-    Fish,
-}
 
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let shell = match self.shell {
-            ShellName::Bash => Shell::Bash,
-            ShellName::Zsh => Shell::Zsh,
-            ShellName::Fish => Shell::Fish,
-        };
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut super::command(), "airtcp", &mut script);
-        io::stdout().write_all(&script)?;
+        let script = script(super::command(), "airtcp", self.shell, KINDS);
+        io::stdout().write_all(script.as_bytes())?;
         Ok(())
     }
 }

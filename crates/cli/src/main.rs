@@ -17,6 +17,7 @@ mod sim;
 mod sink;
 mod source;
 mod sweep;
+mod values;
 
 use std::process::ExitCode;
 
@@ -29,15 +30,24 @@ use tracing::level_filters::LevelFilter;
 /// It talks over a TUN device to the kernel's own TCP, and to any program on top of that.
 #[derive(Debug, Parser)]
 #[command(name = "airtcp", version, max_term_width = 110, after_help = AFTER_HELP)]
-pub(crate) struct Cli {
+pub(crate) struct Cli<C: Subcommand = Any> {
     #[command(subcommand)]
-    command: Command,
+    command: C,
     #[command(flatten)]
     log: LogArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Any {
+    #[command(flatten)]
+    Command(Box<Command>),
+    #[command(hide = true)]
+    Values(values::Values),
+}
+
+/// The subcommands for people. Generators of completions and manual pages would name a hidden one too.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
     Send(send::Send),
     Recv(recv::Recv),
     Serve(serve::Serve),
@@ -75,7 +85,11 @@ airtcp::recovery=debug,airtcp::segment=trace.";
 
 impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        match self.command {
+        let command = match self.command {
+            Any::Values(values) => return values.run(),
+            Any::Command(command) => command,
+        };
+        match *command {
             Command::Send(command) => command.run(),
             Command::Recv(command) => command.run(),
             Command::Serve(command) => command.run(),
@@ -97,7 +111,7 @@ impl Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = <Cli>::parse();
     let done = cli.log.start(LevelFilter::WARN).map_err(anyhow::Error::from).and_then(|()| cli.run());
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -105,15 +119,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// The definition itself, for generators.
+/// The definition, for generators of completions and manual pages.
 fn command() -> clap::Command {
-    Cli::command()
+    Cli::<Command>::command()
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     #[test]
     fn the_definition_is_consistent() {
-        super::command().debug_assert();
+        super::Cli::<super::Any>::command().debug_assert();
     }
 }

@@ -17,6 +17,7 @@ use crate::shared::failure;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
     /// Figures, such as p0-fig11a, or whole papers, such as p0 [default: list them]
+    #[arg(value_name = "FIGURE")]
     figure: Vec<String>,
     /// Run all of them
     #[arg(long, conflicts_with = "figure")]

@@ -1,9 +1,10 @@
-//! `airlink completions`: a script for a shell.
+//! `airlink completions`: a script for a shell, and what it asks for.
 
 use std::process::ExitCode;
 
+use airhelp::completion::{self, Candidate, Kinds, ShellName, value_of};
+use airlink::scenario::presets;
 use clap::{Args, ValueEnum};
-use clap_complete::Shell;
 
 use super::say;
 
@@ -15,23 +16,39 @@ pub(crate) struct Completions {
     shell: ShellName,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ShellName {
-    Bash,
-    Zsh,
-    Fish,
+/// Print the values that a word may become, for completion scripts.
+#[derive(Debug, Args)]
+pub(crate) struct Values {
+    kind: Kind,
+    /// As far as it is typed
+    #[arg(default_value = "", allow_hyphen_values = true)]
+    word: String,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Scenario,
+}
+
+/// The kinds of values, by the names that help texts have for them.
+const KINDS: &Kinds = &[("SCENARIO", "scenario"), ("PRESET|FILE", "scenario")];
 
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let shell = match self.shell {
-            ShellName::Bash => Shell::Bash,
-            ShellName::Zsh => Shell::Zsh,
-            ShellName::Fish => Shell::Fish,
+        say::print(completion::script(super::command(), "airlink", self.shell, KINDS))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Values {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let named = match self.kind {
+            Kind::Scenario => presets::named_like(value_of(&self.word)).into_iter(),
         };
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut super::command(), "airlink", &mut script);
-        say::print(String::from_utf8_lossy(&script))?;
+        let candidates: Vec<_> = named.map(|(name, meaning)| Candidate::new(name, meaning)).collect();
+        let mut text = Vec::new();
+        completion::print(&candidates, &mut text)?;
+        say::print(String::from_utf8_lossy(&text))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,6 +1,5 @@
 //! `airlink man`: manual pages from the definition of the command line.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,8 +17,7 @@ pub(crate) struct Man {
 impl Man {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let failed = || format!("cannot write manual pages into {}", self.dir.display());
-        fs::create_dir_all(&self.dir).with_context(failed)?;
-        clap_mangen::generate_to(super::command(), &self.dir).with_context(failed)?;
+        airhelp::man::write(super::command(), &self.dir).with_context(failed)?;
         Ok(ExitCode::SUCCESS)
     }
 }

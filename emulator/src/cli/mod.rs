@@ -38,6 +38,8 @@ pub(crate) enum Any {
     Command(Box<Command>),
     #[command(hide = true)]
     Inside(inside::Inside),
+    #[command(hide = true)]
+    Values(completions::Values),
 }
 
 /// The subcommands for people. Generators of completions and manual pages would name a hidden one too.
@@ -77,6 +79,7 @@ impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let command = match self.command {
             Any::Inside(inside) => return inside.run(),
+            Any::Values(values) => return values.run(),
             Any::Command(command) => command,
         };
         match *command {

@@ -1,5 +1,7 @@
 //! The scenarios that come with the program.
 
+use super::Scenario;
+
 /// A scenario that is known by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
@@ -53,4 +55,33 @@ presets![
 /// `None`: there is no such preset.
 pub fn find(name: &str) -> Option<&'static Preset> {
     ALL.iter().find(|preset| preset.name == name)
+}
+
+/// Names of scenarios that begin like this, each with a few words about it: presets, scenario files, and directories
+/// that may have some.
+pub fn named_like(word: &str) -> Vec<(String, String)> {
+    let presets = ALL.iter().filter(|preset| preset.name.starts_with(word)).map(|preset| {
+        let meaning = Scenario::load(preset.name).map(|scenario| scenario.description);
+        (preset.name.to_owned(), meaning.unwrap_or_default())
+    });
+    let (directory, start) = word.rsplit_once('/').map_or((".", word), |(directory, start)| {
+        (if directory.is_empty() { "/" } else { directory }, start)
+    });
+    let before = &word[..word.len() - start.len()];
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let hidden = name.starts_with('.') && !start.starts_with('.');
+            if hidden || !name.starts_with(start) {
+                return None;
+            }
+            match entry.path().is_dir() {
+                true => Some((format!("{before}{name}/"), String::new())),
+                false => name.ends_with(".toml").then(|| (format!("{before}{name}"), "a file".to_owned())),
+            }
+        })
+        .collect();
+    files.sort();
+    presets.chain(files).collect()
 }

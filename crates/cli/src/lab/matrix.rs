@@ -25,7 +25,7 @@ use crate::shared::senders::ProfileParser;
 #[derive(Debug, Args)]
 pub(super) struct Matrix {
     /// Only these receivers (repeatable) [default: this kernel's profiles and all stacks]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "RECEIVER")]
     receiver: Vec<String>,
     /// Only these recipes, such as newreno or newreno@linux, or linux:cubic and the like (repeatable) [default: the base recipes and each paper's]
     #[arg(long, value_name = "RECIPE[@PROFILE]")]
@@ -34,7 +34,7 @@ pub(super) struct Matrix {
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
     profile: Option<ProfileName>,
     /// Only these kinds of path (repeatable) [default: all]
-    #[arg(long, value_name = "KIND", value_parser = KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())]
+    #[arg(long = "kind", alias = "scenario", value_name = "KIND", value_parser = KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>())]
     scenario: Vec<String>,
     /// The quick selection that runs on every change; a missing receiver is an error
     #[arg(long, conflicts_with_all = ["receiver", "recipe"])]
@@ -136,7 +136,7 @@ impl Matrix {
             (false, true) => kernels.chain(STACKS.iter().copied()).map(str::to_owned).collect(),
         };
         let wanted = names.into_iter().map(|name| {
-            let found = Receiver::find(&name, &self.stacks.stacks);
+            let found = Receiver::find(&name, &self.stacks.directory());
             match found {
                 Err(error) if self.quick => Err(failed(error)),
                 found => Ok(Wanted { name, found: found.map_err(|error| error.to_string()) }),

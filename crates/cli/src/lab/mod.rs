@@ -4,7 +4,8 @@ mod matrix;
 mod run;
 mod shell;
 
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use airtcp_lab::{LabError, agent, receiver};
 use clap::{Args, Subcommand};
@@ -43,10 +44,27 @@ impl Lab {
 
 /// Where receivers that are not this kernel are.
 #[derive(Clone, Debug, Args)]
-struct Stacks {
-    /// Directory in which interop/receivers/setup.sh has built other stacks
-    #[arg(long, value_name = "DIR", env = "AIRTCP_RECEIVERS", default_value = "target/receivers")]
-    stacks: PathBuf,
+pub(crate) struct Stacks {
+    /// Directory in which interop/receivers/setup.sh has built other stacks [default: where it builds them]
+    #[arg(long, value_name = "DIR", env = "AIRTCP_RECEIVERS")]
+    stacks: Option<PathBuf>,
+}
+
+impl Stacks {
+    /// What was named, or else the `target/receivers` of the sources: those that this is started in, those that this
+    /// program's file stands in, or those that it was built from.
+    pub(crate) fn directory(&self) -> PathBuf {
+        const BUILT: &str = "target/receivers";
+        if let Some(named) = &self.stacks {
+            return named.clone();
+        }
+        let here = std::env::current_dir().ok();
+        let own = std::env::current_exe().ok();
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let places = here.iter().chain(&own).flat_map(|place| place.ancestors()).chain(sources.ancestors());
+        let found = places.map(|place| place.join(BUILT)).find(|built| built.is_dir());
+        found.unwrap_or_else(|| BUILT.into())
+    }
 }
 
 /// List the receivers: this kernel's profiles, and the stacks that are built.
@@ -58,11 +76,12 @@ struct Receivers {
 
 impl Receivers {
     fn run(self) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
         for profile in receiver::KERNEL_PROFILES {
-            println!("{:<22} this kernel, {}", profile.name, profile.summary);
+            writeln!(out, "{:<22} this kernel, {}", profile.name, profile.summary)?;
         }
-        for receiver in receiver::built(&self.stacks.stacks) {
-            println!("{:<22} {}", receiver.name(), receiver.version());
+        for receiver in receiver::built(&self.stacks.directory()) {
+            writeln!(out, "{:<22} {}", receiver.name(), receiver.version())?;
         }
         Ok(())
     }

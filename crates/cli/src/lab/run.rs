@@ -50,7 +50,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "STAGE.KEY=VALUE")]
     set: Vec<String>,
     /// Who receives; `airtcp lab receivers` lists them
-    #[arg(long, value_name = "NAME", default_value = "linux")]
+    #[arg(long, value_name = "RECEIVER", default_value = "linux")]
     receiver: String,
     /// Rounds in all: in each, every sender sends once, all with the same seed [default: 3; with --until, 200 at most]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -140,7 +140,7 @@ impl Run {
             scenario.set(key, value).map_err(|error| failure::usage(error.to_string()))?;
         }
         let tools = Tools::find().map_err(failed)?;
-        let receiver = Receiver::find(&self.receiver, &self.stacks.stacks).map_err(failed)?;
+        let receiver = Receiver::find(&self.receiver, &self.stacks.directory()).map_err(failed)?;
         let directory = match &self.output {
             Some(directory) => directory.clone(),
             None => next_free(Path::new("lab"), &scenario.name)?,

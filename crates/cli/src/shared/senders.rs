@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use airhelp::completion::Candidate;
 use airtcp::recovery::catalogue;
 use airtcp::{ProfileName, Recipe, SenderSpec};
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -23,6 +24,25 @@ pub(crate) fn one_profile(
         }
         _ => Ok(own.or(profile)),
     }
+}
+
+/// What a recipe may become whose beginning is typed: behind a `+` what goes together with what stands before it, behind
+/// the `@` the profiles.
+pub(crate) fn recipes_like(word: &str) -> Vec<Candidate> {
+    if let Some((recipe, _)) = word.split_once('@') {
+        let profiles = ProfileName::ALL.into_iter().filter(|_| recipe.parse::<Recipe>().is_ok());
+        return profiles.map(|name| Candidate::new(format!("{recipe}@{name}"), name.summary())).collect();
+    }
+    let before = word.rfind('+').map_or("", |at| &word[..=at]);
+    let fits = catalogue::rows().filter_map(|row| {
+        let (number, least) = match row.range() {
+            Some(range) => ("=", format!("={}", range.min)),
+            None => ("", String::new()),
+        };
+        let goes_with = format!("{before}{}{least}", row.name).parse::<Recipe>().is_ok();
+        goes_with.then(|| Candidate::new(format!("{before}{}{number}", row.name), row.summary))
+    });
+    fits.collect()
 }
 
 /// Takes any recipe; offers the names of the catalogue to shell completion.
@@ -89,5 +109,27 @@ impl TypedValueParser for ProfileParser {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let names = ProfileName::ALL.into_iter();
         Some(Box::new(names.map(|name| PossibleValue::new(name.as_str()).help(name.summary()))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn like(word: &str) -> Vec<String> {
+        let all = recipes_like(word).into_iter().map(|candidate| candidate.value);
+        all.filter(|value| value.starts_with(word)).collect()
+    }
+
+    #[test]
+    fn a_recipe_is_completed_word_by_word() {
+        assert_eq!(like("taho"), ["tahoe"]);
+        assert_eq!(like("sack+lim"), ["sack+limited-transmit"]);
+        assert_eq!(like("sack+tah"), Vec::<String>::new(), "they contradict each other");
+        assert_eq!(like("newreno+min-r"), ["newreno+min-rto="]);
+        assert_eq!(like("newreno+eifel@l"), ["newreno+eifel@linux"]);
+        assert_eq!(like("newreno@").len(), ProfileName::ALL.len());
+        assert_eq!(like("newrno@l"), Vec::<String>::new());
+        assert!(like("").len() > 40);
     }
 }

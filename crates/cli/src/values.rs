@@ -1,0 +1,86 @@
+//! `airtcp values`: what completion scripts ask for. It is for them, not for people.
+
+use std::fs;
+use std::io;
+
+use airhelp::completion::{self, Candidate, Kinds, value_of};
+use airlink::scenario::presets;
+use airtcp_lab::receiver::{self, KERNEL_PROFILES};
+use airtcp_reproduce::figures;
+use clap::{Args, ValueEnum};
+
+use crate::lab::Stacks;
+use crate::shared::senders::recipes_like;
+
+/// Print the values that a word may become, for completion scripts.
+#[derive(Debug, Args)]
+pub(crate) struct Values {
+    kind: Kind,
+    /// As far as it is typed
+    #[arg(default_value = "", allow_hyphen_values = true)]
+    word: String,
+    #[command(flatten)]
+    stacks: Stacks,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Recipe,
+    Sender,
+    Scenario,
+    Receiver,
+    Figure,
+}
+
+/// The kinds of values, by the names that help texts have for them.
+pub(crate) const KINDS: &Kinds = &[
+    ("RECIPE[@PROFILE]", "recipe"),
+    ("OPTIONS", "recipe"),
+    ("SENDER", "sender"),
+    ("SCENARIO", "scenario"),
+    ("RECEIVER", "receiver"),
+    ("FIGURE", "figure"),
+];
+
+impl Values {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let word = value_of(&self.word);
+        let all = match self.kind {
+            Kind::Recipe => recipes_like(word),
+            Kind::Sender => senders(),
+            Kind::Scenario => {
+                let named = presets::named_like(word).into_iter();
+                named.map(|(name, meaning)| Candidate::new(name, meaning)).collect()
+            }
+            Kind::Receiver => self.receivers(),
+            Kind::Figure => figure_names(),
+        };
+        let meant: Vec<_> = all.into_iter().filter(|candidate| candidate.value.starts_with(word)).collect();
+        Ok(completion::print(&meant, &mut io::stdout().lock())?)
+    }
+
+    fn receivers(&self) -> Vec<Candidate> {
+        let kernels = KERNEL_PROFILES.iter().map(|profile| Candidate::new(profile.name, profile.summary));
+        let stacks = receiver::built(&self.stacks.directory());
+        let stacks = stacks.iter().map(|stack| Candidate::new(stack.name(), stack.version()));
+        kernels.chain(stacks).collect()
+    }
+}
+
+/// The kernel's own.
+fn senders() -> Vec<Candidate> {
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let names = available.unwrap_or_default();
+    let control = |name| Candidate::new(format!("linux:{name}"), "this kernel's own TCP");
+    names.split_whitespace().map(control).collect()
+}
+
+/// Whole papers, and their figures.
+fn figure_names() -> Vec<Candidate> {
+    let known = figures();
+    let mut papers: Vec<&str> =
+        known.iter().filter_map(|figure| Some(figure.id.split_once('-')?.0)).collect();
+    papers.dedup();
+    let papers = papers.into_iter().map(|paper| Candidate::new(paper, "all figures of this paper"));
+    papers.chain(known.iter().map(|figure| Candidate::new(figure.id, figure.title))).collect()
+}

@@ -1,0 +1,214 @@
+//! Completion scripts: clap's, and in them values that the program itself lists.
+//!
+//! A script asks the program for such values with the hidden command `PROGRAM values KIND WORD`, which prints each on a
+//! line of its own, with what it means behind a tab.
+
+use std::io::Write;
+
+use clap::builder::{PossibleValuesParser, Resettable};
+use clap::{Arg, Command, ValueEnum};
+use clap_complete::Shell;
+
+/// The shells that there are scripts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShellName {
+    /// GNU Bash 4.4 or later.
+    Bash,
+    /// The Z shell.
+    Zsh,
+    /// fish 3 or later.
+    Fish,
+}
+
+/// A value that may be meant, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// As it is typed.
+    pub value: String,
+    /// For the shells that show it.
+    pub meaning: String,
+}
+
+impl Candidate {
+    /// A value and its meaning.
+    pub fn new(value: impl Into<String>, meaning: impl Into<String>) -> Self {
+        Self { value: value.into(), meaning: meaning.into() }
+    }
+}
+
+/// What `PROGRAM values` prints.
+///
+/// # Errors
+/// If nobody reads it.
+pub fn print(candidates: &[Candidate], out: &mut impl Write) -> std::io::Result<()> {
+    candidates.iter().try_for_each(|Candidate { value, meaning }| writeln!(out, "{value}\t{meaning}"))
+}
+
+/// fish hands over an option and its value as one word, as they were typed.
+pub fn value_of(word: &str) -> &str {
+    match word.strip_prefix("--").and_then(|option| option.split_once('=')) {
+        Some((_, value)) => value,
+        None => word,
+    }
+}
+
+/// Which values the program lists itself: those of the arguments with this name for their value, and what it calls them.
+pub type Kinds = [(&'static str, &'static str)];
+
+/// The script for a shell.
+pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) -> String {
+    let mut command = marked(command, kinds);
+    let mut script = Vec::new();
+    let generator = match shell {
+        ShellName::Bash => Shell::Bash,
+        ShellName::Zsh => Shell::Zsh,
+        ShellName::Fish => Shell::Fish,
+    };
+    clap_complete::generate(generator, &mut command, program, &mut script);
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    let mut known: Vec<&str> = kinds.iter().map(|(_, kind)| *kind).collect();
+    known.dedup();
+    for kind in known {
+        script = match shell {
+            ShellName::Bash => script.replace(
+                &format!("COMPREPLY=($(compgen -W \"{MARK} {kind}\" -- \"${{cur}}\"))"),
+                &format!("_{program}_values {kind}"),
+            ),
+            ShellName::Zsh => {
+                script.replace(&format!("({MARK} {kind})"), &format!("_{program}_values {kind}"))
+            }
+            ShellName::Fish => script.replace(
+                &format!("\"{MARK}\\t''\n{kind}\\t''\""),
+                &format!("\"({program} values {kind} (commandline -ct))\""),
+            ),
+        };
+    }
+    match shell {
+        ShellName::Bash => script + &BASH.replace("PROGRAM", program),
+        // Behind the line that says what the file is for.
+        ShellName::Zsh => script.replacen("\n", &format!("\n{}", ZSH.replace("PROGRAM", program)), 1),
+        ShellName::Fish => script + &positionals(&command, program, kinds),
+    }
+}
+
+/// Stands in clap's script before the name of a kind, in place of its values.
+const MARK: &str = "AIRHELP";
+
+fn kind_of(arg: &Arg, kinds: &Kinds) -> Option<&'static str> {
+    let names = arg.get_value_names()?;
+    let named = |(name, _): &&(&str, &str)| names.iter().any(|other| other.as_str() == *name);
+    kinds.iter().find(named).map(|(_, kind)| *kind)
+}
+
+fn marked(command: Command, kinds: &Kinds) -> Command {
+    let command = command.mut_args(|arg| match kind_of(&arg, kinds) {
+        Some(kind) => {
+            let parser = PossibleValuesParser::new([MARK, kind]);
+            arg.value_parser(parser).default_value(Resettable::Reset)
+        }
+        None => arg,
+    });
+    command.mut_subcommands(|subcommand| marked(subcommand, kinds))
+}
+
+/// clap's script for fish has no values of arguments that are not options.
+fn positionals(command: &Command, program: &str, kinds: &Kinds) -> String {
+    let lines = command.get_subcommands().flat_map(|subcommand| {
+        let kinds = subcommand.get_positionals().filter_map(|arg| kind_of(arg, kinds));
+        kinds.map(|kind| {
+            let when = format!("__fish_{program}_using_subcommand {}", subcommand.get_name());
+            format!(
+                "complete -c {program} -n \"{when}\" -f -a \"({program} values {kind} (commandline -ct))\"\n"
+            )
+        })
+    });
+    lines.collect()
+}
+
+/// Bash takes `=`, `:` and `@` for ends of words, and replaces what stands behind the last one.
+const BASH: &str = r#"
+_PROGRAM_values() {
+    local IFS=$'\n'
+    COMPREPLY=($(PROGRAM values "$1" "${cur}" 2>/dev/null | cut -f 1))
+    # More of a recipe, or of a path, may follow.
+    if [[ "$1" == recipe || "${COMPREPLY-}" == */ ]]; then
+        compopt -o nospace 2>/dev/null
+    fi
+}
+
+_PROGRAM_words() {
+    local line="${COMP_LINE:0:COMP_POINT}" word broken
+    local -a words
+    read -r -a words <<< "$line"
+    if [[ "$line" == *[[:space:]] ]]; then
+        words+=("")
+    fi
+    word="${words[-1]}"
+    broken="${word%"${word##*[=:@]}"}"
+    if [[ "$word" == --*=* ]]; then
+        words[-1]="${word%%=*}"
+        word="${word#*=}"
+        words+=("$word")
+    fi
+    local COMP_WORDS=("${words[@]}")
+    local COMP_CWORD=$(( ${#words[@]} - 1 ))
+    _PROGRAM "$1" "$word" "${words[-2]}"
+    broken="${broken#--*=}"
+    COMPREPLY=("${COMPREPLY[@]#"$broken"}")
+}
+
+complete -F _PROGRAM_words -o nosort -o bashdefault -o default PROGRAM
+"#;
+
+const ZSH: &str = r#"
+_PROGRAM_values() {
+    local line
+    local -a values meanings
+    for line in "${(@f)$(PROGRAM values "$1" "$PREFIX" 2>/dev/null)}"; do
+        [[ -n "$line" ]] || continue
+        values+=("${line%%$'\t'*}")
+        meanings+=("${line%%$'\t'*}  ${line#*$'\t'}")
+    done
+    # More of a recipe, or of a path, may follow.
+    if [[ "$1" == recipe || "${values[1]}" == */ ]]; then
+        compadd -Q -S '' -l -d meanings -a values
+    else
+        compadd -Q -l -d meanings -a values
+    fi
+}
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Command {
+        Command::new("tool")
+            .subcommand(
+                Command::new("send")
+                    .arg(Arg::new("recipe").long("recipe").value_name("RECIPE").default_value("x"))
+                    .arg(Arg::new("side").long("side").value_parser(["fixed", "mobile"])),
+            )
+            .subcommand(Command::new("explain").arg(Arg::new("recipe").value_name("RECIPE")))
+    }
+
+    #[test]
+    fn every_shell_asks_the_program_for_its_own_values() {
+        for (shell, asks) in [
+            (ShellName::Bash, "_tool_values recipe"),
+            (ShellName::Zsh, ":_tool_values recipe'"),
+            (ShellName::Fish, "-l recipe -r -f -a \"(tool values recipe (commandline -ct))\""),
+        ] {
+            let script = script(command(), "tool", shell, &[("RECIPE", "recipe")]);
+            assert!(script.contains(asks), "{shell:?}: {script}");
+            assert!(!script.contains("AIRHELP"), "{shell:?}: {script}");
+            assert!(script.contains("mobile"), "{shell:?}: {script}");
+        }
+    }
+
+    #[test]
+    fn a_value_may_stand_behind_its_option_in_one_word() {
+        assert_eq!(value_of("--recipe=sack+iw=4"), "sack+iw=4");
+        assert_eq!(value_of("sack+iw=4"), "sack+iw=4");
+    }
+}
