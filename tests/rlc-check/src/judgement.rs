@@ -107,7 +107,11 @@ impl Judgement {
         for invariant in Invariant::ALL {
             let found: Vec<_> = self.violations.iter().filter(|found| found.invariant == invariant).collect();
             let number = invariant as usize;
-            let verdict = if found.is_empty() { "ok" } else { "VIOLATED" };
+            let verdict = match (found.is_empty(), self.checks[number]) {
+                (false, _) => "VIOLATED",
+                (true, 0) => "not checked",
+                (true, _) => "ok",
+            };
             line(format!(
                 "{}  {:<55} {:>9} checks  {verdict}",
                 number + 1,
@@ -121,6 +125,10 @@ impl Judgement {
                 line(format!("     and {} more", found.len() - show));
             }
         }
+        let violated = |number: usize| self.violations.iter().any(|found| found.invariant as usize == number);
+        let checked: Vec<_> = (0..Invariant::ALL.len()).filter(|number| self.checks[*number] > 0).collect();
+        let passed = checked.iter().filter(|number| !violated(**number)).count();
+        line(format!("passed {passed} of {}", checked.len()));
         for (name, Counts { pdus, lost, new, resent, status, resets, laps }) in
             [("down", self.down), ("up", self.up)]
         {

@@ -182,6 +182,19 @@ fn a_report_that_says_what_is_not_so_is_found() {
     assert_eq!(with(status(60, &[1], 4)), wrong, "3 was never sent");
 }
 
+/// A run begins at any time of the day, and its grid of TTIs with it.
+#[test]
+fn the_grid_of_ttis_is_where_the_capture_has_it() {
+    let late = |pdus: Vec<Pdu>| -> Vec<Pdu> {
+        pdus.into_iter().map(|pdu| Pdu { at: pdu.at + 1_700_000_000_123_456_789, ..pdu }).collect()
+    };
+    assert_eq!(judged_with(down(), &late(good())), []);
+    let mut one_beside = late(good());
+    let last = one_beside.len() - 1;
+    one_beside[last].at += 3 * MS;
+    assert_eq!(judged_with(down(), &one_beside), [Invariant::Tti]);
+}
+
 /// Eight PDUs, a report, and so on, until the numbers begin anew.
 fn laps(pdus: u64) -> (Vec<Pdu>, Time) {
     let (mut trace, mut now) = (Vec::new(), 0);
