@@ -136,6 +136,22 @@ impl Scenario {
         out
     }
 
+    /// What is to be known of its stages beside the settings: each remark with the stage and direction that it is about.
+    pub fn remarks(&self) -> Vec<String> {
+        let losses = self.stages.iter().filter_map(|stage| match &stage.config {
+            StageConfig::Loss(directions) => Some((&stage.name, directions)),
+            _ => None,
+        });
+        let each = losses.flat_map(|(name, directions)| {
+            let sides = [("down", &directions.down), ("up", &directions.up)];
+            sides.into_iter().filter_map(move |(side, config)| Some((name, side, config.as_ref()?)))
+        });
+        let remarks = each.flat_map(|(name, side, config)| {
+            config.remarks().into_iter().map(move |remark| format!("{name}.{side}: {remark}"))
+        });
+        remarks.collect()
+    }
+
     /// The same as [`to_toml`](Self::to_toml), for programs.
     pub fn to_json(&self) -> Json {
         let stages: Vec<Json> = self

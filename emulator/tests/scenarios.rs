@@ -58,6 +58,27 @@ impl Drop for Files {
 
 // ---- presets
 
+/// 0.02 · 0.1 + 0.5 · 0.01, over 0.11.
+#[test]
+fn a_two_state_channel_says_what_it_loses_on_average() {
+    let of = |step: &str| {
+        let text = format!(
+            "schema = 1\n[[stage]]\nkind = \"loss\"\nname = \"air\"\ndown = {{ model = \"gilbert-elliott\", good = 0.02, bad = 0.5, \
+             good_to_bad = 0.01, bad_to_good = 0.1{step} }}\n"
+        );
+        Scenario::parse(&text, "x").unwrap().remarks()
+    };
+    let per_packet = of("");
+    assert_eq!(
+        per_packet[0],
+        "air.down: 6.36 % of the packets are lost on average; the bad state lasts 10.0 packets on average"
+    );
+    assert!(per_packet[1].contains("a burst of losses does not end"), "{per_packet:?}");
+    let by_time = of(", step = \"20ms\"");
+    assert_eq!(by_time.len(), 1);
+    assert!(by_time[0].ends_with("lasts 0.200 s on average"), "{by_time:?}");
+}
+
 #[test]
 fn every_preset_is_read_and_built_and_says_what_it_is() {
     for preset in presets::ALL {

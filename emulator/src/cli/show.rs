@@ -41,7 +41,9 @@ impl Show {
                 } else if self.source {
                     Scenario::source(name)?
                 } else {
-                    scenario.to_toml()
+                    let remarks = scenario.remarks();
+                    let remarks: String = remarks.iter().map(|remark| format!("# {remark}\n")).collect();
+                    if remarks.is_empty() { scenario.to_toml() } else { scenario.to_toml() + "\n" + &remarks }
                 }
             }
         };

@@ -182,6 +182,37 @@ impl Model {
 }
 
 impl LossConfig {
+    /// What a Gilbert–Elliott channel does on average, and what surprises in channels that step with each packet; empty
+    /// for other models.
+    pub fn remarks(&self) -> Vec<String> {
+        let step = self.step.unwrap_or_default();
+        let mut remarks = Vec::new();
+        if let (Some(good), Some(bad), Some(leave_good), Some(leave_bad)) =
+            (self.good, self.bad, self.good_to_bad, self.bad_to_good)
+        {
+            let [good, bad, alpha, beta] = [good, bad, leave_good, leave_bad].map(Probability::value);
+            let (mean, lasts) = ((good * beta + bad * alpha) / (alpha + beta), 1.0 / beta);
+            if mean.is_finite() && lasts.is_finite() {
+                let lasts = match step {
+                    Step::Packet => format!("{lasts:.1} packets"),
+                    Step::Every(time) => format!("{:.3} s", lasts * time.as_secs_f64()),
+                };
+                remarks.push(format!(
+                    "{:.2} % of the packets are lost on average; the bad state lasts {lasts} on average",
+                    100.0 * mean
+                ));
+            }
+        }
+        if matches!(self.model, Model::GilbertElliott | Model::Markov) && step == Step::Packet {
+            remarks.push(
+                "the state moves with packets alone: while nobody sends, a burst of losses does not end (step = \"10ms\" \
+                 goes by time)"
+                    .to_owned(),
+            );
+        }
+        remarks
+    }
+
     /// The model `none`, and the start of every other.
     pub fn none() -> Self {
         Self {
