@@ -70,10 +70,13 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
     known.dedup();
     for kind in known {
         script = match shell {
-            ShellName::Bash => script.replace(
-                &format!("COMPREPLY=($(compgen -W \"{MARK} {kind}\" -- \"${{cur}}\"))"),
-                &format!("_{program}_values {kind}"),
-            ),
+            ShellName::Bash => script
+                .replace(
+                    &format!("COMPREPLY=($(compgen -W \"{MARK} {kind}\" -- \"${{cur}}\"))"),
+                    &format!("_{program}_values {kind}"),
+                )
+                // Of an argument that is no option.
+                .replace(&format!(" {MARK} {kind}"), ""),
             ShellName::Zsh => {
                 script.replace(&format!("({MARK} {kind})"), &format!("_{program}_values {kind}"))
             }
@@ -84,10 +87,21 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
         };
     }
     match shell {
-        ShellName::Bash => script + &BASH.replace("PROGRAM", program),
+        ShellName::Bash => {
+            let cases = positionals(&command, kinds).map(|(name, kind)| {
+                format!("            {name}) cur=\"$word\"; _{program}_values {kind} ;;\n")
+            });
+            script + &BASH.replace("POSITIONALS\n", &cases.collect::<String>()).replace("PROGRAM", program)
+        }
         // Behind the line that says what the file is for.
         ShellName::Zsh => script.replacen("\n", &format!("\n{}", ZSH.replace("PROGRAM", program)), 1),
-        ShellName::Fish => script + &positionals(&command, program, kinds),
+        ShellName::Fish => {
+            let lines = positionals(&command, kinds).map(|(name, kind)| {
+                let when = format!("__fish_{program}_using_subcommand {name}");
+                format!("complete -c {program} -n \"{when}\" -f -a \"({program} values {kind} (commandline -ct))\"\n")
+            });
+            script + &lines.collect::<String>()
+        }
     }
 }
 
@@ -111,18 +125,13 @@ fn marked(command: Command, kinds: &Kinds) -> Command {
     command.mut_subcommands(|subcommand| marked(subcommand, kinds))
 }
 
-/// clap's script for fish has no values of arguments that are not options.
-fn positionals(command: &Command, program: &str, kinds: &Kinds) -> String {
-    let lines = command.get_subcommands().flat_map(|subcommand| {
+/// The subcommands that have such a value as an argument that is no option: clap's scripts for bash and fish have no
+/// values of these.
+fn positionals<'a>(command: &'a Command, kinds: &'a Kinds) -> impl Iterator<Item = (&'a str, &'static str)> {
+    command.get_subcommands().flat_map(move |subcommand| {
         let kinds = subcommand.get_positionals().filter_map(|arg| kind_of(arg, kinds));
-        kinds.map(|kind| {
-            let when = format!("__fish_{program}_using_subcommand {}", subcommand.get_name());
-            format!(
-                "complete -c {program} -n \"{when}\" -f -a \"({program} values {kind} (commandline -ct))\"\n"
-            )
-        })
-    });
-    lines.collect()
+        kinds.map(|kind| (subcommand.get_name(), kind))
+    })
 }
 
 /// Bash takes `=`, `:` and `@` for ends of words, and replaces what stands behind the last one.
@@ -140,6 +149,7 @@ _PROGRAM_words() {
     local line="${COMP_LINE:0:COMP_POINT}" word broken
     local -a words
     read -r -a words <<< "$line"
+    local cur
     if [[ "$line" == *[[:space:]] ]]; then
         words+=("")
     fi
@@ -153,6 +163,11 @@ _PROGRAM_words() {
     local COMP_WORDS=("${words[@]}")
     local COMP_CWORD=$(( ${#words[@]} - 1 ))
     _PROGRAM "$1" "$word" "${words[-2]}"
+    if [[ -z "${COMPREPLY-}" && "$word" != -* && "${words[-2]}" != -* ]]; then
+        case "${words[1]}" in
+POSITIONALS
+        esac
+    fi
     broken="${broken#--*=}"
     COMPREPLY=("${COMPREPLY[@]#"$broken"}")
 }
