@@ -4,6 +4,12 @@
 set -eu
 
 airtcp=$1/airtcp
+# On a terminal, lines that it would break end in …; elsewhere they are whole.
+width=''
+[ ! -t 1 ] || width=$(stty size <&1 2>/dev/null | cut -d ' ' -f 2)
+fit() {
+    if [ "${width:-0}" -gt 20 ]; then sed -E "s/^(.{$((width - 1))})..+\$/\1…/"; else cat; fi
+}
 out=${OUT:-target/demo}
 rm -rf "$out"
 
@@ -21,10 +27,10 @@ echo "Why one of them did what it did: who decided, what, and why ($out/*-newren
 {
     grep -h '"question":"undo"\|"what":"timeout"' "$out"/*-newreno+eifel/decisions.jsonl || true
     grep -h '"what":"lost"' "$sample/decisions.jsonl" || true
-} | head -n 4 | cut -c 1-170 | sed 's/^/  /'
+} | head -n 4 | sed 's/^/  /' | fit
 echo
 echo "What left towards the radio, as tcpdump reads it ($sample/fixed.pcap):"
-tcpdump -nn -ttt -r "$sample/fixed.pcap" 2>/dev/null | head -n 5 | cut -c 1-130 | sed 's/^/  /'
+tcpdump -nn -ttt -r "$sample/fixed.pcap" 2>/dev/null | head -n 5 | sed 's/^/  /' | fit
 echo
 "$airtcp" report "$out" -o "$out/report.html" >/dev/null
 echo "All of it as one page, for any browser, with graphs to zoom into: $out/report.html"
