@@ -73,6 +73,7 @@ Example (as root): a receiver on the kernel's TCP in a namespace, and a NewReno 
   airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --recipe newreno --verify
 
 Exit codes: 0 done, 1 the run did not succeed, 2 usage, 3 environment (privilege, device).
+An input that is not there, an unknown name and an output directory that is not empty are usage.
 Results go to stdout; progress, errors and logs to stderr.
 
 The log shows warnings, and

@@ -100,10 +100,11 @@ impl Recv {
             "interval": self.reporting.every().as_secs_f64(),
         });
         let text = format!("listening on {} through {}: {recipe}", addrs.join(" and "), driver.device());
-        monitor.reporter.start(&start, &text)?;
+        monitor.reporter.listening(&start, &text)?;
         let mut receiver = Receiving {
             listeners,
             id: None,
+            output: self.output.as_ref().map_or_else(String::new, |path| path.display().to_string()),
             store,
             echo: self.echo_digest,
             stream: Stream::Open,
@@ -129,6 +130,8 @@ enum Stream {
 struct Receiving {
     listeners: Vec<ListenId>,
     id: Option<ConnId>,
+    /// As it was typed.
+    output: String,
     store: Store,
     echo: bool,
     stream: Stream,
@@ -206,7 +209,7 @@ impl Receiving {
             self.store.end();
         }
         let finished = if self.digest.is_none() { self.store.finished() } else { Ok(None) };
-        if let Some(digest) = finished.context("cannot write what was received")? {
+        if let Some(digest) = finished.with_context(|| format!("cannot write {}", self.output))? {
             let line = digest.as_ref().filter(|_| self.echo).map(|digest| format!("{digest}\n"));
             self.stream = Stream::Answering(line.unwrap_or_default().into_bytes());
             self.digest = digest;

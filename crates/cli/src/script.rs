@@ -1,5 +1,6 @@
 //! `airtcp script`: packet scripts in virtual time.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -73,6 +74,10 @@ impl Script {
         };
 
         options.check().map_err(failure::usage)?;
+        for file in &self.files {
+            File::open(file)
+                .map_err(|error| failure::usage(format!("cannot read {}: {error}", file.display())))?;
+        }
         let mut failed = 0;
         for file in &self.files {
             match run_file(file, &options) {
@@ -84,9 +89,11 @@ impl Script {
                 }
             }
         }
+        let all = self.files.len();
         match failed {
-            0 => Ok(()),
-            _ => Err(failure::run(format!("{failed} of {} scripts failed", self.files.len()))),
+            0 if self.quiet => Ok(()),
+            0 => Ok(writeln!(io::stdout(), "passed {all} of {all}")?),
+            _ => Err(failure::run(format!("{failed} of {all} scripts failed"))),
         }
     }
 }

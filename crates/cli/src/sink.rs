@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::linux::net::TcpStreamExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airlink::netns;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
@@ -123,7 +123,7 @@ impl Sink {
             reactor.deregister(&listener, LISTENER)?;
             let received = self
                 .receive(stream, peer, &mut reactor, &mut output)
-                .with_context(|| format!("{peer}: the connection broke before its end"))?;
+                .with_context(|| format!("{peer}: the transfer did not reach its end"))?;
             let Received { bytes, seconds, bit_per_s, sha256, .. } = &received;
             let text = format!(
                 "received      {bytes} bytes from {peer} in {seconds:.3} s: {}\n{}",
@@ -133,6 +133,10 @@ impl Sink {
             reporter.end(&received, &text)?;
         }
         Ok(())
+    }
+
+    fn cannot_write(&self) -> String {
+        format!("cannot write {}", self.output.as_deref().unwrap_or_else(|| Path::new("")).display())
     }
 
     fn listen(&self) -> anyhow::Result<TcpListener> {
@@ -188,7 +192,7 @@ impl Sink {
                             .context("cannot set the receive buffer")?;
                     }
                     if let Some(output) = output {
-                        output.write_all(&buffer[..len]).context("cannot write what was received")?;
+                        output.write_all(&buffer[..len]).with_context(|| self.cannot_write())?;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -200,7 +204,7 @@ impl Sink {
             }
         }
         if let Some(output) = output {
-            output.flush().context("cannot write what was received")?;
+            output.flush().with_context(|| self.cannot_write())?;
         }
         let sha256 = hasher.finish();
         if let (true, Some(digest)) = (self.echo_digest, &sha256) {

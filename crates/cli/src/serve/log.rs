@@ -184,7 +184,7 @@ impl Log {
     }
 
     pub(super) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
-        self.reporter.start(data, text)
+        self.reporter.listening(data, text)
     }
 
     /// Takes what the connection's recovery has decided since it was last asked.

@@ -1,6 +1,6 @@
 //! Failures: an exit code, and one line that says what to do next.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
@@ -35,8 +35,32 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         // Whoever read our output has seen enough.
         return ExitCode::SUCCESS;
     }
-    eprintln!("airtcp: {error:#}");
+    // If stderr has gone, there is nobody to tell.
+    let _ = writeln!(io::stderr(), "airtcp: {}{}", told(error), advice(error));
     ExitCode::from(exit_code(error))
+}
+
+/// The error and its causes, without causes that a message before them includes.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        _ if told.contains(&cause) => told,
+        _ => format!("{told}: {cause}"),
+    })
+}
+
+/// What can be done where a file cannot be written.
+fn advice(error: &anyhow::Error) -> &'static str {
+    let kind = error.chain().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    match kind {
+        // A message that asks a question has said it.
+        _ if !told(error).contains("cannot write") || told(error).contains('?') => "",
+        Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+            ": make room there, or name another place"
+        }
+        Some(io::ErrorKind::NotFound) => ": make the directory first",
+        _ => "",
+    }
 }
 
 pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
@@ -81,5 +105,7 @@ pub(crate) fn no_answer_hint() -> &'static str {
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    // A file of ours that has a name is not what somebody reads on and off.
+    let named = error.to_string().contains("cannot write");
+    !named && error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::thread;
 
-use airtcp_tun::Waker;
-use anyhow::Context;
-
 use super::digest::Hasher;
+use super::failure::usage;
+use airtcp_tun::Waker;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
@@ -24,7 +23,9 @@ impl Input {
     pub(crate) fn open(&self) -> anyhow::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::File(path) => {
-                Box::new(File::open(path).with_context(|| format!("cannot read {}", path.display()))?)
+                let opened = File::open(path)
+                    .map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
+                Box::new(opened)
             }
             // Not `io::stdin()`, whose buffer is small.
             Self::Stdin => Box::new(File::from(io::stdin().as_fd().try_clone_to_owned()?)),

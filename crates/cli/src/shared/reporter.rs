@@ -82,6 +82,7 @@ pub(crate) struct Interval {
 
 pub(crate) struct Reporter {
     json: bool,
+    quiet: bool,
     progress: bool,
     channel: Channel,
     clock: Clock,
@@ -91,7 +92,8 @@ pub(crate) struct Reporter {
 impl Reporter {
     fn new(options: &Reporting, channel: Channel, clock: Clock) -> Self {
         let wanted = options.json || options.interval.is_some() || io::stderr().is_terminal();
-        Self { json: options.json, progress: wanted && !options.quiet, channel, clock, intervals: 0 }
+        let (json, quiet) = (options.json, options.quiet);
+        Self { json, quiet, progress: wanted && !quiet, channel, clock, intervals: 0 }
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -121,6 +123,15 @@ impl Reporter {
                 eprintln!("{text}");
             }
             Ok(())
+        }
+    }
+
+    /// Like [`start`](Self::start), of a host that waits for others: they may not connect before it is said.
+    pub(crate) fn listening(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+        match (self.json, self.quiet) {
+            (true, _) => self.event("start", data),
+            (false, true) => Ok(()),
+            (false, false) => writeln!(io::stderr(), "{text}"),
         }
     }
 
@@ -171,7 +182,7 @@ impl Reporter {
 
     fn error(&self, error: &anyhow::Error) {
         if self.json {
-            let data = json!({ "message": format!("{error:#}"), "exit_code": failure::exit_code(error) });
+            let data = json!({ "message": failure::told(error), "exit_code": failure::exit_code(error) });
             // If the reader has gone, there is nobody to tell.
             let _ = self.event("error", &data);
         }

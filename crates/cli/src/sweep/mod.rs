@@ -113,8 +113,7 @@ impl Sweep {
 
 fn read(file: &Path) -> anyhow::Result<Plan> {
     Plan::read(file).map_err(|error| match error {
-        PlanError::File(error) => failure::usage(error.to_string()),
-        error => error.into(),
+        PlanError::Read { .. } | PlanError::File(_) => failure::usage(error.to_string()),
     })
 }
 
@@ -123,10 +122,11 @@ fn store_of(file: &Path) -> PathBuf {
     file.with_extension("results")
 }
 
-/// To have named the wrong store is a mistake in the command line.
+/// To have named the wrong store, or none, is a mistake in the command line.
 fn told(error: StoreError) -> anyhow::Error {
     match error {
-        StoreError::NoStore(_)
+        StoreError::Read { .. }
+        | StoreError::NoStore(_)
         | StoreError::Version { .. }
         | StoreError::Plan { .. }
         | StoreError::Numbered(_) => failure::usage(error.to_string()),
