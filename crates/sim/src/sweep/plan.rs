@@ -206,7 +206,7 @@ fn one_line(text: &str) -> String {
 fn hash(points: &[Point], seeds: &[u64]) -> String {
     let mut hasher = Sha256::new();
     for point in points {
-        hasher.update(point.setup.canonical());
+        hasher.update(point.setup.canonical_command());
         hasher.update([0]);
         // The command only names the scenario, and a preset or a file may change.
         hasher.update(point.scenario.to_toml());

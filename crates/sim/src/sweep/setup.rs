@@ -129,7 +129,7 @@ impl Setup {
         };
         // What the scenario is called changes no run, nor does its own seed.
         let path = Scenario { name: String::new(), description: String::new(), seed: 0, ..scenario.clone() };
-        flows.command(0) + "\n" + &path.to_toml()
+        flows.canonical_command() + "\n" + &path.to_toml()
     }
 
     fn until(&self) -> Until {
@@ -178,8 +178,8 @@ impl Setup {
         self.arguments_with(seed, SenderSpec::to_string)
     }
 
-    /// The same text for all setups that mean the same.
-    pub(super) fn canonical(&self) -> String {
+    /// The same text for all that name their recipes in other words.
+    pub(super) fn canonical_command(&self) -> String {
         in_a_shell(self.arguments_with(0, SenderSpec::canonical))
     }
 
