@@ -394,8 +394,7 @@ mod tests {
         assert!(error.to_string().contains("IPv6 is disabled here"), "{error}");
         let v4 = |prefixes: Vec<Prefix>| prefixes.into_iter().filter(|one| one.addr().is_ipv4()).collect();
         let TunConfig { addrs, routes, .. } = config(&namespace);
-        let _tun =
-            Tun::open(&TunConfig { addrs: v4(addrs), routes: v4(routes), ..config(&namespace) }).unwrap();
+        drop(Tun::open(&TunConfig { addrs: v4(addrs), routes: v4(routes), ..config(&namespace) }).unwrap());
 
         namespace.enter(enable_ipv6).unwrap();
         let _tun = Tun::open(&TunConfig { routes: Vec::new(), ..config(&namespace) }).unwrap();

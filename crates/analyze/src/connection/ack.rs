@@ -101,7 +101,7 @@ impl Direction {
         }
         if ack >= una {
             self.ack_times.last = CompactOption::time(now.at);
-            self.ack_times.answered = false;
+            self.ack_is_answered = false;
         }
         if self.trace.is_some() {
             self.record_ack(now, packet, ack, duplicate);

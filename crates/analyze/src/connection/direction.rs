@@ -72,8 +72,6 @@ pub(super) struct SegmentSizes {
 #[derive(Debug, Default)]
 pub(super) struct AckTimes {
     pub(super) last: CompactOption,
-    /// Something of the sender's has left since then.
-    pub(super) answered: bool,
     /// When an ACK for new data last restarted the timer, and when one did before that.
     pub(super) advanced: [i64; 2],
 }
@@ -121,6 +119,8 @@ pub(super) struct Direction {
     pub(super) sent_on_dupacks: bool,
     pub(super) window: ReceiverWindow,
     pub(super) ack_times: AckTimes,
+    /// Something has left since the last ACK came.
+    pub(super) ack_is_answered: bool,
     pub(super) sizes: SegmentSizes,
     pub(super) ip_ids: IpIds,
     pub(super) time_spent: TimeSpent,
@@ -145,6 +145,7 @@ impl Direction {
             sent_on_dupacks: false,
             window: ReceiverWindow::new(),
             ack_times: AckTimes::default(),
+            ack_is_answered: false,
             sizes: SegmentSizes::default(),
             ip_ids: IpIds::default(),
             time_spent: TimeSpent::default(),

@@ -38,7 +38,7 @@ impl Direction {
     /// Takes in a packet of the data's sender.
     pub(super) fn take_packet(&mut self, now: &Moment, packet: &Packet) {
         let shows = self.take_segment(now, packet);
-        self.ack_times.answered = true;
+        self.ack_is_answered = true;
         self.count_time(now, shows);
     }
 

@@ -34,7 +34,7 @@ impl Direction {
     /// the ACK was answered, a timer has sent.
     pub(super) fn is_prompted(&self, now: &Moment) -> bool {
         let prompt = self.ack_times.last.as_time().is_some_and(|ack| now.at - ack <= self.promptly(now));
-        prompt && (!self.ack_times.answered || now.silence <= ANSWERING + 2 * now.sender_replies)
+        prompt && (!self.ack_is_answered || now.silence <= ANSWERING + 2 * now.sender_replies)
     }
 
     /// Nanoseconds within which something leaves upon an ACK.
