@@ -156,7 +156,7 @@ fn numbers_without_sense_are_usage_errors_that_say_what_is_wanted() {
 
 #[test]
 fn files_that_are_not_there_are_named_before_anything_is_made() {
-    let stderr = one_line(&["send", "/nonexistent/file", "10.83.0.1:9"], 1);
+    let stderr = one_line(&["send", "/nonexistent/file", "10.83.0.1:9"], 2);
     assert!(stderr.contains("cannot read /nonexistent/file: No such file"), "{stderr}");
     let stderr = one_line(&["recv", "9", "--output=/nonexistent/file"], 1);
     assert!(stderr.contains("cannot write /nonexistent/file: No such file"), "{stderr}");
@@ -308,7 +308,7 @@ fn scripts_pass_fail_and_are_usage_errors() {
     let wrong = play(handshake, &["--mss=0"]);
     assert_eq!((wrong.code, wrong.stderr.as_str()), (2, "airtcp: `--mss=0`: expected a number from 1\n"));
     let missing = run(&["script", "/nonexistent.pkt"]);
-    assert_eq!(missing.code, 1);
+    assert_eq!(missing.code, 2);
     assert!(missing.stderr.contains("/nonexistent.pkt"), "{}", missing.stderr);
 }
 
@@ -317,7 +317,7 @@ fn completions_offer_the_algorithms_and_are_accepted_by_the_shell() {
     for (shell, name) in [("bash", "airtcp"), ("zsh", "airtcp"), ("fish", "airtcp"), ("bash", "airlink")] {
         let ended = Ended::of(Command::new(program(name)).args(["completions", shell]).output().unwrap());
         assert_eq!(ended.code, 0);
-        let wanted = if name == "airtcp" { "limited-transmit" } else { "mobile-netns" };
+        let wanted = if name == "airtcp" { "airtcp values" } else { "mobile-netns" };
         assert!(ended.stdout.contains(wanted), "{shell} {name}");
         if shell == "bash" {
             let mut child = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
@@ -325,6 +325,15 @@ fn completions_offer_the_algorithms_and_are_accepted_by_the_shell() {
             assert!(child.wait().unwrap().success(), "bash finds a mistake");
         }
     }
+}
+
+/// What the shells ask for a word that has begun.
+#[test]
+fn recipes_and_profiles_are_completed_behind_a_plus_and_an_at() {
+    let values = |word: &str| run(&["values", "recipe", word]).stdout;
+    assert!(values("sack+limited").contains("sack+limited-transmit"), "{}", values("sack+limited"));
+    assert!(values("newreno@fr").contains("newreno@freebsd"), "{}", values("newreno@fr"));
+    assert!(!values("sack+limited").contains("tahoe"));
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn what_cannot_be_is_told_in_one_line() {
     let broken = dir.write("broken.toml", "schema = 1\nseeds = [1,, 2]\n");
     let told = refused(&["sweep", "slurm", &broken], 2);
     assert!(told.contains("broken.toml:2: this is not TOML: "), "{told}");
-    let told = refused(&["sweep", "run", &dir.path("none.toml")], 1);
+    let told = refused(&["sweep", "run", &dir.path("none.toml")], 2);
     assert!(told.contains("none.toml: No such file"), "{told}");
 
     let told = refused(&["sweep", "run", &file, "--shard", "9/8"], 2);

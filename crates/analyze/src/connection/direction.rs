@@ -29,6 +29,8 @@ pub(super) struct Moment {
     pub(super) sender_replies: i64,
     /// The least round trip from end to end.
     pub(super) round_trip: Option<i64>,
+    /// SACK was agreed on, and no block has been seen: the capture cuts them off, or there was no need for any.
+    pub(super) hides_sacks: bool,
 }
 
 /// What the sender is busy with.

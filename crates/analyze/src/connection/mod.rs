@@ -227,6 +227,7 @@ impl Connection {
             silence,
             sender_replies: self.reply_delays[sender].least().unwrap_or(0),
             round_trip: a.zip(b).map(|(a, b)| a.saturating_add(b)),
+            hides_sacks: !self.sacks && Syn::agreed(self.syns, |syn| syn.sack) == Some(true),
         }
     }
 

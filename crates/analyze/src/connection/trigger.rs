@@ -31,10 +31,11 @@ const UNEXPLAINED: Explanation = Explanation { trigger: Trigger::Unexplained, be
 
 impl Direction {
     /// Whether an ACK came just before, which may have made the sender send what leaves now. What leaves a while after
-    /// the ACK was answered, a timer has sent.
+    /// the ACK was answered, a timer has sent: that of retransmissions, or of RACK where SACK blocks are hidden.
     pub(super) fn is_prompted(&self, now: &Moment) -> bool {
         let prompt = self.ack_times.last.as_time().is_some_and(|ack| now.at - ack <= self.promptly(now));
-        prompt && (!self.ack_is_answered || now.silence <= ANSWERING + 2 * now.sender_replies)
+        let at_once = now.silence <= ANSWERING + 2 * now.sender_replies;
+        prompt && (!self.ack_is_answered || at_once || now.hides_sacks)
     }
 
     /// Nanoseconds within which something leaves upon an ACK.
@@ -63,11 +64,13 @@ impl Direction {
             sent.last_at < self.anomalies.get().map_or(0, |anomalies| anomalies.newest_arrived)
         });
         // RFC 8985 §6.2: what is overtaken is lost within a part of a round trip, if it is to be found lost so at all.
-        let just_overtaken = self.anomalies.get().is_some_and(|anomalies| {
-            let since =
-                anomalies.oldest_overtaken.filter(|[left, _]| Some(*left) == first.map(|sent| sent.last_at));
-            since.is_some_and(|[_, since]| now.at - since <= self.rtt.min().unwrap_or(0) / 2 + PROMPT)
+        let overtaken_for = self.anomalies.get().and_then(|anomalies| {
+            let [left, since] = anomalies.oldest_overtaken?;
+            (Some(left) == first.map(|sent| sent.last_at)).then_some(now.at - since)
         });
+        let patience = self.rtt.min().unwrap_or(0) / 2 + PROMPT;
+        let just_overtaken = overtaken_for.is_some_and(|waited| waited <= patience);
+        let long_overtaken = overtaken_for.is_some_and(|waited| waited > patience);
         // A second copy in one pass, though no ACK asks for it now: nothing but the timer sends that, however soon. It
         // may run since the first partial ACK (RFC 6582 §4).
         let unasked = at_una && again_in_pass && !prompted && !just_overtaken;
@@ -86,8 +89,8 @@ impl Direction {
                 }
             }
             Repairing::Fast { recover, partial, .. } if shown || range.start < recover => {
-                // Reno has left its recovery with the partial ACK, and waits.
-                let waited = at_una && !prompted && !asked_for;
+                // Reno has left its recovery with the partial ACK, and waits. No timer is shorter than a round trip.
+                let waited = at_una && !prompted && !asked_for && ran >= self.rtt.min().unwrap_or_default();
                 if unasked || waited || at_una && expired && (!prompted || again_in_pass && self.dupacks != 3)
                 {
                     timeout(Begins::Timeout)
@@ -104,7 +107,7 @@ impl Direction {
             }
             _ if prompted && asked_for => fast(Begins::FastRetransmit),
             // A loss detector that waits a little for reordered segments.
-            _ if !expired && (if at_una { just_overtaken || self.dupacks >= 3 } else { shown }) => {
+            _ if !expired && (shown && !(at_una && long_overtaken) || at_una && self.dupacks >= 3) => {
                 fast(Begins::FastRetransmit)
             }
             // RFC 8985 §6.2, step 5: what left later has arrived.
