@@ -101,3 +101,23 @@ pub enum What {
         to: &'static str,
     },
 }
+
+impl What {
+    /// As logs write it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Lost { .. } => "lost",
+            Self::Cause { .. } => "cause",
+            Self::Judged { .. } => "judged",
+            Self::Enter { .. } => "enter",
+            Self::Extend { .. } => "extend",
+            Self::Leave { .. } => "leave",
+            Self::Window { .. } => "window",
+            Self::Resend { .. } => "resend",
+            Self::Probe { .. } => "probe",
+            Self::Timeout { .. } => "timeout",
+            Self::Resume { .. } => "resume",
+            Self::Fallback { .. } => "fallback",
+        }
+    }
+}

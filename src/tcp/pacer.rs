@@ -3,8 +3,8 @@
 //!
 //! There is a schedule: `next` is when the last segment is over, at the rate that held when it left. What the schedule
 //! has for the next millisecond leaves at once, so that a driver in real time wakes a thousand times a second at most;
-//! a segment that takes longer leaves alone, or with the rest of its piece (`defer`). A driver that wakes late does not slow the schedule down, as long as it is
-//! late by less than that.
+//! a segment that takes longer leaves alone, or with the rest of its piece (`defer`). A driver that wakes late does not
+//! slow the schedule down, as long as it is late by less than that.
 //!
 //! Choice: octets of text count, without headers, as the rates that ACKs deliver are counted.
 

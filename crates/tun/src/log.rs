@@ -177,64 +177,35 @@ fn say_offer(at: u64, message: &str, offer: Offer) {
 fn say_decision(at: u64, decision: &Decision) {
     let Decision { at: _, episode, question: _, by, ref what, why } = *decision;
     let mut told = Told::default();
-    let name = match *what {
+    match *what {
         Decided::Lost { offset, segments } => {
             (told.offset, told.segments) = (Some(offset), Some(segments));
-            "lost"
         }
-        Decided::Cause { offset, cause } => {
+        Decided::Cause { offset, cause } | Decided::Judged { offset, cause } => {
             (told.offset, told.cause) = (Some(offset), Some(cause.name()));
-            "cause"
-        }
-        Decided::Judged { offset, cause } => {
-            (told.offset, told.cause) = (Some(offset), Some(cause.name()));
-            "judged"
         }
         Decided::Enter { phase, recover } => {
             (told.phase, told.recover) = (Some(phase.name()), Some(recover));
-            "enter"
         }
-        Decided::Extend { recover } => {
-            told.recover = Some(recover);
-            "extend"
-        }
-        Decided::Leave { phase } => {
-            told.phase = Some(phase.name());
-            "leave"
-        }
+        Decided::Extend { recover } => told.recover = Some(recover),
+        Decided::Leave { phase } => told.phase = Some(phase.name()),
         Decided::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
             let [cwnd, ssthresh, was_cwnd, was_ssthresh] =
                 [cwnd, ssthresh, was_cwnd, was_ssthresh].map(thousandths);
             (told.cwnd, told.was_cwnd) = (cwnd, was_cwnd);
             (told.ssthresh, told.was_ssthresh) = (ssthresh, was_ssthresh);
-            "window"
         }
-        Decided::Resend { offset } => {
-            told.offset = Some(offset);
-            "resend"
-        }
-        Decided::Probe { offset } => {
-            told.offset = Some(offset);
-            "probe"
-        }
-        Decided::Timeout { offset } => {
-            told.offset = Some(offset);
-            "timeout"
-        }
-        Decided::Resume { at } => {
-            told.offset = Some(at);
-            "resume"
-        }
-        Decided::Fallback { to } => {
-            told.to = Some(to);
-            "fallback"
-        }
-    };
+        Decided::Resend { offset }
+        | Decided::Probe { offset }
+        | Decided::Timeout { offset }
+        | Decided::Resume { at: offset } => told.offset = Some(offset),
+        Decided::Fallback { to } => told.to = Some(to),
+    }
     let Told { offset, segments, cause, phase, recover, cwnd, was_cwnd, ssthresh, was_ssthresh, to } = told;
     debug!(
         target: "airtcp::recovery",
         at, offset, segments, cause, phase, recover, cwnd, was_cwnd, ssthresh, was_ssthresh, to,
-        by, why, episode = episode.name(), "{name}"
+        by, why, episode = episode.name(), "{}", what.name()
     );
 }
 

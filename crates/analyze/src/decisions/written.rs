@@ -99,6 +99,37 @@ mod tests {
     }
 
     #[test]
+    fn a_decision_is_called_as_in_other_logs() {
+        let (offset, cause, phase, recover) = (1, Cause::Radio, Phase::Recovery, 2);
+        let window = What::Window { cwnd: 1.0, ssthresh: 1.0, was_cwnd: 2.0, was_ssthresh: 2.0 };
+        for what in [
+            What::Lost { offset, segments: 1 },
+            What::Cause { offset, cause },
+            What::Judged { offset, cause },
+            What::Enter { phase, recover },
+            What::Extend { recover },
+            What::Leave { phase },
+            window,
+            What::Resend { offset },
+            What::Probe { offset },
+            What::Timeout { offset },
+            What::Resume { at: offset },
+            What::Fallback { to: "newreno" },
+        ] {
+            let name = what.name();
+            let decision = Decision {
+                at: Instant::ZERO,
+                episode: Phase::Open,
+                question: Question::Repair,
+                by: "sack",
+                what,
+                why: "",
+            };
+            assert_eq!(serde_json::to_value(Written::new(&decision, 0.0)).unwrap()["what"], name);
+        }
+    }
+
+    #[test]
     fn a_judge_that_watches_has_lines_of_its_own() {
         let decision = Decision {
             at: Instant::from_millis(250),
