@@ -167,6 +167,8 @@ pub struct Sacked {
     pub newest: Option<Delivery>,
     /// Those newly SACKed that had been sent only once.
     pub originals: Originals,
+    /// When the first of these left.
+    pub oldest_original: Option<Instant>,
 }
 
 /// The list of one connection's segments, oldest first, and its sums.
@@ -511,6 +513,7 @@ impl Flight {
                 news.newest = Delivery::later(news.newest, Some(segment.delivery()));
                 if segment.transmissions == 1 {
                     news.originals.add(segment.delivery());
+                    news.oldest_original = news.oldest_original.into_iter().chain([segment.first_sent]).min();
                 }
                 self.set_fate(index, Fate::Sacked);
             }

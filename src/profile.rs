@@ -153,6 +153,18 @@ pub enum WindowNews {
     Linux,
 }
 
+/// What the retransmission timer learns, apart from ACKs of new data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimerNews {
+    /// Nothing (RFC 6298).
+    Rfc6298,
+    /// Linux 6.18. A SACK of what was sent once measures the round trip, unless an ACK of new data does
+    /// (tcp_ack_update_rtt()). The timer starts anew when the first outstanding segment is sent again, unless the detector
+    /// has a timer of its own (tcp_xmit_retransmit_queue()); and when a SACK is about something older than that copy, whose
+    /// own answer is still to come (tcp_clean_rtx_queue()).
+    Linux,
+}
+
 /// What a reset of a connection carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resets {
@@ -326,6 +338,8 @@ pub struct Profile {
     pub timer: Timer,
     /// The round trip of the handshake is the first RTT sample (RFC 6298 §2).
     pub time_handshake: bool,
+    /// What SACKs and copies mean for the retransmission timer.
+    pub timer_news: TimerNews,
     /// Receiver: what becomes of text that comes with a SYN.
     pub text_on_syn: TextOnSyn,
     /// What an RST in the window does.
@@ -437,6 +451,7 @@ impl Profile {
             paws_slack: 1,
             accepts_unacknowledged: true,
             timer: Timer::LINUX24,
+            timer_news: TimerNews::Linux,
             syn_retries: 6,
             syn_ack_retries: Some(5),
             syn_time: Duration::ZERO,
@@ -453,7 +468,9 @@ impl Profile {
                 rounding: Rounding::Whole,
                 initial_window: InitialWindow::Segments(10),
                 syn_timeouts_forgiven: 1,
+                partial_ack_timer: PartialAckTimer::SlowButSteady,
                 partial_ack_deflation: PartialAckDeflation::InflationOnly,
+                repeated_timeout: RepeatedTimeout::OncePerWindow,
                 exit_window: ExitWindow::Ssthresh,
                 grow_on_exit: GrowOnExit::WithScoreboard,
                 limited_transmit: true,
@@ -573,6 +590,7 @@ impl Default for Profile {
             window_update: WindowUpdate::Doubled,
             timer: Timer::RFC6298,
             time_handshake: true,
+            timer_news: TimerNews::Rfc6298,
             text_on_syn: TextOnSyn::Queued,
             challenge_rst: Challenge::Rfc5961,
             challenge_syn: Challenge::Rfc5961,

@@ -113,7 +113,7 @@ pub enum Careful {
 pub enum PartialAckTimer {
     /// Only the first of a recovery (RFC 6582 §4).
     Impatient,
-    /// Each of them (RFC 6582 §4).
+    /// Each of them (RFC 6582 §4; Linux, tcp_ack()).
     SlowButSteady,
 }
 
@@ -154,11 +154,13 @@ pub enum GrowOnExit {
     WithScoreboard,
 }
 
-/// What happens to ssthresh when the same segment times out again.
+/// What happens to ssthresh at a timeout, when losses of the same window have taken it down before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RepeatedTimeout {
-    /// It is held (RFC 5681 §3.1).
+    /// When the same segment times out again, it is held (RFC 5681 §3.1).
     HoldSsthresh,
+    /// So it is at a timeout in fast recovery, whose losses have paid for the whole window (Linux 6.18, tcp_enter_loss()).
+    OncePerWindow,
     /// It is taken from the window again (ns-2).
     ReduceAgain,
 }

@@ -513,6 +513,9 @@ impl Recovery {
         let first = self.cc.timeouts_in_row == 0
             || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain
             || self.cc.episode == Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
+        let is_paid_for = knobs.repeated_timeout == RepeatedTimeout::OncePerWindow
+            && matches!(self.cc.phase(), Phase::Recovery | Phase::Reduced)
+            && self.cc.recover.is_some_and(|recover| una < recover);
         let reaction = self.answers.timeout.on_timeout(&view);
         let ssthresh = if first {
             self.answers.undo.on_reduction(&view, &before, LossKind::Timeout);
@@ -520,7 +523,8 @@ impl Recovery {
             self.send_cwr = true;
             let window_when_sent = self.window_at_timeout(path);
             let loss = Loss { kind: LossKind::Timeout, window_when_sent };
-            self.answers.window.on_loss(&view, &loss).ssthresh
+            let reduced = self.answers.window.on_loss(&view, &loss).ssthresh;
+            if is_paid_for { self.cc.ssthresh } else { reduced }
         } else {
             self.cc.ssthresh
         };

@@ -10,7 +10,7 @@ use airwire::time::{Duration, Instant};
 use super::connection::Connection;
 use crate::events::Refusal;
 use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
-use crate::profile::WindowNews;
+use crate::profile::{TimerNews, WindowNews};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
@@ -39,12 +39,16 @@ impl Connection {
         self.look_at_piece_again();
         let dsack = self.reported_duplicate(segment, acked_to);
         let flight_before = self.flight.outstanding();
-        let (acked, rtt) = if acked_to > una {
-            self.advance(now, segment, acked_to, dsack.is_some())
-        } else {
-            (Acked::default(), None)
-        };
+        let head_sent = self.flight.head().map(|head| head.first_sent);
+        let acked = if acked_to > una { self.advance(acked_to) } else { Acked::default() };
         let news = self.take_blocks(now, segment, dsack);
+        let sacked_sent = self.sacked_sent(&news);
+        let rtt = if acked_to > una || sacked_sent.is_some() {
+            let head_sent = head_sent.filter(|_| dsack.is_none());
+            self.take_rtt(now, segment, acked_to, &acked, head_sent, sacked_sent)
+        } else {
+            None
+        };
         let last_window = self.snd.wnd;
         self.update_window(now, segment, acked_to, una);
         let duplicate = self.repeats(segment, acked_to, una)
@@ -89,20 +93,29 @@ impl Connection {
             return true;
         }
         let (recovery, mut path) = self.recovery_and_path(now);
-        let rule = recovery.on_ack(&mut path, &ack);
+        let rule = match recovery.on_ack(&mut path, &ack) {
+            TimerRule::Keep if !ack.advances() && self.is_older_than_copy(now, sacked_sent) => TimerRule::Restart,
+            rule => rule,
+        };
         self.apply_timer_rule(now, rule, ack.advances());
         true
     }
 
-    /// The cumulative part: SND.UNA moves up to `to`. Returns what that took off the list, and the round-trip time.
-    fn advance(
-        &mut self,
-        now: Instant,
-        segment: &Segment<'_>,
-        to: u64,
-        reports_copy: bool,
-    ) -> (Acked, Option<Duration>) {
-        let head_sent = self.flight.head().map(|head| head.first_sent);
+    /// When the first of what these blocks report left, as far as that measures the round trip.
+    fn sacked_sent(&self, news: &Sacked) -> Option<Instant> {
+        let measures = self.profile.timer_news == TimerNews::Linux && !self.rtt.style().times_one_segment();
+        news.oldest_original.filter(|_| measures)
+    }
+
+    /// What was SACKed left before the first outstanding segment did for the last time: an answer to that one is still to
+    /// come, and the timer waits for it.
+    fn is_older_than_copy(&self, now: Instant, sacked_sent: Option<Instant>) -> bool {
+        let copy = self.flight.head().map(|head| head.last_sent);
+        sacked_sent.is_some() && sacked_sent < copy && self.recovery.waits_until(now).is_none()
+    }
+
+    /// The cumulative part: SND.UNA moves up to `to`. Returns what that took off the list.
+    fn advance(&mut self, to: u64) -> Acked {
         let acked = self.flight.on_ack(to);
         self.timers.refused = 0;
         let fin_acked = self.snd.fin.is_some_and(|fin| to > fin);
@@ -114,8 +127,7 @@ impl Connection {
         if self.rtt.style().backoff_ends_with_progress() {
             self.rtt.clear_backoff();
         }
-        let rtt = self.take_rtt(now, segment, to, &acked, head_sent.filter(|_| !reports_copy));
-        (acked, rtt)
+        acked
     }
 
     /// Hands the round-trip time of what was acknowledged to the estimator. `None` if nothing was timed, or nobody knows
@@ -130,7 +142,10 @@ impl Connection {
         to: u64,
         acked: &Acked,
         head_sent: Option<Instant>,
+        sacked_sent: Option<Instant>,
     ) -> Option<Duration> {
+        // Karn (RFC 6298 §3): the oldest segment covered, so that a delayed ACK counts as delay.
+        let unambiguous = acked.oldest_unambiguous.filter(|_| !acked.any_resent);
         let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
             let (_, sent_at) = *self.timed.take_if(|timed| timed.0 <= to)?;
             if let Some(timestamps) =
@@ -140,11 +155,9 @@ impl Connection {
                 return self.rtt_from_echo(now, timestamps.ecr, head_sent);
             }
             (now - sent_at, sent_at)
-        } else if !acked.any_resent {
-            // Karn (RFC 6298 §3): the oldest segment covered, so that a delayed ACK counts as delay.
-            let sent_at = acked.oldest_unambiguous?;
+        } else if let Some(sent_at) = unambiguous.or(sacked_sent) {
             (now - sent_at, sent_at)
-        } else if self.ts_enabled {
+        } else if acked.any_resent && self.ts_enabled {
             // RFC 7323 §4: the echo tells which copy it was, unless the ACK reports a duplicate (D-SACK). Then the
             // ACK of the original was lost, and its timestamp may be echoed all the same.
             let rtt = self.rtt_from_echo(now, segment.options.timestamps?.ecr, head_sent)?;

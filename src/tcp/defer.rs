@@ -77,11 +77,19 @@ impl Connection {
         }
         let piece = match waits || self.is_short(now, start, edge, unsent) {
             true => Piece { end, waits: true },
-            // It leaves in whole segments.
-            false => Piece { end: start + self.length_from(now, start, edge).min(unsent), waits: false },
+            false => {
+                let length = self.length_from(now, start, edge).min(self.ready_of(unsent));
+                Piece { end: start + length, waits: false }
+            }
         };
         self.snd.spacing.get_or_insert_default().piece = Some(piece);
         piece.waits
+    }
+
+    /// So much of the text that has not left may leave in one piece (tcp_mss_split_point()): a last small segment belongs to
+    /// it if nothing holds that back.
+    fn ready_of(&self, unsent: u64) -> u64 {
+        if self.holds_small_segments() { unsent - unsent % self.snd.smss } else { unsent }
     }
 
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {

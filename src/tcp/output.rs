@@ -9,7 +9,7 @@ use super::pacer::Pacer;
 use super::socket::State;
 use super::variables::{AckDue, Tail};
 use crate::events::{Offer, What};
-use crate::profile::{Nagle, Resets, WindowProbe};
+use crate::profile::{Nagle, Resets, TimerNews, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 
 /// How long a corked partial segment is held (as documented for TCP_CORK).
@@ -79,12 +79,9 @@ impl Connection {
         if !self.state.may_send_data() && self.flight.is_empty() {
             return None;
         }
-        let within_piece = self.is_within_piece();
-        if let Some(pacer) = self.pacer()
-            && !within_piece
-            && !pacer.permits(now)
-        {
-            return None;
+        let is_its_turn = self.pacer().is_none_or(|pacer| pacer.permits(now));
+        if !is_its_turn {
+            return if self.is_within_piece() { self.choose_new(now) } else { None };
         }
         if let Some(choice) = self.choose_old(now) {
             return Some(choice);
@@ -193,6 +190,12 @@ impl Connection {
         self.nagle_allows(idle)
     }
 
+    /// A small segment behind data in flight has to wait.
+    pub(super) fn holds_small_segments(&self) -> bool {
+        let told_to = self.options.cork || self.snd.tail == Tail::Waits;
+        !self.snd.pushed && (told_to || !self.nagle_allows(false))
+    }
+
     fn nagle_allows(&self, idle: bool) -> bool {
         match self.profile.nagle {
             _ if self.options.nodelay => true,
@@ -262,9 +265,17 @@ impl Connection {
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_sent(&mut path, &departure);
         self.pace(now, data_end - start);
-        if self.timers.rto.is_none() {
+        if self.timers.rto.is_none() || self.is_awaited_copy(now, start, kind) {
             self.restart_rto(now);
         }
+    }
+
+    /// The first outstanding segment has left again, and the timer has to give it time.
+    fn is_awaited_copy(&self, now: Instant, start: u64, kind: Transmission) -> bool {
+        self.profile.timer_news == TimerNews::Linux
+            && kind != Transmission::New
+            && start == self.flight.una()
+            && self.recovery.waits_until(now).is_none()
     }
 
     /// So many octets of text have left: what follows has to wait for its turn.

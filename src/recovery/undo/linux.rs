@@ -6,6 +6,8 @@
 //!   (tcp_try_undo_partial()), but the detector learns at once that there is reordering.
 //! - As many copies were reported as duplicates as had been sent (undo_retrans).
 //!
+//! A timeout in fast recovery belongs to the same event: those copies count with the others (tcp_enter_loss()).
+//!
 //! cwnd and ssthresh are what they were before, or more if they have grown beyond (tcp_undo_cwnd_reduction()). The timer
 //! stays as it is. It needs timestamps or D-SACK; a kernel receiver has both. It works with the detector `rack`, which
 //! finds again what is really lost.
@@ -54,17 +56,16 @@ impl Undo for UndoLinux {
         if kind == LossKind::EcnEcho {
             return;
         }
-        let further = self.event.as_ref().filter(|event| view.flight.una() < event.high_seq);
-        // A timeout in a recovery: what there was before both comes back.
-        let (prior_cwnd, prior_ssthresh) = match further {
-            Some(first) if matches!(before.phase(), Phase::Recovery | Phase::Restarted) => {
-                (first.prior_cwnd, first.prior_ssthresh)
-            }
-            _ => (before.cwnd, before.ssthresh),
-        };
+        if kind == LossKind::Timeout
+            && before.phase() == Phase::Recovery
+            && let Some(event) = self.event.as_mut().filter(|event| view.flight.una() < event.high_seq)
+        {
+            event.high_seq = view.flight.max();
+            return;
+        }
         self.event = Some(Event {
-            prior_cwnd,
-            prior_ssthresh,
+            prior_cwnd: before.cwnd,
+            prior_ssthresh: before.ssthresh,
             undo_marker: view.flight.una(),
             high_seq: view.flight.max(),
             sent: 0,
@@ -235,5 +236,21 @@ mod tests {
         let una = sender.flight.una() / 1000;
         sender.receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, una, &[]);
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (20.0, 14.0));
+    }
+
+    /// The copy before the timeout counts as well as the one behind it.
+    #[test]
+    fn a_timeout_in_recovery_belongs_to_the_same_event() {
+        let mut sender = sender();
+        sender.wait(RTT).sack(&[2..5]);
+        sender.wait(RTT * 3).timeout();
+        assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Restarted, 14.0), "reduced once");
+        let (copy, top) = (sender.flight.head().unwrap().tsval, sender.flight.max() / 1000);
+        sender.wait(RTT).ack_echoing(top, copy);
+        let mut report_copy = || {
+            sender.receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, top, &[]);
+            sender.recovery.counters().undone
+        };
+        assert_eq!([report_copy(), report_copy()], [0, 1]);
     }
 }
