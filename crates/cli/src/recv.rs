@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::shared::failure;
 use crate::shared::monitor::Monitor;
+use crate::shared::pace::Pace;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
 use crate::shared::station::{Families, Station};
 use crate::shared::store::{Output, Store};
@@ -40,6 +41,9 @@ pub(crate) struct Recv {
     /// Do not compute the SHA-256 of what is received
     #[arg(long)]
     no_digest: bool,
+    /// Read no more than this in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
+    #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
+    read_rate: Option<u64>,
     /// Give up when nothing arrives for this long [default: wait for ever]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
@@ -109,6 +113,8 @@ impl Recv {
             echo: self.echo_digest,
             stream: Stream::Open,
             digest: None,
+            pace: Pace::new(self.read_rate),
+            next_read: None,
             monitor,
             error: None,
         };
@@ -136,6 +142,9 @@ struct Receiving {
     echo: bool,
     stream: Stream,
     digest: Option<String>,
+    pace: Pace,
+    /// When the pace lets it read again. `None`: it waits for what comes.
+    next_read: Option<Instant>,
     monitor: Monitor,
     error: Option<anyhow::Error>,
 }
@@ -158,7 +167,7 @@ impl Application for Receiving {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.monitor.next_deadline()
+        self.monitor.next_deadline().into_iter().chain(self.next_read).min()
     }
 }
 
@@ -193,11 +202,18 @@ impl Receiving {
     }
 
     fn read(&mut self, now: Instant, host: &mut Host, id: ConnId) -> anyhow::Result<()> {
+        self.next_read = None;
         while self.stream == Stream::Open && self.store.has_room() {
+            if let Some(until) = self.pace.rests_until(now) {
+                self.next_read = Some(until);
+                break;
+            }
             let mut buffer = self.store.buffer();
+            buffer.truncate(self.pace.piece(buffer.len()));
             match host.read(now, id, &mut buffer) {
                 Ok(0) => self.stream = Stream::Ended,
                 Ok(len) => {
+                    self.pace.has_read(now, len);
                     buffer.truncate(len);
                     self.store.put(buffer);
                 }

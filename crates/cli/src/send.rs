@@ -21,6 +21,7 @@ use crate::shared::monitor::Monitor;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
 use crate::shared::station::{Families, Station};
 use crate::shared::summary::{Direction, Ending, Summary};
+use crate::shared::time_limit::TimeLimit;
 
 /// Send a file, standard input or a test pattern to a program on the kernel's TCP.
 ///
@@ -28,7 +29,7 @@ use crate::shared::summary::{Direction, Ending, Summary};
 /// The receiving program must listen already; any program will do.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "airtcp send [OPTIONS] [FILE|-] ADDR:PORT\n       airtcp send [OPTIONS] --bytes SIZE ADDR:PORT",
+    override_usage = "airtcp send [OPTIONS] [FILE|-] ADDR:PORT\n       airtcp send [OPTIONS] --bytes SIZE ADDR:PORT\n       airtcp send [OPTIONS] --for TIME ADDR:PORT",
     after_help = EXAMPLES
 )]
 pub(crate) struct Send {
@@ -38,6 +39,9 @@ pub(crate) struct Send {
     /// Send this many bytes of a test pattern instead of a file
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     bytes: Option<u64>,
+    /// Send a test pattern for this long instead, from the end of the handshake on
+    #[arg(long = "for", value_name = "TIME", value_parser = units::duration, conflicts_with = "bytes")]
+    time: Option<Duration>,
     /// Wait for the receiver's SHA-256 after our FIN, and fail if it differs
     #[arg(long, conflicts_with = "no_digest")]
     verify: bool,
@@ -91,11 +95,14 @@ impl Send {
     }
 
     fn what(&self) -> anyhow::Result<(Input, SocketAddr)> {
-        let (input, target) = match (self.what_and_where.as_slice(), self.bytes) {
-            ([target], Some(bytes)) => (Input::Pattern(bytes), target),
+        let pattern = self.bytes.map(Input::Pattern).or_else(|| self.time.map(|_| Input::Endless));
+        let (input, target) = match (self.what_and_where.as_slice(), pattern) {
+            ([target], Some(pattern)) => (pattern, target),
             ([target], None) => (Input::Stdin, target),
             ([_, _], Some(_)) => {
-                return Err(failure::usage("a file and --bytes exclude each other: choose what to send"));
+                return Err(failure::usage(
+                    "a file and --bytes or --for exclude each other: choose what to send",
+                ));
             }
             ([file, target], None) if file == "-" => (Input::Stdin, target),
             ([file, target], None) => (Input::File(file.into()), target),
@@ -117,7 +124,8 @@ impl Send {
         input: Box<dyn Read + std::marker::Send>,
         remote: SocketAddr,
     ) -> anyhow::Result<()> {
-        let source = Source::start(input, !self.no_digest, driver.waker())?;
+        // What is read ahead when the time is up is not sent.
+        let source = Source::start(input, !self.no_digest && self.time.is_none(), driver.waker())?;
         let monitor =
             Monitor::new(reporter, self.decisions.as_deref(), self.timeout, self.reporting.every())?;
         if monitor.traces() {
@@ -141,6 +149,7 @@ impl Send {
             source,
             chunk: None,
             written: Written::Partly,
+            limit: self.time.map(|time| TimeLimit::new(time, !self.no_digest)),
             digest: None,
             answer: Answer::new(self.verify),
             acknowledged_at: None,
@@ -179,6 +188,8 @@ struct Sending {
     /// Bytes that did not fit into the send buffer, from this index on.
     chunk: Option<(Vec<u8>, usize)>,
     written: Written,
+    /// `None`: the input has an end.
+    limit: Option<TimeLimit>,
     digest: Option<String>,
     answer: Answer,
     /// Our FIN, and so everything, is acknowledged.
@@ -208,7 +219,9 @@ impl Application for Sending {
     fn next_deadline(&self) -> Option<Instant> {
         let closing = self.acknowledged_at.map(|at| at + CLOSE_PATIENCE);
         let closing = closing.filter(|_| matches!(self.answer, Answer::Discarded));
-        self.monitor.next_deadline().into_iter().chain(closing).min()
+        let limit = self.limit.as_ref().filter(|_| self.written == Written::Partly);
+        let end = limit.and_then(TimeLimit::end);
+        self.monitor.next_deadline().into_iter().chain(closing).chain(end).min()
     }
 }
 
@@ -224,6 +237,14 @@ impl Sending {
 
     fn write(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {
         while self.written == Written::Partly {
+            let room = match self.room(now, host) {
+                Some(0) => break,
+                Some(room) => room,
+                None => {
+                    self.digest = self.limit.take().and_then(TimeLimit::digest);
+                    return self.end_stream(now, host);
+                }
+            };
             let (chunk, from) = match self.chunk.take() {
                 Some(chunk) => chunk,
                 None => match self.source.next().context("cannot read the input")? {
@@ -231,15 +252,24 @@ impl Sending {
                     Next::Later => return Ok(()),
                     Next::End { digest } => {
                         self.digest = digest;
-                        host.shutdown_write(now, self.id)?;
-                        self.written = Written::Wholly;
-                        return Ok(());
+                        return self.end_stream(now, host);
                     }
                 },
             };
-            match host.write(now, self.id, &chunk[from..]) {
+            let piece = &chunk[from..chunk.len().min(from.saturating_add(room))];
+            let taken = host.write(now, self.id, piece);
+            if let (Some(limit), Ok(taken)) = (&mut self.limit, &taken) {
+                limit.wrote(&piece[..*taken]);
+            }
+            match taken {
                 Ok(taken) if from + taken == chunk.len() => self.source.recycle(chunk),
-                Ok(taken) => self.chunk = Some((chunk, from + taken)),
+                Ok(taken) => {
+                    let is_full = taken < piece.len();
+                    self.chunk = Some((chunk, from + taken));
+                    if is_full {
+                        break;
+                    }
+                }
                 // A connection that has ended is looked at in `check`.
                 Err(_) => {
                     self.chunk = Some((chunk, from));
@@ -248,6 +278,20 @@ impl Sending {
             }
         }
         Ok(())
+    }
+
+    fn end_stream(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {
+        host.shutdown_write(now, self.id)?;
+        self.written = Written::Wholly;
+        Ok(())
+    }
+
+    /// How much the host may be given now. `None`: the time is up.
+    fn room(&mut self, now: Instant, host: &Host) -> Option<usize> {
+        match (&mut self.limit, host.connection(self.id)) {
+            (Some(limit), Some(connection)) => limit.room(now, connection),
+            _ => Some(usize::MAX),
+        }
     }
 
     fn read(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {

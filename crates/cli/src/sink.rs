@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use airlink::netns;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
+use airtcp_lab::pattern::{Comparison, FirstDifference};
 use airtcp_numbers::units::{self, show_rate};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
@@ -19,6 +20,7 @@ use serde_json::json;
 
 use crate::shared::digest::Hasher;
 use crate::shared::failure::{self, Failure};
+use crate::shared::pace::Pace;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
 
 /// Receive on the kernel's own TCP: count, digest, and print.
@@ -46,6 +48,12 @@ pub(crate) struct Sink {
     /// Delay ACKs from the first segment on (TCP_QUICKACK off; otherwise the kernel begins with quick ACKs)
     #[arg(long)]
     delayed_ack: bool,
+    /// Read no more than this in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
+    #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
+    read_rate: Option<u64>,
+    /// Compare with the test pattern that `airtcp send --bytes` and `airtcp source` send, and say where the first difference is
+    #[arg(long)]
+    expect_pattern: bool,
     /// Write what is received to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -86,6 +94,9 @@ struct Received {
     seconds: f64,
     bit_per_s: f64,
     sha256: Option<String>,
+    /// `None`: there is none, or nobody has asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_difference: Option<FirstDifference>,
 }
 
 impl Sink {
@@ -124,11 +135,12 @@ impl Sink {
             let received = self
                 .receive(stream, peer, &mut reactor, &mut output)
                 .with_context(|| format!("{peer}: the transfer did not reach its end"))?;
-            let Received { bytes, seconds, bit_per_s, sha256, .. } = &received;
+            let Received { bytes, seconds, bit_per_s, sha256, first_difference, .. } = &received;
             let text = format!(
-                "received      {bytes} bytes from {peer} in {seconds:.3} s: {}\n{}",
+                "received      {bytes} bytes from {peer} in {seconds:.3} s: {}\n{}{}",
                 show_rate(*bit_per_s),
-                sha256.as_ref().map(|digest| format!("sha256        {digest}\n")).unwrap_or_default()
+                sha256.as_ref().map(|digest| format!("sha256        {digest}\n")).unwrap_or_default(),
+                self.said_of_the_pattern(*first_difference)
             );
             reporter.end(&received, &text)?;
         }
@@ -137,6 +149,16 @@ impl Sink {
 
     fn cannot_write(&self) -> String {
         format!("cannot write {}", self.output.as_deref().unwrap_or_else(|| Path::new("")).display())
+    }
+
+    fn said_of_the_pattern(&self, first: Option<FirstDifference>) -> String {
+        match first {
+            _ if !self.expect_pattern => String::new(),
+            None => "pattern       every byte is the test pattern's\n".to_owned(),
+            Some(FirstDifference { at, expected, got }) => format!(
+                "pattern       differs first behind {at} bytes: {got:#04x} instead of {expected:#04x}\n"
+            ),
+        }
     }
 
     fn listen(&self) -> anyhow::Result<TcpListener> {
@@ -178,15 +200,25 @@ impl Sink {
         let mut shrink_to = self.shrink_to;
         let clock = reactor.clock();
         let mut hasher = Hasher::new(!self.no_digest);
-        let mut buffer = vec![0; BUFFER];
+        let mut comparison = self.expect_pattern.then(Comparison::default);
+        let mut pace = Pace::new(self.read_rate);
+        let mut buffer = vec![0; pace.piece(BUFFER)];
         let start = clock.now();
         let (mut bytes, mut last, mut rests) = (0, start, 0);
         loop {
+            if let Some(until) = pace.rests_until(clock.now()) {
+                wait(reactor, Some(until))?;
+                continue;
+            }
             match stream.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(len) => {
                     (bytes, last, rests) = (bytes + len as u64, clock.now(), 0);
+                    pace.has_read(last, len);
                     hasher.update(&buffer[..len]);
+                    if let Some(comparison) = &mut comparison {
+                        comparison.take(&buffer[..len]);
+                    }
                     if let Some(size) = shrink_to.take_if(|_| bytes >= BEFORE_SHRINKING) {
                         setsockopt(&stream, sockopt::RcvBuf, &size)
                             .context("cannot set the receive buffer")?;
@@ -213,7 +245,8 @@ impl Sink {
         }
         let seconds = (last - start).as_secs_f64();
         let bit_per_s = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
-        Ok(Received { peer: peer.to_string(), bytes, seconds, bit_per_s, sha256 })
+        let first_difference = comparison.and_then(|comparison| comparison.first);
+        Ok(Received { peer: peer.to_string(), bytes, seconds, bit_per_s, sha256, first_difference })
     }
 }
 

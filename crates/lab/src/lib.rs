@@ -23,6 +23,7 @@ pub mod experiment;
 pub mod likeness;
 pub mod matrix;
 pub mod page;
+pub mod pattern;
 pub mod receiver;
 pub mod sender;
 pub mod summary;

@@ -1,7 +1,7 @@
 //! Numbers with units, as a person types and reads them.
 
 use airwire::time::Duration;
-use airwire::units::typed_time;
+use airwire::units::{Rate, typed_time};
 
 /// Reads a size: `1500`, `10k`, `20M`, `1.5G`, `64Ki`, `4Mi`, each with or without a B behind it.
 pub fn bytes(text: &str) -> Result<u64, String> {
@@ -23,6 +23,18 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     let value = number.parse::<f64>().map_err(|_| wrong())? * factor as f64;
     // 2^63: beyond it the conversion would saturate.
     if value < 9.2e18 { Ok(value.round() as u64) } else { Err(format!("`{text}` is too large")) }
+}
+
+/// Reads how many octets a second: `50kB/s`, `50k`, or in bits `400kbit/s`; the `/s` may be left out.
+pub fn bytes_per_second(text: &str) -> Result<u64, String> {
+    let quantity = text.strip_suffix("/s").unwrap_or(text).trim_end();
+    let octets = match quantity.ends_with("bit") {
+        true => quantity.replace(' ', "").parse::<Rate>().ok().map(|rate| rate.as_bits_per_second() / 8),
+        false => bytes(quantity).ok(),
+    };
+    let wrong =
+        || format!("`{text}` is no rate of at least a byte a second: write for example 50kB/s or 400kbit/s");
+    octets.filter(|octets| *octets > 0).ok_or_else(wrong)
 }
 
 /// Reads the size of a socket's buffer, from 1 octet to 1Gi.
@@ -74,6 +86,18 @@ mod tests {
     use airwire::units::Size;
 
     use super::*;
+
+    #[test]
+    fn what_is_read_in_a_second_is_said_in_octets_or_in_bits() {
+        for (text, octets) in
+            [("50kB/s", 50_000), ("50k", 50_000), ("400kbit/s", 50_000), ("1.5 Mbit/s", 187_500)]
+        {
+            assert_eq!(bytes_per_second(text), Ok(octets), "{text}");
+        }
+        for text in ["", "0", "/s", "fast", "7bit/s", "-1kB/s"] {
+            assert!(bytes_per_second(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn sizes_are_decimal_unless_an_i_says_otherwise() {

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::thread;
 
+use airtcp_lab::pattern::Pattern;
+use airtcp_tun::Waker;
+
 use super::digest::Hasher;
 use super::failure::usage;
-use airtcp_tun::Waker;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
@@ -17,6 +19,8 @@ pub(crate) enum Input {
     Stdin,
     /// So many bytes of [`Pattern`].
     Pattern(u64),
+    /// As many bytes of it as anybody wants.
+    Endless,
 }
 
 impl Input {
@@ -29,7 +33,8 @@ impl Input {
             }
             // Not `io::stdin()`, whose buffer is small.
             Self::Stdin => Box::new(File::from(io::stdin().as_fd().try_clone_to_owned()?)),
-            Self::Pattern(bytes) => Box::new(Pattern { at: 0 }.take(*bytes)),
+            Self::Pattern(bytes) => Box::new(Pattern::default().take(*bytes)),
+            Self::Endless => Box::new(Pattern::default()),
         })
     }
 }
@@ -99,64 +104,5 @@ impl Source {
     pub(crate) fn recycle(&self, chunk: Vec<u8>) {
         // If there are enough buffers, this one is freed.
         let _ = self.spent.try_send(chunk);
-    }
-}
-
-/// Bytes that are a function of their place, so that a misplaced one shows in any digest or dump: SplitMix64 of
-/// the place divided by 8, little-endian.
-struct Pattern {
-    at: u64,
-}
-
-impl Read for Pattern {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let head = out.len().min((8 - self.at % 8) as usize % 8);
-        let (head, rest) = out.split_at_mut(head);
-        let (words, tail) = rest.as_chunks_mut::<8>();
-        self.fill(head);
-        for word in words {
-            *word = splitmix64(self.at / 8).to_le_bytes();
-            self.at += 8;
-        }
-        self.fill(tail);
-        Ok(out.len())
-    }
-}
-
-impl Pattern {
-    /// Fewer bytes than a word.
-    fn fill(&mut self, out: &mut [u8]) {
-        for byte in out {
-            *byte = splitmix64(self.at / 8).to_le_bytes()[(self.at % 8) as usize];
-            self.at += 1;
-        }
-    }
-}
-
-fn splitmix64(index: u64) -> u64 {
-    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pattern_depends_on_the_place_alone() {
-        let mut whole = vec![0; 1000];
-        Pattern { at: 0 }.read_exact(&mut whole).unwrap();
-        let mut pieces = Vec::new();
-        let mut pattern = Pattern { at: 0 };
-        for len in [1, 2, 3, 5, 8, 13, 700, 268] {
-            let mut piece = vec![0; len];
-            pattern.read_exact(&mut piece).unwrap();
-            pieces.extend(piece);
-        }
-        assert_eq!(pieces, whole);
-        // SplitMix64's first output for the seed 0.
-        assert_eq!(whole[..8], 0xe220_a839_7b1d_cdaf_u64.to_le_bytes());
     }
 }

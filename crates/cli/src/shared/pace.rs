@@ -1,0 +1,75 @@
+//! A program that reads slowly: the buffer behind it fills, and closes the window.
+
+use airwire::time::{Duration, Instant};
+
+/// So often it reads while there is something.
+const READS_PER_SECOND: u64 = 20;
+
+/// When a reader may read again, and how much. What it misses while nothing comes, it does not make up for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Octets a second. `None`: as much as there is, at any time.
+    rate: Option<u64>,
+    next: Instant,
+}
+
+impl Pace {
+    pub(crate) fn new(rate: Option<u64>) -> Self {
+        Self { rate, next: Instant::ZERO }
+    }
+
+    /// `None`: it may read now.
+    pub(crate) fn rests_until(&self, now: Instant) -> Option<Instant> {
+        (self.next > now).then_some(self.next)
+    }
+
+    /// The most that one read may take.
+    pub(crate) fn piece(&self, room: usize) -> usize {
+        self.rate.map_or(room, |rate| room.min((rate / READS_PER_SECOND).max(1) as usize))
+    }
+
+    pub(crate) fn has_read(&mut self, now: Instant, octets: usize) {
+        if let Some(rate) = self.rate {
+            let takes = (octets as u128 * 1_000_000_000).div_ceil(u128::from(rate));
+            self.next = self.next.max(now) + Duration::from_nanos(takes as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_second_it_reads_what_it_was_told_to() {
+        for rate in [1, 19, 1000, 50_000, 125_000_000] {
+            let (mut pace, mut now, mut read) = (Pace::new(Some(rate)), Instant::from_secs(5), 0);
+            let end = now + Duration::from_secs(4);
+            while now < end {
+                let piece = pace.piece(256 << 10);
+                read += piece as u64;
+                pace.has_read(now, piece);
+                now = pace.rests_until(now).unwrap();
+            }
+            let piece = pace.piece(256 << 10) as u64;
+            assert!((4 * rate..4 * rate + piece).contains(&read), "{read} in 4 s at {rate} a second");
+        }
+    }
+
+    #[test]
+    fn it_does_not_make_up_for_silence() {
+        let mut pace = Pace::new(Some(1000));
+        pace.has_read(Instant::from_secs(1), 50);
+        let late = Instant::from_secs(60);
+        assert_eq!(pace.rests_until(late), None);
+        pace.has_read(late, 50);
+        assert_eq!(pace.rests_until(late), Some(late + Duration::from_millis(50)));
+    }
+
+    #[test]
+    fn without_a_rate_it_never_rests() {
+        let mut pace = Pace::new(None);
+        pace.has_read(Instant::from_secs(1), 1 << 20);
+        assert_eq!((pace.rests_until(Instant::ZERO), pace.piece(4096)), (None, 4096));
+    }
+}
