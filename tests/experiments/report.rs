@@ -8,6 +8,7 @@ use airtcp_lab::experiment::{Report, Versions};
 use airtcp_lab::sender::Repair;
 use airtcp_lab::summary::Row;
 use airtcp_lab::transfer::Outcome;
+use airtcp_lab::workload::Asked;
 use airtcp_numbers::statistics::Mean;
 use airtcp_testkit::machine::run;
 
@@ -103,24 +104,21 @@ fn report() -> Report {
         },
         scenario: "geo".to_owned(),
         receiver: "linux".to_owned(),
-        bytes: 2000,
+        bytes: Some(2000),
+        asked: Asked::default(),
         rounds: 1,
         against: "newreno".to_owned(),
         summary: vec![Row {
             sender: "newreno".to_owned(),
             profile: Some("linux".to_owned()),
             succeeded: 1,
-            failed: 0,
             kbit_per_s: mean(12.3),
             median_kbit_per_s: Some(12.3),
-            against: None,
-            fast: 0.0,
-            timeout: 1.0,
-            probe: 0.0,
-            timeouts: 1.0,
-            spurious: 0.0,
+            timeout: Some(1.0),
+            timeouts: Some(1.0),
             resent_packets: 1.0,
             idle_seconds: mean(1.0),
+            ..Row::default()
         }],
         unlike_the_kernel: None,
         in_virtual_time: Vec::new(),
@@ -129,15 +127,11 @@ fn report() -> Report {
             profile: Some("linux".to_owned()),
             receiver: "linux".to_owned(),
             seed: 7,
-            failure: None,
-            spoiled: None,
-            made_again: Vec::new(),
             bytes: 2000,
             kbit_per_s: 12.3,
-            repair,
+            repair: Some(repair),
             capture,
-            sent: None,
-            received: None,
+            ..Outcome::default()
         }],
     }
 }

@@ -13,6 +13,9 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::counters::{self, Counters, by_name};
+use super::pattern::{Comparison, FirstDifference};
+
 /// What the lab asks of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -21,6 +24,8 @@ pub(crate) enum Order {
     Start(Program),
     /// Answered by `Written`.
     Write { path: PathBuf, text: String },
+    /// Answered by `Counted`.
+    Count,
 }
 
 /// A program to start. The lab numbers those of an agent.
@@ -62,6 +67,8 @@ pub(crate) enum Notice {
         received: Option<Received>,
     },
     Written,
+    /// The counters of the namespace.
+    Counted(Counters),
     /// The order could not be carried out.
     Failed(String),
 }
@@ -73,6 +80,9 @@ pub struct Received {
     pub bytes: u64,
     /// Of all of them, as 64 hexadecimal digits.
     pub sha256: String,
+    /// Where they are not the test pattern. `None`: they are, as far as they go, or the file is older than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_difference: Option<FirstDifference>,
 }
 
 /// Serves orders until the lab has closed its end of stdin. Fails on a line that is no order.
@@ -114,6 +124,12 @@ impl Agent {
                 Ok(()) => Notice::Written,
                 Err(error) => return Err(format!("cannot write {}: {error}", path.display())),
             },
+            Order::Count => {
+                let counters = counters::read();
+                Notice::Counted(by_name(
+                    counters.map_err(|error| format!("cannot read the counters in /proc: {error}"))?,
+                ))
+            }
         };
         self.say(&said).map_err(|error| error.to_string())
     }
@@ -156,11 +172,13 @@ fn code(status: ExitStatus) -> i32 {
 
 fn digest(mut stream: impl Read) -> Received {
     let (mut sha256, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 256 << 10]);
+    let mut comparison = Comparison::default();
     // A stream that breaks is shorter than what was sent, and so found wrong.
     while let Ok(len @ 1..) = stream.read(&mut buffer) {
         sha256.update(&buffer[..len]);
+        comparison.take(&buffer[..len]);
         bytes += len as u64;
     }
     let sha256 = sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Received { bytes, sha256 }
+    Received { bytes, sha256, first_difference: comparison.first }
 }

@@ -33,22 +33,58 @@ pub struct Findings {
     pub closed_windows: u64,
 }
 
-/// Reads the capture's connection to this port.
-pub(crate) fn read(path: &Path, port: u16) -> Result<Findings, LabError> {
+impl Findings {
+    /// Of several connections of one sender. Their common time is not known here.
+    pub(crate) fn of_several<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            seconds: 0.0,
+            acked_bytes: sum.acked_bytes + one.acked_bytes,
+            data_packets: sum.data_packets + one.data_packets,
+            resent_packets: sum.resent_packets + one.resent_packets,
+            resent_bytes: sum.resent_bytes + one.resent_bytes,
+            idle_seconds: sum.idle_seconds + one.idle_seconds,
+            longest_idle_seconds: sum.longest_idle_seconds.max(one.longest_idle_seconds),
+            closed_windows: sum.closed_windows + one.closed_windows,
+        })
+    }
+}
+
+/// A connection as a capture on its sender's side has it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) findings: Findings,
+    /// When the first SYN left.
+    pub(crate) started: Timestamp,
+    /// When the first ACK for all of the data came.
+    pub(crate) finished: Timestamp,
+    /// Octets that were acknowledged, and when.
+    pub(crate) progress: Vec<(Timestamp, u64)>,
+}
+
+impl Seen {
+    /// Octets that were acknowledged until then.
+    pub(crate) fn acked_until(&self, at: Timestamp) -> u64 {
+        let later = self.progress.partition_point(|(when, _)| *when <= at);
+        later.checked_sub(1).map_or(0, |last| self.progress[last].1)
+    }
+}
+
+/// Reads the capture's connections to these ports, in their order.
+pub(crate) fn read(path: &Path, ports: &[u16]) -> Result<Vec<Seen>, LabError> {
     let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
-    let mut reader = Reader::default();
+    let mut readers: Vec<_> = ports.iter().map(|port| (*port, Reader::default())).collect();
     loop {
         match capture.read() {
             Next::Frame(frame) => {
                 if let Found::Tcp(packet) | Found::Flawed(packet, _) = frame.packet() {
-                    reader.take(&packet, port);
+                    readers.iter_mut().for_each(|(port, reader)| reader.take(&packet, *port));
                 }
             }
             Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
             Next::Damaged { detail, .. } => {
                 return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
             }
-            Next::End => return Ok(reader.findings()),
+            Next::End => return Ok(readers.into_iter().map(|(_, reader)| reader.seen()).collect()),
         }
     }
 }
@@ -65,6 +101,7 @@ struct Reader {
     fin: Option<u64>,
     finished: Timestamp,
     findings: Findings,
+    progress: Vec<(Timestamp, u64)>,
 }
 
 impl Reader {
@@ -125,15 +162,21 @@ impl Reader {
         // What acknowledges the FIN alone acknowledges no data.
         if self.fin.is_none_or(|fin| self.acked < fin) {
             self.finished = at;
+            self.progress.push((at, ack - 1));
         }
         self.acked = ack;
     }
 
-    fn findings(mut self) -> Findings {
+    fn seen(mut self) -> Seen {
         let fin = u64::from(self.fin.is_some_and(|fin| self.acked > fin));
         self.findings.acked_bytes = self.acked.saturating_sub(1 + fin);
         self.findings.seconds = self.finished.since(self.started).max(0.0);
-        self.findings
+        let Self { findings, started, finished, mut progress, .. } = self;
+        // The ACK for the last octet may be one for the FIN, too.
+        if let Some((_, octets)) = progress.last_mut() {
+            *octets = findings.acked_bytes;
+        }
+        Seen { findings, started, finished, progress }
     }
 }
 
@@ -188,7 +231,24 @@ mod tests {
     fn findings(packets: &[Packet]) -> Findings {
         let mut reader = Reader::default();
         packets.iter().for_each(|packet| reader.take(packet, PORT));
-        reader.findings()
+        reader.seen().findings
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_known_at_any_time() {
+        let mut reader = Reader::default();
+        let packets = [
+            syn(10.0),
+            ack(10.1, 1),
+            data(10.1, 1, 1000),
+            ack(10.3, 1001),
+            fin(10.3, 1001, 500),
+            ack(10.5, 1502),
+        ];
+        packets.iter().for_each(|packet| reader.take(packet, PORT));
+        let seen = reader.seen();
+        let until = |at: f64| seen.acked_until(Timestamp((at * 1e9) as i64));
+        assert_eq!([9.0, 10.2, 10.3, 10.4, 10.5, 99.0].map(until), [0, 0, 1000, 1000, 1500, 1500]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ use super::LabError;
 use super::experiment::{Experiment, Report, directory_name, write_json};
 use super::sender::Kind;
 use super::summary::{aligned, profile};
+use super::workload::{Amount, Ways, Workload};
 
 /// One recipe, both ways. The kernel's own senders have no model in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,6 +107,22 @@ impl fmt::Display for Verdict {
             Self::TooFewRounds => "too few rounds",
         })
     }
+}
+
+/// Whether virtual time has a model of such transfers.
+///
+/// # Errors
+/// What it has none of.
+pub fn has_a_model(workload: &Workload) -> Result<(), String> {
+    let without = match workload {
+        Workload { ways: Ways::Up | Ways::Both, .. } => "a sender on the mobile side (--direction)",
+        Workload { flows, .. } if *flows > 1 => "several connections (--flows)",
+        Workload { beside, .. } if !beside.is_empty() => "competing senders (--beside)",
+        Workload { amount: Amount::Time(_), .. } => "transfers that go by time (--for)",
+        Workload { read_rate: Some(_), .. } => "a receiver that reads slowly (--read-rate)",
+        _ => return Ok(()),
+    };
+    Err(format!("--virtual compares one connection down, and not {without}: leave out one of them"))
 }
 
 /// Runs every recipe of the experiment in virtual time, with the seeds of its rounds, lays both side by side, and adds

@@ -1,12 +1,13 @@
 //! The same transfer with every sender, in several rounds. A round has one transfer of each, so that whatever else the
 //! machine does hits all of them alike; its transfers have the same seed, so that they meet the same path.
 
+mod report;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,17 +16,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::scenario::Scenario;
-use airtcp_numbers::verdict::is_look;
-use serde::{Deserialize, Serialize};
+pub use report::{Report, Versions};
+use serde::Serialize;
 
 use super::LabError;
-use super::compare::Compared;
+use super::disk;
 use super::likeness;
 use super::receiver::Receiver;
 use super::sender::Sender;
-use super::summary::{self, Row};
+use super::summary;
 use super::testbed::{Keep, Tools};
 use super::transfer::{self, Outcome, Transfer};
+use super::workload::Workload;
 
 const SCHEMA_VERSION: u32 = 1;
 
@@ -44,8 +46,8 @@ pub struct Experiment {
     pub rounds: u32,
     /// It ends sooner if it is decided about every sender.
     pub until_decided: bool,
-    /// Octets of a transfer.
-    pub bytes: u64,
+    /// What every transfer is.
+    pub workload: Workload,
     /// Of the first round; the next ones count up from it.
     pub seed: u64,
     /// A transfer that takes longer has failed.
@@ -59,66 +61,6 @@ pub struct Experiment {
     pub directory: PathBuf,
     /// The command line that repeats it.
     pub command: String,
-}
-
-/// Everything that is known afterwards: `lab.json` in the directory.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
-    /// Of this format: 1.
-    pub schema_version: u32,
-    /// The command line that repeats the experiment.
-    pub command: String,
-    /// What it was run with.
-    pub versions: Versions,
-    /// The scenario's name.
-    pub scenario: String,
-    /// The receiver's name.
-    pub receiver: String,
-    /// Octets of a transfer.
-    pub bytes: u64,
-    /// Transfers of each sender: the rounds that are complete.
-    pub rounds: u32,
-    /// The sender that the others are compared with. Empty: the file is older than this field.
-    #[serde(default)]
-    pub against: String,
-    /// A row for each sender.
-    pub summary: Vec<Row>,
-    /// What the kernel's senders have and ours have not. `None`: the kernel sends nothing here.
-    #[serde(default)]
-    pub unlike_the_kernel: Option<String>,
-    /// Round after round, each in the order of the senders.
-    pub transfers: Vec<Outcome>,
-    /// The recipes in virtual time, beside what they did here. Empty: nobody asked for it, or the file is older than this
-    /// field.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub in_virtual_time: Vec<Compared>,
-}
-
-/// The programs that took part, each with its name.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Versions {
-    /// This program.
-    pub airtcp: String,
-    /// As `airlink --version` says it; empty if it does not.
-    pub airlink: String,
-    /// `Linux` and its release.
-    pub kernel: String,
-    /// As [`Receiver::version`] says it.
-    pub receiver: String,
-}
-
-impl Versions {
-    pub(crate) fn of(tools: &Tools, receiver: &str) -> Self {
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let airlink = Command::new(&tools.airlink).arg("--version").output();
-        let airlink = airlink.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-        Self {
-            airtcp: concat!("airtcp ", env!("CARGO_PKG_VERSION")).to_owned(),
-            airlink: airlink.unwrap_or_default(),
-            kernel: format!("Linux {}", kernel.trim()),
-            receiver: receiver.to_owned(),
-        }
-    }
 }
 
 /// One more transfer is done.
@@ -146,7 +88,7 @@ pub fn run(
     let text = experiment.scenario.to_toml();
     let mut rounds = Rounds::begin(tools, experiment, &text)?;
     let scenario = directory.join("scenario.toml");
-    fs::write(&scenario, text).map_err(LabError::file(&scenario))?;
+    disk::replace(&scenario, &text).map_err(LabError::file(&scenario))?;
     let scenario = scenario.to_string_lossy().into_owned();
 
     let first = rounds.report.rounds;
@@ -166,7 +108,7 @@ pub fn run(
                 seed: experiment.seed + u64::from(round),
                 sender,
                 receiver: &experiment.receiver,
-                bytes: experiment.bytes,
+                workload: &experiment.workload,
                 limit: experiment.limit,
                 directory: &directory,
                 keep: experiment.keep,
@@ -201,11 +143,11 @@ impl<'a> Rounds<'a> {
     /// In an empty directory, or behind the rounds that are in it.
     fn begin(tools: &Tools, experiment: &'a Experiment, scenario: &str) -> Result<Self, LabError> {
         let directory = &experiment.directory;
-        let transfers = match fs::read_to_string(directory.join("lab.json")) {
-            Ok(text) => experiment.earlier(&text, scenario)?,
+        let (transfers, is_new) = match fs::read_to_string(directory.join("lab.json")) {
+            Ok(text) => (experiment.earlier(&text, scenario)?, false),
             Err(_) => {
                 make_empty(directory)?;
-                Vec::new()
+                (Vec::new(), true)
             }
         };
         let report = Report {
@@ -214,7 +156,8 @@ impl<'a> Rounds<'a> {
             versions: Versions::of(tools, &experiment.receiver.version()),
             scenario: experiment.scenario.name.clone(),
             receiver: experiment.receiver.name().to_owned(),
-            bytes: experiment.bytes,
+            bytes: experiment.workload.octets(),
+            asked: experiment.workload.asked(),
             rounds: (transfers.len() / experiment.senders.len().max(1)) as u32,
             against: experiment
                 .senders
@@ -226,7 +169,10 @@ impl<'a> Rounds<'a> {
             in_virtual_time: Vec::new(),
         };
         let rounds = Self { experiment, report, behind: BTreeMap::new(), next: 0 };
-        rounds.save()?;
+        // What is there already stays as it is until there is more: the disk may be full.
+        if is_new {
+            rounds.save()?;
+        }
         Ok(rounds)
     }
 
@@ -279,8 +225,8 @@ impl Experiment {
             return Err(another(&format!("its senders are {}", theirs.join(", "))));
         } else if kept.receiver != self.receiver.name() {
             return Err(another(&format!("its receiver is {}", kept.receiver)));
-        } else if kept.bytes != self.bytes {
-            return Err(another(&format!("its transfers have {} bytes", kept.bytes)));
+        } else if (kept.bytes, &kept.asked) != (self.workload.octets(), &self.workload.asked()) {
+            return Err(another(&format!("its transfers are others, {}", kept.asked.in_words(kept.bytes))));
         } else if seed != self.seed {
             return Err(another(&format!("its first seed is {seed}")));
         }
@@ -288,14 +234,11 @@ impl Experiment {
     }
 }
 
-/// Writes the file anew beside the old one, which it then takes the place of: whatever happens, one of them is complete.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
     let mut text =
         serde_json::to_string_pretty(value).map_err(|error| LabError::Transfer(error.to_string()))?;
     text.push('\n');
-    let new = path.with_extension("json.new");
-    fs::write(&new, text).map_err(LabError::file(&new))?;
-    fs::rename(&new, path).map_err(LabError::file(path))
+    disk::replace(path, &text).map_err(LabError::file(path))
 }
 
 pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
@@ -364,30 +307,5 @@ pub(super) fn in_parallel<T: Send>(
     match error.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => Ok(()),
-    }
-}
-
-impl Report {
-    /// For a terminal.
-    pub fn table(&self) -> String {
-        let mut table = summary::table(&self.summary) + &summary::verdicts(&self.summary, &self.against);
-        if let Some(line) = summary::spoiled(&self.transfers) {
-            table.push_str(&format!("{line}\n"));
-        }
-        if let Some(line) = &self.unlike_the_kernel {
-            table.push_str(&format!("{line}\n"));
-        }
-        table
-    }
-
-    /// No more rounds are needed to tell the senders apart, or to say that they are alike.
-    fn is_decided(&self) -> bool {
-        let compared = || self.summary.iter().filter_map(|row| row.against);
-        is_look(self.rounds as usize) && compared().all(|against| against.is_decided())
-    }
-
-    /// Transfers that failed, and why.
-    pub fn failures(&self) -> impl Iterator<Item = (&Outcome, &str)> {
-        self.transfers.iter().filter_map(|outcome| Some((outcome, outcome.failure.as_deref()?)))
     }
 }

@@ -19,6 +19,10 @@
 pub mod agent;
 pub mod capture;
 pub mod compare;
+pub mod connection;
+pub mod counters;
+pub mod difference;
+mod disk;
 pub mod experiment;
 pub mod likeness;
 pub mod matrix;
@@ -30,6 +34,7 @@ pub mod summary;
 pub mod testbed;
 pub mod transfer;
 mod validity;
+pub mod workload;
 
 use std::io;
 use std::path::PathBuf;
@@ -46,6 +51,9 @@ pub enum LabError {
     /// The directory has something else in it.
     #[error("{}: {why}", .directory.display())]
     Taken { directory: PathBuf, why: String },
+    /// Nothing more can be kept.
+    #[error("{}: the disk is full", .directory.display())]
+    Full { directory: PathBuf },
     /// A file or directory of the lab's cannot be used.
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },
@@ -54,6 +62,9 @@ pub enum LabError {
 impl LabError {
     fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        |source| Self::File { path, source }
+        |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { directory: path },
+            _ => Self::File { path, source },
+        }
     }
 }

@@ -19,6 +19,7 @@ use super::sender::Sender;
 use super::summary::{aligned, profile};
 use super::testbed::{Keep, Tools};
 use super::transfer::{self, Outcome, Transfer};
+use super::workload::Workload;
 
 const SCHEMA_VERSION: u32 = 1;
 
@@ -264,6 +265,7 @@ pub fn run(
             places.extend(matrix.senders.iter().map(|sender| (kind, receiver, sender)));
         }
     }
+    let workload = Workload::plain(matrix.bytes);
     let (start, mut cells) = (Instant::now(), Vec::new());
     in_parallel(
         matrix.jobs,
@@ -287,7 +289,7 @@ pub fn run(
                 seed: matrix.seed,
                 sender,
                 receiver: found,
-                bytes: matrix.bytes,
+                workload: &workload,
                 limit: matrix.limit,
                 directory: &directory,
                 keep: Keep::default(),
@@ -412,21 +414,8 @@ mod tests {
 
     #[test]
     fn what_works_although_it_should_not_is_as_wrong_as_the_opposite() {
-        let outcome = |failure: Option<&str>| Outcome {
-            sender: String::new(),
-            profile: None,
-            receiver: String::new(),
-            seed: 1,
-            failure: failure.map(str::to_owned),
-            spoiled: None,
-            made_again: Vec::new(),
-            bytes: 0,
-            kbit_per_s: 0.0,
-            repair: Default::default(),
-            capture: Default::default(),
-            sent: None,
-            received: None,
-        };
+        let outcome =
+            |failure: Option<&str>| Outcome { failure: failure.map(str::to_owned), ..Outcome::default() };
         let deviation = |sometimes| {
             let text = format!("[[deviation]]\nsometimes = {sometimes}\nreason = \"known\"");
             Expected::parse(&text, "test").unwrap()

@@ -18,8 +18,9 @@ use serde_json::Value;
 
 use crate::experiment::{Report, directory_name};
 use crate::sender::Repair;
-use crate::summary::{COLUMNS, profile};
+use crate::summary::{columns, profile};
 use crate::transfer::Outcome;
+use crate::workload::{PORT, Way};
 
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -84,13 +85,13 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
         }
         table.rows.push((shows, outcome_row(round + 1, outcome)));
     }
-    let Report { command, versions, scenario, receiver, bytes, rounds, .. } = &report;
+    let Report { command, versions, scenario, rounds, .. } = &report;
     let toml = fs::read_to_string(directory.join("scenario.toml")).ok();
     let description = toml.as_deref().and_then(description);
     let mut facts = vec![
         ("command".to_owned(), command.clone()),
         ("scenario".to_owned(), scenario.clone()),
-        ("transfers".to_owned(), format!("{bytes} bytes to {receiver}, {rounds} for each sender")),
+        ("transfers".to_owned(), format!("{}, {rounds} for each sender", report.transfer_in_words())),
     ];
     facts.extend(report.unlike_the_kernel.iter().map(|line| ("kernel's senders".to_owned(), line.clone())));
     for (name, version) in [
@@ -141,8 +142,9 @@ fn chart(report: &Report, runs_of: &[Vec<usize>]) -> Chart {
 
 /// As `lab run` prints it.
 fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
-    let Report { receiver, bytes, rounds, summary, against, .. } = report;
-    let mut caption = format!("means of {rounds} transfers of {bytes} bytes to {receiver}");
+    let Report { rounds, summary, against, .. } = report;
+    let columns = columns(summary);
+    let mut caption = format!("means of {rounds} transfers: {}", report.transfer_in_words());
     if let Some(profile) = profile(summary.iter().map(|row| row.profile.as_deref())) {
         caption += &format!(", {profile}");
     }
@@ -152,11 +154,11 @@ fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     caption += "; what was resent, timeouts and spurious ones are as the senders count them";
     Table {
         caption,
-        columns: COLUMNS.iter().map(|column| (column.name, column.meaning)).collect(),
+        columns: columns.iter().map(|column| (column.name, column.meaning)).collect(),
         rows: summary
             .iter()
             .zip(runs)
-            .map(|(row, runs)| (Shows { runs }, COLUMNS.iter().map(|column| column.cell(row)).collect()))
+            .map(|(row, runs)| (Shows { runs }, columns.iter().map(|column| column.cell(row)).collect()))
             .collect(),
     }
 }
@@ -198,8 +200,8 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
         Cell::number(outcome.capture.seconds, 2),
         Cell::count(outcome.capture.data_packets),
         Cell::count(outcome.capture.resent_packets),
-        Cell::count(outcome.repair.timeouts),
-        Cell::count(outcome.repair.spurious),
+        outcome.repair.map_or_else(Cell::nothing, |repair| Cell::count(repair.timeouts)),
+        outcome.repair.map_or_else(Cell::nothing, |repair| Cell::count(repair.spurious)),
         Cell::number(outcome.capture.idle_seconds, 2),
         outcome.profile.as_deref().map_or_else(Cell::nothing, Cell::text),
         Cell::count(outcome.seed),
@@ -251,9 +253,12 @@ fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> 
 }
 
 fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, RunDirError> {
-    let mut trace = longest_trace(&directory.join("fixed.pcap"))?;
+    let connections = outcome.map_or(&[][..], |outcome| &outcome.connections);
+    let way = connections.first().map_or(Way::Down, |first| first.direction);
+    let mut trace = first_trace(&directory.join(way.sender_side().capture()))?;
     let mut facts = Vec::new();
-    facts.extend(fates(directory, &mut trace)?);
+    // Where there are several connections, it would not be known of which this is.
+    facts.extend(fates(directory, way, &mut trace)?.filter(|_| connections.len() <= 1));
     let events = events(&directory.join("sender.jsonl"));
     if let (Ok(log), Some(start)) = (fs::read_to_string(directory.join("decisions.jsonl")), start(&events)) {
         let mss = events.iter().find_map(|event| event.pointer("/data/handshake/mss")?.as_f64());
@@ -269,12 +274,13 @@ fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, R
     }
     if let Some(outcome) = outcome {
         let Outcome { profile, seed, kbit_per_s, capture, failure, repair, .. } = outcome;
-        let Repair { fast, timeout, probe, timeouts, spurious } = repair;
-        let counts = format!(
-            "{fast} fast, {timeout} after a timeout, {probe} to provoke an ACK; timeouts: {timeouts}, of these noticed to \
-             be a mistake: {spurious}"
-        );
-        facts.push(("sent again, as the sender counts".to_owned(), counts));
+        if let Some(Repair { fast, timeout, probe, timeouts, spurious }) = repair {
+            let counts = format!(
+                "{fast} fast, {timeout} after a timeout, {probe} to provoke an ACK; timeouts: {timeouts}, of these noticed to \
+                 be a mistake: {spurious}"
+            );
+            facts.push(("sent again, as the sender counts".to_owned(), counts));
+        }
         let shaded: i64 = trace.idle.iter().map(|idle| idle.to - idle.from).sum();
         let silence = format!(
             "{:.2} s ended with a retransmission; {:.2} s with one by the timer, shaded in the graphs",
@@ -289,7 +295,7 @@ fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, R
             facts.push(("failed".to_owned(), failure.clone()));
         }
     }
-    facts.extend(path_facts(&directory.join("airlink.json")));
+    facts.extend(path_facts(&directory.join("airlink.json"), way));
     facts.push(("files".to_owned(), directory.display().to_string()));
     Ok(Run { name: name.to_owned(), facts, trace })
 }
@@ -327,10 +333,14 @@ fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
     ("sent again, in the graphs".to_owned(), text)
 }
 
-/// Of all connections in the capture, and both directions, the one that carried most.
-fn longest_trace(path: &Path) -> Result<Trace, RunDirError> {
+/// Of all connections in the capture, and both directions, the lab's first one; in a capture that is not a lab's, the one
+/// that carried most.
+fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
     let mut longest = Trace::default();
-    let sent = |trace: &Trace| trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();
+    let sent = |trace: &Trace| {
+        let octets = trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();
+        (trace.name.ends_with(&format!(":{PORT}")), octets)
+    };
     survey::read(&mut Capture::open(path, None)?, Traces::All, &mut |finished| {
         for trace in finished.ended.traces.into_iter().flatten() {
             if sent(&trace) > sent(&longest) {
@@ -342,13 +352,14 @@ fn longest_trace(path: &Path) -> Result<Trace, RunDirError> {
 }
 
 /// What became of each packet, by the capture at the other end and, if the lab kept them, airlink's events.
-fn fates(directory: &Path, trace: &mut Trace) -> Result<Option<(String, String)>, RunDirError> {
-    let [mobile, truth] = ["mobile.pcap", "events.jsonl"].map(|name| directory.join(name));
-    if !mobile.is_file() {
+fn fates(directory: &Path, way: Way, trace: &mut Trace) -> Result<Option<(String, String)>, RunDirError> {
+    let sides = [way.sender_side(), way.receiver_side()].map(|side| directory.join(side.capture()));
+    let truth = directory.join("events.jsonl");
+    if !sides[1].is_file() {
         return Ok(None);
     }
     let files = path::Files {
-        captures: vec![directory.join("fixed.pcap"), mobile],
+        captures: sides.into(),
         truth: truth.is_file().then_some(truth),
         ..path::Files::default()
     };
@@ -364,11 +375,12 @@ fn longest_segment(trace: &Trace) -> f64 {
 }
 
 /// What the path did to packets, in words.
-fn path_facts(path: &Path) -> Vec<(String, String)> {
+fn path_facts(path: &Path, way: Way) -> Vec<(String, String)> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let totals: Value = serde_json::from_str(&text).unwrap_or_default();
     let mut facts = Vec::new();
-    for (direction, name) in [("down", "path to the receiver"), ("up", "path back")] {
+    let back = if way == Way::Down { Way::Up } else { Way::Down };
+    for (direction, name) in [(way.name(), "path to the receiver"), (back.name(), "path back")] {
         let (Some(entered), Some(left)) =
             (totals[direction]["entered"].as_u64(), totals[direction]["left"].as_u64())
         else {

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::LabError;
 use super::agent::Output;
-use super::testbed::{Running, Start, Testbed, Tools};
+use super::testbed::{PathSide, Running, Start, Testbed, Tools};
+use super::workload::{Stream, Ways, Workload};
 
 /// Settings that make another receiver of this kernel. They are those of the lab's namespaces; none is changed outside.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,11 +122,9 @@ pub enum Receiver {
 const STACK: &str = "198.51.100.2";
 const GATEWAY: &str = "198.51.100.1";
 const NETWORK: &str = "198.51.100.0/24";
-/// The default route leads back to the sender.
-const ACKNOWLEDGE_EVERY_SEGMENT: &str =
-    "set -e; route=$(ip -4 route show default); [ -n \"$route\" ]; ip route change $route quickack 1";
-/// Where every receiver listens.
-pub(crate) const PORT: u16 = 9000;
+/// All routes over the path lead back to senders.
+const ACKNOWLEDGE_EVERY_SEGMENT: &str = "set -e; ip -4 route show | grep ' dev airlink' | while read -r route; do \
+                                         ip route change $route quickack 1; done; ip -4 route show | grep -q quickack";
 /// A guest kernel boots meanwhile.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -175,7 +174,6 @@ impl Receiver {
         }
     }
 
-    /// Starts it, and returns when it listens.
     /// Its program reads whatever comes, and its buffer may grow: its window has no reason to close.
     pub(crate) fn reads_at_once(&self) -> bool {
         match self {
@@ -186,57 +184,97 @@ impl Receiver {
         }
     }
 
+    /// Whether it can be asked for this: a stack stands behind the mobile side's kernel, takes one connection, and reads
+    /// as it likes.
+    ///
+    /// # Errors
+    /// What it cannot.
+    pub fn can(&self, workload: &Workload) -> Result<(), String> {
+        let Self::Stack { name, .. } = self else { return Ok(()) };
+        let cannot = match workload {
+            Workload { ways: Ways::Up | Ways::Both, .. } => {
+                "stands on the mobile side: --direction down alone reaches it"
+            }
+            Workload { flows, beside, .. } if *flows > 1 || !beside.is_empty() => {
+                "takes one connection: leave out --flows and --beside"
+            }
+            Workload { read_rate: Some(_), .. } => "reads as it likes: leave out --read-rate",
+            _ => return Ok(()),
+        };
+        Err(format!("the receiver {name} {cannot}, or choose a receiver of this kernel (--receiver linux)"))
+    }
+
+    /// Sets up the side on which it is to receive.
+    pub(crate) fn prepare(
+        &self,
+        testbed: &mut Testbed,
+        side: PathSide,
+        directory: &Path,
+    ) -> Result<(), LabError> {
+        let log = directory.join("route.log");
+        match self {
+            Self::Kernel(profile) => {
+                let side = testbed.side(side);
+                for (name, value) in SYSCTLS.iter().chain(profile.sysctls) {
+                    side.sysctl(&format!("net.ipv4.{name}"), value)?;
+                }
+                match profile.acks {
+                    Acks::EverySegment => side.run(&["sh", "-c", ACKNOWLEDGE_EVERY_SEGMENT], &log),
+                    Acks::AsTheKernelLikes => Ok(()),
+                }
+            }
+            Self::Stack { .. } => {
+                let mobile_addr = testbed.mobile.own.clone();
+                testbed.fixed.run(&["ip", "route", "add", NETWORK, "via", &mobile_addr], &log)?;
+                testbed.mobile.sysctl("net.ipv4.ip_forward", "1")
+            }
+        }
+    }
+
+    /// Starts it for one stream, and returns when it listens.
     pub(crate) fn start(
         &self,
         tools: &Tools,
         testbed: &mut Testbed,
+        stream: &Stream<'_>,
+        read_rate: Option<u64>,
         directory: &Path,
     ) -> Result<(Running, SocketAddr), LabError> {
-        let stderr = directory.join("receiver.log");
-        let (running, addr, says) = match self {
+        let stderr = stream.file(directory, "receiver", "log");
+        let said = stream.file(directory, "receiver", "jsonl");
+        let side = stream.way.receiver_side();
+        let port = stream.port().to_string();
+        let (start, addr, listens) = match self {
             Self::Kernel(profile) => {
-                let mobile = &mut testbed.mobile;
-                for (name, value) in SYSCTLS.iter().chain(profile.sysctls) {
-                    mobile.sysctl(&format!("net.ipv4.{name}"), value)?;
-                }
-                if profile.acks == Acks::EverySegment {
-                    mobile.run(&["sh", "-c", ACKNOWLEDGE_EVERY_SEGMENT], &directory.join("route.log"))?;
-                }
-                let mut argv = vec![tools.airtcp.to_string_lossy().into_owned(), "sink".to_owned()];
-                argv.push(PORT.to_string());
+                let mut argv = vec![tools.airtcp.to_string_lossy().into_owned()];
+                argv.extend(["sink", &port, "--json", "--expect-pattern"].map(str::to_owned));
                 argv.extend(profile.sink.iter().map(|&word| word.to_owned()));
-                argv.extend(["--json".to_owned()]);
-                let stdout = Output::File(directory.join("receiver.jsonl"));
-                let own = mobile.own.clone();
-                let running =
-                    mobile.start(Start { argv, environment: Vec::new(), stdout, stderr: stderr.clone() })?;
-                (running, own, None)
+                if let Some(rate) = read_rate {
+                    argv.extend(["--read-rate".to_owned(), rate.to_string()]);
+                }
+                let stdout = Output::File(said.clone());
+                let start = Start { argv, environment: Vec::new(), stdout, stderr };
+                // A sink that prints JSON says it on stdout.
+                (start, testbed.side(side).own.clone(), (said, "{"))
             }
             Self::Stack { directory: stack, .. } => {
-                let mobile_addr = testbed.mobile.own.clone();
-                let log = directory.join("route.log");
-                testbed.fixed.run(&["ip", "route", "add", NETWORK, "via", &mobile_addr], &log)?;
-                testbed.mobile.sysctl("net.ipv4.ip_forward", "1")?;
                 let variables = [
                     ("RECEIVER_ADDR", STACK),
                     ("RECEIVER_GATEWAY", GATEWAY),
                     ("RECEIVER_PREFIX", "24"),
-                    ("RECEIVER_PORT", &PORT.to_string()),
+                    ("RECEIVER_PORT", &port),
                 ];
                 let environment =
                     variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
                 let argv = vec![stack.join("start").to_string_lossy().into_owned()];
                 let start = Start { argv, environment, stdout: Output::Digested, stderr: stderr.clone() };
-                (testbed.mobile.start(start)?, STACK.to_owned(), Some("listening"))
+                (start, STACK.to_owned(), (stderr, "listening"))
             }
         };
-        let until = Instant::now() + START_PATIENCE;
-        match says {
-            Some(start) => testbed.wait_for_line(running, &stderr, start, until)?,
-            // A sink that prints JSON says it on stdout.
-            None => testbed.wait_for_line(running, &directory.join("receiver.jsonl"), "{", until)?,
-        }
+        let running = testbed.side(side).start(start)?;
+        let (log, line) = listens;
+        testbed.wait_for_line(running, &log, line, Instant::now() + START_PATIENCE)?;
         let addr: IpAddr = addr.parse().map_err(|_| LabError::Transfer(format!("`{addr}` is no address")))?;
-        Ok((running, SocketAddr::new(addr, PORT)))
+        Ok((running, SocketAddr::new(addr, stream.port())))
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
+use std::ops::AddAssign;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -14,7 +15,9 @@ use serde_json::Value;
 
 use super::LabError;
 use super::agent::Output;
-use super::testbed::{AgentHandle, Running, Start, Tools};
+use super::counters::Counters;
+use super::testbed::{PathSide, Running, Start, Testbed, Tools};
+use super::workload::{Amount, Stream};
 
 /// A sender as it is typed: a recipe, which may name its profile (`newreno@linux`), or `linux:` and a congestion control.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,16 +113,8 @@ pub enum Kind {
 /// # Errors
 /// If one sender is named twice, in whatever way.
 pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Sender>, String> {
-    let beside_a_kernel = typed.iter().any(|typed| matches!(typed, Typed::Kernel(_)));
-    let usual = if beside_a_kernel { ProfileName::Linux } else { ProfileName::Default };
-    let profile = profile.unwrap_or(usual);
-    let kinds = typed.iter().map(|typed| match typed {
-        Typed::Recipe(spec) => {
-            Kind::Recipe { recipe: spec.recipe.clone(), profile: spec.profile_or(profile) }
-        }
-        Typed::Kernel(control) => Kind::Kernel(control.clone()),
-    });
-    let kinds: Vec<_> = kinds.collect();
+    let profile = profile.unwrap_or_else(|| usual_profile(typed));
+    let kinds: Vec<_> = typed.iter().map(|typed| typed.kind(profile)).collect();
     if let Some((_, twice)) = kinds.iter().enumerate().find(|(at, kind)| kinds[..*at].contains(kind)) {
         return Err(format!(
             "{twice} is named twice: name it once; a recipe may be named again with another profile"
@@ -131,6 +126,29 @@ pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Send
         kind => kind.to_string(),
     };
     Ok(kinds.into_iter().map(|kind| Sender { name: name(&kind), kind }).collect())
+}
+
+/// The profile of recipes that name none, where nobody says it.
+pub fn usual_profile<'a>(typed: impl IntoIterator<Item = &'a Typed>) -> ProfileName {
+    let beside_a_kernel = typed.into_iter().any(|typed| matches!(typed, Typed::Kernel(_)));
+    if beside_a_kernel { ProfileName::Linux } else { ProfileName::Default }
+}
+
+/// Who sends beside the senders of an experiment: one may be named again, or be one of them. Each name has its profile.
+pub fn beside(typed: &[Typed], profile: ProfileName) -> Vec<Sender> {
+    let kinds = typed.iter().map(|typed| typed.kind(profile));
+    kinds.map(|kind| Sender { name: kind.to_string(), kind }).collect()
+}
+
+impl Typed {
+    fn kind(&self, profile: ProfileName) -> Kind {
+        match self {
+            Self::Recipe(spec) => {
+                Kind::Recipe { recipe: spec.recipe.clone(), profile: spec.profile_or(profile) }
+            }
+            Self::Kernel(control) => Kind::Kernel(control.clone()),
+        }
+    }
 }
 
 /// The place of the one that was typed, among the senders of an experiment.
@@ -174,9 +192,17 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The sender's own network behind its TUN device: nothing else is there.
-const OWN_ADDR: &str = "10.83.0.2";
-const KERNEL_ADDR: &str = "10.83.0.1/24";
+/// Each of our senders has a network of its own behind its TUN device, numbered by its stream: on the fixed side
+/// 10.83.N.0/24, to which the mobile side's default route leads, and on the mobile side 10.84.N.0/24.
+const fn network(side: PathSide) -> &'static str {
+    match side {
+        PathSide::Fixed => "10.83",
+        PathSide::Mobile => "10.84",
+    }
+}
+
+/// All of those on the mobile side.
+const MOBILE_NETWORKS: &str = "10.84.0.0/16";
 
 /// What a sender says about its retransmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,10 +234,27 @@ impl Sender {
         bare || self.kind.to_string() == text
     }
 
-    pub(crate) fn prepare(&self, side: &mut AgentHandle) -> Result<(), LabError> {
+    /// Sets up the side from which it is to send.
+    pub(crate) fn prepare(
+        &self,
+        testbed: &mut Testbed,
+        side: PathSide,
+        directory: &Path,
+    ) -> Result<(), LabError> {
+        let mobile_addr = testbed.mobile.own.clone();
         match self.kind {
-            Kind::Recipe { .. } => side.sysctl("net.ipv4.ip_forward", "1"),
+            Kind::Recipe { .. } => {
+                testbed.side(side).sysctl("net.ipv4.ip_forward", "1")?;
+                match side {
+                    PathSide::Fixed => Ok(()),
+                    PathSide::Mobile => {
+                        let route = ["ip", "route", "replace", MOBILE_NETWORKS, "via", &mobile_addr];
+                        testbed.fixed.run(&route, &directory.join("route-to-senders.log"))
+                    }
+                }
+            }
             Kind::Kernel(_) => {
+                let side = testbed.side(side);
                 // A new namespace inherits some settings of the machine's; an experiment shall not.
                 side.sysctl("net.ipv4.tcp_wmem", "4096 16384 4194304")?;
                 side.sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456")?;
@@ -223,67 +266,88 @@ impl Sender {
     pub(crate) fn start(
         &self,
         tools: &Tools,
-        side: &mut AgentHandle,
+        testbed: &mut Testbed,
+        stream: &Stream<'_>,
         to: SocketAddr,
-        bytes: u64,
+        amount: Amount,
         directory: &Path,
     ) -> Result<Running, LabError> {
         let mut argv = vec![tools.airtcp.to_string_lossy().into_owned()];
         let mut say = |words: &[&str]| argv.extend(words.iter().map(|&word| word.to_owned()));
+        let side = stream.way.sender_side();
         match &self.kind {
             Kind::Recipe { .. } => {
+                let net = network(side);
                 say(&[
                     "send",
                     "--recipe",
                     // With its profile: `linux` alone would name one, too.
                     &self.kind.to_string(),
                     "--addr",
-                    OWN_ADDR,
+                    &format!("{net}.{}.2", stream.index),
                     "--kernel-addr",
-                    KERNEL_ADDR,
+                    &format!("{net}.{}.1/24", stream.index),
                 ]);
                 say(&[
                     "--decisions",
-                    &directory.join("decisions.jsonl").to_string_lossy(),
+                    &stream.file(directory, "decisions", "jsonl").to_string_lossy(),
                     "--interval",
                     "1h",
                 ]);
             }
             Kind::Kernel(control) => say(&["source", "--congestion-control", control]),
         }
-        say(&["--bytes", &bytes.to_string(), "--json", &to.to_string()]);
-        side.start(Start {
+        match amount {
+            Amount::Octets(octets) => say(&["--bytes", &octets.to_string()]),
+            Amount::Time(time) => say(&["--for", &format!("{}ns", time.as_nanos())]),
+        }
+        say(&["--json", &to.to_string()]);
+        testbed.side(side).start(Start {
             argv,
             environment: Vec::new(),
-            stdout: Output::File(directory.join("sender.jsonl")),
-            stderr: directory.join("sender.log"),
+            stdout: Output::File(stream.file(directory, "sender", "jsonl")),
+            stderr: stream.file(directory, "sender", "log"),
         })
     }
+}
 
-    /// What the sender says of its own retransmissions.
-    pub(crate) fn repair(&self, end: &Value) -> Repair {
+impl Repair {
+    /// What one of our senders says at its end.
+    pub(crate) fn of_recipe(end: &Value) -> Self {
         let number = |path: &str| end.pointer(path).and_then(Value::as_u64).unwrap_or_default();
-        match self.kind {
-            Kind::Recipe { .. } => Repair {
-                fast: number("/retransmissions/fast") + number("/retransmissions/recovery"),
-                timeout: number("/retransmissions/timeout"),
-                probe: number("/retransmissions/probe"),
-                timeouts: number("/timeouts/timeouts"),
-                spurious: number("/timeouts/spurious_timeouts"),
-            },
-            Kind::Kernel(_) => {
-                let [resent, fast, probe] = ["RetransSegs", "TCPFastRetrans", "TCPLossProbes"]
-                    .map(|name| number(&format!("/kernel/{name}")));
-                Repair {
-                    fast,
-                    // The kernel has no counter of all copies that a timeout causes: they are what is left.
-                    timeout: resent.saturating_sub(fast + probe),
-                    probe,
-                    timeouts: number("/kernel/TCPTimeouts"),
-                    spurious: number("/kernel/TCPSpuriousRTOs"),
-                }
-            }
+        Self {
+            fast: number("/retransmissions/fast") + number("/retransmissions/recovery"),
+            timeout: number("/retransmissions/timeout"),
+            probe: number("/retransmissions/probe"),
+            timeouts: number("/timeouts/timeouts"),
+            spurious: number("/timeouts/spurious_timeouts"),
         }
+    }
+
+    /// What a kernel has counted from which only senders of one kind have sent.
+    pub(crate) fn of_kernel(counters: &Counters) -> Self {
+        let number = |name: &str| counters.get(name).map_or(0, |value| (*value).max(0) as u64);
+        let [resent, fast, probe] =
+            ["TcpRetransSegs", "TcpExtTCPFastRetrans", "TcpExtTCPLossProbes"].map(number);
+        Self {
+            fast,
+            // The kernel has no counter of all copies that a timeout causes: they are what is left.
+            timeout: resent.saturating_sub(fast + probe),
+            probe,
+            timeouts: number("TcpExtTCPTimeouts"),
+            spurious: number("TcpExtTCPSpuriousRTOs"),
+        }
+    }
+}
+
+impl AddAssign for Repair {
+    fn add_assign(&mut self, other: Self) {
+        let Self { fast, timeout, probe, timeouts, spurious } = other;
+        self.fast += fast;
+        self.timeout += timeout;
+        self.probe += probe;
+        self.timeouts += timeouts;
+        self.spurious += spurious;
     }
 }
 

@@ -6,12 +6,12 @@ use airtcp_numbers::verdict::Comparison;
 use airtcp_report::html::table::Cell;
 use serde::{Deserialize, Serialize};
 
-use super::sender::Sender;
+use super::sender::{Repair, Sender};
 use super::transfer::Outcome;
 
 /// What a sender's transfers add up to. Means are of those that succeeded and that the machine did not spoil, and `None` if
 /// there are none.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
     /// A recipe, with its profile where those of the experiment differ, or `linux:` and a congestion control.
     pub sender: String,
@@ -30,14 +30,30 @@ pub struct Row {
     /// that sender, or the file is older than this field.
     #[serde(default)]
     pub against: Option<Comparison>,
-    /// Segments sent again, as the sender counts them: a mean, and 0 if no transfer succeeded.
-    pub fast: f64,
-    pub timeout: f64,
-    pub probe: f64,
+    /// Goodput of those that compete with it. `None`: nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_kbit_per_s: Option<Mean>,
+    /// What part of all octets it had, from 0 to 1, while all were sending. `None`: nobody competes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Mean>,
+    /// Jain's index of its own connections. `None`: it has one in each direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Mean>,
+    /// Goodput towards the mobile side, where it sends both ways.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down_kbit_per_s: Option<Mean>,
+    /// And towards the fixed side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_kbit_per_s: Option<Mean>,
+    /// Segments sent again, as the sender counts them: a mean, and 0 if no transfer succeeded. `None`: another one of the
+    /// kernel's senders shared its counters.
+    pub fast: Option<f64>,
+    pub timeout: Option<f64>,
+    pub probe: Option<f64>,
     /// Of the retransmission timer.
-    pub timeouts: f64,
+    pub timeouts: Option<f64>,
     /// Timeouts that the sender has noticed to be a mistake.
-    pub spurious: f64,
+    pub spurious: Option<f64>,
     /// As the capture on the sender's side shows it.
     pub resent_packets: f64,
     /// Silence on the sender's side that ended with a retransmission.
@@ -48,10 +64,21 @@ pub struct Row {
 pub(crate) struct Column {
     /// Its heading on a page.
     pub(crate) name: &'static str,
+    /// Its heading where there is nothing else to say what it is: in a file for a spreadsheet.
+    csv: &'static str,
     pub(crate) meaning: &'static str,
     value: fn(&Row) -> Value,
     /// `None`: a page has it and a terminal has not.
     terminal: Option<Terminal>,
+    presence: Presence,
+}
+
+/// Which tables have a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Always,
+    /// Those in which a row has a value for it.
+    WhereKnown,
 }
 
 /// What a column has for a row.
@@ -76,22 +103,63 @@ struct Terminal {
 /// As on a page.
 const fn column(name: &'static str, meaning: &'static str, value: fn(&Row) -> Value) -> Column {
     let terminal = Terminal { name, before: "", after: "", nothing: "-" };
-    Column { name, meaning, value, terminal: Some(terminal) }
+    Column { name, csv: name, meaning, value, terminal: Some(terminal), presence: Presence::Always }
 }
 
 /// Half an interval, to the right of its mean.
-const fn half(unit: &'static str, meaning: &'static str, value: fn(&Row) -> Value) -> Column {
+const fn half(
+    csv: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    value: fn(&Row) -> Value,
+) -> Column {
     let terminal = Terminal { name: "", before: "± ", after: unit, nothing: "" };
-    Column { name: "±", meaning, value, terminal: Some(terminal) }
+    Column { name: "±", csv, meaning, value, terminal: Some(terminal), presence: Presence::Always }
 }
 
-pub(crate) const COLUMNS: [Column; 14] = [
+impl Column {
+    const fn with_csv(self, csv: &'static str) -> Self {
+        Self { csv, ..self }
+    }
+
+    /// Only where a row has a value for it.
+    const fn where_known(self) -> Self {
+        Self { presence: Presence::WhereKnown, ..self }
+    }
+}
+
+const COLUMNS: [Column; 20] = [
     column("sender", "a recipe, or the kernel's own", |row| Value::Text(row.sender.clone())),
     column("kbit/s", "goodput from the first SYN to the last ACK: the mean", |row| mean(row.kbit_per_s, 1)),
-    half("", "half the width of its 95 % interval", |row| {
-        Value::Number(row.kbit_per_s.and_then(|mean| mean.half_width), 1)
-    }),
-    column("median", "of the same", |row| Value::Number(row.median_kbit_per_s, 1)),
+    half("kbit/s ±", "", "half the width of its 95 % interval", |row| half_width(row.kbit_per_s, 1)),
+    column("median", "of the same", |row| Value::Number(row.median_kbit_per_s, 1)).with_csv("median kbit/s"),
+    column("down", "of it towards the mobile side, in kbit/s", |row| mean(row.down_kbit_per_s, 1))
+        .with_csv("down kbit/s")
+        .where_known(),
+    column("up", "of it towards the fixed side, in kbit/s", |row| mean(row.up_kbit_per_s, 1))
+        .with_csv("up kbit/s")
+        .where_known(),
+    column("beside", "goodput of those that compete with it, in kbit/s", |row| {
+        mean(row.beside_kbit_per_s, 1)
+    })
+    .with_csv("beside kbit/s")
+    .where_known(),
+    Column {
+        terminal: Some(Terminal { name: "share", before: "", after: " %", nothing: "-" }),
+        ..column("share %", "its part of all octets, while all connections were sending", |row| {
+            mean(row.share.map(percent), 1)
+        })
+        .where_known()
+    },
+    half("share ± %", " %", "half the width of its 95 % interval", |row| {
+        half_width(row.share.map(percent), 1)
+    })
+    .where_known(),
+    column("Jain", "the fairness index of its own connections, while all were sending", |row| {
+        mean(row.fairness, 3)
+    })
+    .with_csv("Jain's index")
+    .where_known(),
     Column {
         terminal: Some(Terminal { name: "gain", before: "", after: " %", nothing: "" }),
         ..column(
@@ -100,7 +168,7 @@ pub(crate) const COLUMNS: [Column; 14] = [
             |row| Value::Gain(row.gain().map(|gain| 100.0 * gain.mean), 1),
         )
     },
-    half(" %", "half the width of the 95 % interval of the differences, round by round", |row| {
+    half("gain ± %", " %", "half the width of the 95 % interval of the differences, round by round", |row| {
         Value::Number(row.gain().and_then(|gain| gain.half_width).map(|half| 100.0 * half), 1)
     }),
     Column {
@@ -113,9 +181,12 @@ pub(crate) const COLUMNS: [Column; 14] = [
         "resent: fast",
         "segments sent again after duplicate ACKs or SACK, as the sender counts them",
         |row| count(row.fast),
-    ),
-    column("timeout", "segments sent again after a timeout", |row| count(row.timeout)),
-    column("probe", "segments sent again to provoke an ACK", |row| count(row.probe)),
+    )
+    .with_csv("resent segments: fast"),
+    column("timeout", "segments sent again after a timeout", |row| count(row.timeout))
+        .with_csv("resent segments: timeout"),
+    column("probe", "segments sent again to provoke an ACK", |row| count(row.probe))
+        .with_csv("resent segments: probe"),
     column("timeouts", "of the retransmission timer", |row| count(row.timeouts)),
     column("spurious", "timeouts that the sender has noticed to be a mistake", |row| count(row.spurious)),
     Column {
@@ -131,8 +202,32 @@ fn mean(mean: Option<Mean>, digits: usize) -> Value {
     Value::Number(mean.map(|mean| mean.mean), digits)
 }
 
-fn count(mean: f64) -> Value {
-    Value::Number(Some(mean), 1)
+fn half_width(mean: Option<Mean>, digits: usize) -> Value {
+    Value::Number(mean.and_then(|mean| mean.half_width), digits)
+}
+
+fn count(mean: Option<f64>) -> Value {
+    Value::Number(mean, 1)
+}
+
+fn percent(part: Mean) -> Mean {
+    Mean { mean: 100.0 * part.mean, half_width: part.half_width.map(|half| 100.0 * half), ..part }
+}
+
+/// Those of a table with these rows.
+pub(crate) fn columns(rows: &[Row]) -> Vec<Column> {
+    let is_known = |column: &Column| rows.iter().any(|row| (column.value)(row).is_known());
+    COLUMNS.into_iter().filter(|column| column.presence == Presence::Always || is_known(column)).collect()
+}
+
+impl Value {
+    fn is_known(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.is_empty(),
+            Self::Number(number, _) | Self::Gain(number, _) => number.is_some(),
+            Self::Share(..) => true,
+        }
+    }
 }
 
 impl Column {
@@ -176,11 +271,48 @@ impl Row {
 pub(super) fn table(rows: &[Row]) -> String {
     let profile = profile(rows.iter().map(|row| row.profile.as_deref()));
     let over = profile.map(|profile| format!("{profile}\n")).unwrap_or_default();
-    let columns = || COLUMNS.iter().filter_map(|column| Some((column, column.terminal.as_ref()?)));
+    let all = columns(rows);
+    let columns = || all.iter().filter_map(|column| Some((column, column.terminal.as_ref()?)));
     let heading = columns().map(|(_, terminal)| terminal.name.to_owned()).collect::<Vec<_>>();
     let rows =
         rows.iter().map(|row| columns().map(|(column, terminal)| column.text(terminal, row)).collect());
     over + &aligned(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
+}
+
+/// The same as comma-separated values (RFC 4180), with all digits. What a cell of the table says of transfers that were
+/// exact has two columns here.
+pub(super) fn csv(rows: &[Row]) -> String {
+    let columns = columns(rows);
+    let headings = columns.iter().flat_map(|column| match column.csv {
+        "sender" => vec!["sender", "profile"],
+        "exact" => vec!["exact", "transfers"],
+        heading => vec![heading],
+    });
+    let mut lines = vec![headings.map(str::to_owned).collect::<Vec<_>>()];
+    for row in rows {
+        let profile = row.profile.clone().unwrap_or_default();
+        let cells = columns.iter().flat_map(|column| match (column.value)(row) {
+            Value::Text(text) if column.csv == "sender" => vec![text, profile.clone()],
+            Value::Text(text) => vec![text],
+            Value::Number(number, _) | Value::Gain(number, _) => {
+                vec![number.map_or_else(String::new, |number| number.to_string())]
+            }
+            Value::Share(part, all) => vec![part.to_string(), all.to_string()],
+        });
+        lines.push(cells.collect());
+    }
+    lines
+        .iter()
+        .map(|cells| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n")
+        .collect()
+}
+
+/// In quotes where a spreadsheet needs them.
+fn quoted(cell: &str) -> String {
+    match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_owned(),
+    }
 }
 
 /// A sentence for each sender that is compared with `against`.
@@ -223,8 +355,12 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
                 good.iter().map(|outcome| value(outcome)).collect()
             };
             let mean = |value: &dyn Fn(&Outcome) -> f64| Mean::of(&values(value));
-            let count = |value: &dyn Fn(&Outcome) -> u64| {
-                mean(&|outcome| value(outcome) as f64).map(|mean| mean.mean).unwrap_or_default()
+            let known = |value: &dyn Fn(&Outcome) -> Option<f64>| -> Option<Mean> {
+                Mean::of(&good.iter().filter_map(|outcome| value(outcome)).collect::<Vec<_>>())
+            };
+            let count = |value: &dyn Fn(&Repair) -> u64| -> Option<f64> {
+                let counted = known(&|outcome| Some(value(outcome.repair.as_ref()?) as f64));
+                counted.map(|mean| mean.mean).or_else(|| good.is_empty().then_some(0.0))
             };
             // Rounds in which both succeeded.
             let pairs = all.iter().zip(&theirs).filter_map(|(outcome, other)| goodput(outcome).zip(*other));
@@ -237,12 +373,18 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
                 kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
                 median_kbit_per_s: median(&values(&|outcome| outcome.kbit_per_s)),
                 against: (at != against).then(|| Comparison::of(&own, &others)),
-                fast: count(&|outcome| outcome.repair.fast),
-                timeout: count(&|outcome| outcome.repair.timeout),
-                probe: count(&|outcome| outcome.repair.probe),
-                timeouts: count(&|outcome| outcome.repair.timeouts),
-                spurious: count(&|outcome| outcome.repair.spurious),
-                resent_packets: count(&|outcome| outcome.capture.resent_packets),
+                beside_kbit_per_s: known(&|outcome| outcome.together.beside_kbit_per_s),
+                share: known(&|outcome| outcome.together.share),
+                fairness: known(&|outcome| outcome.together.fairness),
+                down_kbit_per_s: known(&|outcome| outcome.together.down_kbit_per_s),
+                up_kbit_per_s: known(&|outcome| outcome.together.up_kbit_per_s),
+                fast: count(&|repair| repair.fast),
+                timeout: count(&|repair| repair.timeout),
+                probe: count(&|repair| repair.probe),
+                timeouts: count(&|repair| repair.timeouts),
+                spurious: count(&|repair| repair.spurious),
+                resent_packets: mean(&|outcome| outcome.capture.resent_packets as f64)
+                    .map_or(0.0, |mean| mean.mean),
                 idle_seconds: mean(&|outcome| outcome.capture.idle_seconds),
             }
         })
@@ -283,18 +425,13 @@ mod tests {
         let none = Row {
             sender: "newreno".to_owned(),
             profile: Some("linux".to_owned()),
-            succeeded: 0,
             failed: 3,
-            kbit_per_s: None,
-            median_kbit_per_s: None,
-            against: None,
-            fast: 0.0,
-            timeout: 0.0,
-            probe: 0.0,
-            timeouts: 0.0,
-            spurious: 0.0,
-            resent_packets: 0.0,
-            idle_seconds: None,
+            fast: Some(0.0),
+            timeout: Some(0.0),
+            probe: Some(0.0),
+            timeouts: Some(0.0),
+            spurious: Some(0.0),
+            ..Row::default()
         };
         let some = Row {
             sender: "linux:cubic".to_owned(),
@@ -304,7 +441,7 @@ mod tests {
             kbit_per_s: mean(310.25, Some(12.34)),
             median_kbit_per_s: Some(299.96),
             against: Some(Comparison { gain: mean(0.2345, Some(0.123)), verdict: Verdict::Better }),
-            fast: 12.0,
+            fast: Some(12.0),
             idle_seconds: mean(0.5, None),
             ..none.clone()
         };
@@ -315,15 +452,33 @@ newreno           -               -                              0.0      0.0   
 linux:cubic   310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %          12.0      0.0    0.0       0.0       0.0  0.50 s    2/3
 ";
         assert_eq!(table(&[none.clone(), some.clone()]), expected);
-        let cells = |row| COLUMNS.map(|column: Column| column.cell(row).text).join(" ");
+        let rows = [none.clone(), some.clone()];
+        let cells =
+            |row| columns(&rows).iter().map(|column| column.cell(row).text).collect::<Vec<_>>().join(" ");
         assert_eq!(cells(&none), "newreno – – – – –  0.0 0.0 0.0 0.0 0.0 – 0/3");
         assert_eq!(
             cells(&some),
             "linux:cubic 310.2 12.3 300.0 +23.4 12.3 better 12.0 0.0 0.0 0.0 0.0 0.50 2/3"
         );
         assert_eq!(
-            verdicts(&[none, some], "newreno"),
+            verdicts(&[none.clone(), some.clone()], "newreno"),
             "linux:cubic is better than newreno: +23.4 ± 12.3 % in 3 pairs\n"
         );
+        let competes = Row {
+            sender: "x,\"y\"".to_owned(),
+            beside_kbit_per_s: mean(100.0, None),
+            share: mean(0.25, Some(0.125)),
+            fast: None,
+            ..some
+        };
+        let text = table(&[none.clone(), competes.clone()]);
+        assert!(text.lines().nth(1).unwrap().contains("median  beside   share            gain"), "{text}");
+        assert!(text.lines().nth(3).unwrap().contains("300.0   100.0  25.0 %  ± 12.5 %  +23.4 %"), "{text}");
+        let expected = "\
+sender,profile,kbit/s,kbit/s ±,median kbit/s,beside kbit/s,share %,share ± %,gain %,gain ± %,verdict,resent segments: fast,resent segments: timeout,resent segments: probe,timeouts,spurious,idle s,exact,transfers
+newreno,linux,,,,,,,,,,0,0,0,0,0,,0,3
+\"x,\"\"y\"\"\",,310.25,12.34,299.96,100,25,12.5,23.45,12.3,better,,0,0,0,0,0.5,2,3
+";
+        assert_eq!(csv(&[none, competes]), expected);
     }
 }

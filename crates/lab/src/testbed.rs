@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 
 use super::LabError;
 use super::agent::{Notice, Order, Output, Program, Received};
+use super::counters::Counters;
 
 /// The programs that a lab starts.
 #[derive(Clone, Debug)]
@@ -287,10 +288,18 @@ pub(crate) enum PathSide {
 }
 
 impl PathSide {
-    fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
             Self::Mobile => "mobile",
+        }
+    }
+
+    /// What crossed the link's device on this side.
+    pub(crate) const fn capture(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed.pcap",
+            Self::Mobile => "mobile.pcap",
         }
     }
 }
@@ -375,6 +384,15 @@ impl AgentHandle {
         self.order(&Order::Write { path: path.into(), text: text.into() })?;
         match self.answer()? {
             Notice::Written => Ok(()),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// What its kernel has counted since the namespace was made.
+    pub(crate) fn counters(&mut self) -> Result<Counters, LabError> {
+        self.order(&Order::Count)?;
+        match self.answer()? {
+            Notice::Counted(counters) => Ok(counters),
             other => Err(self.unexpected(&other)),
         }
     }

@@ -7,58 +7,107 @@
 //! - A device or its queue refused a packet: not the path dropped it (`airlink.json`, `sender.jsonl`).
 //! - The clock of the wall, by which captures go, moved [`JUMP`] against the other one while the sender ran.
 //! - A receiver that reads at once, and whose buffer may grow, closed its window: its program did not get its turn.
+//! - A kernel on either side discarded segments for want of memory or of a program's turn ([`SHORTAGES`]).
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
-use super::capture::Findings;
-use super::receiver::Receiver;
+use super::counters::Counters;
+use super::transfer::{Outcome, Transfer};
+use super::workload::Stream;
 
 /// Half of the least round trip of any preset with a radio, less than any timer of a sender.
 const LATE: f64 = 10e6;
 const JUMP: f64 = 0.02;
 
+/// Counters of either namespace that no path moves, and no sender: packets that were discarded for want of memory, segments
+/// that waited for a program until there were too many of them, connections that found no place.
+pub(crate) const SHORTAGES: [&str; 5] = [
+    "IpInDiscards",
+    "IpOutDiscards",
+    "TcpExtTCPBacklogDrop",
+    "TcpExtListenDrops",
+    "TcpExtTCPMemoryPressures",
+];
+
 /// Why it is not valid. `None`: it is, as far as its files tell.
-pub(crate) fn spoiled(directory: &Path, receiver: &Receiver, findings: &Findings) -> Option<String> {
-    let path: Value = serde_json::from_str(&fs::read_to_string(directory.join("airlink.json")).ok()?).ok()?;
-    let sender = fs::read_to_string(directory.join("sender.jsonl")).unwrap_or_default();
-    let events: Vec<Value> = sender.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let closed = if receiver.reads_at_once() { findings.closed_windows } else { 0 };
-    judge(&path, &events, closed)
+pub(crate) fn spoiled(plan: &Transfer<'_>, streams: &[Stream<'_>], outcome: &Outcome) -> Option<String> {
+    let summary = fs::read_to_string(plan.directory.join("airlink.json")).ok()?;
+    let path: Value = serde_json::from_str(&summary).ok()?;
+    let logs = streams.iter().map(|stream| {
+        let log = fs::read_to_string(stream.file(plan.directory, "sender", "jsonl")).unwrap_or_default();
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    });
+    let reads_at_once = plan.receiver.reads_at_once() && plan.workload.read_rate.is_none();
+    let closed = || outcome.connections.iter().map(|connection| connection.capture.closed_windows).sum();
+    let nothing = BTreeMap::new();
+    judge(&Evidence {
+        path,
+        logs: logs.collect(),
+        closed_windows: if reads_at_once { closed() } else { 0 },
+        counters: if reads_at_once { &outcome.counters } else { &nothing },
+    })
 }
 
-fn judge(path: &Value, events: &[Value], closed_windows: u64) -> Option<String> {
+/// What a transfer keeps, as far as a rule is about it.
+struct Evidence<'a> {
+    /// `airlink.json`.
+    path: Value,
+    /// The events of each sender.
+    logs: Vec<Vec<Value>>,
+    /// Of a receiver that has no reason to close its window.
+    closed_windows: u64,
+    /// Of either side, where it has no reason to discard anything.
+    counters: &'a BTreeMap<String, Counters>,
+}
+
+fn judge(evidence: &Evidence<'_>) -> Option<String> {
+    let Evidence { path, logs, closed_windows, counters } = evidence;
     let late = path.pointer("/lateness/p99").and_then(Value::as_f64).unwrap_or_default();
     if late > LATE {
         return Some(format!("one packet in a hundred left the path more than {:.0} ms late", late / 1e6));
     }
-    let end = events.iter().rfind(|event| event["event"] == "end");
-    let dropped = dropped(path, end.map_or(&Value::Null, |end| &end["data"]));
+    let end = |events: &'_ Vec<Value>| events.iter().rfind(|event| event["event"] == "end").cloned();
+    let ends: Vec<_> = logs.iter().filter_map(end).collect();
+    let dropped = dropped(path, ends.iter().map(|end| &end["data"]));
     if dropped > 0 {
         return Some(format!("a device or its queue dropped {dropped} packets, not the path"));
     }
-    let apart = |event: &Value| Some(event["wall"].as_f64()? - event["time"].as_f64()?);
-    let start = events.iter().find(|event| event["event"] == "start");
-    let jump = start.zip(end).and_then(|(start, end)| Some(apart(end)? - apart(start)?)).unwrap_or_default();
-    if jump.abs() > JUMP {
+    if let Some(jump) = logs.iter().filter_map(|events| jump(events)).find(|jump| jump.abs() > JUMP) {
         return Some(format!("the clock of this machine was set by {:+.0} ms", 1e3 * jump));
     }
-    (closed_windows > 0).then(|| {
-        format!("the receiver's program did not get its turn: {closed_windows} ACKs closed the window")
+    if *closed_windows > 0 {
+        return Some(format!(
+            "the receiver's program did not get its turn: {closed_windows} ACKs closed the window"
+        ));
+    }
+    counters.iter().find_map(|(side, counters)| {
+        let (name, times) = SHORTAGES.iter().find_map(|name| Some((name, counters.get(*name)?)))?;
+        Some(format!("the kernel on the {side} side had no room or no time: {name} grew by {times}"))
     })
 }
 
-/// Packets that devices and their queues dropped or refused: `airlink.json`, and what the sender says at its end.
-pub(crate) fn dropped(path: &Value, sender: &Value) -> u64 {
+/// By how much the clock of the wall moved against the other one while the sender ran.
+fn jump(events: &[Value]) -> Option<f64> {
+    let apart = |event: &Value| Some(event["wall"].as_f64()? - event["time"].as_f64()?);
+    let start = events.iter().find(|event| event["event"] == "start")?;
+    let end = events.iter().rfind(|event| event["event"] == "end")?;
+    Some(apart(end)? - apart(start)?)
+}
+
+/// Packets that devices and their queues dropped or refused: `airlink.json`, and what each sender says at its end.
+pub(crate) fn dropped<'a>(path: &Value, senders: impl IntoIterator<Item = &'a Value>) -> u64 {
     let number =
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
     let of_path = ["/fixed", "/mobile"].into_iter().flat_map(|side| {
         ["dropped_by_kernel", "refused_packets"].map(|counter| number(path, &format!("{side}/{counter}")))
     });
-    let of_sender = ["/device/dropped_by_kernel", "/device/refused"].map(|counter| number(sender, counter));
-    of_path.chain(of_sender).sum()
+    let of_senders = senders.into_iter().flat_map(|sender| {
+        ["/device/dropped_by_kernel", "/device/refused"].map(|counter| number(sender, counter))
+    });
+    of_path.chain(of_senders).sum()
 }
 
 #[cfg(test)]
@@ -80,38 +129,54 @@ mod tests {
         ]
     }
 
+    /// A transfer that nothing has spoiled: a path, and what a sender said.
+    fn valid(counters: &BTreeMap<String, Counters>) -> Evidence<'_> {
+        Evidence { path: path(), logs: vec![events(1002.5)], closed_windows: 0, counters }
+    }
+
     #[test]
     fn one_late_packet_among_many_spoils_nothing() {
-        assert_eq!(judge(&path(), &events(1002.5), 0), None);
+        assert_eq!(judge(&valid(&BTreeMap::new())), None);
     }
 
     #[test]
     fn each_rule_has_its_reason() {
-        let mut late = path();
-        late["lateness"]["p99"] = 12_000_000.into();
-        let mut dropped = path();
-        dropped["mobile"]["dropped_by_kernel"] = 2.into();
-        let mut full = events(1002.5);
-        full[1]["data"]["device"]["dropped_by_kernel"] = 1.into();
-        let reasons = [
-            judge(&late, &events(1002.5), 0),
-            judge(&dropped, &events(1002.5), 0),
-            judge(&path(), &full, 0),
-            judge(&path(), &events(1002.4), 0),
-            judge(&path(), &events(1002.5), 3),
+        let counted = |name: &str| {
+            BTreeMap::from([
+                ("fixed".to_owned(), Counters::from([("TcpRetransSegs".to_owned(), 9)])),
+                ("mobile".to_owned(), Counters::from([(name.to_owned(), 4)])),
+            ])
+        };
+        let (harmless, short) = (counted("TcpExtTCPTimeouts"), counted("TcpExtTCPBacklogDrop"));
+        let mut late = valid(&harmless);
+        late.path["lateness"]["p99"] = 12_000_000.into();
+        let mut dropped = valid(&harmless);
+        dropped.path["mobile"]["dropped_by_kernel"] = 2.into();
+        let mut full = valid(&harmless);
+        full.logs.push(events(1002.5));
+        full.logs[1][1]["data"]["device"]["dropped_by_kernel"] = 1.into();
+        let mut set = valid(&harmless);
+        set.logs.push(events(1002.4));
+        let reasons =
+            [late, dropped, full, set, Evidence { closed_windows: 3, ..valid(&harmless) }, valid(&short)];
+        let reasons = reasons.map(|evidence| judge(&evidence).unwrap());
+        let expected = [
+            "one packet in a hundred left the path more than 12 ms late",
+            "a device or its queue dropped 2 packets, not the path",
+            "a device or its queue dropped 1 packets, not the path",
+            "the clock of this machine was set by -100 ms",
+            "the receiver's program did not get its turn: 3 ACKs closed the window",
+            "the kernel on the mobile side had no room or no time: TcpExtTCPBacklogDrop grew by 4",
         ];
-        let reasons = reasons.map(Option::unwrap);
-        assert_eq!(reasons[0], "one packet in a hundred left the path more than 12 ms late");
-        assert_eq!(reasons[1], "a device or its queue dropped 2 packets, not the path");
-        assert_eq!(reasons[2], "a device or its queue dropped 1 packets, not the path");
-        assert_eq!(reasons[3], "the clock of this machine was set by -100 ms");
-        assert_eq!(reasons[4], "the receiver's program did not get its turn: 3 ACKs closed the window");
+        assert_eq!(reasons, expected);
+        assert_eq!(judge(&valid(&harmless)), None);
     }
 
     #[test]
     fn a_kernel_sender_has_no_device_of_its_own() {
-        let mut events = events(1002.5);
-        events[1]["data"] = json!({ "kernel": {} });
-        assert_eq!(judge(&path(), &events, 0), None);
+        let none = BTreeMap::new();
+        let mut evidence = valid(&none);
+        evidence.logs[0][1]["data"] = json!({ "kernel": {} });
+        assert_eq!(judge(&evidence), None);
     }
 }

@@ -1,8 +1,11 @@
 //! `airtcp lab`: the whole experiment in one command.
 
+mod form;
+mod load;
 mod matrix;
 mod run;
 mod shell;
+mod show;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,6 +25,7 @@ pub(crate) struct Lab {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Run),
+    Show(show::Show),
     Matrix(matrix::Matrix),
     Shell(shell::Shell),
     Receivers(Receivers),
@@ -34,6 +38,7 @@ impl Lab {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Run(command) => command.run(),
+            Command::Show(command) => command.run(),
             Command::Matrix(command) => command.run(),
             Command::Shell(command) => command.run(),
             Command::Receivers(command) => command.run(),
@@ -92,6 +97,8 @@ fn failed(error: LabError) -> anyhow::Error {
     match error {
         LabError::Environment(what) => Failure::Environment(what).into(),
         LabError::Taken { .. } => failure::usage(error.to_string()),
-        LabError::Transfer(_) | LabError::File { .. } => failure::run(error.to_string()),
+        LabError::Transfer(_) | LabError::Full { .. } | LabError::File { .. } => {
+            failure::run(error.to_string())
+        }
     }
 }

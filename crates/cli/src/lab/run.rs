@@ -10,6 +10,7 @@ use std::{process, thread};
 use airlink::reactor::{Clock, Reactor, Wakeup};
 use airlink::scenario::Scenario;
 use airtcp::ProfileName;
+use airtcp_lab::LabError;
 use airtcp_lab::compare;
 use airtcp_lab::experiment::{self, Experiment, Progress, Report};
 use airtcp_lab::receiver::Receiver;
@@ -18,8 +19,9 @@ use airtcp_lab::testbed::{Keep, Tools, quoted};
 use airtcp_numbers::units;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use serde_json::json;
 
+use super::form::Form;
+use super::load::Load;
 use super::{Stacks, failed};
 use crate::shared::failure;
 use crate::shared::senders::ProfileParser;
@@ -58,9 +60,8 @@ pub(super) struct Run {
     /// End as soon as every sender is known to be better than the one it is compared with, worse, or alike
     #[arg(long, value_name = "WHEN")]
     until: Option<Until>,
-    /// Bytes of a transfer
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = units::bytes)]
-    bytes: u64,
+    #[command(flatten)]
+    load: Load,
     /// Seed of all random numbers in the first round; each later round adds 1
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -85,9 +86,8 @@ pub(super) struct Run {
     /// part there, and how far the goodputs of a round differ (also keeps events.jsonl)
     #[arg(long = "virtual")]
     in_virtual_time: bool,
-    /// Print one JSON object instead of the table
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
     #[arg(from_global)]
     quiet: bool,
 }
@@ -107,6 +107,14 @@ Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
     airtcp lab run --scenario wcdma-384-jitter --recipe newreno --recipe newreno+eifel --until decided
   What is the kernel's retransmission timer worth to a recipe?
     airtcp lab run --scenario wcdma-384-jitter --recipe newreno@default --recipe newreno@linux
+  Upwards, two connections at a time:
+    airtcp lab run --scenario hsdpa-like --recipe linux --sender linux:cubic --direction up --flows 2
+  Who gives way? Half a minute beside the kernel's CUBIC, on one path:
+    airtcp lab run --scenario leo --recipe linux --recipe bbr-linux --beside linux:cubic --for 30s
+  A receiver that reads 50 kB in a second:
+    airtcp lab run --scenario wcdma-384 --recipe newreno --sender linux:cubic --read-rate 50kB/s
+  The table of an old lab again, for a spreadsheet:
+    airtcp lab show lab/003-leo --csv > leo.csv
   Against another stack:
     interop/receivers/setup.sh gvisor
     airtcp lab run --scenario tax-rebate --recipe sack --recipe newreno+rebate --receiver gvisor
@@ -114,6 +122,9 @@ Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
 The directory has lab.json (everything, with the command that repeats it), scenario.toml, and for every transfer
 fixed.pcap and mobile.pcap (what crossed the path's devices), decisions.jsonl, annotated.pcapng (for Wireshark: the
 packets with the decisions beside them), airlink.json, and both programs' logs.
+
+With several connections in a transfer the files of the others have an addition: sender-2.jsonl, decisions-up.jsonl,
+receiver-beside.jsonl.
 
 Exit codes: 0 every transfer was exact, 1 some were not, 2 usage, 3 environment (privilege, device, missing program).";
 
@@ -123,8 +134,14 @@ impl Run {
         if typed.is_empty() {
             return Err(failure::usage("name who sends: --recipe newreno, --sender linux:cubic"));
         }
-        let senders = sender::resolve(&typed, self.profile).map_err(failure::usage)?;
-        for sender in &senders {
+        let usual = || sender::usual_profile(typed.iter().chain(self.load.beside()));
+        let profile = self.profile.unwrap_or_else(usual);
+        let senders = sender::resolve(&typed, Some(profile)).map_err(failure::usage)?;
+        let workload = self.load.workload(profile, self.limit)?;
+        if self.in_virtual_time {
+            compare::has_a_model(&workload).map_err(failure::usage)?;
+        }
+        for sender in senders.iter().chain(&workload.beside) {
             if let Kind::Kernel(control) = &sender.kind {
                 sender::congestion_control(control).map_err(failed)?;
             }
@@ -141,11 +158,12 @@ impl Run {
         }
         let tools = Tools::find().map_err(failed)?;
         let receiver = Receiver::find(&self.receiver, &self.stacks.directory()).map_err(failed)?;
+        receiver.can(&workload).map_err(failure::usage)?;
         let directory = match &self.output {
             Some(directory) => directory.clone(),
             None => next_free(Path::new("lab"), &scenario.name)?,
         };
-        let standing = Standing::watch(self.json, &directory)?;
+        let standing = Standing::watch(self.form, &directory)?;
         let experiment = Experiment {
             scenario,
             senders,
@@ -153,7 +171,7 @@ impl Run {
             receiver,
             rounds: self.runs.unwrap_or_else(|| self.until.map_or(3, |_| 200)),
             until_decided: self.until == Some(Until::Decided),
-            bytes: self.bytes,
+            workload,
             seed: self.seed,
             limit: Duration::from_nanos(self.limit.as_nanos()),
             jobs: usize::from(self.jobs),
@@ -172,20 +190,16 @@ impl Run {
         });
         let mut report = ran.map_err(|error| {
             standing.show();
-            failed(error)
+            match error {
+                LabError::Full { .. } => standing.no_room(),
+                error => failed(error),
+            }
         })?;
         if self.in_virtual_time {
             compare::compare(&experiment, &mut report).map_err(failed)?;
         }
-        if self.json {
-            let compared = std::mem::take(&mut report.in_virtual_time);
-            let object = json!({ "report": report, "virtual": compared });
-            writeln!(io::stdout(), "{object}")?;
-        } else {
-            write!(io::stdout(), "{}", report.table())?;
-            if !report.in_virtual_time.is_empty() {
-                write!(io::stdout(), "\n{}", compare::table(&report.in_virtual_time))?;
-            }
+        write!(io::stdout(), "{}", self.form.of(&report))?;
+        if self.form.is_text() {
             writeln!(io::stdout(), "\nkept in {}: captures, decisions, lab.json", directory.display())?;
         }
         match report.failures().count() {
@@ -201,14 +215,14 @@ impl Run {
 #[derive(Clone)]
 struct Standing {
     report: Arc<Mutex<Option<Report>>>,
-    json: bool,
+    form: Form,
     directory: PathBuf,
 }
 
 impl Standing {
     /// From here on SIGINT, SIGTERM and SIGHUP end the lab with what it has. No thread may run before.
-    fn watch(json: bool, directory: &Path) -> anyhow::Result<Self> {
-        let standing = Self { report: Arc::default(), json, directory: directory.to_owned() };
+    fn watch(form: Form, directory: &Path) -> anyhow::Result<Self> {
+        let standing = Self { report: Arc::default(), form, directory: directory.to_owned() };
         let mut reactor = Reactor::new(Clock::start())?;
         reactor.catch_stop_signals()?;
         let watching = standing.clone();
@@ -240,11 +254,24 @@ impl Standing {
 
     fn show(&self) {
         let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = report.as_ref().map(|report| match self.json {
-            true => json!({ "report": report }).to_string() + "\n",
-            false => report.table(),
-        });
+        // Of a lab that goes on, and has not come to another round, what it had.
+        let kept = || Report::read(&self.directory).ok().filter(|report| report.rounds > 0);
+        let text = report.clone().or_else(kept).map(|report| self.form.of(&report));
         let _ = write!(io::stdout(), "{}", text.unwrap_or_default());
+    }
+
+    /// The disk is full: what is to be done.
+    fn no_room(&self) -> anyhow::Error {
+        let directory = quoted(&self.directory.display().to_string());
+        let rounds = match self.rounds() {
+            0 => Report::read(&self.directory).map_or(0, |report| report.rounds),
+            rounds => rounds,
+        };
+        failure::run(format!(
+            "{}: the disk is full (No space left on device). Make room there, and with --output {directory} the same command \
+             goes on behind the rounds that are complete: {rounds}",
+            self.directory.display()
+        ))
     }
 }
 
@@ -254,6 +281,11 @@ fn say(progress: &Progress<'_>) {
         None => format!("{} in {:.1} s", units::show_rate(outcome.kbit_per_s * 1e3), outcome.capture.seconds),
         Some(why) => format!("failed: {why}"),
     };
+    let beside = outcome.together.beside_kbit_per_s.map(|beside| {
+        let share = outcome.together.share.map(|share| format!(", a share of {:.0} %", 100.0 * share));
+        format!(", {} beside it{}", units::show_rate(beside * 1e3), share.unwrap_or_default())
+    });
+    let result = result + &beside.filter(|_| outcome.failure.is_none()).unwrap_or_default();
     let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
     // Where nobody reads it, nobody misses it.
     let _ = writeln!(

@@ -17,6 +17,7 @@ use super::trace::{Captured, Decided, Fate, Machine, Trace};
 use crate::LabError;
 use crate::experiment::Experiment;
 use crate::receiver::Receiver;
+use crate::workload::Amount;
 
 /// A receiver of the lab as virtual time has it.
 #[derive(Clone)]
@@ -75,7 +76,9 @@ pub(crate) fn run(
     seed: u64,
     start: i64,
 ) -> Result<Ran, LabError> {
-    let octets = experiment.bytes;
+    let Amount::Octets(octets) = experiment.workload.amount else {
+        return Err(LabError::Transfer("virtual time has no transfers that go by time".to_owned()));
+    };
     let begin = Instant::from_nanos(start.max(0) as u64);
     let limit = Duration::from_nanos(experiment.limit.as_nanos() as u64);
     let flow = Flow {

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use super::trace::{Captured, Decided, Fate, Machine, Trace};
 use crate::LabError;
-use crate::receiver::PORT;
 use crate::transfer::end_of;
 use crate::validity::dropped;
+use crate::workload::PORT;
 
 /// `directory` is the transfer's. Needs the path's events ([`Keep::events`](crate::testbed::Keep)).
 pub(crate) fn read(directory: &Path) -> Result<Trace, LabError> {
@@ -100,7 +100,7 @@ fn machine(directory: &Path) -> Result<Machine, LabError> {
         .map_err(|error| LabError::Transfer(format!("{}: {error}", path.display())))?;
     let sender = end_of(&directory.join("sender.jsonl"))?;
     Ok(Machine {
-        dropped: dropped(&path, &sender),
+        dropped: dropped(&path, [&sender]),
         strangers: 0,
         latest: path.pointer("/lateness/max").and_then(Value::as_i64).unwrap_or_default(),
     })

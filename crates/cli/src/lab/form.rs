@@ -1,0 +1,39 @@
+//! The forms in which a lab's table is printed.
+
+use airtcp_lab::compare;
+use airtcp_lab::experiment::Report;
+use clap::Args;
+use serde_json::json;
+
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(super) struct Form {
+    /// Print one JSON object instead of the table
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// Print comma-separated values instead of the table, for a spreadsheet: the same columns, with their units and all digits
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    csv: bool,
+}
+
+impl Form {
+    /// For people: more may stand under it.
+    pub(super) fn is_text(self) -> bool {
+        !self.json && !self.csv
+    }
+
+    pub(super) fn of(self, report: &Report) -> String {
+        if self.csv {
+            return report.csv();
+        }
+        let compared = &report.in_virtual_time;
+        if self.json {
+            let mut report = report.clone();
+            let compared = std::mem::take(&mut report.in_virtual_time);
+            return json!({ "report": report, "virtual": compared }).to_string() + "\n";
+        }
+        match compared.is_empty() {
+            true => report.table(),
+            false => format!("{}\n{}", report.table(), compare::table(compared)),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The connections of a transfer, one by one, and what they do to one another: read from the captures on their senders'
+//! sides.
+
+use std::path::Path;
+
+use airtcp_analyze::packet::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::LabError;
+use super::agent::Received;
+use super::capture::{self, Findings, Seen};
+use super::difference::Difference;
+use super::workload::{Role, Stream, Way};
+
+/// What came of a connection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Connection {
+    /// Who sent.
+    pub sender: String,
+    /// Whether it is the tested sender's, or one that competes with it.
+    pub role: Role,
+    /// Which way its octets went.
+    pub direction: Way,
+    /// The receiver's.
+    pub port: u16,
+    /// Octets that were acknowledged.
+    pub bytes: u64,
+    /// Goodput from the first SYN to the ACK for the last octet; 0 if nothing was acknowledged.
+    pub kbit_per_s: f64,
+    /// Octets that were acknowledged while all connections of the transfer were sending. `None`: there is no other one.
+    pub bytes_together: Option<u64>,
+    /// What the capture on the sender's side shows.
+    pub capture: Findings,
+    /// SHA-256 of what was sent, if the sender got as far as to say it.
+    pub sent: Option<String>,
+    /// What the receiver got, if it got as far as to say it.
+    pub received: Option<Received>,
+    /// Where what was received is not what was sent. `None`: it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
+}
+
+/// What several connections do to one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Together {
+    /// Goodput of those that compete with the tested sender. `None`: nobody does.
+    pub beside_kbit_per_s: Option<f64>,
+    /// What part the tested sender had of all octets, from 0 to 1, while all connections were sending. `None`: nobody
+    /// competes with it, or they never all sent at once.
+    pub share: Option<f64>,
+    /// Jain's fairness index of the tested sender's connections while all were sending: 1 if each has as much, 1/N if one
+    /// has everything. Of two directions, the lesser one. `None`: there is one, or they never all sent at once.
+    pub fairness: Option<f64>,
+    /// Goodput of the tested sender towards the mobile side, where it sends both ways.
+    pub down_kbit_per_s: Option<f64>,
+    /// And towards the fixed side.
+    pub up_kbit_per_s: Option<f64>,
+}
+
+/// The connections of a transfer, as the captures in its directory have them.
+pub(crate) fn read(directory: &Path, streams: &[Stream<'_>]) -> Result<Vec<Seen>, LabError> {
+    let mut seen = vec![Seen::default(); streams.len()];
+    for way in [Way::Down, Way::Up] {
+        let own: Vec<_> = streams.iter().filter(|stream| stream.way == way).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let ports: Vec<_> = own.iter().map(|stream| stream.port()).collect();
+        let found = capture::read(&directory.join(way.sender_side().capture()), &ports)?;
+        for (stream, one) in own.iter().zip(found) {
+            seen[usize::from(stream.index)] = one;
+        }
+    }
+    Ok(seen)
+}
+
+/// From when to when all of them were sending. `None`: there is one, or they never all did.
+pub(crate) fn time_together(seen: &[Seen]) -> Option<(Timestamp, Timestamp)> {
+    let from = seen.iter().map(|one| one.started).max()?;
+    let to = seen.iter().map(|one| one.finished).min()?;
+    (seen.len() > 1 && from < to).then_some((from, to))
+}
+
+/// From the first SYN of these connections to the last ACK for data, in seconds.
+pub(crate) fn seconds<'a>(seen: impl IntoIterator<Item = &'a Seen> + Clone) -> f64 {
+    let moved = || seen.clone().into_iter().filter(|one| one.findings.seconds > 0.0);
+    let from = moved().map(|one| one.started).min();
+    let to = moved().map(|one| one.finished).max();
+    from.zip(to).map_or(0.0, |(from, to)| to.since(from))
+}
+
+/// Goodput of these connections in this time; 0 if it is none.
+pub(crate) fn kbit_per_s(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e3 } else { 0.0 }
+}
+
+/// `octets`: what each connection carried while all were sending, if they did.
+pub(crate) fn together(streams: &[Stream<'_>], seen: &[Seen], octets: Option<&[u64]>) -> Together {
+    let of = |fits: &dyn Fn(&Stream<'_>) -> bool| -> Vec<usize> {
+        (0..streams.len()).filter(|&at| fits(&streams[at])).collect()
+    };
+    let goodput = |places: Vec<usize>| -> Option<f64> {
+        let own: Vec<_> = places.iter().map(|&at| &seen[at]).collect();
+        let bytes = own.iter().map(|one| one.findings.acked_bytes).sum();
+        (!own.is_empty()).then(|| kbit_per_s(bytes, seconds(own.iter().copied())))
+    };
+    let tested = |way: Way| of(&|stream| stream.role == Role::Tested && stream.way == way);
+    let beside = of(&|stream| stream.role == Role::Beside);
+    let both_ways = !tested(Way::Down).is_empty() && !tested(Way::Up).is_empty();
+    let share = octets.filter(|_| !beside.is_empty()).and_then(|octets| {
+        let others: u64 = beside.iter().map(|&at| octets[at]).sum();
+        let all: u64 = octets.iter().sum();
+        (all > 0).then(|| (all - others) as f64 / all as f64)
+    });
+    let fairness = octets.and_then(|octets| {
+        let of_way = |way| {
+            let own: Vec<_> = tested(way).iter().map(|&at| octets[at] as f64).collect();
+            jain(&own)
+        };
+        [Way::Down, Way::Up].into_iter().filter_map(of_way).min_by(f64::total_cmp)
+    });
+    Together {
+        beside_kbit_per_s: goodput(beside),
+        share,
+        fairness,
+        down_kbit_per_s: both_ways.then(|| goodput(tested(Way::Down))).flatten(),
+        up_kbit_per_s: both_ways.then(|| goodput(tested(Way::Up))).flatten(),
+    }
+}
+
+/// Jain, Chiu and Hawe's fairness index (DEC-TR-301): the square of the sum over N times the sum of the squares. `None`:
+/// there is nothing to divide among several.
+fn jain(shares: &[f64]) -> Option<f64> {
+    let (sum, squares): (f64, f64) = (shares.iter().sum(), shares.iter().map(|share| share * share).sum());
+    (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::{Typed, resolve};
+    use crate::workload::{Ways, Workload};
+
+    #[test]
+    fn the_index_is_one_where_all_have_as_much_and_an_nth_where_one_has_everything() {
+        assert_eq!(jain(&[7.0, 7.0, 7.0]), Some(1.0));
+        assert_eq!(jain(&[9.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[1.0, 3.0]), Some(0.8));
+        assert_eq!((jain(&[5.0]), jain(&[0.0, 0.0])), (None, None));
+    }
+
+    fn seen(from: i64, to: i64, bytes: u64) -> Seen {
+        let at = |second: i64| Timestamp(second * 1_000_000_000);
+        let findings = Findings { seconds: (to - from) as f64, acked_bytes: bytes, ..Findings::default() };
+        Seen { findings, started: at(from), finished: at(to), ..Seen::default() }
+    }
+
+    #[test]
+    fn shares_are_those_of_the_time_in_which_all_send() {
+        let typed: Vec<Typed> = ["newreno", "sack"].iter().map(|text| text.parse().unwrap()).collect();
+        let senders = resolve(&typed, None).unwrap();
+        let workload =
+            Workload { ways: Ways::Both, beside: vec![senders[1].clone()], flows: 2, ..Workload::plain(0) };
+        let streams = workload.streams(&senders[0]);
+        let all = [
+            seen(10, 20, 10_000),
+            seen(11, 22, 20_000),
+            seen(10, 30, 40_000),
+            seen(10, 42, 1_000),
+            seen(10, 42, 1_000),
+            seen(10, 42, 2_000),
+        ];
+        let second = 1_000_000_000;
+        assert_eq!(time_together(&all), Some((Timestamp(11 * second), Timestamp(20 * second))));
+        assert_eq!(time_together(&all[..1]), None);
+        let together = together(&streams, &all, Some(&[1000, 3000, 4000, 500, 500, 1000]));
+        assert_eq!((together.share, together.fairness), (Some(0.5), Some(0.8)));
+        // 30 kB from second 10 to second 22, and 2 kB from 10 to 42.
+        assert_eq!(together.down_kbit_per_s, Some(20.0));
+        assert_eq!(together.up_kbit_per_s, Some(0.5));
+        assert_eq!(together.beside_kbit_per_s, Some(10.5));
+    }
+
+    #[test]
+    fn one_connection_alone_shares_nothing() {
+        let senders = resolve(&["newreno".parse().unwrap()], None).unwrap();
+        let workload = Workload::plain(0);
+        let streams = workload.streams(&senders[0]);
+        assert_eq!(together(&streams, &[seen(0, 9, 100)], None), Together::default());
+    }
+}

@@ -1,0 +1,190 @@
+//! Where what a receiver got is not what was sent: the first octet, and the packets that carried it past either device.
+
+use std::fmt;
+use std::path::Path;
+
+use airtcp_analyze::capture::{Capture, Frame, Next};
+use airtcp_analyze::ip::Found;
+use airtcp_analyze::packet::Packet;
+use airwire::segment::Flags;
+use airwire::seq::Seq;
+use serde::{Deserialize, Serialize};
+
+use super::LabError;
+use super::agent::Received;
+use super::pattern::octet;
+use super::workload::Stream;
+
+/// The first octet that is not as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// How many octets come before it.
+    pub at: u64,
+    /// As it was sent. `None`: the stream should have ended before it.
+    pub expected: Option<u8>,
+    /// As it was received. `None`: the stream ended before it.
+    pub got: Option<u8>,
+    /// The packets that have it in the capture on the sender's side, in order.
+    pub left: Vec<Carried>,
+    /// The same on the receiver's side.
+    pub arrived: Vec<Carried>,
+    /// The sender's file.
+    pub left_in: String,
+    /// The receiver's.
+    pub arrived_in: String,
+}
+
+/// A packet that carried the octet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// Its number in the capture, as in Wireshark.
+    pub packet: u64,
+    /// The octet in it. `None`: the capture did not keep it.
+    pub octet: Option<u8>,
+}
+
+/// Compares what was received with the test pattern. `None`: it is its first `sent` octets, and nothing else.
+pub(crate) fn first(received: &Received, sent: u64) -> Option<(u64, Option<u8>, Option<u8>)> {
+    match received.first_difference {
+        Some(first) if first.at < sent => Some((first.at, Some(first.expected), Some(first.got))),
+        _ if received.bytes < sent => Some((received.bytes, Some(octet(received.bytes)), None)),
+        _ if received.bytes > sent => Some((sent, None, None)),
+        _ => None,
+    }
+}
+
+/// Looks for the packets in both captures of the transfer.
+pub(crate) fn locate(
+    directory: &Path,
+    stream: &Stream<'_>,
+    (at, expected, got): (u64, Option<u8>, Option<u8>),
+) -> Result<Difference, LabError> {
+    let [left_in, arrived_in] =
+        [stream.way.sender_side(), stream.way.receiver_side()].map(|side| side.capture());
+    Ok(Difference {
+        at,
+        expected,
+        got,
+        left: carried(&directory.join(left_in), stream.port(), at)?,
+        arrived: carried(&directory.join(arrived_in), stream.port(), at)?,
+        left_in: left_in.to_owned(),
+        arrived_in: arrived_in.to_owned(),
+    })
+}
+
+/// The packets to this port with the octet that has so many before it.
+fn carried(path: &Path, port: u16, at: u64) -> Result<Vec<Carried>, LabError> {
+    let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
+    let (mut isn, mut found) = (None, Vec::new());
+    loop {
+        match capture.read() {
+            Next::Frame(frame) => {
+                let (Found::Tcp(packet) | Found::Flawed(packet, _)) = frame.packet() else { continue };
+                if packet.dst.port() != port {
+                    continue;
+                }
+                if packet.flags.contains(Flags::SYN) {
+                    isn = Some(packet.seq);
+                }
+                found.extend(isn.and_then(|isn| in_packet(&frame, &packet, isn, at)));
+            }
+            Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
+            Next::Damaged { detail, .. } => {
+                return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
+            }
+            Next::End => return Ok(found),
+        }
+    }
+}
+
+fn in_packet(frame: &Frame<'_>, packet: &Packet, isn: Seq, at: u64) -> Option<Carried> {
+    // The SYN has the number 0.
+    let start = packet.seq.offset(isn, at + 1)?;
+    let place = (at + 1).checked_sub(start).filter(|place| *place < u64::from(packet.len))?;
+    // Nothing stands behind the payload: a TUN device does not pad.
+    let is_whole = frame.data.len() == frame.length as usize;
+    let payload = frame.data.len().checked_sub(packet.len as usize).filter(|_| is_whole);
+    let octet = payload.and_then(|payload| frame.data.get(payload + place as usize).copied());
+    Some(Carried { packet: frame.number, octet })
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, expected, got, left, arrived, left_in, arrived_in } = self;
+        match (expected, got) {
+            (Some(expected), Some(got)) => {
+                write!(f, "behind {at} octets there is {got:#04x} instead of {expected:#04x}")?;
+            }
+            (Some(_), None) => write!(f, "nothing came behind {at} octets")?,
+            (None, _) => return write!(f, "more came than the {at} octets that were sent"),
+        }
+        let wrong =
+            |packets: &[Carried]| packets.iter().any(|it| it.octet.is_some() && it.octet != *expected);
+        let right = |packets: &[Carried]| packets.iter().any(|it| it.octet == *expected);
+        write!(f, "; {}; {}", Passed(left_in, left), Passed(arrived_in, arrived))?;
+        f.write_str(match () {
+            () if left.is_empty() => ": the sender did not send it",
+            () if wrong(left) => ": the sender sent it so",
+            () if arrived.is_empty() => ": it did not come out of the path",
+            () if wrong(arrived) => ": the path changed it",
+            () if right(arrived) => {
+                ": it came out of the path as it was sent, and the receiver has changed or lost it"
+            }
+            () => "",
+        })
+    }
+}
+
+/// The packets of a capture in words.
+struct Passed<'a>(&'a str, &'a [Carried]);
+
+impl fmt::Display for Passed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(file, packets) = self;
+        if packets.is_empty() {
+            return write!(f, "no packet of {file} carries that place");
+        }
+        let said = packets.iter().map(|Carried { packet, octet }| match octet {
+            Some(octet) => format!("packet {packet} with {octet:#04x}"),
+            None => format!("packet {packet}"),
+        });
+        write!(f, "in {file} it is in {}", said.collect::<Vec<_>>().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::FirstDifference;
+
+    fn received(bytes: u64, first: Option<u64>) -> Received {
+        let first_difference = first.map(|at| FirstDifference { at, expected: 1, got: 2 });
+        Received { bytes, sha256: String::new(), first_difference }
+    }
+
+    #[test]
+    fn streams_differ_by_an_octet_or_by_their_ends() {
+        assert_eq!(first(&received(100, None), 100), None);
+        assert_eq!(first(&received(100, Some(7)), 100), Some((7, Some(1), Some(2))));
+        assert_eq!(first(&received(50, None), 100), Some((50, Some(octet(50)), None)));
+        assert_eq!(first(&received(120, Some(100)), 100), Some((100, None, None)));
+        assert_eq!(first(&received(120, None), 100), Some((100, None, None)));
+    }
+
+    #[test]
+    fn whoever_changed_it_is_named() {
+        let with = |octet| vec![Carried { packet: 9, octet: Some(octet) }];
+        let said = |left: Vec<Carried>, arrived: Vec<Carried>| {
+            let (left_in, arrived_in) = ("fixed.pcap".to_owned(), "mobile.pcap".to_owned());
+            let (at, expected, got) = (5000, Some(0x41), Some(0x58));
+            Difference { at, expected, got, left, arrived, left_in, arrived_in }.to_string()
+        };
+        let whole = "behind 5000 octets there is 0x58 instead of 0x41; in fixed.pcap it is in packet 9 with 0x41; \
+                     in mobile.pcap it is in packet 9 with 0x58: the path changed it";
+        assert_eq!(said(with(0x41), with(0x58)), whole);
+        assert!(said(with(0x58), with(0x58)).ends_with(": the sender sent it so"));
+        assert!(said(with(0x41), with(0x41)).ends_with("and the receiver has changed or lost it"));
+        assert!(said(with(0x41), vec![]).contains("no packet of mobile.pcap carries that place"));
+        assert!(said(vec![], vec![]).ends_with(": the sender did not send it"));
+    }
+}

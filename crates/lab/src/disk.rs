@@ -1,0 +1,35 @@
+//! A disk that is full: nothing can be kept until there is room again.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::sys::statvfs::statvfs;
+
+/// Captures and logs are written in pieces: where less than this is left, the next piece did not fit.
+const ROOM: u64 = 64 << 10;
+
+/// Whether what failed in this directory, for this reason, failed for want of room. Programs say it in words, and a capture
+/// that could not be written may be all that tells.
+pub(crate) fn is_full(directory: &Path, why: &str) -> bool {
+    let said = [Errno::ENOSPC, Errno::EDQUOT].iter().any(|error| why.contains(error.desc()));
+    said || statvfs(directory).is_ok_and(|disk| {
+        // Its types differ from machine to machine.
+        #[expect(clippy::useless_conversion, reason = "they are u32 on other machines")]
+        let (blocks, size) = (u64::from(disk.blocks_available()), u64::from(disk.fragment_size()));
+        blocks * size < ROOM
+    })
+}
+
+/// Writes the file anew beside the old one, which it then takes the place of: whatever happens, one of them is complete.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // Half a file is in the way of the next one.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}

@@ -1,0 +1,310 @@
+//! What every transfer of an experiment is: which way the octets go, how many of them, in how many connections, and who
+//! else sends over the path meanwhile.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use airtcp_numbers::units::{show_bytes, show_rate};
+use serde::{Deserialize, Serialize};
+
+use super::sender::Sender;
+use super::testbed::PathSide;
+
+/// Which way the octets go, in the path's own words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// From the fixed side to the mobile.
+    #[default]
+    Down,
+    /// From the mobile side to the fixed.
+    Up,
+}
+
+impl Way {
+    /// As it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+
+    pub(crate) const fn sender_side(self) -> PathSide {
+        match self {
+            Self::Down => PathSide::Fixed,
+            Self::Up => PathSide::Mobile,
+        }
+    }
+
+    pub(crate) const fn receiver_side(self) -> PathSide {
+        match self {
+            Self::Down => PathSide::Mobile,
+            Self::Up => PathSide::Fixed,
+        }
+    }
+}
+
+/// The ways of a transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ways {
+    /// Towards the mobile side.
+    #[default]
+    Down,
+    /// Towards the fixed side.
+    Up,
+    /// Both at the same time.
+    Both,
+}
+
+impl Ways {
+    /// One after the other.
+    pub const fn each(self) -> &'static [Way] {
+        match self {
+            Self::Down => &[Way::Down],
+            Self::Up => &[Way::Up],
+            Self::Both => &[Way::Down, Way::Up],
+        }
+    }
+}
+
+/// What a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// So many octets.
+    Octets(u64),
+    /// As many as pass in this time.
+    Time(Duration),
+}
+
+/// What every transfer is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Which way the octets go.
+    pub ways: Ways,
+    /// Connections of the tested sender, in each way.
+    pub flows: u16,
+    /// Who else sends meanwhile: each has one connection, in each way.
+    pub beside: Vec<Sender>,
+    /// What each connection carries.
+    pub amount: Amount,
+    /// The most that a receiver reads in a second, in octets. `None`: whatever comes.
+    pub read_rate: Option<u64>,
+}
+
+impl Workload {
+    /// One connection down, to a receiver that reads whatever comes.
+    pub const fn plain(octets: u64) -> Self {
+        let amount = Amount::Octets(octets);
+        Self { ways: Ways::Down, flows: 1, beside: Vec::new(), amount, read_rate: None }
+    }
+
+    /// As files have it.
+    pub fn asked(&self) -> Asked {
+        let Self { ways, flows, beside, amount, read_rate } = self;
+        Asked {
+            direction: *ways,
+            flows: *flows,
+            beside: beside.iter().map(|sender| sender.name.clone()).collect(),
+            seconds: match amount {
+                Amount::Time(time) => Some(time.as_secs_f64()),
+                Amount::Octets(_) => None,
+            },
+            read_rate: *read_rate,
+        }
+    }
+
+    /// `None`: each connection ends when its time is up.
+    pub fn octets(&self) -> Option<u64> {
+        match self.amount {
+            Amount::Octets(octets) => Some(octets),
+            Amount::Time(_) => None,
+        }
+    }
+
+    /// Everything that a transfer of this sender consists of. The first is one of its own.
+    pub(crate) fn streams<'a>(&'a self, tested: &'a Sender) -> Vec<Stream<'a>> {
+        let mut streams = Vec::new();
+        for &way in self.ways.each() {
+            let own = (0..self.flows).map(|_| (tested, Role::Tested));
+            for (sender, role) in own.chain(self.beside.iter().map(|sender| (sender, Role::Beside))) {
+                let earlier = |other: &&Stream<'_>| (other.role, other.way) == (role, way);
+                let number = streams.iter().filter(earlier).count();
+                streams.push(Stream { index: streams.len() as u16, sender, role, way, number });
+            }
+        }
+        streams
+    }
+}
+
+/// A workload in `lab.json`. How many octets a connection carries stands beside it, as `bytes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// Which way the octets go.
+    pub direction: Ways,
+    /// Connections of the tested sender, in each way.
+    pub flows: u16,
+    /// Who else sends meanwhile.
+    pub beside: Vec<String>,
+    /// How long a connection sends. `None`: until it has sent its octets.
+    pub seconds: Option<f64>,
+    /// Octets that a receiver reads in a second at most. `None`: it reads whatever comes.
+    pub read_rate: Option<u64>,
+}
+
+/// What an older file has, which does not say it.
+impl Default for Asked {
+    fn default() -> Self {
+        Workload::plain(0).asked()
+    }
+}
+
+impl Asked {
+    /// One transfer in words. `bytes`: what a connection carries, where the time does not say it.
+    pub fn in_words(&self, bytes: Option<u64>) -> String {
+        let amount = match (self.seconds, bytes) {
+            (Some(seconds), _) => format!("{seconds} s"),
+            (None, bytes) => match bytes.unwrap_or_default() {
+                bytes @ 0..1000 => format!("{bytes} bytes"),
+                bytes => show_bytes(bytes),
+            },
+        };
+        let way = match self.direction {
+            Ways::Down => "down",
+            Ways::Up => "up",
+            Ways::Both => "down and up at the same time",
+        };
+        let flows = match (self.flows, self.beside.is_empty()) {
+            (1, true) => String::new(),
+            (1, false) => " in 1 connection".to_owned(),
+            (flows, _) => format!(" in each of {flows} connections"),
+        };
+        let beside = match self.beside.as_slice() {
+            [] => String::new(),
+            others => format!(" beside {}", others.join(", ")),
+        };
+        let read = match self.read_rate {
+            Some(rate) => format!(", read at {} at most", show_rate(8.0 * rate as f64)),
+            None => String::new(),
+        };
+        format!("{amount} {way}{flows}{beside}{read}")
+    }
+}
+
+/// Whose connection it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The tested sender's.
+    #[default]
+    Tested,
+    /// One that competes with it.
+    Beside,
+}
+
+/// One connection of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream<'a> {
+    /// Among all of the transfer.
+    pub(crate) index: u16,
+    pub(crate) sender: &'a Sender,
+    pub(crate) role: Role,
+    pub(crate) way: Way,
+    /// Among those of the same role and way.
+    pub(crate) number: usize,
+}
+
+/// Where receivers listen: the first stream's, and one more for each further stream.
+pub(crate) const PORT: u16 = 9000;
+
+impl Stream<'_> {
+    pub(crate) const fn port(&self) -> u16 {
+        PORT + self.index
+    }
+
+    /// The file of this name that belongs to it, in the transfer's directory: `sender.jsonl`, `sender-beside.jsonl`,
+    /// `sender-up-2.jsonl`. The first stream's have no addition.
+    pub(crate) fn file(&self, directory: &Path, stem: &str, extension: &str) -> PathBuf {
+        let mut name = stem.to_owned();
+        if self.role == Role::Beside {
+            name.push_str("-beside");
+        }
+        if self.index > 0 && self.way == Way::Up {
+            name.push_str("-up");
+        }
+        if self.number > 0 {
+            name.push_str(&format!("-{}", self.number + 1));
+        }
+        directory.join(name).with_extension(extension)
+    }
+}
+
+/// For errors: which one of several it is.
+impl fmt::Display for Stream<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let beside = if self.role == Role::Beside { " beside" } else { "" };
+        write!(f, "{}{beside}, connection {} {}", self.sender.name, self.number + 1, self.way.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::sender::{Typed, resolve};
+
+    fn sender(text: &str) -> Sender {
+        let typed: Typed = text.parse().unwrap();
+        resolve(&[typed], None).unwrap().remove(0)
+    }
+
+    #[test]
+    fn each_connection_has_a_port_and_files_of_its_own() {
+        let tested = sender("newreno");
+        let beside = vec![sender("linux:cubic"), sender("linux:reno")];
+        let workload = Workload { ways: Ways::Both, flows: 2, beside, ..Workload::plain(1000) };
+        let streams = workload.streams(&tested);
+        let name = |stream: &Stream<'_>| stream.file(Path::new(""), "sender", "log").display().to_string();
+        let names: Vec<_> = streams.iter().map(name).collect();
+        let expected = [
+            "sender.log",
+            "sender-2.log",
+            "sender-beside.log",
+            "sender-beside-2.log",
+            "sender-up.log",
+            "sender-up-2.log",
+            "sender-beside-up.log",
+            "sender-beside-up-2.log",
+        ];
+        assert_eq!(names, expected);
+        let ports: BTreeSet<_> = streams.iter().map(Stream::port).collect();
+        assert_eq!((ports.len(), ports.first()), (8, Some(&9000)));
+        assert_eq!(streams[5].to_string(), "newreno, connection 2 up");
+        assert_eq!(streams[2].to_string(), "linux:cubic beside, connection 1 down");
+    }
+
+    #[test]
+    fn what_was_asked_is_said_in_words() {
+        let plain = Workload::plain(1_000_000);
+        assert_eq!(plain.asked().in_words(plain.octets()), "1.00 MB down");
+        assert_eq!(plain.asked(), Asked::default());
+        let much = Workload {
+            ways: Ways::Both,
+            flows: 3,
+            beside: vec![sender("linux:cubic")],
+            amount: Amount::Time(Duration::from_secs(30)),
+            read_rate: Some(50_000),
+        };
+        let said = "30 s down and up at the same time in each of 3 connections beside linux:cubic, read at 400 kbit/s at most";
+        assert_eq!(much.asked().in_words(much.octets()), said);
+    }
+
+    #[test]
+    fn an_older_file_asked_for_one_connection_down() {
+        assert_eq!(serde_json::from_str::<Asked>("{}").unwrap(), Asked::default());
+    }
+}
