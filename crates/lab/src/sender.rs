@@ -1,23 +1,18 @@
 //! Who sends: a recipe of ours over a TUN device, or this kernel's own TCP.
 
+mod program;
+mod repair;
+
 use std::fmt;
 use std::fs;
-use std::net::SocketAddr;
-use std::ops::AddAssign;
-use std::path::Path;
 use std::str::FromStr;
 
 use airtcp::profile::ProfileName;
 use airtcp::recovery::Recipe;
 use airtcp::sender::{SenderSpec, shared};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+pub use repair::Repair;
 
 use super::LabError;
-use super::agent::Output;
-use super::counters::Counters;
-use super::testbed::{PathSide, Running, Start, Testbed, Tools};
-use super::workload::{Amount, Stream};
 
 /// A sender as it is typed: a recipe, which may name its profile (`newreno@linux`), or `linux:` and a congestion control.
 #[derive(Clone, Debug, PartialEq)]
@@ -192,33 +187,6 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Each of our senders has a network of its own behind its TUN device, numbered by its stream: on the fixed side
-/// 10.83.N.0/24, to which the mobile side's default route leads, and on the mobile side 10.84.N.0/24.
-const fn network(side: PathSide) -> &'static str {
-    match side {
-        PathSide::Fixed => "10.83",
-        PathSide::Mobile => "10.84",
-    }
-}
-
-/// All of those on the mobile side.
-const MOBILE_NETWORKS: &str = "10.84.0.0/16";
-
-/// What a sender says about its retransmissions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repair {
-    /// Segments sent again after duplicate ACKs or SACK.
-    pub fast: u64,
-    /// Segments sent again after a timeout.
-    pub timeout: u64,
-    /// Segments sent again to provoke an ACK.
-    pub probe: u64,
-    /// Of the retransmission timer.
-    pub timeouts: u64,
-    /// Timeouts that were a mistake, as far as the sender has noticed.
-    pub spurious: u64,
-}
-
 impl Sender {
     /// For files: the name of its profile, if it is one of this project's.
     pub(crate) fn profile(&self) -> Option<String> {
@@ -232,122 +200,6 @@ impl Sender {
             Kind::Kernel(_) => false,
         };
         bare || self.kind.to_string() == text
-    }
-
-    /// Sets up the side from which it is to send.
-    pub(crate) fn prepare(
-        &self,
-        testbed: &mut Testbed,
-        side: PathSide,
-        directory: &Path,
-    ) -> Result<(), LabError> {
-        let mobile_addr = testbed.mobile.own.clone();
-        match self.kind {
-            Kind::Recipe { .. } => {
-                testbed.side(side).sysctl("net.ipv4.ip_forward", "1")?;
-                match side {
-                    PathSide::Fixed => Ok(()),
-                    PathSide::Mobile => {
-                        let route = ["ip", "route", "replace", MOBILE_NETWORKS, "via", &mobile_addr];
-                        testbed.fixed.run(&route, &directory.join("route-to-senders.log"))
-                    }
-                }
-            }
-            Kind::Kernel(_) => {
-                let side = testbed.side(side);
-                // A new namespace inherits some settings of the machine's; an experiment shall not.
-                side.sysctl("net.ipv4.tcp_wmem", "4096 16384 4194304")?;
-                side.sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456")?;
-                side.sysctl("net.ipv4.tcp_no_metrics_save", "1")
-            }
-        }
-    }
-
-    pub(crate) fn start(
-        &self,
-        tools: &Tools,
-        testbed: &mut Testbed,
-        stream: &Stream<'_>,
-        to: SocketAddr,
-        amount: Amount,
-        directory: &Path,
-    ) -> Result<Running, LabError> {
-        let mut argv = vec![tools.airtcp.to_string_lossy().into_owned()];
-        let mut say = |words: &[&str]| argv.extend(words.iter().map(|&word| word.to_owned()));
-        let side = stream.way.sender_side();
-        match &self.kind {
-            Kind::Recipe { .. } => {
-                let net = network(side);
-                say(&[
-                    "send",
-                    "--recipe",
-                    // With its profile: `linux` alone would name one, too.
-                    &self.kind.to_string(),
-                    "--addr",
-                    &format!("{net}.{}.2", stream.index),
-                    "--kernel-addr",
-                    &format!("{net}.{}.1/24", stream.index),
-                ]);
-                say(&[
-                    "--decisions",
-                    &stream.file(directory, "decisions", "jsonl").to_string_lossy(),
-                    "--interval",
-                    "1h",
-                ]);
-            }
-            Kind::Kernel(control) => say(&["source", "--congestion-control", control]),
-        }
-        match amount {
-            Amount::Octets(octets) => say(&["--bytes", &octets.to_string()]),
-            Amount::Time(time) => say(&["--for", &format!("{}ns", time.as_nanos())]),
-        }
-        say(&["--json", &to.to_string()]);
-        testbed.side(side).start(Start {
-            argv,
-            environment: Vec::new(),
-            stdout: Output::File(stream.file(directory, "sender", "jsonl")),
-            stderr: stream.file(directory, "sender", "log"),
-        })
-    }
-}
-
-impl Repair {
-    /// What one of our senders says at its end.
-    pub(crate) fn of_recipe(end: &Value) -> Self {
-        let number = |path: &str| end.pointer(path).and_then(Value::as_u64).unwrap_or_default();
-        Self {
-            fast: number("/retransmissions/fast") + number("/retransmissions/recovery"),
-            timeout: number("/retransmissions/timeout"),
-            probe: number("/retransmissions/probe"),
-            timeouts: number("/timeouts/timeouts"),
-            spurious: number("/timeouts/spurious_timeouts"),
-        }
-    }
-
-    /// What a kernel has counted from which only senders of one kind have sent.
-    pub(crate) fn of_kernel(counters: &Counters) -> Self {
-        let number = |name: &str| counters.get(name).map_or(0, |value| (*value).max(0) as u64);
-        let [resent, fast, probe] =
-            ["TcpRetransSegs", "TcpExtTCPFastRetrans", "TcpExtTCPLossProbes"].map(number);
-        Self {
-            fast,
-            // The kernel has no counter of all copies that a timeout causes: they are what is left.
-            timeout: resent.saturating_sub(fast + probe),
-            probe,
-            timeouts: number("TcpExtTCPTimeouts"),
-            spurious: number("TcpExtTCPSpuriousRTOs"),
-        }
-    }
-}
-
-impl AddAssign for Repair {
-    fn add_assign(&mut self, other: Self) {
-        let Self { fast, timeout, probe, timeouts, spurious } = other;
-        self.fast += fast;
-        self.timeout += timeout;
-        self.probe += probe;
-        self.timeouts += timeouts;
-        self.spurious += spurious;
     }
 }
 
