@@ -1,0 +1,122 @@
+//! While it runs: the programs of each connection, from the first start to the last end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::Transfer;
+use crate::LabError;
+use crate::agent::Received;
+use crate::counters::{Counters, growth};
+use crate::testbed::{PathSide, Running, Testbed, Tools};
+use crate::workload::Stream;
+
+/// How long the receiver may take to notice the end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The transfer itself. What each receiver got, if it is one that the agent reads.
+pub(super) fn send(
+    tools: &Tools,
+    plan: &Transfer<'_>,
+    streams: &[Stream<'_>],
+    testbed: &mut Testbed,
+    counters: &mut BTreeMap<String, Counters>,
+) -> Result<Vec<Option<Received>>, LabError> {
+    let &Transfer { receiver, directory, workload, .. } = plan;
+    // Routes to senders before those routes' settings, which a receiver may change.
+    for (at, stream) in streams.iter().enumerate() {
+        let side = stream.way.sender_side();
+        let same = |other: &Stream<'_>| other.sender.kind == stream.sender.kind && other.way == stream.way;
+        if !streams[..at].iter().any(same) {
+            stream.sender.prepare(testbed, side, directory)?;
+        }
+    }
+    for way in workload.ways.each() {
+        receiver.prepare(testbed, way.receiver_side(), directory)?;
+    }
+    let mut pairs = Vec::new();
+    for stream in streams {
+        pairs.push(receiver.start(tools, testbed, stream, workload.read_rate, directory)?);
+    }
+    let before = both_counters(testbed)?;
+    let mut running = Vec::new();
+    for (stream, (receiver, addr)) in streams.iter().zip(pairs) {
+        let sender = stream.sender.start(tools, testbed, stream, addr, workload.amount, directory)?;
+        running.push(Pair { sender, receiver });
+    }
+    let ended = until_all_have_ended(plan, streams, testbed, &running);
+    // What a kernel counted may say why a transfer failed. A side that has gone says nothing.
+    if let Ok(after) = both_counters(testbed) {
+        for ((side, before), (_, after)) in before.iter().zip(&after) {
+            counters.insert(side.name().to_owned(), growth(before, after));
+        }
+    }
+    ended
+}
+
+fn both_counters(testbed: &mut Testbed) -> Result<[(PathSide, Counters); 2], LabError> {
+    let mut of = |side| Ok::<_, LabError>((side, testbed.side(side).counters()?));
+    Ok([of(PathSide::Fixed)?, of(PathSide::Mobile)?])
+}
+
+/// The programs of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    sender: Running,
+    receiver: Running,
+}
+
+fn until_all_have_ended(
+    plan: &Transfer<'_>,
+    streams: &[Stream<'_>],
+    testbed: &mut Testbed,
+    pairs: &[Pair],
+) -> Result<Vec<Option<Received>>, LabError> {
+    let until = Instant::now() + plan.limit;
+    let mut received = vec![None; streams.len()];
+    // When each of them must have ended, and whose program it is.
+    let mut running: Vec<_> = pairs
+        .iter()
+        .enumerate()
+        .flat_map(|(at, pair)| [pair.sender, pair.receiver].map(|program| (program, at, until)))
+        .collect();
+    while let Some(next) = running.iter().map(|(_, _, until)| *until).min() {
+        let programs: Vec<_> = running.iter().map(|(program, ..)| *program).collect();
+        let Some(program) = testbed.wait_for_any(&programs, next)? else {
+            let late = running.iter().find(|(_, _, until)| *until == next).map_or(0, |(_, at, _)| *at);
+            let of_it: Vec<_> = running.iter().filter(|(_, at, _)| *at == late).collect();
+            let why = match of_it.as_slice() {
+                [(program, ..)] if *program == pairs[late].receiver => {
+                    "the receiver does not notice the end".to_owned()
+                }
+                [_] => "the sender does not notice that the receiver has ended".to_owned(),
+                _ => format!("not done after {} s", plan.limit.as_secs()),
+            };
+            return Err(LabError::Transfer(format!("{}{why}", plan.which(&streams[late]))));
+        };
+        let place = running.iter().position(|(other, ..)| *other == program);
+        let Some((_, at, _)) = place.map(|place| running.remove(place)) else { continue };
+        let stream = &streams[at];
+        // A receiver that reads slowly has much to read when its sender has ended.
+        if plan.workload.read_rate.is_none() {
+            for (_, _, its) in running.iter_mut().filter(|(_, other, _)| *other == at) {
+                *its = until.min(Instant::now() + GRACE);
+            }
+        }
+        let name = if program == pairs[at].sender { "sender" } else { "receiver" };
+        match testbed.side(program.side).ended(program) {
+            Some(ended) if ended.code == 0 => received[at] = received[at].take().or(ended.received),
+            Some(ended) => {
+                let log = stream.file(plan.directory, name, "log");
+                let text = fs::read_to_string(log).unwrap_or_default();
+                let why =
+                    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+                let which = plan.which(stream);
+                let code = ended.code;
+                return Err(LabError::Transfer(format!("{which}the {name} ended with code {code}: {why}")));
+            }
+            None => return Err(LabError::Transfer(format!("nothing is known of the {name}'s end"))),
+        }
+    }
+    Ok(received)
+}

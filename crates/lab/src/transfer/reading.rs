@@ -1,0 +1,157 @@
+//! When it is over: what captures and programs have left.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use airtcp_analyze::capture::Capture;
+use airtcp_analyze::comments::Comments;
+use airtcp_analyze::connections::Traces;
+use airtcp_analyze::decisions::Log;
+use airtcp_analyze::survey;
+use serde_json::Value;
+
+use super::{Outcome, Transfer};
+use crate::LabError;
+use crate::agent::Received;
+use crate::capture::Findings;
+use crate::connection::{self, Connection, kbit_per_s};
+use crate::counters::Counters;
+use crate::difference;
+use crate::sender::{Kind, Repair};
+use crate::testbed::PathSide;
+use crate::workload::{Role, Stream};
+
+impl Outcome {
+    /// Takes in what the transfer has left.
+    pub(super) fn read(
+        &mut self,
+        directory: &Path,
+        streams: &[Stream<'_>],
+        received: Vec<Option<Received>>,
+    ) -> Result<(), LabError> {
+        let seen = connection::read(directory, streams)?;
+        let while_all_sent = connection::time_together(&seen);
+        let together: Option<Vec<_>> = while_all_sent.map(|(from, to)| {
+            seen.iter().map(|one| one.acked_until(to).saturating_sub(one.acked_until(from))).collect()
+        });
+        for (at, stream) in streams.iter().enumerate() {
+            let end = end_of(&stream.file(directory, "sender", "jsonl"))?;
+            let findings = seen[at].findings.clone();
+            self.connections.push(Connection {
+                sender: stream.sender.name.clone(),
+                role: stream.role,
+                direction: stream.way,
+                port: stream.port(),
+                bytes: findings.acked_bytes,
+                kbit_per_s: kbit_per_s(findings.acked_bytes, findings.seconds),
+                bytes_together: together.as_ref().map(|octets| octets[at]),
+                capture: findings,
+                sent: text(&end, "/sha256"),
+                received: received[at].clone().or_else(|| received_by_the_sink(directory, stream)),
+                difference: None,
+            });
+        }
+        let tested = || streams.iter().zip(&seen).filter(|(stream, _)| stream.role == Role::Tested);
+        let own: Vec<_> = tested().map(|(_, seen)| seen).collect();
+        let first = &self.connections[0];
+        (self.sent, self.received) = (first.sent.clone(), first.received.clone());
+        self.capture = Findings::of_several(own.iter().map(|seen| &seen.findings));
+        self.capture.seconds = connection::seconds(own.iter().copied());
+        self.bytes = self.capture.acked_bytes;
+        self.kbit_per_s = kbit_per_s(self.bytes, self.capture.seconds);
+        self.together = connection::together(streams, &seen, together.as_deref());
+        self.repair = repair(directory, streams, &self.counters)?;
+        Ok(())
+    }
+}
+
+/// What the tested sender counted. `None`: another one of the kernel's senders shared its counters.
+fn repair(
+    directory: &Path,
+    streams: &[Stream<'_>],
+    counters: &BTreeMap<String, Counters>,
+) -> Result<Option<Repair>, LabError> {
+    let mut repair = Repair::default();
+    let tested = || streams.iter().filter(|stream| stream.role == Role::Tested);
+    if matches!(streams[0].sender.kind, Kind::Recipe { .. }) {
+        for stream in tested() {
+            repair += Repair::of_recipe(&end_of(&stream.file(directory, "sender", "jsonl"))?);
+        }
+        return Ok(Some(repair));
+    }
+    let is_kernel = |stream: &Stream<'_>| matches!(stream.sender.kind, Kind::Kernel(_));
+    if streams.iter().any(|stream| stream.role == Role::Beside && is_kernel(stream)) {
+        return Ok(None);
+    }
+    for side in [PathSide::Fixed, PathSide::Mobile] {
+        if tested().any(|stream| stream.way.sender_side() == side) {
+            repair += counters.get(side.name()).map(Repair::of_kernel).unwrap_or_default();
+        }
+    }
+    Ok(Some(repair))
+}
+
+/// Whether every octet of a connection arrived and nothing else.
+pub(super) fn check(
+    plan: &Transfer<'_>,
+    stream: &Stream<'_>,
+    connection: &mut Connection,
+) -> Result<(), LabError> {
+    let which = plan.which(stream);
+    let Some(received) = &connection.received else {
+        return Err(LabError::Transfer(format!("{which}the receiver does not say what it received")));
+    };
+    let sent = match plan.workload.octets() {
+        Some(octets) => octets,
+        None => {
+            end_of(&stream.file(plan.directory, "sender", "jsonl"))?["bytes"].as_u64().unwrap_or_default()
+        }
+    };
+    if received.bytes == sent && Some(&received.sha256) == connection.sent.as_ref() {
+        return Ok(());
+    }
+    let found = difference::first(received, sent);
+    connection.difference =
+        found.map(|found| difference::locate(plan.directory, stream, found)).transpose()?;
+    let place = connection.difference.as_ref().map(|place| format!("; {place}")).unwrap_or_default();
+    Err(LabError::Transfer(format!(
+        "{which}the octets are not the same: {} of {sent} arrived, SHA-256 {} instead of {}{place}",
+        received.bytes,
+        received.sha256,
+        connection.sent.as_deref().unwrap_or("(unknown)"),
+    )))
+}
+
+/// Writes the sender's capture again, for Wireshark, with its decisions as comments on the packets. The kernel's own
+/// senders have no log, and a log is one connection's: where there are several, or none, nothing is written.
+pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), LabError> {
+    let [stream] = streams else { return Ok(()) };
+    let from = stream.way.sender_side().capture();
+    let [from, log, to] = [from, "decisions.jsonl", "annotated.pcapng"].map(|name| directory.join(name));
+    let Ok(text) = fs::read_to_string(log) else { return Ok(()) };
+    let Ok(log) = Log::read(&text) else { return Ok(()) };
+    let open = || Capture::open(&from, None).map_err(|error| LabError::Transfer(error.to_string()));
+    let mut comments = Comments::new(Some(log));
+    survey::read(&mut open()?, Traces::All, &mut |finished| comments.take(&finished.ended));
+    comments.add_decisions();
+    comments.save(&mut open()?, &to).map_err(LabError::file(&to))
+}
+
+/// The data of the last event `end` in a file of JSON lines.
+pub(crate) fn end_of(path: &Path) -> Result<Value, LabError> {
+    let text = fs::read_to_string(path).map_err(LabError::file(path))?;
+    let events = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut ends = events.filter(|event| event["event"] == "end");
+    let end = ends.next().map(|event| event["data"].clone());
+    end.ok_or_else(|| LabError::Transfer(format!("{} says nothing of an end", path.display())))
+}
+
+fn text(value: &Value, pointer: &str) -> Option<String> {
+    value.pointer(pointer)?.as_str().map(str::to_owned)
+}
+
+fn received_by_the_sink(directory: &Path, stream: &Stream<'_>) -> Option<Received> {
+    let end = end_of(&stream.file(directory, "receiver", "jsonl")).ok()?;
+    serde_json::from_value(end).ok()
+}
