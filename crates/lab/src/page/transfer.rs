@@ -1,0 +1,173 @@
+//! One transfer of a page: its graphs, and what is known of it in words.
+
+use std::fs;
+use std::path::Path;
+
+use airtcp_analyze::capture::Capture;
+use airtcp_analyze::connections::Traces;
+use airtcp_analyze::path;
+use airtcp_analyze::survey;
+use airtcp_analyze::trace::{Fate, Sending, Trace};
+use airtcp_report::html::{Run, decisions};
+use serde_json::Value;
+
+use super::RunDirError;
+use crate::sender::Repair;
+use crate::transfer::Outcome;
+use crate::workload::{PORT, Way};
+
+pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, RunDirError> {
+    let connections = outcome.map_or(&[][..], |outcome| &outcome.connections);
+    let way = connections.first().map_or(Way::Down, |first| first.direction);
+    let mut trace = first_trace(&directory.join(way.sender_side().capture()))?;
+    let mut facts = Vec::new();
+    // Where there are several connections, it would not be known of which this is.
+    facts.extend(fates(directory, way, &mut trace)?.filter(|_| connections.len() <= 1));
+    let events = events(&directory.join("sender.jsonl"));
+    if let (Ok(log), Some(start)) = (fs::read_to_string(directory.join("decisions.jsonl")), start(&events)) {
+        let mss = events.iter().find_map(|event| event.pointer("/data/handshake/mss")?.as_f64());
+        let mss = mss.unwrap_or_else(|| longest_segment(&trace));
+        let laid = decisions::lay_over(&mut trace, &log, start, mss);
+        if laid.unreadable > 0 {
+            let text = format!("{} lines of decisions.jsonl cannot be read", laid.unreadable);
+            facts.push(("log".to_owned(), text));
+        }
+        facts.push(sent_again(&trace, Some(laid.otherwise)));
+    } else {
+        facts.push(sent_again(&trace, None));
+    }
+    if let Some(outcome) = outcome {
+        let Outcome { profile, seed, kbit_per_s, capture, failure, repair, .. } = outcome;
+        if let Some(Repair { fast, timeout, probe, timeouts, spurious }) = repair {
+            let counts = format!(
+                "{fast} fast, {timeout} after a timeout, {probe} to provoke an ACK; timeouts: {timeouts}, of these noticed to \
+                 be a mistake: {spurious}"
+            );
+            facts.push(("sent again, as the sender counts".to_owned(), counts));
+        }
+        let shaded: i64 = trace.idle.iter().map(|idle| idle.to - idle.from).sum();
+        let silence = format!(
+            "{:.2} s ended with a retransmission; {:.2} s with one by the timer, shaded in the graphs",
+            capture.idle_seconds,
+            shaded as f64 / 1e9
+        );
+        facts.push(("silence".to_owned(), silence));
+        facts.extend(profile.iter().map(|profile| ("profile".to_owned(), profile.clone())));
+        facts.push(("seed".to_owned(), seed.to_string()));
+        facts.push(("goodput".to_owned(), format!("{kbit_per_s:.1} kbit/s over {:.2} s", capture.seconds)));
+        if let Some(failure) = failure {
+            facts.push(("failed".to_owned(), failure.clone()));
+        }
+    }
+    facts.extend(path_facts(&directory.join("airlink.json"), way));
+    facts.push(("files".to_owned(), directory.display().to_string()));
+    Ok(Run { name: name.to_owned(), facts, trace })
+}
+
+/// What the graphs show of retransmissions. `otherwise` are those of which the sender's log, if there is one, says another
+/// cause than the capture.
+fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
+    let of = |sending| trace.segments.iter().filter(move |it| it.sending == sending && it.start > 0).count();
+    let mut parts =
+        vec![format!("{} fast", of(Sending::Fast)), format!("{} after a timeout", of(Sending::Timeout))];
+    for (sending, words) in [
+        (Sending::Tail, "as tail probes"),
+        (Sending::Probe, "as window probes"),
+        (Sending::Unexplained, "unexplained"),
+    ] {
+        let count = of(sending);
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    }
+    let syns = trace.segments.iter().filter(|it| it.sending != Sending::New && it.start == 0).count();
+    if syns > 0 {
+        parts
+            .push(format!("the SYN {}", if syns == 1 { "once".to_owned() } else { format!("{syns} times") }));
+    }
+    let unneeded = trace.segments.iter().filter(|it| matches!(it.fate, Fate::Unneeded { .. })).count();
+    let source = match otherwise {
+        Some(0) => "causes by the sender's log and by its capture".to_owned(),
+        Some(otherwise) => {
+            format!("causes by the sender's log, where the capture alone has another one for {otherwise}")
+        }
+        None => "causes by the capture alone".to_owned(),
+    };
+    let text = format!("{}; {unneeded} were not needed, by the captures; {source}", parts.join(", "));
+    ("sent again, in the graphs".to_owned(), text)
+}
+
+/// Of all connections in the capture, and both directions, the lab's first one; in a capture that is not a lab's, the one
+/// that carried most.
+fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
+    let mut longest = Trace::default();
+    let sent = |trace: &Trace| {
+        let octets = trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();
+        (trace.name.ends_with(&format!(":{PORT}")), octets)
+    };
+    survey::read(&mut Capture::open(path, None)?, Traces::All, &mut |finished| {
+        for trace in finished.ended.traces.into_iter().flatten() {
+            if sent(&trace) > sent(&longest) {
+                longest = trace;
+            }
+        }
+    });
+    Ok(longest)
+}
+
+/// What became of each packet, by the capture at the other end and, if the lab kept them, airlink's events.
+fn fates(directory: &Path, way: Way, trace: &mut Trace) -> Result<Option<(String, String)>, RunDirError> {
+    let sides = [way.sender_side(), way.receiver_side()].map(|side| directory.join(side.capture()));
+    let truth = directory.join("events.jsonl");
+    if !sides[1].is_file() {
+        return Ok(None);
+    }
+    let files = path::Files {
+        captures: sides.into(),
+        truth: truth.is_file().then_some(truth),
+        ..path::Files::default()
+    };
+    let (report, fates) = path::read(&files, path::Keep::Fates)?;
+    fates.lay_over(trace);
+    let flows = report.connections.iter().flat_map(|connection| &connection.directions);
+    let flow = flows.filter(|flow| flow.enters_at == 0).max_by_key(|flow| flow.bytes);
+    Ok(flow.map(|flow| ("on the path".to_owned(), flow.data.to_string())))
+}
+
+fn longest_segment(trace: &Trace) -> f64 {
+    trace.segments.iter().map(|segment| segment.end - segment.start).max().unwrap_or(1) as f64
+}
+
+/// What the path did to packets, in words.
+fn path_facts(path: &Path, way: Way) -> Vec<(String, String)> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let totals: Value = serde_json::from_str(&text).unwrap_or_default();
+    let mut facts = Vec::new();
+    let back = if way == Way::Down { Way::Up } else { Way::Down };
+    for (direction, name) in [(way.name(), "path to the receiver"), (back.name(), "path back")] {
+        let (Some(entered), Some(left)) =
+            (totals[direction]["entered"].as_u64(), totals[direction]["left"].as_u64())
+        else {
+            continue;
+        };
+        let mut fact = format!("{entered} packets in, {left} out");
+        for (why, packets) in totals[direction]["dropped"].as_object().into_iter().flatten() {
+            fact.push_str(&format!(", {packets} dropped: {why}"));
+        }
+        facts.push((name.to_owned(), fact));
+    }
+    facts
+}
+
+fn events(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The wall time, in nanoseconds since 1970, from which the sender's clock counts.
+fn start(events: &[Value]) -> Option<i64> {
+    events.iter().find_map(|event| {
+        let (time, wall) = (event["time"].as_f64()?, event["wall"].as_f64()?);
+        Some(((wall - time) * 1e9).round() as i64)
+    })
+}
