@@ -1,5 +1,8 @@
 //! `airtcp send`: bytes through our TCP to a program on the kernel's.
 
+mod outgoing;
+mod time_limit;
+
 use std::io::Read;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -10,18 +13,17 @@ use airtcp::tcp::State;
 use airtcp_numbers::units;
 use airtcp_tun::{Application, Driver, Finished};
 use airwire::time::{Duration, Instant};
-use anyhow::Context;
 use clap::Args;
+use outgoing::Outgoing;
 use serde_json::json;
 
 use crate::shared::digest;
 use crate::shared::failure;
-use crate::shared::input::{Input, Next, Source};
+use crate::shared::input::Input;
 use crate::shared::monitor::Monitor;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
 use crate::shared::station::{Families, Station};
 use crate::shared::summary::{Direction, Ending, Summary};
-use crate::shared::time_limit::TimeLimit;
 
 /// Send a file, standard input or a test pattern to a program on the kernel's TCP.
 ///
@@ -124,8 +126,7 @@ impl Send {
         input: Box<dyn Read + std::marker::Send>,
         remote: SocketAddr,
     ) -> anyhow::Result<()> {
-        // What is read ahead when the time is up is not sent.
-        let source = Source::start(input, !self.no_digest && self.time.is_none(), driver.waker())?;
+        let outgoing = Outgoing::start(input, !self.no_digest, self.time, driver.waker())?;
         let monitor =
             Monitor::new(reporter, self.decisions.as_deref(), self.timeout, self.reporting.every())?;
         if monitor.traces() {
@@ -146,11 +147,7 @@ impl Send {
         let mut sender = Sending {
             id,
             remote,
-            source,
-            chunk: None,
-            written: Written::Partly,
-            limit: self.time.map(|time| TimeLimit::new(time, !self.no_digest)),
-            digest: None,
+            outgoing,
             answer: Answer::new(self.verify),
             acknowledged_at: None,
             monitor,
@@ -159,14 +156,6 @@ impl Send {
         let finished = driver.run(&mut sender)?;
         sender.conclude(driver, finished)
     }
-}
-
-/// How much of the input the host has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
-    Partly,
-    /// All of it, and that nothing follows.
-    Wholly,
 }
 
 /// What the peer sends back.
@@ -184,13 +173,7 @@ impl Answer {
 struct Sending {
     id: ConnId,
     remote: SocketAddr,
-    source: Source,
-    /// Bytes that did not fit into the send buffer, from this index on.
-    chunk: Option<(Vec<u8>, usize)>,
-    written: Written,
-    /// `None`: the input has an end.
-    limit: Option<TimeLimit>,
-    digest: Option<String>,
+    outgoing: Outgoing,
     answer: Answer,
     /// Our FIN, and so everything, is acknowledged.
     acknowledged_at: Option<Instant>,
@@ -219,9 +202,8 @@ impl Application for Sending {
     fn next_deadline(&self) -> Option<Instant> {
         let closing = self.acknowledged_at.map(|at| at + CLOSE_PATIENCE);
         let closing = closing.filter(|_| matches!(self.answer, Answer::Discarded));
-        let limit = self.limit.as_ref().filter(|_| self.written == Written::Partly);
-        let end = limit.and_then(TimeLimit::end);
-        self.monitor.next_deadline().into_iter().chain(closing).chain(end).min()
+        let time_is_up = self.outgoing.next_deadline();
+        self.monitor.next_deadline().into_iter().chain(closing).chain(time_is_up).min()
     }
 }
 
@@ -230,68 +212,9 @@ impl Sending {
         if let Some(connection) = host.connection_mut(self.id) {
             self.monitor.run(now, connection)?;
         }
-        self.write(now, host)?;
+        self.outgoing.write(now, host, self.id)?;
         self.read(now, host)?;
         self.check(now, host)
-    }
-
-    fn write(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {
-        while self.written == Written::Partly {
-            let room = match self.room(now, host) {
-                Some(0) => break,
-                Some(room) => room,
-                None => {
-                    self.digest = self.limit.take().and_then(TimeLimit::digest);
-                    return self.end_stream(now, host);
-                }
-            };
-            let (chunk, from) = match self.chunk.take() {
-                Some(chunk) => chunk,
-                None => match self.source.next().context("cannot read the input")? {
-                    Next::Chunk(chunk) => (chunk, 0),
-                    Next::Later => return Ok(()),
-                    Next::End { digest } => {
-                        self.digest = digest;
-                        return self.end_stream(now, host);
-                    }
-                },
-            };
-            let piece = &chunk[from..chunk.len().min(from.saturating_add(room))];
-            let taken = host.write(now, self.id, piece);
-            if let (Some(limit), Ok(taken)) = (&mut self.limit, &taken) {
-                limit.wrote(&piece[..*taken]);
-            }
-            match taken {
-                Ok(taken) if from + taken == chunk.len() => self.source.recycle(chunk),
-                Ok(taken) => {
-                    let is_full = taken < piece.len();
-                    self.chunk = Some((chunk, from + taken));
-                    if is_full {
-                        break;
-                    }
-                }
-                // A connection that has ended is looked at in `check`.
-                Err(_) => {
-                    self.chunk = Some((chunk, from));
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn end_stream(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {
-        host.shutdown_write(now, self.id)?;
-        self.written = Written::Wholly;
-        Ok(())
-    }
-
-    /// How much the host may be given now. `None`: the time is up.
-    fn room(&mut self, now: Instant, host: &Host) -> Option<usize> {
-        match (&mut self.limit, host.connection(self.id)) {
-            (Some(limit), Some(connection)) => limit.room(now, connection),
-            _ => Some(usize::MAX),
-        }
     }
 
     fn read(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {
@@ -364,7 +287,7 @@ impl Sending {
             && self.monitor.established().is_some()
         {
             let mut summary = Summary::new(ending, Direction::Sent, driver, connection, &self.monitor)?;
-            summary.sha256 = self.digest.take();
+            summary.sha256 = self.outgoing.digest.take();
             summary.peer_sha256 = self.peer_digest();
             self.monitor.reporter.end(&summary, &summary.text())?;
         }
@@ -380,7 +303,7 @@ impl Sending {
             return Err(failure::run("stopped by a signal before the transfer was complete"));
         }
         let Answer::Awaited { text, .. } = &self.answer else { return Ok(()) };
-        match (self.peer_digest(), &self.digest) {
+        match (self.peer_digest(), &self.outgoing.digest) {
             (Some(theirs), Some(ours)) if theirs == *ours => Ok(()),
             (Some(theirs), _) => {
                 Err(failure::run(format!("the receiver's SHA-256 is {theirs}: it did not get what was sent")))

@@ -11,5 +11,4 @@ pub(crate) mod senders;
 pub(crate) mod station;
 pub(crate) mod store;
 pub(crate) mod summary;
-pub(crate) mod time_limit;
 pub(crate) mod unanswered;

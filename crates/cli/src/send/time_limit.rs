@@ -3,10 +3,10 @@
 use airtcp::tcp::Connection;
 use airwire::time::{Duration, Instant};
 
-use super::digest::Hasher;
+use crate::shared::digest::Hasher;
 
 /// Ends a stream that would have no end.
-pub(crate) struct TimeLimit {
+pub(super) struct TimeLimit {
     time: Duration,
     /// Known with the end of the handshake.
     end: Option<Instant>,
@@ -21,12 +21,12 @@ const WINDOWS_AHEAD: f64 = 2.0;
 const LEAST_AHEAD: u64 = 64 << 10;
 
 impl TimeLimit {
-    pub(crate) fn new(time: Duration, digest: bool) -> Self {
+    pub(super) fn new(time: Duration, digest: bool) -> Self {
         Self { time, end: None, written: 0, hasher: Hasher::new(digest) }
     }
 
     /// How much more the host may be given now. `None`: the time is up.
-    pub(crate) fn room(&mut self, now: Instant, connection: &Connection) -> Option<usize> {
+    pub(super) fn room(&mut self, now: Instant, connection: &Connection) -> Option<usize> {
         if self.end.is_none() && connection.state().is_synchronized() {
             self.end = Some(now + self.time);
         }
@@ -35,22 +35,22 @@ impl TimeLimit {
         }
         let window = connection.recovery().congestion().cwnd * f64::from(connection.info().snd_mss);
         let ahead = LEAST_AHEAD.max((WINDOWS_AHEAD * window) as u64);
-        let waiting = self.written - connection.statistics().bytes_acked;
+        let waiting = self.written.saturating_sub(connection.statistics().bytes_acked);
         Some(ahead.saturating_sub(waiting) as usize)
     }
 
     /// When the time is up, as soon as that is known.
-    pub(crate) fn end(&self) -> Option<Instant> {
+    pub(super) fn end(&self) -> Option<Instant> {
         self.end
     }
 
-    pub(crate) fn wrote(&mut self, octets: &[u8]) {
+    pub(super) fn wrote(&mut self, octets: &[u8]) {
         self.written += octets.len() as u64;
         self.hasher.update(octets);
     }
 
     /// Of what was written.
-    pub(crate) fn digest(self) -> Option<String> {
+    pub(super) fn digest(self) -> Option<String> {
         self.hasher.finish()
     }
 }
