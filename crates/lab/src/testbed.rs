@@ -130,12 +130,15 @@ impl Testbed {
         until: Instant,
     ) -> Result<Option<Running>, LabError> {
         loop {
-            for program in programs {
-                let side = self.side(program.side);
-                side.look(POLL)?;
-                if side.ended.contains_key(&program.id) {
-                    return Ok(Some(*program));
+            // There may be many programs, and there are two sides.
+            for side in [PathSide::Fixed, PathSide::Mobile] {
+                if programs.iter().any(|program| program.side == side) {
+                    self.side(side).look(POLL)?;
                 }
+            }
+            let has_ended = |program: &&Running| self.side_of(program).ended.contains_key(&program.id);
+            if let Some(program) = programs.iter().find(has_ended) {
+                return Ok(Some(*program));
             }
             self.airlink.check()?;
             if Instant::now() >= until {
@@ -174,6 +177,13 @@ impl Testbed {
         // Its devices and namespaces go before it does, and that takes a while on a busy machine.
         let gone = self.mobile.is_gone() || self.fixed.is_gone();
         self.airlink.instead_of(error, if gone { GRACE } else { PATIENCE_WITH_AN_END })
+    }
+
+    fn side_of(&self, program: &Running) -> &AgentHandle {
+        match program.side {
+            PathSide::Fixed => &self.fixed,
+            PathSide::Mobile => &self.mobile,
+        }
     }
 
     pub(crate) fn side(&mut self, which: PathSide) -> &mut AgentHandle {
