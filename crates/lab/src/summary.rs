@@ -47,8 +47,8 @@ pub struct Row {
     /// And towards the fixed side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_kbit_per_s: Option<Mean>,
-    /// Segments sent again, as the sender counts them: a mean, and 0 if no transfer succeeded. `None`: another one of the
-    /// kernel's senders shared its counters.
+    /// Segments sent again, as the sender counts them: a mean. `None`: none succeeded, or another one of the kernel's senders
+    /// shared its counters.
     pub fast: Option<f64>,
     pub timeout: Option<f64>,
     pub probe: Option<f64>,
@@ -112,8 +112,7 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
                 Mean::of(&good.iter().filter_map(|outcome| value(outcome)).collect::<Vec<_>>())
             };
             let count = |value: &dyn Fn(&Repair) -> u64| -> Option<f64> {
-                let counted = known(&|outcome| Some(value(outcome.repair.as_ref()?) as f64));
-                counted.map(|mean| mean.mean).or_else(|| good.is_empty().then_some(0.0))
+                known(&|outcome| Some(value(outcome.repair.as_ref()?) as f64)).map(|mean| mean.mean)
             };
             // Rounds in which both succeeded.
             let pairs = all.iter().zip(&theirs).filter_map(|(outcome, other)| goodput(outcome).zip(*other));
