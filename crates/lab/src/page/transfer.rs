@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::RunDirError;
 use crate::sender::Repair;
 use crate::transfer::Outcome;
-use crate::workload::{PORT, Way};
+use crate::workload::{PORT, Role, Way};
 
 pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, RunDirError> {
     let connections = outcome.map_or(&[][..], |outcome| &outcome.connections);
@@ -35,6 +35,15 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
         facts.push(sent_again(&trace, Some(laid.otherwise)));
     } else {
         facts.push(sent_again(&trace, None));
+    }
+    if connections.len() > 1 {
+        let of_each = connections.iter().map(|one| {
+            let role = if one.role == Role::Beside { " beside it" } else { "" };
+            format!("{}{role} {}: {:.1} kbit/s", one.sender, one.direction.name(), one.kbit_per_s)
+        });
+        let each = of_each.collect::<Vec<_>>().join("; ");
+        let text = format!("of {} connections the graphs show the first: {each}", connections.len());
+        facts.push(("connections".to_owned(), text));
     }
     if let Some(outcome) = outcome {
         let Outcome { profile, seed, kbit_per_s, capture, failure, repair, .. } = outcome;
