@@ -27,6 +27,7 @@ pub(crate) struct Values {
 enum Kind {
     Recipe,
     Sender,
+    AnySender,
     Scenario,
     Receiver,
     Figure,
@@ -37,6 +38,7 @@ pub(crate) const KINDS: &Kinds = &[
     ("RECIPE[@PROFILE]", "recipe"),
     ("OPTIONS", "recipe"),
     ("SENDER", "sender"),
+    ("RECIPE|SENDER", "any-sender"),
     ("SCENARIO", "scenario"),
     ("RECEIVER", "receiver"),
     ("FIGURE", "figure"),
@@ -48,6 +50,7 @@ impl Values {
         let all = match self.kind {
             Kind::Recipe => recipes_like(word),
             Kind::Sender => senders(),
+            Kind::AnySender => recipes_like(word).into_iter().chain(senders()).collect(),
             Kind::Scenario => {
                 let named = presets::named_like(word).into_iter();
                 named.map(|(name, meaning)| Candidate::new(name, meaning)).collect()

@@ -25,7 +25,7 @@ pub(super) struct Load {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Transfers")]
     flows: u16,
     /// Who sends over the same path at the same time, one connection in each direction: a recipe, or linux:cubic and the like (repeatable)
-    #[arg(long, value_name = "SENDER", help_heading = "Transfers")]
+    #[arg(long, value_name = "RECIPE|SENDER", help_heading = "Transfers")]
     beside: Vec<Typed>,
     /// The most that a receiver reads in a second, so that its buffer fills and the window closes: 50kB/s, 400kbit/s
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second, help_heading = "Transfers")]

@@ -40,7 +40,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "SENDER", value_parser = sender::kernels_own)]
     sender: Vec<Typed>,
     /// Compare the others with this sender [default: the first]
-    #[arg(long, value_name = "SENDER")]
+    #[arg(long, value_name = "RECIPE|SENDER")]
     against: Option<Typed>,
     /// Whose TCP the recipes look like in everything else, where they do not name it [default: linux beside one of the kernel's senders, otherwise default]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
