@@ -154,8 +154,12 @@ impl fmt::Display for Passed<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::pattern::FirstDifference;
+    use crate::sender::resolve;
+    use crate::workload::Workload;
 
     fn received(bytes: u64, first: Option<u64>) -> Received {
         let first_difference = first.map(|at| FirstDifference { at, expected: 1, got: 2 });
@@ -186,5 +190,63 @@ mod tests {
         assert!(said(with(0x41), with(0x41)).ends_with("and the receiver has changed or lost it"));
         assert!(said(with(0x41), vec![]).contains("no packet of mobile.pcap carries that place"));
         assert!(said(vec![], vec![]).ends_with(": the sender did not send it"));
+    }
+
+    /// A capture of raw IPv4 packets to port 9000: each with its sequence number, flags and payload.
+    fn pcap(packets: &[(u32, u8, &[u8])]) -> Vec<u8> {
+        let mut file = Vec::new();
+        for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+            file.extend(word.to_le_bytes());
+        }
+        for (seq, flags, payload) in packets {
+            let length = 40 + payload.len() as u32;
+            for word in [1000, 0, length, length] {
+                file.extend(word.to_le_bytes());
+            }
+            file.extend([0x45, 0]);
+            file.extend((length as u16).to_be_bytes());
+            file.extend([0, 1, 0x40, 0, 64, 6, 0, 0, 10, 83, 0, 2, 100, 64, 0, 2, 0x13, 0x88]);
+            file.extend(9000_u16.to_be_bytes());
+            file.extend(seq.to_be_bytes());
+            file.extend([0, 0, 0, 1, 0x50, *flags, 0xff, 0xff, 0, 0, 0, 0]);
+            file.extend(*payload);
+        }
+        file
+    }
+
+    #[test]
+    fn the_packets_are_found_in_both_captures_whichever_copy_they_are() {
+        const SYN: u8 = 2;
+        const ACK: u8 = 16;
+        // The numbers wrap within the first packet.
+        let isn = u32::MAX - 49;
+        let right: Vec<u8> = (0..300).map(octet).collect();
+        let mut wrong = right.clone();
+        wrong[150] ^= 0x40;
+        let at = |place: usize| isn.wrapping_add(1 + place as u32);
+        let syn = (isn, SYN, &[][..]);
+        let left = [
+            syn,
+            (at(0), ACK, &right[..100]),
+            (at(100), ACK, &right[100..200]),
+            (at(120), ACK, &right[120..220]),
+        ];
+        let arrived = [syn, (at(120), ACK, &wrong[120..220]), (at(0), ACK, &right[..100])];
+        let directory = std::env::temp_dir().join(format!("airtcp-test-difference-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("fixed.pcap"), pcap(&left)).unwrap();
+        fs::write(directory.join("mobile.pcap"), pcap(&arrived)).unwrap();
+        let senders = resolve(&["newreno".parse().unwrap()], None).unwrap();
+        let workload = Workload::plain(300);
+        let streams = workload.streams(&senders[0]);
+        let found = locate(&directory, &streams[0], (150, Some(right[150]), Some(wrong[150])));
+        let beyond = locate(&directory, &streams[0], (250, Some(right[250]), None));
+        fs::remove_dir_all(&directory).unwrap();
+        let found = found.unwrap();
+        let with = |packet, octet: u8| Carried { packet, octet: Some(octet) };
+        assert_eq!(found.left, [with(3, right[150]), with(4, right[150])]);
+        assert_eq!(found.arrived, [with(2, wrong[150])]);
+        assert!(found.to_string().ends_with(": the path changed it"), "{found}");
+        assert!(beyond.unwrap().to_string().ends_with(": the sender did not send it"));
     }
 }

@@ -33,3 +33,33 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
     written
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_may_say_that_there_is_no_room() {
+        let roomy = std::env::temp_dir();
+        let said = "the sender ended with code 1: airtcp: cannot write x.jsonl: No space left on device (os error 28)";
+        assert!(is_full(&roomy, said));
+        assert!(!is_full(&roomy, "not done after 600 s"), "this test needs 64 kB in {}", roomy.display());
+    }
+
+    #[test]
+    fn what_cannot_be_written_anew_stays_as_it_was() {
+        let directory = std::env::temp_dir().join(format!("airtcp-test-disk-{}", std::process::id()));
+        fs::create_dir_all(directory.join("lab.json.new")).unwrap();
+        let path = directory.join("lab.json");
+        fs::write(&path, "old").unwrap();
+        let in_the_way = replace(&path, "new");
+        let kept = fs::read_to_string(&path).unwrap();
+        fs::remove_dir(directory.join("lab.json.new")).unwrap();
+        let written = replace(&path, "new");
+        let anew = fs::read_to_string(&path).unwrap();
+        let files = fs::read_dir(&directory).unwrap().count();
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(in_the_way.is_err() && written.is_ok());
+        assert_eq!((kept.as_str(), anew.as_str(), files), ("old", "new", 1));
+    }
+}
