@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,48 +17,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::scratch::{Scratch, ended, json, refused};
+
 /// A test that hangs is worse than one that fails.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A directory for a test, which is removed with it.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-test-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        let scenario = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"4Mbit\", delay = \"5ms\" }\n\
-                        [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\" }\n";
-        fs::write(path.join("lossy.toml"), scenario).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    /// `airtcp lab run` over the lossy path, into the directory `output`.
-    fn lab(&self, output: &str, more: &[&str]) -> Command {
-        let (scenario, output) = (self.path("lossy.toml"), self.path(output));
-        let mut command = airtcp(&["lab", "run", "--scenario", &scenario, "--output", &output]);
-        command.args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn ended(mut command: Command) -> Ended {
-    Ended::of(command.output().unwrap())
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
 
 #[test]
 fn recipes_and_the_kernels_own_senders_stand_in_one_table() {
@@ -547,13 +509,6 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
 }
 
 // ----- one clear line -----
-
-/// The error is one line on stderr, with this in it.
-fn refused(run: &Ended, code: i32, what: &str) {
-    assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
-    let line = run.stderr.lines().find(|line| line.starts_with("airtcp: ") || line.starts_with("error: "));
-    assert!(line.is_some_and(|line| line.contains(what)), "`{what}` is not in: {}", run.stderr);
-}
 
 #[test]
 fn what_cannot_be_is_said_in_one_line() {

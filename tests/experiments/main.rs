@@ -3,4 +3,6 @@
 mod lab;
 mod pairs;
 mod report;
+mod scratch;
+mod transfers;
 mod virtual_real;

@@ -1,5 +1,6 @@
 //! Over TUN devices to this machine's kernel, through the programs too.
 
+mod by_time;
 mod cli;
 mod kernel;
 mod logs;

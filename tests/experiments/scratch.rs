@@ -1,0 +1,55 @@
+//! What tests of `airtcp lab` share: a directory, and the command in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use airtcp_testkit::machine::{Ended, airtcp};
+use serde_json::Value;
+
+/// A directory for a test, which is removed with it.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-test-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        let scenario = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"4Mbit\", delay = \"5ms\" }\n\
+                        [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\" }\n";
+        fs::write(path.join("lossy.toml"), scenario).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// `airtcp lab run` over the lossy path, into the directory `output`.
+    pub(crate) fn lab(&self, output: &str, more: &[&str]) -> Command {
+        let (scenario, output) = (self.path("lossy.toml"), self.path(output));
+        let mut command = airtcp(&["lab", "run", "--scenario", &scenario, "--output", &output]);
+        command.args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn ended(mut command: Command) -> Ended {
+    Ended::of(command.output().unwrap())
+}
+
+pub(crate) fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// The error is one line on stderr, with this in it.
+pub(crate) fn refused(run: &Ended, code: i32, what: &str) {
+    assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
+    let line = run.stderr.lines().find(|line| line.starts_with("airtcp: ") || line.starts_with("error: "));
+    assert!(line.is_some_and(|line| line.contains(what)), "`{what}` is not in: {}", run.stderr);
+}

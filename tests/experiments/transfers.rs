@@ -1,0 +1,444 @@
+//! Other transfers than one upload of so many bytes: directions, several connections, competing senders, by time, slow
+//! readers, octets that arrive changed, a full disk; and the forms of the table.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use airtcp_lab::pattern::octet;
+use airtcp_testkit::machine::{Ended, airtcp};
+use airtcp_testkit::programs::program;
+use serde_json::Value;
+
+use crate::scratch::{Scratch, ended, json, refused};
+
+/// A lab that succeeds: what it printed, and what it kept.
+fn done(scratch: &Scratch, more: &[&str]) -> (Ended, Value) {
+    let run = ended(scratch.lab("out", more));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let report = json(&scratch.0.join("out/lab.json"));
+    (run, report)
+}
+
+fn transfers(report: &Value) -> &Vec<Value> {
+    report["transfers"].as_array().unwrap()
+}
+
+fn number(value: &Value, pointer: &str) -> f64 {
+    let found = value.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("{pointer} is no number in {value}"))
+}
+
+fn connections(transfer: &Value) -> &Vec<Value> {
+    transfer["connections"].as_array().unwrap()
+}
+
+/// Every octet of every connection arrived.
+fn exact(transfer: &Value) {
+    assert_eq!(transfer["failure"], Value::Null, "{transfer}");
+    for connection in connections(transfer) {
+        assert!(connection["sent"].is_string(), "{connection}");
+        assert_eq!(connection["sent"], connection["received"]["sha256"], "{connection}");
+        assert_eq!(connection["bytes"], connection["received"]["bytes"], "{connection}");
+    }
+}
+
+/// The headings of the table, and the words of a sender's row.
+fn row<'a>(run: &'a Ended, sender: &str) -> (&'a str, Vec<&'a str>) {
+    let heading = run.stdout.lines().find(|line| line.starts_with("sender")).unwrap();
+    let row = run.stdout.lines().find(|line| line.starts_with(&format!("{sender} "))).unwrap();
+    (heading, row.split_whitespace().collect())
+}
+
+// ----- which way -----
+
+#[test]
+fn upwards_data_goes_through_the_uplink_whoever_sends() {
+    let scratch = Scratch::new("up");
+    let senders = ["--recipe", "newreno", "--sender", "linux:cubic", "--direction", "up"];
+    let path = ["--set", "link.up.rate=1Mbit", "--runs", "1", "--bytes", "100k", "--jobs", "2"];
+    let (run, report) = done(&scratch, &[&senders[..], &path].concat());
+    assert_eq!(report["asked"]["direction"], "up");
+    assert!(run.stdout.contains("each transfer: 100 kB up over"), "{}", run.stdout);
+    for (transfer, name) in transfers(&report).iter().zip(["newreno", "linux-cubic"]) {
+        exact(transfer);
+        assert_eq!(connections(transfer)[0]["direction"], "up");
+        let goodput = number(transfer, "/kbit_per_s");
+        assert!((300.0..1000.0).contains(&goodput), "the uplink has 1 Mbit/s, the downlink 4: {transfer}");
+        let path = json(&scratch.0.join(format!("out/01-{name}/airlink.json")));
+        assert!(number(&path, "/up/entered") >= 70.0, "100 kB have 70 segments: {path}");
+        assert!(number(transfer, "/capture/data_packets") >= 70.0, "{transfer}");
+    }
+}
+
+#[test]
+fn both_ways_at_once_each_has_its_goodput() {
+    let scratch = Scratch::new("both");
+    let what = ["--recipe", "sack", "--sender", "linux:reno", "--direction", "both", "--for", "1s"];
+    let path = ["--set", "link.up.rate=1Mbit", "--runs", "1", "--jobs", "2"];
+    let (run, report) = done(&scratch, &[&what[..], &path].concat());
+    for (transfer, name) in transfers(&report).iter().zip(["sack", "linux-reno"]) {
+        exact(transfer);
+        let ways: Vec<_> = connections(transfer).iter().map(|connection| &connection["direction"]).collect();
+        assert_eq!(ways, ["down", "up"]);
+        let [down, up] = ["down", "up"].map(|way| number(transfer, &format!("/together/{way}_kbit_per_s")));
+        // The ACKs for what goes down wait in the uplink's queue.
+        assert!((300.0..1000.0).contains(&up) && (50.0..4000.0).contains(&down), "down {down}, up {up}");
+        // Both at the same time, and not one after the other.
+        let [first, second] = [0, 1].map(|at| number(&connections(transfer)[at], "/capture/seconds"));
+        assert!(number(transfer, "/capture/seconds") < 0.8 * (first + second), "{transfer}");
+        for file in ["sender.jsonl", "sender-up.jsonl", "receiver-up.jsonl"] {
+            assert!(scratch.0.join(format!("out/01-{name}")).join(file).is_file(), "{file}");
+        }
+    }
+    let (heading, _) = row(&run, "sack");
+    assert!(heading.contains("  down  ") && heading.contains("  up  "), "{heading}");
+}
+
+// ----- several connections -----
+
+/// Of what they carried while all were sending.
+fn jain(shares: &[f64]) -> f64 {
+    let (sum, squares): (f64, f64) = (shares.iter().sum(), shares.iter().map(|it| it * it).sum());
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+#[test]
+fn several_connections_are_one_transfer_with_one_goodput_and_a_fairness() {
+    let scratch = Scratch::new("flows");
+    let senders = ["--recipe", "newreno", "--sender", "linux:reno"];
+    let what = ["--flows", "3", "--bytes", "200k", "--runs", "2", "--jobs", "2"];
+    let (run, report) = done(&scratch, &[&senders[..], &what].concat());
+    for transfer in transfers(&report) {
+        exact(transfer);
+        let own = connections(transfer);
+        let ports: Vec<_> = own.iter().map(|connection| connection["port"].as_u64().unwrap()).collect();
+        assert_eq!((ports, &transfer["bytes"]), (vec![9000, 9001, 9002], &600_000.into()));
+        // All octets in the time of all, and no mean of three.
+        let goodput = 600_000.0 * 8.0 / number(transfer, "/capture/seconds") / 1e3;
+        assert!((number(transfer, "/kbit_per_s") - goodput).abs() < 1e-6 * goodput, "{transfer}");
+        assert!(goodput > own.iter().map(|one| number(one, "/kbit_per_s")).fold(0.0, f64::max), "{transfer}");
+        let together: Vec<_> = own.iter().map(|one| number(one, "/bytes_together")).collect();
+        let fairness = number(transfer, "/together/fairness");
+        assert!((fairness - jain(&together)).abs() < 1e-9, "{transfer}");
+        assert!((1.0 / 3.0..=1.0).contains(&fairness), "{fairness}");
+    }
+    for row in report["summary"].as_array().unwrap() {
+        // Three connections over one path are no three runs.
+        assert_eq!((&row["kbit_per_s"]["samples"], &row["fairness"]["samples"]), (&2.into(), &2.into()));
+    }
+    assert!(row(&run, "newreno").0.contains("  Jain  "), "{}", run.stdout);
+    assert!(run.stdout.contains("in each of 3 connections"), "{}", run.stdout);
+    let directory = scratch.0.join("out/01-newreno");
+    for file in ["decisions.jsonl", "decisions-2.jsonl", "decisions-3.jsonl", "receiver-3.jsonl"] {
+        assert!(fs::metadata(directory.join(file)).unwrap().len() > 0, "{file}");
+    }
+    let page = scratch.path("page.html");
+    assert_eq!(ended(airtcp(&["report", &scratch.path("out"), "-o", &page])).code, 0);
+    assert!(fs::read_to_string(page).unwrap().contains("of 3 connections the graphs show the first"));
+}
+
+#[test]
+fn a_competing_sender_takes_its_share_of_the_same_path_by_time() {
+    let scratch = Scratch::new("beside");
+    let what = ["--recipe", "newreno", "--sender", "linux:reno", "--beside", "linux:cubic"];
+    let (run, report) = done(&scratch, &[&what[..], &["--for", "1s", "--runs", "2", "--jobs", "2"]].concat());
+    assert_eq!((&report["bytes"], &report["asked"]["seconds"]), (&Value::Null, &1.0.into()));
+    assert_eq!(report["asked"]["beside"][0], "linux:cubic");
+    for transfer in transfers(&report) {
+        exact(transfer);
+        let [own, other] = connections(transfer).as_slice() else { panic!("{transfer}") };
+        assert_eq!((&own["role"], &other["role"]), (&"tested".into(), &"beside".into()));
+        assert_eq!(other["sender"], "linux:cubic");
+        for one in [own, other] {
+            let seconds = number(one, "/capture/seconds");
+            assert!((0.8..4.0).contains(&seconds), "a second, and what was in the queue: {one}");
+        }
+        let [mine, its] = [own, other].map(|one| number(one, "/bytes_together"));
+        let share = number(transfer, "/together/share");
+        assert!((share - mine / (mine + its)).abs() < 1e-9 && mine > 0.0 && its > 0.0, "{transfer}");
+        // The path is one: 4 Mbit/s in all.
+        assert!(number(own, "/kbit_per_s") + number(other, "/kbit_per_s") < 4100.0, "{transfer}");
+        // Two of the kernel's senders share its counters, so nobody knows whose they are.
+        assert_eq!(transfer["repair"].is_null(), transfer["sender"] == "linux:reno", "{transfer}");
+    }
+    let (heading, newreno) = row(&run, "newreno");
+    assert!(heading.contains("  beside  ") && heading.contains("  share"), "{heading}");
+    assert!(newreno.contains(&"±") && !newreno.contains(&"-"), "{newreno:?}");
+    assert!(row(&run, "linux:reno").1.contains(&"-"), "{}", run.stdout);
+    assert!(run.stdout.contains("linux:reno") && run.stdout.contains("in 2 pairs"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("each transfer: 1 s down in 1 connection beside linux:cubic"),
+        "{}",
+        run.stdout
+    );
+}
+
+// ----- who is slow, and who is wrong -----
+
+#[test]
+fn a_receiver_that_reads_slowly_closes_its_window_and_spoils_nothing() {
+    let scratch = Scratch::new("slow");
+    let what = ["--recipe", "sack", "--sender", "linux:cubic", "--read-rate", "100kB/s"];
+    let how = ["--bytes", "250k", "--runs", "1", "--jobs", "2"];
+    let (run, report) = done(&scratch, &[&what[..], &how].concat());
+    assert_eq!(report["asked"]["read_rate"], 100_000);
+    assert!(run.stdout.contains("read at 800 kbit/s at most"), "{}", run.stdout);
+    for transfer in transfers(&report) {
+        exact(transfer);
+        // The last window need not be read before it is acknowledged.
+        let goodput = number(transfer, "/kbit_per_s");
+        assert!((700.0..2000.0).contains(&goodput), "not the path's 4 Mbit/s: {transfer}");
+        assert!(number(transfer, "/capture/closed_windows") >= 1.0, "{transfer}");
+        assert_eq!(transfer["spoiled"], Value::Null);
+    }
+}
+
+/// A receiver that gets everything and passes on one octet changed: behind the first 50,000.
+fn changes_an_octet(scratch: &Scratch) -> String {
+    let directory = scratch.0.join("stacks/changes");
+    fs::create_dir_all(&directory).unwrap();
+    let script = format!(
+        "#!/bin/sh\nset -e\nip addr add \"$RECEIVER_ADDR/32\" dev lo\n\
+         {{ '{}' sink \"$RECEIVER_PORT\" --no-digest --output /dev/fd/3 3>&1 >/dev/null; }} |\n\
+         {{ head -c 50000; head -c 1 | tr '\\000-\\377' '\\001-\\377\\000'; cat; }}\n",
+        program("airtcp").canonicalize().unwrap().display()
+    );
+    fs::write(directory.join("version"), "a test\n").unwrap();
+    fs::write(directory.join("start"), script).unwrap();
+    fs::set_permissions(directory.join("start"), fs::Permissions::from_mode(0o755)).unwrap();
+    scratch.path("stacks")
+}
+
+#[test]
+fn where_octets_differ_the_first_one_is_named_and_the_packets_that_carried_it() {
+    let scratch = Scratch::new("changed");
+    let stacks = changes_an_octet(&scratch);
+    let what = ["--recipe", "sack", "--runs", "1", "--bytes", "100k"];
+    let run =
+        ended(scratch.lab("out", &[&what[..], &["--receiver", "changes", "--stacks", &stacks]].concat()));
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    let report = json(&scratch.0.join("out/lab.json"));
+    let transfer = &transfers(&report)[0];
+    let found = &connections(transfer)[0]["difference"];
+    let [expected, got] = ["expected", "got"].map(|name| found[name].as_u64().unwrap());
+    assert_eq!((&found["at"], got), (&50_000.into(), (expected + 1) % 256), "{found}");
+    let why = transfer["failure"].as_str().unwrap();
+    assert!(why.starts_with("the octets are not the same: 100000 of 100000 arrived"), "{why}");
+    assert!(
+        why.contains(&format!("behind 50000 octets there is {got:#04x} instead of {expected:#04x}")),
+        "{why}"
+    );
+    // Both captures have it as it was sent, so it was neither the sender nor the path.
+    assert!(why.ends_with("and the receiver has changed or lost it"), "{why}");
+    for (side, file) in [("left", "fixed.pcap"), ("arrived", "mobile.pcap")] {
+        let packets = found[side].as_array().unwrap();
+        assert!(!packets.is_empty(), "{found}");
+        for packet in packets {
+            assert_eq!(packet["octet"], expected, "{found}");
+            let frame = packet["packet"].as_u64().unwrap();
+            let octets = payload(&scratch, file, frame);
+            let len = octets.len() as u64;
+            let is_from = |from: &u64| (0..len).all(|place| octets[place as usize] == octet(from + place));
+            let from = (50_001 - len..=50_000).find(is_from);
+            assert!(from.is_some(), "packet {frame} of {file} has not that place: {octets:?}");
+            assert!(why.contains(&format!("packet {frame} with {expected:#04x}")), "{why}");
+        }
+    }
+}
+
+/// The octets of a packet with data to the receiver: of a capture with a number for each packet, from 1 on.
+fn payload(scratch: &Scratch, file: &str, number: u64) -> Vec<u8> {
+    let file = fs::read(scratch.0.join("out/01-sack").join(file)).unwrap();
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    let mut at = 24;
+    for _ in 1..number {
+        at += 16 + word(at + 8);
+    }
+    let packet = &file[at + 16..at + 16 + word(at + 8)];
+    let port = u16::from_be_bytes([packet[22], packet[23]]);
+    assert_eq!((packet[0], packet[9], port), (0x45, 6, 9000), "IPv4, TCP, to the receiver");
+    packet[20 + usize::from(packet[32] >> 4) * 4..].to_vec()
+}
+
+#[test]
+fn counters_of_both_kernels_are_kept_for_every_sender() {
+    let scratch = Scratch::new("counters");
+    let what = ["--recipe", "newreno", "--sender", "linux:reno", "--bytes", "400k", "--runs", "1"];
+    let (_, report) = done(&scratch, &[&what[..], &["--jobs", "2"]].concat());
+    for transfer in transfers(&report) {
+        let counted = |side: &str, name: &str| {
+            transfer["counters"][side].get(name).map_or(0, |value| value.as_u64().unwrap())
+        };
+        // The receiver is a kernel either way, and has as many segments with data as came out of the path at least.
+        assert!(counted("mobile", "TcpInSegs") >= 276, "{transfer}");
+        assert_eq!(counted("mobile", "TcpPassiveOpens"), 1);
+        let by_kernel = u64::from(transfer["sender"] == "linux:reno");
+        assert_eq!(counted("fixed", "TcpActiveOpens"), by_kernel, "ours is not the kernel's TCP");
+        let again = transfer["capture"]["resent_packets"].as_u64().unwrap();
+        assert!(again > 0, "two in a hundred of 277 segments are lost");
+        assert_eq!(counted("fixed", "TcpRetransSegs"), by_kernel * again, "{transfer}");
+    }
+}
+
+// ----- a full disk -----
+
+/// Runs in a mount namespace of its own, where `$0` is a file system of so many octets.
+fn on_a_small_disk(scratch: &Scratch, script: &str) -> Ended {
+    let small = scratch.path("small");
+    fs::create_dir(&small).unwrap();
+    let lab = scratch.lab("small/out", &["--recipe", "newreno", "--bytes", "100k"]);
+    let mut unshare = Command::new("unshare");
+    unshare.args(["-m", "sh", "-c", script, &small]).arg(lab.get_program()).args(lab.get_args());
+    ended(unshare)
+}
+
+#[test]
+fn a_full_disk_keeps_the_table_and_with_room_it_goes_on() {
+    let scratch = Scratch::new("full-disk");
+    let kept = scratch.path("kept");
+    fs::create_dir(&kept).unwrap();
+    // Captures of 100 kB on both sides, and logs: there is room for two or three transfers.
+    let script = format!(
+        "mount -t tmpfs -o size=1m none \"$0\" || exit 9\n\
+         \"$@\" --runs 20 >'{kept}/first' 2>'{kept}/said'; echo \"code $?\" >>'{kept}/said'\n\
+         cp \"$0/out/lab.json\" '{kept}/first.json'\n\
+         mount -o remount,size=20m none \"$0\" || exit 9\n\
+         \"$@\" --runs \"$(($(grep -o '\"seed\"' '{kept}/first.json' | wc -l) + 1))\"; code=$?\n\
+         cp \"$0/out/lab.json\" '{kept}/second.json'; exit $code"
+    );
+    let run = on_a_small_disk(&scratch, &script);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let [table, said] =
+        ["first", "said"].map(|name| fs::read_to_string(scratch.0.join("kept").join(name)).unwrap());
+    let [first, second] = ["first.json", "second.json"].map(|name| json(&scratch.0.join("kept").join(name)));
+    let rounds = first["rounds"].as_u64().unwrap();
+    assert!((1..20).contains(&rounds), "{said}");
+    assert!(said.ends_with("code 1\n"), "{said}");
+    assert!(said.contains("the disk is full") && said.contains("--output"), "{said}");
+    assert!(said.contains(&format!("rounds that are complete: {rounds}")), "{said}");
+    assert!(table.lines().any(|line| line.ends_with(&format!("{rounds}/{rounds}"))), "{table}");
+    // No transfer has failed for it.
+    assert!(transfers(&first).iter().all(|transfer| transfer["failure"].is_null()), "{first}");
+    assert_eq!(second["rounds"], rounds + 1);
+    assert_eq!(transfers(&second)[..rounds as usize], transfers(&first)[..]);
+    assert!(run.stderr.contains("[1/1]"), "only what was missing: {}", run.stderr);
+}
+
+// ----- the table again, and in other forms -----
+
+/// As `lab.json` was before other transfers than one connection down stood in it.
+fn older(mut report: Value) -> Value {
+    let forget = |value: &mut Value, names: &[&str]| {
+        names.iter().for_each(|name| drop(value.as_object_mut().unwrap().remove(*name)));
+    };
+    forget(&mut report, &["asked"]);
+    for transfer in report["transfers"].as_array_mut().unwrap() {
+        forget(transfer, &["together", "connections", "counters"]);
+    }
+    report
+}
+
+#[test]
+fn a_lab_shows_its_table_again_as_text_csv_and_json() {
+    let scratch = Scratch::new("show");
+    let what = ["--recipe", "newreno", "--sender", "linux:reno", "--bytes", "50k", "--runs", "2"];
+    let (run, report) = done(&scratch, &[&what[..], &["--jobs", "2"]].concat());
+    let out = scratch.path("out");
+    let shown = |more: &[&str]| {
+        let shown = airtcp_testkit::machine::run(&[&["lab", "show", out.as_str()], more].concat());
+        assert_eq!(shown.code, 0, "{}{}", shown.stdout, shown.stderr);
+        shown.stdout
+    };
+    let table = run.stdout.split("\nkept in ").next().unwrap();
+    assert!(shown(&[]).starts_with(table), "{}{}", run.stdout, shown(&[]));
+    let as_json: Value = serde_json::from_str(&shown(&["--json"])).unwrap();
+    assert_eq!(as_json["report"], report);
+    let csv = shown(&["--csv"]);
+    let lines: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    let column = |name: &str| lines[0].iter().position(|heading| *heading == name).unwrap();
+    for (line, row) in lines[1..].iter().zip(report["summary"].as_array().unwrap()) {
+        assert_eq!(line.len(), lines[0].len(), "{csv}");
+        assert_eq!(line[column("sender")], row["sender"]);
+        assert_eq!(line[column("kbit/s")].parse::<f64>().unwrap(), number(row, "/kbit_per_s/mean"));
+        assert_eq!((line[column("exact")], line[column("transfers")]), ("2", "2"));
+    }
+    // Nobody competed and there was one connection: no columns for that.
+    assert!(!csv.contains("beside") && !csv.contains("Jain"), "{csv}");
+    let again = ended(scratch.lab("out", &[&what[..], &["--csv"]].concat()));
+    assert_eq!((again.code, again.stdout), (0, csv.clone()), "the same lab, with nothing to add");
+
+    fs::write(scratch.0.join("out/lab.json"), older(report).to_string()).unwrap();
+    assert_eq!(shown(&["--csv"]), csv, "an older file is read as it is");
+    assert!(shown(&[]).starts_with(table));
+    let more = ended(scratch.lab("out", &[&what[..], &["--jobs", "2"]].concat()));
+    assert_eq!((more.code, more.stdout), (0, run.stdout), "it may go on behind the older one's rounds");
+
+    refused(
+        &airtcp_testkit::machine::run(&["lab", "show", &scratch.path("nothing")]),
+        2,
+        "it has no lab.json",
+    );
+    let both = airtcp_testkit::machine::run(&["lab", "show", &out, "--csv", "--json"]);
+    refused(&both, 2, "cannot be used with");
+}
+
+// ----- what does not go together -----
+
+#[test]
+fn a_lab_does_not_go_on_with_other_transfers() {
+    let scratch = Scratch::new("other-transfers");
+    let senders = ["--recipe", "newreno", "--runs", "1"];
+    let (_, report) = done(&scratch, &[&senders[..], &["--for", "300ms", "--flows", "2"]].concat());
+    let was = "its transfers are others, 0.3 s down in each of 2 connections";
+    for other in [
+        &["--for", "300ms"][..],
+        &["--for", "200ms", "--flows", "2"],
+        &["--bytes", "1M", "--flows", "2"],
+        &["--for", "300ms", "--flows", "2", "--direction", "up"],
+        &["--for", "300ms", "--flows", "2", "--beside", "newreno"],
+        &["--for", "300ms", "--flows", "2", "--read-rate", "1MB/s"],
+    ] {
+        refused(&ended(scratch.lab("out", &[&senders[..], other].concat())), 2, was);
+    }
+    let again = ended(scratch.lab("out", &[&senders[..], &["--for", "0.3s", "--flows", "2"]].concat()));
+    assert_eq!(again.code, 0, "the same, written otherwise: {}", again.stderr);
+    assert_eq!(json(&scratch.0.join("out/lab.json"))["transfers"], report["transfers"]);
+}
+
+#[test]
+fn what_a_transfer_cannot_be_is_said_before_anything_starts() {
+    let scratch = Scratch::new("cannot");
+    let stacks = changes_an_octet(&scratch);
+    for (what, said) in [
+        (
+            &["--virtual", "--flows", "2"][..],
+            "--virtual compares one connection down, and not several connections",
+        ),
+        (&["--virtual", "--direction", "up"], "a sender on the mobile side (--direction)"),
+        (&["--virtual", "--beside", "sack"], "competing senders (--beside)"),
+        (&["--virtual", "--for", "1s"], "transfers that go by time (--for)"),
+        (&["--virtual", "--read-rate", "1k"], "a receiver that reads slowly (--read-rate)"),
+        (
+            &["--receiver", "changes", "--stacks", &stacks, "--direction", "up"],
+            "--direction down alone reaches it",
+        ),
+        (&["--receiver", "changes", "--stacks", &stacks, "--flows", "2"], "takes one connection"),
+        (&["--receiver", "changes", "--stacks", &stacks, "--read-rate", "1k"], "reads as it likes"),
+        (&["--for", "11m"], "takes longer than a transfer may: raise --limit"),
+        (&["--for", "1s", "--bytes", "1M"], "cannot be used with"),
+        (&["--flows", "0"], "0 is not in 1..=100"),
+        (
+            &[&["--flows", "100", "--direction", "both"][..], &["--beside", "sack"].repeat(26)].concat(),
+            "252 connections",
+        ),
+        (&["--read-rate", "fast"], "write for example 50kB/s"),
+        (&["--beside", "linux:nonesuch"], "no congestion control `nonesuch`"),
+    ] {
+        let run = ended(scratch.lab("out", &[&["--recipe", "newreno"], what].concat()));
+        let code = if said.contains("nonesuch") { 3 } else { 2 };
+        refused(&run, code, said);
+        assert!(!scratch.0.join("out").exists(), "{what:?}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Transfers that take their time: senders that end by the clock, readers that are slow. And a receiver that knows what it
+//! should get.
+
+#![expect(clippy::disallowed_methods, reason = "how long another program takes is measured")]
+
+use std::io::Write;
+use std::net::{Shutdown, TcpStream};
+use std::process::Stdio;
+use std::time::Instant;
+
+use airtcp_lab::pattern::octet;
+use airtcp_testkit::machine::{
+    Ended, Running, TempFile, airtcp, data, digest, namespace, run, wait_for_listener,
+};
+
+const V4: &str = "10.83.0.1:9000";
+
+#[test]
+fn a_sender_ends_when_its_time_is_up_and_what_it_sent_arrives() {
+    let namespace = namespace();
+    let sink = Running::start(&["sink", "9000", "--netns", namespace.name(), "--json", "--expect-pattern"]);
+    let sent = run(&["send", "--for", "600ms", V4, "--netns", namespace.name(), "--json", "--timeout=10s"]);
+    assert_eq!(sent.code, 0, "{}", sent.stderr);
+    let (sent, received) = (sent.event("end"), sink.end());
+    let received = received.event("end");
+    assert_eq!((&sent["sha256"], &sent["bytes"]), (&received["sha256"], &received["bytes"]));
+    assert!(received.get("first_difference").is_none(), "{received}");
+    let seconds = sent["seconds"].as_f64().unwrap();
+    assert!((0.59..3.0).contains(&seconds), "{sent}");
+    assert!(sent["bytes"].as_u64().unwrap() > 1_000_000, "it has not waited: {sent}");
+}
+
+#[test]
+fn slow_readers_of_either_kind_take_as_long_as_they_are_told_to() {
+    let namespace = namespace();
+    let sent = data(300_000);
+    let ours =
+        ["recv", "9000", "--netns", namespace.name(), "--json", "--read-rate", "300kB/s", "--timeout=20s"];
+    let recv = Running::start(&ours);
+    let start = Instant::now();
+    namespace
+        .enter(|| {
+            let mut stream = TcpStream::connect("10.83.0.2:9000").unwrap();
+            stream.write_all(&sent).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+        })
+        .unwrap();
+    let ended = recv.end();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let end = ended.event("end");
+    assert_eq!(end["sha256"], digest(&sent));
+    // What is not read yet may have been acknowledged.
+    let seconds = start.elapsed().as_secs_f64();
+    assert!((0.9..4.0).contains(&seconds), "a second for 300 kB, and not {seconds}");
+
+    let file = TempFile::new("sent");
+    std::fs::write(file.path(), &sent).unwrap();
+    let kernels = ["sink", "9000", "--netns", namespace.name(), "--json", "--read-rate", "2400kbit/s"];
+    let sink = Running::start(&kernels);
+    let ended = run(&["send", file.path(), V4, "--netns", namespace.name(), "--timeout=10s"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = sink.end();
+    let end = ended.event("end");
+    assert_eq!(end["sha256"], digest(&sent));
+    let seconds = end["seconds"].as_f64().unwrap();
+    assert!((0.9..3.0).contains(&seconds), "a second for 300 kB: {end}");
+}
+
+#[test]
+fn a_sink_that_knows_the_pattern_says_where_a_stream_differs_from_it() {
+    let namespace = namespace();
+    let mut octets: Vec<u8> = (0..60_000).map(octet).collect();
+    octets[40_000] ^= 0x11;
+    let file = TempFile::new("nearly-the-pattern");
+    std::fs::write(file.path(), &octets).unwrap();
+    let sink = ["sink", "9000", "--netns", namespace.name(), "--expect-pattern", "--count=2"];
+    let mut text = airtcp(&sink);
+    let text = text.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_listener(&namespace, 9000);
+    let send = |what: &[&str]| {
+        let ended = run(&[&["send", "--netns", namespace.name(), "--timeout=10s"], what].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+    };
+    send(&[file.path(), V4]);
+    send(&["--bytes=60000", V4]);
+    let said = Ended::of(text.wait_with_output().unwrap()).stdout;
+    let [expected, got] = [octet(40_000), octets[40_000]];
+    let first = format!("differs first behind 40000 bytes: {got:#04x} instead of {expected:#04x}");
+    assert!(said.contains(&first), "{said}");
+    assert_eq!(said.matches("every byte is the test pattern's").count(), 1, "{said}");
+
+    let json = Running::start(&[&sink[..5], &["--json"]].concat());
+    send(&[file.path(), V4]);
+    let ended = json.end();
+    let expected = serde_json::json!({ "at": 40_000, "expected": expected, "got": got });
+    assert_eq!(ended.event("end")["first_difference"], expected);
+}
