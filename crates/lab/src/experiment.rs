@@ -226,7 +226,7 @@ impl Experiment {
         } else if kept.receiver != self.receiver.name() {
             return Err(another(&format!("its receiver is {}", kept.receiver)));
         } else if (kept.bytes, &kept.asked) != (self.workload.octets(), &self.workload.asked()) {
-            return Err(another(&format!("its transfers are others, {}", kept.asked.in_words(kept.bytes))));
+            return Err(another(&format!("its transfers are others, {}", kept.transfer_in_words())));
         } else if seed != self.seed {
             return Err(another(&format!("its first seed is {seed}")));
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use airtcp_numbers::units::{show_bytes, show_rate};
+use airtcp_numbers::units::show_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::sender::Sender;
@@ -163,8 +163,9 @@ impl Default for Asked {
 }
 
 impl Asked {
-    /// One transfer in words. `bytes`: what a connection carries, where the time does not say it.
-    pub fn in_words(&self, bytes: Option<u64>) -> String {
+    /// One transfer in words. `bytes`: what a connection carries, where the time does not say it. `path`: over what and to
+    /// whom, if that is to be said.
+    pub fn in_words(&self, bytes: Option<u64>, path: &str) -> String {
         let amount = match (self.seconds, bytes) {
             (Some(seconds), _) => format!("{seconds} s"),
             (None, bytes) => match bytes.unwrap_or_default() {
@@ -187,10 +188,10 @@ impl Asked {
             others => format!(" beside {}", others.join(", ")),
         };
         let read = match self.read_rate {
-            Some(rate) => format!(", read at {} at most", show_rate(8.0 * rate as f64)),
+            Some(rate) => format!(", which reads {} in a second at most", show_bytes(rate)),
             None => String::new(),
         };
-        format!("{amount} {way}{flows}{beside}{read}")
+        format!("{amount} {way}{flows}{beside}{path}{read}")
     }
 }
 
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn what_was_asked_is_said_in_words() {
         let plain = Workload::plain(1_000_000);
-        assert_eq!(plain.asked().in_words(plain.octets()), "1.00 MB down");
+        assert_eq!(plain.asked().in_words(plain.octets(), ""), "1.00 MB down");
         assert_eq!(plain.asked(), Asked::default());
         let much = Workload {
             ways: Ways::Both,
@@ -299,8 +300,9 @@ mod tests {
             amount: Amount::Time(Duration::from_secs(30)),
             read_rate: Some(50_000),
         };
-        let said = "30 s down and up at the same time in each of 3 connections beside linux:cubic, read at 400 kbit/s at most";
-        assert_eq!(much.asked().in_words(much.octets()), said);
+        let said = "30 s down and up at the same time in each of 3 connections beside linux:cubic over leo to linux, which \
+                    reads 50.0 kB in a second at most";
+        assert_eq!(much.asked().in_words(much.octets(), " over leo to linux"), said);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use airtcp_lab::experiment::{self, Experiment, Progress, Report};
 use airtcp_lab::receiver::Receiver;
 use airtcp_lab::sender::{self, Kind, Typed};
 use airtcp_lab::testbed::{Keep, Tools, quoted};
+use airtcp_lab::transfer::Outcome;
 use airtcp_numbers::units;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -202,12 +203,12 @@ impl Run {
         if self.form.is_text() {
             writeln!(io::stdout(), "\nkept in {}: captures, decisions, lab.json", directory.display())?;
         }
-        match report.failures().count() {
-            0 => Ok(()),
-            failures => {
-                Err(failure::run(format!("{failures} of {} transfers failed", report.transfers.len())))
-            }
-        }
+        let Some((first, why)) = report.failures().next() else { return Ok(()) };
+        let (failures, all) = (report.failures().count(), report.transfers.len());
+        let Outcome { sender, seed, .. } = first;
+        Err(failure::run(format!(
+            "{failures} of {all} transfers failed. The first, {sender} with seed {seed}: {why}"
+        )))
     }
 }
 

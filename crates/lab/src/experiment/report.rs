@@ -99,7 +99,7 @@ impl Report {
     /// What one transfer was, in words.
     pub fn transfer_in_words(&self) -> String {
         let Self { asked, bytes, scenario, receiver, .. } = self;
-        format!("{} over {scenario} to {receiver}", asked.in_words(*bytes))
+        asked.in_words(*bytes, &format!(" over {scenario} to {receiver}"))
     }
 
     /// What was kept in this directory.
