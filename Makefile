@@ -14,12 +14,13 @@ endif
 
 .PHONY: demo test test-long pairs matrix examples wasm fuzz-seeds deny bench install uninstall lint doc fmt clean
 
-## Five senders over a W-CDMA link to this machine's kernel: a table and captures.
+## Four scenes on radio links, for real and in virtual time: what each mechanism is worth, and a page with graphs.
 demo:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make demo'
 	@$(CARGO) build --quiet --locked -p airtcp-cli -p airlink
-	@$(SUDO) sh interop/demo.sh $(TARGET)/debug
+	@$(SUDO) rm -rf target/demo
+	@$(SUDO) $(TARGET)/debug/airtcp demo --output target/demo
 
 ## Everything that proves something, against the real kernel too. Tests send signals that nohup, say, has programs ignore.
 test:

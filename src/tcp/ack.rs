@@ -94,7 +94,9 @@ impl Connection {
         }
         let (recovery, mut path) = self.recovery_and_path(now);
         let rule = match recovery.on_ack(&mut path, &ack) {
-            TimerRule::Keep if !ack.advances() && self.is_older_than_copy(now, sacked_sent) => TimerRule::Restart,
+            TimerRule::Keep if !ack.advances() && self.is_older_than_copy(now, sacked_sent) => {
+                TimerRule::Restart
+            }
             rule => rule,
         };
         self.apply_timer_rule(now, rule, ack.advances());

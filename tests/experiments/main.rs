@@ -1,5 +1,6 @@
 //! The lab: real hosts, an emulator in a process of its own, and nothing left behind.
 
+mod demo;
 mod lab;
 mod pairs;
 mod report;

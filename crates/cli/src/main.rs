@@ -3,6 +3,7 @@
 mod algorithms;
 mod analyze;
 mod completions;
+mod demo;
 mod explain;
 mod lab;
 mod man;
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Serve(serve::Serve),
     Sink(sink::Sink),
     Source(source::Source),
+    Demo(demo::Demo),
     Lab(lab::Lab),
     Sim(sim::Sim),
     Sweep(sweep::Sweep),
@@ -96,6 +98,7 @@ impl Cli {
             Command::Serve(command) => command.run(),
             Command::Sink(command) => command.run(),
             Command::Source(command) => command.run(),
+            Command::Demo(command) => command.run(),
             Command::Lab(command) => command.run(),
             Command::Sim(command) => command.run(),
             Command::Sweep(command) => command.run(),

@@ -18,7 +18,7 @@ use crate::shared::failure;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Report {
-    /// Directories that `airtcp lab run` has made, or directories of single transfers in them
+    /// Directories that `airtcp lab run` or `airtcp demo` has made, or directories of single transfers in them
     #[arg(required = true, value_name = "RUNDIR")]
     directories: Vec<PathBuf>,
     /// File to write; an old one is overwritten
@@ -30,6 +30,8 @@ const EXAMPLES: &str = "\
 Examples:
   Everything that was run, with its tables
     airtcp report lab/001-wcdma-384-jitter -o jitter.html
+  The scenes of a demo
+    airtcp report target/demo
   Two transfers beside each other
     airtcp report lab/001-geo/01-newreno lab/001-geo/01-linux-cubic";
 

@@ -5,7 +5,7 @@
 //!   `in_virtual_time` runs it.
 //! * `parting` says until which decision two are the same, and why they part there.
 
-mod in_virtual_time;
+pub(crate) mod in_virtual_time;
 mod parting;
 mod real;
 #[cfg(test)]

@@ -50,6 +50,8 @@ pub struct Experiment {
     pub workload: Workload,
     /// Of the first round; the next ones count up from it.
     pub seed: u64,
+    /// So long after the path has begun the senders start: its outages come at set times.
+    pub wait: Duration,
     /// A transfer that takes longer has failed.
     pub limit: Duration,
     /// Transfers at a time, each on a path of its own.
@@ -109,6 +111,7 @@ pub fn run(
                 sender,
                 receiver: &experiment.receiver,
                 workload: &experiment.workload,
+                wait: experiment.wait,
                 limit: experiment.limit,
                 directory: &directory,
                 keep: experiment.keep,

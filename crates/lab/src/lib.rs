@@ -10,6 +10,7 @@
 //! * [`summary`] is the row that a sender's transfers make in a table; [`likeness`] says under it what our senders
 //!   still lack beside the kernel's.
 //! * [`compare`] does the runs of an experiment again in virtual time; [`page`] shows what was kept as HTML.
+//! * [`demo`] plays scenes in which one mechanism decides.
 //!
 //! The lab holds the pipes on which the agents take their orders. When it ends, however it ends, the pipes close, the
 //! agents end, and `airlink` ends everything else.
@@ -21,6 +22,7 @@ pub mod capture;
 pub mod compare;
 pub mod connection;
 pub mod counters;
+pub mod demo;
 pub mod difference;
 mod disk;
 pub mod experiment;

@@ -290,6 +290,7 @@ pub fn run(
                 sender,
                 receiver: found,
                 workload: &workload,
+                wait: Duration::ZERO,
                 limit: matrix.limit,
                 directory: &directory,
                 keep: Keep::default(),

@@ -15,6 +15,7 @@ use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page};
 use transfer::run;
 
+use crate::demo;
 use crate::experiment::{Report, directory_name};
 use crate::summary::{columns, profile};
 use crate::transfer::Outcome;
@@ -38,7 +39,8 @@ pub enum RunDirError {
     OnPath(#[from] PathError),
 }
 
-/// Puts all of them on one page. An experiment has a table of its own; single transfers share one.
+/// Puts all of them on one page. An experiment has a table of its own; single transfers share one. A directory may also hold
+/// experiments.
 pub fn page(directories: &[PathBuf]) -> Result<Page, RunDirError> {
     let mut page = Page::default();
     let mut single = Vec::new();
@@ -48,7 +50,11 @@ pub fn page(directories: &[PathBuf]) -> Result<Page, RunDirError> {
         } else if directory.join("fixed.pcap").is_file() {
             single.push(directory.as_path());
         } else {
-            return Err(RunDirError::NotARun(directory.clone()));
+            let inside = experiments_in(directory);
+            if inside.is_empty() {
+                return Err(RunDirError::NotARun(directory.clone()));
+            }
+            inside.iter().try_for_each(|inside| experiment(&mut page, inside))?;
         }
     }
     if !single.is_empty() {
@@ -59,6 +65,15 @@ pub fn page(directories: &[PathBuf]) -> Result<Page, RunDirError> {
         runs => format!("airtcp: {runs} transfers"),
     };
     Ok(page)
+}
+
+/// Those of `airtcp demo`, say, by their names.
+fn experiments_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut inside: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| path.join("lab.json").is_file()).collect();
+    inside.sort();
+    inside
 }
 
 fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
@@ -106,13 +121,23 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
             if first == last { first.to_string() } else { format!("{first} to {last}") },
         ));
     }
+    let scene = demo::read(directory);
+    let name = match &scene {
+        Some(scene) => scene.title.clone(),
+        None => {
+            description.map_or_else(|| scenario.clone(), |description| format!("{scenario}: {description}"))
+        }
+    };
     page.experiments.push(Experiment {
-        name: description
-            .map_or_else(|| scenario.clone(), |description| format!("{scenario}: {description}")),
+        name,
         facts,
         scenario: toml,
-        chart: Some(chart(&report, &runs_of)),
-        summary: Some(summary(&report, runs_of)),
+        sentences: scene.iter().flat_map(|scene| &scene.sentences).map(|it| it.text.clone()).collect(),
+        chart: Some(scene.as_ref().map_or_else(|| chart(&report, &runs_of), |scene| scene.chart(&runs_of))),
+        summary: Some(match scene {
+            Some(scene) => scene.table(&runs_of),
+            None => summary(&report, runs_of),
+        }),
         runs: table,
     });
     Ok(())

@@ -35,6 +35,8 @@ pub(crate) struct Transfer<'a> {
     pub(crate) sender: &'a Sender,
     pub(crate) receiver: &'a Receiver,
     pub(crate) workload: &'a Workload,
+    /// From the path's beginning until the senders start.
+    pub(crate) wait: Duration,
     /// A transfer that takes longer is ended, and has failed.
     pub(crate) limit: Duration,
     /// For everything that is kept; it exists.

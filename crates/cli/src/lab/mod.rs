@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use airtcp_lab::{LabError, agent, receiver};
 use clap::{Args, Subcommand};
 
+pub(crate) use self::run::next_free;
 use crate::shared::failure::{self, Failure};
 
 /// Transfers between unmodified hosts over an emulated path: built, run, checked and cleaned up.
@@ -93,7 +94,7 @@ impl Receivers {
 }
 
 /// As an exit code and a line.
-fn failed(error: LabError) -> anyhow::Error {
+pub(crate) fn failed(error: LabError) -> anyhow::Error {
     match error {
         LabError::Environment(what) => Failure::Environment(what).into(),
         LabError::Taken { .. } => failure::usage(error.to_string()),

@@ -174,6 +174,7 @@ impl Run {
             until_decided: self.until == Some(Until::Decided),
             workload,
             seed: self.seed,
+            wait: Duration::ZERO,
             limit: Duration::from_nanos(self.limit.as_nanos()),
             jobs: usize::from(self.jobs),
             // What the path did to each packet is half of a comparison with virtual time.
@@ -306,7 +307,7 @@ pub(super) fn show_time(time: Duration) -> String {
 }
 
 /// Makes `parent/NNN-name` with the next free number; another lab that starts now gets another directory.
-pub(super) fn next_free(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn next_free(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let taken = fs::read_dir(parent)

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use airlink::capture::Tap;
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
+use airlink::scenario::Scenario;
 use airtcp::profile::{AckPolicy, AckRules, LinuxAcks, Profile, SackOffer};
 use airtcp_analyze::decisions::Line;
 use airtcp_analyze::ip::{self, Context, Found};
 use airtcp_analyze::packet::{Packet, Timestamp};
 use airtcp_sim::run::{Run, Until, run_prepared};
-use airtcp_sim::world::{self, Flow, HostSpec, Length, Watch};
+use airtcp_sim::world::{self, Flow, HostSpec, Length, Watch, World};
 use airwire::time::{Duration, Instant};
 
 use super::trace::{Captured, Decided, Fate, Machine, Trace};
@@ -80,48 +81,21 @@ pub(crate) fn run(
         return Err(LabError::Transfer("virtual time has no transfers that go by time".to_owned()));
     };
     let begin = Instant::from_nanos(start.max(0) as u64);
-    let limit = Duration::from_nanos(experiment.limit.as_nanos() as u64);
-    let flow = Flow {
-        start: begin,
-        receive_buffer: receiver.buffer,
-        watch: Watch::Packets,
-        ..Flow::down(Length::Octets(octets))
-    };
-    let plan = Run {
-        scenario: experiment.scenario.clone(),
-        seed,
+    let transfer = OneTransfer {
+        scenario: &experiment.scenario,
+        octets,
+        limit: experiment.limit,
+        receiver,
         fixed,
-        mobile: receiver.host,
-        flows: vec![flow],
-        until: Until::Complete((begin + limit).saturating_since(Instant::ZERO)),
-        from: Instant::ZERO,
-        score: false,
+        seed,
+        begin,
+        watch: Watch::Packets,
     };
     let (at_fixed, at_mobile) = (Kept::default(), Kept::default());
-    let mut acknowledged = None;
-    let ran = run_prepared(
-        &plan,
-        |world| {
-            world.tap(FIXED, at_fixed.clone());
-            world.tap(MOBILE, at_mobile.clone());
-        },
-        |world| {
-            let done = || world.sender(0).is_some_and(|sender| sender.statistics().bytes_acked >= octets);
-            if acknowledged.is_none() && done() {
-                acknowledged = Some(world.now());
-            }
-        },
-    );
-    let (_, mut world) = ran.map_err(|error| LabError::Transfer(format!("in virtual time: {error}")))?;
-    let Some(acknowledged) = acknowledged else {
-        let limit = experiment.limit.as_secs();
-        return Err(LabError::Transfer(format!("in virtual time it is not done after {limit} s")));
-    };
-    let seconds = acknowledged.saturating_since(begin).as_secs_f64();
-    if seconds == 0.0 {
-        let why = "in virtual time it takes no time: give a link of the scenario a `rate` or a `delay`";
-        return Err(LabError::Transfer(why.to_owned()));
-    }
+    let (mut world, kbit_per_s) = transfer.run(|world| {
+        world.tap(FIXED, at_fixed.clone());
+        world.tap(MOBILE, at_mobile.clone());
+    })?;
     let fates = [Direction::Down, Direction::Up]
         .map(|direction| world.fates(direction).iter().map(fate).collect::<Vec<_>>());
     let decisions = world.decisions(0).iter().filter_map(|decision| {
@@ -140,7 +114,62 @@ pub(crate) fn run(
         fates,
         machine: Machine::default(),
     };
-    Ok(Ran { trace, kbit_per_s: octets as f64 * 8.0 / seconds / 1e3 })
+    Ok(Ran { trace, kbit_per_s })
+}
+
+/// A transfer as the lab makes it: down, to the model of a receiver.
+pub(crate) struct OneTransfer<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) octets: u64,
+    pub(crate) limit: std::time::Duration,
+    pub(crate) receiver: Model,
+    pub(crate) fixed: HostSpec,
+    pub(crate) seed: u64,
+    /// When the SYN leaves, by the path's clock.
+    pub(crate) begin: Instant,
+    pub(crate) watch: Watch,
+}
+
+impl OneTransfer<'_> {
+    /// The world at its end, and the goodput in kbit/s from the first SYN to the ACK for the last octet.
+    pub(crate) fn run(self, prepare: impl FnOnce(&mut World)) -> Result<(World, f64), LabError> {
+        let Self { scenario, octets, limit, receiver, fixed, seed, begin, watch } = self;
+        let last = begin + Duration::from_nanos(limit.as_nanos() as u64);
+        let flow = Flow {
+            start: begin,
+            receive_buffer: receiver.buffer,
+            watch,
+            ..Flow::down(Length::Octets(octets))
+        };
+        let plan = Run {
+            scenario: scenario.clone(),
+            seed,
+            fixed,
+            mobile: receiver.host,
+            flows: vec![flow],
+            until: Until::Complete(last.saturating_since(Instant::ZERO)),
+            from: Instant::ZERO,
+            score: false,
+        };
+        let mut acknowledged = None;
+        let ran = run_prepared(&plan, prepare, |world| {
+            let done = || world.sender(0).is_some_and(|sender| sender.statistics().bytes_acked >= octets);
+            if acknowledged.is_none() && done() {
+                acknowledged = Some(world.now());
+            }
+        });
+        let (_, world) = ran.map_err(|error| LabError::Transfer(format!("in virtual time: {error}")))?;
+        let Some(acknowledged) = acknowledged else {
+            let limit = limit.as_secs();
+            return Err(LabError::Transfer(format!("in virtual time it is not done after {limit} s")));
+        };
+        let seconds = acknowledged.saturating_since(begin).as_secs_f64();
+        if seconds == 0.0 {
+            let why = "in virtual time it takes no time: give a link of the scenario a `rate` or a `delay`";
+            return Err(LabError::Transfer(why.to_owned()));
+        }
+        Ok((world, octets as f64 * 8.0 / seconds / 1e3))
+    }
 }
 
 fn fate(fate: &world::Fate) -> Fate {

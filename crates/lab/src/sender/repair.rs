@@ -23,6 +23,11 @@ pub struct Repair {
 }
 
 impl Repair {
+    /// All segments sent again.
+    pub fn resent(&self) -> u64 {
+        self.fast + self.timeout + self.probe
+    }
+
     /// What one of our senders says at its end.
     pub(crate) fn of_recipe(end: &Value) -> Self {
         let number = |path: &str| end.pointer(path).and_then(Value::as_u64).unwrap_or_default();

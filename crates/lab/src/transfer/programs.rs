@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Transfer;
@@ -38,6 +39,7 @@ pub(super) fn send(
     for stream in streams {
         pairs.push(receiver.start(tools, testbed, stream, workload.read_rate, directory)?);
     }
+    thread::sleep(plan.wait);
     let before = both_counters(testbed)?;
     let mut running = Vec::new();
     for (stream, (receiver, addr)) in streams.iter().zip(pairs) {

@@ -56,6 +56,8 @@ pub struct Experiment {
     pub facts: Vec<(String, String)>,
     /// The scenario file with every setting.
     pub scenario: Option<String>,
+    /// What came of it, in words.
+    pub sentences: Vec<String>,
     /// All senders beside each other.
     pub chart: Option<Chart>,
     /// A row for each sender.
@@ -127,6 +129,13 @@ impl Experiment {
     fn write(&self, html: &mut String) {
         let _ = writeln!(html, "<section class=\"experiment\"><h2>{}</h2>", escape(&self.name));
         html.push_str(&self.chart.as_ref().map(Chart::html).unwrap_or_default());
+        if !self.sentences.is_empty() {
+            html.push_str("<ul class=\"sentences\">\n");
+            for sentence in &self.sentences {
+                let _ = writeln!(html, "<li>{}</li>", escape(sentence));
+            }
+            html.push_str("</ul>\n");
+        }
         if let Some(summary) = &self.summary {
             let table = summary.html(false);
             // Above it the chart says the same of most.

@@ -1,0 +1,155 @@
+//! `airtcp demo`: scenes in which one mechanism decides, for real and in virtual time.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use airtcp_lab::demo::{self, Demo as Plan, Played, Progress, Scene};
+use airtcp_lab::page;
+use airtcp_lab::testbed::{Tools, quoted};
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use crate::lab::{failed, next_free};
+use crate::shared::failure;
+
+/// Show what the mechanisms are worth: scenes on a radio link, each with a table, and one page with graphs.
+///
+/// Every scene is played once over TUN devices to this machine's kernel, with the kernel's own CUBIC among the senders, and with
+/// many seeds in virtual time. A sentence is printed only if the 95 % interval of these seeds carries it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Demo {
+    /// Only this one (repeatable) [default: all]
+    #[arg(long, value_name = "NAME", value_parser = demo::find)]
+    scene: Vec<&'static Scene>,
+    /// Runs of each sender in virtual time
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(2..=100_000))]
+    seeds: u64,
+    /// Seed of all random numbers in the real transfers, and in the first run in virtual time; each later run adds 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Directory for everything that is kept; empty [default: the next free lab/NNN-demo]
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Print one JSON object instead of the tables
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    #[arg(from_global)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples (as root, or as an ordinary user where /dev/net/tun may be opened):
+  All of it, in about a minute
+    airtcp demo
+  Is it true with other seeds, and more of them?
+    airtcp demo --scene handover --seed 1000 --seeds 1000
+
+Each scene keeps a directory as `airtcp lab run` does, with scene.json, and all together make report.html.
+
+Exit codes: 0 every transfer was exact, 1 some were not, 2 usage, 3 environment (privilege, device, missing program).";
+
+impl Demo {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let last = self.seed.checked_add(self.seeds - 1);
+        let last = last.ok_or_else(|| failure::usage("--seed and --seeds together are too large"))?;
+        let scenes: Vec<&Scene> =
+            if self.scene.is_empty() { demo::SCENES.iter().collect() } else { self.scene.clone() };
+        let tools = Tools::find().map_err(failed)?;
+        let directory = match &self.output {
+            Some(directory) => directory.clone(),
+            None => next_free(Path::new("lab"), "demo")?,
+        };
+        let plan = Plan {
+            directory: std::path::absolute(&directory)?,
+            seeds: self.seed..=last,
+            command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
+        };
+        let line = LiveLine::new(!self.quiet);
+        let mut number = 0;
+        let observe = |progress| line.show(&words(progress));
+        let played = demo::play(&tools, &plan, &scenes, observe, |scene| {
+            number += 1;
+            line.clear();
+            if self.json { Ok(()) } else { writeln!(io::stdout(), "{number}. {}", scene.text()) }
+        });
+        line.clear();
+        let played = played.map_err(failed)?;
+        let report = directory.join("report.html");
+        let page = page::page(std::slice::from_ref(&directory))?;
+        fs::write(&report, page.html()).with_context(|| format!("cannot write {}", report.display()))?;
+        if self.json {
+            writeln!(io::stdout(), "{}", json!({ "scenes": played, "page": report }))?;
+        } else {
+            write!(io::stdout(), "{}", more(&played, &directory, &report))?;
+        }
+        match played.iter().flat_map(Played::failures).count() {
+            0 => Ok(()),
+            failures => Err(failure::run(format!("{failures} transfers over TUN failed"))),
+        }
+    }
+}
+
+fn words(progress: Progress) -> String {
+    match progress {
+        Progress::Real(done, all) => format!("{done} of {all} transfers over TUN"),
+        Progress::Virtual(done, all) => format!("{done} of {all} runs in virtual time"),
+    }
+}
+
+/// What the columns mean, and where to look next.
+fn more(played: &[Played], directory: &Path, report: &Path) -> String {
+    let mut text = String::new();
+    if let Some(first) = played.first() {
+        text += &format!(
+            "virtual: {} seeds, with the 95 % interval of the mean, and of the differences from the first sender, seed by seed.\n\
+             TUN: one transfer over real devices to this machine's kernel; it was faster than so many of the seeds in virtual \
+             time.\n\
+             Recipes have profile {}. In virtual time recipe linux stands for linux:cubic: the kernel's sender, from parts of \
+             this project.\n\n",
+            first.seeds, first.profile
+        );
+    }
+    text +=
+        &format!("All of it as one page, for any browser, with graphs to zoom into: {}\n", report.display());
+    let sample = played.first().and_then(|scene| {
+        let recipe = scene.rows.iter().rev().find(|row| row.modelled_by.is_none())?;
+        let directory = directory.join(demo::find(&scene.name).ok()?.directory());
+        Some((directory.join(format!("01-{}", recipe.sender)), &recipe.sender))
+    });
+    if let Some((sample, recipe)) = sample {
+        let sample = quoted(&sample.display().to_string());
+        text += &format!(
+            "\nMore to see:\n  \
+             airtcp explain {recipe}          # what the recipe does\n  \
+             less {sample}/decisions.jsonl    # who decided what, and why\n  \
+             tcpdump -nn -ttt -r {sample}/fixed.pcap    # what left towards the radio\n  \
+             airtcp lab run --help    # the same with anything else\n"
+        );
+    }
+    text
+}
+
+/// A line on a terminal that is written over again and again. Elsewhere there is none.
+struct LiveLine {
+    shown: bool,
+}
+
+impl LiveLine {
+    fn new(wanted: bool) -> Self {
+        Self { shown: wanted && io::stderr().is_terminal() }
+    }
+
+    fn show(&self, text: &str) {
+        if self.shown {
+            // Where nobody reads it, nobody misses it.
+            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+
+    fn clear(&self) {
+        self.show("");
+    }
+}

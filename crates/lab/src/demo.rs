@@ -1,0 +1,255 @@
+//! `airtcp demo`: scenes in which one mechanism decides.
+//!
+//! Every scene is played once for real, over TUN devices to this machine's kernel, and with many seeds in virtual time.
+//! What is said under a scene ([`claim`]) is what the intervals of these seeds carry.
+//!
+//! * `scenes` are the paths, the senders, and what is claimed of them.
+//! * `seeds` makes the runs in virtual time.
+//! * `claim` turns a claim into a sentence, if it holds.
+//! * `show` is the table of a scene, for a terminal and a page.
+
+mod claim;
+mod scenes;
+mod seeds;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use airlink::scenario::Scenario;
+use airtcp::profile::ProfileName;
+use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::verdict::Comparison;
+use serde::{Deserialize, Serialize};
+
+use super::LabError;
+use super::experiment::{self, Experiment, write_json};
+use super::receiver::Receiver;
+use super::sender::{self, Repair, Sender};
+use super::testbed::{Keep, Tools};
+use super::transfer::Outcome;
+use super::workload::Workload;
+pub use claim::Sentence;
+pub use scenes::{SCENES, Scene};
+
+/// The file in a scene's directory, beside what the lab keeps there of the real transfers.
+const FILE: &str = "scene.json";
+
+/// No transfer of a scene takes longer, in real or in virtual time.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// All recipes have the profile of the kernel that sends beside them.
+const PROFILE: ProfileName = ProfileName::Linux;
+
+/// How the scenes are played.
+#[derive(Clone, Debug)]
+pub struct Demo {
+    /// Each scene gets a directory in it.
+    pub directory: PathBuf,
+    /// Of the runs in virtual time. The real transfers have the first one.
+    pub seeds: RangeInclusive<u64>,
+    /// The command line that repeats it.
+    pub command: String,
+}
+
+/// How far the demo is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// So many of so many transfers over real devices are done.
+    Real(usize, usize),
+    /// So many of so many runs of a scene in virtual time are done.
+    Virtual(usize, usize),
+}
+
+/// What came of a scene.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Played {
+    /// As it is typed.
+    pub name: String,
+    /// What happens on the path.
+    pub title: String,
+    /// Octets of a transfer.
+    pub bytes: u64,
+    /// The profile of the recipes.
+    pub profile: String,
+    /// Runs of each sender in virtual time.
+    pub seeds: usize,
+    /// The sender that the others are compared with.
+    pub against: String,
+    /// In the order of the senders.
+    pub rows: Vec<Row>,
+    /// What the runs carry, in words.
+    pub sentences: Vec<Sentence>,
+    /// What was to be said, and is not, because the runs do not carry it.
+    pub left_out: Vec<Sentence>,
+}
+
+/// A sender in a scene.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    pub sender: String,
+    /// The recipe that stands for it in virtual time, where it is the kernel's.
+    pub modelled_by: Option<String>,
+    /// All seeds in virtual time.
+    pub in_virtual_time: Many,
+    /// Its goodput there beside the first sender's. `None`: it is the first.
+    pub against: Option<Comparison>,
+    /// The share of the seeds in virtual time in which it was slower than over real devices. `None`: the real transfer failed.
+    pub faster_than: Option<f64>,
+    /// The one transfer over real devices.
+    pub real: Outcome,
+}
+
+/// Means over all seeds. What is sent again, and timeouts, are as the sender counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Many {
+    /// Goodput from the first SYN to the last ACK.
+    pub kbit_per_s: Mean,
+    /// Segments sent again.
+    pub resent: Mean,
+    /// Of the retransmission timer.
+    pub timeouts: Mean,
+}
+
+/// The scene of this name.
+///
+/// # Errors
+/// If there is none: which there are.
+pub fn find(name: &str) -> Result<&'static Scene, String> {
+    let names = || SCENES.iter().map(|scene| scene.name).collect::<Vec<_>>().join(", ");
+    SCENES
+        .iter()
+        .find(|scene| scene.name == name)
+        .ok_or_else(|| format!("`{name}` is no scene: there are {}", names()))
+}
+
+/// Plays these scenes, tells `observe` how far it is, and `shown` what came of each. The real transfers of all of them run at the
+/// same time, each on a path of its own: they wait more than they compute.
+pub fn play(
+    tools: &Tools,
+    demo: &Demo,
+    scenes: &[&Scene],
+    observe: impl Fn(Progress) + Sync,
+    mut shown: impl FnMut(&Played) -> io::Result<()>,
+) -> Result<Vec<Played>, LabError> {
+    let all = scenes.iter().map(|scene| scene.senders.len()).sum();
+    observe(Progress::Real(0, all));
+    let done = AtomicUsize::new(0);
+    let transfers = thread::scope(|scope| {
+        let real = scenes.iter().map(|scene| {
+            let transferred = || observe(Progress::Real(done.fetch_add(1, Ordering::Relaxed) + 1, all));
+            scope.spawn(move || real(tools, demo, scene, transferred))
+        });
+        let real: Vec<_> = real.collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        real.into_iter().map(join).collect::<Result<Vec<_>, LabError>>()
+    })?;
+    let play_virtually = |(scene, transfers): (&&Scene, Vec<Outcome>)| {
+        let (scenario, senders) = scene.resolve();
+        let runs = seeds::run(&scenario, scene.bytes, &senders, demo.seeds.clone(), &|done, all| {
+            observe(Progress::Virtual(done, all));
+        })?;
+        let played = Played::of(scene, &senders, &runs, transfers);
+        write_json(&demo.directory.join(scene.directory()).join(FILE), &played)?;
+        shown(&played).map_err(|error| LabError::Transfer(format!("standard output: {error}")))?;
+        Ok(played)
+    };
+    scenes.iter().zip(transfers).map(play_virtually).collect()
+}
+
+/// Each sender once over real devices.
+fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Result<Vec<Outcome>, LabError> {
+    let (scenario, senders) = scene.resolve();
+    let seed = *demo.seeds.start();
+    let experiment = Experiment {
+        scenario,
+        jobs: senders.len(),
+        senders,
+        against: 0,
+        receiver: Receiver::find("linux", Path::new(""))?,
+        rounds: 1,
+        until_decided: false,
+        workload: Workload::plain(scene.bytes),
+        seed,
+        wait: Duration::from_nanos(seeds::begin(seed).as_nanos()),
+        limit: LIMIT,
+        keep: Keep { events: true, radio: false },
+        directory: demo.directory.join(scene.directory()),
+        command: demo.command.clone(),
+    };
+    Ok(experiment::run(tools, &experiment, |_| transferred())?.transfers)
+}
+
+/// What was played in this directory. `None`: it is no scene's.
+pub(crate) fn read(directory: &Path) -> Option<Played> {
+    serde_json::from_str(&fs::read_to_string(directory.join(FILE)).ok()?).ok()
+}
+
+impl Scene {
+    /// Where it is kept, in the demo's directory: in the order in which the scenes are listed.
+    pub fn directory(&self) -> String {
+        let at = SCENES.iter().position(|other| other.name == self.name).map_or(0, |at| at + 1);
+        format!("{at}-{}", self.name)
+    }
+
+    /// What is written as text, made ready: a test reads every scene.
+    fn resolve(&self) -> (Scenario, Vec<Sender>) {
+        let scenario = Scenario::parse(self.scenario, self.name).expect("a scene's scenario is right");
+        let typed: Vec<_> =
+            self.senders.iter().map(|text| text.parse().expect("a scene's sender is right")).collect();
+        let senders = sender::resolve(&typed, Some(PROFILE)).expect("a scene's senders are different");
+        (scenario, senders)
+    }
+}
+
+impl Row {
+    /// What the sender counted in the real transfer. `None`: it failed.
+    fn counted(&self) -> Option<&Repair> {
+        self.real.repair.as_ref().filter(|_| self.real.failure.is_none())
+    }
+}
+
+impl Played {
+    fn of(scene: &Scene, senders: &[Sender], runs: &[seeds::Runs], transfers: Vec<Outcome>) -> Self {
+        let rows = senders.iter().zip(runs).zip(transfers).enumerate().map(|(at, ((sender, own), real))| {
+            let counts = real.failure.is_none();
+            let slower = own.kbit_per_s.iter().filter(|virtually| **virtually < real.kbit_per_s).count();
+            Row {
+                sender: sender.name.clone(),
+                modelled_by: seeds::stands_for(&sender.kind),
+                in_virtual_time: own.means(),
+                against: (at > 0).then(|| Comparison::of(&own.kbit_per_s, &runs[0].kbit_per_s)),
+                faster_than: counts.then(|| slower as f64 / own.kbit_per_s.len() as f64),
+                real,
+            }
+        });
+        let rows: Vec<Row> = rows.collect();
+        let (sentences, left_out) =
+            scene.claims.iter().map(|claim| claim.check(&rows, runs)).partition(|sentence| sentence.holds);
+        Self {
+            name: scene.name.to_owned(),
+            title: scene.title.to_owned(),
+            bytes: scene.bytes,
+            profile: PROFILE.to_string(),
+            seeds: runs.first().map_or(0, |runs| runs.kbit_per_s.len()),
+            against: senders.first().map_or_else(String::new, |first| first.name.clone()),
+            rows,
+            sentences,
+            left_out,
+        }
+    }
+
+    /// Transfers over real devices that failed, and why.
+    pub fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rows.iter().filter_map(|row| Some((row.sender.as_str(), row.real.failure.as_deref()?)))
+    }
+}

@@ -1,0 +1,97 @@
+//! What is said under a scene, as far as the runs carry it.
+
+use airtcp_numbers::statistics::{Mean, average, differences};
+use airtcp_numbers::verdict::{Comparison, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::Row;
+use super::seeds::Runs;
+
+/// A sender beside another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim {
+    pub(super) sender: &'static str,
+    pub(super) than: &'static str,
+    pub(super) says: Says,
+    /// How the mechanism does it: a sentence without figures, and without a stop.
+    pub(super) because: &'static str,
+}
+
+/// What is claimed. It holds if the 95 % interval of the paired differences says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    Faster,
+    /// No difference is seen: [`Verdict::NoDifference`].
+    AsFast,
+    SendsLessAgain,
+    HasFewerTimeouts,
+}
+
+/// A claim in words, with the figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sentence {
+    /// Whether the runs carry it.
+    pub holds: bool,
+    pub text: String,
+}
+
+impl Claim {
+    /// `rows` and `runs` are in the order of the senders. Both have those that the claim names: a test reads every scene.
+    pub(super) fn check(&self, rows: &[Row], runs: &[Runs]) -> Sentence {
+        let at = |name| rows.iter().position(|row| row.sender == name).expect("a claim is about its scene");
+        let (own, other) = (at(self.sender), at(self.than));
+        let Self { sender, than, because, .. } = self;
+        let (holds, said) = match self.says {
+            Says::Faster | Says::AsFast => {
+                let compared = Comparison::of(&runs[own].kbit_per_s, &runs[other].kbit_per_s);
+                let gain = compared.gain.map_or_else(|| "?".to_owned(), percent);
+                let verdict = compared.verdict;
+                match self.says {
+                    Says::Faster => {
+                        (verdict == Verdict::Better, format!("{sender} is faster than {than}, by {gain}"))
+                    }
+                    _ => (
+                        verdict == Verdict::NoDifference,
+                        format!("no difference is seen between {sender} and {than} ({gain})"),
+                    ),
+                }
+            }
+            Says::SendsLessAgain => {
+                let (less, figures) = fewer(&runs[own].resent, &runs[other].resent);
+                (less, format!("{sender} sends less again than {than}: {figures} segments"))
+            }
+            Says::HasFewerTimeouts => {
+                let (less, figures) = fewer(&runs[own].timeouts, &runs[other].timeouts);
+                (less, format!("{sender} has fewer timeouts than {than}: {figures}"))
+            }
+        };
+        let here = self.here(&rows[own], &rows[other]);
+        Sentence { holds, text: format!("{said}{here}. {because}.") }
+    }
+
+    /// What the one transfer of each over real devices had.
+    fn here(&self, own: &Row, other: &Row) -> String {
+        let (Some(counted), Some(others)) = (own.counted(), other.counted()) else { return String::new() };
+        match self.says {
+            Says::Faster | Says::AsFast => {
+                format!("; over TUN {:.1} and {:.1} kbit/s", own.real.kbit_per_s, other.real.kbit_per_s)
+            }
+            Says::SendsLessAgain => format!("; over TUN {} and {}", counted.resent(), others.resent()),
+            Says::HasFewerTimeouts => format!("; over TUN {} and {}", counted.timeouts, others.timeouts),
+        }
+    }
+}
+
+fn percent(gain: Mean) -> String {
+    let half = gain.half_width.map_or_else(String::new, |half| format!(" ± {:.1}", 100.0 * half));
+    format!("{:+.1}{half} %", 100.0 * gain.mean)
+}
+
+/// Whether the interval of the differences lies below zero, and both means.
+fn fewer(own: &[f64], other: &[f64]) -> (bool, String) {
+    let difference = Mean::of(&differences(own, other));
+    let holds = difference.is_some_and(|it| it.half_width.is_some_and(|half| it.mean + half < 0.0));
+    let [own, other] = [own, other].map(|values| average(values).unwrap_or_default());
+    let half = difference.and_then(|it| it.half_width).unwrap_or(f64::INFINITY);
+    (holds, format!("{own:.1} instead of {other:.1} (± {half:.1})"))
+}

@@ -1,0 +1,49 @@
+//! `airtcp demo`: what it prints is what its runs carry.
+
+use std::fs;
+
+use airtcp_testkit::machine::run;
+use serde_json::Value;
+
+use crate::scratch::Scratch;
+
+#[test]
+fn a_scene_is_played_for_real_and_in_virtual_time() {
+    let scratch = Scratch::new("demo");
+    let output = scratch.path("demo");
+    // Few seeds: not every sentence holds.
+    let played = run(&["demo", "--scene", "tiny-window", "--seeds", "12", "--output", &output]);
+    assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+    let read = |name: &str| fs::read_to_string(format!("{output}/{name}")).unwrap();
+    let scene: Value = serde_json::from_str(&read("4-tiny-window/scene.json")).unwrap();
+    let sentences = |which: &str| {
+        let all = scene[which].as_array().unwrap().iter();
+        all.map(|sentence| sentence["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (said, left_out) = (sentences("sentences"), sentences("left_out"));
+    assert_eq!(said.len() + left_out.len(), 3);
+    // A terminal breaks lines, and a page escapes some characters.
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (shown, page) = (plain(&played.stdout), read("report.html"));
+    for text in &said {
+        assert!(shown.contains(text.as_str()) && page.contains(text.as_str()), "{text}\n{shown}");
+    }
+    for text in &left_out {
+        assert!(!shown.contains(text.as_str()) && !page.contains(text.as_str()), "{text}\n{shown}");
+    }
+    for row in scene["rows"].as_array().unwrap() {
+        assert_eq!(row["in_virtual_time"]["kbit_per_s"]["samples"], 12);
+        assert_eq!(row["real"]["bytes"], 60_000, "{row}");
+    }
+    // The page is that of `airtcp report`, whenever it is made.
+    let again = format!("{output}/again.html");
+    assert_eq!(run(&["report", &output, "--output", &again]).code, 0);
+    assert_eq!(read("again.html"), page);
+}
+
+#[test]
+fn an_unknown_scene_names_those_that_there_are() {
+    let asked = run(&["demo", "--scene", "nothing"]);
+    assert_eq!(asked.code, 2);
+    assert!(asked.stderr.contains("handover, lost-again, marks, tiny-window"), "{}", asked.stderr);
+}
