@@ -10,7 +10,7 @@ pub(super) struct Form {
     /// Print one JSON object instead of the table
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Print comma-separated values instead of the table, for a spreadsheet: the same columns, with their units and all digits
+    /// Print comma-separated values instead of the table, for a spreadsheet: the same columns, with their units and more digits
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     csv: bool,
 }

@@ -218,7 +218,7 @@ pub(crate) fn table(rows: &[Row]) -> String {
     over + &aligned(&std::iter::once(heading).chain(rows).collect::<Vec<_>>())
 }
 
-/// The same as comma-separated values (RFC 4180), with all digits. What a cell of the table says of transfers that were
+/// The same as comma-separated values (RFC 4180), with three digits more. What a cell of the table says of transfers that were
 /// exact has two columns here.
 pub(crate) fn csv(rows: &[Row]) -> String {
     let columns = columns(rows);
@@ -233,8 +233,8 @@ pub(crate) fn csv(rows: &[Row]) -> String {
         let cells = columns.iter().flat_map(|column| match (column.value)(row) {
             Value::Text(text) if column.csv == "sender" => vec![text, profile.clone()],
             Value::Text(text) => vec![text],
-            Value::Number(number, _) | Value::Gain(number, _) => {
-                vec![number.map_or_else(String::new, |number| number.to_string())]
+            Value::Number(number, digits) | Value::Gain(number, digits) => {
+                vec![number.map_or_else(String::new, |number| exact(number, digits + 3))]
             }
             Value::Share(part, all) => vec![part.to_string(), all.to_string()],
         });
@@ -244,6 +244,15 @@ pub(crate) fn csv(rows: &[Row]) -> String {
         .iter()
         .map(|cells| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n")
         .collect()
+}
+
+/// With so many digits behind the point, as far as they are not zero.
+fn exact(number: f64, digits: usize) -> String {
+    let text = format!("{number:.digits$}");
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "-0" => "0".to_owned(),
+        text => text.to_owned(),
+    }
 }
 
 /// In quotes where a spreadsheet needs them.
@@ -283,14 +292,14 @@ mod tests {
             probe: Some(0.0),
             timeouts: Some(0.0),
             spurious: Some(0.0),
-            idle_seconds: mean(0.5, None),
+            idle_seconds: mean(1.0 / 3.0, None),
             ..none.clone()
         };
         let expected = "\
 recipes with profile linux
 sender       kbit/s          median     gain            resent: fast  timeout  probe  timeouts  spurious    idle  exact
 newreno           -               -                                -        -      -         -         -       -    0/3
-linux:cubic   310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %          12.0      0.0    0.0       0.0       0.0  0.50 s    2/3
+linux:cubic   310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %          12.0      0.0    0.0       0.0       0.0  0.33 s    2/3
 ";
         assert_eq!(table(&[none.clone(), some.clone()]), expected);
         let rows = [none.clone(), some.clone()];
@@ -299,7 +308,7 @@ linux:cubic   310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %          12.0      0.0 
         assert_eq!(cells(&none), "newreno – – – – –  – – – – – – 0/3");
         assert_eq!(
             cells(&some),
-            "linux:cubic 310.2 12.3 300.0 +23.4 12.3 better 12.0 0.0 0.0 0.0 0.0 0.50 2/3"
+            "linux:cubic 310.2 12.3 300.0 +23.4 12.3 better 12.0 0.0 0.0 0.0 0.0 0.33 2/3"
         );
         assert_eq!(
             verdicts(&[none.clone(), some.clone()], "newreno"),
@@ -319,7 +328,7 @@ linux:cubic   310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %          12.0      0.0 
         let expected = "\
 sender,profile,kbit/s,kbit/s ±,median kbit/s,beside kbit/s,share %,share ± %,gain %,gain ± %,verdict,resent segments: fast,resent segments: timeout,resent segments: probe,timeouts,spurious,idle s,exact,transfers
 newreno,linux,,,,,,,,,,,,,,,,0,3
-\"x,\"\"y\"\"\",,310.25,12.34,299.96,100,25,12.5,23.45,12.3,better,,0,0,0,0,0.5,2,3
+\"x,\"\"y\"\"\",,310.25,12.34,299.96,100,25,12.5,23.45,12.3,better,,0,0,0,0,0.33333,2,3
 ";
         assert_eq!(csv(&[none, competes]), expected);
     }
