@@ -169,6 +169,7 @@ impl Asked {
         let amount = match (self.seconds, bytes) {
             (Some(seconds), _) => format!("{seconds} s"),
             (None, bytes) => match bytes.unwrap_or_default() {
+                1 => "1 byte".to_owned(),
                 bytes @ 0..1000 => format!("{bytes} bytes"),
                 bytes => show_bytes(bytes),
             },

@@ -27,8 +27,8 @@ Examples:
   airtcp lab show lab/003-leo --csv > leo.csv
   airtcp lab show lab/003-leo --json | jq '.report.summary[] | {sender, kbit_per_s}'
 
-A lab that is still running, or was interrupted, shows the rounds that are complete. `airtcp report` makes a page with
-graphs of the same directory.";
+A lab that is still running, or was interrupted, shows the rounds that are complete.
+`airtcp report` makes a page with graphs of the same directory.";
 
 impl Show {
     pub(super) fn run(self) -> anyhow::Result<()> {
