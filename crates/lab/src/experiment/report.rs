@@ -60,7 +60,7 @@ pub struct Versions {
     pub airlink: String,
     /// `Linux` and its release.
     pub kernel: String,
-    /// As [`Receiver::version`] says it.
+    /// As [`Receiver::version`](crate::receiver::Receiver::version) says it.
     pub receiver: String,
 }
 
