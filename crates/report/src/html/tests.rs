@@ -40,6 +40,7 @@ fn page(name: &str) -> Page {
             name: name.to_owned(),
             facts: vec![fact.clone()],
             scenario: Some(name.to_owned()),
+            sentences: vec![name.to_owned()],
             chart: Some(Chart {
                 against: name.to_owned(),
                 senders: vec![chart::Sender {
