@@ -91,6 +91,29 @@ fn what_a_run_is_decides_and_not_what_it_is_called() {
     assert!(told().contains("0 of 12 runs have"), "{scenario}");
 }
 
+#[test]
+fn one_recipe_in_two_spellings_is_one_run() {
+    let dir = Dir::new();
+    let (here, there) = ("newreno+limited-transmit", "limited-transmit+newreno");
+    let sweep = |recipes: &str| SWEEP.replace("[\"reno\", [\"newreno\", \"newreno+sifest\"]]", recipes);
+    let both = dir.write("both.toml", &sweep(&format!("[\"{here}\", \"{there}\"]")));
+    for again in ["first", "again"] {
+        let said = good(&["sweep", "run", &both]).stderr;
+        assert_eq!(said.contains("12 of 12 runs have"), again == "again", "{again}: {said}");
+    }
+    let table = good(&["sweep", "summary", &both]).stdout;
+    assert!(table.contains(here) && table.contains(there), "{table}");
+
+    // Each on a machine of its own.
+    let stores = [("a", here), ("b", there)].map(|(name, recipe)| {
+        let file = dir.write(&format!("{name}.toml"), &sweep(&format!("[\"{recipe}\"]")));
+        good(&["sweep", "run", &file]);
+        dir.path(&format!("{name}.results"))
+    });
+    let all = good(&["sweep", "merge", &stores[0], &stores[1], "--output", "-"]).stdout;
+    assert_eq!(all.lines().count(), 6, "{all}");
+}
+
 /// The preset of [`SWEEP`], as a file.
 fn preset() -> String {
     let program = airtcp_testkit::programs::program("airlink");

@@ -68,7 +68,7 @@ pub struct Report {
 /// The numbers of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// The sender's, in its canonical spelling.
+    /// The sender's, as it was typed.
     pub recipe: String,
     /// The name of the sender's profile.
     pub profile: &'static str,

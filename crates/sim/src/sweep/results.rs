@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use airtcp::recovery::Recipe;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -201,14 +202,16 @@ impl Results {
         Ok(())
     }
 
-    /// Two processes may have done the same run; then their results are equal.
+    /// Two processes may have done the same run; then their results are equal, but for how recipes were spelt.
     fn add(&mut self, run: usize, place: Place, line: &[u8]) -> Result<(), StoreError> {
         let Some(other) = self.rows.get(&run).copied() else {
             self.rows.insert(run, place);
             return Ok(());
         };
-        let report = |line: &[u8]| -> Option<String> {
-            Some(serde_json::from_slice::<Written<'_>>(line).ok()?.report.get().to_owned())
+        let report = |line: &[u8]| -> Option<Value> {
+            let mut report = serde_json::from_slice::<Row>(line).ok()?.report;
+            spell_canonically(&mut report);
+            Some(report)
         };
         if report(&self.line(other)?) == report(line) {
             return Ok(());
@@ -286,6 +289,16 @@ impl Results {
         match &self.manifest.as_ref()?.runs {
             Runs::Named(asked) => asked.points.get(run / asked.seeds.len()).map(|point| &point.labels),
             Runs::Numbered(_) => None,
+        }
+    }
+}
+
+/// A report has recipes as they were typed for the run that was made.
+fn spell_canonically(report: &mut Value) {
+    let flows = report.get_mut("flows").and_then(Value::as_array_mut);
+    for recipe in flows.into_iter().flatten().filter_map(|flow| flow.get_mut("recipe")) {
+        if let Some(typed) = recipe.as_str().and_then(|typed| typed.parse::<Recipe>().ok()) {
+            *recipe = typed.canonical().into();
         }
     }
 }
