@@ -3,6 +3,8 @@
 //! The log counts seconds from the sender's start, the capture has the wall clock of the same machine. What the wall clock
 //! was at the sender's start ties them together.
 
+use std::collections::BTreeSet;
+
 use airtcp_analyze::decisions::{self, Line};
 use airtcp_analyze::trace::{DecisionSeen, EpisodeSeen, Idle, Offset, Sending, Trace, WindowPoint};
 
@@ -29,7 +31,8 @@ pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> Laid {
     let origin = trace.origin;
     let offset = |line: &Line| start - origin + (line.time * 1e9).round() as i64;
     trace.episodes = episodes(&lines, offset, end(trace));
-    let otherwise = causes(trace);
+    let timeouts = lines.iter().filter(|line| line.what == "timeout").map(offset).collect();
+    let otherwise = causes(trace, &timeouts);
     let mut changes = Vec::new();
     for line in &lines {
         let at = offset(line);
@@ -46,8 +49,9 @@ pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> Laid {
 }
 
 /// A timer that fires just when an ACK has come looks like an answer to it. The log knows better: what is sent again while
-/// the sender goes back is the timer's, what is sent again in recovery is not. Returns for how many that is news.
-fn causes(trace: &mut Trace) -> usize {
+/// the sender goes back after one of the `timeouts` is the timer's, what is sent again in recovery is not. Tahoe goes back
+/// without a timeout as well: there the log does not tell more than the capture. Returns for how many that is news.
+fn causes(trace: &mut Trace, timeouts: &BTreeSet<Offset>) -> usize {
     let Trace { segments, acks, idle, episodes, .. } = trace;
     let mut otherwise = 0;
     let mut gone_back_in = None;
@@ -58,9 +62,9 @@ fn causes(trace: &mut Trace) -> usize {
         }
         let begun = episodes.partition_point(|episode| episode.from <= segment.at);
         let state = episodes[..begun].last().filter(|episode| segment.at < episode.to);
-        let cause = match state.map(|episode| episode.state.as_str()) {
-            Some("restarted") => Sending::Timeout,
-            Some("recovery") => Sending::Fast,
+        let cause = match state.map(|episode| (episode.state.as_str(), episode.from)) {
+            Some(("restarted", from)) if timeouts.contains(&from) => Sending::Timeout,
+            Some(("recovery", _)) => Sending::Fast,
             _ => segment.sending,
         };
         let first = cause == Sending::Timeout && gone_back_in.replace(begun) != Some(begun);
@@ -201,8 +205,12 @@ mod tests {
     fn why_something_was_sent_again_is_what_the_log_says() {
         let log = [
             line(0.1, "recovery", "enter", "a loss"),
-            line(0.5, "restarted", "enter", "the timer, just behind an ACK"),
+            line(0.5, "recovery", "timeout", "just behind an ACK"),
+            line(0.5, "restarted", "enter", "the retransmission timer"),
             line(0.9, "open", "leave", "an ACK"),
+            // Tahoe's fast retransmit.
+            line(1.2, "restarted", "enter", "a loss found without a timeout, where the repair starts over"),
+            line(1.5, "open", "leave", "an ACK"),
         ];
         let sent = |ms: i64, sending| SentSegment {
             at: ms * 1_000_000,
@@ -215,11 +223,15 @@ mod tests {
             fate: airtcp_analyze::trace::Fate::Unknown,
         };
         let mut trace = trace();
-        let seen = [Sending::New, Sending::Fast, Sending::New, Sending::Fast, Sending::Tail];
-        trace.segments = seen.into_iter().zip([0, 100, 499, 500, 900]).map(|(it, ms)| sent(ms, it)).collect();
+        let seen =
+            [Sending::New, Sending::Fast, Sending::New, Sending::Fast, Sending::Tail, Sending::Fast];
+        let times = [0, 100, 499, 500, 900, 1200];
+        trace.segments = seen.into_iter().zip(times).map(|(it, ms)| sent(ms, it)).collect();
         let laid = lay_over(&mut trace, &log.join("\n"), 1_000_000_000, 1000.0);
         let causes: Vec<_> = trace.segments.iter().map(|segment| segment.sending).collect();
-        assert_eq!(causes, [Sending::New, Sending::Fast, Sending::New, Sending::Timeout, Sending::Tail]);
+        let expected =
+            [Sending::New, Sending::Fast, Sending::New, Sending::Timeout, Sending::Tail, Sending::Fast];
+        assert_eq!(causes, expected);
         assert_eq!(laid, Laid { unreadable: 0, otherwise: 1 });
         // The silence before it was the timer's, too.
         assert_eq!(trace.idle, [Idle { from: 499_000_000, to: 500_000_000 }]);
