@@ -168,7 +168,8 @@ fn write_aligned(
     Ok(())
 }
 
-/// How the numbers of one metric are written: all with one unit, and with so many digits behind the point.
+/// How the numbers of one metric are written: all with one unit, and with so many digits behind the point that the
+/// smallest mean can be read as well.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
     factor: f64,
@@ -176,9 +177,14 @@ struct Scale {
     places: usize,
 }
 
+/// What is smaller is nothing beside the rest.
+const MOST_PLACES: usize = 9;
+
 impl Scale {
     fn of<'a>(metric: &Metric, values: impl Iterator<Item = &'a Values>) -> Self {
-        let most = values.map(|values| values.mean.mean.abs()).fold(0.0, f64::max);
+        let means: Vec<f64> = values.map(|values| values.mean.mean.abs()).filter(|mean| *mean > 0.0).collect();
+        let most = means.iter().copied().fold(0.0, f64::max);
+        let least = means.iter().copied().fold(most, f64::min);
         let prefixes: &[(f64, &str)] = match metric.unit() {
             Unit::BitPerSecond => &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")],
             Unit::Octets => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB")],
@@ -186,14 +192,16 @@ impl Scale {
         };
         let fits = prefixes.iter().find(|(factor, _)| most >= *factor).copied();
         let (factor, sign) = fits.unwrap_or_else(|| (1.0, metric.unit().sign()));
-        // Four digits of the greatest mean.
+        // Four digits of the greatest mean, and two of the smallest.
         let places = match most / factor {
             size if size >= 1000.0 => 0,
             size if size >= 100.0 => 1,
             size if size >= 10.0 => 2,
             _ => 3,
         };
-        Self { factor, sign, places }
+        let first_digit = if least > 0.0 { (least / factor).log10().floor() as i32 } else { 0 };
+        let for_the_least = usize::try_from(1 - first_digit).unwrap_or_default();
+        Self { factor, sign, places: places.max(for_the_least.min(MOST_PLACES)) }
     }
 
     fn number(&self, number: f64) -> String {
@@ -338,6 +346,19 @@ mod tests {
             let scale = scale(metric, most);
             assert_eq!(format!("{} {}", scale.number(most), scale.sign), shown, "{metric}");
         }
+    }
+
+    #[test]
+    fn the_smallest_mean_of_a_metric_can_be_read_too() {
+        let metric = "goodput".parse().unwrap();
+        let of = |means: &[f64]| {
+            let values: Vec<Values> = means.iter().map(|mean| values(*mean, None, 1)).collect();
+            let scale = Scale::of(&metric, values.iter());
+            means.iter().map(|mean| format!("{} {}", scale.number(*mean), scale.sign)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[18_000.0, 912_000_000.0]), ["0.018 Mbit/s", "912.000 Mbit/s"]);
+        assert_eq!(of(&[18_000.0, 9.5e9]), ["0.000018 Gbit/s", "9.500000 Gbit/s"]);
+        assert_eq!(of(&[0.0, 98_765_432.0]), ["0.00 Mbit/s", "98.77 Mbit/s"]);
     }
 
     #[test]
