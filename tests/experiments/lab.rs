@@ -402,7 +402,10 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     assert!(seeds.eq((1..=kept + 2).flat_map(|seed| [seed, seed])), "each seed once for each sender");
 
     let again = ended(lab(&all, &[]));
-    assert_eq!((again.code, again.stdout), (0, grown.stdout), "nothing was missing");
+    assert_eq!((again.code, again.stdout), (0, grown.stdout.clone()), "nothing was missing");
+    let respelt = ["--recipe", "three-dupacks+newreno", "--recipe", "sack", "--bytes", "50k", "--runs", &all];
+    let respelt = ended(scratch.lab("out", &respelt));
+    assert_eq!((respelt.code, respelt.stdout), (0, grown.stdout), "{}", respelt.stderr);
     for (changed, what) in [
         (&["--seed", "7"], "its first seed is 1"),
         (&["--recipe", "reno"], "its senders are newreno, sack"),

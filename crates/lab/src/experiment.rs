@@ -132,6 +132,19 @@ pub fn run(
     Ok(rounds.report)
 }
 
+/// The senders under the names that they have in a directory to which rounds are added: recipes may be spelt otherwise
+/// now, and files and directories are found by these names.
+pub fn named_as_kept(mut senders: Vec<Sender>, directory: &Path) -> Vec<Sender> {
+    let kept = fs::read_to_string(directory.join("lab.json")).ok();
+    let kept = kept.and_then(|text| serde_json::from_str::<Report>(&text).ok());
+    for (sender, row) in senders.iter_mut().zip(kept.iter().flat_map(|kept| &kept.summary)) {
+        if sender.profile() == row.profile && sender.is(&row.sender) {
+            sender.name.clone_from(&row.sender);
+        }
+    }
+    senders
+}
+
 /// What is known of an experiment while it runs: complete rounds, from the first one on, and single transfers behind them.
 struct Rounds<'a> {
     experiment: &'a Experiment,

@@ -151,15 +151,8 @@ impl Typed {
 /// # Errors
 /// If none of them was meant.
 pub fn find(senders: &[Sender], typed: &Typed) -> Result<usize, String> {
-    let meant = |sender: &Sender| match (typed, &sender.kind) {
-        (Typed::Recipe(spec), Kind::Recipe { recipe, profile }) => {
-            spec.recipe == *recipe && spec.profile_or(*profile) == *profile
-        }
-        (Typed::Kernel(typed), Kind::Kernel(control)) => typed == control,
-        _ => false,
-    };
     let names = || senders.iter().map(|sender| sender.name.as_str()).collect::<Vec<_>>().join(", ");
-    let found = senders.iter().position(meant);
+    let found = senders.iter().position(|sender| sender.kind.is(typed));
     found.ok_or_else(|| format!("{typed} does not send here: the senders are {}", names()))
 }
 
@@ -169,6 +162,17 @@ impl Kind {
         match self {
             Self::Recipe { profile, .. } => Some(*profile),
             Self::Kernel(_) => None,
+        }
+    }
+
+    /// It is what was typed, in whatever order and whether or not that says the profile.
+    fn is(&self, typed: &Typed) -> bool {
+        match (typed, self) {
+            (Typed::Recipe(spec), Self::Recipe { recipe, profile }) => {
+                spec.recipe == *recipe && spec.profile_or(*profile) == *profile
+            }
+            (Typed::Kernel(typed), Self::Kernel(control)) => typed == control,
+            _ => false,
         }
     }
 }
@@ -193,13 +197,9 @@ impl Sender {
         self.kind.profile().map(|profile| profile.to_string())
     }
 
-    /// It is what `text` means, whether or not `text` says the profile.
+    /// It is what `text` means, whether or not `text` says the profile. Files have names in the spelling of their time.
     pub(crate) fn is(&self, text: &str) -> bool {
-        let bare = match &self.kind {
-            Kind::Recipe { recipe, .. } => recipe.to_string() == text || recipe.canonical() == text,
-            Kind::Kernel(_) => false,
-        };
-        bare || self.kind.to_string() == text
+        text.parse().is_ok_and(|typed| self.kind.is(&typed))
     }
 }
 
@@ -271,5 +271,8 @@ mod tests {
         let [sack, cubic] = resolve(&typed, None).unwrap().try_into().unwrap();
         assert!(sack.is("sack") && sack.is("sack@linux") && !sack.is("sack@default") && !sack.is("newreno"));
         assert!(cubic.is("linux:cubic") && !cubic.is("linux:reno"));
+        let typed = ["newreno+limited-transmit".parse().unwrap()];
+        let [sender] = resolve(&typed, None).unwrap().try_into().unwrap();
+        assert!(sender.is("limited-transmit+newreno") && sender.is("limited-transmit@default"));
     }
 }

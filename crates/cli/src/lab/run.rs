@@ -167,7 +167,7 @@ impl Run {
         let standing = Standing::watch(self.form, &directory)?;
         let experiment = Experiment {
             scenario,
-            senders,
+            senders: experiment::named_as_kept(senders, &directory),
             against,
             receiver,
             rounds: self.runs.unwrap_or_else(|| self.until.map_or(3, |_| 200)),
