@@ -74,6 +74,7 @@ function listen(panel) {
   let drag = null, pinch = null;
   const x = (event) => event.clientX - stage.getBoundingClientRect().left;
   const y = (event) => event.clientY - stage.getBoundingClientRect().top;
+  const pinched = () => (pointers.size === 2 ? { points: [...pointers.values()].map((x) => panel.timeAt(x)) } : null);
   stage.addEventListener('focus', () => activate(panel));
   stage.addEventListener('wheel', (event) => {
     event.preventDefault();
@@ -87,7 +88,7 @@ function listen(panel) {
     stage.setPointerCapture(event.pointerId);
     activate(panel);
     drag = { x: x(event), from: view.from, to: view.to, time: panel.time, selects: event.shiftKey, moved: false };
-    pinch = pointers.size === 2 ? { points: [...pointers.values()].map((x) => panel.timeAt(x)) } : null;
+    pinch = pinched();
   });
   stage.addEventListener('pointermove', (event) => {
     if (pointers.has(event.pointerId)) pointers.set(event.pointerId, x(event));
@@ -122,8 +123,10 @@ function listen(panel) {
     // A finger does not hover: it touches what it asks about.
     if (event.type === 'pointerup' && event.pointerType === 'touch' && drag && !drag.moved && !pinch) pointAt(event);
     pointers.delete(event.pointerId);
-    if (pointers.size === 0) drag = null;
-    pinch = null;
+    // Fingers that stay go on from what is in view by now, and ask about nothing.
+    const [rest] = pointers.values();
+    drag = pointers.size > 0 ? { x: rest, from: view.from, to: view.to, time: panel.time, selects: false, moved: true } : null;
+    pinch = pinched();
   };
   stage.addEventListener('pointerup', up);
   stage.addEventListener('pointercancel', up);
