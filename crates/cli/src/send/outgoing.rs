@@ -55,7 +55,8 @@ impl Outgoing {
                 Some(room) => room,
                 None => {
                     self.digest = self.limit.take().and_then(TimeLimit::digest);
-                    return self.end(now, host, id);
+                    self.end(now, host, id);
+                    return Ok(());
                 }
             };
             let (chunk, from) = match self.chunk.take() {
@@ -65,7 +66,8 @@ impl Outgoing {
                     Next::Later => return Ok(()),
                     Next::End { digest } => {
                         self.digest = digest;
-                        return self.end(now, host, id);
+                        self.end(now, host, id);
+                        return Ok(());
                     }
                 },
             };
@@ -93,10 +95,10 @@ impl Outgoing {
         Ok(())
     }
 
-    fn end(&mut self, now: Instant, host: &mut Host, id: ConnId) -> anyhow::Result<()> {
-        host.shutdown_write(now, id)?;
+    fn end(&mut self, now: Instant, host: &mut Host, id: ConnId) {
+        // Whoever runs the connection sees whether it has ended.
+        let _ = host.shutdown_write(now, id);
         self.written = Written::Wholly;
-        Ok(())
     }
 
     /// How much the host may be given now. `None`: the time is up.

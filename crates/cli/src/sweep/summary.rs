@@ -182,7 +182,8 @@ const MOST_PLACES: usize = 9;
 
 impl Scale {
     fn of<'a>(metric: &Metric, values: impl Iterator<Item = &'a Values>) -> Self {
-        let means: Vec<f64> = values.map(|values| values.mean.mean.abs()).filter(|mean| *mean > 0.0).collect();
+        let means: Vec<f64> =
+            values.map(|values| values.mean.mean.abs()).filter(|mean| *mean > 0.0).collect();
         let most = means.iter().copied().fold(0.0, f64::max);
         let least = means.iter().copied().fold(most, f64::min);
         let prefixes: &[(f64, &str)] = match metric.unit() {

@@ -223,8 +223,7 @@ mod tests {
             fate: airtcp_analyze::trace::Fate::Unknown,
         };
         let mut trace = trace();
-        let seen =
-            [Sending::New, Sending::Fast, Sending::New, Sending::Fast, Sending::Tail, Sending::Fast];
+        let seen = [Sending::New, Sending::Fast, Sending::New, Sending::Fast, Sending::Tail, Sending::Fast];
         let times = [0, 100, 499, 500, 900, 1200];
         trace.segments = seen.into_iter().zip(times).map(|(it, ms)| sent(ms, it)).collect();
         let laid = lay_over(&mut trace, &log.join("\n"), 1_000_000_000, 1000.0);
