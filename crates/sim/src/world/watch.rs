@@ -168,7 +168,7 @@ impl Watcher {
 
     /// The packet last handed to the path is the first in the records made since.
     pub(super) fn entered(&mut self, path: &mut Path) {
-        let records = path.take_records();
+        let records = records(path);
         if let (Some(transit), Some(first)) = (self.leaving.take(), records.first()) {
             self.inside.insert(first.packet, transit);
         }
@@ -177,7 +177,7 @@ impl Watcher {
 
     /// Takes note of what has happened inside.
     pub(super) fn follow(&mut self, path: &mut Path) {
-        self.take(path.take_records());
+        self.take(records(path));
     }
 
     fn take(&mut self, records: Vec<Record>) {
@@ -207,6 +207,12 @@ impl Watcher {
         let sacked = blocks.filter_map(|(left, right)| Some((offset(*left)?, offset(*right)?))).collect();
         watched.sightings.push(Sighting { at: now, seen: Seen::Ack { ack, duplicate, sacked } });
     }
+}
+
+/// What befalls stages comes with the records, and would fill the memory: nobody here asks for it.
+fn records(path: &mut Path) -> Vec<Record> {
+    drop(path.take_incidents());
+    path.take_records()
 }
 
 fn segment(packet: &[u8]) -> Option<Segment<'_>> {
