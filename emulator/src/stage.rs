@@ -283,7 +283,10 @@ pub enum Mishap {
         until: Instant,
     },
     /// The mobile is with another base station than at the last packet.
-    Handover,
+    Handover {
+        /// How often it has moved since then.
+        times: u64,
+    },
 }
 
 /// A radio PDU at the moment of its transmission, whether it then arrives or not.

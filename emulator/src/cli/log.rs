@@ -65,7 +65,7 @@ impl Listener for Log {
                 let lasts = until - incident.at;
                 info!(target: "airlink::stage", at, stage, %direction, lasts = %lasts, "outage");
             }
-            Mishap::Handover => info!(target: "airlink::stage", at, stage, "handover"),
+            Mishap::Handover { times } => info!(target: "airlink::stage", at, stage, times, "handover"),
         }
     }
 

@@ -170,10 +170,11 @@ impl Station {
         let Some(handover) = &self.config.handover else { return };
         let scheduled = handover.until(now);
         if scheduled > self.handovers.scheduled {
-            self.handovers.total += scheduled - self.handovers.scheduled;
+            let times = scheduled - self.handovers.scheduled;
+            self.handovers.total += times;
             self.handovers.scheduled = scheduled;
             self.agent.forget();
-            out.befall(Mishap::Handover);
+            out.befall(Mishap::Handover { times });
             self.radio = PerDirection::from_fn(|_| Meter::new());
         }
     }
