@@ -19,16 +19,20 @@ pub struct Probability(f64);
 
 /// Text that is not the quantity that was expected. The message says how to write one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not {wanted}")]
+#[error("`{text}` is {what}")]
 pub struct UnitError {
     text: String,
-    wanted: &'static str,
+    what: &'static str,
 }
 
-const RATE: &str = "a rate: write a number and bit, kbit, Mbit or Gbit, such as \"384kbit\"";
-const SIZE: &str = "a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"";
-const PROBABILITY: &str = "a probability: write a percentage such as \"10%\", or a number from 0 to 1";
-const TIME: &str = "a length of time: write a number and ns, us, ms, s, m, min or h, such as \"150ms\"";
+const RATE: &str = "not a rate: write a number and bit, kbit, Mbit or Gbit, such as \"384kbit\"";
+const SIZE: &str = "not a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"";
+const PROBABILITY: &str = "not a probability: write a percentage such as \"10%\", or a number from 0 to 1";
+const TIME: &str = "not a length of time: write a number and ns, us, ms, s, m, min or h, such as \"150ms\"";
+const TOO_LONG: &str = "too long: 8760h, a year, is the longest time";
+
+/// A year is more than any experiment needs, and far from where arithmetic saturates.
+const LONGEST: f64 = 8760.0 * 3600e9;
 
 impl Rate {
     /// # Panics
@@ -97,7 +101,7 @@ impl FromStr for Rate {
         let units = [("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
         match split(text, &units).map(f64::round) {
             Some(bits) if (1.0..=1e12).contains(&bits) => Ok(Self(bits as u64)),
-            _ => Err(UnitError { text: text.to_owned(), wanted: RATE }),
+            _ => Err(UnitError { text: text.to_owned(), what: RATE }),
         }
     }
 }
@@ -118,7 +122,7 @@ impl FromStr for Size {
         let text = text.trim();
         match split(text.strip_suffix('B').unwrap_or(text), &units) {
             Some(bytes) if bytes <= 1e12 && bytes.fract() == 0.0 => Ok(Self(bytes as u64)),
-            _ => Err(UnitError { text: text.to_owned(), wanted: SIZE }),
+            _ => Err(UnitError { text: text.to_owned(), what: SIZE }),
         }
     }
 }
@@ -128,7 +132,7 @@ impl FromStr for Probability {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         match split(text, &[("%", 0.01), ("", 1.0)]) {
             Some(value) if (0.0..=1.0).contains(&value) => Ok(Self(value)),
-            _ => Err(UnitError { text: text.to_owned(), wanted: PROBABILITY }),
+            _ => Err(UnitError { text: text.to_owned(), what: PROBABILITY }),
         }
     }
 }
@@ -139,9 +143,9 @@ impl FromStr for Duration {
         let units =
             [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("min", 60e9), ("h", 3600e9)];
         match split(text, &units).map(f64::round) {
-            // A year is more than any experiment needs, and far from where arithmetic saturates.
-            Some(nanos) if nanos <= 3.2e16 => Ok(Self::from_nanos(nanos as u64)),
-            _ => Err(UnitError { text: text.to_owned(), wanted: TIME }),
+            Some(nanos) if nanos <= LONGEST => Ok(Self::from_nanos(nanos as u64)),
+            Some(_) => Err(UnitError { text: text.to_owned(), what: TOO_LONG }),
+            None => Err(UnitError { text: text.to_owned(), what: TIME }),
         }
     }
 }
@@ -152,7 +156,7 @@ pub fn typed_time(text: &str) -> Result<Duration, UnitError> {
         Some(_) => format!("{}s", text.trim()).parse(),
         None => text.parse(),
     }
-    .map_err(|UnitError { wanted, .. }| UnitError { text: text.to_owned(), wanted })
+    .map_err(|UnitError { what, .. }| UnitError { text: text.to_owned(), what })
 }
 
 /// The largest unit that needs no fraction.
@@ -229,6 +233,11 @@ mod tests {
         assert_eq!(typed_time("0"), Ok(Duration::ZERO));
         assert_eq!(typed_time("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(typed_time("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(typed_time("8760h"), Ok(Duration::from_secs(365 * 86_400)));
+        for text in ["8761h", "31536001", "1e300"] {
+            let error = typed_time(text).unwrap_err().to_string();
+            assert_eq!(error, format!("`{text}` is too long: 8760h, a year, is the longest time"));
+        }
         for text in ["", "s", "-1", "soon", "1 week"] {
             assert!(
                 typed_time(text).unwrap_err().to_string().starts_with(&format!("`{text}` is not")),
