@@ -10,6 +10,13 @@ use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
     let cli = <Cli>::parse();
-    let logs = cli.log().start(LevelFilter::INFO).map_err(anyhow::Error::from);
-    logs.and_then(|()| cli.run()).unwrap_or_else(|error| cli::report(&error))
+    let log = match cli.log().start("airlink", LevelFilter::INFO) {
+        Ok(log) => log,
+        Err(error) => return cli::report(&error.into()),
+    };
+    match cli.run() {
+        Ok(code) if code == ExitCode::SUCCESS && !log.is_whole() => ExitCode::FAILURE,
+        Ok(code) => code,
+        Err(error) => cli::report(&error),
+    }
 }

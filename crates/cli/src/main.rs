@@ -116,9 +116,13 @@ impl Cli {
 
 fn main() -> ExitCode {
     let cli = <Cli>::parse();
-    let done = cli.log.start(LevelFilter::WARN).map_err(anyhow::Error::from).and_then(|()| cli.run());
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
+    let log = match cli.log.start("airtcp", LevelFilter::WARN) {
+        Ok(log) => log,
+        Err(error) => return shared::failure::report(&error.into()),
+    };
+    match cli.run() {
+        Ok(()) if log.is_whole() => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::FAILURE,
         Err(error) => shared::failure::report(&error),
     }
 }

@@ -14,12 +14,15 @@ mod lines;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{ArgAction, Args, ValueEnum};
-use lines::Lines;
+use lines::{Lines, LogFile};
+use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{FilterExt, Targets, filter_fn};
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::registry::LookupSpan;
 
 /// What to log, and how: the same options in every command.
 #[derive(Clone, Debug, Args)]
@@ -54,6 +57,16 @@ pub struct LogError {
     source: io::Error,
 }
 
+/// A log that has begun.
+pub struct Log(Option<Arc<LogFile>>);
+
+impl Log {
+    /// Whether its file has everything so far. What is missing was told on stderr when it could not be written.
+    pub fn is_whole(&self) -> bool {
+        self.0.as_ref().is_none_or(|file| file.is_whole())
+    }
+}
+
 /// The levels, from nothing to everything.
 const LEVELS: [LevelFilter; 6] = [
     LevelFilter::OFF,
@@ -65,28 +78,33 @@ const LEVELS: [LevelFilter; 6] = [
 ];
 
 impl LogArgs {
-    /// From now on this process logs. `usual` is the level without `-v` and `-q`.
+    /// From now on this process, which is called `program`, logs. `usual` is the level without `-v` and `-q`.
     ///
     /// # Panics
     /// If it is called twice.
-    pub fn start(&self, usual: LevelFilter) -> Result<(), LogError> {
+    pub fn start(&self, program: &'static str, usual: LevelFilter) -> Result<Log, LogError> {
         let asked = std::env::var("RUST_LOG").unwrap_or_default();
         let (targets, misread) = targets(self.level(usual), &asked);
         let json = self.log_format == Format::Json;
-        let lines = match &self.log_file {
-            None => Lines::to_stderr(json),
+        let file = match &self.log_file {
+            None => None,
             Some(path) => {
                 let file = File::create(path).map_err(|source| LogError { path: path.clone(), source })?;
-                Lines::to_file(file, json)
+                Some(Arc::new(LogFile::new(program, path.clone(), file)))
             }
         };
-        tracing_subscriber::registry().with(lines.with_filter(targets)).init();
+        let lines = match &file {
+            None => Lines::to_stderr(json),
+            Some(file) => Lines::to_file(file.clone(), json),
+        };
+        tracing_subscriber::registry().with(shown(lines, targets)).init();
         if let Some(why) = misread {
-            tracing::warn!(
+            // With -q as well: what is shown now is not what was asked for.
+            tracing::error!(
                 "RUST_LOG={asked} is not understood ({why}): write for example debug, or airtcp::recovery=debug"
             );
         }
-        Ok(())
+        Ok(Log(file))
     }
 
     fn level(&self, usual: LevelFilter) -> LevelFilter {
@@ -112,6 +130,15 @@ fn targets(level: LevelFilter, asked: &str) -> (Targets, Option<String>) {
         }
         Err(why) => (usual, Some(why.to_string())),
     }
+}
+
+/// The events that `targets` let through. A span has no line of its own, it says whose an event is: every span is known.
+fn shown<S>(lines: Lines, targets: Targets) -> impl tracing_subscriber::Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let spans = filter_fn(|metadata| metadata.is_span()).with_max_level_hint(LevelFilter::ERROR);
+    lines.with_filter(targets.or(spans))
 }
 
 #[cfg(test)]
@@ -166,6 +193,43 @@ mod tests {
             let last = all.into_iter().rfind(|level| targets.would_enable(target, level));
             assert_eq!(last, Some(shown), "RUST_LOG={asked}: {target}");
         }
+    }
+
+    /// A log in a file, of what `events` does, as far as this RUST_LOG lets it through.
+    fn logged(name: &str, asked: &str, events: impl FnOnce()) -> String {
+        let path = std::env::temp_dir().join(format!("airlogs-{}-{name}", std::process::id()));
+        let file = Arc::new(LogFile::new("x", path.clone(), File::create(&path).unwrap()));
+        let (targets, _) = targets(LevelFilter::WARN, asked);
+        let log = tracing_subscriber::registry().with(shown(Lines::to_file(file, false), targets));
+        tracing::subscriber::with_default(log, events);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        text
+    }
+
+    #[test]
+    fn an_event_says_whose_it_is_whatever_else_is_off() {
+        let log = logged("spans", "off,airtcp::connection=debug", || {
+            let span = tracing::error_span!(target: "airtcp", "connection", local = 1);
+            let _inside = span.enter();
+            tracing::info!(target: "airtcp::connection", "established");
+            tracing::error!(target: "airtcp::timer", "fired");
+        });
+        assert!(log.ends_with("connection{local=1}: established\n"), "{log}");
+        assert_eq!(log.lines().count(), 1, "{log}");
+    }
+
+    #[test]
+    fn a_file_that_is_full_is_no_whole_log() {
+        let full = || File::options().write(true).open("/dev/full").unwrap();
+        let file = Arc::new(LogFile::new("x", "/dev/full".into(), full()));
+        let log = Log(Some(file.clone()));
+        assert!(log.is_whole());
+        let shown = shown(Lines::to_file(file, false), Targets::new().with_default(LevelFilter::WARN));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(shown), || {
+            tracing::warn!("one line");
+        });
+        assert!(!log.is_whole());
     }
 
     #[test]

@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -17,11 +18,50 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
+use super::LogError;
 use super::fields::Fields;
 
 enum Sink {
     Stderr,
-    File(Mutex<File>),
+    File(Arc<LogFile>),
+}
+
+/// A file until it cannot be written: a log with a hole in it would tell less than one that ends.
+pub(super) struct LogFile {
+    program: &'static str,
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+enum State {
+    Open(File),
+    /// It is a pipe, and nobody reads on.
+    Unread,
+    /// It could not be written.
+    EndedEarly,
+}
+
+impl LogFile {
+    pub(super) fn new(program: &'static str, path: PathBuf, file: File) -> Self {
+        Self { program, path, state: Mutex::new(State::Open(file)) }
+    }
+
+    fn write(&self, line: &str) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State::Open(file) = &mut *state else { return };
+        let Err(source) = file.write_all(line.as_bytes()) else { return };
+        if source.kind() == io::ErrorKind::BrokenPipe {
+            *state = State::Unread;
+            return;
+        }
+        *state = State::EndedEarly;
+        let error = LogError { path: self.path.clone(), source };
+        let _ = writeln!(io::stderr().lock(), "{}: {error}: the log ends here", self.program);
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::EndedEarly)
+    }
 }
 
 enum Style {
@@ -44,19 +84,16 @@ impl Lines {
         Self { sink: Sink::Stderr, style: Style::new(json, io::stderr().is_terminal()) }
     }
 
-    pub(super) fn to_file(file: File, json: bool) -> Self {
-        Self { sink: Sink::File(Mutex::new(file)), style: Style::new(json, false) }
+    pub(super) fn to_file(file: Arc<LogFile>, json: bool) -> Self {
+        Self { sink: Sink::File(file), style: Style::new(json, false) }
     }
 
-    /// If it cannot be written, there is nobody to tell.
     fn write(&self, line: &str) {
-        let _ = match &self.sink {
-            Sink::Stderr => io::stderr().lock().write_all(line.as_bytes()),
-            Sink::File(file) => match file.lock() {
-                Ok(mut file) => file.write_all(line.as_bytes()),
-                Err(_) => Ok(()),
-            },
-        };
+        match &self.sink {
+            // If it cannot be written, there is nobody to tell.
+            Sink::Stderr => drop(io::stderr().lock().write_all(line.as_bytes())),
+            Sink::File(file) => file.write(line),
+        }
     }
 }
 
