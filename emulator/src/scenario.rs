@@ -26,6 +26,7 @@ use crate::path::{Named, Path};
 use crate::prefix::Prefix;
 use crate::settings::Position;
 use crate::stage::Recording;
+use crate::stages::loss::LossConfig;
 use crate::suggest::suggest;
 
 /// The version of the format.
@@ -138,18 +139,20 @@ impl Scenario {
 
     /// What is to be known of its stages beside the settings: each remark with the stage and direction that it is about.
     pub fn remarks(&self) -> Vec<String> {
-        let losses = self.stages.iter().filter_map(|stage| match &stage.config {
-            StageConfig::Loss(directions) => Some((&stage.name, directions)),
-            _ => None,
+        let each = self.stages.iter().flat_map(|stage| {
+            let [down, up] = match &stage.config {
+                StageConfig::Loss(directions) => [&directions.down, &directions.up]
+                    .map(|side| side.as_ref().map(LossConfig::remarks).unwrap_or_default()),
+                StageConfig::Rlc(rlc) => [&rlc.down, &rlc.up].map(|side| side.channel.remarks()),
+                _ => [const { Vec::new() }; 2],
+            };
+            let with_place = |side: &'static str| {
+                move |remark: String| format!("{}.{side}: {remark}", stage.name)
+            };
+            let down: Vec<_> = down.into_iter().map(with_place("down")).collect();
+            down.into_iter().chain(up.into_iter().map(with_place("up")))
         });
-        let each = losses.flat_map(|(name, directions)| {
-            let sides = [("down", &directions.down), ("up", &directions.up)];
-            sides.into_iter().filter_map(move |(side, config)| Some((name, side, config.as_ref()?)))
-        });
-        let remarks = each.flat_map(|(name, side, config)| {
-            config.remarks().into_iter().map(move |remark| format!("{name}.{side}: {remark}"))
-        });
-        remarks.collect()
+        each.collect()
     }
 
     /// The same as [`to_toml`](Self::to_toml), for programs.

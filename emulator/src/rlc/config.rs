@@ -369,6 +369,25 @@ impl Default for BlockErrors {
 /// The window sizes that RRC can configure (TS 25.331 §10.3.4.23).
 const WINDOWS: [u16; 16] = [1, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 2047, 2560, 3072, 3584, 4095];
 
+impl ChannelConfig {
+    /// What a Gilbert–Elliott channel does on average; empty for other models.
+    pub fn remarks(&self) -> Vec<String> {
+        let BlockErrors::GilbertElliott { good, bad, good_to_bad, bad_to_good } = &self.errors else {
+            return Vec::new();
+        };
+        let [good, bad, alpha, beta] = [good, bad, good_to_bad, bad_to_good].map(|it| it.value());
+        let (mean, ttis) = ((good * beta + bad * alpha) / (alpha + beta), 1.0 / beta);
+        if !mean.is_finite() || !ttis.is_finite() {
+            return Vec::new();
+        }
+        vec![format!(
+            "{:.2} % of the blocks are damaged on average; the bad state lasts {:.3} s on average",
+            100.0 * mean,
+            ttis * self.tti.as_secs_f64()
+        )]
+    }
+}
+
 impl DirectionConfig {
     fn validate(&self) -> Result<(), Invalid> {
         self.sender.validate().map_err(|invalid| invalid.within("sender"))?;

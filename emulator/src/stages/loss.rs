@@ -197,8 +197,13 @@ impl LossConfig {
                     Step::Packet => format!("{lasts:.1} packets"),
                     Step::Every(time) => format!("{:.3} s", lasts * time.as_secs_f64()),
                 };
+                let whose = match self.affects {
+                    Affects::All => "packets",
+                    Affects::Data => "packets with data",
+                    Affects::Acks => "ACKs without data",
+                };
                 remarks.push(format!(
-                    "{:.2} % of the packets are lost on average; the bad state lasts {lasts} on average",
+                    "{:.2} % of the {whose} are lost on average; the bad state lasts {lasts} on average",
                     100.0 * mean
                 ));
             }
