@@ -129,6 +129,7 @@ fn told(error: StoreError) -> anyhow::Error {
         | StoreError::NoStore(_)
         | StoreError::Version { .. }
         | StoreError::Plan { .. }
+        | StoreError::MergedPlan { .. }
         | StoreError::Numbered(_) => failure::usage(error.to_string()),
         error => error.into(),
     }

@@ -60,14 +60,14 @@ pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, 
     let mut series = Vec::new();
     let mut all: Vec<Interval> = Vec::new();
     for (index, group) in groups.iter().enumerate() {
-        let mine = |line: &&&Line| comparison.by.as_ref().is_none_or(|by| label(line, by) == Some(group));
+        let mine = |line: &&&Line| comparison.by.as_ref().is_none_or(|by| line.point.of(by) == Some(group));
         let mut points: Vec<Interval> = chosen
             .iter()
             .filter(mine)
             .filter_map(|line| {
                 let mean = line.numbers.first().copied().flatten()?.mean;
-                let x = x_axis.place(label(line, &comparison.x)?, index, groups.len())?;
-                Some(Interval { x, mean: mean.mean, half: mean.half_width.unwrap_or_default() })
+                let x = x_axis.place(line.point.of(&comparison.x)?, index, groups.len())?;
+                Some(Interval { x, mean: mean.mean, half: mean.half_width })
             })
             .collect();
         points.sort_by(|first, second| first.x.total_cmp(&second.x));
@@ -82,16 +82,23 @@ pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, 
     // Under the lines, so that a mean is seen where intervals of others cross it.
     series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. }));
     let panel = Panel { y: ordinate(comparison, &all)?, height: 280.0, series, notes: Vec::new() };
-    let (title, subtitle) = (comparison.title.clone(), subtitle(comparison, x_axis.named()));
+    let with_bars = all.iter().any(|point| point.half.is_some());
+    let (title, subtitle) = (comparison.title.clone(), subtitle(comparison, x_axis.named(), with_bars));
     Ok(Figure { title, subtitle, x: x_axis.axis, panels: vec![panel] })
 }
 
-/// The mean at a place, and half the width of its interval.
+/// The mean at a place, and half the width of its interval, which a single run does not have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
     x: f64,
     mean: f64,
-    half: f64,
+    half: Option<f64>,
+}
+
+impl Interval {
+    fn ends(&self) -> Option<(f64, f64)> {
+        self.half.map(|half| (self.mean - half, self.mean + half))
+    }
 }
 
 fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, ComparisonError> {
@@ -107,7 +114,10 @@ fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, Compariso
         metric::Unit::Octets => Unit::Octets,
         metric::Unit::Number | metric::Unit::None => Unit::None,
     };
-    let ends = all.iter().flat_map(|Interval { mean, half, .. }| [mean - half, *mean, mean + half]);
+    let ends = all.iter().flat_map(|point| {
+        let (low, high) = point.ends().unwrap_or((point.mean, point.mean));
+        [low, point.mean, high]
+    });
     if comparison.log_y {
         // An interval may reach below zero where no mean does.
         return Axis::logarithmic(&caption, unit, ends.filter(|value| *value > 0.0))
@@ -122,12 +132,15 @@ fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, Compariso
 }
 
 /// Over which path, how many runs, and what is drawn.
-fn subtitle(comparison: &Comparison, named: bool) -> String {
+fn subtitle(comparison: &Comparison, named: bool, with_bars: bool) -> String {
     let mut first = comparison.about.clone();
     for (axis, value) in &comparison.only {
         first += &format!(", {axis} = {value}");
     }
-    let mut second = "means, and bars for their 95 % confidence intervals (Student's t)".to_owned();
+    let mut second = match with_bars {
+        true => "means, and bars for their 95 % confidence intervals (Student's t)".to_owned(),
+        false => "means".to_owned(),
+    };
     if let Some(by) = &comparison.by {
         let mark = if named { "mark" } else { "line" };
         second += &format!("; a {mark} for each {by}");
@@ -138,16 +151,12 @@ fn subtitle(comparison: &Comparison, named: bool) -> String {
     [first, second].join("\n").trim_start().to_owned()
 }
 
-fn label<'a>(line: &'a Line, axis: &str) -> Option<&'a String> {
-    line.point.0.iter().find(|(name, _)| name == axis).map(|(_, label)| label)
-}
-
 /// In the order of the plan.
 fn values(lines: &[&Line], axis: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
-    for value in lines.iter().filter_map(|line| label(line, axis)) {
-        if !values.contains(value) {
-            values.push(value.clone());
+    for value in lines.iter().filter_map(|line| line.point.of(axis)) {
+        if !values.iter().any(|known| known == value) {
+            values.push(value.to_owned());
         }
     }
     values
@@ -171,7 +180,7 @@ fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line
             return Err(ComparisonError::NoValue { axis, value, known });
         }
     }
-    let wanted = |line: &&Line| comparison.only.iter().all(|(axis, value)| label(line, axis) == Some(value));
+    let wanted = |line: &&Line| comparison.only.iter().all(|(axis, value)| line.point.of(axis) == Some(value));
     let chosen: Vec<&Line> = all.into_iter().filter(wanted).collect();
     for axis in axes.iter().filter(|axis| **axis != comparison.x && Some(*axis) != comparison.by.as_ref()) {
         if let [first, _, ..] = &values(&chosen, axis)[..] {
@@ -188,8 +197,8 @@ fn curve(group: &str, index: usize, points: &[Interval], x: &Abscissa) -> Vec<Se
     let name = (!group.is_empty()).then(|| group.to_owned());
     let means: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.mean)).collect();
     let marks = Data::Marks { points: means.clone(), mark, below: 0.0 };
-    let bars =
-        points.iter().map(|point| (point.x, point.mean - point.half, point.mean + point.half)).collect();
+    let bars = points.iter().filter_map(|point| point.ends().map(|(low, high)| (point.x, low, high)));
+    let bars = bars.collect();
     let of = |name, class, data| Series { name, class, colour, data };
     let interval = of(None, "interval", Data::Bars { bars, width: 1.2 });
     if x.named() {

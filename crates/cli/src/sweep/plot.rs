@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use airtcp::sender::shared;
 use airtcp_report::plot::Format;
+use airtcp_sim::sweep::labels::Labels;
 use airtcp_sim::sweep::metric::Metric;
 use airtcp_sim::sweep::results::Results;
+use airtcp_sim::sweep::setup::words;
 use airtcp_sim::sweep::summary::{Line, summarise};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -78,7 +80,7 @@ impl Plot {
             Some(manifest) if !manifest.description.is_empty() => manifest.description.clone(),
             _ => format!("{} by {}", self.y, self.x),
         });
-        let about = about(&results, &lines)?;
+        let about = about(&results, &lines, &self.only)?;
         let comparison = Comparison {
             title,
             about,
@@ -95,28 +97,29 @@ impl Plot {
     }
 }
 
-/// `over wcdma-384, 5 seeds each, recipes with profile default`
-fn about(results: &Results, lines: &[Line]) -> anyhow::Result<String> {
+/// Of the points with these values: `over wcdma-384, 5 seeds each, recipes with profile default`
+fn about(results: &Results, lines: &[Line], only: &[(String, String)]) -> anyhow::Result<String> {
+    let is_drawn = |point: &Labels| only.iter().all(|(axis, value)| point.of(axis) == Some(value.as_str()));
     let mut paths = BTreeSet::new();
     for row in results.rows() {
-        // As it is quoted for a shell.
-        let command = row?.command;
-        paths.extend(
-            command.split_whitespace().skip_while(|word| *word != "--scenario").nth(1).map(str::to_owned),
-        );
+        let row = row?;
+        if is_drawn(&row.point) {
+            paths.extend(words(&row.command).into_iter().skip_while(|word| word != "--scenario").nth(1));
+        }
     }
     let path = match paths.into_iter().collect::<Vec<_>>().as_slice() {
-        [path] => format!("over {}", path.trim_matches('\'')),
+        [path] => format!("over {path}"),
         paths => format!("over {} scenarios", paths.len()),
     };
-    let runs: BTreeSet<usize> = lines.iter().map(|line| line.runs).collect();
+    let lines = || lines.iter().filter(|line| is_drawn(&line.point));
+    let runs: BTreeSet<usize> = lines().map(|line| line.runs).collect();
     let runs = match (runs.first(), runs.last()) {
         (Some(1), Some(1)) => "one seed, so there are no intervals".to_owned(),
         (Some(least), Some(most)) if least == most => format!("{most} seeds each"),
         (Some(least), Some(most)) => format!("{least} to {most} seeds each"),
         _ => String::new(),
     };
-    let profile = match shared(lines.iter().map(|line| line.profiles.as_slice())) {
+    let profile = match shared(lines().map(|line| line.profiles.as_slice())) {
         Some([profile]) => format!(", recipes with profile {profile}"),
         _ => String::new(),
     };

@@ -152,7 +152,11 @@ impl Results {
         if ours == plan {
             return Ok(());
         }
-        Err(StoreError::Plan { path: source.to_owned(), theirs: plan.to_owned(), ours: ours.clone() })
+        let (path, theirs, ours) = (source.to_owned(), plan.to_owned(), ours.clone());
+        Err(match source.is_dir() {
+            true => StoreError::Plan { path, theirs, ours },
+            false => StoreError::MergedPlan { path, theirs, ours },
+        })
     }
 
     /// `one_plan`: rows of another plan do not belong there.

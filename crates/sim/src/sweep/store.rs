@@ -57,7 +57,20 @@ pub enum StoreError {
          as it is now makes it one of this plan"
     )]
     Plan {
-        /// The store, or the file of rows.
+        /// The store.
+        path: PathBuf,
+        /// [`Plan::hash`] of the plan that it has results of.
+        theirs: String,
+        /// [`Plan::hash`] of the others' plan.
+        ours: String,
+    },
+    /// The same, where one is a file that was merged.
+    #[error(
+        "{path} was merged from results of another plan ({theirs}, not {ours}), and stays so: name the stores that it was made \
+         of, or merge them into a file anew"
+    )]
+    MergedPlan {
+        /// The file of rows.
         path: PathBuf,
         /// [`Plan::hash`] of the plan that it has results of.
         theirs: String,
