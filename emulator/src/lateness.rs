@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use airwire::time::Duration;
+use airwire::units::typed_time;
 use hdrhistogram::Histogram;
 
 /// The lateness of every packet that left a machine at a deadline. A packet that leaves at the instant of its arrival
@@ -72,7 +73,7 @@ impl FromStr for Limit {
                 percentile.filter(|percentile| (0.0..=100.0).contains(percentile)).ok_or_else(error)?
             }
         };
-        Ok(Self { percentile, at_most: value.parse().map_err(|_| error())? })
+        Ok(Self { percentile, at_most: typed_time(value).map_err(|_| error())? })
     }
 }
 
@@ -102,13 +103,18 @@ mod tests {
     }
 
     #[test]
+    fn a_bare_number_is_seconds() {
+        assert_eq!("p99=0.001".parse::<Limit>(), "p99=1ms".parse());
+    }
+
+    #[test]
     fn who_had_no_deadlines_misses_no_limit() {
         assert_eq!("max=0ns".parse::<Limit>().unwrap().missed_by(&Lateness::default()), None);
     }
 
     #[test]
     fn what_is_not_a_limit_is_refused_with_an_example() {
-        for text in ["", "300us", "p99", "p99=300", "p101=1ms", "mean=1ms"] {
+        for text in ["", "300us", "p99", "p99=soon", "p101=1ms", "mean=1ms"] {
             assert!(text.parse::<Limit>().unwrap_err().to_string().contains("p99=300us"), "{text}");
         }
     }

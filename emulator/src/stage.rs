@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::packet::{Direction, Origin, Packet, PacketId};
-use crate::rlc::entity::ResetCause;
 
 /// One stage. Calls come in the order that `machine::Machine` lays down; what leaves is put into `out` during the
 /// call, at the time of the call.
@@ -270,8 +269,8 @@ pub enum Mishap {
     RlcReset {
         /// The direction in which the entity sends data: the network's end sends down.
         direction: Direction,
-        /// What for.
-        cause: ResetCause,
+        /// What for: as [`ResetCause::name`](crate::rlc::entity::ResetCause::name) has it.
+        cause: &'static str,
     },
     /// VT(RST) has reached MaxRST: both entities start anew (§11.4.4a).
     RlcReestablished,

@@ -56,7 +56,7 @@ impl Listener for Log {
         let stage = self.stages[incident.stage].as_str();
         match incident.what {
             Mishap::RlcReset { direction, cause } => {
-                info!(target: "airlink::stage", at, stage, %direction, cause = cause.name(), "RLC reset");
+                info!(target: "airlink::stage", at, stage, %direction, cause, "RLC reset");
             }
             Mishap::RlcReestablished => {
                 info!(target: "airlink::stage", at, stage, "RLC starts anew: MaxRST resets had no answer");

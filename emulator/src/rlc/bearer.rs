@@ -184,7 +184,7 @@ impl Bearer {
             let told = &mut self.lanes[direction].resets_told;
             for cause in ResetCause::ALL {
                 if counted[cause as usize] > told[cause as usize] {
-                    out.befall(Mishap::RlcReset { direction, cause });
+                    out.befall(Mishap::RlcReset { direction, cause: cause.name() });
                 }
             }
             *told = counted;
