@@ -8,8 +8,6 @@ use airtcp::recovery::parameter;
 use clap::Args;
 use serde::Serialize;
 
-use crate::shared::decisions;
-
 /// List everything that a recipe can be made of.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -106,7 +104,7 @@ fn entry(row: &'static Row) -> Entry {
     let number = row.range().map(|parameter::Range { min, max, unit }| Range { min, max, unit });
     Entry {
         name: row.name,
-        question: decisions::name(row.question()),
+        question: row.question().name(),
         summary: row.summary,
         citation: row.citation,
         ordinary: row.ordinary,

@@ -10,7 +10,6 @@ use clap::Args;
 use serde::Serialize;
 
 use super::algorithms::need_name;
-use crate::shared::decisions;
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 
 /// Print which answer each question gets under a recipe, where it comes from, and how the sender deals with losses.
@@ -123,7 +122,7 @@ impl Explain {
 
 fn parts(recipe: &Recipe) -> Vec<Part> {
     let part = |(row, value): (&'static Row, Option<f64>), ordinary| Part {
-        question: decisions::name(row.question()),
+        question: row.question().name(),
         name: row.name,
         value,
         summary: row.summary,

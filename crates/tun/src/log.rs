@@ -173,9 +173,9 @@ fn say_offer(at: u64, message: &str, offer: Offer) {
     );
 }
 
-/// Names and fields are those of `--decisions`.
+/// Names and fields are those of `--decisions`, in the order in which a person reads them.
 fn say_decision(at: u64, decision: &Decision) {
-    let Decision { at: _, episode, question: _, by, ref what, why } = *decision;
+    let Decision { at: _, episode, question, by, ref what, why } = *decision;
     let mut told = Told::default();
     match *what {
         Decided::Lost { offset, segments } => {
@@ -205,7 +205,7 @@ fn say_decision(at: u64, decision: &Decision) {
     debug!(
         target: "airtcp::recovery",
         at, offset, segments, cause, phase, recover, cwnd, was_cwnd, ssthresh, was_ssthresh, to,
-        by, why, episode = episode.name(), "{}", what.name()
+        question = question.name(), by, why, episode = episode.name(), "{}", what.name()
     );
 }
 

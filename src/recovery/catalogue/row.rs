@@ -46,6 +46,19 @@ impl Question {
             Self::Option => "Plain options",
         }
     }
+
+    /// As logs write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Detect => "detect",
+            Self::Attribute => "attribute",
+            Self::Repair => "repair",
+            Self::Window => "window",
+            Self::Timeout => "timeout",
+            Self::Undo => "undo",
+            Self::Option => "option",
+        }
+    }
 }
 
 /// What an answer cannot do without.

@@ -1,6 +1,5 @@
 //! A decision as a line of the log.
 
-use airtcp::recovery::catalogue::Question;
 use airtcp::recovery::{Decision, What};
 use serde::Serialize;
 
@@ -58,27 +57,15 @@ impl Written {
             What::Fallback { to } => Details::Fallback { to },
         };
         let time = at.as_secs_f64();
-        let (wall, episode, question) = (zero + time, episode.name(), name(*question));
+        let (wall, episode, question) = (zero + time, episode.name(), question.name());
         Self { time, wall, episode, question, by, what: details, why }
-    }
-}
-
-/// As the log has it.
-pub fn name(question: Question) -> &'static str {
-    match question {
-        Question::Detect => "detect",
-        Question::Attribute => "attribute",
-        Question::Repair => "repair",
-        Question::Window => "window",
-        Question::Timeout => "timeout",
-        Question::Undo => "undo",
-        Question::Option => "option",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use airtcp::recovery::Phase;
+    use airtcp::recovery::catalogue::Question;
     use airwire::Cause;
     use airwire::time::Instant;
 

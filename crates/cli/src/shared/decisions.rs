@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use airtcp::recovery::Decision;
 use airtcp_analyze::decisions::Written;
-pub(crate) use airtcp_analyze::decisions::written::name;
 use anyhow::Context;
 use serde::Serialize;
 
