@@ -137,8 +137,11 @@ fn positionals<'a>(command: &'a Command, kinds: &'a Kinds) -> impl Iterator<Item
 /// Bash takes `=`, `:` and `@` for ends of words, and replaces what stands behind the last one.
 const BASH: &str = r#"
 _PROGRAM_values() {
-    local IFS=$'\n'
-    COMPREPLY=($(PROGRAM values "$1" "${cur}" 2>/dev/null | cut -f 1))
+    local value
+    COMPREPLY=()
+    while IFS= read -r value; do
+        COMPREPLY+=("$(printf %q "$value")")
+    done < <(PROGRAM values "$1" "${cur}" 2>/dev/null | cut -f 1)
     # More of a recipe, or of a path, may follow.
     if [[ "$1" == recipe || "${COMPREPLY-}" == */ ]]; then
         compopt -o nospace 2>/dev/null
@@ -164,9 +167,15 @@ _PROGRAM_words() {
     local COMP_CWORD=$(( ${#words[@]} - 1 ))
     _PROGRAM "$1" "$word" "${words[-2]}"
     if [[ -z "${COMPREPLY-}" && "$word" != -* && "${words[-2]}" != -* ]]; then
-        case "${words[1]}" in
+        # Options may stand before the subcommand.
+        local command
+        for command in "${words[@]:1:COMP_CWORD-1}"; do
+            case "$command" in
 POSITIONALS
-        esac
+            *) continue ;;
+            esac
+            break
+        done
     fi
     broken="${broken#--*=}"
     COMPREPLY=("${COMPREPLY[@]#"$broken"}")
