@@ -56,13 +56,6 @@ pub enum Data {
         /// How far under its point each mark stands, in points of the picture.
         below: f64,
     },
-    /// The area between two lines.
-    Band {
-        /// Horizontal place, lower and upper edge.
-        edges: Vec<(f64, f64, f64)>,
-        /// From 0 to 1.
-        opacity: f64,
-    },
     /// Areas of the whole height.
     Spans {
         /// From, to.
@@ -80,7 +73,6 @@ impl Data {
             Self::Line { points, .. } | Self::Steps { points, .. } | Self::Marks { points, .. } => {
                 points.is_empty()
             }
-            Self::Band { edges, .. } => edges.is_empty(),
             Self::Spans { spans, .. } => spans.is_empty(),
         }
     }
@@ -146,7 +138,6 @@ impl Map<'_> {
             Data::Marks { points, mark, below } => {
                 mark_shape(self.marks(points, *mark, *below), *mark, colour)
             }
-            Data::Band { edges, opacity } => area(self.band(edges), *opacity),
             Data::Spans { spans, opacity } => area(self.spans(spans), *opacity),
         };
         if shape.steps.is_empty() { Vec::new() } else { vec![shape] }
@@ -258,19 +249,6 @@ impl Map<'_> {
                 let y = (y + below).min(self.plot.bottom() - mark.radius());
                 mark.steps(Point { x, y }, &mut steps);
             }
-        }
-        steps
-    }
-
-    fn band(&self, edges: &[(f64, f64, f64)]) -> Vec<Step> {
-        let side = |which: fn(&(f64, f64, f64)) -> f64| {
-            self.thinned(edges.iter().map(move |edge| self.point((edge.0, which(edge)))))
-        };
-        let mut points = side(|edge| edge.2);
-        points.extend(side(|edge| edge.1).into_iter().rev());
-        let mut steps = polyline(&points);
-        if !steps.is_empty() {
-            steps.push(Step::Close);
         }
         steps
     }

@@ -37,7 +37,6 @@ fn busy(points: u32) -> Vec<Series> {
     let wide = || all().map(|(x, y)| (x, y, y + 1500.0)).collect();
     vec![
         series("spans", Data::Spans { spans: vec![(1.0, 2.0)], opacity: 0.2 }),
-        series("band", Data::Band { edges: wide(), opacity: 0.2 }),
         series("bars", Data::Bars { bars: wide(), width: 1.0 }),
         series("line", Data::Line { points: all().collect(), width: 1.0, dash: Dash::Long }),
         series("steps", Data::Steps { points: all().collect(), width: 1.0, dash: Dash::Solid }),
