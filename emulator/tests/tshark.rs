@@ -26,10 +26,9 @@ up.channel.errors = { model = "independent", bler = "10%" }
 "#;
 
 /// How `rlc-check` is told the same.
-const DOWN: &str =
-    "tti=10ms,blocks=1+2+4+8+12,flight=50ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
+const DOWN: &str = "tti=10ms,phase=0ms,blocks=1+2+4+8+12,flight=50ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
 const UP: &str =
-    "tti=20ms,blocks=1+2+3+4,flight=60ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
+    "tti=20ms,phase=0ms,blocks=1+2+3+4,flight=60ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
 
 struct Directory(PathBuf);
 
