@@ -55,13 +55,13 @@ fn scenarios() -> impl Iterator<Item = String> {
 #[test]
 fn captures_tell_what_the_senders_counted_over_all_presets() {
     for (recipe, losses_found, timeouts, resent_fast) in [
-        ("newreno", 2.0, 2.0, 3.0),
-        ("newreno+no-timestamps", 2.0, 2.0, 3.0),
-        ("sack", 2.0, 2.0, 4.0),
-        ("reno", 3.0, 6.0, 15.0),
-        // To Tahoe a fast retransmit is a restart: what follows it is on the timer's account.
-        ("tahoe", 3.0, 3.0, f64::INFINITY),
-        ("sack+rack", 8.0, 12.0, 15.0),
+        ("newreno", 2.0, 2.0, Some(3.0)),
+        ("newreno+no-timestamps", 2.0, 2.0, Some(3.0)),
+        ("sack", 2.0, 2.0, Some(4.0)),
+        ("reno", 3.0, 6.0, Some(15.0)),
+        // To Tahoe a fast retransmit is a restart: it has what follows on the timer's account, which no capture can.
+        ("tahoe", 3.0, 3.0, None),
+        ("sack+rack", 8.0, 12.0, Some(15.0)),
     ] {
         let mut sums = Sums::default();
         for (scenario, seed) in scenarios().flat_map(|scenario| [31, 32].map(|seed| (scenario.clone(), seed)))
@@ -74,7 +74,9 @@ fn captures_tell_what_the_senders_counted_over_all_presets() {
         assert!(sums.losses_found.sender > 100 && sums.timeouts.sender > 50, "{recipe}: {sums:?}");
         assert!(sums.losses_found.percent() <= losses_found, "{recipe}: {sums:?}");
         assert!(sums.timeouts.percent() <= timeouts, "{recipe}: {sums:?}");
-        assert!(sums.resent_fast.percent() <= resent_fast, "{recipe}: {sums:?}");
+        if let Some(resent_fast) = resent_fast {
+            assert!(sums.resent_fast.percent() <= resent_fast, "{recipe}: {sums:?}");
+        }
     }
 }
 
