@@ -192,6 +192,9 @@ impl Connection {
         let copy = self.repeats_received(segment);
         self.refuse(segment, if copy { Refusal::Copy } else { Refusal::OutOfWindow });
         self.note_duplicate(segment);
+        // With the original's timestamp the sender would take the whole timeout for a round trip, and time out later each time
+        // (RFC 7323 §4.3 changed RFC 1323 for this case). TS.Recent stays: a forged copy with a timestamp in the future would
+        // make all that follows look old.
         let echoed = copy && self.profile.echo_copies;
         self.rcv.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| echoed);
         self.ack_unacceptable(now, segment);
@@ -207,10 +210,7 @@ impl Connection {
         Stop(Reaction::Done)
     }
 
-    /// It repeats something received, whose ACK was lost. The answer to it (`echo_copies`) echoes the copy's timestamp: with that of the
-    /// original the sender would take the whole timeout for a round trip, and time out later each time (RFC 7323 §4.3
-    /// changed RFC 1323 for this case). TS.Recent stays: a forged copy with a timestamp in the future would make all
-    /// that follows look old.
+    /// It repeats something received, whose ACK was lost.
     fn repeats_received(&self, segment: &Segment<'_>) -> bool {
         let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
         let len = segment.seq_len();

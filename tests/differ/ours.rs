@@ -114,7 +114,8 @@ impl Stack for Ours {
                 read.truncate(*outcome.as_ref().unwrap_or(&0));
                 outcome
             }
-            // Linux's socket ends an attempt to connect that is shut down.
+            // On a socket that connects, shutdown() is another call in Linux: inet_shutdown() disconnects it, and does not ask
+            // TCP to send a FIN. In the words of RFC 9293 §3.9.1 that is ABORT.
             Call::ShutdownWrite
                 if host.connection(id).is_some_and(|connection| connection.state() == State::SynSent) =>
             {
