@@ -28,6 +28,8 @@ pub(crate) struct Reproduce {
     /// Print one JSON object for every figure, a line each
     #[arg(long, help_heading = "Output")]
     json: bool,
+    #[arg(from_global)]
+    quiet: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -61,7 +63,9 @@ impl Reproduce {
         }
         let mut paper: Option<Paper> = None;
         for (index, figure) in wanted.iter().enumerate() {
-            eprintln!("[{}/{}] {}: {}", index + 1, wanted.len(), figure.id, figure.title);
+            if !self.quiet {
+                eprintln!("[{}/{}] {}: {}", index + 1, wanted.len(), figure.id, figure.title);
+            }
             let finding = (figure.run)(&effort).with_context(|| format!("{} could not be run", figure.id))?;
             if self.json {
                 let line = json!({ "figure": figure.id, "title": figure.title, "seeds": effort.seeds, "finding": finding });

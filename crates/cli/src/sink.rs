@@ -66,6 +66,8 @@ pub(crate) struct Sink {
     /// Print JSON lines (events start, end, error) instead of text
     #[arg(long)]
     json: bool,
+    #[arg(from_global)]
+    quiet: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -118,7 +120,7 @@ impl Sink {
         let listener = self.listen()?;
         let local = listener.local_addr()?;
         reporter.start(&json!({ "listening": local.to_string() }), "")?;
-        if !self.json {
+        if !self.json && !self.quiet {
             eprintln!("listening on {local}");
         }
         for _ in 0..self.count {

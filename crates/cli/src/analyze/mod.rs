@@ -59,6 +59,8 @@ pub(crate) struct Analyze {
     /// Print one JSON document instead of the tables
     #[arg(long, help_heading = "Output")]
     json: bool,
+    #[arg(from_global)]
+    quiet: bool,
 
     #[command(flatten)]
     pictures: PictureOptions,
@@ -130,7 +132,9 @@ impl Analyze {
         if let Some(descriptor) = capture.descriptor() {
             reactor.register(descriptor, CAPTURE, Interest::Read)?;
         }
-        eprintln!("listening on {}; Ctrl-C ends it", capture.name());
+        if !self.quiet {
+            eprintln!("listening on {}; Ctrl-C ends it", capture.name());
+        }
         let mut end = self.time.map(|time| clock.now() + time);
         let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });
         let mut look = clock.now() + LOOK;

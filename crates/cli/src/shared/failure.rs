@@ -59,6 +59,8 @@ fn advice(error: &anyhow::Error) -> &'static str {
             ": make room there, or name another place"
         }
         Some(io::ErrorKind::NotFound) => ": make the directory first",
+        Some(io::ErrorKind::IsADirectory) => ": name a file in it",
+        Some(io::ErrorKind::NotADirectory) => ": a part of its path is a file",
         _ => "",
     }
 }
