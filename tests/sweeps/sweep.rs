@@ -231,6 +231,14 @@ fn what_cannot_be_is_told_in_one_line() {
     let script = good(&["sweep", "slurm", &file, "--tasks", "13"]).stdout;
     assert!(script.contains("12 runs of plan") && script.contains("--array=1-12\n"), "{script}");
 
+    let merged_file = dir.path("merged.jsonl");
+    good(&["sweep", "merge", &store, "--output", &merged_file]);
+    let other = dir.write("other.toml", &SWEEP.replace("30k", "20k"));
+    good(&["sweep", "run", &other, "--quiet"]);
+    let told = refused(&["sweep", "merge", &dir.path("other.results"), &merged_file, "--output", "-"], 2);
+    assert!(told.contains("merged.jsonl was merged from results of another plan"), "{told}");
+    assert!(!told.contains("--store"), "a file is no store: {told}");
+
     let told = refused(&["sweep", "run", &file, "--store", &dir.path("")], 2);
     assert!(told.contains("is not a result store"), "{told}");
     assert!(merged(&store) == before);
@@ -406,6 +414,31 @@ fn a_sweep_is_drawn_with_a_line_for_each_recipe() {
     assert!(told.contains("--only radio.down.delay=25ms"), "{told}");
     let told = plot(&["--x", "recipe", "--y", "stages.none", "--by", "radio.down.delay"]);
     assert!(told.contains("no run has a number `stages.none`") && told.contains("goodput, "), "{told}");
+}
+
+#[test]
+fn a_picture_says_what_is_drawn_and_not_what_else_there_is() {
+    let dir = Dir::new();
+    let two =
+        SWEEP.replace("radio.down.delay = [\"25ms\", \"0.1s\"]", "scenario = [\"sifest-random\", \"leo\"]");
+    let two = dir.write("two.toml", &two.replace("scenario = \"sifest-random\"\n", ""));
+    std::fs::create_dir(dir.0.join("my links")).unwrap();
+    let path = dir.write("my links/a.toml", "schema = 1\nextends = \"leo\"\n");
+    assert!(path.contains(' '));
+    let one = SWEEP.replace("sifest-random", "my links/a.toml").replace("seeds = 3", "seeds = 1");
+    let one = dir.write("one.toml", &one.replace("radio.down.delay = [\"25ms\", \"0.1s\"]\n", ""));
+    let drawn = |file: &str, more: &[&str]| {
+        good(&["sweep", "run", file, "--quiet"]);
+        let output = dir.path("x.svg");
+        let axes = ["sweep", "plot", file, "--x", "recipe", "--y", "goodput", "--output", &output];
+        good(&[&axes[..], more].concat());
+        fs::read_to_string(&output).unwrap()
+    };
+    let svg = drawn(&two, &["--only", "scenario=leo"]);
+    assert!(svg.contains(">over leo, 3 seeds each, ") && svg.contains("bars for their 95 %"), "{svg}");
+    let svg = drawn(&one, &[]);
+    assert!(svg.contains(">over my links/a.toml, one seed, so there are no intervals, "), "{svg}");
+    assert!(!svg.contains("bars for") && !svg.contains("class=\"interval\""), "{svg}");
 }
 
 #[test]

@@ -98,14 +98,6 @@ impl Manifest {
         }
     }
 
-    /// How many seeds each point has. `None`: format 1, which does not say it in a way that can be relied on.
-    pub fn seeds(&self) -> Option<usize> {
-        match &self.runs {
-            Runs::Named(asked) => Some(asked.seeds.len()),
-            Runs::Numbered(_) => None,
-        }
-    }
-
     pub(super) fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
         let path = directory.join(MANIFEST);
         let text = match fs::read_to_string(&path) {
