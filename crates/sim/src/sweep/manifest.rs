@@ -7,10 +7,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::error::StoreError;
 use super::labels::Labels;
 use super::metric::Metric;
 use super::plan::Plan;
-use super::store::StoreError;
 
 /// The version of the format of stores and rows.
 pub(super) const FORMAT: u32 = 2;

@@ -8,12 +8,14 @@
 
 pub mod against;
 pub mod change;
+mod error;
 mod file;
 pub mod labels;
 mod manifest;
 pub mod metric;
 pub mod plan;
 pub mod results;
+mod rows;
 pub mod setup;
 pub mod store;
 mod suggestion;

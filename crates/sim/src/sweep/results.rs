@@ -11,75 +11,14 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use airtcp::recovery::Recipe;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use super::error::StoreError;
 use super::labels::Labels;
 use super::manifest::{Asked, FORMAT, Manifest, NUMBERED, Runs};
 use super::plan::{Plan, Planned};
-use super::store::{StoreError, row_files};
-
-/// A row: one run and its result.
-#[derive(Deserialize)]
-pub struct Row {
-    /// Its number in the plan.
-    pub run: usize,
-    /// The run's seed.
-    pub seed: u64,
-    /// What was varied, and to which values.
-    pub point: Labels,
-    /// The command line that repeats the run.
-    pub command: String,
-    /// A [`Report`](crate::run::Report) as JSON.
-    pub report: Value,
-}
-
-impl Row {
-    /// Adds the profiles of the run's senders that are not among `known`. Rows that are older than this field have none.
-    pub(super) fn add_profiles(&self, known: &mut Vec<String>) {
-        let flows = self.report["flows"].as_array().into_iter().flatten();
-        for profile in flows.filter_map(|flow| flow["profile"].as_str()) {
-            if !known.iter().any(|known| known == profile) {
-                known.push(profile.to_owned());
-            }
-        }
-    }
-}
-
-/// A row as it is written.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Written<'a> {
-    pub(super) format: u32,
-    /// The plan that asked for the run when it was made, the run's number in it, and its name there.
-    pub(super) plan: Cow<'a, str>,
-    pub(super) run: usize,
-    pub(super) seed: u64,
-    /// [`Point::what`](super::plan::Point::what). `None`: written in format 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) what: Option<Cow<'a, str>>,
-    pub(super) point: Cow<'a, Labels>,
-    pub(super) command: String,
-    #[serde(borrow)]
-    pub(super) report: &'a RawValue,
-}
-
-/// What identifies a row. The rest must be there.
-#[derive(Deserialize)]
-struct Head {
-    format: u32,
-    plan: String,
-    run: usize,
-    seed: u64,
-    what: Option<String>,
-    #[serde(rename = "point")]
-    _point: IgnoredAny,
-    #[serde(rename = "command")]
-    _command: IgnoredAny,
-    #[serde(rename = "report")]
-    _report: IgnoredAny,
-}
+pub use super::rows::Row;
+use super::rows::{Head, Written, row_files};
 
 /// Where a row stands.
 #[derive(Clone, Copy)]

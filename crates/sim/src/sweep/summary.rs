@@ -5,10 +5,10 @@ use airtcp_numbers::statistics::{Mean, median};
 use serde_json::{Value, json};
 
 use super::against::{Base, BaseError, Beside};
+use super::error::StoreError;
 use super::labels::Labels;
 use super::metric::Metric;
 use super::results::Results;
-use super::store::StoreError;
 
 /// One point of a sweep, with its numbers for each metric asked for.
 #[derive(Clone, Debug, PartialEq)]
