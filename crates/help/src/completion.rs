@@ -230,6 +230,32 @@ mod tests {
         }
     }
 
+    /// What bash makes of a line, where the program knows `known`.
+    fn bash(line: &str, known: &str) -> Vec<String> {
+        let script = script(command(), "tool", ShellName::Bash, &[("RECIPE", "recipe")]);
+        let ask = format!(
+            "{script}\ntool() {{ printf '{known}\\tmeaning\\n'; }}\nCOMP_LINE='{line}' COMP_POINT={}\n_tool_words tool\n\
+             for one in \"${{COMPREPLY[@]}}\"; do echo \"$one\"; done",
+            line.len()
+        );
+        let output = std::process::Command::new("bash").args(["-c", &ask]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn bash_finds_the_subcommand_behind_options_and_quotes_what_it_must() {
+        for line in [
+            "tool explain tah",
+            "tool -v explain tah",
+            "tool --quiet -v explain tah",
+            "tool send --recipe tah",
+        ] {
+            assert_eq!(bash(line, "tahoe"), ["tahoe"], "{line}");
+        }
+        assert_eq!(bash("tool -v send tah", "tahoe"), [""; 0], "send has no such argument");
+        assert_eq!(bash("tool send --recipe my", "my links/"), ["my\\ links/"]);
+    }
+
     #[test]
     fn a_value_may_stand_behind_its_option_in_one_word() {
         assert_eq!(value_of("--recipe=sack+iw=4"), "sack+iw=4");
