@@ -422,7 +422,7 @@ fn a_picture_says_what_is_drawn_and_not_what_else_there_is() {
     let two =
         SWEEP.replace("radio.down.delay = [\"25ms\", \"0.1s\"]", "scenario = [\"sifest-random\", \"leo\"]");
     let two = dir.write("two.toml", &two.replace("scenario = \"sifest-random\"\n", ""));
-    std::fs::create_dir(dir.0.join("my links")).unwrap();
+    fs::create_dir(dir.0.join("my links")).unwrap();
     let path = dir.write("my links/a.toml", "schema = 1\nextends = \"leo\"\n");
     assert!(path.contains(' '));
     let one = SWEEP.replace("sifest-random", "my links/a.toml").replace("seeds = 3", "seeds = 1");

@@ -180,7 +180,8 @@ fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line
             return Err(ComparisonError::NoValue { axis, value, known });
         }
     }
-    let wanted = |line: &&Line| comparison.only.iter().all(|(axis, value)| line.point.of(axis) == Some(value));
+    let wanted =
+        |line: &&Line| comparison.only.iter().all(|(axis, value)| line.point.of(axis) == Some(value));
     let chosen: Vec<&Line> = all.into_iter().filter(wanted).collect();
     for axis in axes.iter().filter(|axis| **axis != comparison.x && Some(*axis) != comparison.by.as_ref()) {
         if let [first, _, ..] = &values(&chosen, axis)[..] {
@@ -198,14 +199,15 @@ fn curve(group: &str, index: usize, points: &[Interval], x: &Abscissa) -> Vec<Se
     let means: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.mean)).collect();
     let marks = Data::Marks { points: means.clone(), mark, below: 0.0 };
     let bars = points.iter().filter_map(|point| point.ends().map(|(low, high)| (point.x, low, high)));
-    let bars = bars.collect();
+    let bars: Vec<_> = bars.collect();
     let of = |name, class, data| Series { name, class, colour, data };
-    let interval = of(None, "interval", Data::Bars { bars, width: 1.2 });
-    if x.named() {
-        return vec![interval, of(name, "mean", marks)];
-    }
-    let line = of(name, "mean", Data::Line { points: means, width: 1.4, dash });
-    vec![interval, line, of(None, "mean", marks)]
+    let intervals = (!bars.is_empty()).then(|| of(None, "interval", Data::Bars { bars, width: 1.2 }));
+    let line = Data::Line { points: means, width: 1.4, dash };
+    let mean = match x.named() {
+        true => vec![of(name, "mean", marks)],
+        false => vec![of(name, "mean", line), of(None, "mean", marks)],
+    };
+    intervals.into_iter().chain(mean).collect()
 }
 
 /// From one line to the next, as a share of the axis's length: three points of the picture.
