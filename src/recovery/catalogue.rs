@@ -1,6 +1,6 @@
 //! The one table of everything that can be asked for by name.
 //!
-//! Parsing, `airtcp algorithms`, shell completion, the README's table and the test matrix come from here. An algorithm
+//! Parsing, `airtcp algorithms`, shell completion, the table of `docs/recipes.md` and the test matrix come from here. An algorithm
 //! is its file, which also says what its parameters are, and a row here.
 
 mod row;
@@ -32,7 +32,7 @@ pub static CATALOGUE: &[Row] = &[
         "tahoe",
         Build::Repair(|_| Box::new(Tahoe)),
         "a fast retransmit restarts from one segment",
-        "Jacobson 1988; P0 §2.2",
+        "Jacobson 1988; Pan et al. 2004, §2.2",
     )
     .cues(&[Cue::RestartingLoss]),
     Row::answer(
@@ -84,7 +84,12 @@ pub static CATALOGUE: &[Row] = &[
         "Linux 6.18",
     )
     .names_a_sender(ProfileName::Linux),
-    Row::answer("etcp", Build::Alias("reno+transit-marks"), "E-TCP: reno+transit-marks", "P4 §III"),
+    Row::answer(
+        "etcp",
+        Build::Alias("reno+transit-marks"),
+        "E-TCP: reno+transit-marks",
+        "Chandra et al. 2003, §III",
+    ),
     // Is it lost?
     Row::answer(
         "three-dupacks",
@@ -97,7 +102,7 @@ pub static CATALOGUE: &[Row] = &[
         "sifest",
         Build::Detect(|_| Box::<Sifest>::default()),
         "fewer duplicate ACKs are enough while few segments are in the path",
-        "P0 §4.2",
+        "Pan et al. 2004, §4.2",
     )
     .heard_in(&Phase::ALL)
     .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
@@ -105,7 +110,7 @@ pub static CATALOGUE: &[Row] = &[
         "pr",
         Build::Detect(|given| Box::new(Pr::new(given))),
         "lost if not acknowledged within three times the largest recent round trip",
-        "Bohacek et al. 2006 (TCP-PR); P3",
+        "Bohacek et al. 2006 (TCP-PR); Lai et al. 2013",
     )
     .parameters(&[Row::parameter(Question::Detect, pr::BETA)])
     .marks_segments()
@@ -125,13 +130,13 @@ pub static CATALOGUE: &[Row] = &[
         "loss-retransmission",
         Build::Witness(|_| Box::<LossRetransmission>::default()),
         "also finds a lost copy: DupThresh more duplicate ACKs than segments outstanding",
-        "P2 Fig. 8; Lin and Kung 1998",
+        "Inamura et al. 2009, Fig. 8; Lin and Kung 1998",
     ),
     Row::answer(
         "early-marks",
         Build::Witness(|_| Box::<EarlyMarks>::default()),
         "also the first duplicate ACK, if the last base station marked it",
-        "P4 §V",
+        "Chandra et al. 2003, §V",
     )
     .works_with("transit-marks"),
     Row::answer(
@@ -144,7 +149,7 @@ pub static CATALOGUE: &[Row] = &[
         "rr",
         Build::Detect(|given| Box::new(Rr::new(given))),
         "more duplicate ACKs than 90 % of the reordered segments so far have caused",
-        "Zhang et al. 2003 (RR-TCP); P3 §II-A",
+        "Zhang et al. 2003 (RR-TCP); Lai et al. 2013, §II-A",
     )
     .parameters(&[Row::parameter(Question::Detect, rr::FA_RATIO)])
     .needs(&[Need::Sack]),
@@ -152,7 +157,7 @@ pub static CATALOGUE: &[Row] = &[
         "blanton-allman",
         Build::Detect(|given| Box::new(BlantonAllman::new(given))),
         "DupThresh rises by one after each false fast retransmit",
-        "Blanton and Allman 2002; P3 §II-A",
+        "Blanton and Allman 2002; Lai et al. 2013, §II-A",
     )
     .parameters(&[
         Row::parameter(Question::Detect, blanton_allman::AVERAGE),
@@ -163,7 +168,7 @@ pub static CATALOGUE: &[Row] = &[
         "dcr",
         Build::Detect(|_| Box::<Dcr>::default()),
         "three duplicate ACKs, and still missing a round trip later",
-        "Bhandarkar and Reddy 2004 (TCP-DCR); P3 §II-A",
+        "Bhandarkar and Reddy 2004 (TCP-DCR); Lai et al. 2013, §II-A",
     ),
     // Why was it lost?
     Row::answer(
@@ -178,7 +183,7 @@ pub static CATALOGUE: &[Row] = &[
         "transit-marks",
         Build::Attribute(|given| Box::new(TransitMarks::new(given))),
         "base stations say on which side of them it was lost",
-        "P4 §III",
+        "Chandra et al. 2003, §III",
     )
     .parameters(&[
         Row::parameter(Question::Attribute, transit_marks::MARKED_TIMEOUT).works_with("transit-marks")
@@ -187,31 +192,31 @@ pub static CATALOGUE: &[Row] = &[
         "vegas",
         Build::Attribute(|_| Box::<Vegas>::default()),
         "congestion if the window queues up (Vegas' f against alpha and beta)",
-        "P1 §3.2; Brakmo and Peterson 1994",
+        "Ni et al. 2002, §3.2; Brakmo and Peterson 1994",
     ),
     Row::answer(
         "ntg",
         Build::Attribute(|_| Box::<Ntg>::default()),
         "congestion if a larger window brings no more throughput",
-        "P1 §3.2; Wang and Crowcroft 1991",
+        "Ni et al. 2002, §3.2; Wang and Crowcroft 1991",
     ),
     Row::answer(
         "ndg",
         Build::Attribute(|_| Box::<Ndg>::default()),
         "congestion if the delay rises and falls with the window",
-        "P1 §3.2; Jain 1989",
+        "Ni et al. 2002, §3.2; Jain 1989",
     ),
     Row::answer(
         "ncpld",
         Build::Attribute(|_| Box::<Ncpld>::default()),
         "congestion if the delay is above that at the knee",
-        "P1 §3.2; Samaraweera 1999",
+        "Ni et al. 2002, §3.2; Samaraweera 1999",
     ),
     Row::answer(
         "judges",
         Build::Judges(|_| attribute::judges()),
         "vegas, ntg, ndg and ncpld judge every loss and change nothing",
-        "P1 §4.2.2",
+        "Ni et al. 2002, §4.2.2",
     ),
     // How much may be in flight?
     Row::answer(
@@ -225,7 +230,7 @@ pub static CATALOGUE: &[Row] = &[
         "rebate",
         Build::Window(|given| Box::new(Rebate::new(given))),
         "AIMD that makes up for what losses without congestion cost it",
-        "P3 §III",
+        "Lai et al. 2013, §III",
     )
     .parameters(&[
         Row::parameter(Question::Window, rebate::TAX),
@@ -235,31 +240,31 @@ pub static CATALOGUE: &[Row] = &[
         "westwood",
         Build::Window(|_| Box::<Westwood>::default()),
         "after a loss, the window that fills the bandwidth measured from the ACKs",
-        "Casetti et al. 2002; P3 §II",
+        "Casetti et al. 2002; Lai et al. 2013, §II",
     ),
     Row::answer(
         "veno",
         Build::Window(|_| Box::<Veno>::default()),
         "a loss while the queue is short costs a fifth, not half",
-        "Fu, Liew 2003; P3 §II",
+        "Fu, Liew 2003; Lai et al. 2013, §II",
     ),
     Row::answer(
         "jtcp",
         Build::Window(|_| Box::<Jtcp>::default()),
         "a loss without jitter costs nothing",
-        "Wu, Chen 2004; P3 §II",
+        "Wu, Chen 2004; Lai et al. 2013, §II",
     ),
     Row::answer(
         "tcp-fit",
         Build::Window(|_| Box::<TcpFit>::default()),
         "behaves like several connections, as many as the queue permits",
-        "Wang et al. 2011; P3 §II",
+        "Wang et al. 2011; Lai et al. 2013, §II",
     ),
     Row::answer(
         "vegas-window",
         Build::Window(|_| Box::<VegasWindow>::default()),
         "keeps a short queue of its own, which it sees by the delay",
-        "Brakmo, Peterson 1995; P1 §2",
+        "Brakmo, Peterson 1995; Ni et al. 2002, §2",
     ),
     Row::answer(
         "cubic",
@@ -335,7 +340,7 @@ pub static CATALOGUE: &[Row] = &[
         "fast-timeout",
         Build::Timeout(|_| Box::<FastTimeout>::default()),
         "three duplicate ACKs after it: fast recovery with half the window",
-        "P2 Fig. 8; Ludwig 2002",
+        "Inamura et al. 2009, Fig. 8; Ludwig 2002",
     )
     .cues(&[Cue::TimeoutWithDuplicates]),
     // Was that a mistake?
@@ -346,7 +351,7 @@ pub static CATALOGUE: &[Row] = &[
         "eifel",
         Build::Undo(|_| Box::<Eifel>::default()),
         "the timestamp tells which copy an ACK answers",
-        "P2 §3.1, RFC 3522, RFC 4015",
+        "Inamura et al. 2009, §3.1, RFC 3522, RFC 4015",
     )
     .heard_in(&[Phase::Recovery, Phase::Restarted])
     .needs(&[Need::Timestamps]),
@@ -388,7 +393,7 @@ pub static CATALOGUE: &[Row] = &[
             p.recovery.window_after_lost_syn = None;
         },
         "two segments, initially and after every restart",
-        "P0 §4.2, RFC 2414",
+        "Pan et al. 2004, §4.2, RFC 2414",
     ),
     Row::option(
         "iw3390",
@@ -439,7 +444,7 @@ pub static CATALOGUE: &[Row] = &[
         "reordering alarm",
         |p| p.reordering_alarm = true,
         "receiver: ACKs tell how many segments came late by more than three",
-        "P3 §III B",
+        "Lai et al. 2013, §III B",
     ),
     Row::option(
         "delack",
@@ -452,8 +457,8 @@ pub static CATALOGUE: &[Row] = &[
         "no-delack",
         "delayed ACK",
         |p| p.ack = AckPolicy::EVERY,
-        "receiver: an ACK per segment (P0's ND)",
-        "P0 §3.2.1",
+        "receiver: an ACK per segment (ND in Pan et al.)",
+        "Pan et al. 2004, §3.2.1",
     ),
     Row::option(
         "no-sack",
@@ -496,28 +501,28 @@ pub static CATALOGUE: &[Row] = &[
         "timer",
         |p| p.timer = Timer::BSD,
         "500 ms ticks, at least 1 s, one segment timed",
-        "P2 Fig. 5",
+        "Inamura et al. 2009, Fig. 5",
     ),
     Row::option(
         "timer-linux22",
         "timer",
         |p| p.timer = Timer::LINUX22,
         "at least 200 ms, stretched for small windows",
-        "P2 Fig. 5",
+        "Inamura et al. 2009, Fig. 5",
     ),
     Row::option(
         "timer-linux24",
         "timer",
         |p| p.timer = Timer::LINUX24,
         "200 ms under the variance term",
-        "P2 Fig. 5",
+        "Inamura et al. 2009, Fig. 5",
     ),
     Row::option(
         "timer-solaris",
         "timer",
         |p| p.timer = Timer::SOLARIS,
         "1.25·SRTT + 4·RTTVAR, at least 400 ms",
-        "P2 Fig. 5",
+        "Inamura et al. 2009, Fig. 5",
     ),
     Row::number(
         "min-rto",
@@ -552,7 +557,7 @@ pub(crate) fn ordinary_answer(question: Question) -> Option<&'static Row> {
     CATALOGUE.iter().find(|row| row.ordinary && row.question() == question)
 }
 
-/// The README's table of answers and options: a test holds the README to it.
+/// The table of answers and options in `docs/recipes.md`: a test holds the page to it.
 pub fn markdown() -> String {
     let mut table = String::from("| question | answers (the ordinary one first) |\n|---|---|\n");
     let code = |row: &Row| format!("`{}`", row.name);

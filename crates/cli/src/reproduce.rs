@@ -16,7 +16,7 @@ use crate::shared::failure;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
-    /// Figures, such as p0-fig11a, or whole papers, such as p0 [default: list them]
+    /// Figures, such as p0-fig11a, or all of a paper's, such as p0 (Pan et al. 2004) [default: list papers and figures]
     #[arg(value_name = "FIGURE")]
     figure: Vec<String>,
     /// Run all of them
@@ -51,10 +51,7 @@ impl Reproduce {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let known = figures();
         if self.figure.is_empty() && !self.all {
-            for Figure { id, title, .. } in known {
-                writeln!(io::stdout(), "{id:<18} {title}")?;
-            }
-            return Ok(());
+            return list(&known);
         }
         let wanted: Vec<_> = if self.all { known } else { select(&known, &self.figure)? };
         let effort = Effort { seeds: self.seeds };
@@ -79,6 +76,22 @@ impl Reproduce {
         }
         Ok(())
     }
+}
+
+/// Paper by paper, with what names a whole one.
+fn list(known: &[Figure]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    let mut paper: Option<Paper> = None;
+    for Figure { id, title, paper: of, .. } in known {
+        if paper.replace(*of) != Some(*of) {
+            match id.split_once('-') {
+                Some((whole, _)) => writeln!(out, "{whole}: {}", of.reference())?,
+                None => writeln!(out, "{}", of.reference())?,
+            }
+        }
+        writeln!(out, "  {id:<18} {title}")?;
+    }
+    Ok(())
 }
 
 fn select(known: &[Figure], names: &[String]) -> anyhow::Result<Vec<Figure>> {

@@ -46,25 +46,37 @@ impl Paper {
     /// The papers themselves, without `Every`.
     pub const ALL: [Self; 5] = [Self::P0, Self::P1, Self::P2, Self::P3, Self::P4];
 
-    /// Authors and title, behind the short name.
+    /// Authors, year and title.
     pub const fn reference(self) -> &'static str {
         match self {
             Self::P0 => {
-                "P0: J. Pan, J. W. Mark, X. Shen, TCP performance with segment-in-flight estimation algorithm over wireless links"
+                "J. Pan, J. W. Mark, X. Shen, 2004: TCP performance with segment-in-flight estimation algorithm over wireless links"
             }
             Self::P1 => {
-                "P1: Q. Ni, T. Turletti, W. Fu, Simulation-based analysis of TCP behavior over hybrid wireless & wired networks"
+                "Q. Ni, T. Turletti, W. Fu, 2002: Simulation-based analysis of TCP behavior over hybrid wireless & wired networks"
             }
             Self::P2 => {
-                "P2: H. Inamura, M. Miyake, K. Okada, Mitigations in TCP performance for jitter and loss in W-CDMA networks"
+                "H. Inamura, M. Miyake, K. Okada, 2009: Mitigations in TCP performance for jitter and loss in W-CDMA networks"
             }
             Self::P3 => {
-                "P3: C. Lai, K.-C. Leung, V. O. K. Li, Design and analysis of TCP AIMD in wireless networks"
+                "C. Lai, K.-C. Leung, V. O. K. Li, 2013: Design and analysis of TCP AIMD in wireless networks"
             }
             Self::P4 => {
-                "P4: D. Chandra, R. J. Harris, N. Shenoy, TCP performance for future IP-based wireless networks"
+                "D. Chandra, R. J. Harris, N. Shenoy, 2003: TCP performance for future IP-based wireless networks"
             }
             Self::Every => "What wins",
+        }
+    }
+
+    /// The first author and the year.
+    pub const fn cited(self) -> &'static str {
+        match self {
+            Self::P0 => "Pan et al. 2004",
+            Self::P1 => "Ni et al. 2002",
+            Self::P2 => "Inamura et al. 2009",
+            Self::P3 => "Lai et al. 2013",
+            Self::P4 => "Chandra et al. 2003",
+            Self::Every => "all five",
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) const MARKED_TIMEOUT: Parameter = Parameter::word(
     "marked-timeout",
     "marked timeout",
     "a timeout whose segment was marked as lost on the radio keeps the window",
-    "airtcp; P4 does not mention timeouts",
+    "airtcp; Chandra et al. 2003 do not mention timeouts",
 );
 
 /// Transit marks of base stations (P4 §III).

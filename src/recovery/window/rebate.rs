@@ -33,12 +33,17 @@ pub(crate) const TAX: Parameter = Parameter::number(
     "tax",
     (0.0, 0.99, ""),
     "rebate: the rate of losses without congestion, set by hand",
-    "P3 §IV A",
+    "Lai et al. 2013, §IV A",
 );
 
 pub(crate) const TAX_SCALE: Parameter = Parameter {
     subject: "tax scale",
-    ..Parameter::number("tax-scale", (0.0, 10.0, ""), "rebate: the tax is multiplied by this (1)", "P3 §IV C")
+    ..Parameter::number(
+        "tax-scale",
+        (0.0, 10.0, ""),
+        "rebate: the tax is multiplied by this (1)",
+        "Lai et al. 2013, §IV C",
+    )
 };
 
 /// α of (9) and (14).

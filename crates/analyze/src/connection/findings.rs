@@ -179,13 +179,13 @@ pub struct Retransmissions {
     pub keep_alives: u64,
     /// Of `packets`: those of which the capture has no earlier copy, since that was lost before the capture.
     pub lost_before_capture: u64,
-    /// Loss recoveries that began without a timeout (P0 §4.1: succeeded-dupack).
+    /// Loss recoveries that began without a timeout (Pan et al. 2004, §4.1: succeeded-dupack).
     pub fast_retransmits: u64,
     /// Times that the retransmission timer ran out.
     pub timeouts: u64,
-    /// `timeouts` by how many duplicate ACKs had come: 0, 1, 2, 3 and more (P0 §4.1: x-dupack).
+    /// `timeouts` by how many duplicate ACKs had come: 0, 1, 2, 3 and more (Pan et al. 2004, §4.1: x-dupack).
     pub timeouts_by_dupacks: [u64; 4],
-    /// Timeouts after x duplicate ACKs with x + 1 segments outstanding (P0 §4.1: failed-dupack).
+    /// Timeouts after x duplicate ACKs with x + 1 segments outstanding (Pan et al. 2004, §4.1: failed-dupack).
     pub failed_dupack: u64,
     /// Those that were a mistake.
     pub spurious: Spurious,

@@ -90,7 +90,7 @@ impl Setting {
             })
         };
         Ok(Run {
-            scenario: Scenario::parse(&self.path(), "P0 Fig. 3")?,
+            scenario: Scenario::parse(&self.path(), "Pan et al., Fig. 3")?,
             seed: 0,
             fixed: HostSpec { profile: sender(), recipe: Recipe::ordinary() },
             mobile: HostSpec { profile: receiver(self.acks), recipe: Recipe::ordinary() },

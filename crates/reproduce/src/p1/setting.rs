@@ -165,7 +165,7 @@ pub(super) struct Setting {
 impl Setting {
     pub(super) fn new(path: &str, recipe: &str) -> Result<Self, WorldError> {
         Ok(Self {
-            scenario: Scenario::parse(path, "P1 Fig. 3")?,
+            scenario: Scenario::parse(path, "Ni et al., Fig. 3")?,
             recipe: recipe.parse()?,
             timing: Timing::OneAtATime,
             length: Length::Endless,

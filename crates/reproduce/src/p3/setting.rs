@@ -142,7 +142,8 @@ impl Radio {
                  [[stage]]\nname = \"radio\"\nboth = { rate = \"2Mbit\", delay = \"20ms\", queue.packets = 49 }\n"
             }
         };
-        let mut scenario = Scenario::parse(&format!("schema = 1\n{path}{NO_REPORTS}"), "P3's path")?;
+        let mut scenario =
+            Scenario::parse(&format!("schema = 1\n{path}{NO_REPORTS}"), "the path of Lai et al.")?;
         let rate = if self == Self::Reorders { "radio.down.per" } else { "radio-errors.down.per" };
         scenario.set(rate, &format!("{percent}%"))?;
         Ok(scenario)

@@ -136,11 +136,11 @@ fn step(number: usize, seen: &BTreeMap<String, Scores>, beam: &[String]) -> [Str
 
 const COLUMNS: [&str; 9] = [
     "recipe",
-    "P0",
-    "P1",
-    "P2",
-    "P3",
-    "P4",
+    Paper::P0.cited(),
+    Paper::P1.cited(),
+    Paper::P2.cited(),
+    Paper::P3.cited(),
+    Paper::P4.cited(),
     "timeouts / NewReno's",
     "what it costs a NewReno beside it, on average",
     "at most",
@@ -174,9 +174,15 @@ fn table_of_singles(seen: &BTreeMap<String, Scores>) -> Table {
 
 /// Whether a proposal makes the sender of today better: like beside like, and seed by seed.
 fn table_of_today(todays: &Scores, mut senders: Vec<(&String, &Scores)>) -> Table {
+    let columns = [
+        &["sender"],
+        &Paper::ALL.map(Paper::cited)[..],
+        &["timeouts / those of `linux`", "gains over `linux` in"],
+    ];
+    let columns = columns.concat();
     let mut table = Table::new(
         "The papers' own proposals with profile `linux`, gain over `linux`, the kernel's own sender, in per cent:",
-        &["sender", "P0", "P1", "P2", "P3", "P4", "timeouts / those of `linux`", "gains over `linux` in"],
+        &columns,
     );
     senders.sort_by(|(_, a), (_, b)| b.mean_gain(todays).total_cmp(&a.mean_gain(todays)));
     for (name, scores) in senders {
@@ -192,7 +198,7 @@ fn table_of_today(todays: &Scores, mut senders: Vec<(&String, &Scores)>) -> Tabl
 /// The settings in which a sender gains over all `others`.
 fn beaten(scores: &Scores, others: &[&Scores]) -> String {
     let beaten = Paper::ALL.into_iter().filter(|paper| scores.beats(others, *paper));
-    beaten.map(|paper| format!("{paper:?}")).collect::<Vec<_>>().join(", ")
+    beaten.map(Paper::cited).collect::<Vec<_>>().join(", ")
 }
 
 fn finding(
@@ -231,16 +237,20 @@ fn finding(
         ),
     };
     let mut choices = vec![
-        format!("Each run is one endless transfer of 60 s (P2: 25 s, a megabyte), and for the last column but one a NewReno beside it; two paths stand for each paper and count alike: {}.", names_of_places()),
-        "All paths have a base station that marks ACKs and reports its loss rate, so that every proposal has what it asks for. Senders without a profile are `default` (a least timeout of 1 s), on P2's paths with the timer of Linux 2.2, whose timeouts the paper found spurious; `linux` and what has `@linux` behind its name have the kernel's timer, initial window and growth everywhere. The NewReno beside a sender is `default`. The receiver is a Linux one, with the paper's window.".to_owned(),
+        format!("Each run is one endless transfer of 60 s (Inamura et al.: 25 s, a megabyte), and for the last column but one a NewReno beside it; two paths stand for each paper and count alike: {}.", names_of_places()),
+        "All paths have a base station that marks ACKs and reports its loss rate, so that every proposal has what it asks for. Senders without a profile are `default` (a least timeout of 1 s), on the paths of Inamura et al. with the timer of Linux 2.2, whose timeouts the paper found spurious; `linux` and what has `@linux` behind its name have the kernel's timer, initial window and growth everywhere. The NewReno beside a sender is `default`. The receiver is a Linux one, with the paper's window.".to_owned(),
         format!("The search goes by {} seeds, at each step from the {BEAM} best harmless recipes to all that have a part more, less or another; of parts that gain 3 % somewhere by themselves; better means: the fourth best of the five margins over the best of the papers' proposals. The first two tables are by other seeds.", search.seeds),
         "To beat means that the 95 % interval of the paired gain is above zero. The cost is of the goodput that a NewReno has beside another NewReno, at the path where it is highest.".to_owned(),
     ];
-    choices.push("`rebate` learns the loss rate from the station; P1 proposes nothing, the judges that it examined stand in.".to_owned());
+    choices.push("`rebate` learns the loss rate from the station; Ni et al. propose nothing, the judges that they examined stand in.".to_owned());
     let tables = [table].into_iter().chain(other_tables).collect();
     Finding { tables, claims: Vec::new(), choices, remarks: vec![verdict] }
 }
 
 fn names_of_places() -> String {
-    PLACES.iter().map(|place| format!("{:?}: {}", place.paper, place.name)).collect::<Vec<_>>().join("; ")
+    PLACES
+        .iter()
+        .map(|place| format!("{}: {}", place.paper.cited(), place.name))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
