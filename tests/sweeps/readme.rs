@@ -5,17 +5,30 @@ use std::fs;
 use std::process::Command;
 
 use airtcp::recovery::{catalogue, episode};
+use airtcp_reproduce::Judged;
 use airtcp_testkit::programs::{program, repository};
-
-const README: &str = include_str!("../../README.md");
 
 #[test]
 fn the_table_of_answers_is_the_catalogue() {
     let table = catalogue::markdown();
     assert!(
-        README.contains(&table),
-        "replace the README's table with `airtcp algorithms --markdown`:\n{table}"
+        include_str!("../../docs/recipes.md").contains(&table),
+        "replace the table in docs/recipes.md with `airtcp algorithms --markdown`:\n{table}"
     );
+}
+
+#[test]
+fn the_readme_counts_the_claims_as_the_reproduction_judges_them() {
+    let made = include_str!("../../docs/reproduction.md");
+    let count = |verdict: Judged| made.matches(&format!("| **{}** |", verdict.name())).count();
+    let verdicts = [Judged::Holds, Judged::HoldsInPart, Judged::DoesNotHold, Judged::Undecided];
+    let [hold, in_part, do_not, undecided] = verdicts.map(count);
+    let all = hold + in_part + do_not + undecided;
+    let sentence = format!(
+        "Of {all} claims {hold} hold, {in_part} hold in part, {do_not} do not, and for {undecided} thirty pairs of runs are not enough to tell."
+    );
+    let readme = include_str!("../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(all >= 150 && readme.contains(&sentence), "the README is to say: {sentence}");
 }
 
 #[test]

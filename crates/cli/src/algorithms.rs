@@ -15,7 +15,7 @@ pub(crate) struct Algorithms {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// Print the README's table
+    /// Print the table of docs/recipes.md
     #[arg(long, hide = true, conflicts_with = "json")]
     markdown: bool,
 }
