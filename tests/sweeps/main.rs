@@ -1,6 +1,5 @@
 //! Many runs in virtual time, the papers' figures, and what the README says of both.
 
-mod commands;
 mod growth;
 mod helpers;
 mod readme;

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use airtcp_testkit::machine::{Ended, airtcp, run};
@@ -275,20 +274,6 @@ fn gnu_parallel_fills_one_store() {
     assert!(merged(&dir.path("s.results")) == undisturbed(&dir, &file));
 }
 
-/// What sbatch does with an array, without Slurm: each job with its number, one after the other.
-const SBATCH: &str = "#!/bin/sh
-set -e
-[ \"$1\" = --wait ] && shift
-jobs=$(sed -n 's/^#SBATCH --array=1-\\([0-9]*\\).*/\\1/p' \"$1\")
-for job in $(seq \"$jobs\"); do SLURM_ARRAY_TASK_ID=$job sh \"$1\"; done
-echo \"Submitted batch job 1\"
-";
-
-pub(super) fn stand_in_for_sbatch(dir: &Dir) {
-    let sbatch = dir.write("sbatch", SBATCH);
-    fs::set_permissions(&sbatch, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 #[test]
 fn each_job_of_the_array_runs_its_part() {
     let dir = Dir::new();
@@ -299,10 +284,11 @@ fn each_job_of_the_array_runs_its_part() {
     for line in ["--array=1-3%2", "--cpus-per-task=2", "--time=90", "--job-name=it_s_one"] {
         assert!(script.stdout.contains(&format!("#SBATCH {line}\n")), "{}", script.stdout);
     }
-    stand_in_for_sbatch(&dir);
     let script = dir.write("job.sh", &script.stdout);
-    let submitted =
-        Ended::of(shell("PATH=$1:$PATH; sbatch --wait \"$2\"", &[&dir.path("."), &script]).output().unwrap());
+    // Runs the jobs of an array one after the other.
+    let stand_ins = root("tests/docs/stand-ins");
+    let arguments = [stand_ins.to_str().unwrap(), &script];
+    let submitted = Ended::of(shell("PATH=$1:$PATH; sbatch --wait \"$2\"", &arguments).output().unwrap());
     assert_eq!(
         (submitted.code, submitted.stdout.as_str()),
         (0, "Submitted batch job 1\n"),

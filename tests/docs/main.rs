@@ -1,0 +1,68 @@
+//! The commands of all documents, as they are typed. Each page is a test: `cargo test --test docs -- docs/sweeps.md`.
+//!
+//! A block between fences says what it is. The commands of `sh` and, behind a prompt, of `console` are run in their order, those
+//! of a page in one shell and one directory. What `console` shows below a command is what the command prints, `…` standing for
+//! anything. A comment above a block says where that is not so:
+//!
+//! - `<!-- illustration: REASON -->`: this cannot be run here, or not in a test;
+//! - `<!-- differs: REASON -->`: it is run, and prints something else each time;
+//! - `<!-- file: NAME -->`: the block is a file that is there when the commands are run.
+//!
+//! Options, targets and files that commands name have to exist, in illustrations too (`names`).
+
+mod markdown;
+mod names;
+mod play;
+mod shown;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use airtcp_testkit::programs::repository;
+use libtest_mimic::{Arguments, Trial};
+use markdown::Page;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut paths = Vec::new();
+    collect(repository(), &mut paths);
+    paths.sort();
+    let mut trials = markdown::tests::trials();
+    trials.extend(shown::tests::trials());
+    trials.extend(names::tests::trials());
+    let (mut run, mut illustrations) = (0, 0);
+    let known = Arc::new(names::Known::default());
+    for path in paths {
+        let name = path.strip_prefix(repository()).unwrap_or(&path).display().to_string();
+        let page = Arc::new(Page::read(&std::fs::read_to_string(&path).expect("a page is text")));
+        run += page.run().count();
+        illustrations += page.illustrations().count();
+        let (known, named) = (Arc::clone(&known), Arc::clone(&page));
+        trials.push(Trial::test(format!("{name}: names"), move || names::check(&named, &known)));
+        if page.run().next().is_some() || !page.wrong.is_empty() {
+            trials.push(Trial::test(name, move || play::play(&page)));
+        }
+    }
+    println!("{run} commands of the documents are run, {illustrations} are illustrations");
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// All pages of the repository, but not what is built or hidden.
+fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    for entry in entries {
+        let entry = entry.expect("a directory that could be opened can be read");
+        let (path, name) = (entry.path(), entry.file_name());
+        let built = name == "target" || name == "lab" && dir == repository();
+        if built || name.to_string_lossy().starts_with('.') {
+            continue;
+        }
+        // A link may lead out of the repository.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            collect(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            into.push(path);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What commands name has to exist: subcommands and options of both programs, targets of make and cargo, scripts. Commands that a
+//! sentence mentions are looked at, too, and illustrations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+use airtcp_testkit::programs::{program, repository};
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use super::markdown::Page;
+
+/// What there is, looked up once.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// By program and subcommands.
+    helps: Mutex<BTreeMap<Vec<String>, Help>>,
+    cargo: OnceLock<BTreeSet<(String, String)>>,
+}
+
+/// What `--help` lists.
+#[derive(Clone, Debug, Default)]
+struct Help {
+    subcommands: BTreeSet<String>,
+    options: BTreeSet<String>,
+}
+
+pub(crate) fn check(page: &Page, known: &Known) -> Result<(), Failed> {
+    let mut wrong = Vec::new();
+    let mut look_at = |line: usize, words: &[String]| {
+        if let Err(what) = known.check(words) {
+            wrong.push(format!("line {line}: {}: {what}", words.join(" ")));
+        }
+    };
+    for command in &page.commands {
+        simple_commands(&command.text).iter().for_each(|words| look_at(command.line, words));
+    }
+    for (line, text) in &page.mentioned {
+        for words in simple_commands(text).iter().filter(|words| !is_prose(words)) {
+            look_at(*line, words);
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// An error that is quoted, or a file: "airtcp has no UDP".
+fn is_prose(words: &[String]) -> bool {
+    let a_sentence = words.len() > 2 && words.iter().all(|word| !word.starts_with('-'));
+    a_sentence || words.first().is_some_and(|word| word.contains('/'))
+}
+
+impl Known {
+    fn check(&self, words: &[String]) -> Result<(), String> {
+        // Variables stand before a command.
+        let named = words.iter().take_while(|word| word.contains('=') && !word.starts_with('-')).count();
+        let words = &words[named..];
+        match words.first().map(String::as_str) {
+            Some("make") => return targets_of_make(&words[1..]),
+            Some("cargo") => return self.targets_of_cargo(&words[1..]),
+            Some(script) if script.contains('/') && (script.ends_with(".sh") || script.ends_with(".py")) => {
+                // One beside the page is for whoever has changed the directory.
+                let there = script.starts_with("./") || repository().join(script).exists();
+                return if there { Ok(()) } else { Err("there is no such script".to_owned()) };
+            }
+            _ => {}
+        }
+        for (at, word) in words.iter().enumerate() {
+            // Behind some words there is another command.
+            let begins = at == 0 || ["--", "sudo", "exec", "parallel"].contains(&words[at - 1].as_str());
+            if begins && let "airtcp" | "airlink" = word.as_str() {
+                self.options(word, &words[at + 1..])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn options(&self, program: &str, words: &[String]) -> Result<(), String> {
+        let mut path = vec![program.to_owned()];
+        let mut help = self.help(&path)?;
+        let mut descending = true;
+        for word in words {
+            if word == "--" {
+                return Ok(());
+            }
+            let name = match word.strip_prefix("--") {
+                Some(_) => word.split('=').next().map(str::to_owned),
+                // The first of `-vv`, or of `-s4`.
+                None => word
+                    .strip_prefix('-')
+                    .and_then(|letters| letters.chars().next())
+                    .map(|first| format!("-{first}")),
+            };
+            if let Some(name) = name {
+                if !help.options.contains(&name) && !is_hidden(&path, &name)? {
+                    return Err(format!("`{}` has no option `{name}`", path.join(" ")));
+                }
+            } else if descending && help.subcommands.contains(word) {
+                path.push(word.clone());
+                help = self.help(&path)?;
+            } else if path.len() == 1 && descending && !placeholder(word) && !is_hidden(&path, word)? {
+                return Err(format!("`{program}` has no subcommand `{word}`"));
+            } else {
+                descending = false;
+            }
+        }
+        Ok(())
+    }
+
+    fn help(&self, path: &[String]) -> Result<Help, String> {
+        let mut helps = self.helps.lock().map_err(|_| "another page has failed".to_owned())?;
+        if let Some(help) = helps.get(path) {
+            return Ok(help.clone());
+        }
+        let output = Command::new(program(&path[0]))
+            .args(&path[1..])
+            .arg("--help")
+            .output()
+            .map_err(|error| format!("{}: {error}", path[0]))?;
+        let help = Help::read(&String::from_utf8_lossy(&output.stdout));
+        helps.insert(path.to_vec(), help.clone());
+        Ok(help)
+    }
+
+    fn targets_of_cargo(&self, words: &[String]) -> Result<(), String> {
+        let there = self.cargo.get_or_init(what_cargo_knows);
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let kind = match word.as_str() {
+                "-p" | "--exclude" => "package",
+                "--test" => "test",
+                "--bench" => "bench",
+                "--example" => "example",
+                "--bin" => "bin",
+                "--" => return Ok(()),
+                _ => continue,
+            };
+            let Some(name) = words.next().filter(|name| !placeholder(name)) else { continue };
+            if !there.contains(&(kind.to_owned(), name.clone())) {
+                return Err(format!("there is no {kind} `{name}`"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Help {
+    fn read(text: &str) -> Self {
+        let mut help = Self::default();
+        let mut commands = false;
+        for line in text.lines() {
+            if !line.starts_with(' ') {
+                commands = line == "Commands:";
+                continue;
+            }
+            let words = line.trim_start();
+            if commands {
+                // Deeper lines go on with a description.
+                if line.starts_with("  ") && !line.starts_with("   ") {
+                    help.subcommands.extend(words.split_whitespace().next().map(str::to_owned));
+                }
+            } else if words.starts_with('-') {
+                let options = words.split([' ', ',', '[', '=']).filter(|word| word.starts_with('-'));
+                help.options.extend(options.map(|option| option.trim_end_matches('.').to_owned()));
+            }
+        }
+        help
+    }
+}
+
+/// Whether the program takes a word that its help leaves out: it refuses one that it does not know before it looks further.
+fn is_hidden(path: &[String], word: &str) -> Result<bool, String> {
+    let output = Command::new(program(&path[0])).args(&path[1..]).args([word, "--help"]).output();
+    let output = output.map_err(|error| format!("{}: {error}", path[0]))?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    Ok(!error.contains("unexpected argument") && !error.contains("unrecognized subcommand"))
+}
+
+/// `make TARGET`: the Makefile has it.
+fn targets_of_make(words: &[String]) -> Result<(), String> {
+    let makefile = std::fs::read_to_string(repository().join("Makefile")).unwrap_or_default();
+    let target = |word: &&String| !word.starts_with('-') && !word.contains('=') && *word != "…";
+    for word in words.iter().filter(target) {
+        if !makefile.lines().any(|line| line.split(':').next() == Some(word) && line.contains(':')) {
+            return Err(format!("the Makefile has no `{word}`"));
+        }
+    }
+    Ok(())
+}
+
+fn what_cargo_knows() -> BTreeSet<(String, String)> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version=1", "--offline", "--locked"])
+        .current_dir(repository())
+        .output();
+    let found: Value = output
+        .map(|output| serde_json::from_slice(&output.stdout))
+        .ok()
+        .and_then(Result::ok)
+        .unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut known = BTreeSet::new();
+    for package in found["packages"].as_array().into_iter().flatten() {
+        known.insert(("package".to_owned(), text(&package["name"])));
+        for target in package["targets"].as_array().into_iter().flatten() {
+            for kind in target["kind"].as_array().into_iter().flatten() {
+                known.insert((text(kind), text(&target["name"])));
+            }
+        }
+    }
+    known
+}
+
+/// A word in capitals stands for something else.
+fn placeholder(word: &str) -> bool {
+    let letters = word.trim_matches(['[', ']', '…', '<', '>']);
+    letters.chars().all(|letter| letter.is_uppercase() || "-_…./0123456789".contains(letter))
+}
+
+/// The words of each command of a line. Quotes hold words together; what they hold is not looked into.
+fn simple_commands(text: &str) -> Vec<Vec<String>> {
+    let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
+    let mut quote = None;
+    for letter in text.replace("\\\n", " ").chars() {
+        match (quote, letter) {
+            (Some(end), _) if letter == end => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(_), _) => word.push(letter),
+            (None, '#') if word.is_empty() => break,
+            (None, ' ' | '\n') => {
+                words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()))
+            }
+            (None, ';' | '|' | '&' | '(' | ')' | '>' | '<') => {
+                words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()));
+                commands.push(std::mem::take(&mut words));
+            }
+            (None, _) => word.push(letter),
+        }
+    }
+    words.extend(Some(word).filter(|word| !word.is_empty()));
+    commands.push(words);
+    commands.retain(|words| !words.is_empty());
+    commands
+}
+
+/// Tests of this file.
+pub(crate) mod tests {
+    use libtest_mimic::{Failed, Trial};
+
+    use super::{Known, simple_commands};
+
+    pub(crate) fn trials() -> Vec<Trial> {
+        vec![Trial::test("names: what does not exist is found", what_does_not_exist_is_found)]
+    }
+
+    fn what_does_not_exist_is_found() -> Result<(), Failed> {
+        let known = Known::default();
+        let check = |text: &str| simple_commands(text).iter().try_for_each(|words| known.check(words));
+        for good in [
+            "airtcp lab run --scenario geo --recipe sack --runs=3 -v",
+            "airlink run -s geo -- wget --quiet --no-such http://x",
+            "parallel airtcp sweep run x.toml --jobs 1 --shard {}/8 ::: $(seq 8)",
+            "make test && cargo test --test docs -- --anything",
+            "airtcp script FILE…",
+            "airtcp algorithms --markdown",
+            "AIRTCP_PAIRS=5 make pairs",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "airtcp lab run --scenarios geo",
+            "airtcp algorithms --markup",
+            "airtcp sim -Z",
+            "true; airtcp lab walk --scenario geo",
+            "airtcp fly",
+            "airlink run -s geo -- airtcp sink --no-such",
+            "sudo airlink show --no-such",
+            "make nothing",
+            "cargo test --test no-such",
+            "interop/no-such.sh",
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Runs the commands of a page as a person would who has just cloned the repository: in one shell, one after the other, as root.
+//!
+//! A page has namespaces of its own (network, mounts, processes), so what it starts, configures and forgets ends with it. It sees
+//! the repository, and a copy of `docs`, because some commands write there.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use airtcp_testkit::programs::{program, repository};
+use libtest_mimic::Failed;
+use nix::unistd::geteuid;
+
+use super::markdown::{Page, Role};
+use super::shown;
+
+/// A page that hangs is worse than one that fails.
+const PATIENCE: &str = "120";
+
+/// A device, names and processes of this page alone. The first argument is the script, the second where it notes what happened.
+const ALONE: &str =
+    "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/netns && exec bash \"$1\" \"$2\"";
+
+pub(crate) fn play(page: &Page) -> Result<(), Failed> {
+    if !page.wrong.is_empty() {
+        return Err(page.wrong.join("\n").into());
+    }
+    if !geteuid().is_root() {
+        return Err("the commands of documents make devices: run this as root, or with `make test`".into());
+    }
+    let checkout = Checkout::new();
+    let notes = checkout.0.with_extension("notes");
+    fs::create_dir(&notes)?;
+    let script = notes.join("script");
+    fs::write(&script, script_of(page))?;
+    for (name, text) in &page.files {
+        fs::write(checkout.0.join(name), text)?;
+    }
+    let programs = program("airtcp");
+    let path = format!(
+        "{}:{}:{}",
+        repository().join("tests/docs/stand-ins").display(),
+        programs.parent().map(Path::display).expect("it has a directory"),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let ended = Command::new("timeout")
+        .args(["--kill-after=5", PATIENCE])
+        .args(["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
+        .args(["bash", "-c", ALONE, "bash"])
+        .args([&script, &notes])
+        .current_dir(&checkout.0)
+        .env("PATH", path)
+        .env("HOME", notes.join("home"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+        .output()?;
+    let result = judge(page, &notes);
+    let _ = fs::remove_dir_all(&notes);
+    match ended.status.code() {
+        Some(0) => result,
+        code => Err(format!(
+            "the page was not played to its end (timeout has 124): {code:?}\n{}{}",
+            String::from_utf8_lossy(&ended.stderr),
+            result.err().and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default()
+        )
+        .into()),
+    }
+}
+
+/// Each command's output goes to files of its number.
+fn script_of(page: &Page) -> String {
+    let mut script = "notes=$1; mkdir $notes/home\n".to_owned();
+    for (number, command) in page.run().enumerate() {
+        let text = &command.text;
+        let _ = writeln!(
+            script,
+            "{{ {text}\n}} >$notes/{number}.out 2>$notes/{number}.err; echo $? >$notes/{number}.code"
+        );
+        // A person types the next command when this one runs.
+        if text.split(" #").next().is_some_and(|typed| typed.trim_end().ends_with('&')) {
+            script.push_str("sleep 2\n");
+        }
+    }
+    script
+}
+
+/// All that went otherwise than the page says.
+fn judge(page: &Page, notes: &Path) -> Result<(), Failed> {
+    let mut wrong = String::new();
+    for (number, command) in page.run().enumerate() {
+        let note = |what: &str| {
+            let octets = fs::read(notes.join(format!("{number}.{what}"))).unwrap_or_default();
+            String::from_utf8_lossy(&octets).into_owned()
+        };
+        let (code, out, err) = (note("code"), note("out"), note("err"));
+        // What is shown of a command that is refused is its error.
+        let refused = command.shown.first().is_some_and(|line| line.starts_with("error: "));
+        let shows = command.role == Role::Run && command.shown.iter().any(|line| !line.is_empty());
+        let what = match code.trim() {
+            "" => Some("was not run, or did not end".to_owned()),
+            "0" if refused => Some("was to be refused".to_owned()),
+            "0" if shows => shown::differs(&command.shown, &out),
+            "0" => None,
+            _ if refused => shown::differs(&command.shown, &err),
+            code => Some(format!("ended with {code}")),
+        };
+        if let Some(what) = what {
+            let tail = err.lines().rev().take(8).collect::<Vec<_>>();
+            let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n");
+            let _ = writeln!(wrong, "line {}: {}\n{what}\n{tail}\n", command.line, command.text);
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
+}
+
+/// A directory that looks like the repository, in which a page may write.
+struct Checkout(PathBuf);
+
+impl Checkout {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("airtcp-docs-{}-{number}", std::process::id()));
+        fs::create_dir(&dir).expect("a new directory can be made");
+        for entry in fs::read_dir(repository()).expect("the repository is there").map(Result::unwrap) {
+            let name = entry.file_name();
+            let hidden = name.to_string_lossy().starts_with('.');
+            if !hidden && !["docs", "target", "lab"].iter().any(|left_out| name == *left_out) {
+                let from = entry.path().canonicalize().expect("it has just been listed");
+                symlink(from, dir.join(name)).expect("a new directory takes links");
+            }
+        }
+        copy(&repository().join("docs"), &dir.join("docs"));
+        Self(dir)
+    }
+}
+
+impl Drop for Checkout {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Without the results of somebody who has tried the commands.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("a new directory can be made");
+    for entry in fs::read_dir(from).expect("docs is there").map(Result::unwrap) {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path.extension().is_some_and(|extension| extension == "results") {
+            continue;
+        }
+        if path.is_dir() {
+            copy(&path, &to);
+        } else {
+            fs::copy(&path, &to).expect("a file of the repository can be read");
+        }
+    }
+}
