@@ -44,6 +44,8 @@ fn main() -> ExitCode {
             trials.push(Trial::test(name, move || play::play(&page)));
         }
     }
+    let examples = Arc::clone(&known);
+    trials.push(Trial::test("--help: names in its examples", move || names::check_examples(&examples)));
     println!("{run} commands of the documents are run, {illustrations} are illustrations");
     libtest_mimic::run(&arguments, trials).exit_code()
 }

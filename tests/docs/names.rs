@@ -24,6 +24,8 @@ pub(crate) struct Known {
 struct Help {
     subcommands: BTreeSet<String>,
     options: BTreeSet<String>,
+    /// Lines that begin with one of the programs.
+    examples: Vec<String>,
 }
 
 pub(crate) fn check(page: &Page, known: &Known) -> Result<(), Failed> {
@@ -40,6 +42,28 @@ pub(crate) fn check(page: &Page, known: &Known) -> Result<(), Failed> {
         for words in simple_commands(text).iter().filter(|words| !is_prose(words)) {
             look_at(*line, words);
         }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// The examples under the help of every subcommand.
+pub(crate) fn check_examples(known: &Known) -> Result<(), Failed> {
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    let mut paths: Vec<Vec<String>> = vec![vec!["airtcp".to_owned()], vec!["airlink".to_owned()]];
+    while let Some(path) = paths.pop() {
+        let help = known.help(&path)?;
+        let deeper = help.subcommands.iter().filter(|name| *name != "help");
+        paths.extend(deeper.map(|name| [&path[..], std::slice::from_ref(name)].concat()));
+        for words in help.examples.iter().flat_map(|line| simple_commands(line)) {
+            checked += 1;
+            if let Err(what) = known.check(&words) {
+                wrong.push(format!("{} --help: {}: {what}", path.join(" "), words.join(" ")));
+            }
+        }
+    }
+    if checked < 50 {
+        wrong.push(format!("only {checked} commands were found in all examples"));
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
@@ -78,7 +102,6 @@ impl Known {
     fn options(&self, program: &str, words: &[String]) -> Result<(), String> {
         let mut path = vec![program.to_owned()];
         let mut help = self.help(&path)?;
-        let mut descending = true;
         for word in words {
             if word == "--" {
                 return Ok(());
@@ -95,13 +118,12 @@ impl Known {
                 if !help.options.contains(&name) && !is_hidden(&path, &name)? {
                     return Err(format!("`{}` has no option `{name}`", path.join(" ")));
                 }
-            } else if descending && help.subcommands.contains(word) {
+            } else if help.subcommands.contains(word) {
+                // Also behind an argument: `airlink ctl NAME watch`.
                 path.push(word.clone());
                 help = self.help(&path)?;
-            } else if path.len() == 1 && descending && !placeholder(word) && !is_hidden(&path, word)? {
+            } else if path.len() == 1 && !placeholder(word) && !is_hidden(&path, word)? {
                 return Err(format!("`{program}` has no subcommand `{word}`"));
-            } else {
-                descending = false;
             }
         }
         Ok(())
@@ -154,7 +176,9 @@ impl Help {
                 continue;
             }
             let words = line.trim_start();
-            if commands {
+            if words.starts_with("airtcp ") || words.starts_with("airlink ") {
+                help.examples.push(words.to_owned());
+            } else if commands {
                 // Deeper lines go on with a description.
                 if line.starts_with("  ") && !line.starts_with("   ") {
                     help.subcommands.extend(words.split_whitespace().next().map(str::to_owned));
@@ -265,6 +289,7 @@ pub(crate) mod tests {
             "airtcp script FILE…",
             "airtcp algorithms --markdown",
             "AIRTCP_PAIRS=5 make pairs",
+            "airlink ctl radio watch --every 200ms",
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
@@ -275,6 +300,7 @@ pub(crate) mod tests {
             "true; airtcp lab walk --scenario geo",
             "airtcp fly",
             "airlink run -s geo -- airtcp sink --no-such",
+            "airlink ctl radio watch --never",
             "sudo airlink show --no-such",
             "make nothing",
             "cargo test --test no-such",

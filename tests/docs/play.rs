@@ -1,7 +1,7 @@
 //! Runs the commands of a page as a person would who has just cloned the repository: in one shell, one after the other, as root.
 //!
 //! A page has namespaces of its own (network, mounts, processes), so what it starts, configures and forgets ends with it. It sees
-//! the repository, and a copy of `docs`, because some commands write there.
+//! the repository, which is read-only for it, and a copy of `docs`, because some commands write there.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,9 +20,15 @@ use super::shown;
 /// A page that hangs is worse than one that fails.
 const PATIENCE: &str = "120";
 
-/// A device, names and processes of this page alone. The first argument is the script, the second where it notes what happened.
-const ALONE: &str =
-    "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/netns && exec bash \"$1\" \"$2\"";
+/// A device, names and processes of this page alone, and a repository that nothing is written to. The arguments: the script, where
+/// it notes what happened, and the repository.
+const ALONE: &str = "set -e
+    ip link set lo up
+    mount -t tmpfs tmpfs /run
+    mkdir /run/netns
+    mount --bind \"$3\" \"$3\"
+    mount -o remount,bind,ro \"$3\"
+    exec bash \"$1\" \"$2\"";
 
 pub(crate) fn play(page: &Page) -> Result<(), Failed> {
     if !page.wrong.is_empty() {
@@ -50,7 +56,7 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
         .args(["--kill-after=5", PATIENCE])
         .args(["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
         .args(["bash", "-c", ALONE, "bash"])
-        .args([&script, &notes])
+        .args([&script, &notes, &repository().canonicalize()?])
         .current_dir(&checkout.0)
         .env("PATH", path)
         .env("HOME", notes.join("home"))
