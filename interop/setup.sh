@@ -24,6 +24,7 @@ if [ "$want" = test ]; then
     [ -x /usr/bin/time ] || missing="$missing time"
     need curl curl
     need parallel parallel
+    need jq jq
     need tcptrace tcptrace
     command -v chromium-headless-shell >/dev/null 2>&1 || need chromium chromium
     # Not on the PATH of everybody.
