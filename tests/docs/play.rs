@@ -88,7 +88,7 @@ fn script_of(page: &Page) -> String {
         );
         // A person types the next command when this one runs.
         if text.split(" #").next().is_some_and(|typed| typed.trim_end().ends_with('&')) {
-            script.push_str("sleep 2\n");
+            script.push_str("sleep 3\n");
         }
     }
     script
