@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use airtcp::recovery::{catalogue, episode};
-use airtcp_reproduce::Judged;
+use airtcp_reproduce::{Judged, Paper};
 use airtcp_testkit::programs::{program, repository};
 
 #[test]
@@ -89,6 +89,9 @@ fn the_code_of_the_walk_through_is_the_examples() {
 #[test]
 fn every_figure_is_in_the_file_that_reproduce_makes() {
     let made = include_str!("../../docs/reproduction.md");
+    for paper in Paper::ALL {
+        assert!(made.contains(&format!("\n## {}\n", paper.reference())), "no heading for {}", paper.cited());
+    }
     for figure in airtcp_reproduce::figures() {
         let heading = format!("### `{}`: {}\n", figure.id, figure.title);
         assert!(

@@ -254,3 +254,16 @@ fn names_of_places() -> String {
         .collect::<Vec<_>>()
         .join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{COLUMNS, names_of_places};
+
+    /// The runs take too long for a test.
+    #[test]
+    fn docs_reproduction_has_these_columns_and_places() {
+        let made = include_str!("../../../../docs/reproduction.md");
+        assert!(made.contains(&format!("\n| {} |", COLUMNS.join(" | "))), "other columns");
+        assert!(made.contains(&format!("count alike: {}.\n", names_of_places())), "other places");
+    }
+}
