@@ -146,9 +146,8 @@ impl Scenario {
                 StageConfig::Rlc(rlc) => [&rlc.down, &rlc.up].map(|side| side.channel.remarks()),
                 _ => [const { Vec::new() }; 2],
             };
-            let with_place = |side: &'static str| {
-                move |remark: String| format!("{}.{side}: {remark}", stage.name)
-            };
+            let with_place =
+                |side: &'static str| move |remark: String| format!("{}.{side}: {remark}", stage.name);
             let down: Vec<_> = down.into_iter().map(with_place("down")).collect();
             down.into_iter().chain(up.into_iter().map(with_place("up")))
         });

@@ -85,7 +85,8 @@ fn a_two_state_channel_says_what_it_loses_on_average() {
 fn a_two_state_channel_of_rlc_says_what_it_damages_on_average() {
     let text = "schema = 1\n[[stage]]\nkind = \"rlc\"\nname = \"radio\"\nup.channel = { tti = \"20ms\", errors = \
                 { model = \"gilbert-elliott\", good = 0.02, bad = 0.5, good_to_bad = 0.01, bad_to_good = 0.1 } }\n";
-    let expected = "radio.up: 6.36 % of the blocks are damaged on average; the bad state lasts 0.200 s on average";
+    let expected =
+        "radio.up: 6.36 % of the blocks are damaged on average; the bad state lasts 0.200 s on average";
     assert_eq!(Scenario::parse(text, "x").unwrap().remarks(), [expected]);
 }
 

@@ -26,7 +26,8 @@ pub struct UnitError {
 }
 
 const RATE: &str = "not a rate: write a number and bit, kbit, Mbit or Gbit, such as \"384kbit\"";
-const SIZE: &str = "not a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"";
+const SIZE: &str =
+    "not a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"";
 const PROBABILITY: &str = "not a probability: write a percentage such as \"10%\", or a number from 0 to 1";
 const TIME: &str = "not a length of time: write a number and ns, us, ms, s, m, min or h, such as \"150ms\"";
 const TOO_LONG: &str = "too long: 8760h, a year, is the longest time";

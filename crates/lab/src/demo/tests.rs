@@ -84,3 +84,20 @@ fn what_the_runs_do_not_carry_is_not_said() {
         "newreno+eifel sends less again than newreno: 1.5 instead of 10.0 (± 0.9) segments; over TUN 3 and 3. So."
     );
 }
+
+/// What README shows of virtual time is what the demo prints.
+#[test]
+fn readme_has_these_figures() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    for scene in &SCENES {
+        let (scenario, senders) = scene.resolve();
+        let runs = seeds::run(&scenario, scene.bytes, &senders, 1..=200, &|_, _| {}).unwrap();
+        let mut transfers: Vec<_> = senders.iter().map(|sender| row(&sender.name).real).collect();
+        transfers.iter_mut().for_each(|real| real.failure = Some("there was none".to_owned()));
+        let played = Played::of(scene, &senders, &runs, transfers);
+        let text = played.text();
+        for line in text.lines().skip(2).take(senders.len()) {
+            assert!(readme.contains(line), "{}: make demo anew for README: {line}", scene.name);
+        }
+    }
+}
