@@ -381,6 +381,8 @@ fn a_lab_shows_its_table_again_as_text_csv_and_json() {
         2,
         "it has no lab.json",
     );
+    fs::write(scratch.0.join("out/lab.json"), "{").unwrap();
+    refused(&airtcp_testkit::machine::run(&["lab", "show", &out]), 1, "was it written by another version?");
     let both = airtcp_testkit::machine::run(&["lab", "show", &out, "--csv", "--json"]);
     refused(&both, 2, "cannot be used with");
 }

@@ -5,7 +5,6 @@ mod report;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -220,7 +219,6 @@ impl<'a> Rounds<'a> {
 impl Experiment {
     /// The transfers that `lab.json` has, if they are this experiment's. `scenario`: the text of the scenario.
     fn earlier(&self, lab_json: &str, scenario: &str) -> Result<Vec<Outcome>, LabError> {
-        let path = self.directory.join("lab.json");
         let another = |what: &str| LabError::Taken {
             directory: self.directory.clone(),
             why: format!(
@@ -228,8 +226,7 @@ impl Experiment {
                  command to add rounds to it"
             ),
         };
-        let kept: Report = serde_json::from_str(lab_json)
-            .map_err(|error| LabError::File { path: path.clone(), source: io::Error::other(error) })?;
+        let kept = Report::parse(lab_json, &self.directory.join("lab.json"))?;
         let theirs: Vec<_> =
             kept.summary.iter().map(|row| (row.sender.as_str(), row.profile.clone())).collect();
         let ours: Vec<_> = self.senders.iter().map(|it| (it.name.as_str(), it.profile())).collect();

@@ -115,7 +115,15 @@ impl Report {
             }
             text => text.map_err(LabError::file(&path))?,
         };
-        serde_json::from_str(&text).map_err(|error| LabError::File { path, source: io::Error::other(error) })
+        Self::parse(&text, &path)
+    }
+
+    /// `path`: where the text stands.
+    pub(super) fn parse(text: &str, path: &Path) -> Result<Self, LabError> {
+        serde_json::from_str(text).map_err(|error| {
+            let why = format!("{error}; was it written by another version? Make the runs again");
+            LabError::File { path: path.to_owned(), source: io::Error::other(why) }
+        })
     }
 
     /// No more rounds are needed to tell the senders apart, or to say that they are alike.
