@@ -5,5 +5,6 @@ mod lab;
 mod pairs;
 mod report;
 mod scratch;
+mod shown;
 mod transfers;
 mod virtual_real;

@@ -1,0 +1,129 @@
+//! The table of a lab again, in several forms; and what a lab refuses to be asked for.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::scratch::{Scratch, ended, json, refused};
+use crate::transfers::{changes_an_octet, done, number};
+
+// ----- the table again, and in other forms -----
+
+/// As `lab.json` was before other transfers than one connection down stood in it.
+fn older(mut report: Value) -> Value {
+    let forget = |value: &mut Value, names: &[&str]| {
+        names.iter().for_each(|name| drop(value.as_object_mut().unwrap().remove(*name)));
+    };
+    forget(&mut report, &["asked"]);
+    for transfer in report["transfers"].as_array_mut().unwrap() {
+        forget(transfer, &["together", "connections", "counters"]);
+    }
+    report
+}
+
+#[test]
+fn a_lab_shows_its_table_again_as_text_csv_and_json() {
+    let scratch = Scratch::new("show");
+    let what = ["--recipe", "newreno", "--sender", "linux:reno", "--bytes", "50k", "--runs", "2"];
+    let (run, report) = done(&scratch, &[&what[..], &["--jobs", "2"]].concat());
+    let out = scratch.path("out");
+    let shown = |more: &[&str]| {
+        let shown = airtcp_testkit::machine::run(&[&["lab", "show", out.as_str()], more].concat());
+        assert_eq!(shown.code, 0, "{}{}", shown.stdout, shown.stderr);
+        shown.stdout
+    };
+    let table = run.stdout.split("\nkept in ").next().unwrap();
+    assert!(shown(&[]).starts_with(table), "{}{}", run.stdout, shown(&[]));
+    let as_json: Value = serde_json::from_str(&shown(&["--json"])).unwrap();
+    assert_eq!(as_json["report"], report);
+    let csv = shown(&["--csv"]);
+    let lines: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    let column = |name: &str| lines[0].iter().position(|heading| *heading == name).unwrap();
+    for (line, row) in lines[1..].iter().zip(report["summary"].as_array().unwrap()) {
+        assert_eq!(line.len(), lines[0].len(), "{csv}");
+        assert_eq!(line[column("sender")], row["sender"]);
+        let goodput = line[column("kbit/s")].parse::<f64>().unwrap();
+        assert!((goodput - number(row, "/kbit_per_s/mean")).abs() < 1e-4, "{csv}");
+        assert_eq!((line[column("exact")], line[column("transfers")]), ("2", "2"));
+    }
+    // Nobody competed and there was one connection: no columns for that.
+    assert!(!csv.contains("beside") && !csv.contains("Jain"), "{csv}");
+    let again = ended(scratch.lab("out", &[&what[..], &["--csv"]].concat()));
+    assert_eq!((again.code, again.stdout), (0, csv.clone()), "the same lab, with nothing to add");
+
+    fs::write(scratch.0.join("out/lab.json"), older(report).to_string()).unwrap();
+    assert_eq!(shown(&["--csv"]), csv, "an older file is read as it is");
+    assert!(shown(&[]).starts_with(table));
+    let more = ended(scratch.lab("out", &[&what[..], &["--jobs", "2"]].concat()));
+    assert_eq!((more.code, more.stdout), (0, run.stdout), "it may go on behind the older one's rounds");
+
+    refused(
+        &airtcp_testkit::machine::run(&["lab", "show", &scratch.path("nothing")]),
+        2,
+        "it has no lab.json",
+    );
+    fs::write(scratch.0.join("out/lab.json"), "{").unwrap();
+    refused(&airtcp_testkit::machine::run(&["lab", "show", &out]), 1, "was it written by another version?");
+    let both = airtcp_testkit::machine::run(&["lab", "show", &out, "--csv", "--json"]);
+    refused(&both, 2, "cannot be used with");
+}
+
+// ----- what does not go together -----
+
+#[test]
+fn a_lab_does_not_go_on_with_other_transfers() {
+    let scratch = Scratch::new("other-transfers");
+    let senders = ["--recipe", "newreno", "--runs", "1"];
+    let (_, report) = done(&scratch, &[&senders[..], &["--for", "300ms", "--flows", "2"]].concat());
+    let was = "its transfers are others, 0.3 s down in each of 2 connections";
+    for other in [
+        &["--for", "300ms"][..],
+        &["--for", "200ms", "--flows", "2"],
+        &["--bytes", "1M", "--flows", "2"],
+        &["--for", "300ms", "--flows", "2", "--direction", "up"],
+        &["--for", "300ms", "--flows", "2", "--beside", "newreno"],
+        &["--for", "300ms", "--flows", "2", "--read-rate", "1MB/s"],
+    ] {
+        refused(&ended(scratch.lab("out", &[&senders[..], other].concat())), 2, was);
+    }
+    let again = ended(scratch.lab("out", &[&senders[..], &["--for", "0.3s", "--flows", "2"]].concat()));
+    assert_eq!(again.code, 0, "the same, written otherwise: {}", again.stderr);
+    assert_eq!(json(&scratch.0.join("out/lab.json"))["transfers"], report["transfers"]);
+}
+
+#[test]
+fn what_a_transfer_cannot_be_is_said_before_anything_starts() {
+    let scratch = Scratch::new("cannot");
+    let stacks = changes_an_octet(&scratch);
+    for (what, said) in [
+        (
+            &["--virtual", "--flows", "2"][..],
+            "--virtual compares one connection down, and not several connections",
+        ),
+        (&["--virtual", "--direction", "up"], "a sender on the mobile side (--direction)"),
+        (&["--virtual", "--beside", "sack"], "competing senders (--beside)"),
+        (&["--virtual", "--for", "1s"], "transfers that go by time (--for)"),
+        (&["--virtual", "--read-rate", "1k"], "a receiver that reads slowly (--read-rate)"),
+        (
+            &["--receiver", "changes", "--stacks", &stacks, "--direction", "up"],
+            "--direction down alone reaches it",
+        ),
+        (&["--receiver", "changes", "--stacks", &stacks, "--flows", "2"], "takes one connection"),
+        (&["--receiver", "changes", "--stacks", &stacks, "--read-rate", "1k"], "reads as it likes"),
+        (&["--for", "11m"], "takes longer than a transfer may: raise --limit"),
+        (&["--for", "1s", "--bytes", "1M"], "cannot be used with"),
+        (&["--flows", "0"], "0 is not in 1..=100"),
+        (
+            &[&["--flows", "100", "--direction", "both"][..], &["--beside", "sack"].repeat(26)].concat(),
+            "252 connections",
+        ),
+        (&["--read-rate", "fast"], "write for example 50kB/s"),
+        (&["--beside", "linux:nonesuch"], "no congestion control `nonesuch`"),
+    ] {
+        let run = ended(scratch.lab("out", &[&["--recipe", "newreno"], what].concat()));
+        let code = if said.contains("nonesuch") { 3 } else { 2 };
+        refused(&run, code, said);
+        assert!(!scratch.0.join("out").exists(), "{what:?}");
+    }
+}
