@@ -1,12 +1,14 @@
 //! `airtcp algorithms`: the catalogue as a table.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use airtcp::ProfileName;
 use airtcp::recovery::catalogue::{self, Need, Question, Row};
 use airtcp::recovery::parameter;
 use clap::Args;
 use serde::Serialize;
+
+use crate::shared::say;
 
 /// List everything that a recipe can be made of.
 #[derive(Debug, Args)]
@@ -48,7 +50,7 @@ struct Range {
 
 impl Algorithms {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = say::out();
         if self.markdown {
             write!(out, "{}", catalogue::markdown())?;
             return Ok(());

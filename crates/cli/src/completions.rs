@@ -1,10 +1,11 @@
 //! `airtcp completions`: a script for a shell.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use airhelp::completion::{ShellName, script};
 use clap::Args;
 
+use crate::shared::say;
 use crate::values::KINDS;
 
 /// Print a completion script for a shell.
@@ -26,7 +27,7 @@ Examples:
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let script = script(super::command(), "airtcp", self.shell, KINDS);
-        io::stdout().write_all(script.as_bytes())?;
+        say::out().write_all(script.as_bytes())?;
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! `airtcp explain`: what a recipe answers to each question, and what moves its sender from one state to another.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use airtcp::profile::{Profile, ProfileName};
 use airtcp::recovery::catalogue::{Question, Row};
@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::algorithms::need_name;
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
+use crate::shared::say;
 
 /// Print which answer each question gets under a recipe, where it comes from, and how the sender deals with losses.
 ///
@@ -81,7 +82,7 @@ impl Explain {
         let profile = one_profile(Some(&self.sender), self.profile)?.unwrap_or_default();
         let tuned = recipe.tune(&profile.profile());
         let (parts, states) = (parts(recipe), states(recipe, &tuned));
-        let mut out = io::stdout().lock();
+        let mut out = say::out();
         if self.json {
             for part in &parts {
                 writeln!(out, "{}", serde_json::to_string(part)?)?;

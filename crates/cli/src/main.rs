@@ -1,5 +1,11 @@
 //! The program `airtcp`: one file per subcommand, which holds its definition and what it does.
 
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nobody reads: see shared/say.rs"
+)]
+
 mod algorithms;
 mod analyze;
 mod completions;
@@ -20,6 +26,7 @@ mod source;
 mod sweep;
 mod values;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use airlogs::LogArgs;
@@ -120,7 +127,7 @@ fn main() -> ExitCode {
         Ok(log) => log,
         Err(error) => return shared::failure::report(&error.into()),
     };
-    match cli.run() {
+    match cli.run().and_then(|()| Ok(shared::say::out().flush()?)) {
         Ok(()) if log.is_whole() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::FAILURE,
         Err(error) => shared::failure::report(&error),

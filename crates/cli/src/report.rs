@@ -1,7 +1,7 @@
 //! `airtcp report`: what `airtcp lab run` has kept, as one HTML file.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use airtcp_lab::page::{self, RunDirError};
@@ -9,7 +9,7 @@ use airtcp_numbers::units;
 use anyhow::Context;
 use clap::Args;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 /// Write one HTML file with tables of the runs and graphs to zoom into; it fetches nothing from the network.
 ///
@@ -48,7 +48,7 @@ impl Report {
             1 => "1 transfer".to_owned(),
             many => format!("{many} transfers"),
         };
-        writeln!(io::stdout(), "{}: {transfers}, {size}; open it in a browser", self.output.display())?;
+        writeln!(say::out(), "{}: {transfers}, {size}; open it in a browser", self.output.display())?;
         Ok(())
     }
 }

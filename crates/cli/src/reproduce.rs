@@ -1,13 +1,13 @@
 //! `airtcp reproduce`: the papers' figures again.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use airtcp_reproduce::{Effort, Figure, Paper, figures};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 /// Run the papers' figures and tables again in virtual time, and print ours beside theirs.
 ///
@@ -56,23 +56,23 @@ impl Reproduce {
         let wanted: Vec<_> = if self.all { known } else { select(&known, &self.figure)? };
         let effort = Effort { seeds: self.seeds };
         if self.all && !self.json {
-            writeln!(io::stdout(), "{HEAD}")?;
+            writeln!(say::out(), "{HEAD}")?;
         }
         let mut paper: Option<Paper> = None;
         for (index, figure) in wanted.iter().enumerate() {
             if !self.quiet {
-                eprintln!("[{}/{}] {}: {}", index + 1, wanted.len(), figure.id, figure.title);
+                say::aside(format_args!("[{}/{}] {}: {}", index + 1, wanted.len(), figure.id, figure.title));
             }
             let finding = (figure.run)(&effort).with_context(|| format!("{} could not be run", figure.id))?;
             if self.json {
                 let line = json!({ "figure": figure.id, "title": figure.title, "seeds": effort.seeds, "finding": finding });
-                writeln!(io::stdout(), "{line}")?;
+                writeln!(say::out(), "{line}")?;
                 continue;
             }
             if paper.replace(figure.paper) != Some(figure.paper) {
-                writeln!(io::stdout(), "## {}\n", figure.paper.reference())?;
+                writeln!(say::out(), "## {}\n", figure.paper.reference())?;
             }
-            write!(io::stdout(), "### `{}`: {}\n\n{}", figure.id, figure.title, finding.markdown())?;
+            write!(say::out(), "### `{}`: {}\n\n{}", figure.id, figure.title, finding.markdown())?;
         }
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Reproduce {
 
 /// Paper by paper, with what names a whole one.
 fn list(known: &[Figure]) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = say::out();
     let mut paper: Option<Paper> = None;
     for Figure { id, title, paper: of, .. } in known {
         if paper.replace(*of) != Some(*of) {

@@ -1,7 +1,7 @@
 //! `airtcp script`: packet scripts in virtual time.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use airtcp::{ProfileName, SenderSpec};
@@ -10,8 +10,8 @@ use airtcp_script::{End, FlagInfo, RunOptions, Tolerance, flags, run_file};
 use airwire::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::shared::failure;
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
+use crate::shared::{failure, say};
 
 /// Run packet scripts (packetdrill's language) against a host, in virtual time.
 ///
@@ -81,18 +81,18 @@ impl Script {
         let mut failed = 0;
         for file in &self.files {
             match run_file(file, &options) {
-                Ok(report) if !self.quiet => writeln!(io::stdout(), "{report}")?,
+                Ok(report) if !self.quiet => writeln!(say::out(), "{report}")?,
                 Ok(_) => {}
                 Err(error) => {
                     failed += 1;
-                    eprintln!("{error}");
+                    say::aside(error);
                 }
             }
         }
         let all = self.files.len();
         match failed {
             0 if self.quiet => Ok(()),
-            0 => Ok(writeln!(io::stdout(), "passed {all} of {all}")?),
+            0 => Ok(writeln!(say::out(), "passed {all} of {all}")?),
             _ => Err(failure::run(format!("{failed} of {all} scripts failed"))),
         }
     }

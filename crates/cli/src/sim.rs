@@ -29,8 +29,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::shared::decisions::DecisionLog;
-use crate::shared::failure;
 use crate::shared::senders::{ProfileParser, RecipeParser, SenderParser};
+use crate::shared::{failure, say};
 
 /// Run flows over a scenario in virtual time: no privilege, no waiting, the same result to the bit every time.
 #[derive(Debug, Args)]
@@ -152,10 +152,10 @@ impl Sim {
         if let Some(trace) = trace {
             trace.finish()?;
         }
-        if let (Some(log), Some(path)) = (&mut decisions, &self.decisions) {
-            write_decisions(log, &mut world).with_context(|| format!("cannot write {}", path.display()))?;
+        if let Some(log) = &mut decisions {
+            write_decisions(log, &mut world)?;
         }
-        let mut out = io::stdout().lock();
+        let mut out = say::out();
         if self.json {
             let command = setup.command(seed);
             let line = json!({ "schema_version": 1, "scenario": name, "seed": seed, "command": command, "report": report });

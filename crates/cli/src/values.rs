@@ -1,7 +1,6 @@
 //! `airtcp values`: what completion scripts ask for. It is for them, not for people.
 
 use std::fs;
-use std::io;
 
 use airhelp::completion::{self, Candidate, Kinds, value_of};
 use airlink::scenario::presets;
@@ -10,6 +9,7 @@ use airtcp_reproduce::figures;
 use clap::{Args, ValueEnum};
 
 use crate::lab::Stacks;
+use crate::shared::say;
 use crate::shared::senders::recipes_like;
 
 /// Print the values that a word may become, for completion scripts.
@@ -59,7 +59,7 @@ impl Values {
             Kind::Figure => figure_names(),
         };
         let meant: Vec<_> = all.into_iter().filter(|candidate| candidate.value.starts_with(word)).collect();
-        Ok(completion::print(&meant, &mut io::stdout().lock())?)
+        Ok(completion::print(&meant, &mut say::out())?)
     }
 
     fn receivers(&self) -> Vec<Candidate> {

@@ -10,7 +10,7 @@ use airtcp_analyze::decisions::Log;
 use anyhow::Context;
 use clap::Args;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comments")]
@@ -68,10 +68,10 @@ impl Commenting {
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         let elsewhere = self.comments.add_decisions();
         if let (Some(path), 1..) = (&self.decisions, elsewhere) {
-            eprintln!(
+            say::aside(format_args!(
                 "airtcp: {elsewhere} decisions of {} were made before or after the connection: is it the same run?",
                 path.display()
-            );
+            ));
         }
         let mut capture = Capture::open(&self.from, self.filter.as_deref())?;
         self.comments

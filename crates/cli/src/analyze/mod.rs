@@ -24,6 +24,7 @@ use path::{BesideSender, OnPath, PathOptions};
 use pictures::{PictureOptions, Pictures};
 
 use crate::shared::failure::{self, Failure};
+use crate::shared::say;
 
 /// What captures say about the TCP connections in them, whoever made them.
 ///
@@ -133,7 +134,7 @@ impl Analyze {
             reactor.register(descriptor, CAPTURE, Interest::Read)?;
         }
         if !self.quiet {
-            eprintln!("listening on {}; Ctrl-C ends it", capture.name());
+            say::aside(format_args!("listening on {}; Ctrl-C ends it", capture.name()));
         }
         let mut end = self.time.map(|time| clock.now() + time);
         let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });

@@ -14,7 +14,7 @@ use super::comments::Commenting;
 use super::path::{BesideSender, OnPath};
 use super::pictures::Pictures;
 use super::resent::{self, Resent};
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 const SCHEMA_VERSION: u32 = 1;
 /// Connections in a table, without `--limit`.
@@ -82,7 +82,7 @@ impl Output {
         sender: Option<BesideSender>,
     ) -> io::Result<Self> {
         if told.json {
-            write!(io::stdout(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
+            write!(say::out(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
         } else {
             told.limit.get_or_insert(LIMIT);
         }
@@ -95,7 +95,7 @@ impl Output {
         self.live = live && !self.told.json;
         let is_first = self.captures == 0;
         self.captures += 1;
-        let mut out = io::stdout();
+        let mut out = say::out();
         if self.told.json {
             let comma = if is_first { "" } else { "," };
             let name = serde_json::to_string(name)?;
@@ -127,9 +127,11 @@ impl Output {
         self.error = match self.told.limit {
             None => self.write(number, &findings).err(),
             Some(limit) => {
-                let told = if self.live { tell(number, &findings.all) } else { Ok(()) };
+                if self.live {
+                    tell(number, &findings.all);
+                }
                 self.kept.take(number, findings, limit);
-                told.err()
+                None
             }
         };
     }
@@ -152,7 +154,7 @@ impl Output {
     }
 
     fn write(&mut self, number: u64, findings: &Findings) -> io::Result<()> {
-        let mut out = io::stdout();
+        let mut out = say::out();
         let comma = if self.written == 0 { "" } else { "," };
         self.written += 1;
         let line = serde_json::to_string(&Numbered { number, findings })?;
@@ -181,10 +183,10 @@ impl Output {
             }
             self.written = 0;
             let totals = serde_json::to_string(totals)?;
-            write!(io::stdout(), "\n],\"totals\":{totals}}}")?;
+            write!(say::out(), "\n],\"totals\":{totals}}}")?;
             return Ok(());
         }
-        let mut out = io::stdout().lock();
+        let mut out = say::out();
         write!(out, "{}", table(&connections))?;
         if self.told.only.is_none() {
             write!(out, "{}", rest(&kept, &connections))?;
@@ -210,7 +212,7 @@ impl Output {
 
     pub(super) fn finish(self) -> anyhow::Result<()> {
         if self.told.json {
-            write!(io::stdout(), "\n]")?;
+            write!(say::out(), "\n]")?;
         }
         match (&self.path, &self.sender) {
             (Some(path), sender) => path.write(self.told.json, sender.as_ref())?,
@@ -218,7 +220,7 @@ impl Output {
             (None, None) => {}
         }
         if self.told.json {
-            writeln!(io::stdout(), "}}")?;
+            writeln!(say::out(), "}}")?;
         }
         self.pictures.finish()?;
         self.comments.map_or(Ok(()), Commenting::finish)
@@ -335,10 +337,9 @@ fn summary(totals: &Totals) -> String {
 }
 
 /// For a person who watches.
-fn tell(number: u64, findings: &ConnectionFindings) -> io::Result<()> {
+fn tell(number: u64, findings: &ConnectionFindings) {
     for row in rows(number, findings) {
         let [number, from, to, seconds, data, goodput, resent, ..] = row;
-        writeln!(io::stderr(), "{number}: {from} → {to} {data} in {seconds} s, {goodput}, {resent} resent")?;
+        say::aside(format_args!("{number}: {from} → {to} {data} in {seconds} s, {goodput}, {resent} resent"));
     }
-    Ok(())
 }

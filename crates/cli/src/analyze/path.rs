@@ -13,7 +13,7 @@ use airwire::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Path")]
@@ -83,20 +83,17 @@ impl BesideSender {
     pub(super) fn write(&self, json: bool) -> io::Result<()> {
         if json {
             let json = serde_json::to_string(&self.comparison)?;
-            return write!(io::stdout(), ",\"sender\":{json}");
+            return write!(say::out(), ",\"sender\":{json}");
         }
-        writeln!(io::stdout())?;
+        writeln!(say::out())?;
         self.write_text()
     }
 
     fn write_text(&self) -> io::Result<()> {
         match &self.comparison {
-            Some(comparison) => write!(io::stdout(), "{comparison}"),
+            Some(comparison) => write!(say::out(), "{comparison}"),
             None => {
-                writeln!(
-                    io::stdout(),
-                    "the connection that the sender's log is of is not in the first capture"
-                )
+                writeln!(say::out(), "the connection that the sender's log is of is not in the first capture")
             }
         }
     }
@@ -169,7 +166,7 @@ impl OnPath {
 
     pub(super) fn write(&self, json: bool, sender: Option<&BesideSender>) -> io::Result<()> {
         let Self { report, scores, .. } = self;
-        let mut out = io::stdout();
+        let mut out = say::out();
         if json {
             let sender = sender.and_then(|sender| sender.comparison.as_ref());
             let json = serde_json::to_string(&Json { report, sender, judges: scores })?;

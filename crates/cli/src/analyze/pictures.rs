@@ -12,7 +12,7 @@ use airtcp_report::{Gallery, WriteError};
 use airwire::time::Duration;
 use clap::Args;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 /// Connections that are drawn: nobody looks at more, and each has a dozen files.
 const MOST: usize = 20;
@@ -109,10 +109,10 @@ impl Pictures {
             return Err(error.into());
         }
         if self.left_out > 0 {
-            eprintln!(
+            say::aside(format_args!(
                 "airtcp: drew the first {MOST} connections; for the {} others choose with --connection or --filter",
                 self.left_out
-            );
+            ));
         }
         Ok(())
     }

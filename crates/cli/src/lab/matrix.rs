@@ -15,8 +15,8 @@ use clap::Args;
 
 use super::run::{next_free, show_time};
 use super::{Stacks, failed};
-use crate::shared::failure;
 use crate::shared::senders::ProfileParser;
+use crate::shared::{failure, say};
 
 /// Transfer to every receiver with every recipe over every kind of path, and compare the octets (SHA-256).
 ///
@@ -101,7 +101,7 @@ impl Matrix {
         };
         for Wanted { name, found } in &plan.receivers {
             if let Err(why) = found {
-                eprintln!("skipped: {name}: {why}");
+                say::aside(format_args!("skipped: {name}: {why}"));
             }
         }
         let report = matrix::run(&tools, &plan, |progress| {
@@ -112,13 +112,12 @@ impl Matrix {
         .map_err(failed)?;
         let wrong: Vec<_> = report.cells.iter().filter(|cell| cell.verdict.is_wrong()).collect();
         if self.json {
-            writeln!(io::stdout(), "{}", serde_json::to_string(&report)?)?;
+            writeln!(say::out(), "{}", serde_json::to_string(&report)?)?;
         } else {
-            write!(io::stdout(), "{}", report.tables())?;
+            write!(say::out(), "{}", report.tables())?;
             for cell in &wrong {
                 writeln!(io::stdout(), "{}", explained(cell))?;
             }
-            writeln!(io::stdout(), "\nkept in {}: matrix.json, and what went wrong", directory.display())?;
         }
         match wrong.len() {
             0 => Ok(()),

@@ -7,7 +7,7 @@ mod run;
 mod shell;
 mod show;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use airtcp_lab::{LabError, agent, receiver};
@@ -15,6 +15,7 @@ use clap::{Args, Subcommand};
 
 pub(crate) use self::run::next_free;
 use crate::shared::failure::{self, Failure};
+use crate::shared::say;
 
 /// Transfers between unmodified hosts over an emulated path: built, run, checked and cleaned up.
 #[derive(Debug, Args)]
@@ -82,7 +83,7 @@ struct Receivers {
 
 impl Receivers {
     fn run(self) -> anyhow::Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = say::out();
         for profile in receiver::KERNEL_PROFILES {
             writeln!(out, "{:<22} this kernel, {}", profile.name, profile.summary)?;
         }

@@ -24,8 +24,8 @@ use clap::{Args, ValueEnum};
 use super::form::Form;
 use super::load::Load;
 use super::{Stacks, failed};
-use crate::shared::failure;
 use crate::shared::senders::ProfileParser;
+use crate::shared::{failure, say};
 
 /// Transfer the same bytes with every sender over the same path, several times, and compare.
 ///
@@ -200,9 +200,9 @@ impl Run {
         if self.in_virtual_time {
             compare::compare(&experiment, &mut report).map_err(failed)?;
         }
-        write!(io::stdout(), "{}", self.form.of(&report))?;
+        write!(say::out(), "{}", self.form.of(&report))?;
         if self.form.is_text() {
-            writeln!(io::stdout(), "\nkept in {}: captures, decisions, lab.json", directory.display())?;
+            writeln!(say::out(), "\nkept in {}: captures, decisions, lab.json", directory.display())?;
         }
         let Some((first, why)) = report.failures().next() else { return Ok(()) };
         let (failures, all) = (report.failures().count(), report.transfers.len());
@@ -232,13 +232,11 @@ impl Standing {
             while reactor.wait(None).is_ok_and(|events| !events.contains(&Wakeup::Stop)) {}
             watching.show();
             let directory = quoted(&watching.directory.display().to_string());
-            // Nobody may be there any more to read it.
-            let _ = writeln!(
-                io::stderr(),
+            say::aside(format_args!(
                 "airtcp: stopped by a signal. With --output {directory} the same command goes on behind the rounds that are \
                  complete: {}",
                 watching.rounds()
-            );
+            ));
             // What the lab has started ends when its pipes close.
             process::exit(1);
         })?;
@@ -259,7 +257,7 @@ impl Standing {
         // Of a lab that goes on, and has not come to another round, what it had.
         let kept = || Report::read(&self.directory).ok().filter(|report| report.rounds > 0);
         let text = report.clone().or_else(kept).map(|report| self.form.of(&report));
-        let _ = write!(io::stdout(), "{}", text.unwrap_or_default());
+        let _ = write!(say::out(), "{}", text.unwrap_or_default());
     }
 
     /// The disk is full: what is to be done.
@@ -289,14 +287,10 @@ fn say(progress: &Progress<'_>) {
     });
     let result = result + &beside.filter(|_| outcome.failure.is_none()).unwrap_or_default();
     let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
-    // Where nobody reads it, nobody misses it.
-    let _ = writeln!(
-        io::stderr(),
+    say::aside(format_args!(
         "[{done}/{all}] {} to {}, seed {}: {result}{left}",
-        outcome.sender,
-        outcome.receiver,
-        outcome.seed
-    );
+        outcome.sender, outcome.receiver, outcome.seed
+    ));
 }
 
 pub(super) fn show_time(time: Duration) -> String {

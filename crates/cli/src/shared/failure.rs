@@ -1,6 +1,6 @@
 //! Failures: an exit code, and one line that says what to do next.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
@@ -9,6 +9,8 @@ use airlink::netns::NamespaceError;
 use airlink::tun::DeviceError;
 use airtcp::host::{ConnectError, ListenError};
 use airtcp::tcp::Ended;
+
+use super::say;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -35,8 +37,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         // Whoever read our output has seen enough.
         return ExitCode::SUCCESS;
     }
-    // If stderr has gone, there is nobody to tell.
-    let _ = writeln!(io::stderr(), "airtcp: {}{}", told(error), advice(error));
+    say::aside(format_args!("airtcp: {}{}", told(error), advice(error)));
     ExitCode::from(exit_code(error))
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod input;
 pub(crate) mod monitor;
 pub(crate) mod pace;
 pub(crate) mod reporter;
+pub(crate) mod say;
 pub(crate) mod senders;
 pub(crate) mod station;
 pub(crate) mod store;

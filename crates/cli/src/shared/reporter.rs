@@ -10,7 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::failure;
+use super::{failure, say};
 
 const SCHEMA_VERSION: u32 = 1;
 
@@ -112,7 +112,7 @@ impl Reporter {
         let wall = zero.as_secs_f64() + now.as_secs_f64();
         let event = Line { schema_version: SCHEMA_VERSION, event: name, time: now.as_secs_f64(), wall, data };
         let line = serde_json::to_string(&event)?;
-        writeln!(io::stdout(), "{line}")
+        writeln!(say::out(), "{line}")
     }
 
     pub(crate) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
@@ -120,7 +120,7 @@ impl Reporter {
             self.event("start", data)
         } else {
             if self.progress {
-                eprintln!("{text}");
+                say::aside(text);
             }
             Ok(())
         }
@@ -131,13 +131,16 @@ impl Reporter {
         match (self.json, self.quiet) {
             (true, _) => self.event("start", data),
             (false, true) => Ok(()),
-            (false, false) => writeln!(io::stderr(), "{text}"),
+            (false, false) => {
+                say::aside(text);
+                Ok(())
+            }
         }
     }
 
     /// Something that happened to one of several connections; the text goes to stdout.
     pub(crate) fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
-        if self.json { self.event(name, data) } else { writeln!(io::stdout(), "{text}") }
+        if self.json { self.event(name, data) } else { writeln!(say::out(), "{text}") }
     }
 
     /// How it goes; the text goes to stderr, for whoever watches.
@@ -145,7 +148,10 @@ impl Reporter {
         match (self.progress, self.json) {
             (false, _) => Ok(()),
             (true, true) => self.event(name, data),
-            (true, false) => writeln!(io::stderr(), "{text}"),
+            (true, false) => {
+                say::aside(text);
+                Ok(())
+            }
         }
     }
 
@@ -157,26 +163,29 @@ impl Reporter {
             return self.event("interval", interval);
         }
         if self.intervals.is_multiple_of(20) {
-            eprintln!(
-                "{:>9} {:>10} {:>13} {:>7} {:>10} {:>8} {:>8}",
-                "time", "bytes", "rate", "cwnd", "srtt", "resent", "timeouts"
-            );
+            say::aside(format_args!(
+                "{:>9}  {:>10}  {:>13}  {:>14}  {:>10}  {:>6}  {:>8}",
+                "time", "bytes", "rate", "segments: cwnd", "srtt", "resent", "timeouts"
+            ));
         }
         self.intervals += 1;
         let Interval { to, bytes, bit_per_s, cwnd, srtt_ms, retransmissions, timeouts, .. } = interval;
-        eprintln!(
-            "{to:>7.1} s {:>10} {:>13} {cwnd:>7} {srtt_ms:>7.2} ms {retransmissions:>8} {timeouts:>8}",
+        say::aside(format_args!(
+            "{to:>7.1} s  {:>10}  {:>13}  {cwnd:>14}  {srtt_ms:>7.2} ms  {retransmissions:>6}  {timeouts:>8}",
             show_bytes(*bytes),
             show_rate(*bit_per_s)
-        );
+        ));
         Ok(())
     }
 
     pub(crate) fn end(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
         match (self.json, self.channel) {
             (true, _) => self.event("end", data),
-            (false, Channel::Stdout) => write!(io::stdout(), "{text}"),
-            (false, Channel::Stderr) => write!(io::stderr(), "{text}"),
+            (false, Channel::Stdout) => write!(say::out(), "{text}"),
+            (false, Channel::Stderr) => {
+                say::aside(text.trim_end_matches('\n'));
+                Ok(())
+            }
         }
     }
 

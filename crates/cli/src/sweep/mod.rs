@@ -16,7 +16,7 @@ use airtcp_sim::sweep::store::StoreError;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 /// Run every combination of what varies, with every seed, and keep the results.
 ///
@@ -97,7 +97,7 @@ impl Sweep {
             Command::Plot(command) => command.run(),
             Command::Slurm(command) => command.run(),
             Command::Metrics => {
-                let mut out = io::stdout().lock();
+                let mut out = say::out();
                 for metric in Metric::known() {
                     let unit = match metric.unit() {
                         Unit::Number => "number",
@@ -154,7 +154,7 @@ fn results_of(source: &Path) -> anyhow::Result<Results> {
     }
     if missing > 0 {
         let all = missing + results.len();
-        eprintln!("airtcp: {missing} of {all} runs have no result yet: these are the others");
+        say::aside(format_args!("airtcp: {missing} of {all} runs have no result yet: these are the others"));
     }
     Ok(results)
 }
@@ -165,13 +165,13 @@ const TOLD: usize = 3;
 fn tell_damaged(results: &Results) {
     let damaged = results.damaged();
     for Damaged { path, line } in damaged.iter().take(TOLD) {
-        eprintln!(
+        say::aside(format_args!(
             "airtcp: {}:{line}: this row is damaged and does not count; `airtcp sweep run` makes its run again",
             path.display()
-        );
+        ));
     }
     if damaged.len() > TOLD {
-        eprintln!("airtcp: so are {} more", damaged.len() - TOLD);
+        say::aside(format_args!("airtcp: so are {} more", damaged.len() - TOLD));
     }
 }
 
@@ -181,11 +181,11 @@ impl PlanCommand {
         let directory = self.store.unwrap_or_else(|| store_of(&self.file));
         // A store that cannot be read is no reason not to say what would be run.
         let known = Known::read(&directory, &plan).unwrap_or_else(|error| {
-            eprintln!("airtcp: {error}");
+            say::aside(format_args!("airtcp: {error}"));
             None
         });
         let is_done = |planned: &Planned<'_>| known.as_ref().is_some_and(|known| known.has(planned));
-        let mut out = io::stdout().lock();
+        let mut out = say::out();
         let mut done = 0;
         for planned in (0..plan.runs()).map(|index| plan.run(index)) {
             let (is_done, command) = (is_done(&planned), planned.command());

@@ -13,7 +13,7 @@ use anyhow::Context;
 use clap::Args;
 use rayon::prelude::*;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 /// Run everything that has no result yet, on all cores.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ impl Run {
             super::tell_damaged(&results);
         }
         if let Some(change) = store.change().filter(|_| !self.quiet) {
-            eprintln!("{} has changed: {change}", self.file.display());
+            say::aside(format_args!("{} has changed: {change}", self.file.display()));
         }
         let others = results.others();
         drop(results);
@@ -132,12 +132,12 @@ impl Progress {
         let begin = clock.now();
         let progress = Self { done: before, all, before, begin, shown: begin, clock, how };
         if how != How::Quiet && before + others > 0 {
-            eprintln!("{before} of {all} runs have results already");
+            say::aside(format_args!("{before} of {all} runs have results already"));
         }
         if how != How::Quiet && others > 0 {
-            eprintln!(
+            say::aside(format_args!(
                 "{others} other results are of runs that are not asked for now; they stay in the store"
-            );
+            ));
         }
         progress
     }
@@ -158,7 +158,7 @@ impl Progress {
             How::Terminal => {
                 let _ = write!(io::stderr(), "\r{text:<60}");
             }
-            How::Lines => eprintln!("{text}"),
+            How::Lines => say::aside(text),
             How::Quiet => {}
         }
     }
@@ -170,13 +170,13 @@ impl Progress {
         if self.how != How::Quiet {
             let took = self.clock.now().saturating_since(self.begin);
             let new = self.done - self.before;
-            eprintln!(
+            say::aside(format_args!(
                 "{new} runs in {}: {} of {} in {}",
                 in_words(took),
                 self.done,
                 self.all,
                 store.display()
-            );
+            ));
         }
     }
 }

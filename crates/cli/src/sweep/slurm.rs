@@ -1,6 +1,6 @@
 //! `airtcp sweep slurm`: a sweep as an array of jobs.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use airtcp_sim::sweep::setup::quoted;
 use anyhow::Context;
 use clap::Args;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 /// Print a script for sbatch: an array of jobs, each a part of the sweep, all into one store.
 ///
@@ -81,7 +81,7 @@ impl Slurm {
         };
         let (file, store) = (absolute(self.file)?, absolute(store)?);
         write!(
-            io::stdout(),
+            say::out(),
             "#!/bin/sh\n\
              # {runs} runs of plan {hash} in {tasks} jobs.\n\
              #SBATCH --job-name={name}\n\

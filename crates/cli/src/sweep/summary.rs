@@ -11,7 +11,7 @@ use airtcp_sim::sweep::results::Results;
 use airtcp_sim::sweep::summary::{Line, SummaryError, Values, summarise};
 use clap::Args;
 
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 /// Print means, their 95 % intervals (Student's t) and medians of the runs of each point, compared with the first recipe.
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ impl Summary {
             SummaryError::Base(error) => failure::usage(error.to_string()),
             SummaryError::Store(error) => error.into(),
         })?;
-        let mut out = io::stdout().lock();
+        let mut out = say::out();
         if self.json {
             for line in &lines {
                 let mut json = line.json(&metrics);
