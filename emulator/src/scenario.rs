@@ -67,6 +67,14 @@ pub struct Addresses {
     pub mobile: Vec<Prefix>,
 }
 
+/// Reads `STAGE.KEY=VALUE` as a person types it, for [`Scenario::set`].
+pub fn assigned(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| "write STAGE.KEY=VALUE, for example wire.down.rate=64kbit".to_owned())?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
 impl Scenario {
     /// A preset by its name, or a file by its path. Write `./name` for a file that has the name of a preset.
     pub fn load(name_or_path: &str) -> Result<Self, ScenarioError> {

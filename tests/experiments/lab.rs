@@ -149,9 +149,12 @@ fn what_the_captures_say_of_the_path_is_what_airlink_says() {
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     let directory = scratch.0.join("out/01-newreno+judges");
     let mut command = airtcp(&["analyze", "--json", "--path", "--judges"]);
-    for (option, file) in
-        [("", "fixed.pcap"), ("", "mobile.pcap"), ("--truth", "events.jsonl"), ("--sender", "sender.jsonl")]
-    {
+    for (option, file) in [
+        ("", "fixed.pcap"),
+        ("", "mobile.pcap"),
+        ("--truth", "events.jsonl"),
+        ("--sender-log", "sender.jsonl"),
+    ] {
         command.args((!option.is_empty()).then_some(option)).arg(directory.join(file));
     }
     let run = ended(command);

@@ -3,12 +3,13 @@
 //! The tests of privileges need root (to give it up) and fail, saying so, without it.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use airtcp::recovery::catalogue;
-use airtcp_testkit::machine::{Ended, TempFile, airtcp, run};
+use airtcp_testkit::machine::{Ended, TempFile, airtcp, namespace, run, wait_for_listener};
 use airtcp_testkit::programs::program;
 
 /// Exactly one line on stderr, with the code.
@@ -150,8 +151,25 @@ fn numbers_without_sense_are_usage_errors_that_say_what_is_wanted() {
     complaint(&["send", "10.83.0.1:9", "--verify", "--no-digest"], 2);
     complaint(&["recv", "0"], 2);
     complaint(&[], 2);
-    let stderr = one_line(&["recv", "9", "--json", "--output=-"], 2);
-    assert!(stderr.contains("both want standard output"), "{stderr}");
+    for command in ["recv", "sink"] {
+        let stderr = one_line(&[command, "9", "--json", "--output=-"], 2);
+        assert!(stderr.contains("both want stdout"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_sink_writes_what_it_receives_to_stdout_and_what_it_says_of_it_beside() {
+    let namespace = namespace();
+    let up = Command::new("ip").args(["-n", namespace.name(), "link", "set", "lo", "up"]).status().unwrap();
+    assert!(up.success());
+    let mut sink = airtcp(&["sink", "9000", "--output", "-"]);
+    let sink = namespace.spawn(sink.stdout(Stdio::piped()).stderr(Stdio::piped())).unwrap();
+    wait_for_listener(&namespace, 9000);
+    let connect = || TcpStream::connect(("127.0.0.1", 9000)).unwrap();
+    namespace.enter(connect).unwrap().write_all(b"one line, and no end of it").unwrap();
+    let ended = Ended::of(sink.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "one line, and no end of it"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("received      26 bytes"), "{}", ended.stderr);
 }
 
 #[test]
@@ -217,7 +235,7 @@ fn without_the_tun_driver_it_says_how_to_get_it() {
 
 #[test]
 fn a_bad_device_name_is_told() {
-    let namespace = airtcp_testkit::machine::namespace();
+    let namespace = namespace();
     let stderr = one_line(&["send", "--bytes=1", "10.83.0.1:9", "--netns", namespace.name(), "--tun=a/b"], 3);
     assert!(stderr.contains("`a/b` is not an interface name"), "{stderr}");
     let stderr = one_line(
@@ -229,7 +247,7 @@ fn a_bad_device_name_is_told() {
 
 #[test]
 fn a_port_in_use_is_told() {
-    let namespace = airtcp_testkit::machine::namespace();
+    let namespace = namespace();
     let _holder = namespace.enter(|| std::net::TcpListener::bind("[::]:9000").unwrap()).unwrap();
     let stderr = one_line(&["sink", "9000", "--netns", namespace.name()], 1);
     assert!(stderr.contains("port 9000 is in use: end that program or choose another"), "{stderr}");
@@ -345,7 +363,7 @@ fn manual_pages_of_both_programs_have_the_examples() {
     for (page, words) in [
         ("airtcp.1", "Exit codes"),
         ("airtcp-send.1", "verify"),
-        ("airtcp-sink.1", "rcvbuf"),
+        ("airtcp-sink.1", "SO_RCVBUF"),
         ("airlink.1", "Exit codes"),
         ("airlink-run.1", "scenario"),
     ] {

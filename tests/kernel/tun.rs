@@ -148,7 +148,7 @@ fn the_sink_verifies_files_and_standard_input() {
         "--netns",
         namespace.name(),
         "--echo-digest",
-        "--rcvbuf=64Ki",
+        "--receive-buffer=64Ki",
         "--count=3",
         "--json",
         "--output",

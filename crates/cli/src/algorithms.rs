@@ -14,7 +14,7 @@ use crate::shared::say;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Algorithms {
-    /// Print one JSON object per line
+    /// Print JSON instead of text: an object per line
     #[arg(long)]
     json: bool,
     /// Print the table of docs/recipes.md

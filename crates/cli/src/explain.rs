@@ -22,10 +22,10 @@ pub(crate) struct Explain {
     /// The recipe, e.g. sack+eifel (see `airtcp algorithms`), or with another profile than `default`, sack+eifel@linux
     #[arg(value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true)]
     sender: SenderSpec,
-    /// The profile, if it does not stand behind the recipe [default: default]
+    /// Whose TCP to look like in everything but the recipe, if that does not name it [default: default]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser)]
     profile: Option<ProfileName>,
-    /// Print one JSON object per part, then one per state
+    /// Print JSON instead of text: an object per part, then one per state
     #[arg(long)]
     json: bool,
 }

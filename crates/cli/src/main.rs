@@ -147,4 +147,18 @@ mod tests {
     fn the_definition_is_consistent() {
         super::Cli::<super::Any>::command().debug_assert();
     }
+
+    /// Beside `tests/programs/options.rs`, which sees what help says and not what is made of a value.
+    #[test]
+    fn an_option_takes_the_same_in_every_command() {
+        // A lab's recipes may be the kernel's senders; its events go where its directory has a place; packetdrill's own
+        // options take what packetdrill gives them; a sweep compares values of an axis.
+        let different = ["recipe", "events", "mtu", "against"];
+        let types = airhelp::options::value_types(&super::command());
+        let several: Vec<_> = types.iter().filter(|(_, types)| types.len() > 1).collect();
+        let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+        let mut expected = different.to_vec();
+        expected.sort_unstable();
+        assert_eq!(names, expected, "{several:#?}");
+    }
 }

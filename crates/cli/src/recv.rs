@@ -32,19 +32,19 @@ pub(crate) struct Recv {
     /// Port to listen on
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// Write what is received to this file (- is standard output)
+    /// File to write: what is received; - is stdout
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Answer with the SHA-256 of what was received, after the sender's FIN
     #[arg(long, conflicts_with = "no_digest")]
     echo_digest: bool,
-    /// Do not compute the SHA-256 of what is received
+    /// Do not compute the SHA-256
     #[arg(long)]
     no_digest: bool,
     /// Read no more than this in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
     read_rate: Option<u64>,
-    /// Give up when nothing arrives for this long [default: wait for ever]
+    /// Give up after so long without progress: nothing arrives [default: wait for ever]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     #[command(flatten)]
@@ -64,13 +64,9 @@ Examples (as root):
 
 impl Recv {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let output = match &self.output {
-            None => Output::Nowhere,
-            Some(path) if path.as_os_str() == "-" => Output::Stdout,
-            Some(path) => Output::File(path.clone()),
-        };
+        let output = Output::named(self.output.as_deref());
         if output == Output::Stdout && self.reporting.json {
-            return Err(failure::usage("--json and --output - both want standard output: choose one"));
+            return Err(failure::usage("--json and --output - both want stdout: choose one"));
         }
         self.station.check_profile()?;
         let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
@@ -108,7 +104,7 @@ impl Recv {
         let mut receiver = Receiving {
             listeners,
             id: None,
-            output: self.output.as_ref().map_or_else(String::new, |path| path.display().to_string()),
+            output: Output::named(self.output.as_deref()),
             store,
             echo: self.echo_digest,
             stream: Stream::Open,
@@ -136,8 +132,7 @@ enum Stream {
 struct Receiving {
     listeners: Vec<ListenId>,
     id: Option<ConnId>,
-    /// As it was typed.
-    output: String,
+    output: Output,
     store: Store,
     echo: bool,
     stream: Stream,
@@ -225,7 +220,7 @@ impl Receiving {
             self.store.end();
         }
         let finished = if self.digest.is_none() { self.store.finished() } else { Ok(None) };
-        if let Some(digest) = finished.with_context(|| format!("cannot write {}", self.output))? {
+        if let Some(digest) = finished.with_context(|| self.output.cannot_write())? {
             let line = digest.as_ref().filter(|_| self.echo).map(|digest| format!("{digest}\n"));
             self.stream = Stream::Answering(line.unwrap_or_default().into_bytes());
             self.digest = digest;

@@ -25,7 +25,7 @@ pub(crate) struct Reproduce {
     /// Runs of every point, each with a seed of its own
     #[arg(long, value_name = "N", default_value_t = Effort::FULL.seeds, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: u32,
-    /// Print one JSON object for every figure, a line each
+    /// Print JSON instead of text: an object for every figure, a line each
     #[arg(long, help_heading = "Output")]
     json: bool,
     #[arg(from_global)]

@@ -25,7 +25,7 @@ pub(crate) struct Script {
     /// Algorithms joined by `+`, instead of the script's own `recipe` line; the profile may stand behind an @
     #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true)]
     recipe: Option<SenderSpec>,
-    /// Whose TCP to look like, instead of the script's own `profile` line
+    /// Whose TCP to look like in everything but the recipe, instead of the script's own `profile` line
     #[arg(long, value_parser = ProfileParser)]
     profile: Option<ProfileName>,
     /// How far times may be off, instead of packetdrill's 4 ms or an eighth of the time since the line before

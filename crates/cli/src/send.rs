@@ -38,7 +38,7 @@ pub(crate) struct Send {
     /// What to send (- or nothing: standard input), and where
     #[arg(required = true, num_args = 1..=2, value_name = "FILE|- ADDR:PORT")]
     what_and_where: Vec<String>,
-    /// Send this many bytes of a test pattern instead of a file
+    /// Bytes to send, of a test pattern instead of a file
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     bytes: Option<u64>,
     /// Send a test pattern for this long instead, from the end of the handshake on
@@ -47,10 +47,10 @@ pub(crate) struct Send {
     /// Wait for the receiver's SHA-256 after our FIN, and fail if it differs
     #[arg(long, conflicts_with = "no_digest")]
     verify: bool,
-    /// Do not compute the SHA-256 of what is sent
+    /// Do not compute the SHA-256
     #[arg(long)]
     no_digest: bool,
-    /// Give up when nothing is acknowledged for this long [default: when the profile stops retransmitting]
+    /// Give up after so long without progress: nothing is acknowledged [default: when the profile stops retransmitting]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     #[command(flatten)]

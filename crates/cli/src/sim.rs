@@ -13,6 +13,7 @@ use airlink::capture::{Capture, Tap};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
 use airlink::reactor::{Clock, Reactor, Wakeup};
+use airlink::scenario;
 use airlink::views::summary::Summary;
 use airtcp::ProfileName;
 use airtcp::recovery::Recipe;
@@ -40,13 +41,13 @@ pub(crate) struct Sim {
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
     scenario: String,
     /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
-    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Path")]
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Path")]
     set: Vec<(String, String)>,
     /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Path")]
     seed: Option<u64>,
 
-    /// Recipe of a flow, see `airtcp algorithms`, with a profile of its own behind an @: newreno@linux (repeatable: a flow of each) [default: newreno]
+    /// Algorithms joined by `+` (see `airtcp algorithms`), and a profile of its own behind an @: newreno@linux (repeatable: a flow of each) [default: newreno]
     #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true, help_heading = "Flows")]
     recipe: Vec<SenderSpec>,
     /// How many times to run these flows side by side
@@ -55,13 +56,13 @@ pub(crate) struct Sim {
     /// Which way the data goes: down is to the mobile
     #[arg(long, value_name = "down|up", default_value = "down", value_parser = setup::direction, help_heading = "Flows")]
     direction: Direction,
-    /// Bytes that each flow sends; the run ends when all are complete [default: no end]
+    /// Bytes to send, by each flow; the run ends when all are complete [default: no end]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = "Flows")]
     bytes: Option<u64>,
-    /// Length of the run, or with --bytes its limit [default: 60s, with --bytes 1h]
+    /// Stop after this time, with --bytes even if they have not all arrived [default: 60s, with --bytes 1h]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     time: Option<Duration>,
-    /// Measure goodput from this time on
+    /// From this time on, measure goodput
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     from: Option<Duration>,
     /// Time between the starts of two flows
@@ -72,12 +73,12 @@ pub(crate) struct Sim {
     #[arg(long, default_value = "default", value_parser = ProfileParser, help_heading = "Hosts")]
     profile: ProfileName,
     /// Whose TCP the receivers look like; they use SACK whenever the sender offers it
-    #[arg(long, default_value = "default", value_parser = ProfileParser, value_name = "PROFILE", help_heading = "Hosts")]
-    receiver: ProfileName,
+    #[arg(long, alias = "receiver", default_value = "default", value_parser = ProfileParser, value_name = "PROFILE", help_heading = "Hosts")]
+    receiver_profile: ProfileName,
     /// Options of a recipe that receivers know, e.g. no-delack
     #[arg(long, value_name = "OPTIONS", value_parser = RecipeParser, hide_possible_values = true, help_heading = "Hosts")]
     receiver_options: Option<Recipe>,
-    /// The receivers' buffers [default: the profile's]
+    /// Receive buffer, of the receivers [default: the profile's]
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Hosts")]
     receive_buffer: Option<usize>,
 
@@ -93,7 +94,7 @@ pub(crate) struct Sim {
     /// Write window, timer and flight at every ACK and timeout to this file (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     trace: Option<PathBuf>,
-    /// Print one JSON object instead of the tables
+    /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
 }
@@ -196,19 +197,12 @@ impl Sim {
             from: self.from.unwrap_or_default(),
             stagger: self.stagger.unwrap_or_default(),
             profile: self.profile,
-            receiver: self.receiver,
+            receiver: self.receiver_profile,
             receiver_options: self.receiver_options.clone(),
             receive_buffer: self.receive_buffer,
             score: self.score,
         }
     }
-}
-
-fn assignment(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or_else(|| "write STAGE.KEY=VALUE, for example wire.down.rate=64kbit".to_owned())?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn seconds(report: &Report) -> Duration {

@@ -1,11 +1,10 @@
 //! `airtcp sink`: a receiver on the kernel's own TCP.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::linux::net::TcpStreamExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use airlink::netns;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
@@ -22,6 +21,8 @@ use crate::shared::digest::Hasher;
 use crate::shared::failure::{self, Failure};
 use crate::shared::pace::Pace;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
+use crate::shared::say;
+use crate::shared::store::Output;
 
 /// Receive on the kernel's own TCP: count, digest, and print.
 #[derive(Debug, Args)]
@@ -30,18 +31,18 @@ pub(crate) struct Sink {
     /// Port to listen on
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// Namespace to listen in: a name of `ip netns`, or a path [default: the current one]
+    /// Namespace of the kernel's TCP: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS")]
     netns: Option<PathBuf>,
-    /// Address to listen on [default: all, IPv4 and IPv6]
+    /// Address to listen on, of the kernel's [default: all, IPv4 and IPv6]
     #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V6(Ipv6Addr::UNSPECIFIED), hide_default_value = true)]
     addr: IpAddr,
     /// Connections to serve, one after the other, before ending
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
     /// Receive buffer (SO_RCVBUF; the kernel doubles it) [default: the kernel's, which grows by itself]
-    #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
-    rcvbuf: Option<usize>,
+    #[arg(long, alias = "rcvbuf", value_name = "SIZE", value_parser = units::buffer_size)]
+    receive_buffer: Option<usize>,
     /// Set the receive buffer to this after the first 64 KiB: the kernel then shrinks the window that it has offered
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size)]
     shrink_to: Option<usize>,
@@ -54,16 +55,16 @@ pub(crate) struct Sink {
     /// Compare with the test pattern that `airtcp send --bytes` and `airtcp source` send, and say where the first difference is
     #[arg(long)]
     expect_pattern: bool,
-    /// Write what is received to this file
+    /// File to write: what is received; - is stdout
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Answer with the SHA-256 of what was received, after the sender's FIN
     #[arg(long, conflicts_with = "no_digest")]
     echo_digest: bool,
-    /// Do not compute the SHA-256 of what is received
+    /// Do not compute the SHA-256
     #[arg(long)]
     no_digest: bool,
-    /// Print JSON lines (events start, end, error) instead of text
+    /// Print JSON instead of text: lines for the events start, end and error
     #[arg(long)]
     json: bool,
     #[arg(from_global)]
@@ -104,24 +105,24 @@ struct Received {
 impl Sink {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let clock = Clock::start();
+        let output = Output::named(self.output.as_deref());
+        if output == Output::Stdout && self.json {
+            return Err(failure::usage("--json and --output - both want stdout: choose one"));
+        }
+        let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
         let reporting = Reporting { json: self.json, interval: None, quiet: true };
-        reporting.reported(Channel::Stdout, clock, |reporter| self.serve(clock, &reporter))
+        reporting.reported(channel, clock, |reporter| self.serve(clock, &output, &reporter))
     }
 
-    fn serve(&self, clock: Clock, reporter: &Reporter) -> anyhow::Result<()> {
+    fn serve(&self, clock: Clock, output: &Output, reporter: &Reporter) -> anyhow::Result<()> {
         let mut reactor = Reactor::new(clock)?;
         reactor.catch_stop_signals()?;
-        let mut output = match &self.output {
-            Some(path) => Some(BufWriter::new(
-                File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
-            )),
-            None => None,
-        };
+        let mut writer = BufWriter::new(output.create()?);
         let listener = self.listen()?;
         let local = listener.local_addr()?;
         reporter.start(&json!({ "listening": local.to_string() }), "")?;
         if !self.json && !self.quiet {
-            eprintln!("listening on {local}");
+            say::aside(format_args!("listening on {local}"));
         }
         for _ in 0..self.count {
             reactor.register(&listener, LISTENER, Interest::Read)?;
@@ -135,7 +136,7 @@ impl Sink {
             // The next one waits in the kernel's queue.
             reactor.deregister(&listener, LISTENER)?;
             let received = self
-                .receive(stream, peer, &mut reactor, &mut output)
+                .receive(stream, peer, &mut reactor, &mut writer)
                 .with_context(|| format!("{peer}: the transfer did not reach its end"))?;
             let Received { bytes, seconds, bit_per_s, sha256, first_difference, .. } = &received;
             let text = format!(
@@ -150,7 +151,7 @@ impl Sink {
     }
 
     fn cannot_write(&self) -> String {
-        format!("cannot write {}", self.output.as_deref().unwrap_or_else(|| Path::new("")).display())
+        Output::named(self.output.as_deref()).cannot_write()
     }
 
     fn said_of_the_pattern(&self, first: Option<FirstDifference>) -> String {
@@ -180,7 +181,7 @@ impl Sink {
             ))),
             _ => anyhow::Error::from(error).context(format!("cannot listen on {addr}")),
         })?;
-        if let Some(size) = self.rcvbuf {
+        if let Some(size) = self.receive_buffer {
             // Before a SYN comes: accepted sockets inherit it, and the window scale is chosen by it.
             setsockopt(&listener, sockopt::RcvBuf, &size).context("cannot set the receive buffer")?;
         }
@@ -193,7 +194,7 @@ impl Sink {
         mut stream: TcpStream,
         peer: SocketAddr,
         reactor: &mut Reactor,
-        output: &mut Option<BufWriter<File>>,
+        output: &mut impl Write,
     ) -> anyhow::Result<Received> {
         stream.set_nonblocking(true)?;
         if self.delayed_ack {
@@ -225,9 +226,7 @@ impl Sink {
                         setsockopt(&stream, sockopt::RcvBuf, &size)
                             .context("cannot set the receive buffer")?;
                     }
-                    if let Some(output) = output {
-                        output.write_all(&buffer[..len]).with_context(|| self.cannot_write())?;
-                    }
+                    output.write_all(&buffer[..len]).with_context(|| self.cannot_write())?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     rests += 1;
@@ -237,9 +236,7 @@ impl Sink {
                 Err(error) => return Err(error.into()),
             }
         }
-        if let Some(output) = output {
-            output.flush().with_context(|| self.cannot_write())?;
-        }
+        output.flush().with_context(|| self.cannot_write())?;
         let sha256 = hasher.finish();
         if let (true, Some(digest)) = (self.echo_digest, &sha256) {
             stream.set_nonblocking(false)?;

@@ -42,7 +42,7 @@ pub(crate) struct Source {
     /// One of net.ipv4.tcp_available_congestion_control [default: the namespace's]
     #[arg(long, value_name = "NAME")]
     congestion_control: Option<String>,
-    /// Print JSON lines (events start, end, error) instead of text
+    /// Print JSON instead of text: lines for the events start, end and error
     #[arg(long)]
     json: bool,
 }

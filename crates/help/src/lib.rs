@@ -7,3 +7,4 @@
 
 pub mod completion;
 pub mod man;
+pub mod options;

@@ -59,11 +59,16 @@ pub const KERNEL_PROFILES: &[KernelProfile] = &[
         sysctls: &[("tcp_sack", "0"), ("tcp_timestamps", "0"), ("tcp_window_scaling", "0")],
         ..ORDINARY
     },
-    KernelProfile { name: "linux-8k", summary: "a window of 8 KB", sink: &["--rcvbuf", "8192"], ..ORDINARY },
+    KernelProfile {
+        name: "linux-8k",
+        summary: "a window of 8 KB",
+        sink: &["--receive-buffer", "8192"],
+        ..ORDINARY
+    },
     KernelProfile {
         name: "linux-1m",
         summary: "a window of 1 MB that does not grow",
-        sink: &["--rcvbuf", "1048576"],
+        sink: &["--receive-buffer", "1048576"],
         ..ORDINARY
     },
     KernelProfile {
@@ -178,7 +183,7 @@ impl Receiver {
     pub(crate) fn reads_at_once(&self) -> bool {
         match self {
             Self::Kernel(profile) => {
-                !profile.sink.iter().any(|word| ["--rcvbuf", "--shrink-to"].contains(word))
+                !profile.sink.iter().any(|word| ["--receive-buffer", "--shrink-to"].contains(word))
             }
             Self::Stack { .. } => false,
         }

@@ -36,7 +36,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bridge {
-    /// Namespace of the fixed side's device: a name of `ip netns`, or a path [default: the current one]
+    /// Namespace of the fixed side: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Fixed side")]
     fixed_netns: Option<PathBuf>,
     /// Name of the fixed side's device; %d stands for the next free number
@@ -48,11 +48,11 @@ pub(crate) struct Bridge {
     /// Another network that the fixed side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Fixed side")]
     fixed_route: Vec<Prefix>,
-    /// Write what crosses the fixed side's device to a pcap file (nanoseconds)
+    /// Write what crosses the fixed side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Fixed side")]
     pcap_fixed: Option<PathBuf>,
 
-    /// Namespace of the mobile side's device: a name of `ip netns`, or a path [default: the current one]
+    /// Namespace of the mobile side: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Mobile side")]
     mobile_netns: Option<PathBuf>,
     /// Name of the mobile side's device; %d stands for the next free number
@@ -64,7 +64,7 @@ pub(crate) struct Bridge {
     /// Another network that the mobile side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
     mobile_route: Vec<Prefix>,
-    /// Write what crosses the mobile side's device to a pcap file (nanoseconds)
+    /// Write what crosses the mobile side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Mobile side")]
     pcap_mobile: Option<PathBuf>,
 
@@ -74,7 +74,7 @@ pub(crate) struct Bridge {
     /// Stop after this time
     #[arg(long = "for", alias = "duration", value_name = "TIME", value_parser = typed_time)]
     duration: Option<Duration>,
-    /// Print one JSON object at the end instead of the table
+    /// Print JSON instead of text: one object, at the end
     #[arg(long)]
     json: bool,
 }

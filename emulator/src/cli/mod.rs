@@ -108,6 +108,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_option_takes_the_same_in_every_command() {
+        let types = airhelp::options::value_types(&command());
+        let several: Vec<_> = types.iter().filter(|(_, types)| types.len() > 1).collect();
+        assert!(several.is_empty(), "{several:#?}");
+    }
+
+    #[test]
     fn the_definition_is_consistent_and_names_what_people_may_use() {
         Cli::<Any>::command().debug_assert();
         assert!(command().get_subcommands().all(|command| !command.is_hide_set()));

@@ -12,7 +12,7 @@ use airlink::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Roun
 use airlink::lateness::{Lateness, Limit};
 use airlink::path::Path;
 use airlink::reactor::{Clock, Reactor, Token};
-use airlink::scenario::Scenario;
+use airlink::scenario::{self, Scenario};
 use airlink::tun::{Tun, TunConfig};
 use airlink::views::{self, Views, summary};
 use airwire::time::{Duration, Instant};
@@ -26,9 +26,9 @@ use super::device::{self, DeviceSummary};
 use super::log::Log;
 use super::say;
 
-/// Options of a link in real time.
+/// Which link it is.
 #[derive(Debug, Args)]
-pub(super) struct LinkArgs {
+pub(super) struct ScenarioArgs {
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
     scenario: String,
@@ -36,18 +36,37 @@ pub(super) struct LinkArgs {
     #[arg(long, value_name = "NUMBER", help_heading = "Link")]
     seed: Option<u64>,
     /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
-    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Link")]
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Link")]
     set: Vec<(String, String)>,
+}
 
-    /// Write what crosses the fixed side's device to a pcap file (nanoseconds)
+impl ScenarioArgs {
+    /// The scenario with its settings changed, and the seed.
+    pub(super) fn load(&self) -> anyhow::Result<(Scenario, u64)> {
+        let mut scenario = Scenario::load(&self.scenario)?;
+        for (key, value) in &self.set {
+            scenario.set(key, value)?;
+        }
+        let seed = self.seed.unwrap_or(scenario.seed);
+        Ok((scenario, seed))
+    }
+}
+
+/// Options of a link in real time.
+#[derive(Debug, Args)]
+pub(super) struct LinkArgs {
+    #[command(flatten)]
+    what: ScenarioArgs,
+
+    /// Write what crosses the fixed side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_fixed: Option<PathBuf>,
-    /// Write what crosses the mobile side's device to a pcap file (nanoseconds)
+    /// Write what crosses the mobile side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_mobile: Option<PathBuf>,
     #[command(flatten)]
     files: views::Files,
-    /// Print one JSON object to stdout at the end instead of the table to stderr
+    /// Print JSON instead of text: one object, at the end; it goes to stdout, the table to stderr
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// Write that JSON object to a file
@@ -66,14 +85,6 @@ pub(super) struct LinkArgs {
     /// Ask for real-time scheduling (SCHED_FIFO) of the emulator; go on without it if that is not allowed
     #[arg(long, help_heading = "Timing")]
     realtime: bool,
-}
-
-/// Parses `STAGE.KEY=VALUE`.
-pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or_else(|| "write STAGE.KEY=VALUE, for example wire.down.rate=64kbit".to_owned())?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// A scenario, checked and built. No device or file is open yet.
@@ -116,11 +127,7 @@ impl Watch for () {
 
 impl Session {
     pub(super) fn new(link: LinkArgs) -> anyhow::Result<Self> {
-        let mut scenario = Scenario::load(&link.scenario)?;
-        for (key, value) in &link.set {
-            scenario.set(key, value)?;
-        }
-        let seed = link.seed.unwrap_or(scenario.seed);
+        let (scenario, seed) = link.what.load()?;
         let recording = link.files.recording().max(Log::recording());
         let path = scenario.build(Some(seed), recording, link.files.radio())?;
         Ok(Self { link, scenario, seed, path })

@@ -25,7 +25,7 @@ pub(crate) struct Show {
     /// Print the text as it was written, comments and all
     #[arg(long, requires = "scenario", conflicts_with = "json")]
     source: bool,
-    /// Print one JSON object
+    /// Print JSON instead of text: one object
     #[arg(long)]
     json: bool,
 }

@@ -9,7 +9,6 @@ use airlink::machine::Port;
 use airlink::output::OutputError;
 use airlink::packet::PerDirection;
 use airlink::path::{FIXED, Path};
-use airlink::scenario::Scenario;
 use airlink::simulate::{self, Arrived, Family, Load, PacketObserver, Sizes, Workload};
 use airlink::views::summary::Summary;
 use airlink::views::{self, Views};
@@ -22,23 +21,16 @@ use serde::Serialize;
 use super::failure;
 use super::log::Log;
 use super::say;
-use super::session::assignment;
+use super::session::ScenarioArgs;
 
 /// Run a link in virtual time between simple sources of packets: without privilege or waiting, and the same every time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
-    /// A preset's name, or a file; `airlink show` lists the presets
-    #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Link")]
-    scenario: String,
-    /// Seed of all random numbers [default: the scenario's]
-    #[arg(long, value_name = "NUMBER", help_heading = "Link")]
-    seed: Option<u64>,
-    /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
-    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = assignment, help_heading = "Link")]
-    set: Vec<(String, String)>,
+    #[command(flatten)]
+    what: ScenarioArgs,
 
-    /// How long packets are sent
+    /// Stop after this time: no more packets are sent
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = typed_time, help_heading = "Load")]
     duration: Duration,
     /// How long after that packets may still leave the link
@@ -57,15 +49,15 @@ pub(crate) struct Sim {
     #[arg(long, help_heading = "Load")]
     ipv6: bool,
 
-    /// Write the packets at the fixed side's end to a pcap file (nanoseconds)
+    /// Write what crosses the fixed side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_fixed: Option<PathBuf>,
-    /// Write the packets at the mobile side's end to a pcap file (nanoseconds)
+    /// Write what crosses the mobile side's end to a pcap file (nanoseconds)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap_mobile: Option<PathBuf>,
     #[command(flatten)]
     files: views::Files,
-    /// Print one JSON object instead of the table
+    /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
 }
@@ -90,11 +82,7 @@ impl Sim {
         if let (true, Sizes::Fixed(..40)) = (self.ipv6, self.size) {
             return Err(failure::usage("--size: an IPv6 packet has at least 40 octets"));
         }
-        let mut scenario = Scenario::load(&self.scenario)?;
-        for (key, value) in &self.set {
-            scenario.set(key, value)?;
-        }
-        let seed = self.seed.unwrap_or(scenario.seed);
+        let (scenario, seed) = self.what.load()?;
         let recording = self.files.recording().max(Log::recording());
         let mut path = scenario.build(Some(seed), recording, self.files.radio())?;
         let run = views::RunInfo {

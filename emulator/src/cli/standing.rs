@@ -36,7 +36,7 @@ pub(crate) struct Up {
     /// Address of the kernel on the fixed side (repeatable) [default: the scenario's]
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Fixed side")]
     fixed_addr: Vec<Prefix>,
-    /// Another network that the fixed side's kernel reaches through the link (repeatable)
+    /// Another network that the fixed side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Fixed side")]
     fixed_route: Vec<Prefix>,
     /// Namespace of the mobile side: a name of `ip netns`, or a path [default: the current one]
@@ -48,7 +48,7 @@ pub(crate) struct Up {
     /// Address of the kernel on the mobile side (repeatable) [default: the scenario's]
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Mobile side")]
     mobile_addr: Vec<Prefix>,
-    /// Another network that the mobile side's kernel reaches through the link (repeatable)
+    /// Another network that the mobile side's kernel reaches through the device (repeatable)
     #[arg(long, value_name = "NET/LEN", help_heading = "Mobile side")]
     mobile_route: Vec<Prefix>,
     /// Stay in the foreground, until SIGINT (Ctrl-C), SIGTERM or SIGHUP
@@ -80,7 +80,7 @@ pub(crate) struct Down {
 pub(crate) struct Status {
     #[arg(value_name = "NAME|PATH")]
     name: Option<Address>,
-    /// Print one JSON array, or object, on one line
+    /// Print JSON instead of text: one array, or object, on one line
     #[arg(long)]
     json: bool,
 }

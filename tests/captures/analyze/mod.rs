@@ -279,13 +279,13 @@ fn a_hundred_thousand_connections_take_neither_long_nor_much_memory() {
     let output = Command::new("/usr/bin/time")
         .args(["-f", "%M"])
         .arg(program("airtcp"))
-        .args(["analyze", "--limit", "3", path])
+        .args(["analyze", "--most", "3", path])
         .output()
         .expect("this test needs GNU time: apt-get install time");
     let (text, memory) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(text.contains("of 100000 connections"), "{text}");
-    assert!(text.contains("and 99997 more with less data: --limit 100000 shows them"), "{text}");
+    assert!(text.contains("and 99997 more with less data: --most 100000 shows them"), "{text}");
     let kib: u64 = memory.trim().parse().unwrap();
     assert!(kib < 200 << 10, "{kib} KiB");
 }

@@ -187,7 +187,7 @@ fn a_reset_of_either_side_reaches_the_other() {
 fn a_server_that_stops_reading_stops_its_client_and_loses_nothing() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
-    let serving = Serving::start(&namespace, &[TARGET], &["--recv-buffer=256Ki"]);
+    let serving = Serving::start(&namespace, &[TARGET], &["--receive-buffer=256Ki"]);
     let client = connect(&namespace);
     let (peer, _) = server.accept().unwrap();
     let before = serving.memory("VmRSS");

@@ -38,7 +38,7 @@ pub(crate) struct Analyze {
     /// Listen to this interface until Ctrl-C, not in promiscuous mode
     #[arg(long, short, value_name = "NAME")]
     interface: Option<String>,
-    /// How long to listen
+    /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, requires = "interface")]
     time: Option<Duration>,
     /// Only these packets, in tcpdump's language, e.g. 'port 80 and host 10.0.0.1'
@@ -49,15 +49,15 @@ pub(crate) struct Analyze {
     #[arg(long, value_name = "NUMBER", help_heading = "Output")]
     connection: Option<u64>,
     /// Show at most this many connections, those with most data [default: 50, with --json all]
-    #[arg(long, value_name = "N", conflicts_with = "connection", help_heading = "Output")]
-    limit: Option<usize>,
+    #[arg(long, alias = "limit", value_name = "N", conflicts_with = "connection", help_heading = "Output")]
+    most: Option<usize>,
     /// Compare the first capture with what its sender counted: what `airtcp send --json` printed, or the lab's sender.jsonl
-    #[arg(long, value_name = "FILE", conflicts_with = "interface")]
-    sender: Option<PathBuf>,
+    #[arg(long, alias = "sender", value_name = "FILE", conflicts_with = "interface")]
+    sender_log: Option<PathBuf>,
     /// List each packet that was sent again: why, after how many duplicate ACKs, with how much in flight
     #[arg(long, help_heading = "Output")]
     resent: bool,
-    /// Print one JSON document instead of the tables
+    /// Print JSON instead of text: one document
     #[arg(long, help_heading = "Output")]
     json: bool,
     #[arg(from_global)]
@@ -112,8 +112,8 @@ impl Analyze {
         let pictures = Pictures::new(&self.pictures, self.connection)?;
         let traces = self.resent || comments.is_some() || pictures.traces() != Traces::None;
         let path = OnPath::new(&self.path, &self.files, filter, traces)?;
-        let told = Told { json: self.json, only: self.connection, limit: self.limit, resent: self.resent };
-        let sender = self.sender.as_deref().map(BesideSender::new).transpose()?;
+        let told = Told { json: self.json, only: self.connection, limit: self.most, resent: self.resent };
+        let sender = self.sender_log.as_deref().map(BesideSender::new).transpose()?;
         let mut output = Output::new(told, pictures, comments, path, sender)?;
         for mut capture in captures {
             output.begin(capture.name(), self.interface.is_some())?;

@@ -17,7 +17,7 @@ use super::resent::{self, Resent};
 use crate::shared::{failure, say};
 
 const SCHEMA_VERSION: u32 = 1;
-/// Connections in a table, without `--limit`.
+/// Connections in a table, without `--most`.
 const LIMIT: usize = 50;
 /// Up to this many connections are shown in detail as well.
 const DETAILED: usize = 3;
@@ -307,7 +307,7 @@ fn rest(kept: &Kept, shown: &[(u64, &Findings)]) -> String {
     let more = (kept.all - kept.empty).saturating_sub(shown);
     let mut text = String::new();
     if more > 0 {
-        text += &format!("and {more} more with less data: --limit {} shows them\n", shown + more);
+        text += &format!("and {more} more with less data: --most {} shows them\n", shown + more);
     }
     if kept.empty > 0 {
         text += &format!("{} carried no data\n", plural(kept.empty, "connection"));

@@ -26,10 +26,10 @@ pub(super) struct PictureOptions {
     /// Write files for xplot into this directory
     #[arg(long, value_name = "DIR")]
     xplot: Option<PathBuf>,
-    /// Draw from this time on; times count from the capture's first packet
+    /// From this time on, draw; times count from the capture's first packet
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
     from: Option<Duration>,
-    /// Draw up to this time
+    /// Up to this time, draw
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "plot")]
     to: Option<Duration>,
     /// Draw queues and drops too: the file of `airlink --events` of the same run

@@ -24,13 +24,13 @@ use crate::shared::{failure, say};
 /// interop/expected.toml; if it passes all the same, that is reported like a failure.
 #[derive(Debug, Args)]
 pub(super) struct Matrix {
-    /// Only these receivers (repeatable) [default: this kernel's profiles and all stacks]
+    /// Who receives (repeatable; `airtcp lab receivers` lists them) [default: this kernel's profiles and all stacks]
     #[arg(long, value_name = "RECEIVER")]
     receiver: Vec<String>,
-    /// Only these recipes, such as newreno or newreno@linux, or linux:cubic and the like (repeatable) [default: the base recipes and each paper's]
+    /// Algorithms joined by `+`, with a profile of its own behind an @: newreno@linux, or linux:cubic and the like (repeatable) [default: the base recipes and each paper's]
     #[arg(long, value_name = "RECIPE[@PROFILE]")]
     recipe: Vec<Typed>,
-    /// Whose TCP the recipes look like in everything else, where they do not name it [default: linux beside one of the kernel's senders, otherwise default]
+    /// Whose TCP to look like in everything but the recipe, where that does not name it [default: linux beside one of the kernel's senders, otherwise default]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
     profile: Option<ProfileName>,
     /// Only these kinds of path (repeatable) [default: all]
@@ -39,13 +39,13 @@ pub(super) struct Matrix {
     /// The quick selection that runs on every change; a missing receiver is an error
     #[arg(long, conflicts_with_all = ["receiver", "recipe"])]
     quick: bool,
-    /// Bytes of a transfer
+    /// Bytes to send, in each transfer
     #[arg(long, value_name = "SIZE", default_value = "200k", value_parser = units::bytes)]
     bytes: u64,
-    /// Seed of every path
+    /// Seed of all random numbers, of every path
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Transfers at a time, each on a path of its own
+    /// How many at once: transfers, each on a path of its own
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
     /// A transfer that takes longer has failed
@@ -59,7 +59,7 @@ pub(super) struct Matrix {
     /// Directory for matrix.json and what went wrong; must be empty [default: the next free lab/NNN-matrix]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Print one JSON object instead of the tables
+    /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
     #[arg(from_global)]

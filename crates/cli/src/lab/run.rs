@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{process, thread};
 
 use airlink::reactor::{Clock, Reactor, Wakeup};
-use airlink::scenario::Scenario;
+use airlink::scenario::{self, Scenario};
 use airtcp::ProfileName;
 use airtcp_lab::LabError;
 use airtcp_lab::compare;
@@ -34,7 +34,7 @@ use crate::shared::{failure, say};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
-    /// A recipe of airtcp as sender, with a profile of its own behind an @: newreno@linux (repeatable; see `airtcp algorithms`)
+    /// Algorithms joined by `+` (see `airtcp algorithms`), with a profile of its own behind an @: newreno@linux (repeatable: a sender of each)
     #[arg(long, value_name = "RECIPE[@PROFILE]")]
     recipe: Vec<Typed>,
     /// A sender of the kernel: linux:cubic, linux:reno, linux:bbr, … is this kernel's own TCP (repeatable)
@@ -43,15 +43,15 @@ pub(super) struct Run {
     /// Compare the others with this sender [default: the first]
     #[arg(long, value_name = "RECIPE|SENDER")]
     against: Option<Typed>,
-    /// Whose TCP the recipes look like in everything else, where they do not name it [default: linux beside one of the kernel's senders, otherwise default]
+    /// Whose TCP to look like in everything but the recipe, where that does not name it [default: linux beside one of the kernel's senders, otherwise default]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
     profile: Option<ProfileName>,
     /// A preset's name, or a file; `airlink show` lists the presets
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: String,
     /// Change one of the scenario's settings, e.g. wire.down.rate=64kbit (repeatable)
-    #[arg(long, value_name = "STAGE.KEY=VALUE")]
-    set: Vec<String>,
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned)]
+    set: Vec<(String, String)>,
     /// Who receives; `airtcp lab receivers` lists them
     #[arg(long, value_name = "RECEIVER", default_value = "linux")]
     receiver: String,
@@ -63,10 +63,10 @@ pub(super) struct Run {
     until: Option<Until>,
     #[command(flatten)]
     load: Load,
-    /// Seed of all random numbers in the first round; each later round adds 1
+    /// Seed of all random numbers, of the first round; each later round adds 1
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Transfers at a time, each on a path of its own
+    /// How many at once: transfers, each on a path of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
     /// A transfer that takes longer has failed
@@ -151,10 +151,7 @@ impl Run {
         let against = against.map_err(failure::usage)?.unwrap_or(0);
         let mut scenario =
             Scenario::load(&self.scenario).map_err(|error| failure::usage(error.to_string()))?;
-        for setting in &self.set {
-            let (key, value) = setting
-                .split_once('=')
-                .ok_or_else(|| failure::usage(format!("`{setting}` is no setting: write STAGE.KEY=VALUE")))?;
+        for (key, value) in &self.set {
             scenario.set(key, value).map_err(|error| failure::usage(error.to_string()))?;
         }
         let tools = Tools::find().map_err(failed)?;

@@ -26,7 +26,7 @@ pub(super) struct Shell {
     /// The side of the path
     #[arg(value_enum)]
     side: PathSide,
-    /// Make a path: a preset's name, or a file
+    /// A preset's name, or a file: make a path of it
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: Option<String>,
     /// Process of the lab, or of the `airtcp lab shell --scenario`, whose path to enter [default: the latest]

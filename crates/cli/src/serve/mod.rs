@@ -66,7 +66,7 @@ pub(crate) struct Serve {
 
 const EXAMPLES: &str = "\
 What is read from one side waits here, at most 64 KiB in each direction, until the other side takes it; so a slow
-reader slows down its own server connection and no other. Each connection uses at most --send-buffer and --recv-buffer
+reader slows down its own server connection and no other. Each connection uses at most --send-buffer and --receive-buffer
 of memory, and no more than the peer's window asks for.
 
 The first SIGINT or SIGTERM ends the listening, the second one resets what is still open.

@@ -16,7 +16,7 @@ const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reporting {
-    /// Print JSON lines (events start, interval, end, error) instead of text
+    /// Print JSON instead of text: lines for the events start, interval, end and error
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Time between progress lines [default: 1s, if stderr is a terminal or with --json]

@@ -29,15 +29,15 @@ pub(crate) struct Station {
     /// Whose TCP to look like in everything but the recipe [default: the recipe's, or `default`]
     #[arg(long, value_parser = ProfileParser, help_heading = "Host")]
     profile: Option<ProfileName>,
-    /// Seed of initial sequence numbers and ports [default: random]
+    /// Seed of all random numbers: initial sequence numbers and ports [default: random]
     #[arg(long, value_name = "NUMBER", help_heading = "Host")]
     pub(crate) seed: Option<u64>,
     /// Send buffer [default: the profile's]
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
     send_buffer: Option<usize>,
     /// Receive buffer [default: the profile's]
-    #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
-    recv_buffer: Option<usize>,
+    #[arg(long, alias = "recv-buffer", value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
+    receive_buffer: Option<usize>,
 
     /// Say so when a segment was sent again so often (3), or for so long (10s), without an answer: R1 of RFC 9293 §3.8.3 [default: the profile's]
     #[arg(long, value_name = "COUNT|TIME", value_parser = threshold, help_heading = "Patience")]
@@ -70,7 +70,7 @@ pub(crate) struct Station {
     /// Name of the TUN device; %d stands for the next free number
     #[arg(long, value_name = "NAME", default_value = "airtcp%d", help_heading = "Device")]
     tun: String,
-    /// Namespace of the device, and so of the kernel behind it: a name of `ip netns`, or a path [default: the current one]
+    /// Namespace of the kernel's TCP, and so of the device: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS", help_heading = "Device")]
     netns: Option<PathBuf>,
     /// This host's own address (repeatable) [default: 10.83.0.2, fd83::2]
@@ -204,7 +204,7 @@ impl Station {
     pub(crate) fn options(&self) -> SocketOptions {
         let mut options = SocketOptions::of(&self.recipe.recipe.tune(&self.profile().profile()));
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);
-        options.recv_buffer = self.recv_buffer.unwrap_or(options.recv_buffer);
+        options.recv_buffer = self.receive_buffer.unwrap_or(options.recv_buffer);
         options.opening_errors = self.opening_errors.map_or(options.opening_errors, OpeningErrors::from);
         let patience =
             Patience { r1: self.r1, r2: self.r2, syn_r2: self.syn_r2, user_timeout: self.user_timeout };

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::thread;
 
@@ -20,14 +20,28 @@ pub(crate) enum Output {
 }
 
 impl Output {
+    /// As `--output` has it: `-` is stdout.
+    pub(crate) fn named(path: Option<&Path>) -> Self {
+        match path {
+            None => Self::Nowhere,
+            Some(path) if path.as_os_str() == "-" => Self::Stdout,
+            Some(path) => Self::File(path.to_owned()),
+        }
+    }
+
+    pub(crate) fn cannot_write(&self) -> String {
+        match self {
+            Self::Nowhere | Self::Stdout => "cannot write to stdout".to_owned(),
+            Self::File(path) => format!("cannot write {}", path.display()),
+        }
+    }
+
     pub(crate) fn create(&self) -> anyhow::Result<Box<dyn Write + Send>> {
         Ok(match self {
             Self::Nowhere => Box::new(io::sink()),
             // Not `io::stdout()`, which writes line by line.
             Self::Stdout => Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
-            Self::File(path) => {
-                Box::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
-            }
+            Self::File(path) => Box::new(File::create(path).with_context(|| self.cannot_write())?),
         })
     }
 }

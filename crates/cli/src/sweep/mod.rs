@@ -64,7 +64,7 @@ struct PlanCommand {
     /// Directory of the results: runs that have one are marked [default: FILE.results]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Print one JSON object per line
+    /// Print JSON instead of text: an object per line
     #[arg(long)]
     json: bool,
 }
@@ -76,10 +76,10 @@ struct Merge {
     /// Directories of results
     #[arg(value_name = "STORE", required = true)]
     stores: Vec<PathBuf>,
-    /// File for the rows, which are in the order of the plan; - is standard output
+    /// File to write: the rows, in the order of the plan; - is stdout
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Write comma-separated values instead of JSON lines
+    /// Comma-separated values, instead of JSON lines
     #[arg(long)]
     csv: bool,
     /// Write the file even if runs are missing

@@ -32,7 +32,7 @@ pub(super) struct Plot {
     /// The axis of the sweep whose values have a line each
     #[arg(long, value_name = "AXIS")]
     by: Option<String>,
-    /// Only points with this value; may be given more than once
+    /// Only points with this value (repeatable)
     #[arg(long, value_name = "AXIS=VALUE", value_parser = pair)]
     only: Vec<(String, String)>,
     /// Logarithmic scale: x, y or both, as in --log x,y

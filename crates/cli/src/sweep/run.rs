@@ -1,7 +1,6 @@
 //! `airtcp sweep run`: all runs that have no result yet.
 
 use std::io::{self, IsTerminal, Write};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -25,9 +24,9 @@ pub(super) struct Run {
     /// Directory of the results [default: FILE.results]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Runs at once [default: one for each core]
-    #[arg(long, value_name = "N")]
-    jobs: Option<NonZeroUsize>,
+    /// How many at once: runs [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
     /// Only the I-th of N parts
     #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true)]
     shard: String,
@@ -63,7 +62,7 @@ impl Run {
         let progress = Progress::new(mine.len() - missing.len(), mine.len(), others, self.quiet);
         let state = Mutex::new((store.writer(shard), progress));
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.jobs.map_or(0, NonZeroUsize::get))
+            .num_threads(self.jobs.map_or(0, usize::from))
             .build()
             .context("cannot start threads")?;
         let done = pool.install(|| {

@@ -26,10 +26,10 @@ pub(super) struct Summary {
     /// Compare with the points that have this value, seed by seed [default: the first recipe, if there are several]
     #[arg(long, value_name = "AXIS=VALUE")]
     against: Option<Base>,
-    /// Numbers separated by commas
+    /// Comma-separated values, instead of the table
     #[arg(long)]
     csv: bool,
-    /// Print one JSON object per point
+    /// Print JSON instead of text: an object per point
     #[arg(long, conflicts_with = "csv")]
     json: bool,
 }

@@ -308,7 +308,7 @@ mod tests {
             ("recipe = [\"reno\", \"renoo\"]", "s.toml:7: unknown algorithm `renoo`: did you mean `reno`?"),
             ("flows = [0]", "s.toml:7: `0` is not a number above zero"),
             ("direction = [\"left\"]", "s.toml:7: `left` is not a direction"),
-            ("receiver = [\"solaris\"]", "s.toml:7: there is no profile `solaris`"),
+            ("receiver-profile = [\"solaris\"]", "s.toml:7: there is no profile `solaris`"),
             ("wirre.down.rate = [\"1kbit\"]", "s.toml:7: there is no stage `wirre`"),
             (
                 "case = [{ name = \"a\", scenario = \"sifest-randon\" }]",

@@ -177,7 +177,12 @@ impl Setup {
 
     /// The same text for all that name their recipes in other words.
     pub(super) fn canonical_command(&self) -> String {
-        in_a_shell(self.arguments_with(0, SenderSpec::canonical))
+        let mut words = self.arguments_with(0, SenderSpec::canonical);
+        // Stores know the runs that they have by the option's former name.
+        for word in words.iter_mut().filter(|word| *word == "--receiver-profile") {
+            word.truncate("--receiver".len());
+        }
+        in_a_shell(words)
     }
 
     fn arguments_with(&self, seed: u64, named: fn(&SenderSpec) -> String) -> Vec<String> {
@@ -208,7 +213,7 @@ impl Setup {
                 add(name, shown(time));
             }
         }
-        for (name, profile) in [("profile", self.profile), ("receiver", self.receiver)] {
+        for (name, profile) in [("profile", self.profile), ("receiver-profile", self.receiver)] {
             if profile != ProfileName::Default {
                 add(name, profile.to_string());
             }
@@ -248,7 +253,7 @@ pub(super) enum Key {
     From,
     Stagger,
     Profile,
-    Receiver,
+    ReceiverProfile,
     ReceiverOptions,
     ReceiveBuffer,
     Score,
@@ -265,13 +270,15 @@ impl Key {
         ("from", Self::From),
         ("stagger", Self::Stagger),
         ("profile", Self::Profile),
-        ("receiver", Self::Receiver),
+        ("receiver-profile", Self::ReceiverProfile),
         ("receiver-options", Self::ReceiverOptions),
         ("receive-buffer", Self::ReceiveBuffer),
         ("score", Self::Score),
     ];
 
     pub(super) fn by_name(name: &str) -> Option<Self> {
+        // As it was called before `airtcp lab run` had an option of that name.
+        let name = if name == "receiver" { "receiver-profile" } else { name };
         Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, key)| key)
     }
 }
@@ -295,7 +302,7 @@ impl Setup {
             Key::From => self.from = units::duration(value)?,
             Key::Stagger => self.stagger = units::duration(value)?,
             Key::Profile => self.profile = value.parse().map_err(|error| format!("{error}"))?,
-            Key::Receiver => self.receiver = value.parse().map_err(|error| format!("{error}"))?,
+            Key::ReceiverProfile => self.receiver = value.parse().map_err(|error| format!("{error}"))?,
             Key::ReceiverOptions => {
                 self.receiver_options = Some(value.parse().map_err(|error| format!("{error}"))?);
             }
@@ -376,6 +383,14 @@ mod tests {
             let time = Duration::from_nanos(nanos);
             assert_eq!(units::duration(&shown(time)), Ok(time), "{}", shown(time));
         }
+    }
+
+    #[test]
+    fn the_receivers_profile_has_its_former_name_in_old_files_and_stores() {
+        assert_eq!(Key::by_name("receiver"), Key::by_name("receiver-profile"));
+        let setup = Setup { receiver: ProfileName::Linux, ..Setup::new("lossless") };
+        assert!(setup.command(1).ends_with(" --receiver-profile linux"), "{}", setup.command(1));
+        assert!(setup.canonical_command().ends_with(" --receiver linux"), "{}", setup.canonical_command());
     }
 
     #[test]

@@ -1,0 +1,3 @@
+//! Both programs as people and scripts use them: what they promise of all their commands.
+
+mod options;

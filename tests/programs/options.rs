@@ -1,0 +1,126 @@
+//! An option means the same in every command of both programs: one letter, one name for its value, and one beginning of
+//! what its help says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use airtcp_testkit::machine::run;
+use airtcp_testkit::programs::program;
+
+/// Options that cannot mean the same everywhere, the commands in which they differ, and why.
+const DIFFERENT: &[(&str, &[&str], &str)] = &[
+    ("output", &["airtcp-lab-run", "airtcp-lab-matrix"], "a lab keeps many files: it writes a directory"),
+    ("events", &["airtcp-lab-run"], "a lab's directory has a place for the file: there is nothing to name"),
+    ("events", &["airtcp-analyze"], "it reads what the others write"),
+    ("radio-pcap", &["airtcp-analyze"], "it reads what the others write"),
+    ("decisions", &["airtcp-analyze"], "it reads what the others write"),
+    ("against", &["airtcp-sweep-summary"], "a sweep compares values of an axis, a lab senders"),
+    ("addr", &["airtcp-sink"], "the kernel has its addresses already: this one is chosen from them"),
+    ("mtu", &["airtcp-script"], "packetdrill's own option"),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Meaning {
+    short: Option<char>,
+    /// `<SIZE>`
+    value: String,
+    /// Up to the first comma, colon, bracket or the like.
+    begins: String,
+}
+
+/// Each option of a page, by its long name.
+fn options(page: &str) -> Vec<(String, Meaning)> {
+    let plain = |line: &str| {
+        let fonts = ["\\fB", "\\fI", "\\fR", "\\&"];
+        let line = fonts.iter().fold(line.to_owned(), |line, font| line.replace(font, ""));
+        line.replace("\\-", "-").replace("\\*(Aq", "'").replace("\\(aq", "'")
+    };
+    let lines: Vec<String> = page.lines().map(plain).collect();
+    let headers = lines.iter().enumerate().filter(|(at, _)| *at > 0 && lines[at - 1] == ".TP");
+    let named = headers.filter_map(|(at, header)| {
+        let (before, long) = header.split_once("--")?;
+        let long: String =
+            long.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect();
+        let value = header.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+        let help = lines.get(at + 1).map_or("", String::as_str);
+        let end = help.find([',', ';', ':', '(', '[', '.']).unwrap_or(help.len());
+        let meaning = Meaning {
+            short: before.strip_prefix('-').and_then(|short| short.chars().next()),
+            value: value.map_or_else(String::new, |(value, _)| value.to_owned()),
+            begins: help[..end].trim().to_owned(),
+        };
+        Some((long, meaning))
+    });
+    named.collect()
+}
+
+fn pages(directory: &Path) -> Vec<(String, String)> {
+    let made = run(&["man", directory.to_str().unwrap()]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let made = Command::new(program("airlink")).arg("man").arg(directory).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let page = |path: std::path::PathBuf| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        (name, fs::read_to_string(path).unwrap())
+    };
+    entries.map(page).collect()
+}
+
+#[test]
+fn an_option_means_the_same_in_every_command() {
+    let directory = std::env::temp_dir().join(format!("airtcp-options-{}", std::process::id()));
+    let pages = pages(&directory);
+    fs::remove_dir_all(&directory).unwrap();
+    assert!(pages.len() > 30, "two programs have more commands than {}", pages.len());
+    let mut by_name: BTreeMap<String, Vec<(String, Meaning)>> = BTreeMap::new();
+    for (command, page) in pages {
+        for (long, meaning) in options(&page) {
+            by_name.entry(long).or_default().push((command.clone(), meaning));
+        }
+    }
+    assert!(by_name["scenario"].len() >= 6 && by_name["seed"].len() >= 8, "{:?}", by_name["scenario"]);
+    let reason = |long: &str, command: &str| {
+        DIFFERENT.iter().position(|(name, commands, _)| *name == long && commands.contains(&command))
+    };
+    let mut wrong = String::new();
+    let mut used = vec![false; DIFFERENT.len()];
+    for (long, all) in &by_name {
+        // What all mean that have no reason to differ.
+        let Some((_, meant)) = all.iter().find(|(command, _)| reason(long, command).is_none()) else {
+            wrong += &format!("--{long}: every command has a reason to differ\n");
+            continue;
+        };
+        for (command, meaning) in all {
+            match reason(long, command) {
+                Some(at) => used[at] |= meaning != meant,
+                None if meaning == meant => {}
+                None => wrong += &format!("--{long}: {command} has {meaning:?}, others {meant:?}\n"),
+            }
+        }
+    }
+    for ((long, commands, _), _) in DIFFERENT.iter().zip(&used).filter(|(_, used)| !**used) {
+        wrong += &format!("--{long} is the same in {commands:?}: take the reason away\n");
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Commands that were written down before an option had its present name.
+#[test]
+fn former_names_of_options_are_still_understood() {
+    let sim = |option: &str| run(&["sim", "-s", "lossless", "--bytes", "10k", option, "linux", "--json"]);
+    let [now, before] = ["--receiver-profile", "--receiver"].map(sim);
+    assert_eq!((now.code, before.code), (0, 0), "{}{}", now.stderr, before.stderr);
+    assert_eq!(now.stdout, before.stdout);
+    for (args, other) in [
+        (&["analyze", "/nonexistent.pcap", "--limit", "3"][..], "--limit"),
+        (&["analyze", "/nonexistent.pcap", "--sender", "x"], "--sender"),
+        (&["sink", "9", "--rcvbuf", "1k", "--netns", "/nonexistent"], "--rcvbuf"),
+        (&["recv", "9", "--recv-buffer", "1k", "--netns", "/nonexistent"], "--recv-buffer"),
+    ] {
+        let ended = run(args);
+        assert!(ended.stderr.contains("/nonexistent") && !ended.stderr.contains(other), "{}", ended.stderr);
+    }
+}
