@@ -1,3 +1,4 @@
 //! Both programs as people and scripts use them: what they promise of all their commands.
 
 mod options;
+mod tables;

@@ -40,7 +40,7 @@ fn the_tables_of_a_run_tell_who_lost_what_and_why() {
     for words in [
         "recipes with profile default",
         "newreno+sifest",
-        "timeouts (0/1/2/3+)",
+        "timeouts: all (0/1/2/3+)",
         "Jain's index",
         "by the radio",
         "radio down queue",

@@ -198,9 +198,15 @@ fn run_table(caption: &str) -> Table {
             ("kbit/s", "goodput from the first SYN to the last ACK"),
             ("seconds", "from the first SYN to the last ACK"),
             ("packets", "with data: the capture on the sender's side"),
-            ("resent", "of these, all of whose data was sent before: the capture on the sender's side"),
-            ("timeouts", "of the retransmission timer: as the sender counts them"),
-            ("spurious", "timeouts that the sender itself has noticed to be a mistake"),
+            (
+                "packets resent",
+                "of these, all of whose data was sent before: the capture on the sender's side",
+            ),
+            (
+                "timeouts",
+                "of the retransmission timer, once the connection is open: as the sender counts them",
+            ),
+            ("spurious timeouts", "timeouts that the sender itself has noticed to be a mistake"),
             (
                 "silent s",
                 "silence that ended with a retransmission, of whatever cause: the capture on the sender's side. The graphs \

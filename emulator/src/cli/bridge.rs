@@ -152,7 +152,7 @@ fn summary_of(endpoint: &Endpoint) -> anyhow::Result<DeviceSummary> {
 
 fn table(summary: &Summary) -> String {
     let mut table = format!(
-        "{:.1} s\n{:<7} {:<15} {:>12} {:>15} {:>12} {:>15} {:>8} {:>8}\n",
+        "{:.1} s\n{:<7} {:<15} {:>12} {:>15} {:>12} {:>15}  {:>16}  {:>8}\n",
         summary.seconds,
         "side",
         "device",
@@ -160,15 +160,15 @@ fn table(summary: &Summary) -> String {
         "bytes in",
         "packets out",
         "bytes out",
-        "refused",
+        "packets: refused",
         "dropped"
     );
     for (name, side) in [("fixed", &summary.fixed), ("mobile", &summary.mobile)] {
         let Traffic { sent_packets, sent_bytes, received_packets, received_bytes, refused_packets } =
             side.traffic;
         table += &format!(
-            "{name:<7} {:<15} {sent_packets:>12} {sent_bytes:>15} {received_packets:>12} {received_bytes:>15} \
-             {refused_packets:>8} {:>8}\n",
+            "{name:<7} {:<15} {sent_packets:>12} {sent_bytes:>15} {received_packets:>12} {received_bytes:>15}  \
+             {refused_packets:>16}  {:>8}\n",
             side.device, side.dropped_by_kernel
         );
     }

@@ -161,8 +161,8 @@ impl fmt::Display for Summary {
         writeln!(f, "{}, seed {}, {:.1} s", self.scenario, self.seed, self.seconds)?;
         writeln!(
             f,
-            "{:<9} {:>12} {:>12} {:>10} {:>12}  dropped",
-            "direction", "packets in", "packets out", "dropped", "kbit/s out"
+            "{:<9}  {:>12}  {:>11}  {:>7}  {:>10}  dropped for",
+            "direction", "packets: in", "out", "dropped", "kbit/s out"
         )?;
         for direction in Direction::BOTH {
             let totals = self.direction(direction);
@@ -171,7 +171,7 @@ impl fmt::Display for Summary {
             let why: Vec<String> =
                 totals.dropped.iter().map(|(why, packets)| format!("{packets} {why}")).collect();
             let line = format!(
-                "{direction:<9} {:>12} {:>12} {dropped:>10} {rate:>12.1}  {}",
+                "{direction:<9}  {:>12}  {:>11}  {dropped:>7}  {rate:>10.1}  {}",
                 totals.entered,
                 totals.left,
                 why.join(", ")

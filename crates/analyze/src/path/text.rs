@@ -156,7 +156,7 @@ impl fmt::Display for TruthFindings {
             unknown => format!("; {unknown} are not in the events"),
         };
         writeln!(f, "  {} packets compared{unknown}", self.known)?;
-        writeln!(f, "  {:<10}{:>8}{:>8}{:>10}", "", "right", "wrong", "not told")?;
+        writeln!(f, "  {:<10}{:>8}{:>8}{:>10}", "packets", "right", "wrong", "not told")?;
         for (name, right, wrong, not_told) in [
             ("losses", self.losses_found, self.losses_missed, self.losses_not_told),
             ("arrivals", self.arrivals_found, self.losses_invented, self.arrivals_not_told),

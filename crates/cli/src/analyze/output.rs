@@ -242,7 +242,18 @@ impl Kept {
 // ----- for people -----
 
 const HEAD: [&str; 13] = [
-    "no", "from", "to", "seconds", "sent", "goodput", "resent", "fast", "timeout", "tail", "spurious", "RTT",
+    "no",
+    "from",
+    "to",
+    "seconds",
+    "sent",
+    "goodput",
+    "packets resent: all",
+    "fast",
+    "timeout",
+    "tail",
+    "spurious",
+    "RTT",
     "waited",
 ];
 

@@ -36,8 +36,8 @@ pub(super) fn of(trace: &Trace) -> Vec<Resent> {
 
 pub(super) fn table(resent: &[Resent]) -> String {
     let mut text = format!(
-        "{:>9}  {:>12}  {:>12}  {:<11}  {:>7}  {:>9}\n",
-        "frame", "time", "octet", "why", "dupacks", "in flight"
+        "{:>9}  {:>12}  {:>12}  {:<11}  {:>14}  {:>18}\n",
+        "frame", "seconds", "octet", "why", "duplicate ACKs", "segments in flight"
     );
     for Resent { frame, seconds, start, why, dupacks, in_flight, fate, .. } in resent {
         let why = match why {
@@ -57,7 +57,7 @@ pub(super) fn table(resent: &[Resent]) -> String {
             Fate::Unneeded { proof: Proof::Arrival } => "  a mistake, by arrival".to_owned(),
         };
         text += &format!(
-            "{frame:>9}  {seconds:>12.6}  {start:>12}  {why:<11}  {dupacks:>7}  {in_flight:>9}{fate}\n"
+            "{frame:>9}  {seconds:>12.6}  {start:>12}  {why:<11}  {dupacks:>14}  {in_flight:>18}{fate}\n"
         );
     }
     text

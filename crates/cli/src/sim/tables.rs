@@ -21,8 +21,8 @@ pub(super) fn tables(report: &Report) -> String {
         line(format!("recipes with profile {profile}"));
     }
     line(format!(
-        "{:>4}  {:<width$}  {:>10}  {:>13}  {:>9}  {:>8}  {:>8}",
-        "flow", "recipe", "delivered", "goodput", "took", "segments", "resent"
+        "{:>4}  {:<width$}  {:>10}  {:>13}  {:>9}  {:>13}  {:>8}",
+        "flow", "recipe", "delivered", "goodput", "took", "segments: all", "resent"
     ));
     for (number, flow) in listed.iter().enumerate() {
         let took = match (flow.took_seconds, &flow.ended) {
@@ -31,7 +31,7 @@ pub(super) fn tables(report: &Report) -> String {
             (None, None) => String::new(),
         };
         line(format!(
-            "{:>4}  {:<width$}  {:>10}  {:>13}  {took:>9}  {:>8}  {:>8}",
+            "{:>4}  {:<width$}  {:>10}  {:>13}  {took:>9}  {:>13}  {:>8}",
             number + 1,
             name(flow),
             show_bytes(flow.delivered),
@@ -44,16 +44,19 @@ pub(super) fn tables(report: &Report) -> String {
         line(format!("      … and {} more: --json has them all", report.flows.len() - LISTED));
     }
     line(String::new());
-    line("events, and segments that were sent again; (0/1/2/3+): so many duplicate ACKs had come before the timeout".to_owned());
+    line(
+        "(0/1/2/3+): so many duplicate ACKs had come before the timeout; failed: as many as could come"
+            .to_owned(),
+    );
     line(format!(
-        "{:>4}  {:<19} {:>6} {:>15}  {:<30} {:<18} {:>7} {:>6}",
+        "{:>4}  {:<24}  {:>6}  {:>16}  {:<40}  {:<18}  {:>10}  {:>6}",
         "flow",
-        "timeouts (0/1/2/3+)",
+        "timeouts: all (0/1/2/3+)",
         "failed",
-        "fast retransmit",
-        "resent fast/rec./timeout/probe",
+        "fast retransmits",
+        "segments resent: fast/rec./timeout/probe",
         "spurious t.o./f.r.",
-        "reduced",
+        "reductions",
         "undone"
     ));
     for (number, flow) in listed.iter().enumerate() {
@@ -87,7 +90,7 @@ fn events(number: usize, flow: &FlowReport) -> String {
     );
     let spurious = format!("{}/{}", counters.spurious_timeouts, counters.spurious_fast_retransmits);
     format!(
-        "{number:>4}  {timeouts:<19} {:>6} {:>15}  {resent:<30} {spurious:<18} {:>7} {:>6}",
+        "{number:>4}  {timeouts:<24}  {:>6}  {:>16}  {resent:<40}  {spurious:<18}  {:>10}  {:>6}",
         counters.failed_dupack, counters.fast_retransmits, counters.window_reductions, counters.undone
     )
 }

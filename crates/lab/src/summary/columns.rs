@@ -67,6 +67,11 @@ impl Column {
         Self { csv, ..self }
     }
 
+    /// On a terminal columns stand in groups, whose first has the unit of all: `kbit/s: mean  median`.
+    const fn with_terminal(self, name: &'static str) -> Self {
+        Self { terminal: Some(Terminal { name, before: "", after: "", nothing: "-" }), ..self }
+    }
+
     /// Only where a row has a value for it.
     const fn where_known(self) -> Self {
         Self { presence: Presence::WhereKnown, ..self }
@@ -75,20 +80,20 @@ impl Column {
 
 const COLUMNS: [Column; 20] = [
     column("sender", "a recipe, or the kernel's own", |row| Value::Text(row.sender.clone())),
-    column("kbit/s", "goodput from the first SYN to the last ACK: the mean", |row| mean(row.kbit_per_s, 1)),
+    column("kbit/s", "goodput from the first SYN to the last ACK: the mean", |row| mean(row.kbit_per_s, 1))
+        .with_terminal("kbit/s: mean"),
     half("kbit/s ±", "", "half the width of its 95 % interval", |row| half_width(row.kbit_per_s, 1)),
-    column("median", "of the same", |row| Value::Number(row.median_kbit_per_s, 1)).with_csv("median kbit/s"),
-    column("down", "of it towards the mobile side, in kbit/s", |row| mean(row.down_kbit_per_s, 1))
-        .with_csv("down kbit/s")
+    column("median kbit/s", "of the same", |row| Value::Number(row.median_kbit_per_s, 1))
+        .with_terminal("median"),
+    column("down kbit/s", "of it towards the mobile side", |row| mean(row.down_kbit_per_s, 1))
+        .with_terminal("down")
         .where_known(),
-    column("up", "of it towards the fixed side, in kbit/s", |row| mean(row.up_kbit_per_s, 1))
-        .with_csv("up kbit/s")
+    column("up kbit/s", "of it towards the fixed side", |row| mean(row.up_kbit_per_s, 1))
+        .with_terminal("up")
         .where_known(),
-    column("beside", "goodput of those that compete with it, in kbit/s", |row| {
-        mean(row.beside_kbit_per_s, 1)
-    })
-    .with_csv("beside kbit/s")
-    .where_known(),
+    column("beside kbit/s", "goodput of those that compete with it", |row| mean(row.beside_kbit_per_s, 1))
+        .with_terminal("beside")
+        .where_known(),
     Column {
         terminal: Some(Terminal { name: "share", before: "", after: " %", nothing: "-" }),
         ..column("share %", "its part of all octets, while all connections were sending", |row| {
@@ -100,10 +105,9 @@ const COLUMNS: [Column; 20] = [
         half_width(row.share.map(percent), 1)
     })
     .where_known(),
-    column("Jain", "the fairness index of its own connections, while all were sending", |row| {
+    column("Jain's index", "of fairness among its own connections, while all were sending", |row| {
         mean(row.fairness, 3)
     })
-    .with_csv("Jain's index")
     .where_known(),
     Column {
         terminal: Some(Terminal { name: "gain", before: "", after: " %", nothing: "" }),
@@ -123,24 +127,30 @@ const COLUMNS: [Column; 20] = [
         })
     },
     column(
-        "resent: fast",
+        "segments resent: fast",
         "segments sent again after duplicate ACKs or SACK, as the sender counts them",
         |row| count(row.fast),
     )
     .with_csv("resent segments: fast"),
-    column("timeout", "segments sent again after a timeout", |row| count(row.timeout))
-        .with_csv("resent segments: timeout"),
-    column("probe", "segments sent again to provoke an ACK", |row| count(row.probe))
-        .with_csv("resent segments: probe"),
-    column("timeouts", "of the retransmission timer", |row| count(row.timeouts)),
-    column("spurious", "timeouts that the sender has noticed to be a mistake", |row| count(row.spurious)),
+    column("segments resent: timeout", "segments sent again after a timeout", |row| count(row.timeout))
+        .with_csv("resent segments: timeout")
+        .with_terminal("timeout"),
+    column("segments resent: probe", "segments sent again to provoke an ACK", |row| count(row.probe))
+        .with_csv("resent segments: probe")
+        .with_terminal("probe"),
+    column("timeouts", "of the retransmission timer, once the connection is open", |row| count(row.timeouts))
+        .with_terminal("timeouts: all"),
+    column("spurious timeouts", "timeouts that the sender has noticed to be a mistake", |row| count(row.spurious))
+        .with_csv("spurious")
+        .with_terminal("spurious"),
     Column {
         terminal: Some(Terminal { name: "idle", before: "", after: " s", nothing: "-" }),
         ..column("idle s", "silence that ended with a retransmission", |row| mean(row.idle_seconds, 2))
     },
-    column("exact", "transfers in which every octet arrived and nothing else", |row| {
+    column("exact transfers", "transfers in which every octet arrived and nothing else", |row| {
         Value::Share(row.succeeded, row.succeeded + row.failed)
-    }),
+    })
+    .with_csv("exact"),
 ];
 
 fn mean(mean: Option<Mean>, digits: usize) -> Value {
@@ -297,9 +307,9 @@ mod tests {
         };
         let expected = "\
 recipes with profile linux
-sender       kbit/s          median     gain            resent: fast  timeout  probe  timeouts  spurious    idle  exact
-newreno           -               -                                -        -      -         -         -       -    0/3
-linux:cubic   310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %          12.0      0.0    0.0       0.0       0.0  0.33 s    2/3
+sender       kbit/s: mean          median     gain            segments resent: fast  timeout  probe  timeouts: all  spurious    idle  exact transfers
+newreno                 -               -                                         -        -      -              -         -       -              0/3
+linux:cubic         310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %                   12.0      0.0    0.0            0.0       0.0  0.33 s              2/3
 ";
         assert_eq!(table(&[none.clone(), some.clone()]), expected);
         let rows = [none.clone(), some.clone()];
@@ -323,7 +333,7 @@ linux:cubic   310.2  ± 12.3   300.0  +23.4 %  ± 12.3 %          12.0      0.0 
         };
         let text = table(&[none.clone(), competes.clone()]);
         let words = |line: usize| text.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>();
-        assert_eq!(words(1)[1..6], ["kbit/s", "median", "beside", "share", "gain"]);
+        assert_eq!(words(1)[1..7], ["kbit/s:", "mean", "median", "beside", "share", "gain"]);
         assert_eq!(words(3)[1..7], ["310.2", "±", "12.3", "300.0", "100.0", "25.0"]);
         let expected = "\
 sender,profile,kbit/s,kbit/s ±,median kbit/s,beside kbit/s,share %,share ± %,gain %,gain ± %,verdict,resent segments: fast,resent segments: timeout,resent segments: probe,timeouts,spurious,idle s,exact,transfers

@@ -1,0 +1,288 @@
+//! Every number that a table shows has a unit: in its cell, in the heading of its column or in that of its group.
+
+use std::fs;
+use std::process::Command;
+
+use airtcp_testkit::machine::{Ended, airtcp, run};
+use airtcp_testkit::programs::{program, repository};
+
+/// What is counted or measured.
+const UNITS: &[&str] = &[
+    "s",
+    "seconds",
+    "ms",
+    "µs",
+    "kbit/s",
+    "Mbit/s",
+    "Gbit/s",
+    "%",
+    "B",
+    "kB",
+    "MB",
+    "bytes",
+    "octet",
+    "octets",
+    "packets",
+    "segments",
+    "ACKs",
+    "losses",
+    "transfers",
+    "runs",
+    "rounds",
+    "decisions",
+    "timeouts",
+    "retransmits",
+    "reductions",
+    "t.o./f.r.",
+    "flow",
+    "no",
+    "frame",
+    "frames",
+];
+
+fn has_unit(text: &str) -> bool {
+    // A ratio has none.
+    if text.contains(" / ") {
+        return true;
+    }
+    let words = text.split([' ', ',', ':', '(', ')']);
+    words.into_iter().any(|word| UNITS.contains(&word))
+}
+
+/// `-1.6 %`, `± 3`, `10/10`, and no address.
+fn is_number(cell: &str) -> bool {
+    let digits = cell.trim_start_matches(['±', '+', '-', ' ']);
+    let first = digits.split([' ', '/']).next().unwrap_or_default();
+    first.parse::<f64>().is_ok()
+}
+
+/// Columns are what two blanks or more part in every line. What has no heading belongs to the column before.
+fn columns(lines: &[&str]) -> Vec<Vec<String>> {
+    let lines: Vec<Vec<char>> = lines.iter().map(|line| line.chars().collect()).collect();
+    let width = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let blank = |at: usize| lines.iter().all(|line| line.get(at).is_none_or(|c| *c == ' '));
+    let mut bounds = Vec::new();
+    let mut at = 0;
+    while at < width {
+        while at < width && blank(at) {
+            at += 1;
+        }
+        let from = at;
+        while at < width && !(blank(at) && blank(at + 1)) {
+            at += 1;
+        }
+        if from < at {
+            bounds.push(from..at);
+        }
+    }
+    let cell = |line: &[char], bounds: &std::ops::Range<usize>| {
+        let end = bounds.end.min(line.len());
+        line.get(bounds.start.min(end)..end).unwrap_or(&[]).iter().collect::<String>().trim().to_owned()
+    };
+    bounds.iter().map(|bounds| lines.iter().map(|line| cell(line, bounds)).collect()).collect()
+}
+
+/// The headings of columns whose numbers nothing gives a unit. `title` is of all columns.
+fn without_unit(title: &str, lines: &[&str]) -> Vec<String> {
+    // `lossless, kbit/s` over names is a title as well.
+    let first = lines[0].split("  ").next().unwrap_or_default();
+    let all = has_unit(title) || first.split_once(", ").is_some_and(|(_, unit)| has_unit(unit));
+    let mut group = false;
+    let mut wrong = Vec::new();
+    let mut before = true;
+    for column in columns(lines) {
+        let (heading, cells) = column.split_first().unwrap();
+        if let Some((of_all, _)) = heading.split_once(": ") {
+            group = has_unit(of_all);
+        } else if has_unit(heading) || cells.iter().any(|cell| has_unit(cell)) {
+            group = false;
+        }
+        let told = (heading.is_empty() && before) || has_unit(heading) || group || all;
+        let fine = cells.iter().filter(|cell| is_number(cell)).all(|cell| told || has_unit(cell));
+        if !fine {
+            wrong.push(heading.clone());
+        }
+        before = fine;
+    }
+    wrong
+}
+
+#[test]
+fn a_number_without_a_unit_is_found() {
+    let lines = [
+        "sender  kbit/s: mean          median  gain    exact",
+        "sack           10.2  ± 2.0    10.1  +3.0 %      3",
+    ];
+    assert_eq!(without_unit("", &lines), ["exact"]);
+    let lines = ["sender    goodput  resent", "sack    10 kbit/s       3"];
+    assert_eq!(without_unit("", &lines), ["resent"]);
+    assert_eq!(without_unit("segments", &lines), [""; 0]);
+}
+
+/// The table that begins with a line that has all these words, and ends before an empty line, or one that begins so.
+fn check(who: &str, text: &str, heading: &[&str], end: &str) {
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| heading.iter().all(|word| line.contains(word)));
+    let at = at.unwrap_or_else(|| panic!("{who}: no table with {heading:?} in\n{text}"));
+    let title = at.checked_sub(1).map_or("", |before| lines[before]);
+    let is_end =
+        |line: &&&str| line.trim().is_empty() || (!end.is_empty() && line.trim_start().starts_with(end));
+    let rows = lines[at + 1..].iter().take_while(|line| !is_end(line)).count();
+    assert!(rows > 0, "{who}: the table is empty\n{text}");
+    let wrong = without_unit(title, &lines[at..=at + rows]);
+    assert!(wrong.is_empty(), "{who}: no unit for {wrong:?} in\n{text}");
+}
+
+fn good(ended: Ended) -> String {
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    ended.stdout
+}
+
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-tables-{name}-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn runs_in_virtual_time_have_units() {
+    let two = ["--recipe", "newreno", "--recipe", "sack", "--bytes", "200k", "--set"];
+    let text = good(run(&[&["sim", "-s", "wcdma-384"], &two[..], &["radio.down.queue.packets=10"]].concat()));
+    check("sim", &text, &["flow", "goodput"], "");
+    check("sim, second block", &text, &["flow", "timeouts"], "together");
+    check("sim, the path", &text, &["direction"], "wire");
+    let link =
+        Command::new(program("airlink")).args(["sim", "-s", "wcdma-384", "--for", "5s"]).output().unwrap();
+    check("airlink sim", &good(Ended::of(link)), &["direction"], "wire");
+}
+
+#[test]
+fn sweeps_have_units() {
+    let scratch = Scratch::new("sweep");
+    let file = scratch.path("s.toml");
+    let text = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n\
+                [axes]\nrecipe = [\"reno\", \"newreno\"]\n";
+    fs::write(&file, text).unwrap();
+    good(run(&["sweep", "run", &file, "--quiet"]));
+    let text = good(run(&["sweep", "summary", &file, "--metric", "goodput,timeouts,resent,took"]));
+    for block in text.split("\n\n").filter(|block| block.contains("verdict")) {
+        let title = block.lines().next().unwrap();
+        let named = title.split(':').next().unwrap();
+        assert!(has_unit(named) || named.contains("number in a run"), "{title}");
+    }
+    assert_eq!(text.matches("verdict").count(), 4, "{text}");
+}
+
+#[test]
+fn figures_of_papers_have_units() {
+    let text = good(run(&["reproduce", "p2-fig7", "--seeds", "2"]));
+    let lines: Vec<&str> = text.lines().collect();
+    let tables = lines.windows(2).filter(|pair| pair[1].starts_with("|---") || pair[1].starts_with("|:--"));
+    let heads: Vec<&str> = tables.map(|pair| pair[0]).collect();
+    assert!(!heads.is_empty(), "{text}");
+    for head in heads {
+        let at = lines.iter().position(|line| *line == head).unwrap();
+        let table: Vec<Vec<&str>> = lines[at..]
+            .iter()
+            .take_while(|line| line.starts_with('|'))
+            .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+            .collect();
+        let title = lines[..at].iter().rfind(|line| !line.is_empty()).copied().unwrap_or("");
+        for column in 0..table[0].len() {
+            let numbers = table[2..].iter().filter_map(|row| row.get(column)).filter(|cell| is_number(cell));
+            let row_has = |cell: &&str| table[2..].iter().any(|row| row.contains(cell) && has_unit(row[0]));
+            let fine = |cell: &&str| has_unit(cell) || row_has(cell);
+            let heading = table[0][column];
+            assert!(
+                has_unit(heading) || has_unit(title) || numbers.clone().all(fine),
+                "{heading} in\n{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_captures_say_has_units() {
+    let capture = repository().join("pcaps/newreno.pcap");
+    let text = good(run(&["analyze", capture.to_str().unwrap(), "--resent"]));
+    check("analyze", &text, &["no", "goodput"], "");
+    check("analyze --resent", &text, &["frame", "octet"], "");
+}
+
+/// As root: it builds a path.
+#[test]
+fn labs_have_units_and_so_have_their_pages() {
+    let scratch = Scratch::new("lab");
+    let out = scratch.path("out");
+    let senders =
+        ["--recipe", "newreno", "--sender", "linux:cubic", "--runs", "2", "--bytes", "150k", "--jobs", "2"];
+    let more = ["--set", "radio.down.queue.packets=8", "--virtual", "--output", &out, "--quiet"];
+    let text = good(run(&[&["lab", "run", "--scenario", "wcdma-384"], &senders[..], &more].concat()));
+    check("lab run", &text, &["sender", "segments resent"], "not enough");
+    check("lab run --virtual", &text, &["real, kbit/s"], "newreno, round");
+    let transfer = scratch.0.join("out/01-newreno");
+    let [fixed, mobile, events, sender] = ["fixed.pcap", "mobile.pcap", "events.jsonl", "sender.jsonl"]
+        .map(|name| transfer.join(name).to_str().unwrap().to_owned());
+    let path = ["analyze", "--path", &fixed, &mobile, "--truth", &events, "--sender-log", &sender];
+    let text = good(run(&path));
+    check("analyze --truth", &text, &["packets", "right", "wrong"], "passed");
+    assert!(text.contains("\n  passed "), "{text}");
+    // What is counted stands before each row.
+    let (_, compared) = text.split_once("what the sender says").unwrap();
+    let rows: Vec<&str> = compared.lines().skip(2).collect();
+    assert!(
+        !rows.is_empty() && rows.iter().all(|row| has_unit(row) || row.contains("of these")),
+        "{compared}"
+    );
+
+    // It needs the sender's capture, and no path.
+    let alone = ["analyze", &fixed, "--sender-log", &sender];
+    let text = good(run(&alone));
+    assert!(text.contains("\nwhat the sender says"), "{text}");
+    let json = good(run(&[&alone[..], &["--json"]].concat()));
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let counts = document["sender"]["counts"].as_array().unwrap();
+    assert!(counts.iter().any(|count| count["what"] == "timeouts"), "{document}");
+
+    let page = scratch.path("page.html");
+    good(run(&["report", &out, "--output", &page]));
+    let html = fs::read_to_string(page).unwrap();
+    for heading in
+        ["median kbit/s", "segments resent: timeout", "spurious timeouts", "packets resent", "idle s"]
+    {
+        assert!(html.contains(heading), "no heading {heading} in the page");
+    }
+
+    let matrix =
+        ["lab", "matrix", "--receiver", "linux", "--recipe", "sack", "--kind", "lossless", "--bytes", "50k"];
+    let ended = Ended::of(airtcp(&matrix).args(["--output", &scratch.path("matrix")]).output().unwrap());
+    let text = good(ended);
+    check("lab matrix", &text, &["lossless, kbit/s"], "");
+    assert_eq!(text.lines().last(), Some("passed 1 of 1"));
+}
+
+#[test]
+fn a_scenario_says_the_units_of_its_settings() {
+    let shown = Command::new(program("airlink")).args(["show", "wcdma-384"]).output().unwrap();
+    let text = good(Ended::of(shown));
+    // Numbers without one are counts, identifiers and shares.
+    for key in ["rate", "delay", "tti", "timer_poll"] {
+        let of_key: Vec<&str> =
+            text.lines().filter(|line| line.trim_start().starts_with(&format!("{key} ="))).collect();
+        assert!(of_key.iter().all(|line| line.contains('"')), "{key}: {of_key:?}");
+    }
+}
