@@ -1,4 +1,5 @@
 //! Both programs as people and scripts use them: what they promise of all their commands.
 
+mod exits;
 mod options;
 mod tables;

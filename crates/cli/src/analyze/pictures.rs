@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use airtcp_analyze::airlink_events::EventsError;
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_numbers::units;
 use airtcp_report::emulation::{EmulatedPath, EmulationError, QueuesAndDrops, Radio};
@@ -119,8 +118,5 @@ impl Pictures {
 }
 
 fn told(error: EmulationError) -> anyhow::Error {
-    match error {
-        EmulationError::Events(EventsError::Read { .. }) | EmulationError::Read { .. } => error.into(),
-        EmulationError::Events(_) | EmulationError::NoRadio(_) => failure::usage(error.to_string()),
-    }
+    failure::usage(error.to_string())
 }

@@ -13,6 +13,7 @@ use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::plan::{Plan, PlanError, Planned};
 use airtcp_sim::sweep::results::{Damaged, Known, Results};
 use airtcp_sim::sweep::store::StoreError;
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -231,7 +232,16 @@ impl Merge {
         drop(missing);
         let to_stdout = self.output.as_os_str() == "-";
         if to_stdout {
-            return self.write(&results, &mut io::stdout().lock());
+            return self.write(&results, &mut say::out());
+        }
+        // A device or a pipe stays what it is.
+        if std::fs::metadata(&self.output).is_ok_and(|output| !output.is_file()) {
+            let write = || -> anyhow::Result<()> {
+                let mut file = io::BufWriter::new(std::fs::File::options().write(true).open(&self.output)?);
+                self.write(&results, &mut file)?;
+                Ok(file.flush()?)
+            };
+            return write().with_context(|| format!("cannot write {}", self.output.display()));
         }
         // The old file stays until the new one is whole.
         let mut beside = self.output.clone().into_os_string();
