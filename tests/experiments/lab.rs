@@ -224,6 +224,16 @@ fn the_matrix_says_what_is_not_as_expected_and_skips_loudly() {
     let cells = json(&scratch.0.join("out/matrix.json"))["cells"].clone();
     let verdicts: Vec<_> = cells.as_array().unwrap().iter().map(|cell| cell["verdict"].clone()).collect();
     assert_eq!(verdicts, ["passed", "passed-unexpectedly", "skipped"]);
+    assert!(!run.stdout.contains("\npassed "), "{}", run.stdout);
+
+    let run = ended({
+        let mut command = airtcp(&["lab", "matrix", "--receiver", "linux", "--receiver", "lwip"]);
+        let output = scratch.path("good");
+        command.args(more).args(["--output", &output, "--stacks", &stacks]);
+        command
+    });
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.stdout.lines().last(), Some("passed 1 of 1, 1 skipped"));
 }
 
 // ----- whatever is killed -----

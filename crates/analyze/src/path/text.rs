@@ -163,6 +163,12 @@ impl fmt::Display for TruthFindings {
         ] {
             writeln!(f, "  {name:<10}{right:>8}{wrong:>8}{not_told:>10}")?;
         }
+        let right = self.losses_found + self.arrivals_found;
+        match (self.losses_missed + self.losses_invented, right) {
+            (0, 0) => {}
+            (0, _) => writeln!(f, "  passed {right} of {right}")?,
+            (wrong, _) => writeln!(f, "  failed {wrong} of {}", right + wrong)?,
+        }
         if self.congestion_between.len() > 1 {
             let between = self.congestion_between.iter().zip(&self.radio_between).enumerate();
             for (gap, (congestion, radio)) in between.filter(|(_, (a, b))| *a + *b > 0) {

@@ -1,7 +1,7 @@
 //! `airtcp lab matrix`: every receiver, every recipe, every kind of path.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -116,7 +116,11 @@ impl Matrix {
         } else {
             write!(say::out(), "{}", report.tables())?;
             for cell in &wrong {
-                writeln!(io::stdout(), "{}", explained(cell))?;
+                writeln!(say::out(), "{}", explained(cell))?;
+            }
+            writeln!(say::out(), "\nkept in {}: matrix.json, and what went wrong", directory.display())?;
+            if wrong.is_empty() {
+                writeln!(say::out(), "{}", passed(&report.cells))?;
             }
         }
         match wrong.len() {
@@ -158,8 +162,22 @@ fn say(progress: &Progress<'_>) {
         return;
     }
     let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
-    // Where nobody reads it, nobody misses it.
-    let _ = writeln!(io::stderr(), "[{done}/{all}] {}{left}", explained(cell));
+    say::aside(format_args!("[{done}/{all}] {}{left}", explained(cell)));
+}
+
+/// Of those that could be made.
+fn passed(cells: &[Cell]) -> String {
+    let count = |is: fn(&Verdict) -> bool| cells.iter().filter(|cell| is(&cell.verdict)).count();
+    let skipped = count(|verdict| matches!(verdict, Verdict::Skipped(_)));
+    let failed = count(|verdict| matches!(verdict, Verdict::FailedAsExpected(_)));
+    let made = cells.len() - skipped;
+    let mut text = format!("passed {} of {made}", made - failed);
+    for (count, what) in [(failed, "failed as expected"), (skipped, "skipped")] {
+        if count > 0 {
+            text += &format!(", {count} {what}");
+        }
+    }
+    text
 }
 
 fn explained(cell: &Cell) -> String {
