@@ -1,5 +1,6 @@
 //! `airtcp sim`: one run in virtual time.
 
+mod host_log;
 mod tables;
 
 use std::fs::File;
@@ -26,6 +27,7 @@ use airtcp_sim::world::{Watch, World};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
+use host_log::HostLog;
 use serde::Serialize;
 use serde_json::json;
 
@@ -69,7 +71,7 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Flows")]
     stagger: Option<Duration>,
 
-    /// Whose TCP the senders look like in everything but the recipe, where it names none
+    /// Whose TCP to look like in everything but the recipe, where that does not name it
     #[arg(long, default_value = "default", value_parser = ProfileParser, help_heading = "Hosts")]
     profile: ProfileName,
     /// Whose TCP the receivers look like; they use SACK whenever the sender offers it
@@ -88,7 +90,7 @@ pub(crate) struct Sim {
     /// Write every decision about losses and the window to this file: who, what and why (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
-    /// Write the packets on the senders' side to this file (pcap)
+    /// Write every packet to a pcap file (nanoseconds), as the senders' side sees it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcap: Option<PathBuf>,
     /// Write window, timer and flight at every ACK and timeout to this file (JSON lines)
@@ -135,9 +137,13 @@ impl Sim {
         let create =
             |path| Capture::create(path, SystemTime::UNIX_EPOCH).map(|it| Shared(Arc::new(Mutex::new(it))));
         let capture = self.pcap.as_deref().map(create).transpose()?;
+        let senders = if self.direction == Direction::Down { FIXED } else { MOBILE };
         let prepare = |world: &mut World| {
             if let Some(capture) = capture.clone() {
-                world.tap(if self.direction == Direction::Down { FIXED } else { MOBILE }, capture);
+                world.tap(senders, capture);
+            }
+            if let Some(log) = HostLog::wanted(senders) {
+                world.listen(log);
             }
         };
         let mut stop = Stop::watch()?;

@@ -9,7 +9,7 @@
 //! to say leaves at once.
 
 mod descriptors;
-mod log;
+pub mod log;
 
 use std::io;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ use airlink::tun::{DeviceError, Tun};
 use airtcp::host::Host;
 use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
-use log::Log;
+use log::{Log, Way};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// What uses the host. It is never interrupted and must not block.
@@ -148,7 +148,7 @@ impl Driver {
         reactor.register(&tun, DEVICE, Interest::Read)?;
         reactor.register(&*waker.0, WAKER, Interest::Read)?;
         let clock = reactor.clock();
-        let log = Log::wanted(clock);
+        let log = Log::wanted(clock.wall_zero());
         if log.is_some() {
             host.note_events();
         }
@@ -268,7 +268,7 @@ impl Driver {
                 Ok(()) => {
                     self.capture.packet(now, &self.packet);
                     if let Some(log) = &mut self.log {
-                        log.packet(now, log::OUT, &self.packet);
+                        log.packet(now, Way::Out, &self.packet);
                     }
                     self.traffic.packets_out += 1;
                     self.traffic.bytes_out += self.packet.len() as u64;
@@ -304,7 +304,7 @@ impl Driver {
             self.traffic.bytes_in += len as u64;
             self.capture.packet(now, packet);
             if let Some(log) = &mut self.log {
-                log.packet(now, log::IN, packet);
+                log.packet(now, Way::In, packet);
             }
             self.host.handle_packet(now, packet);
             application.observe(now, &self.host);

@@ -1,14 +1,13 @@
-//! What a host has to say, as events of the crate `tracing`: a span for each connection, a target for each subject.
+//! What hosts have to say, as events of the crate `tracing`: a span for each connection, a target for each subject.
 //! `docs/logs.md` has the list.
 //!
-//! Every event carries the driver's own time in the field `at` (nanoseconds since 1970), so that a line has the time of
-//! what happened, not that of its being written.
+//! Every event carries the time in the field `at` (nanoseconds since 1970) that its host was handed, so that a line has
+//! the time of what happened, not that of its being written.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use airlink::reactor::Clock;
 use airtcp::events::{Agreement, Event, Offer, Refused, What};
 use airtcp::host::Host;
 use airtcp::recovery::{Decision, What as Decided};
@@ -20,7 +19,8 @@ use tracing::{Level, Span, debug, error_span, info, trace};
 /// Our end of a connection, and the peer's.
 type Ends = (SocketAddr, SocketAddr);
 
-pub(super) struct Log {
+/// Writes what hosts tell.
+pub struct Log {
     /// Nanoseconds since 1970 at `Instant::ZERO`.
     zero: u64,
     /// Of the connections that are not over.
@@ -30,8 +30,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// `None` if nothing of it would be shown; then it costs nothing.
-    pub(super) fn wanted(clock: Clock) -> Option<Self> {
+    /// `None` if nothing of it would be shown; then it costs nothing. `zero` is the wall time at `Instant::ZERO`.
+    pub fn wanted(zero: SystemTime) -> Option<Self> {
         let segments = tracing::enabled!(target: "airtcp::segment", Level::TRACE);
         let events = [
             tracing::enabled!(target: "airtcp::connection", Level::INFO),
@@ -41,7 +41,7 @@ impl Log {
             tracing::enabled!(target: "airtcp::window", Level::DEBUG),
             tracing::enabled!(target: "airtcp::path", Level::INFO),
         ];
-        let zero = clock.wall_zero().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         (segments || events.contains(&true)).then(|| Self {
             zero: zero.as_nanos() as u64,
             spans: BTreeMap::new(),
@@ -53,23 +53,26 @@ impl Log {
         self.zero + at.as_nanos()
     }
 
-    /// A packet that has left, or come.
-    pub(super) fn packet(&mut self, at: Instant, way: &'static str, packet: &[u8]) {
+    /// A packet that has left a host, or come to it.
+    pub fn packet(&mut self, at: Instant, way: Way, packet: &[u8]) {
         let at = self.wall(at);
         let Some(conversations) = &mut self.segments else { return };
         let dump = conversations.read(packet);
         let Some(tcp) = dump.tcp() else {
-            trace!(target: "airtcp::segment", at, line = %dump, way, octets = packet.len());
+            trace!(target: "airtcp::segment", at, line = %dump, way = way.name(), octets = packet.len());
             return;
         };
-        let ends = if way == OUT { (tcp.src, tcp.dst) } else { (tcp.dst, tcp.src) };
+        let ends = match way {
+            Way::Out => (tcp.src, tcp.dst),
+            Way::In => (tcp.dst, tcp.src),
+        };
         let _inside = self.spans.get(&ends).map(Span::enter);
         let acks = tcp.flags.contains(airwire::segment::Flags::ACK);
         trace!(
             target: "airtcp::segment",
             at,
             line = %dump,
-            way,
+            way = way.name(),
             src = %tcp.src,
             dst = %tcp.dst,
             flags = %tcp.letters(),
@@ -81,14 +84,15 @@ impl Log {
         );
     }
 
-    /// Everything that has happened since the last call.
-    pub(super) fn tell(&mut self, host: &mut Host) {
+    /// Everything that has happened at a host since the last call.
+    pub fn tell(&mut self, host: &mut Host) {
         while let Some(event) = host.poll_event() {
             self.event(event);
         }
     }
 
-    fn event(&mut self, Event { at, ends, what }: Event) {
+    /// Something that has happened at a host.
+    pub fn event(&mut self, Event { at, ends, what }: Event) {
         let wall = self.wall(at);
         let Some(ends) = ends else { return say(wall, at, what) };
         let over = matches!(what, What::Ended(_));
@@ -106,8 +110,23 @@ impl Log {
     }
 }
 
-pub(super) const OUT: &str = "out";
-pub(super) const IN: &str = "in";
+/// Which way a packet went, as seen from a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// It has left.
+    Out,
+    /// It has come.
+    In,
+}
+
+impl Way {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Out => "out",
+            Self::In => "in",
+        }
+    }
+}
 
 /// Shown at every level, because it says whose event it is.
 fn span_of((local, remote): Ends) -> Span {

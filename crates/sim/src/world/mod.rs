@@ -19,6 +19,7 @@ use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE, Path};
 use airlink::scenario::{Scenario, ScenarioError};
 use airlink::stage::Recording;
+use airtcp::events::Event;
 use airtcp::host::{ConnectError, Host, HostConfig, ListenError, ListenId};
 use airtcp::profile::Profile;
 use airtcp::profile::SackOffer;
@@ -41,6 +42,16 @@ const LISTENING: u16 = 80;
 const MAX_FLOWS: usize = 50_000;
 /// More packets than this at one instant, while a flow has no end, mean that the path takes no time at all.
 const STANDSTILL: u64 = 200_000;
+
+/// Hears what hosts have to say, and which packets pass their devices: a log.
+pub trait Listener {
+    /// Something has happened at a host.
+    fn happened(&mut self, event: Event);
+    /// A packet leaves a host of this side, which is [`FIXED`] or [`MOBILE`].
+    fn left(&mut self, at: Instant, side: Port, packet: &[u8]);
+    /// A packet comes to a host of this side.
+    fn came(&mut self, at: Instant, side: Port, packet: &[u8]);
+}
 
 /// What a world is made of.
 pub struct WorldConfig {
@@ -153,6 +164,7 @@ pub struct World {
     arrived_now: u64,
     watcher: Option<Watcher>,
     taps: [Option<Box<dyn Tap + Send>>; 2],
+    listener: Option<Box<dyn Listener + Send>>,
     /// Buffers of packets that have arrived.
     spare: Vec<Vec<u8>>,
     buffers: Buffers,
@@ -194,6 +206,7 @@ impl World {
             unfinished: flows.iter().filter(|state| state.has_end()).count(),
             watcher: watched.then(|| Watcher::new(flows.len(), packets)),
             taps: [None, None],
+            listener: None,
             flows,
             starts,
             arrivals: VecDeque::new(),
@@ -220,6 +233,12 @@ impl World {
     /// their devices would. `side` is [`FIXED`] or [`MOBILE`].
     pub fn tap(&mut self, side: Port, tap: impl Tap + Send + 'static) {
         self.taps[side.0] = Some(Box::new(tap));
+    }
+
+    /// From now on `listener` hears what happens at the hosts, in its order.
+    pub fn listen(&mut self, listener: impl Listener + Send + 'static) {
+        self.sites.iter_mut().for_each(|site| site.host.note_events());
+        self.listener = Some(Box::new(listener));
     }
 
     /// The virtual time: that of the event last handled.
@@ -410,6 +429,10 @@ impl World {
         let mut packet = self.spare.pop().unwrap_or_default();
         while self.sites[site].host.poll_packet(self.now, &mut packet) {
             self.advance_path();
+            self.tell(site);
+            if let Some(listener) = &mut self.listener {
+                listener.left(self.now, port, &packet);
+            }
             let heading = self.watcher.as_ref().and_then(|_| Heading::of(&packet, &self.flows));
             if let (Some(watcher), Some(heading)) = (&mut self.watcher, heading)
                 && heading.to == Role::Receiver
@@ -427,8 +450,17 @@ impl World {
             }
         }
         self.spare.push(packet);
+        self.tell(site);
         let Site { host, deadline, .. } = &mut self.sites[site];
         *deadline = host.next_deadline();
+    }
+
+    /// What has happened at a host since it was last asked.
+    fn tell(&mut self, site: usize) {
+        let Some(listener) = &mut self.listener else { return };
+        while let Some(event) = self.sites[site].host.poll_event() {
+            listener.happened(event);
+        }
     }
 
     /// A packet has come through the path.
@@ -440,6 +472,9 @@ impl World {
         let Site { host, port, .. } = &mut self.sites[state.sites[to as usize]];
         if let Some(tap) = &mut self.taps[port.0] {
             tap.packet(now, &packet);
+        }
+        if let Some(listener) = &mut self.listener {
+            listener.came(now, *port, &packet);
         }
         let sender = state.connections[Role::Sender as usize].filter(|_| to == Role::Sender);
         let dupacks = |host: &Host| Some(host.connection(sender?)?.recovery().counters().dupacks);

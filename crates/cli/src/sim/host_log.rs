@@ -1,0 +1,42 @@
+//! The log of a run in virtual time: the same events as those of a host in real time. The clock begins at 1970.
+
+use std::time::SystemTime;
+
+use airlink::machine::Port;
+use airtcp::events::Event;
+use airtcp_sim::world::Listener;
+use airtcp_tun::log::{Log, Way};
+use airwire::time::Instant;
+
+/// What all hosts tell, and the packets where `--pcap` sees them too: at the senders' devices.
+pub(super) struct HostLog {
+    log: Log,
+    senders: Port,
+}
+
+impl HostLog {
+    /// `None` if nothing of it would be shown.
+    pub(super) fn wanted(senders: Port) -> Option<Self> {
+        Some(Self { log: Log::wanted(SystemTime::UNIX_EPOCH)?, senders })
+    }
+
+    fn packet(&mut self, at: Instant, side: Port, way: Way, packet: &[u8]) {
+        if side == self.senders {
+            self.log.packet(at, way, packet);
+        }
+    }
+}
+
+impl Listener for HostLog {
+    fn happened(&mut self, event: Event) {
+        self.log.event(event);
+    }
+
+    fn left(&mut self, at: Instant, side: Port, packet: &[u8]) {
+        self.packet(at, side, Way::Out, packet);
+    }
+
+    fn came(&mut self, at: Instant, side: Port, packet: &[u8]) {
+        self.packet(at, side, Way::In, packet);
+    }
+}

@@ -1,0 +1,60 @@
+//! The log of a run in virtual time: what `airtcp send` logs of its host, by the clock of the run.
+
+use std::fs;
+
+use airtcp_testkit::machine::{TempFile, run};
+use serde_json::Value;
+
+const RUN: [&str; 7] = ["sim", "-s", "wcdma-384", "--set", "radio.down.queue.packets=10", "--bytes", "100k"];
+
+fn logged(more: &[&str]) -> (Vec<Value>, String) {
+    let ended = run(&[&RUN[..], &["--log-format", "json"], more].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    (ended.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), ended.stdout)
+}
+
+#[test]
+fn each_level_shows_what_it_shows_of_a_host_in_real_time() {
+    let usual = run(&RUN);
+    assert!(usual.stderr.is_empty(), "{}", usual.stderr);
+    let of = |lines: &[Value], target: &str| lines.iter().filter(|line| line["target"] == target).count();
+    let (lines, stdout) = logged(&["-v"]);
+    assert_eq!(stdout, usual.stdout, "to look changes nothing");
+    // Both ends are hosts of ours.
+    let established = lines.iter().filter(|line| line["message"] == "established");
+    let ends: Vec<&Value> = established.map(|line| &line["connection"]["local"]).collect();
+    assert!(ends.len() == 2 && ends[0] != ends[1], "{lines:?}");
+    let (lines, _) = logged(&["-vv"]);
+    assert!(of(&lines, "airtcp::recovery") > 0 && of(&lines, "airtcp::timer") > 0);
+    assert_eq!(of(&lines, "airtcp::segment"), 0);
+    let (lines, _) = logged(&["-vvv"]);
+    assert!(of(&lines, "airtcp::segment") > 100);
+    let times: Vec<f64> = lines.iter().map(|line| line["wall"].as_f64().unwrap()).collect();
+    assert!(times.is_sorted() && times[0] == 0.0, "virtual time begins at 1970: {:?}", &times[..3]);
+}
+
+#[test]
+fn its_decisions_are_those_of_the_file_and_its_segments_those_of_the_capture() {
+    let (decisions, pcap) = (TempFile::new("sim.jsonl"), TempFile::new("sim.pcap"));
+    let (lines, _) = logged(&["-vvv", "--decisions", decisions.path(), "--pcap", pcap.path()]);
+    let of = |target: &str| lines.iter().filter(|line| line["target"] == target).collect::<Vec<_>>();
+    let text = fs::read_to_string(decisions.path()).unwrap();
+    let written: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sender = of("airtcp::segment")[0]["connection"]["local"].clone();
+    let decided: Vec<&Value> =
+        of("airtcp::recovery").into_iter().filter(|line| line["connection"]["local"] == sender).collect();
+    assert!(!written.is_empty() && decided.len() == written.len());
+    for (said, written) in decided.iter().zip(&written) {
+        assert_eq!((&said["by"], &said["why"]), (&written["by"], &written["why"]));
+        assert!(
+            (said["wall"].as_f64().unwrap() - written["time"].as_f64().unwrap()).abs() < 1e-6,
+            "{said} {written}"
+        );
+    }
+    let captured = run(&["analyze", "--json", pcap.path()]);
+    let document: Value = serde_json::from_str(&captured.stdout).unwrap();
+    assert_eq!(
+        of("airtcp::segment").len() as u64,
+        document["captures"][0]["totals"]["tcp_packets"].as_u64().unwrap()
+    );
+}
