@@ -3,7 +3,7 @@
 use airtcp::events::{Agreement, Offer, Refusal, Timer, What};
 use airtcp::profile::Profile;
 use airtcp::recovery::What as Decided;
-use airtcp::tcp::{Ended, SocketOptions, State};
+use airtcp::tcp::{Ended, IcmpError, SocketOptions, State, Unreachable};
 use airtcp_testkit::exchange::Exchange;
 use airtcp_testkit::pair::{Impairments, LEFT, RIGHT};
 use airwire::options::Options;
@@ -215,6 +215,49 @@ fn decisions_are_told_as_they_are_traced_and_nobody_takes_the_others() {
         .collect();
     assert!(traced.iter().any(|decision| matches!(decision.what, Decided::Lost { .. })));
     assert_eq!(told[..traced.len()], traced);
+}
+
+/// The errors and path MTUs among what was told.
+fn of_the_path(hand: &mut Hand) -> Vec<What> {
+    let told = told(hand).into_iter();
+    told.filter(|what| matches!(what, What::Icmp { .. } | What::Pmtu { .. })).collect()
+}
+
+#[test]
+fn an_icmp_error_is_told_with_whether_it_was_believed() {
+    let mut hand = connected("newreno", mss(1460));
+    hand.write(1000);
+    told(&mut hand);
+    let host = What::Icmp { says: IcmpError::Unreachable(Unreachable::Host), believed: true };
+    hand.icmp(3, 1, 0, 1);
+    assert_eq!(of_the_path(&mut hand), [host]);
+    // RFC 5927 §4.1: octets 1 to 1000 are in flight, and 1001 is not yet.
+    for offset in [0, 1001] {
+        hand.icmp(3, 3, 0, offset);
+        let port = What::Icmp { says: IcmpError::Unreachable(Unreachable::Port), believed: false };
+        assert_eq!(of_the_path(&mut hand), [port], "{offset}");
+    }
+    // Source quench is not even looked at (RFC 6633).
+    hand.icmp(4, 0, 0, 1);
+    assert_eq!(of_the_path(&mut hand), []);
+    assert_eq!(hand.state(), State::Established);
+}
+
+#[test]
+fn a_path_that_takes_less_is_told_once_and_one_that_takes_more_is_not_believed() {
+    let mut hand = connected("newreno", mss(1460));
+    hand.write(3000);
+    told(&mut hand);
+    let too_big = |mtu, believed| What::Icmp { says: IcmpError::TooBig { mtu }, believed };
+    hand.icmp(3, 4, 1000, 1);
+    assert_eq!(of_the_path(&mut hand), [too_big(1000, true), What::Pmtu { from: 1500, to: 1000 }]);
+    for mtu in [1000, 1400] {
+        hand.icmp(3, 4, mtu, 1);
+        assert_eq!(of_the_path(&mut hand), [too_big(mtu, false)]);
+    }
+    // An old router does not say how much (RFC 1191 §5).
+    hand.icmp(3, 4, 0, 1);
+    assert_eq!(of_the_path(&mut hand), [too_big(0, true), What::Pmtu { from: 1000, to: 576 }]);
 }
 
 #[test]

@@ -110,6 +110,59 @@ fn each_segment_in_the_log_is_a_packet_in_the_capture() {
     }
 }
 
+fn ip(args: &[&str]) {
+    let done = Command::new("ip").args(args).status().expect("this test needs ip: apt-get install iproute2");
+    assert!(done.success(), "ip {args:?}");
+}
+
+/// A router between the host and the far end, which forwards.
+fn router() -> Namespace {
+    let router = namespace();
+    let mut forward = Command::new("sysctl");
+    forward.args(["-qw", "net.ipv4.ip_forward=1"]);
+    assert!(router.spawn(&mut forward).unwrap().wait().unwrap().success());
+    router
+}
+
+#[test]
+fn what_routers_say_is_logged_as_information() {
+    let router = router();
+    ip(&["-n", router.name(), "route", "add", "unreachable", "198.51.100.1"]);
+    let send = ["send", "--bytes=1k", "198.51.100.1:9", "--netns", router.name(), "--timeout=1s"];
+    let ended = run(&[&send[..], &["-v", "--log-format=json"]].concat());
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let lines: Vec<Value> = ended.stderr.lines().flat_map(serde_json::from_str).collect();
+    let said = lines.iter().find(|line| line["target"] == "airtcp::path").expect("an ICMP error was logged");
+    assert_eq!(said["message"], "ICMP: not delivered");
+    assert_eq!((&said["why"], &said["believed"]), (&"no route to the host".into(), &true.into()));
+    assert_eq!(said["connection"]["remote"], "198.51.100.1:9");
+    assert!(!run(&send).stderr.contains("ICMP"), "it is no warning");
+}
+
+#[test]
+fn a_path_mtu_that_turns_out_to_be_smaller_is_logged_with_both() {
+    let (router, far) = (router(), namespace());
+    // The far end offers an MSS as if all of the path took 1500 octets.
+    let [near, beyond] = [router.name(), far.name()];
+    ip(&[
+        "-n", near, "link", "add", "near", "mtu", "900", "type", "veth", "peer", "name", "far", "netns",
+        beyond,
+    ]);
+    ip(&["-n", near, "addr", "add", "198.51.100.254/24", "dev", "near"]);
+    ip(&["-n", beyond, "addr", "add", "198.51.100.1/24", "dev", "far"]);
+    ip(&["-n", near, "link", "set", "near", "up"]);
+    ip(&["-n", beyond, "link", "set", "far", "up"]);
+    ip(&["-n", beyond, "route", "add", "default", "via", "198.51.100.254"]);
+    let receiver = kernel_receiver(&far, 9000);
+    let ended = run(&["send", "--bytes=50k", "198.51.100.1:9000", "--netns", near, "-v"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(receiver.join().unwrap().bytes, 50_000);
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    let at = |words: &str| lines.iter().position(|line| line.contains(words) && line.contains(" INFO "));
+    let told = at("ICMP: a packet was too big mtu=900 believed=true");
+    assert!(told.is_some() && told < at("path MTU from=1500 to=900"), "{}", ended.stderr);
+}
+
 #[test]
 fn tcpdump_writes_whatever_it_is_as_the_log_does() {
     let file = TempFile::new("all.pcap");

@@ -1,9 +1,12 @@
 //! One host whose peer is played by hand, in offsets: 0 is a SYN, 1 the first octet of a stream.
 
+use std::net::IpAddr;
+
 use airtcp::host::{ConnId, Host, ListenId};
 use airtcp::profile::Profile;
 use airtcp::tcp::{Connection, SocketOptions, State};
 use airtcp_testkit::pair::{LEFT, RIGHT};
+use airwire::checksum;
 use airwire::options::{Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
@@ -104,6 +107,36 @@ impl Hand {
     pub(crate) fn segment(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, len: usize) -> Vec<Out> {
         self.put(flags, seq, ack, window, len);
         self.out()
+    }
+
+    /// A router says something about the segment at this offset of the host's stream. `mtu` is for code 4 of type 3.
+    pub(crate) fn icmp(&mut self, kind: u8, code: u8, mtu: u32, offset: u64) {
+        let quoted = Header {
+            src: (LEFT, 40_000).into(),
+            dst: (RIGHT, self.port).into(),
+            seq: self.iss.at(offset),
+            ack: IRS,
+            flags: Flags::ACK,
+            window: 0,
+            ecn: Ecn::NotEct,
+            tos: 0,
+            ttl: 1,
+            dont_fragment: true,
+            ident: 0,
+        };
+        let mut quote = Vec::new();
+        segment::emit(&mut quote, &quoted, &[], (&[], &[]));
+        let mut message = [&[kind, code, 0, 0][..], &mtu.to_be_bytes(), &quote].concat();
+        let sum = checksum::plain(&message);
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        let mut packet = vec![0x45, 0, 0, 20 + message.len() as u8, 0, 0, 0, 0, 64, 1, 0, 0, 192, 0, 2, 1];
+        let IpAddr::V4(to) = LEFT else { unreachable!("the host of these tests has an IPv4 address") };
+        packet.extend(to.octets());
+        let sum = checksum::plain(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet.extend(message);
+        self.host.handle_packet(self.now, &packet);
+        self.out();
     }
 
     pub(crate) fn out(&mut self) -> Vec<Out> {
