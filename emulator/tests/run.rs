@@ -245,6 +245,19 @@ fn a_reader_that_has_gone_changes_no_exit_code() {
     drop(run);
 }
 
+/// What a link says of itself is for whoever asked for it, which behind another link is mostly nobody.
+#[test]
+fn links_behind_one_another_can_be_quiet() {
+    let inner = [AIRLINK, "run", "-q", "-s", "lossless", "--", "sh", "-c", "echo inside; exit 5"];
+    for server in [&[][..], &["--server", "sleep 9"]] {
+        let output = airlink(&[&["run", "-q", "-s", "lossless"][..], server, &["--"], &inner].concat());
+        assert_eq!(output.status.code(), Some(5));
+        assert_eq!((text(&output.stdout), text(&output.stderr)), ("inside\n".into(), "".into()));
+    }
+    let output = airlink(&["run", "-q", "--json", "-s", "lossless", "--", "true"]);
+    assert!(text(&output.stdout).contains("\"schema_version\""), "what was asked for is there all the same");
+}
+
 #[test]
 fn a_capture_that_cannot_be_written_fails_the_run() {
     for option in ["--pcap-fixed", "--pcap-mobile", "--radio-pcap", "--events"] {

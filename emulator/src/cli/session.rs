@@ -75,6 +75,8 @@ pub(super) struct LinkArgs {
     /// Show a line with rates and queues on the terminal while the link runs
     #[arg(long, help_heading = "Output")]
     live: bool,
+    #[arg(from_global)]
+    quiet: bool,
 
     /// Exit with 4 if packets left later after their time than this, e.g. p99=300us or max=2ms (repeatable)
     #[arg(long, value_name = "PERCENTILE=TIME", help_heading = "Timing")]
@@ -240,7 +242,7 @@ impl LinkArgs {
         }
         if self.json {
             say::print(text + "\n")?;
-        } else {
+        } else if !self.quiet {
             say::complain(&summary.path);
         }
         Ok(())
