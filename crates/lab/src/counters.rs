@@ -84,6 +84,7 @@ mod tests {
             "TcpRetransSegs",
             "TcpExtTCPFastRetrans",
             "TcpExtTCPLossProbes",
+            "TcpExtTCPSynRetrans",
             "TcpExtTCPTimeouts",
             "TcpExtTCPSpuriousRTOs",
         ];
