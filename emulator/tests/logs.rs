@@ -1,71 +1,26 @@
 //! The log of `airlink` says what the summary counts and what the event file has, with the same times.
 
-use std::path::PathBuf;
+mod everything;
+
 use std::process::{Command, Output};
 
+use everything::Directory;
 use serde_json::Value;
 
-/// A queue that overflows, losses, an outage, an RLC that resets, a station that marks ACKs and is left.
-const SCENARIO: &str = r#"
-schema = 1
-description = "a bit of everything"
-[[stage]]
-kind = "link"
-name = "wire"
-down = { rate = "500kbit", delay = "10ms", queue = { packets = 5 } }
-up = { rate = "500kbit", delay = "10ms" }
-[[stage]]
-kind = "station"
-name = "cell"
-loss_report = true
-handover = { at = ["1s", "3s", "3000100us"] }
-[[stage]]
-kind = "outage"
-name = "hole"
-both = { at = ["1s"], lasts = "300ms", packets = "dropped" }
-[[stage]]
-kind = "rlc"
-name = "radio"
-down.channel.errors = { model = "independent", bler = "10%" }
-up.channel.errors = { model = "independent", bler = "10%" }
-down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
-"#;
-
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airlink-logs-{}-{name}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        std::fs::write(path.join("scenario.toml"), SCENARIO).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn sim(&self, more: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_airlink"));
-        command.args(["sim", "--for", "5s", "--json", "--scenario", &self.file("scenario.toml")]);
-        let output = command.args(more).env_remove("RUST_LOG").env("TZ", "UTC").output().unwrap();
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        output
-    }
-
-    /// The log as objects, and the summary.
-    fn log(&self, more: &[&str]) -> (Vec<Value>, Value) {
-        let output = self.sim(&[&["--log-format", "json"], more].concat());
-        let lines = text(&output.stderr);
-        let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        (lines, serde_json::from_slice(&output.stdout).unwrap())
-    }
+fn sim(directory: &Directory, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlink"));
+    command.args(["sim", "--for", "5s", "--json", "--scenario", &directory.scenario()]);
+    let output = command.args(more).env_remove("RUST_LOG").env("TZ", "UTC").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    output
 }
 
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// The log as objects, and the summary.
+fn logged(directory: &Directory, more: &[&str]) -> (Vec<Value>, Value) {
+    let output = sim(directory, &[&["--log-format", "json"], more].concat());
+    let lines = text(&output.stderr);
+    let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (lines, serde_json::from_slice(&output.stdout).unwrap())
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -75,7 +30,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn resets_outages_and_handovers_are_logged_by_default_and_as_often_as_they_are_counted() {
     let directory = Directory::new("default");
-    let (log, summary) = directory.log(&[]);
+    let (log, summary) = logged(&directory, &[]);
     let said = |message: &str| log.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
     let radio = &summary["stages"]["radio"];
     let counted = ["down", "up"].map(|direction| radio[direction]["sender"]["resets"].as_u64().unwrap());
@@ -90,14 +45,14 @@ fn resets_outages_and_handovers_are_logged_by_default_and_as_often_as_they_are_c
     let at = outages[0]["wall"].as_f64().unwrap();
     assert!((1.0..1.3).contains(&at), "the clock of virtual time begins at 1970: {at}");
     assert!(log.iter().all(|line| line["level"] == "INFO"), "{log:?}");
-    assert!(directory.sim(&["-q"]).stderr.is_empty());
+    assert!(sim(&directory, &["-q"]).stderr.is_empty());
 }
 
 #[test]
 fn the_log_of_packets_is_the_event_file() {
     let directory = Directory::new("packets");
     let events = directory.file("events.jsonl");
-    let (log, summary) = directory.log(&["-vv", "--events", &events]);
+    let (log, summary) = logged(&directory, &["-vv", "--events", &events]);
     let packets: Vec<&Value> = log.iter().filter(|line| line["target"] == "airlink::packet").collect();
     let events = std::fs::read_to_string(events).unwrap();
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -113,7 +68,7 @@ fn the_log_of_packets_is_the_event_file() {
         assert!((said["wall"].as_f64().unwrap() - t).abs() < 1e-9, "{said} {event}");
         assert_eq!(said["why"], event["why"]);
     }
-    let (only_fates, _) = directory.log(&["-v"]);
+    let (only_fates, _) = logged(&directory, &["-v"]);
     let dropped = only_fates.iter().filter(|line| line["message"] == "dropped").count() as u64;
     let counted: u64 = ["down", "up"]
         .iter()
@@ -128,7 +83,7 @@ fn the_log_of_packets_is_the_event_file() {
 fn a_text_line_has_the_time_the_level_and_the_packet_as_tcpdump_prints_it() {
     let directory = Directory::new("text");
     let log = directory.file("log");
-    let output = directory.sim(&["-vv", "--log-file", &log, "--seed", "1"]);
+    let output = sim(&directory, &["-vv", "--log-file", &log, "--seed", "1"]);
     assert!(output.stderr.is_empty());
     let log = std::fs::read_to_string(log).unwrap();
     let first = log.lines().find(|line| line.contains("entered")).unwrap();

@@ -1,9 +1,11 @@
 //! `airlink sim` as a person runs it, and what its files say.
 
+mod everything;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use everything::Directory;
 use serde_json::Value;
 
 const FILES: [(&str, &str); 5] = [
@@ -14,69 +16,31 @@ const FILES: [(&str, &str); 5] = [
     ("--pcap-mobile", "mobile.pcap"),
 ];
 
-/// Wires, a queue that overflows, a lossy radio link, other people's packets.
-const SCENARIO: &str = r#"
-schema = 1
-description = "a bit of everything"
-[[stage]]
-kind = "link"
-name = "wire"
-down = { rate = "500kbit", delay = "10ms", queue = { packets = 5 } }
-up = { rate = "500kbit", delay = "10ms" }
-[[stage]]
-kind = "loss"
-name = "air"
-both = { model = "uniform", per = "2%" }
-[[stage]]
-kind = "rlc"
-name = "radio"
-down.channel.errors = { model = "independent", bler = "10%" }
-up.channel.errors = { model = "independent", bler = "10%" }
-down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
-"#;
-
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airlink-sim-{}-{name}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        std::fs::write(path.join("scenario.toml"), SCENARIO).unwrap();
-        Self(path)
+/// Every file that a simulation writes, under `name`.
+fn simulate(directory: &Directory, name: &str, seed: &str) -> BTreeMap<&'static str, Vec<u8>> {
+    let mut command = sim(&directory.scenario());
+    command.args(["--for", "5s", "--size", "mix", "--json", "--seed", seed]);
+    for (option, file) in FILES {
+        command.arg(option).arg(directory.file(&format!("{name}-{file}")));
     }
-
-    /// Every file that a simulation writes, under `name`.
-    fn simulate(&self, name: &str, seed: &str) -> BTreeMap<&'static str, Vec<u8>> {
-        let mut command = sim(&self.0.join("scenario.toml"));
-        command.args(["--for", "5s", "--size", "mix", "--json", "--seed", seed]);
-        for (option, file) in FILES {
-            command.arg(option).arg(self.0.join(format!("{name}-{file}")));
-        }
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let mut files: BTreeMap<_, _> = FILES
-            .iter()
-            .map(|(_, file)| (*file, std::fs::read(self.0.join(format!("{name}-{file}"))).unwrap()))
-            .collect();
-        files.insert("summary", output.stdout);
-        files
-    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut files: BTreeMap<_, _> = FILES
+        .iter()
+        .map(|(_, file)| (*file, std::fs::read(directory.file(&format!("{name}-{file}"))).unwrap()))
+        .collect();
+    files.insert("summary", output.stdout);
+    files
 }
 
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn sim(scenario: &Path) -> Command {
+fn sim(scenario: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlink"));
     command.arg("sim").arg("--scenario").arg(scenario);
     command
 }
 
 fn refused(args: &[&str]) -> Output {
-    let output = sim(Path::new("lossless")).args(args).output().unwrap();
+    let output = sim("lossless").args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     output
 }
@@ -84,9 +48,9 @@ fn refused(args: &[&str]) -> Output {
 #[test]
 fn the_same_seed_writes_the_same_files_to_the_octet_and_another_seed_others() {
     let directory = Directory::new("repeat");
-    let first = directory.simulate("first", "1");
-    let again = directory.simulate("again", "1");
-    let other = directory.simulate("other", "2");
+    let first = simulate(&directory, "first", "1");
+    let again = simulate(&directory, "again", "1");
+    let other = simulate(&directory, "other", "2");
     for (name, bytes) in &first {
         assert!(bytes.len() > 100, "{name} is empty");
         assert!(*bytes == again[name], "{name} is not the same");
@@ -97,7 +61,7 @@ fn the_same_seed_writes_the_same_files_to_the_octet_and_another_seed_others() {
 #[test]
 fn the_events_account_for_every_packet() {
     let directory = Directory::new("events");
-    let files = directory.simulate("run", "1");
+    let files = simulate(&directory, "run", "1");
     let text = String::from_utf8(files["events.jsonl"].clone()).unwrap();
     let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let summary: Value = serde_json::from_slice(&files["summary"]).unwrap();
@@ -105,7 +69,7 @@ fn the_events_account_for_every_packet() {
     let (start, end) = (&events[0], events.last().unwrap());
     assert_eq!(start["event"], "start");
     assert_eq!(start["schema_version"], 1);
-    assert_eq!(start["stages"], serde_json::json!(["wire", "air", "radio"]));
+    assert_eq!(start["stages"], serde_json::json!(["wire", "cell", "hole", "air", "radio"]));
     assert_eq!(end["event"], "end");
     assert_eq!(end["down"], summary["down"]);
 
@@ -115,7 +79,8 @@ fn the_events_account_for_every_packet() {
         let t = event["t"].as_u64().unwrap();
         assert!(t >= last, "{event} goes back in time");
         last = t;
-        let packet = event["packet"].as_u64().unwrap();
+        // Of a stage, and no packet.
+        let Some(packet) = event["packet"].as_u64() else { continue };
         match event["event"].as_str().unwrap() {
             "entered" => assert_eq!(fates.insert(packet, 0), None),
             "left" => *fates.get_mut(&packet).unwrap() += 1,
@@ -128,7 +93,7 @@ fn the_events_account_for_every_packet() {
                 assert_eq!(event["cause"], cause);
                 assert!(event["stage"].is_string());
             }
-            "queued" | "sent" => assert!(event["stage"].is_string()),
+            "queued" | "sent" | "marked" => assert!(event["stage"].is_string()),
             other => panic!("an event `{other}` that nothing in this scenario has"),
         }
     }
@@ -147,11 +112,11 @@ fn the_events_account_for_every_packet() {
 #[test]
 fn every_packet_of_the_pcapng_has_a_comment_and_is_where_the_summary_says() {
     let directory = Directory::new("comments");
-    let files = directory.simulate("run", "1");
+    let files = simulate(&directory, "run", "1");
     let summary: Value = serde_json::from_slice(&files["summary"]).unwrap();
     let output = Command::new("tshark")
         .arg("-r")
-        .arg(directory.0.join("run-all.pcapng"))
+        .arg(directory.file("run-all.pcapng"))
         .args(["-T", "fields", "-e", "frame.interface_name", "-e", "frame.comment"])
         .output()
         .expect("this test needs tshark: sh interop/setup.sh test");
@@ -173,7 +138,7 @@ fn every_packet_of_the_pcapng_has_a_comment_and_is_where_the_summary_says() {
 fn a_file_that_cannot_be_written_is_a_failure_that_names_it() {
     let directory = Directory::new("full");
     for (option, _) in FILES {
-        let mut command = sim(&directory.0.join("scenario.toml"));
+        let mut command = sim(&directory.scenario());
         let output = command.args(["--for", "2s", option, "/dev/full"]).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{option}: {said}");
@@ -185,8 +150,8 @@ fn a_file_that_cannot_be_written_is_a_failure_that_names_it() {
 #[test]
 fn a_pcapng_without_a_packet_is_one_all_the_same() {
     let directory = Directory::new("empty");
-    let path = directory.0.join("empty.pcapng");
-    let mut command = sim(Path::new("lossless"));
+    let path = directory.file("empty.pcapng");
+    let mut command = sim("lossless");
     command.args(["--down", "none", "--up", "none", "--pcapng"]).arg(&path);
     assert!(command.output().unwrap().status.success());
     let output = Command::new("tshark")
