@@ -23,6 +23,8 @@ if [ "$want" = test ]; then
     need python3 python3
     [ -x /usr/bin/time ] || missing="$missing time"
     need curl curl
+    need zsh zsh
+    need fish fish
     need parallel parallel
     need jq jq
     need tcptrace tcptrace

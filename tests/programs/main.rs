@@ -1,5 +1,6 @@
 //! Both programs as people and scripts use them: what they promise of all their commands.
 
+mod completion;
 mod exits;
 mod log;
 mod options;

@@ -184,20 +184,22 @@ POSITIONALS
 complete -F _PROGRAM_words -o nosort -o bashdefault -o default PROGRAM
 "#;
 
+/// `_arguments` puts options for `compadd` before the kind.
 const ZSH: &str = r#"
 _PROGRAM_values() {
-    local line
-    local -a values meanings
-    for line in "${(@f)$(PROGRAM values "$1" "$PREFIX" 2>/dev/null)}"; do
+    local line kind="${@[-1]}"
+    local -a values meanings options
+    options=("${@[1,-2]}")
+    for line in "${(@f)$(PROGRAM values "$kind" "$PREFIX" 2>/dev/null)}"; do
         [[ -n "$line" ]] || continue
         values+=("${line%%$'\t'*}")
         meanings+=("${line%%$'\t'*}  ${line#*$'\t'}")
     done
     # More of a recipe, or of a path, may follow.
-    if [[ "$1" == recipe || "${values[1]}" == */ ]]; then
-        compadd -Q -S '' -l -d meanings -a values
+    if [[ "$kind" == recipe || "${values[1]}" == */ ]]; then
+        compadd "${options[@]}" -Q -S '' -l -d meanings -a values
     else
-        compadd -Q -l -d meanings -a values
+        compadd "${options[@]}" -Q -l -d meanings -a values
     fi
 }
 "#;

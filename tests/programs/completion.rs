@@ -1,0 +1,120 @@
+//! The scripts of `completions` in the shells that they are for: each shell itself is asked what a word becomes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use airtcp_testkit::machine::Ended;
+use airtcp_testkit::programs::{program, repository};
+
+/// What is typed, and what it becomes: behind `+` and `@` of recipes, scenarios, receivers, figures.
+const TYPED: &[(&str, &str)] = &[
+    ("airtcp send --recipe newreno+eif", "newreno+eifel"),
+    ("airtcp send --recipe=newreno+eif", "newreno+eifel"),
+    ("airtcp sim --recipe sack@fr", "sack@freebsd"),
+    ("airtcp sim --scenario wcdma-384-ji", "wcdma-384-jitter"),
+    ("airtcp sim -s wcdma-384-ji", "wcdma-384-jitter"),
+    ("airtcp lab run --receiver linux-qu", "linux-quickack"),
+    ("airtcp reproduce rank", "ranking"),
+    ("airtcp explain sack+sif", "sack+sifest"),
+    ("airlink sim --scenario hsd", "hsdpa-like"),
+    ("airlink show hsd", "hsdpa-like"),
+];
+
+struct Scripts(PathBuf);
+
+impl Scripts {
+    /// Both programs' scripts for a shell, in files of these names.
+    fn of(shell: &str, name: fn(&str) -> String) -> Self {
+        let place = std::env::temp_dir().join(format!("airtcp-{shell}-{}", std::process::id()));
+        fs::create_dir(&place).unwrap();
+        for of in ["airtcp", "airlink"] {
+            let made = Command::new(program(of)).args(["completions", shell]).output().unwrap();
+            fs::write(place.join(name(of)), made.stdout).unwrap();
+        }
+        Self(place)
+    }
+}
+
+impl Drop for Scripts {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// With both programs on its PATH, in a directory in which no file has a name like a value.
+fn shell(name: &str, scripts: &Scripts) -> Command {
+    let programs = program("airtcp").parent().unwrap().display().to_string();
+    let mut command = Command::new(name);
+    command.env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap_or_default()));
+    command.env("HOME", &scripts.0).current_dir(repository().join("tests/programs"));
+    command
+}
+
+fn needed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{}: {error}: sh interop/setup.sh test", Path::new(command.get_program()).display())
+    });
+    Ended::of(output).stdout
+}
+
+#[test]
+fn bash_completes_what_the_program_knows() {
+    let scripts = Scripts::of("bash", str::to_owned);
+    for (line, becomes) in TYPED {
+        let of = line.split(' ').next().unwrap();
+        let ask = format!(
+            "source '{}'; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; \
+             _{of}_words {of} '' '' 2>/dev/null; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            scripts.0.join(of).display()
+        );
+        let said = needed(shell("bash", &scripts).args(["--norc", "-c", &ask]));
+        // What stands behind the last `=`, `:` or `@` of the word is replaced.
+        let replaced = becomes.rsplit(['=', ':', '@']).next().unwrap();
+        assert!(said.lines().any(|reply| reply == replaced), "{line}: {said}");
+    }
+}
+
+#[test]
+fn fish_completes_what_the_program_knows() {
+    let scripts = Scripts::of("fish", |of| format!("{of}.fish"));
+    for (line, becomes) in TYPED {
+        let of = line.split(' ').next().unwrap();
+        let ask =
+            format!("source '{}'; complete -C '{line}'", scripts.0.join(format!("{of}.fish")).display());
+        let said = needed(shell("fish", &scripts).args(["--no-config", "-c", &ask]));
+        let replies: Vec<&str> = said.lines().map(|reply| reply.split('\t').next().unwrap()).collect();
+        let option =
+            line.rsplit(' ').next().unwrap().split_once('=').map(|(option, _)| format!("{option}={becomes}"));
+        assert!(
+            replies.contains(becomes) || option.is_some_and(|it| replies.contains(&&*it)),
+            "{line}: {said}"
+        );
+    }
+}
+
+/// zsh in a terminal of its own: the key Tab, then one that writes the line down.
+#[test]
+fn zsh_completes_what_the_program_knows() {
+    let scripts = Scripts::of("zsh", |of| format!("_{of}"));
+    let ask = r#"
+        zmodload zsh/zpty
+        zpty z zsh -f -i
+        zpty -w z "fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -D; show() { print -r -- \"\$BUFFER\" > $1/line }; \
+            zle -N show; bindkey '^X' show; bindkey '^I' complete-word; print ready > $1/ready"
+        repeat 1000 { [[ -s $1/ready ]] && break; sleep 0.01 }
+        zpty -w -n z "$2"$'\t\x18'
+        repeat 1000 { [[ -s $1/line ]] && break; sleep 0.01 }
+        cat $1/line; rm -f $1/line $1/ready
+        zpty -d z
+    "#;
+    for (line, becomes) in TYPED {
+        let place = scripts.0.to_str().unwrap();
+        let said = needed(shell("zsh", &scripts).args(["-f", "-c", ask, "zsh", place, line]));
+        // What more fits is beyond what all that fit have in common.
+        let before = line.rsplit_once([' ', '=']).unwrap().0;
+        let typed = said.trim_end().get(before.len() + 1..).unwrap_or_default();
+        assert!(!typed.is_empty() && becomes.starts_with(typed.trim_end()), "{line}: {said}");
+        assert!(said.trim_end().len() > line.len(), "{line}: {said}");
+    }
+}
