@@ -17,6 +17,8 @@ pub(super) struct Guess {
     pub(super) newreno: u32,
     /// In fast recovery: a hole above the first unacknowledged segment, which SACK showed.
     pub(super) sack: u32,
+    /// Upon an ACK, what had been sent again already: it can tell that a copy is lost, as RACK can.
+    pub(super) resent_copies: u32,
     /// New data left upon the first or second duplicate ACK.
     pub(super) limited_transmit: u32,
     /// None did although there was room.

@@ -267,6 +267,10 @@ impl Direction {
     /// Notes what the retransmission tells about the sender. To be called before it changes the state.
     fn learn_from(&mut self, range: &Range<u64>, first: Option<Sent>, why: Explanation) {
         let with_sack = self.flight.is_any_sacked();
+        let in_pass = first.is_some_and(|sent| sent.times > 1 && sent.pass == self.flight.pass);
+        if with_sack && in_pass && why.trigger == Trigger::Fast {
+            self.anomalies.get_or_default().guess.resent_copies += 1;
+        }
         let guess = &mut self.anomalies.get_or_default().guess;
         match (self.repairing, why.begins) {
             (Repairing::Fast { partial: true, .. }, Begins::FastRetransmit | Begins::Timeout) => {

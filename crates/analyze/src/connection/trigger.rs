@@ -71,11 +71,15 @@ impl Direction {
         let patience = self.rtt.min().unwrap_or(0) / 2 + PROMPT;
         let just_overtaken = overtaken_for.is_some_and(|waited| waited <= patience);
         let long_overtaken = overtaken_for.is_some_and(|waited| waited > patience);
-        // A second copy in one pass, though no ACK asks for it now: nothing but the timer sends that, however soon. It
-        // may run since the first partial ACK (RFC 6582 §4).
-        let unasked = at_una && again_in_pass && !prompted && !just_overtaken;
+        // A second copy in one pass, though no ACK asks for it now: nothing but the timer sends that, however soon, or
+        // RACK's. It may run since the first partial ACK (RFC 6582 §4).
+        let like_rack = self.anomalies.get().is_some_and(|anomalies| anomalies.guess.resent_copies > 0);
+        let unasked = at_una && again_in_pass && !prompted && !(just_overtaken && like_rack);
         let last = range.end >= self.flight.max;
         let repaired = self.anomalies.get().and_then(|anomalies| anomalies.timeout_repaired);
+        // Duplicate ACKs of what was sent again after a timeout and had arrived before: they begin no fast retransmit
+        // (RFC 6582 §3.2, step 2), unless it leaves with one of them.
+        let caused = repaired == Some(self.ack_times.advanced[0]);
         match self.repairing {
             Repairing::AfterTimeout { recover } if range.start < recover => {
                 if unasked || at_una && expired && !(prompted && asked_for) {
@@ -88,12 +92,17 @@ impl Direction {
                     timeout(Begins::Nothing)
                 }
             }
-            Repairing::Fast { recover, partial, .. } if shown || range.start < recover => {
-                // Reno has left its recovery with the partial ACK, and waits. No timer is shorter than a round trip.
-                let waited = at_una && !prompted && !asked_for && ran >= self.rtt.min().unwrap_or_default();
+            Repairing::Fast { recover, partial, after_timeout } if shown || range.start < recover => {
+                // Reno has left its recovery with the partial ACK, and waits for as many duplicate ACKs as it takes. No
+                // timer is shorter than a round trip.
+                let asked = shown || now.hides_sacks || self.dupacks >= 3;
+                let waited = at_una && !prompted && !asked && ran >= self.rtt.min().unwrap_or_default();
                 if unasked || waited || at_una && expired && (!prompted || again_in_pass && self.dupacks != 3)
                 {
                     timeout(Begins::Timeout)
+                } else if after_timeout && !at_una && !shown {
+                    // Nothing says that it is lost: going back goes on beside what was found lost on the way.
+                    timeout(Begins::Nothing)
                 } else if at_una && !shown && partial && self.dupacks >= 3 {
                     // Reno has left its recovery with the partial ACK. Fewer may have come while NewReno's answer left.
                     fast(Begins::FastRetransmit)
@@ -107,7 +116,9 @@ impl Direction {
             }
             _ if prompted && asked_for => fast(Begins::FastRetransmit),
             // A loss detector that waits a little for reordered segments.
-            _ if !expired && (shown && !(at_una && long_overtaken) || at_una && self.dupacks >= 3) => {
+            _ if !expired
+                && (shown && !(at_una && long_overtaken) || at_una && self.dupacks >= 3 && !caused) =>
+            {
                 fast(Begins::FastRetransmit)
             }
             // RFC 8985 §6.2, step 5: what left later has arrived.
