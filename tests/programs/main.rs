@@ -5,3 +5,4 @@ mod exits;
 mod log;
 mod options;
 mod tables;
+mod typed;
