@@ -11,7 +11,12 @@ use airtcp_testkit::programs::program;
 
 /// Options that cannot mean the same everywhere, the commands in which they differ, and why.
 const DIFFERENT: &[(&str, &[&str], &str)] = &[
-    ("output", &["airtcp-lab-run", "airtcp-lab-matrix"], "a lab keeps many files: it writes a directory"),
+    (
+        "output",
+        &["airtcp-lab-run", "airtcp-lab-matrix", "airtcp-demo"],
+        "a lab keeps many files: a directory",
+    ),
+    ("direction", &["airtcp-lab-run"], "between real hosts data may go both ways at once"),
     ("events", &["airtcp-lab-run"], "a lab's directory has a place for the file: there is nothing to name"),
     ("events", &["airtcp-analyze"], "it reads what the others write"),
     ("radio-pcap", &["airtcp-analyze"], "it reads what the others write"),

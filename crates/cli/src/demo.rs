@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::lab::{failed, next_free};
-use crate::shared::failure;
+use crate::shared::{failure, say};
 
 /// Show what the mechanisms are worth: scenes on a radio link, each with a table, and one page with graphs.
 ///
@@ -24,16 +24,16 @@ pub(super) struct Demo {
     /// Only this one (repeatable) [default: all]
     #[arg(long, value_name = "NAME", value_parser = demo::find)]
     scene: Vec<&'static Scene>,
-    /// Runs of each sender in virtual time
+    /// Runs of every point, each with a seed of its own: of each sender in virtual time
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(2..=100_000))]
     seeds: u64,
-    /// Seed of all random numbers in the real transfers, and in the first run in virtual time; each later run adds 1
+    /// Seed of all random numbers, in the real transfers, and in the first run in virtual time; each later run adds 1
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Directory for everything that is kept; empty [default: the next free lab/NNN-demo]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Print one JSON object instead of the tables
+    /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
     #[arg(from_global)]
@@ -73,7 +73,7 @@ impl Demo {
         let played = demo::play(&tools, &plan, &scenes, observe, |scene| {
             number += 1;
             line.clear();
-            if self.json { Ok(()) } else { writeln!(io::stdout(), "{number}. {}", scene.text()) }
+            if self.json { Ok(()) } else { writeln!(say::out(), "{number}. {}", scene.text()) }
         });
         line.clear();
         let played = played.map_err(failed)?;
@@ -81,9 +81,9 @@ impl Demo {
         let page = page::page(std::slice::from_ref(&directory))?;
         fs::write(&report, page.html()).with_context(|| format!("cannot write {}", report.display()))?;
         if self.json {
-            writeln!(io::stdout(), "{}", json!({ "scenes": played, "page": report }))?;
+            writeln!(say::out(), "{}", json!({ "scenes": played, "page": report }))?;
         } else {
-            write!(io::stdout(), "{}", more(&played, &directory, &report))?;
+            write!(say::out(), "{}", more(&played, &directory, &report))?;
         }
         match played.iter().flat_map(Played::failures).count() {
             0 => Ok(()),

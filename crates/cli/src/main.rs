@@ -152,8 +152,9 @@ mod tests {
     #[test]
     fn an_option_takes_the_same_in_every_command() {
         // A lab's recipes may be the kernel's senders; its events go where its directory has a place; packetdrill's own
-        // options take what packetdrill gives them; a sweep compares values of an axis.
-        let different = ["recipe", "events", "mtu", "against"];
+        // options take what packetdrill gives them; a sweep compares values of an axis; between real hosts data may go both
+        // ways at once.
+        let different = ["recipe", "events", "mtu", "against", "direction"];
         let types = airhelp::options::value_types(&super::command());
         let several: Vec<_> = types.iter().filter(|(_, types)| types.len() > 1).collect();
         let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();

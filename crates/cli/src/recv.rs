@@ -41,7 +41,7 @@ pub(crate) struct Recv {
     /// Do not compute the SHA-256
     #[arg(long)]
     no_digest: bool,
-    /// Read no more than this in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
+    /// The most that a receiver reads in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
     read_rate: Option<u64>,
     /// Give up after so long without progress: nothing arrives [default: wait for ever]

@@ -41,7 +41,7 @@ pub(crate) struct Send {
     /// Bytes to send, of a test pattern instead of a file
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     bytes: Option<u64>,
-    /// Send a test pattern for this long instead, from the end of the handshake on
+    /// Stop after this time, which a test pattern is sent for, from the end of the handshake on
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, conflicts_with = "bytes")]
     time: Option<Duration>,
     /// Wait for the receiver's SHA-256 after our FIN, and fail if it differs

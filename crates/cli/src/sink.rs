@@ -49,7 +49,7 @@ pub(crate) struct Sink {
     /// Delay ACKs from the first segment on (TCP_QUICKACK off; otherwise the kernel begins with quick ACKs)
     #[arg(long)]
     delayed_ack: bool,
-    /// Read no more than this in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
+    /// The most that a receiver reads in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
     read_rate: Option<u64>,
     /// Compare with the test pattern that `airtcp send --bytes` and `airtcp source` send, and say where the first difference is

@@ -36,7 +36,7 @@ pub(crate) struct Source {
     /// Bytes to send
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, required_unless_present = "time")]
     bytes: Option<u64>,
-    /// Send for this long instead, from the end of the handshake on
+    /// Stop after this time, instead of so many bytes, from the end of the handshake on
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, conflicts_with = "bytes")]
     time: Option<Duration>,
     /// One of net.ipv4.tcp_available_congestion_control [default: the namespace's]

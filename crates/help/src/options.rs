@@ -9,7 +9,11 @@ pub fn value_types(command: &Command) -> BTreeMap<String, BTreeSet<String>> {
     let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for arg in command.get_arguments() {
         if let Some(long) = arg.get_long() {
-            let of_arg = format!("{:?}", arg.get_value_parser().type_id());
+            let of_arg = match format!("{:?}", arg.get_value_parser().type_id()).as_str() {
+                // How large it may be is not what it means.
+                "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number".to_owned(),
+                other => other.to_owned(),
+            };
             types.entry(long.to_owned()).or_default().insert(of_arg);
         }
     }

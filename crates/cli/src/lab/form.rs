@@ -7,10 +7,10 @@ use serde_json::json;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct Form {
-    /// Print one JSON object instead of the table
+    /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Print comma-separated values instead of the table, for a spreadsheet: the same columns, with their units and more digits
+    /// Comma-separated values, instead of the table, for a spreadsheet: the same columns, with their units and more digits
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     csv: bool,
 }

@@ -12,16 +12,16 @@ use crate::shared::failure;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct Load {
-    /// Bytes of each connection [default: 1M]
+    /// Bytes to send, by each connection [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = "Transfers")]
     bytes: Option<u64>,
-    /// Each connection sends for this long instead of so many bytes
+    /// Stop after this time, with however many bytes, each connection
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, conflicts_with = "bytes", help_heading = "Transfers")]
     time: Option<airwire::time::Duration>,
-    /// Which way the data goes: down, towards the mobile side; up, from it; or both at the same time
+    /// Which way the data goes: down is to the mobile; up is from it; both are at the same time
     #[arg(long, value_name = "WAY", default_value = "down", help_heading = "Transfers")]
     direction: Direction,
-    /// Connections of the sender at the same time, in each direction
+    /// Connections at the same time, of the sender, in each direction
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Transfers")]
     flows: u16,
     /// Who sends over the same path at the same time, one connection in each direction: a recipe, or linux:cubic and the like (repeatable)

@@ -1,6 +1,6 @@
 //! `airtcp lab show`: the table of a lab that was run before.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use airtcp_lab::experiment::Report;
@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::failed;
 use super::form::Form;
+use crate::shared::say;
 
 /// Show the table of a lab again, from the lab.json that it has kept: as text, JSON or comma-separated values.
 #[derive(Debug, Args)]
@@ -33,7 +34,7 @@ A lab that is still running, or was interrupted, shows the rounds that are compl
 impl Show {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let report = Report::read(&self.directory).map_err(failed)?;
-        let mut out = io::stdout();
+        let mut out = say::out();
         write!(out, "{}", self.form.of(&report))?;
         if self.form.is_text() {
             let directory = quoted(&self.directory.display().to_string());

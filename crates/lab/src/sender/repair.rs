@@ -44,7 +44,8 @@ impl Repair {
     pub(crate) fn of_kernel(counters: &Counters) -> Self {
         let number = |name: &str| counters.get(name).map_or(0, |value| (*value).max(0) as u64);
         let [resent, fast, probe, syns] =
-            ["TcpRetransSegs", "TcpExtTCPFastRetrans", "TcpExtTCPLossProbes", "TcpExtTCPSynRetrans"].map(number);
+            ["TcpRetransSegs", "TcpExtTCPFastRetrans", "TcpExtTCPLossProbes", "TcpExtTCPSynRetrans"]
+                .map(number);
         Self {
             fast,
             // The kernel has no counter of all copies that a timeout causes: they are what is left.

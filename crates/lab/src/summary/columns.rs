@@ -140,9 +140,11 @@ const COLUMNS: [Column; 20] = [
         .with_terminal("probe"),
     column("timeouts", "of the retransmission timer, once the connection is open", |row| count(row.timeouts))
         .with_terminal("timeouts: all"),
-    column("spurious timeouts", "timeouts that the sender has noticed to be a mistake", |row| count(row.spurious))
-        .with_csv("spurious")
-        .with_terminal("spurious"),
+    column("spurious timeouts", "timeouts that the sender has noticed to be a mistake", |row| {
+        count(row.spurious)
+    })
+    .with_csv("spurious")
+    .with_terminal("spurious"),
     Column {
         terminal: Some(Terminal { name: "idle", before: "", after: " s", nothing: "-" }),
         ..column("idle s", "silence that ended with a retransmission", |row| mean(row.idle_seconds, 2))
