@@ -183,25 +183,25 @@ fn a_telephone_has_room_for_everything_and_a_finger_asks_about_packets() {
 
     // Two fingers zoom in. One is lifted, and the other goes on from there: it moves what is in view, and asks nothing.
     let [left, top, ..] = browser.place(".stage");
-    let touch = |browser: &mut Browser, kind: &str, fingers: &[f64]| {
-        let point = |(id, x): (usize, &f64)| json!({ "x": left + x, "y": top + 60.0, "id": id });
-        let points: Vec<_> = fingers.iter().enumerate().map(point).collect();
+    let touch = |browser: &mut Browser, kind: &str, fingers: &[(u32, f64)]| {
+        let point = |(id, x): &(u32, f64)| json!({ "x": left + x, "y": top + 60.0, "id": id });
+        let points: Vec<_> = fingers.iter().map(point).collect();
         browser.call("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points }));
         browser.settle();
         range(browser)
     };
     let whole = range(&mut browser);
-    touch(&mut browser, "touchStart", &[150.0]);
-    touch(&mut browser, "touchStart", &[150.0, 200.0]);
-    let zoomed = touch(&mut browser, "touchMove", &[100.0, 260.0]);
+    touch(&mut browser, "touchStart", &[(0, 150.0)]);
+    touch(&mut browser, "touchStart", &[(0, 150.0), (1, 200.0)]);
+    let zoomed = touch(&mut browser, "touchMove", &[(0, 100.0), (1, 260.0)]);
     let span = |(from, to): (f64, f64)| to - from;
     assert!(span(zoomed) < 0.5 * span(whole), "{whole:?} {zoomed:?}");
     browser.eval("panels[0].setFocus(null)");
-    touch(&mut browser, "touchMove", &[100.0]);
-    let moved = touch(&mut browser, "touchMove", &[60.0]);
+    touch(&mut browser, "touchEnd", &[(1, 260.0)]);
+    let moved = touch(&mut browser, "touchMove", &[(0, 60.0)]);
     assert!((span(moved) - span(zoomed)).abs() < 0.01 * span(zoomed), "{zoomed:?} {moved:?}");
     assert!(moved.0 > zoomed.0, "{zoomed:?} {moved:?}");
-    touch(&mut browser, "touchEnd", &[]);
+    touch(&mut browser, "touchEnd", &[(0, 60.0)]);
     assert_eq!(browser.eval("document.querySelector('.note').hidden"), true, "nobody asked");
 
     // The legend is there when it is asked for.
