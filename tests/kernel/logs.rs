@@ -247,7 +247,7 @@ fn each_level_shows_what_the_help_says_and_the_output_stays_the_same() {
     let namespace = namespace();
     let words = [
         ("established", 1),
-        ("ESTABLISHED", 2),
+        ("state from=SYN-SENT", 2),
         ("the peer offered", 2),
         ("by=aimd", 2),
         ("Flags [S]", 3),
