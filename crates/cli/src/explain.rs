@@ -10,8 +10,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::algorithms::need_name;
-use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 use crate::shared::say;
+use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 
 /// Print which answer each question gets under a recipe, where it comes from, and how the sender deals with losses.
 ///
