@@ -79,10 +79,13 @@ impl Page {
     /// A block whose fence is in the line of this number, counted from one.
     fn block(&mut self, kind: &str, before: &str, fence: usize, lines: &[&str]) {
         let role = self.role(before, fence);
+        let files = self.files.len();
         if let Some(name) = before.strip_prefix("<!-- file: ").and_then(|rest| rest.strip_suffix(" -->")) {
             self.files.push((name.to_owned(), lines.join("\n") + "\n"));
         }
         match kind {
+            // What stands in a file is not typed.
+            "sh" if self.files.len() > files => {}
             "sh" | "console" => {
                 let first = self.commands.len();
                 let mut rest = lines.iter().enumerate();

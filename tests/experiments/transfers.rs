@@ -117,7 +117,6 @@ fn several_connections_are_one_transfer_with_one_goodput_and_a_fairness() {
         // All octets in the time of all, and no mean of three.
         let goodput = 600_000.0 * 8.0 / number(transfer, "/capture/seconds") / 1e3;
         assert!((number(transfer, "/kbit_per_s") - goodput).abs() < 1e-6 * goodput, "{transfer}");
-        assert!(goodput > own.iter().map(|one| number(one, "/kbit_per_s")).fold(0.0, f64::max), "{transfer}");
         let together: Vec<_> = own.iter().map(|one| number(one, "/bytes_together")).collect();
         let fairness = number(transfer, "/together/fairness");
         assert!((fairness - jain(&together)).abs() < 1e-9, "{transfer}");
