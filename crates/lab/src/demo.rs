@@ -1,7 +1,7 @@
 //! `airtcp demo`: scenes in which one mechanism decides.
 //!
 //! Every scene is played once for real, over TUN devices to this machine's kernel, and with many seeds in virtual time.
-//! What is said under a scene ([`claim`]) is what the intervals of these seeds carry.
+//! What is said under a scene (`claim`) is what the intervals of these seeds carry.
 //!
 //! * `scenes` are the paths, the senders, and what is claimed of them.
 //! * `seeds` makes the runs in virtual time.
