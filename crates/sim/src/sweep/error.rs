@@ -43,9 +43,9 @@ pub enum StoreError {
     Plan {
         /// The store.
         path: PathBuf,
-        /// [`Plan::hash`] of the plan that it has results of.
+        /// [`Plan::hash`](super::plan::Plan::hash) of the plan that it has results of.
         theirs: String,
-        /// [`Plan::hash`] of the others' plan.
+        /// [`Plan::hash`](super::plan::Plan::hash) of the others' plan.
         ours: String,
     },
     /// The same, where one is a file that was merged.
@@ -56,9 +56,9 @@ pub enum StoreError {
     MergedPlan {
         /// The file of rows.
         path: PathBuf,
-        /// [`Plan::hash`] of the plan that it has results of.
+        /// [`Plan::hash`](super::plan::Plan::hash) of the plan that it has results of.
         theirs: String,
-        /// [`Plan::hash`] of the others' plan.
+        /// [`Plan::hash`](super::plan::Plan::hash) of the others' plan.
         ours: String,
     },
     /// Its rows are numbered by a plan that is no more.
