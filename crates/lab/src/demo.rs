@@ -42,7 +42,7 @@ pub use scenes::{SCENES, Scene};
 /// The file in a scene's directory, beside what the lab keeps there of the real transfers.
 const FILE: &str = "scene.json";
 
-/// No transfer of a scene takes longer, in real or in virtual time.
+/// No transfer over real devices takes longer: somebody waits for it.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// All recipes have the profile of the kernel that sends beside them.

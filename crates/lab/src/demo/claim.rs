@@ -1,7 +1,7 @@
 //! What is said under a scene, as far as the runs carry it.
 
 use airtcp_numbers::statistics::{Mean, average, differences};
-use airtcp_numbers::verdict::{Comparison, Verdict};
+use airtcp_numbers::verdict::{ALIKE, Comparison, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::Row;
@@ -21,7 +21,7 @@ pub(super) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Says {
     Faster,
-    /// No difference is seen: [`Verdict::NoDifference`].
+    /// The whole interval is no further than [`ALIKE`] from zero.
     AsFast,
     SendsLessAgain,
     HasFewerTimeouts,
@@ -44,15 +44,15 @@ impl Claim {
         let (holds, said) = match self.says {
             Says::Faster | Says::AsFast => {
                 let compared = Comparison::of(&runs[own].kbit_per_s, &runs[other].kbit_per_s);
-                let gain = compared.gain.map_or_else(|| "?".to_owned(), percent);
-                let verdict = compared.verdict;
+                let by = compared.gain.map_or_else(|| "?".to_owned(), percent);
                 match self.says {
                     Says::Faster => {
-                        (verdict == Verdict::Better, format!("{sender} is faster than {than}, by {gain}"))
+                        let better = compared.verdict == Verdict::Better;
+                        (better, format!("{sender} is faster than {than}, by {by}"))
                     }
                     _ => (
-                        verdict == Verdict::NoDifference,
-                        format!("no difference is seen between {sender} and {than} ({gain})"),
+                        compared.gain.is_some_and(is_alike),
+                        format!("{sender} is as fast as {than}, within {:.0} % ({by})", 100.0 * ALIKE),
                     ),
                 }
             }
@@ -80,6 +80,10 @@ impl Claim {
             Says::HasFewerTimeouts => format!("; over TUN {} and {}", counted.timeouts, others.timeouts),
         }
     }
+}
+
+fn is_alike(gain: Mean) -> bool {
+    gain.half_width.is_some_and(|half| gain.mean.abs() + half <= ALIKE)
 }
 
 fn percent(gain: Mean) -> String {

@@ -11,7 +11,7 @@ use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use rayon::prelude::*;
 
-use super::{LIMIT, Many};
+use super::Many;
 use crate::LabError;
 use crate::compare::in_virtual_time::{self, OneTransfer};
 use crate::sender::{Kind, Sender};
@@ -23,6 +23,9 @@ const FIRST: Duration = Duration::from_secs(10);
 pub(super) fn begin(seed: u64) -> Duration {
     Duration::from_nanos(Stream::new(seed, "demo-begin").below(FIRST.as_nanos()))
 }
+
+/// No run takes longer. A sender that backs off again and again may need minutes.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(3600);
 
 /// All runs of a sender, in the order of the seeds.
 #[derive(Clone, Debug, Default)]
