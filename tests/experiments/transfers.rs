@@ -126,7 +126,7 @@ fn several_connections_are_one_transfer_with_one_goodput_and_a_fairness() {
         // Three connections over one path are no three runs.
         assert_eq!((&row["kbit_per_s"]["samples"], &row["fairness"]["samples"]), (&2.into(), &2.into()));
     }
-    assert!(row(&run, "newreno").0.contains("  Jain  "), "{}", run.stdout);
+    assert!(row(&run, "newreno").0.contains("  Jain's index  "), "{}", run.stdout);
     assert!(run.stdout.contains("in each of 3 connections"), "{}", run.stdout);
     let directory = scratch.0.join("out/01-newreno");
     for file in ["decisions.jsonl", "decisions-2.jsonl", "decisions-3.jsonl", "receiver-3.jsonl"] {
