@@ -1,8 +1,9 @@
 //! `airtcp demo`: what it prints is what its runs carry.
 
 use std::fs;
+use std::process::Stdio;
 
-use airtcp_testkit::machine::run;
+use airtcp_testkit::machine::{airtcp, run};
 use serde_json::Value;
 
 use crate::scratch::Scratch;
@@ -46,4 +47,15 @@ fn an_unknown_scene_names_those_that_there_are() {
     let asked = run(&["demo", "--scene", "nothing"]);
     assert_eq!(asked.code, 2);
     assert!(asked.stderr.contains("handover, lost-again, marks, tiny-window"), "{}", asked.stderr);
+}
+
+#[test]
+fn who_reads_only_the_beginning_has_seen_enough() {
+    let scratch = Scratch::new("demo-head");
+    let output = scratch.path("demo");
+    let mut demo = airtcp(&["demo", "--scene", "tiny-window", "--seeds", "2", "--output", &output]);
+    let mut demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(demo.stdout.take());
+    let ended = demo.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }

@@ -69,14 +69,18 @@ impl Demo {
         };
         let line = LiveLine::new(!self.quiet);
         let mut number = 0;
+        let mut written = Ok(());
         let observe = |progress| line.show(&words(progress));
         let played = demo::play(&tools, &plan, &scenes, observe, |scene| {
             number += 1;
             line.clear();
-            if self.json { Ok(()) } else { writeln!(say::out(), "{number}. {}", scene.text()) }
+            if !self.json && written.is_ok() {
+                written = writeln!(say::out(), "{number}. {}", scene.text());
+            }
         });
         line.clear();
         let played = played.map_err(failed)?;
+        written?;
         let report = directory.join("report.html");
         let page = page::page(std::slice::from_ref(&directory))?;
         fs::write(&report, page.html()).with_context(|| format!("cannot write {}", report.display()))?;

@@ -41,21 +41,20 @@ impl Claim {
         let at = |name| rows.iter().position(|row| row.sender == name).expect("a claim is about its scene");
         let (own, other) = (at(self.sender), at(self.than));
         let Self { sender, than, because, .. } = self;
+        let goodput = Comparison::of(&runs[own].kbit_per_s, &runs[other].kbit_per_s);
         let (holds, said) = match self.says {
-            Says::Faster | Says::AsFast => {
-                let compared = Comparison::of(&runs[own].kbit_per_s, &runs[other].kbit_per_s);
-                let by = compared.gain.map_or_else(|| "?".to_owned(), percent);
-                match self.says {
-                    Says::Faster => {
-                        let better = compared.verdict == Verdict::Better;
-                        (better, format!("{sender} is faster than {than}, by {by}"))
-                    }
-                    _ => (
-                        compared.gain.is_some_and(is_alike),
-                        format!("{sender} is as fast as {than}, within {:.0} % ({by})", 100.0 * ALIKE),
-                    ),
-                }
-            }
+            Says::Faster => (
+                goodput.verdict == Verdict::Better,
+                format!("{sender} is faster than {than}, by {}", percent(goodput.gain)),
+            ),
+            Says::AsFast => (
+                goodput.gain.is_some_and(is_alike),
+                format!(
+                    "{sender} is as fast as {than}, within {:.0} % ({})",
+                    100.0 * ALIKE,
+                    percent(goodput.gain)
+                ),
+            ),
             Says::SendsLessAgain => {
                 let (less, figures) = fewer(&runs[own].resent, &runs[other].resent);
                 (less, format!("{sender} sends less again than {than}: {figures} segments"))
@@ -86,7 +85,8 @@ fn is_alike(gain: Mean) -> bool {
     gain.half_width.is_some_and(|half| gain.mean.abs() + half <= ALIKE)
 }
 
-fn percent(gain: Mean) -> String {
+fn percent(gain: Option<Mean>) -> String {
+    let Some(gain) = gain else { return "?".to_owned() };
     let half = gain.half_width.map_or_else(String::new, |half| format!(" ± {:.1}", 100.0 * half));
     format!("{:+.1}{half} %", 100.0 * gain.mean)
 }
