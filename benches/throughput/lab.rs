@@ -70,17 +70,6 @@ impl Lab {
         self.reactor.register(tun, Token(0), Interest::Read)?;
         Ok(())
     }
-
-    pub(crate) fn receiver(&self) -> anyhow::Result<Receiver> {
-        let listener = self.namespace.enter(listener)??;
-        let bytes = Arc::new(AtomicU64::new(0));
-        let stop = Arc::new(AtomicBool::new(false));
-        let thread = thread::Builder::new().name("receiver".to_owned()).spawn({
-            let (bytes, stop) = (Arc::clone(&bytes), Arc::clone(&stop));
-            move || receive(&listener, &bytes, &stop)
-        })?;
-        Ok(Receiver { bytes, stop, thread: Some(thread) })
-    }
 }
 
 /// How long the receiver rests when it has read everything: at 10 Gbit/s a sixteenth of its buffer comes in.
@@ -95,6 +84,17 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    pub(crate) fn start(namespace: &Namespace) -> anyhow::Result<Self> {
+        let listener = namespace.enter(listener)??;
+        let bytes = Arc::new(AtomicU64::new(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = thread::Builder::new().name("receiver".to_owned()).spawn({
+            let (bytes, stop) = (Arc::clone(&bytes), Arc::clone(&stop));
+            move || receive(&listener, &bytes, &stop)
+        })?;
+        Ok(Self { bytes, stop, thread: Some(thread) })
+    }
+
     /// Payload that the application has read.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)

@@ -7,6 +7,7 @@ mod bare;
 mod lab;
 mod meter;
 mod null_sender;
+mod paced;
 mod packet;
 mod smol;
 mod userspace;
@@ -21,6 +22,7 @@ use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
 use crate::meter::{Sample, Timing};
+use crate::paced::Offload;
 
 /// Measure the throughput of TCP senders over a TUN device into the kernel's own TCP.
 ///
@@ -69,6 +71,12 @@ enum Yardstick {
     Smoltcp,
     /// One thread copying from one TUN device to another, fed by UDP
     BareCopy,
+    /// This project's sender `linux` at 1 Gbit/s, paced
+    AirtcpPaced,
+    /// The kernel's CUBIC over veth at 1 Gbit/s, paced
+    KernelPaced,
+    /// The same without offload: segment by segment, as a program writes to TUN
+    KernelSegments,
 }
 
 impl Yardstick {
@@ -79,6 +87,23 @@ impl Yardstick {
             Self::Airtcp => userspace::run(clock, plan),
             Self::Smoltcp => smol::run(clock, plan),
             Self::BareCopy => bare::copy(clock, plan),
+            Self::AirtcpPaced => paced::ours(clock, plan),
+            Self::KernelPaced => paced::kernels(clock, plan, Offload::On),
+            Self::KernelSegments => paced::kernels(clock, plan, Offload::Off),
+        }
+    }
+
+    /// At a given rate, what counts is what it costs.
+    fn is_paced(self) -> bool {
+        matches!(self, Self::AirtcpPaced | Self::KernelPaced | Self::KernelSegments)
+    }
+
+    /// What it is compared with in the same round, and in what.
+    fn compared(self) -> (Self, fn(&Sample) -> f64) {
+        if self.is_paced() {
+            (Self::KernelPaced, Sample::cores_per_gbit)
+        } else {
+            (Self::NullSender, |sample| sample.gbit_per_s)
         }
     }
 
@@ -115,7 +140,7 @@ struct Results {
 struct Row {
     yardstick: Yardstick,
     samples: Vec<Sample>,
-    /// Throughput as a share of the null sender's in the same round.
+    /// Throughput over the null sender's in the same round; of what is paced, cores for a Gbit/s over `kernel-paced`'s.
     ratios: Vec<f64>,
 }
 
@@ -130,16 +155,15 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
     for round in 1..=cli.rounds {
         for row in &mut rows {
             let sample = row.yardstick.run(clock, plan)?;
-            eprintln!("round {round}: {:<12} {:.2} Gbit/s", row.yardstick.name(), sample.gbit_per_s);
+            eprintln!("round {round}: {:<16} {:.2} Gbit/s", row.yardstick.name(), sample.gbit_per_s);
             row.samples.push(sample);
         }
     }
-    let ceiling = rows.iter().find(|row| row.yardstick == Yardstick::NullSender);
-    if let Some(ceiling) = ceiling.map(|row| row.samples.clone()) {
-        for row in &mut rows {
-            let pairs = row.samples.iter().zip(&ceiling);
-            row.ratios = pairs.map(|(sample, ceiling)| sample.gbit_per_s / ceiling.gbit_per_s).collect();
-        }
+    for index in 0..rows.len() {
+        let (reference, value) = rows[index].yardstick.compared();
+        let Some(reference) = rows.iter().find(|row| row.yardstick == reference) else { continue };
+        let pairs = rows[index].samples.iter().zip(&reference.samples);
+        rows[index].ratios = pairs.map(|(sample, reference)| value(sample) / value(reference)).collect();
     }
     Ok(Results { schema_version: 1, rounds: cli.rounds, seconds: cli.seconds, yardsticks: rows })
 }
@@ -150,18 +174,34 @@ fn print(results: &Results, json: bool) {
         println!("{}", serde_json::to_string(results).expect("plain data becomes JSON"));
         return;
     }
+    let (paced, free): (Vec<_>, Vec<_>) = results.yardsticks.iter().partition(|row| row.yardstick.is_paced());
+    table(&free, "of null-sender", "CPU/packet", |it| it.cpu_ns_per_packet, |ns| format!("{ns:.0} ns"));
+    table(&paced, "of kernel-paced", "cores/Gbit/s", Sample::cores_per_gbit, |cores| format!("{cores:.2}"));
+}
+
+/// `cost` is a column's heading; its median stands in it.
+fn table(
+    rows: &[&Row],
+    reference: &str,
+    cost: &str,
+    cost_of: fn(&Sample) -> f64,
+    show: impl Fn(f64) -> String,
+) {
+    if rows.is_empty() {
+        return;
+    }
     println!(
-        "{:<12} {:>21}   {:>17}   {:>9} {:>12} {:>10}",
-        "", "Gbit/s", "of null-sender", "kpacket/s", "CPU/packet", "sent again"
+        "{:<16} {:>21}   {reference:>17}   {:>9} {cost:>12} {:>10}",
+        "", "Gbit/s", "kpacket/s", "sent again"
     );
     println!(
-        "{:<12} {:>6} {:>7} {:>6}   {:>5} {:>5} {:>5}",
+        "{:<16} {:>6} {:>7} {:>6}   {:>5} {:>5} {:>5}",
         "", "min", "median", "max", "min", "med.", "max"
     );
-    for row in &results.yardsticks {
+    for row in rows {
         let of = |value: fn(&Sample) -> f64| Spread::of(row.samples.iter().map(value));
         let (rate, packets) = (of(|sample| sample.gbit_per_s), of(|sample| sample.packets_per_s / 1e3));
-        let cpu = of(|sample| sample.cpu_ns_per_packet);
+        let cost = of(cost_of).median;
         let sent_again: Option<u64> = row.samples.iter().map(|sample| sample.sent_again).sum();
         let sent_again = sent_again.map_or_else(|| "-".to_owned(), |packets| packets.to_string());
         let ratio = match &row.ratios[..] {
@@ -172,13 +212,13 @@ fn print(results: &Results, json: bool) {
             }
         };
         println!(
-            "{:<12} {:>6.2} {:>7.2} {:>6.2}   {ratio}   {:>9.0} {:>9.0} ns {sent_again:>10}",
+            "{:<16} {:>6.2} {:>7.2} {:>6.2}   {ratio}   {:>9.0} {:>12} {sent_again:>10}",
             row.yardstick.name(),
             rate.min,
             rate.median,
             rate.max,
             packets.median,
-            cpu.median,
+            show(cost),
         );
     }
 }

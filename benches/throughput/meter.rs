@@ -19,8 +19,16 @@ pub(crate) struct Sample {
     pub(crate) packets_per_s: f64,
     /// CPU time of the measured thread, the kernel's part included.
     pub(crate) cpu_ns_per_packet: f64,
+    /// How much of the machine was not idle, in cores: whatever ran, and the kernel's part.
+    pub(crate) busy_cores: f64,
     /// Packets that the program had to send again, if it tells.
     pub(crate) sent_again: Option<u64>,
+}
+
+impl Sample {
+    pub(crate) fn cores_per_gbit(&self) -> f64 {
+        self.busy_cores / self.gbit_per_s
+    }
 }
 
 /// What has been moved so far.
@@ -35,6 +43,7 @@ pub(crate) struct Count {
 struct Reading {
     at: Instant,
     cpu: Duration,
+    idle: Duration,
     count: Count,
 }
 
@@ -57,9 +66,9 @@ impl Meter {
     pub(crate) fn tick(&mut self, count: impl FnOnce() -> Count) -> bool {
         let at = self.clock.now();
         if self.first.is_none() && at >= self.from {
-            self.first = Some(Reading { at, cpu: thread_cpu(), count: count() });
+            self.first = Some(Reading { at, cpu: thread_cpu(), idle: machine_idle(), count: count() });
         } else if at >= self.until {
-            self.last = Some(Reading { at, cpu: thread_cpu(), count: count() });
+            self.last = Some(Reading { at, cpu: thread_cpu(), idle: machine_idle(), count: count() });
         }
         self.last.is_none()
     }
@@ -79,6 +88,7 @@ impl Meter {
             gbit_per_s: payload as f64 * 8.0 / 1e9 / seconds,
             packets_per_s: packets as f64 / seconds,
             cpu_ns_per_packet: (last.cpu - first.cpu).as_nanos() as f64 / packets.max(1) as f64,
+            busy_cores: cores() - last.idle.saturating_sub(first.idle).as_secs_f64() / seconds,
             sent_again: last.count.sent_again.zip(first.count.sent_again).map(|(last, first)| last - first),
         })
     }
@@ -88,4 +98,21 @@ fn thread_cpu() -> Duration {
     // The clock exists on every Linux.
     let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the thread's CPU clock can be read");
     Duration::from_secs(cpu.tv_sec() as u64) + Duration::from_nanos(cpu.tv_nsec() as u64)
+}
+
+/// The time that all cores together had nothing to do, or were not ours (/proc/stat, which counts in hundredths of a
+/// second). Idle time is measured; busy time would be what the ticks of the clock happened to see.
+fn machine_idle() -> Duration {
+    let stat = std::fs::read_to_string("/proc/stat").expect("/proc/stat can be read");
+    let all = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let ticks: Vec<u64> = all.map_while(|field| field.parse().ok()).collect();
+    // proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal.
+    let idle = [3, 4, 7].map(|field| ticks.get(field).copied().unwrap_or_default());
+    Duration::from_millis(10 * idle.iter().sum::<u64>())
+}
+
+/// As many as `machine_idle` adds up, whichever of them this program may use.
+fn cores() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").expect("/proc/stat can be read");
+    stat.lines().skip(1).take_while(|line| line.starts_with("cpu")).count() as f64
 }

@@ -19,7 +19,7 @@ const STALL: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let mut lab = Lab::new(clock)?;
-    let receiver = lab.receiver()?;
+    let receiver = Receiver::start(&lab.namespace)?;
     let mut connection = Connection::open(&mut lab)?;
     let mut meter = Meter::start(clock, plan);
     while meter.tick(|| connection.count(&receiver)) {

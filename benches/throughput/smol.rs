@@ -14,7 +14,7 @@ use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use smoltcp::time::Instant as SmolInstant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-use crate::lab::{KERNEL, Lab, MTU, OURS, PORT};
+use crate::lab::{KERNEL, Lab, MTU, OURS, PORT, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 
 /// Large enough never to be the limit.
@@ -22,7 +22,7 @@ const SEND_BUFFER: usize = 1 << 20;
 
 pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     let mut lab = Lab::new(clock)?;
-    let receiver = lab.receiver()?;
+    let receiver = Receiver::start(&lab.namespace)?;
     let mut device = TunDevice { packets: 0, buffer: vec![0; 2000], out: vec![0; 2000] };
     let mut interface = {
         let mut port = device.on(&lab.tun);

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use airlink::reactor::{Clock, Reactor};
 use airtcp::host::{ConnId, Host, HostConfig, IoError};
 use airtcp::profile::Profile;
+use airtcp::recovery::Recipe;
 use airtcp::tcp::SocketOptions;
 use airtcp_tun::{Application, Driver};
 use airwire::time::Instant;
@@ -18,17 +19,15 @@ use crate::meter::{Count, Meter, Sample, Timing};
 const UNSENT: usize = 64 * 1024;
 
 pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    let lab = Lab::new(clock)?;
-    let receiver = lab.receiver()?;
     // The null sender keeps the receiver's window full; so does this one once slow start is over.
-    let recipe = "sack".parse()?;
-    let host = Host::new(HostConfig {
-        addrs: vec![IpAddr::V4(OURS)],
-        mtu: usize::from(MTU),
-        profile: Profile::default(),
-        recipe,
-        seed: 1,
-    });
+    send(clock, plan, "sack".parse()?, Profile::default())
+}
+
+pub(crate) fn send(clock: Clock, plan: Timing, recipe: Recipe, profile: Profile) -> anyhow::Result<Sample> {
+    let lab = Lab::new(clock)?;
+    let receiver = Receiver::start(&lab.namespace)?;
+    let addrs = vec![IpAddr::V4(OURS)];
+    let host = Host::new(HostConfig { addrs, mtu: usize::from(MTU), profile, recipe, seed: 1 });
     let mut driver = Driver::new(host, lab.tun, Reactor::new(clock)?, None)?;
     let remote = SocketAddr::new(IpAddr::V4(KERNEL), PORT);
     let options = SocketOptions::of(driver.host.profile());

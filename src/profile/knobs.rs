@@ -285,6 +285,8 @@ pub struct Knobs {
     pub recovery_burst: Option<u32>,
     /// Segments leave evenly. `None`: as soon as the window lets them, unless its algorithm gives a rate.
     pub pacing: Option<Pacing>,
+    /// However fast the window would be, segments leave no faster: octets of text a second (Linux: SO_MAX_PACING_RATE).
+    pub max_rate: Option<f64>,
 }
 
 impl Knobs {
@@ -326,6 +328,7 @@ impl Knobs {
             max_burst: None,
             recovery_burst: None,
             pacing: None,
+            max_rate: None,
         }
     }
 }

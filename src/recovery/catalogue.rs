@@ -409,6 +409,14 @@ pub static CATALOGUE: &[Row] = &[
         "segments leave evenly: two windows a round trip in slow start, 1.2 later, unless the window says how fast",
         "Linux, tcp_update_pacing_rate()",
     ),
+    Row::number(
+        "max-rate",
+        "maximum rate",
+        (1.0, 100e6, "kbit/s"),
+        |p, n| p.recovery.max_rate = Some(n * 1e3 / 8.0),
+        "segments leave evenly, and never faster (octets of text, without headers)",
+        "Linux, SO_MAX_PACING_RATE",
+    ),
     Row::option(
         "tso-defer",
         "pieces",

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use airwire::time::Duration;
+use airwire::units::Rate;
 
 use super::catalogue::{self, Build, Need, Question, Row};
 use super::engine::{Answers, Recovery};
@@ -320,11 +321,18 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
     Ok(Part { row, value })
 }
 
-/// A number with its unit or without; a time has any unit that times have.
+/// A number with its unit or without; a time has any unit that times have, and a rate any that rates have.
 fn quantity(text: &str, unit: &str) -> Option<f64> {
     let bare = text.strip_suffix(unit).unwrap_or(text).trim().parse::<f64>();
-    let time = || (unit == "ms").then(|| text.trim().parse::<Duration>().ok())?;
-    bare.ok().or_else(|| Some(time()?.as_nanos() as f64 / 1e6))
+    let with_unit = || match unit {
+        "ms" => Some(text.trim().parse::<Duration>().ok()?.as_nanos() as f64 / 1e6),
+        "kbit/s" => {
+            let rate = text.trim().strip_suffix("/s").unwrap_or(text).parse::<Rate>().ok()?;
+            Some(rate.as_bits_per_second() as f64 / 1e3)
+        }
+        _ => None,
+    };
+    bare.ok().or_else(with_unit)
 }
 
 fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), RecipeError> {
@@ -434,6 +442,9 @@ mod tests {
         assert_eq!(canonical("tahoe+min-rto=200ms"), "tahoe+min-rto=200");
         assert_eq!(canonical("frto+sack+rack+tso-defer+cubic+undo-linux+prr+hystart"), "linux");
         assert_eq!(canonical("linux+pacing"), "linux+pacing");
+        for rate in ["1500", "1500kbit/s", "1.5Mbit/s", "1.5 Mbit"] {
+            assert_eq!(canonical(&format!("max-rate={rate}+linux")), "linux+max-rate=1500");
+        }
         assert_eq!(canonical("sack+rack+prr+frto+undo-linux+beta=0.5+tso-defer"), "reno-linux");
         assert_eq!(canonical("sack+rack+prr+frto+dsack+beta=0.6"), "sack+rack+prr+frto+dsack+beta=0.6");
         assert_eq!(canonical("sack+rack+cubic+prr+frto"), "sack+rack+cubic+prr+frto");

@@ -93,18 +93,20 @@ impl Recovery {
 
     /// Whether this sender gives a rate.
     pub(crate) fn paces(&self) -> bool {
-        self.profile.recovery.pacing.is_some() || self.answers.window.paces()
+        let knobs = &self.profile.recovery;
+        knobs.pacing.is_some() || knobs.max_rate.is_some() || self.answers.window.paces()
     }
 
     /// How fast segments may leave now, in octets of text a second. `None`: as fast as the window lets them.
     pub(crate) fn pacing_rate(&self, path: &Path<'_>) -> Option<f64> {
         let knobs = &self.profile.recovery;
-        self.own_rate(path).or_else(|| self.rate_of_window(path, knobs.pacing?))
+        let rate = self.own_rate(path).or_else(|| self.rate_of_window(path, knobs.pacing?));
+        rate.or(knobs.max_rate)
     }
 
     /// The rate that the window's answer gives, in octets of text a second.
     pub(crate) fn own_rate(&self, path: &Path<'_>) -> Option<f64> {
-        self.answers.window.pacing_rate(&view_of(&self.cc, &self.profile, path))
+        self.answers.window.pacing_rate(&view_of(&self.cc, &self.profile, path)).map(|rate| self.at_most(rate))
     }
 
     /// So many windows a round trip, in octets of text a second. `None`: no round trip is known.
@@ -114,7 +116,11 @@ impl Recovery {
         let Congestion { cwnd, ssthresh, .. } = *view.cc;
         let ratio = if cwnd < ssthresh / 2.0 { pacing.slow_start } else { pacing.congestion_avoidance };
         let window = cwnd.max(view.segments(view.flight.outstanding())) * view.smss as f64;
-        Some(ratio * window / srtt.as_secs_f64())
+        Some(self.at_most(ratio * window / srtt.as_secs_f64()))
+    }
+
+    fn at_most(&self, rate: f64) -> f64 {
+        self.profile.recovery.max_rate.map_or(rate, |max| rate.min(max))
     }
 
     /// Octets for which the congestion window has room.

@@ -1,0 +1,99 @@
+//! A gigabit a second and no more: this project's sender and the kernel's own, each paced by itself.
+//!
+//! How fast they are is given; what counts is how much of the machine they take for it, the receiver's part included.
+
+use std::io::{self, ErrorKind, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::Command;
+
+use airlink::netns::Namespace;
+use airlink::reactor::Clock;
+use airtcp::profile::ProfileName;
+use anyhow::{Context, ensure};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket, sockopt};
+
+use crate::bare::MSS;
+use crate::lab::{KERNEL, OURS, PORT, Receiver};
+use crate::meter::{Count, Meter, Sample, Timing};
+use crate::userspace;
+
+/// Octets of text a second.
+const RATE: u64 = 1_000_000_000 / 8;
+const CHUNK: usize = 64 << 10;
+
+/// How the kernel hands its segments to the device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offload {
+    /// Up to 64 kB at once, for the device to cut (TSO).
+    On,
+    /// One by one, as a program that writes to TUN does.
+    Off,
+}
+
+pub(crate) fn ours(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
+    // Who sets SO_MAX_PACING_RATE has the kernel pace by the window, too.
+    let recipe = format!("linux+pacing+max-rate={}kbit/s", RATE * 8 / 1000);
+    userspace::send(clock, plan, recipe.parse()?, ProfileName::Linux.profile())
+}
+
+/// The kernel's CUBIC, from one namespace to another.
+pub(crate) fn kernels(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
+    let (here, there) = (Namespace::create()?, Namespace::create()?);
+    ip(&here, &format!("link add wire type veth peer name wire netns {}", there.name()))?;
+    for (namespace, address) in [(&here, OURS), (&there, KERNEL)] {
+        ip(namespace, &format!("address add {address}/24 dev wire"))?;
+        ip(namespace, "link set wire up")?;
+    }
+    if offload == Offload::Off {
+        ip(&here, "link set wire gso_max_segs 1")?;
+    }
+    let receiver = Receiver::start(&there)?;
+    let mut stream = here.enter(paced_stream)??;
+    let mut meter = Meter::start(clock, plan);
+    let chunk = vec![0x5a; CHUNK];
+    let count = || Count { packets: receiver.bytes() / MSS as u64, payload: receiver.bytes(), sent_again: None };
+    while meter.tick(count) {
+        match stream.write(&chunk) {
+            Ok(_) => {}
+            // So that the meter is asked now and then.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error) => return Err(error).context("writing to the kernel's socket"),
+        }
+    }
+    meter.sample().context("the run is over")
+}
+
+fn ip(namespace: &Namespace, words: &str) -> anyhow::Result<()> {
+    let status = namespace.spawn(Command::new("ip").args(words.split(' ')))?.wait()?;
+    ensure!(status.success(), "`ip {words}` failed");
+    Ok(())
+}
+
+fn paced_stream() -> anyhow::Result<TcpStream> {
+    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(&socket, sockopt::TcpCongestion, &"cubic".into())?;
+    limit_rate(&socket, RATE).context("cannot set SO_MAX_PACING_RATE")?;
+    connect(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(KERNEL, PORT)))?;
+    let stream = TcpStream::from(socket);
+    stream.set_write_timeout(Some(std::time::Duration::from_millis(10)))?;
+    Ok(stream)
+}
+
+/// SO_MAX_PACING_RATE: the kernel's TCP leaves no faster than so many octets a second.
+#[expect(unsafe_code, reason = "nix does not know this option")]
+fn limit_rate(socket: &impl AsFd, octets_per_s: u64) -> io::Result<()> {
+    let value = octets_per_s.to_ne_bytes();
+    let (fd, len) = (socket.as_fd().as_raw_fd(), value.len() as nix::libc::socklen_t);
+    // SAFETY: the kernel reads `len` octets at the pointer, and `value` has so many.
+    let status = unsafe {
+        nix::libc::setsockopt(
+            fd,
+            nix::libc::SOL_SOCKET,
+            nix::libc::SO_MAX_PACING_RATE,
+            value.as_ptr().cast(),
+            len,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
