@@ -1,9 +1,10 @@
 //! `airtcp demo`: what it prints is what its runs carry.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use airtcp_testkit::machine::{airtcp, run};
+use airtcp_testkit::programs::program;
 use serde_json::Value;
 
 use crate::scratch::Scratch;
@@ -58,4 +59,22 @@ fn who_reads_only_the_beginning_has_seen_enough() {
     drop(demo.stdout.take());
     let ended = demo.wait_with_output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// `script` gives it a terminal.
+#[test]
+fn on_a_terminal_a_line_tells_how_far_it_is_and_goes_away() {
+    let scratch = Scratch::new("demo-live");
+    let output = scratch.path("demo");
+    let program = program("airtcp");
+    let typed =
+        format!("{} demo --scene tiny-window --seeds 20 --output {output} --json", program.display());
+    let shown = Command::new("script").args(["-qec", &typed, "/dev/null"]).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let lines: Vec<_> = shown.split("\r\x1b[K").collect();
+    for line in ["0 of 4 transfers over TUN", "4 of 4 transfers over TUN", "80 of 80 runs in virtual time"] {
+        assert!(lines.contains(&line), "no line `{line}` in {shown:?}");
+    }
+    let result = lines.last().unwrap();
+    assert!(result.starts_with("{\"page\""), "what comes last stands alone: {result:?}");
 }

@@ -1,7 +1,7 @@
 //! `airtcp demo`: scenes in which one mechanism decides, for real and in virtual time.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use airtcp_lab::demo::{self, Demo as Plan, Played, Progress, Scene};
@@ -12,7 +12,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::lab::{failed, next_free};
-use crate::shared::{failure, say};
+use crate::shared::failure;
+use crate::shared::say::{self, LiveLine};
 
 /// Show what the mechanisms are worth: scenes on a radio link, each with a table, and one page with graphs.
 ///
@@ -134,26 +135,4 @@ fn more(played: &[Played], directory: &Path, report: &Path) -> String {
         );
     }
     text
-}
-
-/// A line on a terminal that is written over again and again. Elsewhere there is none.
-struct LiveLine {
-    shown: bool,
-}
-
-impl LiveLine {
-    fn new(wanted: bool) -> Self {
-        Self { shown: wanted && io::stderr().is_terminal() }
-    }
-
-    fn show(&self, text: &str) {
-        if self.shown {
-            // Where nobody reads it, nobody misses it.
-            let _ = write!(io::stderr(), "\r\x1b[K{text}");
-        }
-    }
-
-    fn clear(&self) {
-        self.show("");
-    }
 }

@@ -2,7 +2,7 @@
 //! nobody reads, or where there is no room.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, StdoutLock, Write};
+use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
 
 /// Stdout, for results.
 pub(crate) fn out() -> Out {
@@ -12,6 +12,32 @@ pub(crate) fn out() -> Out {
 /// A line on stderr, for whoever watches. If it cannot be written, there is nobody to tell.
 pub(crate) fn aside(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A line on stderr that is written over again and again, where stderr is a terminal. Elsewhere there is none.
+pub(crate) struct LiveLine {
+    shown: bool,
+}
+
+impl LiveLine {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { shown: wanted && io::stderr().is_terminal() }
+    }
+
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shown
+    }
+
+    pub(crate) fn show(&self, text: &str) {
+        if self.shown {
+            // Back to the first column; what stood there is erased.
+            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.show("");
+    }
 }
 
 /// What cannot be written says where to. That the reader has gone stays what it is: it is no failure.

@@ -1,6 +1,5 @@
 //! `airtcp sweep run`: all runs that have no result yet.
 
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -12,7 +11,8 @@ use anyhow::Context;
 use clap::Args;
 use rayon::prelude::*;
 
-use crate::shared::{failure, say};
+use crate::shared::failure;
+use crate::shared::say::{self, LiveLine};
 
 /// Run everything that has no result yet, on all cores.
 #[derive(Debug, Args)]
@@ -101,20 +101,29 @@ struct Progress {
     how: How,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Quiet,
-    /// One line that is written over.
-    Terminal,
+    Terminal(LiveLine),
     /// A line now and then, for a log.
     Lines,
 }
 
 impl How {
-    const fn every(self) -> Duration {
+    fn new(quiet: bool) -> Self {
+        let line = LiveLine::new(!quiet);
+        match quiet {
+            true => Self::Quiet,
+            false if line.is_shown() => Self::Terminal(line),
+            false => Self::Lines,
+        }
+    }
+
+    /// `None`: nothing is shown.
+    fn every(&self) -> Option<Duration> {
         match self {
-            Self::Terminal => Duration::from_millis(200),
-            Self::Lines | Self::Quiet => Duration::from_secs(30),
+            Self::Quiet => None,
+            Self::Terminal(_) => Some(Duration::from_millis(200)),
+            Self::Lines => Some(Duration::from_secs(30)),
         }
     }
 }
@@ -122,18 +131,14 @@ impl How {
 impl Progress {
     /// `others`: results that nobody asks for.
     fn new(before: usize, all: usize, others: usize, quiet: bool) -> Self {
-        let how = match (quiet, io::stderr().is_terminal()) {
-            (true, _) => How::Quiet,
-            (false, true) => How::Terminal,
-            (false, false) => How::Lines,
-        };
+        let how = How::new(quiet);
         let clock = Clock::start();
         let begin = clock.now();
         let progress = Self { done: before, all, before, begin, shown: begin, clock, how };
-        if how != How::Quiet && before + others > 0 {
+        if !quiet && before + others > 0 {
             say::aside(format_args!("{before} of {all} runs have results already"));
         }
-        if how != How::Quiet && others > 0 {
+        if !quiet && others > 0 {
             say::aside(format_args!(
                 "{others} other results are of runs that are not asked for now; they stay in the store"
             ));
@@ -144,7 +149,7 @@ impl Progress {
     fn advance(&mut self) {
         self.done += 1;
         let now = self.clock.now();
-        if self.how == How::Quiet || now.saturating_since(self.shown) < self.how.every() {
+        if self.how.every().is_none_or(|every| now.saturating_since(self.shown) < every) {
             return;
         }
         self.shown = now;
@@ -152,21 +157,18 @@ impl Progress {
         let left = each * (self.all - self.done) as f64;
         let text =
             format!("{}/{} runs, {} left", self.done, self.all, in_words(Duration::from_secs_f64(left)));
-        match self.how {
-            // Nobody needs to be told that stderr is gone.
-            How::Terminal => {
-                let _ = write!(io::stderr(), "\r{text:<60}");
-            }
+        match &self.how {
+            How::Terminal(line) => line.show(&text),
             How::Lines => say::aside(text),
             How::Quiet => {}
         }
     }
 
     fn finish(&self, store: &std::path::Path) {
-        if self.how == How::Terminal {
-            let _ = write!(io::stderr(), "\r{:<60}\r", "");
+        if let How::Terminal(line) = &self.how {
+            line.clear();
         }
-        if self.how != How::Quiet {
+        if self.how.every().is_some() {
             let took = self.clock.now().saturating_since(self.begin);
             let new = self.done - self.before;
             say::aside(format_args!(
