@@ -513,18 +513,21 @@ impl Recovery {
         let first = self.cc.timeouts_in_row == 0
             || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain
             || self.cc.episode == Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
+        // An event that was put down to the radio has paid nothing.
         let is_paid_for = knobs.repeated_timeout == RepeatedTimeout::OncePerWindow
             && matches!(self.cc.phase(), Phase::Recovery | Phase::Reduced)
+            && self.cc.kept_window().is_none()
             && self.cc.recover.is_some_and(|recover| una < recover);
         let reaction = self.answers.timeout.on_timeout(&view);
-        let ssthresh = if first {
+        if first {
             self.answers.undo.on_reduction(&view, &before, LossKind::Timeout);
-            self.counters.window_reductions += 1;
             self.send_cwr = true;
+        }
+        let ssthresh = if first && !is_paid_for {
+            self.counters.window_reductions += 1;
             let window_when_sent = self.window_at_timeout(path);
             let loss = Loss { kind: LossKind::Timeout, window_when_sent };
-            let reduced = self.answers.window.on_loss(&view, &loss).ssthresh;
-            if is_paid_for { self.cc.ssthresh } else { reduced }
+            self.answers.window.on_loss(&view, &loss).ssthresh
         } else {
             self.cc.ssthresh
         };

@@ -270,6 +270,22 @@ fn a_timeout_is_congestion_whatever_was_marked() {
     assert!(sender.cc().cwnd <= 2.0, "the window that was kept does not come back: {}", sender.cc().cwnd);
 }
 
+/// Linux reduces once for a window (tcp_enter_loss()). What was put down to the radio has reduced nothing.
+#[test]
+fn a_timeout_after_the_radio_pays_for_its_window_in_profile_linux_too() {
+    let peer_flags = Flags::SYN.with(Flags::ACK).with(Flags(FIXED_TO_MOBILE));
+    let handshake = Handshake { timestamps: true, peer_flags, ..Handshake::default() };
+    for (marks, ssthresh) in [(OB, 7.0), (0, 7.0)] {
+        let mut sender = BareSender::with("sack+transit-marks", Profile::linux(), &handshake);
+        sender = sender.under_way(10.0, 8.0, RTT);
+        sender.wait(RTT);
+        sack(&mut sender, 2..6, marks);
+        sender.wait(RTT * 10).timeout();
+        assert_eq!(window(&sender), (1.0, ssthresh), "marked {marks:#x}");
+        assert_eq!(sender.recovery.counters().window_reductions, 1, "marked {marks:#x}");
+    }
+}
+
 #[test]
 fn a_marked_timeout_keeps_the_window_and_starts_the_ack_clock_slowly() {
     for recipe in ["etcp+marked-timeout", "newreno+marked-timeout", "sack+marked-timeout"] {
