@@ -326,6 +326,13 @@ impl Flight {
         self.segments.get(found)
     }
 
+    /// First segment judged lost, whether sent again or not.
+    pub fn first_lost_or_resent(&self) -> Option<&Sent> {
+        let any = self.lost.segments + self.resent.segments > 0;
+        let mut segments = self.segments.iter().filter(|_| any);
+        segments.find(|s| matches!(s.fate, Fate::Lost | Fate::Resent))
+    }
+
     /// First segment at or above `from` that is neither SACKed nor sent again.
     pub fn first_unsacked_from(&self, from: u64) -> Option<&Sent> {
         let mut at = from.max(self.una);

@@ -13,9 +13,9 @@ pub use knobs::Knobs;
 pub use name::ProfileName;
 
 use self::knobs::{
-    Accounting, Careful, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit,
-    InitialSsthresh, InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout,
-    Rounding, SackDialect,
+    Accounting, BeyondRecover, Careful, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth,
+    GrowthLimit, InitialSsthresh, InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect,
+    RepeatedTimeout, Rounding, SackDialect,
 };
 use crate::rtt::{RtoLimits, TimerStyle};
 
@@ -471,6 +471,7 @@ impl Profile {
                 partial_ack_timer: PartialAckTimer::SlowButSteady,
                 partial_ack_deflation: PartialAckDeflation::InflationOnly,
                 repeated_timeout: RepeatedTimeout::OncePerWindow,
+                beyond_recover: BeyondRecover::AnyLoss,
                 exit_window: ExitWindow::Ssthresh,
                 grow_on_exit: GrowOnExit::WithScoreboard,
                 limited_transmit: true,

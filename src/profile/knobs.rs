@@ -165,6 +165,15 @@ pub enum RepeatedTimeout {
     ReduceAgain,
 }
 
+/// Of what was found lost in an event and left behind its `recover`: what begins an event of its own when that is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BeyondRecover {
+    /// What has not been sent again yet.
+    Unrepaired,
+    /// What has been sent again, too: it counts as lost until it is acknowledged (Linux 6.18, tcp_time_to_recover()).
+    AnyLoss,
+}
+
 /// Which SACK sender the recipe `sack` means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SackDialect {
@@ -261,6 +270,8 @@ pub struct Knobs {
     pub recovery_ends_by_inflation: bool,
     /// What happens to ssthresh when the same segment times out again.
     pub repeated_timeout: RepeatedTimeout,
+    /// Which losses behind `recover` begin another event at the end of one.
+    pub beyond_recover: BeyondRecover,
     /// Which SACK sender the recipe `sack` means.
     pub sack_dialect: SackDialect,
     /// Which CUBIC the recipe `cubic` means.
@@ -316,6 +327,7 @@ impl Knobs {
             grow_on_exit: GrowOnExit::Never,
             recovery_ends_by_inflation: false,
             repeated_timeout: RepeatedTimeout::HoldSsthresh,
+            beyond_recover: BeyondRecover::Unrepaired,
             sack_dialect: SackDialect::Rfc6675,
             cubic_dialect: CubicDialect::Rfc9438,
             rack_dialect: RackDialect::Rfc8985,

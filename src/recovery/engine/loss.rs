@@ -1,6 +1,14 @@
 //! A loss: who found it, why it was lost, and how its repair begins.
 
 use super::*;
+use crate::profile::knobs::BeyondRecover;
+
+/// Whether the copy that repairs an event's first loss has yet to leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FirstRepair {
+    Due,
+    OnItsWay,
+}
 
 impl Recovery {
     /// Asks the detector and its witnesses in turn, and applies what each of them says.
@@ -26,7 +34,18 @@ impl Recovery {
     /// then: no detector speaks of it twice.
     #[inline]
     fn begin_event_for_the_rest(&mut self, path: &mut Path<'_>) -> Found {
-        let Some(lost) = path.flight.first_lost().map(|lost| lost.start) else { return Found::Nothing };
+        if path.flight.lost().segments == 0 {
+            return Found::Nothing;
+        }
+        let rest = match self.profile.recovery.beyond_recover {
+            BeyondRecover::Unrepaired => path.flight.first_lost(),
+            // After an undone event marks below `recover` say nothing.
+            BeyondRecover::AnyLoss if self.cc.recover.is_some_and(|recover| path.flight.una() < recover) => {
+                path.flight.first_lost()
+            }
+            BeyondRecover::AnyLoss => path.flight.first_lost_or_resent(),
+        };
+        let Some((lost, fate)) = rest.map(|lost| (lost.start, lost.fate)) else { return Found::Nothing };
         // In a pass over the window everything counts as lost, and is sent again anyway.
         let is_over = matches!(self.cc.episode, Episode::Open(_))
             && self.answers.repair.has_scoreboard()
@@ -34,7 +53,8 @@ impl Recovery {
         if !is_over || !self.may_begin_event(path) {
             return Found::Nothing;
         }
-        self.begin_event(path, lost, None);
+        let repair = if fate == Fate::Resent { FirstRepair::OnItsWay } else { FirstRepair::Due };
+        self.begin_event_with(path, lost, None, repair);
         Found::Event
     }
 
@@ -189,6 +209,16 @@ impl Recovery {
 
     /// The segment at `offset` is lost, and that is a loss event of its own.
     fn begin_event(&mut self, path: &mut Path<'_>, offset: u64, window_when_sent: Option<f64>) {
+        self.begin_event_with(path, offset, window_when_sent, FirstRepair::Due);
+    }
+
+    fn begin_event_with(
+        &mut self,
+        path: &mut Path<'_>,
+        offset: u64,
+        window_when_sent: Option<f64>,
+        repair: FirstRepair,
+    ) {
         let before = self.cc.clone();
         let cause = self.cause(path, offset);
         // The window of data that is lost has had its reduction, for an ECN echo say (RFC 3168 §6.1.2). A detector that
@@ -244,7 +274,9 @@ impl Recovery {
                 if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.has_scoreboard() {
                     path.flight.resume_at_max();
                 }
-                self.fast_retransmit(path, offset);
+                if repair == FirstRepair::Due {
+                    self.fast_retransmit(path, offset);
+                }
                 if let Some(reduction) = reduction {
                     self.regulate(path, before.cwnd, &reduction);
                 }
