@@ -52,7 +52,8 @@ pub(crate) fn kernels(clock: Clock, plan: Timing, offload: Offload) -> anyhow::R
     let mut stream = here.enter(paced_stream)??;
     let mut meter = Meter::start(clock, plan);
     let chunk = vec![0x5a; CHUNK];
-    let count = || Count { packets: receiver.bytes() / MSS as u64, payload: receiver.bytes(), sent_again: None };
+    let count =
+        || Count { packets: receiver.bytes() / MSS as u64, payload: receiver.bytes(), sent_again: None };
     while meter.tick(count) {
         match stream.write(&chunk) {
             Ok(_) => {}

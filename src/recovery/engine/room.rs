@@ -106,7 +106,10 @@ impl Recovery {
 
     /// The rate that the window's answer gives, in octets of text a second.
     pub(crate) fn own_rate(&self, path: &Path<'_>) -> Option<f64> {
-        self.answers.window.pacing_rate(&view_of(&self.cc, &self.profile, path)).map(|rate| self.at_most(rate))
+        self.answers
+            .window
+            .pacing_rate(&view_of(&self.cc, &self.profile, path))
+            .map(|rate| self.at_most(rate))
     }
 
     /// So many windows a round trip, in octets of text a second. `None`: no round trip is known.
