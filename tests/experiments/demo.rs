@@ -67,8 +67,7 @@ fn on_a_terminal_a_line_tells_how_far_it_is_and_goes_away() {
     let scratch = Scratch::new("demo-live");
     let output = scratch.path("demo");
     let program = program("airtcp");
-    let typed =
-        format!("{} demo --scene tiny-window --seeds 20 --output {output} --json", program.display());
+    let typed = format!("{} demo --scene tiny-window --seeds 20 --output {output} --json", program.display());
     let shown = Command::new("script").args(["-qec", &typed, "/dev/null"]).output().unwrap();
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     let lines: Vec<_> = shown.split("\r\x1b[K").collect();
