@@ -164,10 +164,14 @@ impl fmt::Display for TruthFindings {
             writeln!(f, "  {name:<10}{right:>8}{wrong:>8}{not_told:>10}")?;
         }
         let right = self.losses_found + self.arrivals_found;
+        let not_told = match self.losses_not_told + self.arrivals_not_told {
+            0 => String::new(),
+            packets => format!(", {packets} not told"),
+        };
         match (self.losses_missed + self.losses_invented, right) {
             (0, 0) => {}
-            (0, _) => writeln!(f, "  passed {right} of {right}")?,
-            (wrong, _) => writeln!(f, "  failed {wrong} of {}", right + wrong)?,
+            (0, _) => writeln!(f, "  passed {right} of {right}{not_told}")?,
+            (wrong, _) => writeln!(f, "  failed {wrong} of {}{not_told}", right + wrong)?,
         }
         if self.congestion_between.len() > 1 {
             let between = self.congestion_between.iter().zip(&self.radio_between).enumerate();
@@ -188,5 +192,22 @@ impl fmt::Display for SenderComparison {
             writeln!(f, "  {:<36}{:>8}{:>9}", compared.what, compared.sender, compared.capture)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_told_stands_beside_what_passed() {
+        let told =
+            TruthFindings { known: 12, losses_found: 2, arrivals_found: 8, ..TruthFindings::default() };
+        let last =
+            |findings: TruthFindings| findings.to_string().trim_end().lines().last().unwrap().to_owned();
+        assert_eq!(last(told.clone()), "  passed 10 of 10");
+        let some = TruthFindings { losses_not_told: 1, arrivals_not_told: 2, ..told };
+        assert_eq!(last(some.clone()), "  passed 10 of 10, 3 not told");
+        assert_eq!(last(TruthFindings { losses_missed: 1, ..some }), "  failed 1 of 11, 3 not told");
     }
 }
