@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     paths.sort();
     let mut trials = markdown::tests::trials();
     trials.extend(shown::tests::trials());
+    trials.extend(play::tests::trials());
     trials.extend(names::tests::trials());
     let (mut run, mut illustrations) = (0, 0);
     let known = Arc::new(names::Known::default());

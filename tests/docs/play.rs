@@ -86,9 +86,12 @@ fn script_of(page: &Page) -> String {
             script,
             "{{ {text}\n}} >$notes/{number}.out 2>$notes/{number}.err; echo $? >$notes/{number}.code"
         );
-        // A person types the next command when this one runs.
+        // A person types the next command when this one runs. What has ended by then has ended well, or is told.
         if text.split(" #").next().is_some_and(|typed| typed.trim_end().ends_with('&')) {
-            script.push_str("sleep 3\n");
+            let _ = writeln!(
+                script,
+                "sleep 3; kill -0 $! 2>/dev/null || {{ wait $!; echo $? >$notes/{number}.code; }}"
+            );
         }
     }
     script
@@ -164,5 +167,32 @@ fn copy(from: &Path, to: &Path) {
         } else {
             fs::copy(&path, &to).expect("a file of the repository can be read");
         }
+    }
+}
+
+/// Tests of this file. A test program without libtest lists them itself.
+pub(crate) mod tests {
+    use std::process::{Command, Stdio};
+
+    use libtest_mimic::{Failed, Trial};
+
+    use super::{Page, script_of};
+
+    pub(crate) fn trials() -> Vec<Trial> {
+        vec![Trial::test("play: a command in the background may fail", in_the_background)]
+    }
+
+    fn in_the_background() -> Result<(), Failed> {
+        let page = Page::read("```sh\n(exit 7) &\nsleep 60 &\ntrue &  # is soon done\n```\n");
+        let notes = std::env::temp_dir().join(format!("airtcp-docs-notes-{}", std::process::id()));
+        std::fs::create_dir(&notes)?;
+        let script = script_of(&page) + "kill %2\n";
+        let mut bash = Command::new("bash");
+        let ended = bash.args(["-c", &script, "bash"]).arg(&notes).stdin(Stdio::null()).output()?;
+        let codes = [0, 1, 2].map(|number| std::fs::read_to_string(notes.join(format!("{number}.code"))));
+        std::fs::remove_dir_all(&notes)?;
+        let codes = codes.map(|code| code.unwrap_or_default().trim().to_owned());
+        assert_eq!(codes, ["7", "0", "0"], "{}", String::from_utf8_lossy(&ended.stderr));
+        Ok(())
     }
 }
