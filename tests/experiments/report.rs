@@ -116,7 +116,7 @@ fn report() -> Report {
             median_kbit_per_s: Some(12.3),
             timeout: Some(1.0),
             timeouts: Some(1.0),
-            resent_packets: 1.0,
+            resent_packets: Some(1.0),
             idle_seconds: mean(1.0),
             ..Row::default()
         }],

@@ -38,7 +38,7 @@ pub struct Compared {
     pub profile: String,
     /// Who received in virtual time: the model of the experiment's receiver, or `linux` where it has none.
     pub receiver: String,
-    /// Goodput over real devices in kbit/s, of the rounds that succeeded both ways; `None` if there are none.
+    /// Goodput over real devices in kbit/s, of the rounds that succeeded both ways and that the machine did not spoil; `None` if there are none.
     pub real: Option<Mean>,
     /// The same of the same rounds in virtual time.
     pub in_virtual_time: Option<Mean>,
@@ -158,6 +158,9 @@ fn of_sender(
         let both = || {
             if let Some(why) = &outcome.failure {
                 return Err(LabError::Transfer(format!("over real devices: {why}")));
+            }
+            if let Some(why) = &outcome.spoiled {
+                return Err(LabError::Transfer(format!("spoiled over real devices, left out: {why}")));
             }
             let real = real::read(&experiment.directory.join(directory_name(number, name)))?;
             let fixed = HostSpec { profile: profile.profile(), recipe: recipe.clone() };

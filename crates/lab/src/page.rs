@@ -15,9 +15,10 @@ use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page};
 use transfer::run;
 
+use crate::LabError;
 use crate::demo;
 use crate::experiment::{Report, directory_name};
-use crate::summary::{columns, profile};
+use crate::summary::{columns, never_together, profile};
 use crate::transfer::Outcome;
 
 /// Why there is no page.
@@ -31,8 +32,8 @@ pub enum RunDirError {
     NotARun(PathBuf),
     #[error("cannot read {}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("{}: {source}; was it written by another version? Make the runs again", .path.display())]
-    Json { path: PathBuf, source: serde_json::Error },
+    #[error(transparent)]
+    Lab(#[from] LabError),
     #[error(transparent)]
     Capture(#[from] CaptureError),
     #[error(transparent)]
@@ -77,10 +78,7 @@ fn experiments_in(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
-    let path = directory.join("lab.json");
-    let text = read(&path)?;
-    let report: Report =
-        serde_json::from_str(&text).map_err(|source| RunDirError::Json { path: path.clone(), source })?;
+    let report = Report::read(directory)?;
     let senders = report.summary.len().max(1);
     let mut table = run_table("Every transfer: click to see it, tick several to compare them.");
     let mut runs_of = vec![Vec::new(); senders];
@@ -105,6 +103,8 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
         ("scenario".to_owned(), scenario.clone()),
         ("transfers".to_owned(), format!("{}, {rounds} for each sender", report.transfer_in_words())),
     ];
+    let never = never_together(&report.summary, &report.asked);
+    facts.extend(never.lines().map(|line| ("left out".to_owned(), line.to_owned())));
     facts.extend(report.unlike_the_kernel.iter().map(|line| ("kernel's senders".to_owned(), line.clone())));
     for (name, version) in [
         ("airtcp", &versions.airtcp),
@@ -147,14 +147,13 @@ fn chart(report: &Report, runs_of: &[Vec<usize>]) -> Chart {
     let interval = |mean: Mean| Interval { mean: mean.mean, half_width: mean.half_width };
     let percent =
         |mean: Mean| Interval { mean: 100.0 * mean.mean, half_width: mean.half_width.map(|it| 100.0 * it) };
-    let counts = |outcome: &&Outcome| outcome.failure.is_none() && outcome.spoiled.is_none();
     let senders = report.summary.iter().zip(runs_of).enumerate().map(|(at, (row, runs))| {
         let own = report.transfers.iter().skip(at).step_by(report.summary.len());
         chart::Sender {
             name: row.sender.clone(),
             shows: Shows { runs: runs.clone() },
             goodput: row.kbit_per_s.map(interval),
-            transfers: own.filter(counts).map(|outcome| outcome.kbit_per_s).collect(),
+            transfers: own.filter(|outcome| outcome.counts()).map(|outcome| outcome.kbit_per_s).collect(),
             gain: row.against.and_then(|against| against.gain).map(percent),
             verdict: row.against.map_or_else(String::new, |against| against.verdict.to_string()),
         }
@@ -250,8 +249,7 @@ fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> 
             .canonicalize()
             .map_err(|source| RunDirError::File { path: directory.to_path_buf(), source })?;
         let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let report = directory.parent().and_then(|parent| fs::read_to_string(parent.join("lab.json")).ok());
-        let report = report.and_then(|text| serde_json::from_str::<Report>(&text).ok());
+        let report = directory.parent().and_then(|parent| Report::read(parent).ok());
         let known = report.as_ref().and_then(|report| {
             let senders = report.summary.len().max(1);
             let mut transfers = report.transfers.iter().enumerate();
@@ -283,8 +281,4 @@ fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> 
 fn description(scenario: &str) -> Option<String> {
     let table: toml::Table = scenario.parse().ok()?;
     Some(table.get("description")?.as_str()?.to_owned())
-}
-
-fn read(path: &Path) -> Result<String, RunDirError> {
-    fs::read_to_string(path).map_err(|source| RunDirError::File { path: path.to_owned(), source })
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sender::{Repair, Sender};
 use super::transfer::Outcome;
+use super::workload::Asked;
 
 /// What a sender's transfers add up to. Means are of those that succeeded and that the machine did not spoil, and `None` if
 /// there are none.
@@ -56,8 +57,8 @@ pub struct Row {
     pub timeouts: Option<f64>,
     /// Timeouts that the sender has noticed to be a mistake.
     pub spurious: Option<f64>,
-    /// As the capture on the sender's side shows it.
-    pub resent_packets: f64,
+    /// As the capture on the sender's side shows it: a mean. `None`: none succeeded.
+    pub resent_packets: Option<f64>,
     /// Silence on the sender's side that ended with a retransmission.
     pub idle_seconds: Option<Mean>,
 }
@@ -77,13 +78,34 @@ pub(super) fn verdicts(rows: &[Row], against: &str) -> String {
 /// What was made again, and what counts for nothing, because the machine has spoiled it. `None`: nothing.
 pub(super) fn spoiled(transfers: &[Outcome]) -> Option<String> {
     let again: Vec<_> = transfers.iter().flat_map(|outcome| &outcome.made_again).collect();
-    let left: Vec<_> = transfers.iter().filter_map(|outcome| outcome.spoiled.as_ref()).collect();
+    // In older files one that failed may be spoiled as well.
+    let exact = transfers.iter().filter(|outcome| outcome.failure.is_none());
+    let left: Vec<_> = exact.filter_map(|outcome| outcome.spoiled.as_ref()).collect();
     let example = left.first().or_else(|| again.first())?;
     Some(format!(
         "this machine has spoiled transfers: {} were made again, {} are left out; for example, {example}",
         again.len(),
         left.len()
     ))
+}
+
+/// Rounds in which there was nothing to share, because its connections never all sent at once. A line for each sender that has any.
+pub(super) fn never_together(rows: &[Row], asked: &Asked) -> String {
+    let line = |name: &str, row: &Row, known: Option<Mean>| {
+        let (known, all) =
+            (known.map_or(0, |mean| mean.samples), row.kbit_per_s.map_or(0, |mean| mean.samples));
+        let sender = &row.sender;
+        (known < all).then(|| {
+            format!(
+                "{sender}: {name} of {known} of {all} rounds; in the others they never all sent at once\n"
+            )
+        })
+    };
+    let share = || rows.iter().filter_map(|row| line("share", row, row.share));
+    let fairness = || rows.iter().filter_map(|row| line("Jain's index", row, row.fairness));
+    let of_share: String = if asked.beside.is_empty() { String::new() } else { share().collect() };
+    let of_fairness: String = if asked.flows > 1 { fairness().collect() } else { String::new() };
+    of_share + &of_fairness
 }
 
 /// A row for each sender, in this order; all others are compared with the one at `against`. Transfers of one sender are in
@@ -93,8 +115,7 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
         let name = sender.name.clone();
         transfers.iter().filter(move |outcome| outcome.sender == name)
     };
-    let counts = |outcome: &Outcome| outcome.failure.is_none() && outcome.spoiled.is_none();
-    let goodput = |outcome: &Outcome| counts(outcome).then_some(outcome.kbit_per_s);
+    let goodput = |outcome: &Outcome| outcome.counts().then_some(outcome.kbit_per_s);
     let theirs: Vec<_> =
         senders.get(against).map(|sender| of(sender).map(goodput).collect()).unwrap_or_default();
     senders
@@ -103,7 +124,7 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
         .map(|(at, sender)| {
             let all: Vec<_> = of(sender).collect();
             let failed = all.iter().filter(|outcome| outcome.failure.is_some()).count();
-            let good: Vec<_> = all.iter().filter(|outcome| counts(outcome)).collect();
+            let good: Vec<_> = all.iter().filter(|outcome| outcome.counts()).collect();
             let values = |value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> {
                 good.iter().map(|outcome| value(outcome)).collect()
             };
@@ -135,8 +156,7 @@ pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) ->
                 probe: count(&|repair| repair.probe),
                 timeouts: count(&|repair| repair.timeouts),
                 spurious: count(&|repair| repair.spurious),
-                resent_packets: mean(&|outcome| outcome.capture.resent_packets as f64)
-                    .map_or(0.0, |mean| mean.mean),
+                resent_packets: mean(&|outcome| outcome.capture.resent_packets as f64).map(|mean| mean.mean),
                 idle_seconds: mean(&|outcome| outcome.capture.idle_seconds),
             }
         })
@@ -163,4 +183,68 @@ pub(super) fn aligned(rows: &[impl AsRef<[String]>]) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::workload::Workload;
+    use super::*;
+
+    fn outcome(kbit_per_s: f64, failure: Option<&str>, spoiled: Option<&str>) -> Outcome {
+        Outcome {
+            sender: "sack".to_owned(),
+            kbit_per_s,
+            failure: failure.map(str::to_owned),
+            spoiled: spoiled.map(str::to_owned),
+            ..Outcome::default()
+        }
+    }
+
+    fn row_of(transfers: &[Outcome]) -> Row {
+        let senders = crate::sender::resolve(&["sack".parse().unwrap()], None).unwrap();
+        rows(&senders, 0, transfers).remove(0)
+    }
+
+    #[test]
+    fn where_none_succeeded_nothing_is_known() {
+        let row = row_of(&[outcome(0.0, Some("not done"), None), outcome(9.0, None, Some("late"))]);
+        assert_eq!((row.resent_packets, row.fast, row.kbit_per_s), (None, None, None));
+        assert_eq!((row.succeeded, row.failed), (1, 1));
+        assert_eq!(row_of(&[outcome(9.0, None, None)]).resent_packets, Some(0.0));
+    }
+
+    #[test]
+    fn what_failed_is_not_put_down_to_the_machine() {
+        let failed = outcome(9.0, Some("not the same octets"), Some("late"));
+        assert_eq!(spoiled(std::slice::from_ref(&failed)), None);
+        let line = spoiled(&[failed, outcome(9.0, None, Some("dropped"))]).unwrap();
+        assert!(line.contains("1 are left out; for example, dropped"), "{line}");
+    }
+
+    #[test]
+    fn rounds_without_a_share_are_told() {
+        let shares = |share| {
+            let mut one = outcome(9.0, None, None);
+            one.together.share = share;
+            one.together.fairness = Some(0.5);
+            one
+        };
+        let row =
+            row_of(&[shares(Some(0.5)), shares(None), shares(Some(0.6)), outcome(9.0, Some("x"), None)]);
+        let beside = row_of(&[shares(Some(0.5))]);
+        let asked = |beside: &[&str], flows| Asked {
+            beside: beside.iter().map(|name| (*name).to_owned()).collect(),
+            flows,
+            ..Workload::plain(1).asked()
+        };
+        let rows = [row, beside];
+        assert_eq!(
+            never_together(&rows, &asked(&["linux:cubic"], 1)),
+            "sack: share of 2 of 3 rounds; in the others they never all sent at once\n"
+        );
+        assert_eq!(never_together(&rows, &asked(&[], 1)), "", "nobody competes");
+        assert_eq!(never_together(&rows, &asked(&[], 2)), "", "its connections were together in each round");
+        let none = row_of(&[outcome(9.0, None, None)]);
+        assert!(never_together(&[none], &asked(&[], 2)).starts_with("sack: Jain's index of 0 of 1 rounds"));
+    }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Transfer<'a> {
     pub(crate) sender: &'a Sender,
     pub(crate) receiver: &'a Receiver,
     pub(crate) workload: &'a Workload,
-    /// From the path's beginning until the senders start.
+    /// From the path's beginning until the senders start; sooner than they can be started they do not.
     pub(crate) wait: Duration,
     /// A transfer that takes longer is ended, and has failed.
     pub(crate) limit: Duration,
@@ -69,7 +69,7 @@ pub struct Outcome {
     /// Goodput from the first SYN to the ACK for the last octet; 0 if nothing was acknowledged.
     pub kbit_per_s: f64,
     /// What the sender counted, for all of its connections. `None`: another one of the kernel's senders shared its
-    /// counters.
+    /// counters, or they could not be read.
     pub repair: Option<Repair>,
     /// What the capture on the sender's side shows, of all of its connections.
     pub capture: Findings,
@@ -87,6 +87,18 @@ pub struct Outcome {
     /// By how much the counters of both namespaces have grown, by side (`fixed`, `mobile`) and nstat's names.
     #[serde(default)]
     pub counters: BTreeMap<String, Counters>,
+}
+
+impl Outcome {
+    /// It says something about its sender: every octet arrived and nothing else, and the machine has not spoiled it.
+    pub fn counts(&self) -> bool {
+        self.failure.is_none() && self.spoiled.is_none()
+    }
+
+    /// What fails is never put down to the machine.
+    fn has_failed(&mut self, why: String) {
+        (self.failure, self.spoiled) = (Some(why), None);
+    }
 }
 
 /// So often a transfer is made that the machine spoils; then it is left as it is, and counts for nothing.
@@ -141,7 +153,7 @@ pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabErro
         Err(LabError::Transfer(why)) if disk::is_full(plan.directory, &why) => {
             return Err(LabError::Full { directory: plan.directory.to_owned() });
         }
-        Err(LabError::Transfer(why)) => outcome.failure = Some(why),
+        Err(LabError::Transfer(why)) => outcome.has_failed(why),
         Err(error) => return Err(error),
     }
     Ok(outcome)
@@ -174,5 +186,22 @@ impl Transfer<'_> {
             1 => String::new(),
             _ => format!("{stream}: "),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_never_put_down_to_the_machine() {
+        let mut outcome = Outcome { spoiled: Some("late".to_owned()), ..Outcome::default() };
+        assert!(!outcome.counts());
+        outcome.has_failed("not the same octets".to_owned());
+        assert_eq!(
+            (outcome.failure.as_deref(), outcome.spoiled.as_deref()),
+            (Some("not the same octets"), None)
+        );
+        assert!(!outcome.counts() && Outcome::default().counts());
     }
 }

@@ -82,6 +82,7 @@ impl Report {
     /// For a terminal.
     pub fn table(&self) -> String {
         let mut table = summary::table(&self.summary) + &summary::verdicts(&self.summary, &self.against);
+        table += &summary::never_together(&self.summary, &self.asked);
         if let Some(line) = summary::spoiled(&self.transfers) {
             table.push_str(&format!("{line}\n"));
         }
