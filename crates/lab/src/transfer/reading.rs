@@ -66,7 +66,7 @@ impl Outcome {
     }
 }
 
-/// What the tested sender counted. `None`: another one of the kernel's senders shared its counters.
+/// What the tested sender counted. `None`: another one of the kernel's senders shared its counters, or they could not be read.
 fn repair(
     directory: &Path,
     streams: &[Stream<'_>],
@@ -86,7 +86,8 @@ fn repair(
     }
     for side in [PathSide::Fixed, PathSide::Mobile] {
         if tested().any(|stream| stream.way.sender_side() == side) {
-            repair += counters.get(side.name()).map(Repair::of_kernel).unwrap_or_default();
+            let Some(counters) = counters.get(side.name()) else { return Ok(None) };
+            repair += Repair::of_kernel(counters);
         }
     }
     Ok(Some(repair))
@@ -154,4 +155,22 @@ fn text(value: &Value, pointer: &str) -> Option<String> {
 fn received_by_the_sink(directory: &Path, stream: &Stream<'_>) -> Option<Received> {
     let end = end_of(&stream.file(directory, "receiver", "jsonl")).ok()?;
     serde_json::from_value(end).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::resolve;
+    use crate::workload::Workload;
+
+    #[test]
+    fn counters_that_nobody_has_read_are_not_zero() {
+        let senders = resolve(&["linux:cubic".parse().unwrap()], None).unwrap();
+        let workload = Workload::plain(1);
+        let streams = workload.streams(&senders[0]);
+        let counted = |side: &str| BTreeMap::from([(side.to_owned(), Counters::new())]);
+        let of = |counters| repair(Path::new(""), &streams, &counters).unwrap();
+        assert_eq!(of(counted("fixed")), Some(Repair::default()), "nothing has grown");
+        assert_eq!(of(counted("mobile")), None, "the sender's side is not known");
+    }
 }
