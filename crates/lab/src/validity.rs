@@ -7,7 +7,8 @@
 //! - A device or its queue refused a packet: not the path dropped it (`airlink.json`, `sender.jsonl`).
 //! - The clock of the wall, by which captures go, moved [`JUMP`] against the other one while the sender ran.
 //! - A receiver that reads at once, and whose buffer may grow, closed its window: its program did not get its turn.
-//! - A kernel on either side discarded segments for want of memory or of a program's turn ([`SHORTAGES`]).
+//! - A kernel on either side discarded segments for want of memory or of a program's turn ([`SHORTAGES`]). On a side where a
+//!   receiver reads slowly, or another stack stands, that may be its own doing, and does not count.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +17,7 @@ use serde_json::Value;
 
 use super::counters::Counters;
 use super::transfer::{Outcome, Transfer};
-use super::workload::Stream;
+use super::workload::{Stream, Workload};
 
 /// Half of the least round trip of any preset with a radio, less than any timer of a sender.
 const LATE: f64 = 10e6;
@@ -42,13 +43,23 @@ pub(crate) fn spoiled(plan: &Transfer<'_>, streams: &[Stream<'_>], outcome: &Out
     });
     let reads_at_once = plan.receiver.reads_at_once() && plan.workload.read_rate.is_none();
     let closed = || outcome.connections.iter().map(|connection| connection.capture.closed_windows).sum();
-    let nothing = BTreeMap::new();
     judge(&Evidence {
         path,
         logs: logs.collect(),
         closed_windows: if reads_at_once { closed() } else { 0 },
-        counters: if reads_at_once { &outcome.counters } else { &nothing },
+        counters: &counters_that_tell(plan.workload, reads_at_once, &outcome.counters),
     })
+}
+
+/// Those of the sides where no receiver has a reason to leave anything unread.
+fn counters_that_tell(
+    workload: &Workload,
+    reads_at_once: bool,
+    counters: &BTreeMap<String, Counters>,
+) -> BTreeMap<String, Counters> {
+    let receives = |side: &str| workload.ways.each().iter().any(|way| way.receiver_side().name() == side);
+    let tells = |(side, _): &(&String, &Counters)| reads_at_once || !receives(side);
+    counters.iter().filter(tells).map(|(side, counters)| (side.clone(), counters.clone())).collect()
 }
 
 /// What a transfer keeps, as far as a rule is about it.
@@ -115,6 +126,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::workload::Ways;
 
     fn path() -> Value {
         let device = json!({ "refused_packets": 0, "dropped_by_kernel": 0 });
@@ -170,6 +182,20 @@ mod tests {
         ];
         assert_eq!(reasons, expected);
         assert_eq!(judge(&valid(&harmless)), None);
+    }
+
+    #[test]
+    fn a_slow_receiver_excuses_its_own_side_alone() {
+        let of = |side: &str| (side.to_owned(), Counters::from([("IpOutDiscards".to_owned(), 4)]));
+        let both = BTreeMap::from(["fixed", "mobile"].map(of));
+        let down = Workload::plain(1);
+        let up = Workload { ways: Ways::Up, ..down.clone() };
+        let tell = |workload, at_once| {
+            counters_that_tell(workload, at_once, &both).into_keys().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!([tell(&down, true), tell(&up, true)], ["fixed mobile"; 2]);
+        assert_eq!([tell(&down, false), tell(&up, false)], ["fixed", "mobile"]);
+        assert_eq!(tell(&Workload { ways: Ways::Both, ..down.clone() }, false), "");
     }
 
     #[test]
