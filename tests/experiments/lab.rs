@@ -405,6 +405,16 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     );
     let first = json(&scratch.0.join("out/lab.json"))["transfers"][0].clone();
 
+    // Interrupted again, before there is another round.
+    let running = lab("500", &[]).spawn().unwrap();
+    let next = scratch.0.join(format!("out/{:02}-newreno", kept + 1));
+    let _ = fs::remove_dir_all(&next);
+    wait_for("the next round", || next.exists().then_some(()));
+    kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).unwrap();
+    let stopped = Ended::of(running.wait_with_output().unwrap());
+    let kept = rounds(&scratch);
+    assert!(stopped.stderr.contains(&format!("rounds that are complete: {kept}")), "{}", stopped.stderr);
+
     let all = (kept + 2).to_string();
     let grown = ended(lab(&all, &[]));
     assert_eq!((grown.code, rounds(&scratch)), (0, kept + 2), "{}{}", grown.stdout, grown.stderr);
@@ -414,8 +424,11 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
     let seeds = report["transfers"].as_array().unwrap().iter().map(|it| it["seed"].as_u64().unwrap());
     assert!(seeds.eq((1..=kept + 2).flat_map(|seed| [seed, seed])), "each seed once for each sender");
 
-    let again = ended(lab(&all, &[]));
+    let text = || fs::read_to_string(scratch.0.join("out/lab.json")).unwrap();
+    let before = text();
+    let again = ended(lab(&all, &["--jobs", "3"]));
     assert_eq!((again.code, again.stdout), (0, grown.stdout.clone()), "nothing was missing");
+    assert_eq!(text(), before, "the command and the versions are those of the last round");
     let respelt = ["--recipe", "three-dupacks+newreno", "--recipe", "sack", "--bytes", "50k", "--runs", &all];
     let respelt = ended(scratch.lab("out", &respelt));
     assert_eq!((respelt.code, respelt.stdout), (0, grown.stdout), "{}", respelt.stderr);
@@ -425,7 +438,9 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
         (&["--receiver", "linux-bare"], "its receiver is linux"),
         (&["--set", "link.both.rate=1Mbit"], "its scenario is not the same"),
     ] {
-        refused(&ended(lab(&all, changed)), 2, what);
+        let run = ended(lab(&all, changed));
+        refused(&run, 2, what);
+        assert_eq!(run.stdout, "", "the table of another experiment");
     }
     assert_eq!(rounds(&scratch), kept + 2, "what was refused has changed nothing");
 }
@@ -476,7 +491,8 @@ fn a_lab_ends_when_it_is_decided() {
     assert!((5..=15).contains(&rounds(&scratch)), "{}", run.stdout);
 }
 
-/// An `airlink` that reports, of its first `spoils` runs, that its packets were late.
+/// An `airlink` that reports, of its first `spoils` runs, that its packets were late, and of the others that none was, though the
+/// machine may be busy.
 fn late_airlink(scratch: &Scratch, spoils: u32) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let (own, count) = (scratch.0.join("airtcp"), scratch.path("count"));
@@ -484,8 +500,8 @@ fn late_airlink(scratch: &Scratch, spoils: u32) -> PathBuf {
     let (airlink, wrapper) = (program("airlink").canonicalize().unwrap(), scratch.0.join("airlink"));
     let script = format!(
         "#!/bin/sh\n'{}' \"$@\"; code=$?\nfor word; do [ \"$last\" = --summary ] && file=$word; last=$word; done\n\
-         if [ -n \"$file\" ] && [ \"$(wc -l <'{count}')\" -lt {spoils} ]; then echo >>'{count}'; \
-         sed -i 's/\"p99\":[0-9]*/\"p99\":99000000/' \"$file\"; fi\nexit $code\n",
+         late=0; [ \"$(wc -l <'{count}')\" -lt {spoils} ] && late=99000000\n\
+         if [ -n \"$file\" ]; then echo >>'{count}'; sed -i \"s/\\\"p99\\\":[0-9]*/\\\"p99\\\":$late/\" \"$file\"; fi\nexit $code\n",
         airlink.display()
     );
     fs::write(&count, "").unwrap();
@@ -498,7 +514,8 @@ fn late_airlink(scratch: &Scratch, spoils: u32) -> PathBuf {
 fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
     const LATE: &str = "one packet in a hundred left the path more than 99 ms late";
     let lab = |scratch: &Scratch, own: PathBuf| {
-        let asked = scratch.lab("out", &["--recipe", "newreno", "--runs", "2", "--bytes", "20k"]);
+        let asked =
+            scratch.lab("out", &["--recipe", "newreno", "--runs", "2", "--bytes", "20k", "--virtual"]);
         let mut command = Command::new(own);
         command.args(asked.get_args()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let run = ended(command);
@@ -522,6 +539,16 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
     );
     assert_eq!(report["summary"][0]["kbit_per_s"]["samples"], 1, "{report}");
     assert_eq!(report["summary"][0]["succeeded"], 2, "every octet arrived all the same");
+    let compared = &report["in_virtual_time"][0];
+    let why = compared["rounds"][0]["failure"].as_str().unwrap();
+    assert!(why.contains("left out") && why.contains(LATE), "{why}");
+    assert_eq!((&compared["rounds"][1]["failure"], &compared["real"]["samples"]), (&Value::Null, &1.into()));
+
+    // Who goes on without --virtual keeps what was compared.
+    let more = ended(scratch.lab("out", &["--recipe", "newreno", "--runs", "3", "--bytes", "20k"]));
+    assert_eq!(more.code, 0, "{}{}", more.stdout, more.stderr);
+    let grown = json(&scratch.0.join("out/lab.json"));
+    assert_eq!((&grown["rounds"], &grown["in_virtual_time"]), (&3.into(), &report["in_virtual_time"]));
 }
 
 // ----- one clear line -----
@@ -543,6 +570,8 @@ fn what_cannot_be_is_said_in_one_line() {
     refused(&run, 3, "no congestion control `nonesuch`");
     assert!(!scratch.0.join("g").exists(), "before anything is started");
     refused(&ended(scratch.lab("h", &["--sender", "cubic"])), 2, "write --recipe cubic, or linux:cubic");
+    let last = ["--recipe", "newreno", "--seed", "18446744073709551615", "--runs", "2"];
+    refused(&ended(scratch.lab("i", &last)), 2, "--seed and --runs together are too large");
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn what_a_transfer_cannot_be_is_said_before_anything_starts() {
         (&["--virtual", "--direction", "up"], "a sender on the mobile side (--direction)"),
         (&["--virtual", "--beside", "sack"], "competing senders (--beside)"),
         (&["--virtual", "--for", "1s"], "transfers that go by time (--for)"),
+        (&["--virtual", "--csv"], "cannot be used with"),
         (&["--virtual", "--read-rate", "1k"], "a receiver that reads slowly (--read-rate)"),
         (
             &["--receiver", "changes", "--stacks", &stacks, "--direction", "up"],

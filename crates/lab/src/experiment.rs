@@ -49,7 +49,7 @@ pub struct Experiment {
     pub workload: Workload,
     /// Of the first round; the next ones count up from it.
     pub seed: u64,
-    /// So long after the path has begun the senders start: its outages come at set times.
+    /// So long after the path has begun the senders start, or as soon as they can: its outages come at set times.
     pub wait: Duration,
     /// A transfer that takes longer has failed.
     pub limit: Duration,
@@ -127,15 +127,13 @@ pub fn run(
             Ok(if decided { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
     )?;
-    rounds.save()?;
     Ok(rounds.report)
 }
 
 /// The senders under the names that they have in a directory to which rounds are added: recipes may be spelt otherwise
 /// now, and files and directories are found by these names.
 pub fn named_as_kept(mut senders: Vec<Sender>, directory: &Path) -> Vec<Sender> {
-    let kept = fs::read_to_string(directory.join("lab.json")).ok();
-    let kept = kept.and_then(|text| serde_json::from_str::<Report>(&text).ok());
+    let kept = Report::read(directory).ok();
     for (sender, row) in senders.iter_mut().zip(kept.iter().flat_map(|kept| &kept.summary)) {
         if sender.profile() == row.profile && sender.is(&row.sender) {
             sender.name.clone_from(&row.sender);
@@ -148,6 +146,8 @@ pub fn named_as_kept(mut senders: Vec<Sender>, directory: &Path) -> Vec<Sender> 
 struct Rounds<'a> {
     experiment: &'a Experiment,
     report: Report,
+    /// The command that adds rounds, and what it is run with: the report has them as soon as there is one.
+    now: (String, Versions),
     /// By their place behind the rounds that there were at the beginning.
     behind: BTreeMap<usize, Outcome>,
     /// The place of the next one.
@@ -158,17 +158,23 @@ impl<'a> Rounds<'a> {
     /// In an empty directory, or behind the rounds that are in it.
     fn begin(tools: &Tools, experiment: &'a Experiment, scenario: &str) -> Result<Self, LabError> {
         let directory = &experiment.directory;
-        let (transfers, is_new) = match fs::read_to_string(directory.join("lab.json")) {
-            Ok(text) => (experiment.earlier(&text, scenario)?, false),
+        let kept = match fs::read_to_string(directory.join("lab.json")) {
+            Ok(text) => Some(experiment.earlier(&text, scenario)?),
             Err(_) => {
                 make_empty(directory)?;
-                (Vec::new(), true)
+                None
             }
+        };
+        let now = (experiment.command.clone(), Versions::of(tools, &experiment.receiver.version()));
+        let as_kept = kept.as_ref().map(|kept| (kept.against.clone(), kept.rounds));
+        let (command, versions, transfers, in_virtual_time) = match kept {
+            Some(kept) => (kept.command, kept.versions, kept.transfers, kept.in_virtual_time),
+            None => (now.0.clone(), now.1.clone(), Vec::new(), Vec::new()),
         };
         let report = Report {
             schema_version: SCHEMA_VERSION,
-            command: experiment.command.clone(),
-            versions: Versions::of(tools, &experiment.receiver.version()),
+            command,
+            versions,
             scenario: experiment.scenario.name.clone(),
             receiver: experiment.receiver.name().to_owned(),
             bytes: experiment.workload.octets(),
@@ -181,11 +187,12 @@ impl<'a> Rounds<'a> {
             summary: summary::rows(&experiment.senders, experiment.against, &transfers),
             unlike_the_kernel: likeness::line(&experiment.senders, likeness::paces_by_queue()),
             transfers,
-            in_virtual_time: Vec::new(),
+            in_virtual_time,
         };
-        let rounds = Self { experiment, report, behind: BTreeMap::new(), next: 0 };
+        let is_kept = as_kept == Some((report.against.clone(), report.rounds));
+        let rounds = Self { experiment, report, now, behind: BTreeMap::new(), next: 0 };
         // What is there already stays as it is until there is more: the disk may be full.
-        if is_new {
+        if !is_kept {
             rounds.save()?;
         }
         Ok(rounds)
@@ -205,6 +212,7 @@ impl<'a> Rounds<'a> {
         if self.report.rounds == before {
             return Ok(None);
         }
+        (self.report.command, self.report.versions) = self.now.clone();
         let Experiment { senders, against, .. } = self.experiment;
         self.report.summary = summary::rows(senders, *against, &self.report.transfers);
         self.save()?;
@@ -217,8 +225,8 @@ impl<'a> Rounds<'a> {
 }
 
 impl Experiment {
-    /// The transfers that `lab.json` has, if they are this experiment's. `scenario`: the text of the scenario.
-    fn earlier(&self, lab_json: &str, scenario: &str) -> Result<Vec<Outcome>, LabError> {
+    /// What `lab.json` has, if it is of this experiment. `scenario`: the text of the scenario.
+    fn earlier(&self, lab_json: &str, scenario: &str) -> Result<Report, LabError> {
         let another = |what: &str| LabError::Taken {
             directory: self.directory.clone(),
             why: format!(
@@ -238,12 +246,12 @@ impl Experiment {
             return Err(another(&format!("its senders are {}", theirs.join(", "))));
         } else if kept.receiver != self.receiver.name() {
             return Err(another(&format!("its receiver is {}", kept.receiver)));
-        } else if (kept.bytes, &kept.asked) != (self.workload.octets(), &self.workload.asked()) {
+        } else if kept.bytes != self.workload.octets() || !kept.asked.is(&self.workload) {
             return Err(another(&format!("its transfers are others, {}", kept.transfer_in_words())));
         } else if seed != self.seed {
             return Err(another(&format!("its first seed is {seed}")));
         }
-        Ok(kept.transfers)
+        Ok(kept)
     }
 }
 

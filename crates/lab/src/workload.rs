@@ -163,6 +163,15 @@ impl Default for Asked {
 }
 
 impl Asked {
+    /// It is this workload, in whatever spelling.
+    pub(super) fn is(&self, workload: &Workload) -> bool {
+        let asked = workload.asked();
+        let same = |(sender, kept): (&Sender, &String)| sender.is(kept);
+        let beside =
+            self.beside.len() == workload.beside.len() && workload.beside.iter().zip(&self.beside).all(same);
+        beside && Self { beside: self.beside.clone(), ..asked } == *self
+    }
+
     /// One transfer in words. `bytes`: what a connection carries, where the time does not say it. `path`: over what and to
     /// whom, if that is to be said.
     pub fn in_words(&self, bytes: Option<u64>, path: &str) -> String {
@@ -304,6 +313,21 @@ mod tests {
         let said = "30 s down and up at the same time in each of 3 connections beside linux:cubic over leo to linux, which \
                     reads 50.0 kB in a second at most";
         assert_eq!(much.asked().in_words(much.octets(), " over leo to linux"), said);
+    }
+
+    #[test]
+    fn the_same_is_asked_for_in_another_spelling() {
+        let beside = |names: &[&str]| {
+            let typed: Vec<_> = names.iter().map(|name| name.parse().unwrap()).collect();
+            let beside = crate::sender::beside(&typed, airtcp::ProfileName::Linux);
+            Workload { beside, ..Workload::plain(1) }
+        };
+        let kept = beside(&["sack+limited-transmit", "linux:cubic"]).asked();
+        assert!(kept.is(&beside(&["limited-transmit+sack@linux", "linux:cubic"])));
+        for other in [&["sack+limited-transmit@default", "linux:cubic"][..], &["linux:cubic"], &[]] {
+            assert!(!kept.is(&beside(other)), "{other:?}");
+        }
+        assert!(!kept.is(&Workload { flows: 2, ..beside(&["sack+limited-transmit", "linux:cubic"]) }));
     }
 
     #[test]

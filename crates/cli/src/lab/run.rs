@@ -85,7 +85,7 @@ pub(super) struct Run {
     radio: bool,
     /// Also run the recipes in virtual time, with the same seeds, and say until which decision both are the same, why they
     /// part there, and how far the goodputs of a round differ (also keeps events.jsonl)
-    #[arg(long = "virtual")]
+    #[arg(long = "virtual", conflicts_with = "csv")]
     in_virtual_time: bool,
     #[command(flatten)]
     form: Form,
@@ -154,6 +154,10 @@ impl Run {
         for (key, value) in &self.set {
             scenario.set(key, value).map_err(|error| failure::usage(error.to_string()))?;
         }
+        let rounds = self.runs.unwrap_or_else(|| self.until.map_or(3, |_| 200));
+        if self.seed.checked_add(u64::from(rounds - 1)).is_none() {
+            return Err(failure::usage("--seed and --runs together are too large"));
+        }
         let tools = Tools::find().map_err(failed)?;
         let receiver = Receiver::find(&self.receiver, &self.stacks.directory()).map_err(failed)?;
         receiver.can(&workload).map_err(failure::usage)?;
@@ -167,7 +171,7 @@ impl Run {
             senders: experiment::named_as_kept(senders, &directory),
             against,
             receiver,
-            rounds: self.runs.unwrap_or_else(|| self.until.map_or(3, |_| 200)),
+            rounds,
             until_decided: self.until == Some(Until::Decided),
             workload,
             seed: self.seed,
@@ -188,7 +192,10 @@ impl Run {
             }
         });
         let mut report = ran.map_err(|error| {
-            standing.show();
+            // What is kept there is another experiment's.
+            if !matches!(error, LabError::Taken { .. }) {
+                standing.show();
+            }
             match error {
                 LabError::Full { .. } => standing.no_room(),
                 error => failed(error),
@@ -244,26 +251,25 @@ impl Standing {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
     }
 
+    /// The complete rounds: of a lab that goes on, and has not come to another round, those that it had.
+    fn complete(&self) -> Option<Report> {
+        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        report.or_else(|| Report::read(&self.directory).ok().filter(|report| report.rounds > 0))
+    }
+
     fn rounds(&self) -> u32 {
-        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        report.as_ref().map_or(0, |report| report.rounds)
+        self.complete().map_or(0, |report| report.rounds)
     }
 
     fn show(&self) {
-        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of a lab that goes on, and has not come to another round, what it had.
-        let kept = || Report::read(&self.directory).ok().filter(|report| report.rounds > 0);
-        let text = report.clone().or_else(kept).map(|report| self.form.of(&report));
+        let text = self.complete().map(|report| self.form.of(&report));
         let _ = write!(say::out(), "{}", text.unwrap_or_default());
     }
 
     /// The disk is full: what is to be done.
     fn no_room(&self) -> anyhow::Error {
         let directory = quoted(&self.directory.display().to_string());
-        let rounds = match self.rounds() {
-            0 => Report::read(&self.directory).map_or(0, |report| report.rounds),
-            rounds => rounds,
-        };
+        let rounds = self.rounds();
         failure::run(format!(
             "{}: the disk is full (No space left on device). Make room there, and with --output {directory} the same command \
              goes on behind the rounds that are complete: {rounds}",
@@ -283,9 +289,10 @@ fn say(progress: &Progress<'_>) {
         format!(", {} beside it{}", units::show_rate(beside * 1e3), share.unwrap_or_default())
     });
     let result = result + &beside.filter(|_| outcome.failure.is_none()).unwrap_or_default();
+    let spoiled = outcome.spoiled.as_ref().map(|why| format!(", left out: {why}")).unwrap_or_default();
     let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
     say::aside(format_args!(
-        "[{done}/{all}] {} to {}, seed {}: {result}{left}",
+        "[{done}/{all}] {} to {}, seed {}: {result}{spoiled}{left}",
         outcome.sender, outcome.receiver, outcome.seed
     ));
 }
