@@ -7,7 +7,7 @@ use airtcp_testkit::machine::{airtcp, run};
 use airtcp_testkit::programs::program;
 use serde_json::Value;
 
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, refused};
 
 #[test]
 fn a_scene_is_played_for_real_and_in_virtual_time() {
@@ -27,6 +27,7 @@ fn a_scene_is_played_for_real_and_in_virtual_time() {
     // A terminal breaks lines, and a page escapes some characters.
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (shown, page) = (plain(&played.stdout), read("report.html"));
+    assert!(shown.starts_with("4. Tiny windows: "), "the number that its directory has: {shown}");
     for text in &said {
         assert!(shown.contains(text.as_str()) && page.contains(text.as_str()), "{text}\n{shown}");
     }
@@ -51,6 +52,19 @@ fn an_unknown_scene_names_those_that_there_are() {
 }
 
 #[test]
+fn what_would_mix_two_demos_is_refused_before_anything_starts() {
+    let scratch = Scratch::new("demo-refused");
+    let output = scratch.path("demo");
+    let twice = ["demo", "--scene", "tiny-window", "--scene", "tiny-window", "--output", &output];
+    refused(&run(&twice), 2, "--scene tiny-window is named twice");
+    assert!(!scratch.0.join("demo").exists());
+    fs::create_dir(&output).unwrap();
+    fs::write(format!("{output}/old"), "").unwrap();
+    refused(&run(&["demo", "--scene", "tiny-window", "--seeds", "2", "--output", &output]), 2, "not empty");
+    assert_eq!(fs::read_dir(&output).unwrap().count(), 1);
+}
+
+#[test]
 fn who_reads_only_the_beginning_has_seen_enough() {
     let scratch = Scratch::new("demo-head");
     let output = scratch.path("demo");
@@ -59,6 +73,10 @@ fn who_reads_only_the_beginning_has_seen_enough() {
     drop(demo.stdout.take());
     let ended = demo.wait_with_output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(
+        fs::metadata(format!("{output}/report.html")).unwrap().len() > 0,
+        "the page is made all the same"
+    );
 }
 
 /// `script` gives it a terminal.

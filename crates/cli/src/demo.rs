@@ -58,6 +58,11 @@ impl Demo {
         let last = last.ok_or_else(|| failure::usage("--seed and --seeds together are too large"))?;
         let scenes: Vec<&Scene> =
             if self.scene.is_empty() { demo::SCENES.iter().collect() } else { self.scene.clone() };
+        if let Some((_, twice)) =
+            scenes.iter().enumerate().find(|(at, scene)| scenes[..*at].iter().any(|it| it.name == scene.name))
+        {
+            return Err(failure::usage(format!("--scene {} is named twice: name it once", twice.name)));
+        }
         let tools = Tools::find().map_err(failed)?;
         let directory = match &self.output {
             Some(directory) => directory.clone(),
@@ -69,29 +74,27 @@ impl Demo {
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
         let line = LiveLine::new(!self.quiet);
-        let mut number = 0;
         let mut written = Ok(());
         let observe = |progress| line.show(&words(progress));
         let played = demo::play(&tools, &plan, &scenes, observe, |scene| {
-            number += 1;
             line.clear();
             if !self.json && written.is_ok() {
+                let number = demo::find(&scene.name).map_or(0, Scene::number);
                 written = writeln!(say::out(), "{number}. {}", scene.text());
             }
         });
         line.clear();
         let played = played.map_err(failed)?;
-        written?;
         let report = directory.join("report.html");
         let page = page::page(std::slice::from_ref(&directory))?;
         fs::write(&report, page.html()).with_context(|| format!("cannot write {}", report.display()))?;
-        if self.json {
-            writeln!(say::out(), "{}", json!({ "scenes": played, "page": report }))?;
-        } else {
-            write!(say::out(), "{}", more(&played, &directory, &report))?;
-        }
+        // Who has stopped reading is told of failures all the same.
+        let written = written.and_then(|()| match self.json {
+            true => writeln!(say::out(), "{}", json!({ "scenes": played, "page": report })),
+            false => write!(say::out(), "{}", more(&played, &directory, &report)),
+        });
         match played.iter().flat_map(Played::failures).count() {
-            0 => Ok(()),
+            0 => Ok(written?),
             failures => Err(failure::run(format!("{failures} transfers over TUN failed"))),
         }
     }

@@ -29,7 +29,7 @@ use airtcp_numbers::verdict::Comparison;
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::experiment::{self, Experiment, write_json};
+use super::experiment::{self, Experiment, make_empty, write_json};
 use super::receiver::Receiver;
 use super::sender::{self, Repair, Sender};
 use super::testbed::{Keep, Tools};
@@ -50,7 +50,7 @@ const PROFILE: ProfileName = ProfileName::Linux;
 /// How the scenes are played.
 #[derive(Clone, Debug)]
 pub struct Demo {
-    /// Each scene gets a directory in it.
+    /// Each scene gets a directory in it. It is made, and must be empty.
     pub directory: PathBuf,
     /// Of the runs in virtual time. The real transfers have the first one.
     pub seeds: RangeInclusive<u64>,
@@ -100,7 +100,8 @@ pub struct Row {
     pub in_virtual_time: Many,
     /// Its goodput there beside the first sender's. `None`: it is the first.
     pub against: Option<Comparison>,
-    /// The share of the seeds in virtual time in which it was slower than over real devices. `None`: the real transfer failed.
+    /// The share of the seeds in virtual time in which it was slower than over real devices. `None`: the real transfer
+    /// failed, or this machine has spoiled it.
     pub faster_than: Option<f64>,
     /// The one transfer over real devices.
     pub real: Outcome,
@@ -129,7 +130,7 @@ pub fn find(name: &str) -> Result<&'static Scene, String> {
         .ok_or_else(|| format!("`{name}` is no scene: there are {}", names()))
 }
 
-/// Plays these scenes, tells `observe` how far it is, and `shown` what came of each. The real transfers of all of them run at the
+/// Plays these scenes, each of them once, tells `observe` how far it is, and `shown` what came of each. The real transfers of all of them run at the
 /// same time, each on a path of its own: they wait more than they compute.
 pub fn play(
     tools: &Tools,
@@ -138,6 +139,7 @@ pub fn play(
     observe: impl Fn(Progress) + Sync,
     mut shown: impl FnMut(&Played),
 ) -> Result<Vec<Played>, LabError> {
+    make_empty(&demo.directory)?;
     let all = scenes.iter().map(|scene| scene.senders.len()).sum();
     observe(Progress::Real(0, all));
     let done = AtomicUsize::new(0);
@@ -196,8 +198,12 @@ pub(crate) fn read(directory: &Path) -> Option<Played> {
 impl Scene {
     /// Where it is kept, in the demo's directory: in the order in which the scenes are listed.
     pub fn directory(&self) -> String {
-        let at = SCENES.iter().position(|other| other.name == self.name).map_or(0, |at| at + 1);
-        format!("{at}-{}", self.name)
+        format!("{}-{}", self.number(), self.name)
+    }
+
+    /// Its place among all of them, from 1 on.
+    pub fn number(&self) -> usize {
+        SCENES.iter().position(|other| other.name == self.name).map_or(0, |at| at + 1)
     }
 
     /// What is written as text, made ready: a test reads every scene.
@@ -211,16 +217,24 @@ impl Scene {
 }
 
 impl Row {
-    /// What the sender counted in the real transfer. `None`: it failed.
+    /// Who has sent in virtual time, where a recipe stands for one of the kernel's.
+    fn in_virtual_time_it_is(&self) -> String {
+        match &self.modelled_by {
+            Some(recipe) => format!("{recipe} (for {})", self.sender),
+            None => self.sender.clone(),
+        }
+    }
+
+    /// What the sender counted in the real transfer. `None`: it does not count.
     fn counted(&self) -> Option<&Repair> {
-        self.real.repair.as_ref().filter(|_| self.real.failure.is_none())
+        self.real.repair.as_ref().filter(|_| self.real.counts())
     }
 }
 
 impl Played {
     fn of(scene: &Scene, senders: &[Sender], runs: &[seeds::Runs], transfers: Vec<Outcome>) -> Self {
         let rows = senders.iter().zip(runs).zip(transfers).enumerate().map(|(at, ((sender, own), real))| {
-            let counts = real.failure.is_none();
+            let counts = real.counts();
             let slower = own.kbit_per_s.iter().filter(|virtually| **virtually < real.kbit_per_s).count();
             Row {
                 sender: sender.name.clone(),
@@ -245,6 +259,12 @@ impl Played {
             sentences,
             left_out,
         }
+    }
+
+    /// Transfers over real devices that say nothing, because this machine has spoiled them, and why.
+    pub fn spoiled(&self) -> impl Iterator<Item = (&str, &str)> {
+        let exact = self.rows.iter().filter(|row| row.real.failure.is_none());
+        exact.filter_map(|row| Some((row.sender.as_str(), row.real.spoiled.as_deref()?)))
     }
 
     /// Transfers over real devices that failed, and why.

@@ -78,6 +78,8 @@ const POLL: Duration = Duration::from_millis(10);
 pub(crate) struct Testbed {
     pub(crate) fixed: AgentHandle,
     pub(crate) mobile: AgentHandle,
+    /// When the path began: the first thing that `airlink` does is to start its clock.
+    pub(crate) began: Instant,
     airlink: Airlink,
 }
 
@@ -112,6 +114,7 @@ impl Testbed {
         command.env("RUST_LOG", "warn").stdin(Stdio::null()).stdout(out).stderr(also);
         // Ctrl-C at a terminal is for the lab, which says then where it stands: what it started ends with it.
         command.process_group(0);
+        let began = Instant::now();
         let process = spawn_with(&mut command, &[&fixed, &mobile]).map_err(|error| {
             LabError::Environment(format!("cannot start {}: {error}", tools.airlink.display()))
         })?;
@@ -120,7 +123,7 @@ impl Testbed {
         for side in [&mut mobile, &mut fixed] {
             side.be_ready(&mut airlink)?;
         }
-        Ok(Self { fixed, mobile, airlink })
+        Ok(Self { fixed, mobile, began, airlink })
     }
 
     /// Waits until one of the programs has ended, or the time is up.

@@ -40,7 +40,8 @@ impl Claim {
     pub(super) fn check(&self, rows: &[Row], runs: &[Runs]) -> Sentence {
         let at = |name| rows.iter().position(|row| row.sender == name).expect("a claim is about its scene");
         let (own, other) = (at(self.sender), at(self.than));
-        let Self { sender, than, because, .. } = self;
+        let [sender, than] = [&rows[own], &rows[other]].map(Row::in_virtual_time_it_is);
+        let because = self.because;
         let goodput = Comparison::of(&runs[own].kbit_per_s, &runs[other].kbit_per_s);
         let (holds, said) = match self.says {
             Says::Faster => (

@@ -16,8 +16,9 @@ use crate::LabError;
 use crate::compare::in_virtual_time::{self, OneTransfer};
 use crate::sender::{Kind, Sender};
 
-/// Within so long of the path's beginning the SYN leaves.
-const FIRST: Duration = Duration::from_secs(10);
+/// Within so long of the path's beginning the SYN leaves. What happens on the scenes' paths happens again every four or every
+/// twelve seconds: no part of that is more likely than another.
+pub(super) const FIRST: Duration = Duration::from_secs(12);
 
 /// When it leaves. Outages come at set times: so they come at any time of a transfer.
 pub(super) fn begin(seed: u64) -> Duration {

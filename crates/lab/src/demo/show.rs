@@ -168,6 +168,9 @@ impl Played {
         for (sender, why) in self.failures() {
             text += &format!("  {sender} failed over TUN: {why}\n");
         }
+        for (sender, why) in self.spoiled() {
+            text += &format!("  {sender}: spoiled over TUN, left out: {why}\n");
+        }
         text
     }
 
@@ -206,7 +209,7 @@ impl Played {
             name: row.sender.clone(),
             shows: Shows { runs: runs.clone() },
             goodput: Some(interval(row.in_virtual_time.kbit_per_s, 1.0)),
-            transfers: row.real.failure.is_none().then_some(row.real.kbit_per_s).into_iter().collect(),
+            transfers: row.real.counts().then_some(row.real.kbit_per_s).into_iter().collect(),
             gain: gain(row).map(|gain| interval(gain, 100.0)),
             verdict: row.against.map_or_else(String::new, |against| against.verdict.to_string()),
         });

@@ -85,10 +85,74 @@ fn what_the_runs_do_not_carry_is_not_said() {
     );
 }
 
+/// A machine that had no time for a transfer has nothing to say about its sender.
+#[test]
+fn what_the_machine_has_spoiled_is_left_out_and_told() {
+    let scene = find("tiny-window").unwrap();
+    let (_, senders) = scene.resolve();
+    let own = runs(&[50.0, 60.0, 70.0], &[3.0, 4.0, 5.0]);
+    let played = |spoiled: &[&str]| {
+        let transfer = |sender: &Sender| {
+            let mut real = row(&sender.name).real;
+            real.spoiled = spoiled.contains(&sender.name.as_str()).then(|| "packets were late".to_owned());
+            real
+        };
+        Played::of(scene, &senders, &vec![own.clone(); senders.len()], senders.iter().map(transfer).collect())
+    };
+    let good = played(&[]);
+    assert!(!good.text().contains("left out") && good.text().contains("100 %"), "{}", good.text());
+    let spoiled = played(&["sack"]);
+    let text = spoiled.text();
+    assert!(text.ends_with("  sack: spoiled over TUN, left out: packets were late\n"), "{text}");
+    let line = |name: &str| text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+    assert!(!line("sack").contains("100.0") && line("newreno").contains("100.0"), "{text}");
+    assert_eq!((spoiled.rows[1].faster_than, spoiled.rows[0].faster_than), (None, Some(1.0)));
+    let about_sack = spoiled.sentences.iter().chain(&spoiled.left_out);
+    for sentence in about_sack.filter(|sentence| sentence.text.contains("than sack:")) {
+        assert!(!sentence.text.contains("over TUN"), "{}", sentence.text);
+    }
+    let chart = spoiled.chart(&vec![Vec::new(); senders.len()]);
+    assert_eq!(chart.senders.iter().map(|sender| sender.transfers.len()).collect::<Vec<_>>(), [1, 0, 1, 1]);
+}
+
+/// In virtual time nobody but a recipe has sent.
+#[test]
+fn a_sentence_names_who_has_sent_in_virtual_time() {
+    let scene = find("handover").unwrap();
+    let (_, senders) = scene.resolve();
+    let slow = runs(&[100.0, 110.0, 90.0], &[9.0, 11.0, 10.0]);
+    let fast = runs(&[220.0, 231.0, 210.0], &[1.0, 2.0, 1.0]);
+    let transfers = senders.iter().map(|sender| row(&sender.name).real).collect();
+    let played = Played::of(scene, &senders, &[slow, fast.clone(), fast.clone(), fast], transfers);
+    let about_the_kernel = "linux (for linux:cubic) is faster than newreno, by +120.3";
+    assert!(
+        played.sentences.iter().any(|sentence| sentence.text.starts_with(about_the_kernel)),
+        "{:?}",
+        played.sentences
+    );
+}
+
+/// A path on which something happens again and again is met at every time of it alike.
+#[test]
+fn no_part_of_a_period_is_more_likely() {
+    for scene in &SCENES {
+        let table: toml::Table = scene.scenario.parse().unwrap();
+        let stages = table["stage"].as_array().unwrap().iter();
+        let outages = stages.flat_map(|stage| ["both", "down", "up"].map(|way| stage.get(way)));
+        for every in outages.flatten().filter_map(|way| way.get("every")?.as_str()) {
+            let seconds: u64 = every.strip_suffix('s').unwrap().parse().unwrap();
+            let first = seeds::FIRST.as_nanos();
+            assert!(first.is_multiple_of(seconds * 1_000_000_000), "{}: {every}", scene.name);
+        }
+    }
+}
+
 /// What README shows of virtual time is what the demo prints.
 #[test]
 fn readme_has_these_figures() {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let in_one_line = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut sentences = 0;
     for scene in &SCENES {
         let (scenario, senders) = scene.resolve();
         let runs = seeds::run(&scenario, scene.bytes, &senders, 1..=200, &|_, _| {}).unwrap();
@@ -99,5 +163,22 @@ fn readme_has_these_figures() {
         for line in text.lines().skip(2).take(senders.len()) {
             assert!(readme.contains(line), "{}: make demo anew for README: {line}", scene.name);
         }
+        for Sentence { text, .. } in &played.sentences {
+            let because =
+                scene.claims.iter().find_map(|claim| text.strip_suffix(&format!(". {}.", claim.because)));
+            let said = because.expect("a sentence ends with its reason");
+            let because = &text[said.len()..];
+            // There README has what the transfers over TUN did.
+            let begin = format!("- {said};");
+            let mut places = in_one_line.match_indices(&begin).map(|(at, _)| &in_one_line[at..]);
+            assert!(
+                places.any(|rest| rest.split(" - ").next().is_some_and(|one| one.contains(because))),
+                "{}: make demo anew for README: {text}",
+                scene.name
+            );
+        }
+        sentences += played.sentences.len();
     }
+    let block = readme.split("```").find(|block| block.contains("virtual: kbit/s")).unwrap();
+    assert_eq!(block.lines().filter(|line| line.starts_with("- ")).count(), sentences, "and no others");
 }
