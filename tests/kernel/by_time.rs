@@ -83,7 +83,10 @@ fn a_sink_that_knows_the_pattern_says_where_a_stream_differs_from_it() {
     };
     send(&[file.path(), V4]);
     send(&["--bytes=60000", V4]);
-    let said = Ended::of(text.wait_with_output().unwrap()).stdout;
+    let ended = Ended::of(text.wait_with_output().unwrap());
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("of 2 connections 1 did not carry the test pattern"), "{}", ended.stderr);
+    let said = ended.stdout;
     let [expected, got] = [octet(40_000), octets[40_000]];
     let first = format!("differs first behind 40000 bytes: {got:#04x} instead of {expected:#04x}");
     assert!(said.contains(&first), "{said}");
@@ -93,5 +96,5 @@ fn a_sink_that_knows_the_pattern_says_where_a_stream_differs_from_it() {
     send(&[file.path(), V4]);
     let ended = json.end();
     let expected = serde_json::json!({ "at": 40_000, "expected": expected, "got": got });
-    assert_eq!(ended.event("end")["first_difference"], expected);
+    assert_eq!((ended.code, &ended.event("end")["first_difference"]), (1, &expected));
 }

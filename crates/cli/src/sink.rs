@@ -52,7 +52,7 @@ pub(crate) struct Sink {
     /// The most that a receiver reads in a second, so that the buffer fills and the window closes: 50kB/s, 400kbit/s
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
     read_rate: Option<u64>,
-    /// Compare with the test pattern that `airtcp send --bytes` and `airtcp source` send, and say where the first difference is
+    /// Compare with the test pattern that `airtcp send --bytes` and `airtcp source` send, say where the first difference is, and end with exit code 1 if there is one
     #[arg(long)]
     expect_pattern: bool,
     /// File to write: what is received; - is stdout
@@ -77,7 +77,9 @@ It writes a line to stderr when it listens, and one to stdout for every connecti
 Example (as root):
   ip netns add mobile; ip -n mobile link set lo up
   airtcp sink 9000 --netns mobile --echo-digest &
-  airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --verify";
+  airtcp send --bytes 100M 10.83.0.1:9000 --netns mobile --verify
+
+Exit codes: 0 everything was received, and as expected, 1 not, 2 usage, 3 environment.";
 
 const LISTENER: Token = Token(0);
 const STREAM: Token = Token(1);
@@ -124,6 +126,7 @@ impl Sink {
         if !self.json && !self.quiet {
             say::aside(format_args!("listening on {local}"));
         }
+        let mut differ = 0;
         for _ in 0..self.count {
             reactor.register(&listener, LISTENER, Interest::Read)?;
             let (stream, peer) = loop {
@@ -146,8 +149,15 @@ impl Sink {
                 self.said_of_the_pattern(*first_difference)
             );
             reporter.end(&received, &text)?;
+            differ += u32::from(first_difference.is_some());
         }
-        Ok(())
+        match (differ, self.count) {
+            (0, _) => Ok(()),
+            (_, 1) => Err(failure::run("what was received is not the test pattern")),
+            (differ, all) => {
+                Err(failure::run(format!("of {all} connections {differ} did not carry the test pattern")))
+            }
+        }
     }
 
     fn cannot_write(&self) -> String {
