@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use airtcp_testkit::machine::Ended;
 use airtcp_testkit::programs::{program, repository};
 
+use crate::options::pages;
+
 const USAGE: i32 = 2;
 
 /// A directory with what a command may stumble over.
@@ -65,6 +67,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
             "airtcp sim -s none.toml",
             "airtcp lab run -s none.toml --recipe sack",
             "airtcp lab matrix --expected none.toml",
+            "airtcp lab show none",
             "airtcp sweep plan none.toml",
             "airtcp sweep run none.toml",
             "airtcp sweep summary none.results",
@@ -91,43 +94,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
         &[
             "airtcp lab run -s lossless --recipe sack --runs 1 --output full",
             "airtcp lab matrix --receiver linux --recipe sack --output full",
-        ],
-    ),
-    (
-        "an option that there is not",
-        USAGE,
-        "--nonesuch",
-        &[
-            "airtcp --nonesuch",
-            "airtcp send --nonesuch",
-            "airtcp recv 9 --nonesuch",
-            "airtcp serve --nonesuch",
-            "airtcp sink 9 --nonesuch",
-            "airtcp source --nonesuch",
-            "airtcp lab run --nonesuch",
-            "airtcp lab matrix --nonesuch",
-            "airtcp lab shell --nonesuch",
-            "airtcp lab receivers --nonesuch",
-            "airtcp sim --nonesuch",
-            "airtcp sweep run --nonesuch",
-            "airtcp reproduce --nonesuch",
-            "airtcp analyze --nonesuch",
-            "airtcp report --nonesuch",
-            "airtcp algorithms --nonesuch",
-            "airtcp explain --nonesuch",
-            "airtcp script --nonesuch",
-            "airtcp completions --nonesuch",
-            "airtcp man --nonesuch",
-            "airlink --nonesuch",
-            "airlink run --nonesuch",
-            "airlink sim --nonesuch",
-            "airlink up --nonesuch",
-            "airlink down --nonesuch",
-            "airlink status --nonesuch",
-            "airlink ctl --nonesuch",
-            "airlink show --nonesuch",
-            "airlink check --nonesuch",
-            "airlink bridge --nonesuch",
+            "airtcp demo --scene tiny-window --seeds 2 --output full",
         ],
     ),
     (
@@ -213,6 +180,25 @@ fn each_kind_of_failure_has_its_code_in_every_command() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// There is a manual page for each.
+#[test]
+fn every_command_refuses_an_option_that_there_is_not() {
+    let place = Place::new("options");
+    let directory = place.0.join("pages");
+    let mut commands: Vec<_> =
+        pages(&directory).into_iter().map(|(name, _)| name.replace('-', " ")).collect();
+    commands.sort();
+    for known in ["airtcp", "airtcp demo", "airtcp lab show", "airlink bridge"] {
+        assert!(commands.iter().any(|command| command == known), "{known} is not among {commands:?}");
+    }
+    for command in commands {
+        let ended = place.ended(&format!("{command} --nonesuch"));
+        let said = &ended.stderr;
+        assert_eq!(ended.code, USAGE, "{command}: {said}");
+        assert!(said.contains("--nonesuch") && !said.contains("panicked"), "{command}: {said}");
+    }
 }
 
 /// Commands with more output than one line.

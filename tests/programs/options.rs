@@ -61,7 +61,8 @@ fn options(page: &str) -> Vec<(String, Meaning)> {
     named.collect()
 }
 
-fn pages(directory: &Path) -> Vec<(String, String)> {
+/// The manual pages of both programs, by the names of their commands.
+pub(crate) fn pages(directory: &Path) -> Vec<(String, String)> {
     let made = run(&["man", directory.to_str().unwrap()]);
     assert_eq!(made.code, 0, "{}", made.stderr);
     let made = Command::new(program("airlink")).arg("man").arg(directory).output().unwrap();
