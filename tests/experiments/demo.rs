@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use airtcp_testkit::machine::{airtcp, run};
 use airtcp_testkit::programs::program;
+use airwire::rng::Stream;
 use serde_json::Value;
 
 use crate::scratch::{Scratch, refused};
@@ -13,8 +14,13 @@ use crate::scratch::{Scratch, refused};
 fn a_scene_is_played_for_real_and_in_virtual_time() {
     let scratch = Scratch::new("demo");
     let output = scratch.path("demo");
+    // With this one the path is some seconds old when it starts.
+    let begin = |seed| Stream::new(seed, "demo-begin").below(12_000_000_000) as f64 / 1e9;
+    let seed = (1..).find(|seed| (2.0..4.0).contains(&begin(*seed))).unwrap();
     // Few seeds: not every sentence holds.
-    let played = run(&["demo", "--scene", "tiny-window", "--seeds", "12", "--output", &output]);
+    let first = seed.to_string();
+    let played =
+        run(&["demo", "--scene", "tiny-window", "--seeds", "12", "--seed", &first, "--output", &output]);
     assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
     let read = |name: &str| fs::read_to_string(format!("{output}/{name}")).unwrap();
     let scene: Value = serde_json::from_str(&read("4-tiny-window/scene.json")).unwrap();
@@ -38,6 +44,13 @@ fn a_scene_is_played_for_real_and_in_virtual_time() {
         assert_eq!(row["in_virtual_time"]["kbit_per_s"]["samples"], 12);
         assert_eq!(row["real"]["bytes"], 60_000, "{row}");
     }
+    // Those who have waited since the receiver listened would have waited for longer: the path is older than that.
+    let wall = |sender: &str, file: &str| {
+        let log = read(&format!("4-tiny-window/01-{sender}/{file}.jsonl"));
+        serde_json::from_str::<Value>(log.lines().next().unwrap()).unwrap()["wall"].as_f64().unwrap()
+    };
+    let waited = ["newreno", "sack", "sack+sifest"].map(|it| wall(it, "sender") - wall(it, "receiver"));
+    assert!(waited.iter().any(|waited| *waited < begin(seed)), "{waited:?}, and not {}", begin(seed));
     // The page is that of `airtcp report`, whenever it is made.
     let again = format!("{output}/again.html");
     assert_eq!(run(&["report", &output, "--output", &again]).code, 0);

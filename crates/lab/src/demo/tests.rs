@@ -153,6 +153,10 @@ fn readme_has_these_figures() {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
     let in_one_line = readme.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut sentences = 0;
+    // README has what the transfers over TUN did as well, where this machine has spoiled none of them.
+    let is_the_rest = |rest: &str, because: &str| {
+        rest.starts_with(because) || rest.starts_with("; over TUN ") && rest.contains(because)
+    };
     for scene in &SCENES {
         let (scenario, senders) = scene.resolve();
         let runs = seeds::run(&scenario, scene.bytes, &senders, 1..=200, &|_, _| {}).unwrap();
@@ -168,11 +172,11 @@ fn readme_has_these_figures() {
                 scene.claims.iter().find_map(|claim| text.strip_suffix(&format!(". {}.", claim.because)));
             let said = because.expect("a sentence ends with its reason");
             let because = &text[said.len()..];
-            // There README has what the transfers over TUN did.
-            let begin = format!("- {said};");
-            let mut places = in_one_line.match_indices(&begin).map(|(at, _)| &in_one_line[at..]);
+            let begin = format!("- {said}");
+            let mut places =
+                in_one_line.match_indices(&begin).map(|(at, _)| &in_one_line[at + begin.len()..]);
             assert!(
-                places.any(|rest| rest.split(" - ").next().is_some_and(|one| one.contains(because))),
+                places.any(|rest| rest.split(" - ").next().is_some_and(|one| is_the_rest(one, because))),
                 "{}: make demo anew for README: {text}",
                 scene.name
             );
