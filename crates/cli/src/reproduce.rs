@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use airtcp_reproduce::{Effort, Figure, Paper, figures};
+use airtcp_reproduce::{Figure, Paper, figures};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -23,8 +23,11 @@ pub(crate) struct Reproduce {
     #[arg(long, conflicts_with = "figure")]
     all: bool,
     /// Runs of every point, each with a seed of its own
-    #[arg(long, value_name = "N", default_value_t = Effort::FULL.seeds, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: u32,
+    /// Where claims are undecided, twice as many, and again, but no more than this
+    #[arg(long, value_name = "N", default_value_t = MOST_SEEDS)]
+    most_seeds: u32,
     /// Print JSON instead of text: an object for every figure, a line each
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -32,10 +35,14 @@ pub(crate) struct Reproduce {
     quiet: bool,
 }
 
+const SEEDS: u32 = 30;
+/// Four looks, for which the intervals that decide are made ([`airtcp_reproduce::judge::WIDER`]).
+const MOST_SEEDS: u32 = 8 * SEEDS;
+
 const EXAMPLES: &str = "\
 Examples:
   airtcp reproduce p0-fig11a
-  airtcp reproduce p3 --seeds 5                        a first look
+  airtcp reproduce p3 --seeds 5 --most-seeds 5         a first look
   airtcp reproduce --all > docs/reproduction.md        as that file was made";
 
 const HEAD: &str = "\
@@ -54,7 +61,6 @@ impl Reproduce {
             return list(&known);
         }
         let wanted: Vec<_> = if self.all { known } else { select(&known, &self.figure)? };
-        let effort = Effort { seeds: self.seeds };
         if self.all && !self.json {
             writeln!(say::out(), "{HEAD}")?;
         }
@@ -63,9 +69,16 @@ impl Reproduce {
             if !self.quiet {
                 say::aside(format_args!("[{}/{}] {}: {}", index + 1, wanted.len(), figure.id, figure.title));
             }
-            let finding = (figure.run)(&effort).with_context(|| format!("{} could not be run", figure.id))?;
+            let looked = |seeds, undecided: usize| {
+                if !self.quiet && undecided > 0 {
+                    say::aside(format_args!("{}: {undecided} claims undecided with {seeds} seeds", figure.id));
+                }
+            };
+            let (finding, seeds) = figure
+                .decide(self.seeds, self.most_seeds, looked)
+                .with_context(|| format!("{} could not be run", figure.id))?;
             if self.json {
-                let line = json!({ "figure": figure.id, "title": figure.title, "seeds": effort.seeds, "finding": finding });
+                let line = json!({ "figure": figure.id, "title": figure.title, "seeds": seeds, "finding": finding });
                 writeln!(say::out(), "{line}")?;
                 continue;
             }

@@ -5,12 +5,17 @@ use std::fmt::Write;
 use airtcp_numbers::statistics::Mean;
 use serde::Serialize;
 
+use crate::chart::Chart;
+use crate::judge::Judged;
+
 /// The result of a figure. All texts are Markdown.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Finding {
     /// Our numbers, with the paper's beside them where it has any.
     pub tables: Vec<Table>,
-    /// What the paper concludes from the figure.
+    /// The figure as the paper draws it.
+    pub charts: Vec<Chart>,
+    /// What the paper says of it.
     pub claims: Vec<Claim>,
     /// What was chosen where the paper is silent, a sentence for each.
     pub choices: Vec<String>,
@@ -45,94 +50,43 @@ impl Table {
     }
 }
 
-/// A statement of the paper, and whether it holds here.
+/// A sentence of the paper, and whether it holds here. It is one claim, however many curves it speaks of.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    /// What it is about.
-    pub kind: ClaimKind,
-    /// In the paper's words, or close to them, with its number if it has one.
+    /// The sentence in the paper's words, in quotation marks; behind it, if need be, what is meant by them here.
     pub paper: String,
+    /// Where it stands: "§4.3.1", "Fig. 5", "Table 3".
+    pub place: String,
+    /// Whether it is one of those that are counted.
+    pub counts: Counts,
     /// What was found here.
     pub ours: String,
     /// Whether it holds.
     pub judged: Judged,
 }
 
-/// What a claim is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ClaimKind {
-    /// Which of two is better.
-    Direction,
-    /// By how much.
-    Ratio,
-    /// How a curve runs: an optimum inside, a crossing, a step.
-    Shape,
-}
-
-/// Whether a claim holds here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Whether a claim is one of those that are counted. One that is not is shown, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Judged {
-    /// Yes, by the interval.
-    Holds,
-    /// The direction holds but the extent does not, or only some of several statements hold.
-    HoldsInPart,
-    /// The opposite holds, by the interval, or the effect is clearly smaller than the paper's.
-    DoesNotHold,
-    /// The intervals are too wide to tell.
-    Undecided,
+pub enum Counts {
+    /// The paper says it, and it might have come out otherwise.
+    Yes,
+    /// A parameter was chosen so that it comes out; which one.
+    Calibrated(String),
+    /// It follows from how sender and path are made, whatever the runs do; why.
+    ByConstruction(String),
+    /// The paper does not say it: an addition; why it is here.
+    Own(String),
 }
 
-impl Judged {
-    /// In words.
-    pub const fn name(self) -> &'static str {
+impl Counts {
+    /// What stands beside the verdict of one that is not counted.
+    fn note(&self) -> Option<String> {
         match self {
-            Self::Holds => "holds",
-            Self::HoldsInPart => "holds in part",
-            Self::DoesNotHold => "does not hold",
-            Self::Undecided => "undecided",
-        }
-    }
-
-    /// Whether the mean is above zero, by its 95 % interval.
-    pub fn above_zero(mean: &Mean) -> Self {
-        match mean.half_width {
-            Some(width) if mean.mean - width > 0.0 => Self::Holds,
-            Some(width) if mean.mean + width < 0.0 => Self::DoesNotHold,
-            _ => Self::Undecided,
-        }
-    }
-}
-
-/// Two effects are about as large if neither is more than this many times the other.
-const ABOUT: f64 = 1.5;
-
-impl Judged {
-    /// Whether there is an effect, by the interval, and whether it is about as large as the paper's. If the interval
-    /// contains zero but nothing about as large as the paper's effect, the claim does not hold.
-    pub fn extent(ours: &Mean, paper: f64) -> Self {
-        match (Self::above_zero(ours), ours.half_width) {
-            (Self::Holds, _) if !(paper / ABOUT..=paper * ABOUT).contains(&ours.mean) => Self::HoldsInPart,
-            (Self::Undecided, Some(width)) if ours.mean + width < paper / ABOUT => Self::DoesNotHold,
-            (judged, _) => judged,
-        }
-    }
-
-    /// Judges a claim that makes several statements; undecided if there are none.
-    pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
-        let parts: Vec<_> = parts.into_iter().collect();
-        let any = |judged| parts.contains(&judged);
-        if any(Self::DoesNotHold) && (any(Self::Holds) || any(Self::HoldsInPart)) {
-            Self::HoldsInPart
-        } else if any(Self::DoesNotHold) {
-            Self::DoesNotHold
-        } else if any(Self::Undecided) || parts.is_empty() {
-            Self::Undecided
-        } else if any(Self::HoldsInPart) {
-            Self::HoldsInPart
-        } else {
-            Self::Holds
+            Self::Yes => None,
+            Self::Calibrated(what) => Some(format!("calibrated: {what}")),
+            Self::ByConstruction(why) => Some(format!("by construction: {why}")),
+            Self::Own(why) => Some(format!("not the paper's: {why}")),
         }
     }
 }
@@ -171,8 +125,13 @@ impl Finding {
         }
         if !self.claims.is_empty() {
             text.push_str("| the paper | here | |\n|---|---|---|\n");
-            for Claim { paper, ours, judged, .. } in &self.claims {
-                let _ = writeln!(text, "| {paper} | {ours} | **{}** |", judged.name());
+            for Claim { paper, place, counts, ours, judged } in &self.claims {
+                let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+                let verdict = match counts.note() {
+                    None => format!("**{}**", judged.name()),
+                    Some(note) => format!("{}; not counted, {note}", judged.name()),
+                };
+                let _ = writeln!(text, "| {paper}{place} | {ours} | {verdict} |");
             }
             text.push('\n');
         }
@@ -194,39 +153,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_that_holds_zero_decides_nothing() {
-        let judged = |samples: &[f64]| Judged::above_zero(&Mean::of(samples).unwrap());
-        assert_eq!(judged(&[5.0, 6.0, 7.0]), Judged::Holds);
-        assert_eq!(judged(&[-5.0, -6.0, -7.0]), Judged::DoesNotHold);
-        assert_eq!(judged(&[-5.0, 6.0, 1.0]), Judged::Undecided);
-        assert_eq!(judged(&[5.0]), Judged::Undecided, "of one sample nothing is known");
-    }
-
-    #[test]
-    fn an_extent_is_the_papers_within_a_factor() {
-        let judged = |mean, width| Judged::extent(&Mean { mean, half_width: Some(width), samples: 30 }, 24.0);
-        assert_eq!(judged(17.0, 3.0), Judged::Holds);
-        assert_eq!(judged(35.0, 3.0), Judged::Holds);
-        assert_eq!(judged(15.0, 3.0), Judged::HoldsInPart);
-        assert_eq!(judged(37.0, 3.0), Judged::HoldsInPart);
-        assert_eq!(judged(10.0, 11.0), Judged::Undecided);
-        assert_eq!(judged(2.0, 3.0), Judged::DoesNotHold, "whatever there is, it is not that much");
-        assert_eq!(judged(-24.0, 3.0), Judged::DoesNotHold);
-    }
-
-    #[test]
-    fn several_statements_are_as_good_as_they_are() {
-        use Judged::{DoesNotHold, Holds, HoldsInPart, Undecided};
-        for (parts, whole) in [
-            (&[Holds, Holds][..], Holds),
-            (&[Holds, HoldsInPart], HoldsInPart),
-            (&[Holds, DoesNotHold, Undecided], HoldsInPart),
-            (&[Holds, Undecided], Undecided),
-            (&[Undecided, DoesNotHold], DoesNotHold),
-            (&[DoesNotHold, DoesNotHold], DoesNotHold),
-            (&[], Undecided),
-        ] {
-            assert_eq!(Judged::all(parts.iter().copied()), whole, "{parts:?}");
-        }
+    fn a_claim_that_is_not_counted_says_why() {
+        let claim = |counts| Claim {
+            paper: "\"more\"".to_owned(),
+            place: "§4".to_owned(),
+            counts,
+            ours: "+3 %".to_owned(),
+            judged: Judged::Holds,
+        };
+        let claims = vec![claim(Counts::Yes), claim(Counts::Calibrated("the delay".to_owned()))];
+        let text = Finding { claims, ..Finding::default() }.markdown();
+        assert!(text.contains("| \"more\" (§4) | +3 % | **holds** |"), "{text}");
+        assert!(text.contains("| holds; not counted, calibrated: the delay |"), "{text}");
     }
 }

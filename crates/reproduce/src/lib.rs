@@ -9,7 +9,10 @@
 //! [`p0`] to [`p4`] are one paper each; the module `setting` in each is what the paper ran its senders on. `ranking`
 //! compares the whole catalogue on two paths of each paper.
 
+pub mod chart;
+mod effort;
 mod finding;
+pub mod judge;
 pub mod p0;
 pub mod p1;
 pub mod p2;
@@ -17,13 +20,11 @@ pub mod p3;
 pub mod p4;
 mod ranking;
 
-use std::collections::BTreeMap;
-
-use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::world::WorldError;
-pub use finding::{Claim, ClaimKind, Finding, Judged, Table, shown};
+pub use effort::Effort;
+pub use finding::{Claim, Counts, Finding, Table, shown};
 pub(crate) use finding::{cell, mean};
-use rayon::prelude::*;
+pub use judge::Judged;
 
 /// The paper that a figure is from; [`Paper::reference`] has authors and titles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,44 +100,27 @@ pub fn figures() -> Vec<Figure> {
     [p0::FIGURES, p1::FIGURES, p2::FIGURES, p3::FIGURES, p4::FIGURES, ranking::FIGURES].concat()
 }
 
-/// How many runs are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effort {
-    /// Runs of every point, with the seeds 1, 2 and so on, so that all that is compared has the same seeds.
-    pub seeds: u32,
-}
-
-impl Effort {
-    /// What `docs/reproduction.md` is based on.
-    pub const FULL: Self = Self { seeds: 30 };
-
-    /// The seeds, from 1 on.
-    pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
-        1..=u64::from(self.seeds)
-    }
-
-    /// Runs every point with every seed, on all cores, and returns what `measure` takes from each report: by point, in
-    /// the order of the seeds. Samples of two points at the same index have the same seed, so they are a pair.
-    pub fn sample<P: Sync, T: Send>(
+impl Figure {
+    /// Runs it with `seeds`, and again with twice as many for as long as a claim that counts is undecided, until the
+    /// next time would take more than `most`. `looked` is told, after each time, how many seeds there were and how many
+    /// claims are undecided. Returns the last finding and its seeds.
+    pub fn decide(
         &self,
-        points: &[P],
-        plan: impl Fn(&P, u64) -> Run + Sync,
-        measure: impl Fn(&P, &Report) -> T + Sync,
-    ) -> Result<Vec<Vec<T>>, WorldError> {
-        let seeds: Vec<_> = self.seeds().collect();
-        let jobs: Vec<_> =
-            (0..points.len()).flat_map(|point| seeds.iter().map(move |seed| (point, *seed))).collect();
-        let found: Vec<(usize, T)> = jobs
-            .into_par_iter()
-            .map(|(point, seed)| {
-                let report = run::run(&plan(&points[point], seed))?;
-                Ok((point, measure(&points[point], &report)))
-            })
-            .collect::<Result<_, WorldError>>()?;
-        let mut by_point: BTreeMap<usize, Vec<T>> = BTreeMap::new();
-        for (point, value) in found {
-            by_point.entry(point).or_default().push(value);
+        seeds: u32,
+        most: u32,
+        mut looked: impl FnMut(u32, usize),
+    ) -> Result<(Finding, u32), WorldError> {
+        let mut effort = Effort::new(seeds);
+        loop {
+            let finding = (self.run)(&effort)?;
+            let undecided = |claim: &&Claim| claim.counts == Counts::Yes && claim.judged == Judged::Undecided;
+            let undecided = finding.claims.iter().filter(undecided).count();
+            looked(effort.seeds, undecided);
+            let more = effort.seeds.saturating_mul(2);
+            if undecided == 0 || more > most {
+                return Ok((finding, effort.seeds));
+            }
+            effort = effort.with(more);
         }
-        Ok((0..points.len()).map(|point| by_point.remove(&point).unwrap_or_default()).collect())
     }
 }

@@ -19,7 +19,7 @@ fn number(finding: &Finding, row: usize, column: &str) -> f64 {
 
 #[test]
 fn the_rebate_brings_newreno_more_and_newreno_is_ns2s() {
-    let finding = p3::against_newreno(&Effort { seeds: 4 }, &SHORT).unwrap();
+    let finding = p3::against_newreno(&Effort::new(4), &SHORT).unwrap();
     whole(&finding);
     assert!(finding.tables.iter().all(|table| table.rows.len() == SHORT.error_rates.len()));
     assert_eq!(claim(&finding, "severe performance deterioration").judged, Judged::Holds);
@@ -37,7 +37,7 @@ fn the_rebate_brings_newreno_more_and_newreno_is_ns2s() {
 
 #[test]
 fn pr_is_above_newreno_under_loss_and_its_rebate_above_it() {
-    let finding = p3::against_pr(&Effort { seeds: 4 }, &SHORT).unwrap();
+    let finding = p3::against_pr(&Effort::new(4), &SHORT).unwrap();
     assert_eq!(claim(&finding, "TCP-PR+ gains over TCP-PR").judged, Judged::Holds);
     for row in [1, 2] {
         assert!(number(&finding, row, "PR") > number(&finding, row, "NewReno"));

@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, mean, shown};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{Measured, acked, across, signed, values};
 use super::setting::{self, Channel};
 use super::{Curve, grid, overall_rates};
@@ -48,7 +48,8 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     let (before, after) = (failed(0.03), failed(0.1));
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "below z = 3.5 % losses are more likely recovered by three duplicate ACKs, above it timeouts dominate"
                 .to_owned(),
             ours: match crossing {
@@ -58,7 +59,8 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
             judged: if crossing.is_some() { Judged::all(judged) } else { Judged::DoesNotHold },
         },
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "meanwhile failed-dupack increases rapidly".to_owned(),
             ours: format!("{} at z = 3 %, {} at 10 %", shown(&mean(&before), 1), shown(&mean(&after), 1)),
             judged: Judged::above_zero(&mean(&differences(&after, &before))),
@@ -135,7 +137,8 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let claims = vec![
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "sifest receives more packets, and has fewer timeouts all the same".to_owned(),
             ours: format!(
                 "for z ≥ 7 % {} timeouts, Tahoe {}",
@@ -145,7 +148,8 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::all(fewer),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "about a half of the timeouts per 1000 packets is replaced by fast retransmits".to_owned(),
             ours: format!(
                 "for z ≥ 7 % {replaced:.0} % fewer timeouts, and fast retransmits go from {} to {}",

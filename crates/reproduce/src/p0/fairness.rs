@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, mean, shown};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{across, gain, line, signed};
 use super::seeded;
 use super::setting::{self, Channel, Setting, acknowledged};
@@ -58,7 +58,8 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
     };
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "two ordinary Tahoes differ slightly, and almost independently of z".to_owned(),
             ours: format!(
                 "B − A is {} % of A on average, and changes by {:+.1} % from z = 1 % to 13 %",
@@ -68,14 +69,16 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
             judged: within(&phase_mean),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "with sifest a flow outperforms the ordinary one significantly when z goes higher"
                 .to_owned(),
             ours: format!("{} % more for z ≥ 7 %", signed(&mean(&across(&ahead_high)), 1)),
             judged: Judged::all(judged),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "the ordinary Tahoe beside it has almost the same performance as beside an ordinary one"
                 .to_owned(),
             ours: format!(

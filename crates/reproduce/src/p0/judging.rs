@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::{self, Mean};
 use airtcp_sim::run::FlowReport;
 
-use super::super::{Claim, ClaimKind, Judged, mean};
+use super::super::{Claim, Counts, Judged, mean};
 use super::setting::acknowledged;
 
 /// One sender in one run.
@@ -75,7 +75,7 @@ pub(super) fn signed(mean: &Mean, digits: usize) -> String {
 
 pub(super) fn gain_claim(paper: &str, paper_gain: f64, ours: &Mean) -> Claim {
     let judged = Judged::extent(ours, paper_gain);
-    Claim { kind: ClaimKind::Ratio, paper: paper.to_owned(), ours: format!("{} %", signed(ours, 1)), judged }
+    Claim { place: String::new(), counts: Counts::Yes, paper: paper.to_owned(), ours: format!("{} %", signed(ours, 1)), judged }
 }
 
 /// A straight line through points: its slope, and the share of the variance it explains.

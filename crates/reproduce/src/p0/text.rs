@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::differences;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, mean, shown};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{acked, deviation, gain, gain_claim, signed};
 use super::setting::{self, Channel};
 use super::{Curve, grid};
@@ -107,7 +107,8 @@ pub(super) fn numbers(effort: &Effort) -> Result<Finding, WorldError> {
             &mean(&gain(&newreno[1], &newreno[0])),
         ),
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "NewReno: Limited Transmit only alleviates what sifest avoids (§5)".to_owned(),
             ours: format!("sifest − Limited Transmit is {} packets", signed(&limited, 0)),
             judged: Judged::above_zero(&limited),
@@ -130,7 +131,8 @@ fn analytic() -> Claim {
     let equal = throughput_difference(2.0).abs() < 1e-12;
     let share = |w: f64| 100.0 * throughput_difference(w) / throughput_by_dupacks(w);
     Claim {
-        kind: ClaimKind::Shape,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "Th_timeout < Th_dupack when W > 2, and no difference at W = 2 (§2.3)".to_owned(),
         ours: format!(
             "so it is for all W up to 1000; {:+.0} % at W = 4, {:+.0} % at 16: the formula counts neither the wait for the timer nor the backoff, which cost more",

@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, mean, shown};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{Measured, acked, across, deviation, gain, gain_claim, line, signed};
 use super::setting::{self, Channel, Setting};
 use super::{Curve, grid, overall_rates, seeded};
@@ -80,7 +80,8 @@ fn exponential(rates: &[f64], curves: &[Vec<Vec<f64>>]) -> Claim {
     };
     let (rate, of_logarithm, of_packets) = fits[0];
     Claim {
-        kind: ClaimKind::Shape,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "FTP degrades dramatically in a negative-exponential manner, by whichever variant".to_owned(),
         ours: format!(
             "an exponential fits better for {} of {} variants; Tahoe goes as exp({rate:.1} z), which explains {:.1} % of the logarithm's variance, a straight line {:.1} % of the packets'",
@@ -109,7 +110,8 @@ fn proportional(rates: &[f64], voice: &[Vec<f64>]) -> Claim {
         Judged::DoesNotHold
     };
     Claim {
-        kind: ClaimKind::Shape,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "CBR degrades in proportion to z".to_owned(),
         ours: format!(
             "a straight line explains {:.1} %; {relative:.2} of what is sent is lost per unit of z",
@@ -124,7 +126,8 @@ fn without_delay(undelayed: &[Vec<f64>], delayed: &[Vec<f64>]) -> Claim {
     let judged: Vec<_> = gains.iter().map(|gain| Judged::above_zero(&mean(gain))).collect();
     let (first, last) = (mean(&gains[0]), mean(&gains[gains.len() - 1]));
     Claim {
-        kind: ClaimKind::Direction,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "without delayed ACKs throughput is relatively higher".to_owned(),
         ours: format!(
             "Tahoe: {} % at the smallest z, {} % at the largest",
@@ -141,7 +144,8 @@ fn better(paper: &str, what: &str, more: &[Vec<f64>], less: &[Vec<f64>]) -> Clai
     let count = |wanted| points.iter().filter(|point| Judged::above_zero(&mean(point)) == wanted).count();
     let whole = mean(&across(&points));
     Claim {
-        kind: ClaimKind::Direction,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: paper.to_owned(),
         ours: format!(
             "{what} is {} packets on average over z; clearly above zero at {} of {} points, clearly below at {}",
@@ -181,7 +185,8 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     let claims = vec![
         gain_claim("over the clustered link about 12.5 % less (1262 for 1443)", 12.5, &loss(&against[0])),
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "the more a link clusters its errors, the more TCP degrades".to_owned(),
             ours: format!(
                 "{} % with states of 3 packets, {} % with states of 333",
@@ -248,7 +253,8 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
     let more = |what: &str, with: &[f64], without: &[f64]| {
         let mean = mean(&differences(with, without));
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("{what}: Limited Transmit only alleviates what sifest avoids (§5)"),
             ours: format!("sifest − Limited Transmit is {} packets", signed(&mean, 0)),
             judged: Judged::above_zero(&mean),
@@ -323,7 +329,8 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
     let over_limited = mean(&across(&over_limited));
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "for z ≤ 3 % the difference is quite trivial".to_owned(),
             ours: format!(
                 "sifest's gain is {} % up to there, and {} % from 7 % on",
@@ -333,13 +340,15 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
             judged: trivial,
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "for z ≥ 7 % the enhancement is quite obvious".to_owned(),
             ours: format!("{} % on average over these z", signed(&high, 1)),
             judged: Judged::all(obvious),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Limited Transmit only alleviates what sifest avoids (§5)".to_owned(),
             ours: format!(
                 "for z ≥ 7 % sifest − Limited Transmit is {} packets; Limited Transmit's gain is {} %",

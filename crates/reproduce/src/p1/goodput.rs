@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::{gains, ratios};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell, mean};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, paired, throughput};
 
 /// "In each set, PER is randomly generated"; the rates here are chosen.
@@ -128,7 +128,8 @@ impl Curves {
         let count = |wanted| judged.iter().filter(|judged| **judged == wanted).count();
         let (above, below) = (count(Judged::Holds), count(Judged::DoesNotHold));
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("{panel}\"TCP SACK performs best in most cases\": above {other}"),
             ours: format!(
                 "above it at {above} of {} loss rates, below it at {below}; over all {}",
@@ -154,7 +155,8 @@ impl Curves {
         let newer = both(Variant::NewReno, Variant::Sack);
         let older = both(Variant::Tahoe, Variant::Reno);
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!(
                 "{panel}\"the throughput of SACK and NewReno are slightly higher than those of Tahoe and Reno\""
             ),
@@ -175,7 +177,8 @@ impl Curves {
         let judged = pairs.map(|(a, b)| above_zero(&paired(&of(a), &of(b), |a, b| a - b)));
         let shown = pairs.map(|(a, b)| format!("{a} over {b} {}", gain(&of(a), &of(b))));
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!(
                 "{panel}\"Tahoe and Reno perform worst when wireless PER increases to some extent\" (from {:.0} %)",
                 100.0 * HIGH
@@ -193,7 +196,8 @@ impl Curves {
         });
         let little = spreads.iter().filter(|spread| **spread <= LITTLE).count();
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!(
                 "{panel}\"little differences between the four TCP versions\" (at most {:.0} %)",
                 100.0 * LITTLE
@@ -265,7 +269,8 @@ fn similar(uniform: &Curves, two_state: &Curves) -> Claim {
     let ratios = VARIANTS.map(|variant| (variant, ratios(&two_state.all(variant), &uniform.all(variant))));
     let close = ratios.iter().filter(|(_, ratios)| (mean(ratios).mean - 1.0).abs() <= LITTLE).count();
     Claim {
-        kind: ClaimKind::Ratio,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: format!(
             "\"the performance observed using these two error-models are similar\" (within {:.0} %)",
             100.0 * LITTLE
@@ -292,7 +297,8 @@ fn unnecessary(uniform: &Curves) -> Claim {
     let reductions = VARIANTS.map(|variant| uniform.pooled(variant, &RATES, |outcome| outcome.reductions));
     let none_congested = drops.iter().all(|drops| *drops == 0.0);
     Claim {
-        kind: ClaimKind::Direction,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "\"even with random transient errors and no congestion, the four TCP versions unnecessarily reduce the congestion window\"".to_owned(),
         ours: format!(
             "packets dropped by queues: {}; reductions in 400 s over all loss rates: {}",

@@ -4,7 +4,7 @@ use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp_numbers::statistics::{gains, ratios};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell};
 use super::setting::{CHOICES, Loss, Setting, Timing, Topology, above_zero, paired, throughput};
 
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
@@ -220,7 +220,8 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
     let claims = JUDGES.iter().enumerate().map(|(i, name)| {
         let of_path = scores(topology, &runs[0], i);
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("{paper}: {name}"),
             ours: format!("score {} %", percent(&of_path)),
             judged: judged(&of_path),
@@ -293,7 +294,8 @@ fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), WorldError>
         ),
     ] {
         finding.claims.push(Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: paper.to_owned(),
             ours: format!("{} times newreno's goodput", cell(&ratios, 2)),
             judged: above(&ratios, bound),
@@ -340,7 +342,8 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
             if names.is_empty() { "nowhere".to_owned() } else { names.join("; ") }
         };
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!(
                 "\"simple RTT variation schemes can not always predict congestion from wireless link error well\": {name}"
             ),

@@ -14,7 +14,7 @@ use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use rayon::prelude::*;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell};
 use super::setting::{CHOICES, Loss, Setting, Topology, VARIANTS, Variant, above_zero, paired};
 
 /// An increase to so many times the least round-trip time is considerable.
@@ -269,7 +269,8 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
     let more: Vec<_> = more.collect();
     let claims = vec![
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Fig. 12: \"the RTT will not increase considerably with only wireless loss existing\"".to_owned(),
             ours: format!("mean over least: {}", of_each(&clear, &means)),
             judged: judged(&clear, &|runs| {
@@ -277,7 +278,8 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
             }),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Fig. 13: \"but will increase a lot due to queue build-up\"".to_owned(),
             ours: format!("mean over least: {}", of_each(&congested, &means)),
             judged: judged(&congested, &|runs| {
@@ -285,7 +287,8 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
             }),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "more with congestion (Fig. 13) than without (Fig. 12)".to_owned(),
             ours: format!(
                 "by {} of the least",
@@ -294,7 +297,8 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
             judged: Judged::all(more.iter().map(|more| above_zero(more))),
         },
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Fig. 13: \"RTT variation computing can be used to distinguish the wireless packet loss from congestion loss in such conditions\"".to_owned(),
             ours: format!("told apart: {}", of_each(&congested, &|runs| column(runs, |run| run.by_rtt))),
             judged: judged(&congested, &|runs| easy(&column(runs, |run| run.by_rtt))),
@@ -355,13 +359,15 @@ pub(super) fn figures_14_and_17(effort: &Effort) -> Result<Finding, WorldError> 
         let (by_rtt, _, apart) = told_apart(runs);
         vec![
             Claim {
-                kind: ClaimKind::Ratio,
+                place: String::new(),
+                counts: Counts::Yes,
                 paper: "\"the congestion loss due to a long intermediate queue length will cause a considerable increase in RTT\"".to_owned(),
                 ours: increase,
                 judged: above_zero(&before.iter().map(|rtt| rtt - CONSIDERABLE).collect::<Vec<_>>()),
             },
             Claim {
-                kind: ClaimKind::Shape,
+                place: String::new(),
+                counts: Counts::Yes,
                 paper: "\"and it is easy to distinguish the wireless packet loss from congestion loss\"".to_owned(),
                 ours: apart,
                 judged: easy(&by_rtt),
@@ -373,7 +379,8 @@ pub(super) fn figures_14_and_17(effort: &Effort) -> Result<Finding, WorldError> 
 fn not_possible(runs: &[Observed]) -> Claim {
     let (by_rtt, by_change, ours) = told_apart(runs);
     Claim {
-        kind: ClaimKind::Shape,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "\"it is not possible to distinguish wireless packet loss from congestion loss by RTT variation metrics\"".to_owned(),
         ours,
         // It is possible if one of the two does it.
@@ -389,7 +396,8 @@ pub(super) fn figures_15_and_18(effort: &Effort) -> Result<Finding, WorldError> 
         let (before, increase) = increase(runs);
         vec![
             Claim {
-                kind: ClaimKind::Ratio,
+                place: String::new(),
+                counts: Counts::Yes,
                 paper: "\"a small queue length will not result in considerable increase in RTT\"".to_owned(),
                 ours: increase,
                 judged: above_zero(&before.iter().map(|rtt| CONSIDERABLE - rtt).collect::<Vec<_>>()),
@@ -406,7 +414,8 @@ pub(super) fn figures_16_and_19(effort: &Effort) -> Result<Finding, WorldError> 
         let percent = |i| cell(&trend(i).iter().map(|share| 100.0 * share).collect::<Vec<_>>(), 0);
         vec![
             Claim {
-                kind: ClaimKind::Shape,
+                place: String::new(),
+                counts: Counts::Yes,
                 paper: format!(
                     "\"a narrow wireless backbone will make RTT variation both increase, decrease and constant during congestion\" (each before at least {:.0} % of the congestion losses)",
                     100.0 * HAPPENS

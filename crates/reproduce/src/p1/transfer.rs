@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::{Mean, gains, ratios};
 use airtcp_sim::world::{Length, WorldError};
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell};
 use super::setting::{CHOICES, Loss, MSS, SECONDS, Setting, Topology, VARIANTS, above_zero, paired};
 
 /// Length of the file, in packets of 1000 octets.
@@ -104,7 +104,8 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
 
 fn about_six_seconds(newer: &[f64]) -> Claim {
     Claim {
-        kind: ClaimKind::Ratio,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "\"The transmission time of SACK and NewReno is about 6 seconds when PER=2%\" (within 10 %)"
             .to_owned(),
         ours: format!("{} s", cell(newer, 2)),
@@ -115,7 +116,8 @@ fn about_six_seconds(newer: &[f64]) -> Claim {
 fn shorter(older: &[f64], newer: &[f64]) -> Claim {
     let gap = paired(older, newer, |older, newer| older - newer);
     Claim {
-        kind: ClaimKind::Direction,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "… which is shorter than those of Reno and Tahoe".to_owned(),
         ours: format!("shorter by {} s", cell(&gap, 2)),
         judged: above_zero(&gap),
@@ -130,7 +132,8 @@ fn how_much_shorter(older: &[f64], newer: &[f64]) -> Claim {
         (judged, _) => judged,
     };
     Claim {
-        kind: ClaimKind::Ratio,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "… \"around 1.8 times\" (within 10 %)".to_owned(),
         ours: format!("{} times; in ns-2 1.07 to 1.28", cell(&ratios, 2)),
         judged,

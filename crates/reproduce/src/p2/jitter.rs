@@ -5,7 +5,7 @@ use airtcp_sim::world::WorldError;
 
 use super::super::mean;
 use super::setting::{Point, Sample, choices, sample};
-use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
+use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
 
 /// "FTP was used to transfer 1 Mbyte": 2^20 octets, because the same sentence has "64 Kbyte buffers".
 const FILE: u64 = 1 << 20;
@@ -142,13 +142,15 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     let listed = |means: &[Mean]| means.iter().map(|mean| shown(mean, 1)).collect::<Vec<_>>().join(", ");
     let claims = vec![
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Linux 2.2 has more timeouts than FreeBSD (25 to 1 in forty transfers)".to_owned(),
             ours: format!("{} more in forty", shown(&linux, 1)),
             judged: Judged::above_zero(&linux),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Linux 2.2 has them at every BLER: 7, 6, 6, 6 in ten".to_owned(),
             ours: format!("{}; the least is {fewest:.1}", listed(&linux22)),
             judged: Judged::all(
@@ -156,31 +158,36 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
             ),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Solaris 8 has more timeouts than FreeBSD (21 to 1)".to_owned(),
             ours: format!("{} more in forty", shown(&solaris, 1)),
             judged: Judged::above_zero(&solaris),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Linux 2.4 is as conservative as BSD: fewer than Linux 2.2 (4 to 25)".to_owned(),
             ours: format!("{} fewer in forty", shown(&aggressive, 1)),
             judged: Judged::above_zero(&aggressive),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Linux 2.4 has 3 in ten at BLER 10 %".to_owned(),
             ours: format!("{} in ten", shown(&linux24, 1)),
             judged: Judged::extent(&linux24, 3.0),
         },
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "FreeBSD has none except at BLER 10 %, and there 1 in ten".to_owned(),
             ours: format!("{} in ten", listed(&bsd)),
             judged: rare(&bsd),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "almost the same number with Eifel as without (4 and 4)".to_owned(),
             ours: format!("a difference of {} in forty", shown(&eifel, 1)),
             judged: same(&eifel),
@@ -239,7 +246,8 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     let noise = grid.of(System::Bsd)[0].minus(grid.at_10(System::Bsd), |t| t.kbit_per_s);
     let claims = vec![
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "timeouts decrease the throughput, of Linux 2.2 most".to_owned(),
             ours: format!(
                 "at BLER 10 % below BSD by {} (Linux 2.2), {} (Solaris 8), {} kbit/s (Linux 2.4)",
@@ -259,7 +267,8 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             ),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "throughput falls with BLER".to_owned(),
             ours: format!("BSD: {} kbit/s less at 10 % than at 1 %", shown(&noise, 1)),
             judged: Judged::above_zero(&noise),
@@ -298,13 +307,15 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     let (timeouts, undone) = (count(|t| t.timeouts), count(|t| t.undone));
     let claims = vec![
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "Eifel improves the throughput by about 25 kbit/s at BLER 10 %".to_owned(),
             ours: format!("{} kbit/s", shown(&gain, 1)),
             judged: Judged::extent(&gain, GAIN),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "all timeouts are detected and answered by Eifel".to_owned(),
             ours: format!("{undone} undone of {timeouts} at BLER 10 %"),
             judged: match undone / timeouts {

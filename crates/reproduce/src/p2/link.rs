@@ -5,7 +5,7 @@ use airtcp_sim::world::WorldError;
 
 use super::super::mean;
 use super::setting::{Point, Sample, choices, sample};
-use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
+use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
 
 /// "The traffic is a 2 Mbyte TCP stream" (§5.1).
 const FILE: u64 = 2_000_000;
@@ -66,7 +66,8 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
     let shift = mean(&seeds.map(|seed| best_tsp(eifel, seed) - best_tsp(plain, seed)).collect::<Vec<_>>());
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "throughput has its optimum at a TSP inside the range".to_owned(),
             ours: format!(
                 "the optimum is at {} ms: {} kbit/s above {} ms, {} above {} ms",
@@ -79,7 +80,8 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::all([Judged::above_zero(&rise), Judged::above_zero(&fall)]),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "a small TSP transmits PDUs several times, which costs link capacity".to_owned(),
             ours: format!(
                 "at {} ms {} more PDUs sent again per new one than at {} ms",
@@ -90,7 +92,8 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::above_zero(&fewer_copies),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "a large TSP costs throughput by spurious timeouts".to_owned(),
             ours: format!(
                 "at {} ms {} more of them per transfer than at {} ms",
@@ -101,7 +104,8 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::above_zero(&more_timeouts),
         },
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "with a way to avoid spurious timeouts the optimum moves to the right".to_owned(),
             ours: format!(
                 "with Eifel it is at {} ms, seed by seed {} ms further right",
@@ -210,7 +214,8 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
     let fewer_lost = at(1).minus(at(3), |t| 100.0 * t.lost);
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "MAX DAT should be at least 5 at BLER 10 %".to_owned(),
             ours: format!(
                 "the first with 95 % of the throughput at {most} is {enough} (at 3: {:.0} %, 4: {:.0} %, 5: {:.0} %); from 3 to 5 {} kbit/s more",
@@ -226,7 +231,8 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
             },
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "more persistence, fewer segments lost".to_owned(),
             ours: format!("from 1 to 3 retransmissions {} % of all segments fewer", shown(&fewer_lost, 2)),
             judged: Judged::above_zero(&fewer_lost),

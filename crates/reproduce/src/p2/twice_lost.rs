@@ -10,7 +10,7 @@ use airtcp_sim::world::WorldError;
 
 use super::handover::{FIRST, MSS, SEGMENTS};
 use super::story::Story;
-use crate::{Claim, ClaimKind, Effort, Finding, Judged, Table};
+use crate::{Claim, Counts, Effort, Finding, Judged, Table};
 
 const ONCE: &str = "segment 22";
 const TWICE: &str = "segment 22 retransmission 1";
@@ -131,7 +131,8 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
     let waited = |story: &Story| story.timeouts.get(1).map_or(0.0, |at| story.since(*at));
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "the sender waits for the second timeout".to_owned(),
             ours: format!(
                 "{} and {} timeouts; the third copy leaves at {}",
@@ -142,13 +143,15 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
             judged: yes([&ns2, &rfc].iter().all(|s| s.timeouts.len() == 2 && s.trigger().is_none())),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("it comes {:.1} s after the first", SECOND_TIMEOUT - TIMEOUT),
             ours: format!("{:.2} s", waited(&ns2)),
             judged: close(waited(&ns2), SECOND_TIMEOUT - TIMEOUT),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "ssthresh is 2 then".to_owned(),
             ours: format!("{:.0}; without Fast Timeout {:.0}", ns2.ssthresh, plain.ssthresh),
             judged: match ns2.ssthresh {
@@ -191,25 +194,29 @@ pub(super) fn figure_13(_: &Effort) -> Result<Finding, WorldError> {
     let both = [&ns2, &rfc];
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "the 25th duplicate ACK makes it retransmit the segment at once".to_owned(),
             ours: format!("ns2: {}; default: {}", ns2.third(), rfc.third()),
             judged: yes(both.iter().all(|s| s.trigger() == Some(25))),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "no second timeout".to_owned(),
             ours: format!("timeouts: {} and {}", ns2.timeouts.len(), rfc.timeouts.len()),
             judged: yes(both.iter().all(|s| s.timeouts.len() == 1)),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "the sender holds one half of the previous cwnd".to_owned(),
             ours: format!("{:.1} and {:.1} of 22", ns2.cwnd, rfc.cwnd),
             judged: yes(both.iter().all(|s| (11.0..12.0).contains(&s.cwnd))),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("the acceptable ACK comes by {:.1} s after the timeout", ACCEPTABLE - TIMEOUT),
             ours: format!("{} s", acceptable(&ns2)),
             judged: close(ns2.since(ns2.acked), ACCEPTABLE - TIMEOUT),
@@ -284,7 +291,8 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
     let apart_at_gain = (sack.throughput(at) / proposed.throughput(at) - 1.0).abs();
     let claims = vec![
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "the proposal gains at most around 33 kbit/s over fast timeout, for one recovery"
                 .to_owned(),
             ours: format!("{gain:.1} kbit/s, at {:.0} kB (over NewReno {over_plain:.1})", at as f64 / 1e3),
@@ -292,13 +300,15 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::extent(&Mean { mean: gain, half_width: Some(0.0), samples: 1 }, GAIN),
         },
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "fast timeout needs much data to recover the throughput".to_owned(),
             ours: format!("of the gain, {gain_at_end:.1} kbit/s are left after {:.1} MB", end as f64 / 1e6),
             judged: yes(gain_at_end < gain && at < end),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "as good as the proposal with SACK".to_owned(),
             ours: format!(
                 "{:.1} % apart at the most, at {:.0} kB; {:.1} % at {:.0} kB",
@@ -349,7 +359,8 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
     let third = |s: &Story| s.resent.get(1).map_or(f64::NAN, |at| s.since(*at));
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper:
                 "the right edge of the SACK blocks above SND.HIGH makes it retransmit, though others are lost"
                     .to_owned(),
@@ -357,13 +368,15 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
             judged: yes(both.iter().all(|s| s.trigger().is_some() && s.timeouts.len() == 1)),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("it does so {:.1} s after the timeout", SACK_EDGE - TIMEOUT),
             ours: format!("{:.2} s", third(&ns2)),
             judged: close(third(&ns2), SACK_EDGE - TIMEOUT),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "0.2 s earlier than the count of duplicate ACKs, which other losses delay".to_owned(),
             ours: format!(
                 "{:.2} s before the sender that counts, with the same losses",
@@ -372,7 +385,8 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
             judged: yes(third(&ns2) < third(&counting)),
         },
         Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "the sender holds one half of the previous cwnd".to_owned(),
             ours: format!("ssthresh {:.1} and {:.1}, of 22", ns2.ssthresh, rfc.ssthresh),
             judged: yes(both.iter().all(|s| s.ssthresh == 11.0)),

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, cell};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell};
 use super::grid::percent_shown;
 use super::setting::{Extent, Radio, Tax, Variant, choice_of_pr, choices, plan};
 
@@ -60,19 +60,22 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
     let [newreno, pr_plus] = above;
     let claims = vec![
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "all the test cases achieve F(x) beyond 0.9 (TCP-NR and TCP-NR+)".to_owned(),
             ours: format!("no run of the two below {:.3}", least[0]),
             judged: Judged::all(newreno),
         },
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "similar results for TCP-PR+".to_owned(),
             ours: format!("its worst run has {:.3}", least[1]),
             judged: Judged::all(pr_plus),
         },
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "TCP-NR+ essentially attains similar inter-flow fairness as TCP-NR".to_owned(),
             ours: format!("means of the two differ by {apart:.4} at most"),
             // Half of the way from equal shares, an index of 1, to a suspect index.
@@ -138,7 +141,8 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let shown = |(percent, lost): &(u32, Mean)| format!("{} at {percent} %", percent_shown(lost));
     let (wired, wireless): (Vec<_>, Vec<_>) = harm.into_iter().partition(|(percent, _)| *percent == 0);
     let claim = |paper: &str, points: &[(u32, Mean)]| Claim {
-        kind: ClaimKind::Direction,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: paper.to_owned(),
         ours: format!("a NewReno flow loses {}", points.iter().map(shown).collect::<Vec<_>>().join(", ")),
         judged: Judged::all(points.iter().map(|(_, lost)| verdict(lost))),

@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged};
+use super::super::{Claim, Counts, Effort, Finding, Judged};
 use super::grid::{Grid, percent_shown};
 use super::setting::{Extent, Radio, Tax, Variant, choice_of_pr, choice_of_westwood, choices};
 
@@ -65,7 +65,8 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
     let others = [Variant::NewReno, Variant::Westwood, NR_PLUS];
     let best = others.map(|other| grid.is_above(Variant::Pr, other, &grid.lossy()));
     let mut claims = vec![Claim {
-        kind: ClaimKind::Direction,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "TCP-PR(+) attains the best performance".to_owned(),
         ours: others
             .map(|other| format!("over {}: {}", other.name(), grid.gains_shown(Variant::Pr, other)))
@@ -119,7 +120,8 @@ pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldEr
 
 fn above(grid: &Grid, (sender, other): (Variant, Variant), rates: &[u32], paper: &str) -> Claim {
     Claim {
-        kind: ClaimKind::Direction,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: paper.to_owned(),
         ours: grid.gains_shown(sender, other),
         judged: grid.is_above(sender, other, rates),
@@ -139,7 +141,8 @@ fn deteriorates(grid: &Grid, over: &Extent) -> Claim {
         _ => String::new(),
     };
     Claim {
-        kind: ClaimKind::Shape,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "TCP-NR suffers severe performance deterioration as the packet error rate increases"
             .to_owned(),
         ours,
@@ -150,7 +153,8 @@ fn deteriorates(grid: &Grid, over: &Extent) -> Claim {
 fn gains_up_to(grid: &Grid, sender: Variant, over: Variant, words: &str, paper: f64) -> Option<Claim> {
     let (at, gain) = grid.largest_gain(sender, over)?;
     Some(Claim {
-        kind: ClaimKind::Ratio,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: format!("{} improves on {} by {words}", sender.name(), over.name()),
         ours: format!("up to {}, at {at} %", percent_shown(&gain)),
         judged: Judged::extent(&gain, paper),
@@ -175,7 +179,8 @@ fn more_than_westwood(grid: &Grid, sender: Variant) -> Vec<Claim> {
         let difference =
             Mean { mean: below - beyond, half_width: Some(one + other), samples: low.len() + high.len() };
         claims.push(Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("… {name} especially at error rates lower than 5%"),
             ours: format!(
                 "over Westwood, {:+.0} % below 5 % and {:+.0} % above",
@@ -196,7 +201,8 @@ fn loses_up_to(grid: &Grid, half: Variant, whole: Variant, paper: f64) -> Option
     });
     let (at, loss) = losses.max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean))?;
     Some(Claim {
-        kind: ClaimKind::Ratio,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: format!("half the tax costs {} up to {:.0}%", whole.name(), paper * 100.0),
         ours: format!("up to {:.0} %, at {at} %", loss.mean * 100.0),
         judged: Judged::extent(&loss, paper),

@@ -9,7 +9,7 @@ use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use rayon::prelude::*;
 
-use super::super::{Claim, ClaimKind, Effort, Finding, Judged, Table, shown};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, shown};
 use super::fairness::choices_of_the_dumbbell;
 use super::setting::{Extent, Radio, Tax, Variant, plan};
 
@@ -59,7 +59,8 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     }
     let shown: Vec<_> = ratios.iter().map(|(at, ratio)| format!("{:.2} at {at} %", ratio.mean)).collect();
     let approximately = Claim {
-        kind: ClaimKind::Ratio,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "the throughput of TCP-NR+ is approximately (16)".to_owned(),
         ours: format!("measured, as a share of it: {}", shown.join(", ")),
         judged: Judged::all(ratios.iter().map(|(_, ratio)| agrees(ratio))),
@@ -138,7 +139,8 @@ fn without_tax() -> Claim {
     });
     let largest = largest.into_iter().fold(0.0, f64::max);
     Claim {
-        kind: ClaimKind::Shape,
+        place: String::new(),
+        counts: Counts::Yes,
         paper:
             "(16) reduces to the throughput of a TCP-friendly flow without non-congestive loss and reordering"
                 .to_owned(),

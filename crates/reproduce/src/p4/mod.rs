@@ -8,7 +8,7 @@ use airtcp_sim::world::WorldError;
 use airwire::time::Duration;
 use setting::{BIT_ERROR_RATES, MSS, Variant, Way, choices, packet_error_rate, plan};
 
-use super::{Claim, ClaimKind, Effort, Figure, Finding, Judged, Paper, Table, cell, shown};
+use super::{Claim, Counts, Effort, Figure, Finding, Judged, Paper, Table, cell, shown};
 
 const LENGTH: Duration = Duration::from_secs(600);
 
@@ -110,7 +110,8 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
             cell(newreno, 0),
         ]);
         claims.push(Claim {
-            kind: ClaimKind::Ratio,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("{}: E-TCP receives {paper}% more packets than Reno", way.name()),
             ours: format!("{} % more", shown(&ours, 1)),
             judged: Judged::extent(&ours, paper),
@@ -126,7 +127,8 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         Mean::of(&differences).map_or(Judged::Undecided, |mean| Judged::above_zero(&mean))
     };
     claims.push(Claim {
-        kind: ClaimKind::Shape,
+        place: String::new(),
+        counts: Counts::Yes,
         paper: "the gain is largest from mobile to mobile, over two radio links".to_owned(),
         ours: format!(
             "gains of {}",
@@ -181,7 +183,8 @@ pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, W
     let grows = rest.iter().zip(&gains).map(|((_, less), (_, more))| more.mean - less.mean);
     let claims = vec![
         Claim {
-            kind: ClaimKind::Direction,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: format!("{}: E-TCP provides a better goodput than Reno", way.name()),
             ours: listed.join(", "),
             judged: match at_worst {
@@ -190,7 +193,8 @@ pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, W
             },
         },
         Claim {
-            kind: ClaimKind::Shape,
+            place: String::new(),
+            counts: Counts::Yes,
             paper: "… the more so the higher the bit error rate".to_owned(),
             ours: "the same numbers, from the worst radio to the best".to_owned(),
             judged: grows_with_errors(&grows.collect::<Vec<_>>(), &gains),

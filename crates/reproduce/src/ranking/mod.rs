@@ -42,7 +42,7 @@ const HARMLESS: f64 = 5.0;
 const ENOUGH: usize = 4;
 
 fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
-    let search = Effort { seeds: (effort.seeds / SEARCH).max(2) };
+    let search = Effort::new((effort.seeds / SEARCH).max(2));
     let mut seen = BTreeMap::new();
     let first = singles().into_iter().chain(proposals().into_iter().map(str::to_owned));
     look(&search, first.collect(), &mut seen)?;
@@ -72,7 +72,7 @@ fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
     let today = proposals_today();
     let scores = evaluate(effort, FRESH, &today)?;
     let today = table_of_today(&finalists[TODAYS], today.iter().zip(&scores).collect());
-    Ok(finding(&finalists, &last, [today, steps, catalogue], search))
+    Ok(finding(&finalists, &last, [today, steps, catalogue], search.seeds))
 }
 
 /// Evaluates the recipes that `seen` does not have yet.
@@ -205,7 +205,7 @@ fn finding(
     finalists: &BTreeMap<String, Scores>,
     order: &[String],
     other_tables: [Table; 3],
-    search: Effort,
+    search_seeds: u32,
 ) -> Finding {
     let newreno = &finalists["newreno"];
     let against = proposed(finalists);
@@ -239,12 +239,12 @@ fn finding(
     let mut choices = vec![
         format!("Each run is one endless transfer of 60 s (Inamura et al.: 25 s, a megabyte), and for the last column but one a NewReno beside it; two paths stand for each paper and count alike: {}.", names_of_places()),
         "All paths have a base station that marks ACKs and reports its loss rate, so that every proposal has what it asks for. Senders without a profile are `default` (a least timeout of 1 s), on the paths of Inamura et al. with the timer of Linux 2.2, whose timeouts the paper found spurious; `linux` and what has `@linux` behind its name have the kernel's timer, initial window and growth everywhere. The NewReno beside a sender is `default`. The receiver is a Linux one, with the paper's window.".to_owned(),
-        format!("The search goes by {} seeds, at each step from the {BEAM} best harmless recipes to all that have a part more, less or another; of parts that gain 3 % somewhere by themselves; better means: the fourth best of the five margins over the best of the papers' proposals. The first two tables are by other seeds.", search.seeds),
+        format!("The search goes by {search_seeds} seeds, at each step from the {BEAM} best harmless recipes to all that have a part more, less or another; of parts that gain 3 % somewhere by themselves; better means: the fourth best of the five margins over the best of the papers' proposals. The first two tables are by other seeds."),
         "To beat means that the 95 % interval of the paired gain is above zero. The cost is of the goodput that a NewReno has beside another NewReno, at the path where it is highest.".to_owned(),
     ];
     choices.push("`rebate` learns the loss rate from the station; Ni et al. propose nothing, the judges that they examined stand in.".to_owned());
     let tables = [table].into_iter().chain(other_tables).collect();
-    Finding { tables, claims: Vec::new(), choices, remarks: vec![verdict] }
+    Finding { tables, choices, remarks: vec![verdict], ..Finding::default() }
 }
 
 fn names_of_places() -> String {

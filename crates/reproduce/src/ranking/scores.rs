@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_recipe_is_measured_alone_and_beside() {
-        let found = evaluate(&Effort { seeds: 1 }, 0, &["newreno".to_owned()]).unwrap();
+        let found = evaluate(&Effort::new(1), 0, &["newreno".to_owned()]).unwrap();
         let newreno = &found[0];
         assert_eq!(newreno.goodput.len(), PLACES.len());
         // A run alone may have bad luck, but not at most of the places.

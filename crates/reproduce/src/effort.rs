@@ -1,0 +1,88 @@
+//! How many runs are made of each point, and the runs that were made already.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use airtcp_sim::run::{self, Report, Run};
+use airtcp_sim::world::WorldError;
+use rayon::prelude::*;
+
+/// How many runs are made.
+#[derive(Debug)]
+pub struct Effort {
+    /// Runs of every point, with the seeds 1, 2 and so on, so that all that is compared has the same seeds.
+    pub seeds: u32,
+    made: Made,
+}
+
+impl Effort {
+    /// So many seeds, and nothing made before.
+    pub fn new(seeds: u32) -> Self {
+        Self { seeds, made: Made::default() }
+    }
+
+    /// The same with more seeds. A figure that is run again makes only those that it has not made before.
+    pub(crate) fn with(self, seeds: u32) -> Self {
+        self.made.next.store(0, Ordering::Relaxed);
+        Self { seeds, ..self }
+    }
+
+    /// Runs every point with every seed, on all cores, and returns what `measure` takes from each report: by point, in
+    /// the order of the seeds. Samples of two points at the same index have the same seed, so they are a pair.
+    ///
+    /// A figure asks for the same points in the same order each time that it is run: what it has is found by that.
+    pub fn sample<P: Sync, T: Clone + Send + 'static>(
+        &self,
+        points: &[P],
+        plan: impl Fn(&P, u64) -> Run + Sync,
+        measure: impl Fn(&P, &Report) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>, WorldError> {
+        let call = self.made.next.fetch_add(1, Ordering::Relaxed);
+        let made: Option<Vec<Vec<T>>> = self.made.take(call);
+        let mut samples = made.unwrap_or_else(|| points.iter().map(|_| Vec::new()).collect());
+        let missing = |(point, made): (usize, &Vec<T>)| {
+            (made.len() as u64 + 1..=u64::from(self.seeds)).map(move |seed| (point, seed))
+        };
+        let jobs: Vec<(usize, u64)> = samples.iter().enumerate().flat_map(missing).collect();
+        let found: Vec<(usize, T)> = jobs
+            .into_par_iter()
+            .map(|(point, seed)| {
+                let report = run::run(&plan(&points[point], seed))?;
+                Ok((point, measure(&points[point], &report)))
+            })
+            .collect::<Result<_, WorldError>>()?;
+        for (point, value) in found {
+            samples[point].push(value);
+        }
+        self.made.keep(call, samples.clone());
+        Ok(samples)
+    }
+}
+
+/// What was measured, by the order in which a figure asks for it: that is the same each time.
+#[derive(Default)]
+struct Made {
+    next: AtomicUsize,
+    samples: Mutex<HashMap<usize, Box<dyn Any + Send>>>,
+}
+
+impl Made {
+    fn take<T: 'static>(&self, call: usize) -> Option<T> {
+        let kept = self.samples.lock().ok()?.remove(&call)?;
+        kept.downcast().ok().map(|kept| *kept)
+    }
+
+    fn keep<T: Send + 'static>(&self, call: usize, samples: T) {
+        if let Ok(mut kept) = self.samples.lock() {
+            kept.insert(call, Box::new(samples));
+        }
+    }
+}
+
+impl std::fmt::Debug for Made {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Made").finish_non_exhaustive()
+    }
+}
