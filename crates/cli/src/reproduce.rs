@@ -71,14 +71,18 @@ impl Reproduce {
             }
             let looked = |seeds, undecided: usize| {
                 if !self.quiet && undecided > 0 {
-                    say::aside(format_args!("{}: {undecided} claims undecided with {seeds} seeds", figure.id));
+                    say::aside(format_args!(
+                        "{}: {undecided} claims undecided with {seeds} seeds",
+                        figure.id
+                    ));
                 }
             };
             let (finding, seeds) = figure
                 .decide(self.seeds, self.most_seeds, looked)
                 .with_context(|| format!("{} could not be run", figure.id))?;
             if self.json {
-                let line = json!({ "figure": figure.id, "title": figure.title, "seeds": seeds, "finding": finding });
+                let line =
+                    json!({ "figure": figure.id, "title": figure.title, "seeds": seeds, "finding": finding });
                 writeln!(say::out(), "{line}")?;
                 continue;
             }

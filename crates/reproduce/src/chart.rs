@@ -73,19 +73,13 @@ pub enum Drawn {
 
 impl Curve {
     /// Points that are joined, from samples by point and seed. Points without samples are left out.
-    pub fn line<'a>(
-        name: impl Into<String>,
-        points: impl IntoIterator<Item = (f64, &'a [f64])>,
-    ) -> Self {
+    pub fn line<'a>(name: impl Into<String>, points: impl IntoIterator<Item = (f64, &'a [f64])>) -> Self {
         let points = points.into_iter().filter_map(|(x, samples)| Some((x, Mean::of(samples)?)));
         Self { name: name.into(), drawn: Drawn::Line, points: points.collect(), paper: Vec::new() }
     }
 
     /// The same as bars.
-    pub fn bars<'a>(
-        name: impl Into<String>,
-        points: impl IntoIterator<Item = (f64, &'a [f64])>,
-    ) -> Self {
+    pub fn bars<'a>(name: impl Into<String>, points: impl IntoIterator<Item = (f64, &'a [f64])>) -> Self {
         Self { drawn: Drawn::Bars, ..Self::line(name, points) }
     }
 

@@ -29,6 +29,11 @@ impl Effort {
         Self { seeds, ..self }
     }
 
+    /// The seeds, from 1 on.
+    pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        1..=u64::from(self.seeds)
+    }
+
     /// Runs every point with every seed, on all cores, and returns what `measure` takes from each report: by point, in
     /// the order of the seeds. Samples of two points at the same index have the same seed, so they are a pair.
     ///

@@ -116,6 +116,17 @@ impl Judged {
         }
     }
 
+    /// Whether there is an effect, by the interval, and whether it is about as large as the paper's. To go: a number is
+    /// judged by [`Judged::number`].
+    pub fn extent(ours: &Mean, paper: f64) -> Self {
+        const ABOUT: f64 = 1.5;
+        match (Self::above_zero(ours), ours.half_width) {
+            (Self::Holds, _) if !(paper / ABOUT..=paper * ABOUT).contains(&ours.mean) => Self::HoldsInPart,
+            (Self::Undecided, Some(width)) if ours.mean + width < paper / ABOUT => Self::DoesNotHold,
+            (judged, _) => judged,
+        }
+    }
+
     /// A sentence that says several things holds if they all do.
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts: Vec<_> = parts.into_iter().collect();
@@ -216,7 +227,7 @@ mod tests {
         assert_eq!(Judged::slightly(&of(0.2, 0.04)), DoesNotHold);
         assert_eq!(Judged::slightly(&of(-0.05, 0.04)), DoesNotHold);
         assert_eq!(Judged::slightly(&of(0.03, 0.04)), Undecided);
-        assert_eq!(Judged::considerably(&of(0.3, 0.1)), Holds);
+        assert_eq!(Judged::considerably(&of(0.35, 0.1)), Holds);
         assert_eq!(Judged::considerably(&of(0.1, 0.09)), DoesNotHold);
         assert_eq!(Judged::considerably(&of(0.25, 0.1)), Undecided);
     }
@@ -225,7 +236,11 @@ mod tests {
     fn a_number_is_met_within_what_one_run_scatters() {
         assert_eq!(Judged::number(&of(17.0, 1.0), 19.0, 3.0), Holds);
         assert_eq!(Judged::number(&of(14.0, 1.0), 19.0, 3.0), DoesNotHold);
-        assert_eq!(Judged::number(&of(19.0, 4.0), 19.0, 3.0), Undecided, "too few seeds to say that it is met");
+        assert_eq!(
+            Judged::number(&of(19.0, 4.0), 19.0, 3.0),
+            Undecided,
+            "too few seeds to say that it is met"
+        );
         assert_eq!(Judged::number(&of(9.0, 4.0), 19.0, 3.0), DoesNotHold, "but enough to say that it is not");
     }
 

@@ -67,7 +67,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
         },
     ];
     let remarks = vec!["ns-2 has its crossing at about z = 4.4 % in this reading.".to_owned()];
-    Ok(Finding { tables: vec![table], claims, choices: setting::choices(), remarks })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices: setting::choices(), remarks })
 }
 
 fn channels(rates: &[f64]) -> Vec<Channel> {
@@ -176,7 +176,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     )];
     let mut choices = setting::choices();
     choices.push("about a half means: between a third and two thirds.".to_owned());
-    Ok(Finding { tables: vec![counts, shares], claims, choices, remarks })
+    Ok(Finding { charts: Vec::new(), tables: vec![counts, shares], claims, choices, remarks })
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
     let mut choices = setting::choices();
     choices.push("both transfers begin at once, and share one channel, whose state moves with the packets of both; the one with sifest is the second (the text calls it A and B in turn).".to_owned());
     choices.push(format!("slightly, and almost the same, mean: the interval lies within ±{HARMLESS} %; in part, if the mean does."));
-    Ok(Finding { tables: vec![table], claims, choices, remarks })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices, remarks })
 }
 
 /// Applies `f` to the samples of both at each z.

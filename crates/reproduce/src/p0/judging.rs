@@ -75,7 +75,13 @@ pub(super) fn signed(mean: &Mean, digits: usize) -> String {
 
 pub(super) fn gain_claim(paper: &str, paper_gain: f64, ours: &Mean) -> Claim {
     let judged = Judged::extent(ours, paper_gain);
-    Claim { place: String::new(), counts: Counts::Yes, paper: paper.to_owned(), ours: format!("{} %", signed(ours, 1)), judged }
+    Claim {
+        place: String::new(),
+        counts: Counts::Yes,
+        paper: paper.to_owned(),
+        ours: format!("{} %", signed(ours, 1)),
+        judged,
+    }
 }
 
 /// A straight line through points: its slope, and the share of the variance it explains.

@@ -123,7 +123,7 @@ pub(super) fn numbers(effort: &Effort) -> Result<Finding, WorldError> {
         100.0 * spreads[0]
     )];
     let choices = setting::choices();
-    Ok(Finding { tables: vec![table, gains, analysis], claims, choices, remarks })
+    Ok(Finding { charts: Vec::new(), tables: vec![table, gains, analysis], claims, choices, remarks })
 }
 
 fn analytic() -> Claim {

@@ -50,7 +50,7 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let mut choices = setting::choices();
     choices.push("exponential means: a straight line explains more of the variance of the logarithm of the packets than of the packets.".to_owned());
-    Ok(Finding { tables: vec![table], claims, choices, remarks: Vec::new() })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices, remarks: Vec::new() })
 }
 
 /// Voice packets that arrive, by channel and seed.
@@ -205,7 +205,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     )];
     let mut choices = setting::choices();
     choices.push("α = β is 0.3 as in Fig. 5; the smaller ones are ours, to see where a penalty begins. The penalty's judgement is that of a gain with its sign turned.".to_owned());
-    Ok(Finding { tables: vec![table], claims, choices, remarks })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices, remarks })
 }
 
 pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
@@ -284,7 +284,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
         ),
     ];
     let choices = setting::choices();
-    Ok(Finding { tables: vec![table], claims, choices, remarks })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices, remarks })
 }
 
 pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
@@ -360,5 +360,5 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let mut choices = setting::choices();
     choices.push("trivial means: less than a third of the gain from 7 % on.".to_owned());
-    Ok(Finding { tables: vec![table], claims, choices, remarks: Vec::new() })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices, remarks: Vec::new() })
 }

@@ -239,6 +239,7 @@ pub(super) fn figure_4(effort: &Effort) -> Result<Finding, WorldError> {
     claims.push(similar(&uniform, &two_state));
     claims.push(unnecessary(&uniform));
     Ok(Finding {
+charts: Vec::new(),
         tables: vec![
             uniform.table("(a) uniform loss, kbit/s", &NS2_UNIFORM),
             two_state.table("(b) two-state loss, kbit/s", &[]),
@@ -327,6 +328,7 @@ fn with_congestion(effort: &Effort, topology: Topology) -> Result<Finding, World
         })
         .collect();
     Ok(Finding {
+        charts: Vec::new(),
         tables: vec![curves.table("kbit/s", &[])],
         claims: curves.claims(""),
         choices: choices(&[topology.choice()]),

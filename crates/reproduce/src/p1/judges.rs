@@ -228,6 +228,7 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
         }
     });
     Ok(Finding {
+charts: Vec::new(),
         claims: claims.collect(),
         tables,
         choices: choices(&[topology.choice()]),
@@ -358,6 +359,7 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
         }
     });
     Ok(Finding {
+        charts: Vec::new(),
         claims: claims.collect(),
         tables: vec![table],
         choices: choices(&[format!("{:.0} % of the packets are lost by the radio everywhere.", 100.0 * PER)]),

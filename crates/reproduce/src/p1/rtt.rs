@@ -305,6 +305,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
         },
     ];
     Ok(Finding {
+charts: Vec::new(),
         tables: vec![table],
         claims,
         choices: choices(&[
@@ -334,6 +335,7 @@ fn backbone(
         cell(&column(&runs, |run| run.before_radio), 2),
     );
     Ok(Finding {
+        charts: Vec::new(),
         tables: vec![table],
         claims: claims(&runs),
         choices: choices(&[topology.choice()]),

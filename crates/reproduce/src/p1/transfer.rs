@@ -87,6 +87,7 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
     }
     let Some((older, newer)) = compared.first() else { return Ok(Finding::default()) };
     Ok(Finding {
+charts: Vec::new(),
         tables: vec![table],
         claims: vec![about_six_seconds(newer), shorter(older, newer), how_much_shorter(older, newer)],
         choices: CHOICES

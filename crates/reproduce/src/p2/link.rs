@@ -137,7 +137,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
         "The axis' numbers are in the picture only: TSP from 20 ms to 1.5 s; BLER 10 % and a MaxDAT of 40, which keeps losses and RESETs out of it.",
         "The OPNET sender had BSD's timer: `timer-bsd`, in ticks of 500 ms.",
     ];
-    Ok(Finding { tables: vec![table], claims, choices: choices(&own), remarks })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices: choices(&own), remarks })
 }
 
 fn best(curve: &[Sample]) -> usize {
@@ -243,7 +243,13 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
         "Enough is where the throughput is within 5 % of that with the highest MAX DAT; one off holds in part.",
         "What RLC gives up is discarded alone (an MRW tells the receiver); a RESET would throw away all that is under way. TSP 300 ms, as long as the round trip, so that no report asks for what was just sent again.",
     ];
-    Ok(Finding { tables: vec![table], claims, choices: choices(&own), remarks: Vec::new() })
+    Ok(Finding {
+        charts: Vec::new(),
+        tables: vec![table],
+        claims,
+        choices: choices(&own),
+        remarks: Vec::new(),
+    })
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
         plain.ssthresh,
         second_timeout(&plain)
     )];
-    Ok(Finding { tables: vec![table], claims, choices: choices(&[]), remarks })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices: choices(&[]), remarks })
 }
 
 /// Cost: two short transfers.
@@ -222,7 +222,13 @@ pub(super) fn figure_13(_: &Effort) -> Result<Finding, WorldError> {
             judged: close(ns2.since(ns2.acked), ACCEPTABLE - TIMEOUT),
         },
     ];
-    Ok(Finding { tables: vec![table], claims, choices: choices(&[]), remarks: Vec::new() })
+    Ok(Finding {
+        charts: Vec::new(),
+        tables: vec![table],
+        claims,
+        choices: choices(&[]),
+        remarks: Vec::new(),
+    })
 }
 
 /// Sizes of the data in segments; all reach beyond the loss.
@@ -327,7 +333,13 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
     let own = [
         "The axis' numbers are in the picture only; up to 2.9 MB. \"equivalent\" is within 5 % at every size.",
     ];
-    Ok(Finding { tables: vec![curves, by_handover], claims, choices: choices(&own), remarks: Vec::new() })
+    Ok(Finding {
+        charts: Vec::new(),
+        tables: vec![curves, by_handover],
+        claims,
+        choices: choices(&own),
+        remarks: Vec::new(),
+    })
 }
 
 /// Cost: six short transfers.
@@ -393,5 +405,11 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
         },
     ];
     let own = ["Which others are lost is not stated: segments 30 and 37."];
-    Ok(Finding { tables: vec![table], claims, choices: choices(&own), remarks: Vec::new() })
+    Ok(Finding {
+        charts: Vec::new(),
+        tables: vec![table],
+        claims,
+        choices: choices(&own),
+        remarks: Vec::new(),
+    })
 }

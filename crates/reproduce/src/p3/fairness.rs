@@ -84,7 +84,13 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
     ];
     let mut choices = choices_of_the_dumbbell();
     choices.push(choice_of_pr());
-    Ok(Finding { tables: vec![indices, sums], claims, choices, remarks: vec![loose_bound()] })
+    Ok(Finding {
+        charts: Vec::new(),
+        tables: vec![indices, sums],
+        claims,
+        choices,
+        remarks: vec![loose_bound()],
+    })
 }
 
 /// Not a figure of the paper, but a claim of its abstract and conclusion: inter-flow fairness and TCP friendliness are
@@ -148,6 +154,7 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         judged: Judged::all(points.iter().map(|(_, lost)| verdict(lost))),
     };
     Ok(Finding {
+        charts: Vec::new(),
         claims: vec![
             claim("the same fairness and TCP friendliness in traditional wired networks", &wired),
             claim(

@@ -19,6 +19,7 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
     claims.extend(gains_up_to(&grid, NR_PLUS, Variant::NewReno, "up to 100%", 1.0));
     claims.extend(more_than_westwood(&grid, NR_PLUS));
     Ok(Finding {
+        charts: Vec::new(),
         tables: vec![grid.table(TITLE)],
         claims,
         choices: [choices(), vec![choice_of_westwood()]].concat(),
@@ -48,6 +49,7 @@ pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
         "TCP-PR+ attains better performance than TCP-NR+",
     ));
     Ok(Finding {
+        charts: Vec::new(),
         tables: vec![grid.table(TITLE)],
         claims,
         choices: [choices(), vec![choice_of_westwood(), choice_of_pr()]].concat(),
@@ -83,6 +85,7 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
             .to_owned(),
     );
     Ok(Finding {
+        charts: Vec::new(),
         tables: vec![grid.table_alone(TITLE)],
         claims,
         choices,
@@ -111,6 +114,7 @@ pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldEr
         claims.push(above(&grid, (half, plain), &grid.lossy(), &statement));
     }
     Ok(Finding {
+        charts: Vec::new(),
         tables: vec![grid.table(TITLE)],
         claims,
         choices: [choices(), vec![choice_of_westwood(), choice_of_pr()]].concat(),

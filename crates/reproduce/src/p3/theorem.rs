@@ -66,6 +66,7 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         judged: Judged::all(ratios.iter().map(|(_, ratio)| agrees(ratio))),
     };
     Ok(Finding {
+charts: Vec::new(),
         tables: vec![table],
         claims: vec![without_tax(), approximately],
         choices: choices_of_the_dumbbell(),

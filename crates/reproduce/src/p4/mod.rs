@@ -141,6 +141,7 @@ pub fn table3(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         },
     });
     Ok(Finding {
+        charts: Vec::new(),
         tables: vec![table],
         claims,
         choices: choices(),
@@ -200,7 +201,7 @@ pub fn goodput(effort: &Effort, way: Way, length: Duration) -> Result<Finding, W
             judged: grows_with_errors(&grows.collect::<Vec<_>>(), &gains),
         },
     ];
-    Ok(Finding { tables: vec![table], claims, choices: choices(), remarks: Vec::new() })
+    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices: choices(), remarks: Vec::new() })
 }
 
 /// Whether every step to a worse radio adds more to the gain than the interval of the smaller gain covers.
