@@ -81,7 +81,7 @@ pub enum Counts {
 
 impl Counts {
     /// What stands beside the verdict of one that is not counted.
-    fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<String> {
         match self {
             Self::Yes => None,
             Self::Calibrated(what) => Some(format!("calibrated: {what}")),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Escapes text, for elements and for attributes in double quotes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

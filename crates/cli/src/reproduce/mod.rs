@@ -1,8 +1,14 @@
 //! `airtcp reproduce`: the papers' figures again.
 
-use std::io::Write;
+mod page;
+mod picture;
 
-use airtcp_reproduce::{Figure, Paper, figures};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use airtcp_report::plot::Format;
+use airtcp_reproduce::{Figure, Finding, Paper, figures};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -28,6 +34,12 @@ pub(crate) struct Reproduce {
     /// Where claims are undecided, twice as many, and again, but no more than this
     #[arg(long, value_name = "N", default_value_t = MOST_SEEDS)]
     most_seeds: u32,
+    /// Draw each chart of the figures into this directory, as SVG: FIGURE.svg, FIGURE-2.svg …
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    plot: Option<PathBuf>,
+    /// Write all of it as one page: what held up, and each figure with its claims
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
     /// Print JSON instead of text: an object for every figure, a line each
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -43,6 +55,7 @@ const EXAMPLES: &str = "\
 Examples:
   airtcp reproduce p0-fig11a
   airtcp reproduce p3 --seeds 5 --most-seeds 5         a first look
+  airtcp reproduce p1 --html papers.html               as a page, with pictures
   airtcp reproduce --all > docs/reproduction.md        as that file was made";
 
 const HEAD: &str = "\
@@ -64,7 +77,11 @@ impl Reproduce {
         if self.all && !self.json {
             writeln!(say::out(), "{HEAD}")?;
         }
+        if let Some(directory) = &self.plot {
+            fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        }
         let mut paper: Option<Paper> = None;
+        let mut made = Vec::new();
         for (index, figure) in wanted.iter().enumerate() {
             if !self.quiet {
                 say::aside(format_args!("[{}/{}] {}: {}", index + 1, wanted.len(), figure.id, figure.title));
@@ -80,19 +97,42 @@ impl Reproduce {
             let (finding, seeds) = figure
                 .decide(self.seeds, self.most_seeds, looked)
                 .with_context(|| format!("{} could not be run", figure.id))?;
+            if let Some(directory) = &self.plot {
+                plot(directory, figure, seeds, &finding)?;
+            }
             if self.json {
                 let line =
                     json!({ "figure": figure.id, "title": figure.title, "seeds": seeds, "finding": finding });
                 writeln!(say::out(), "{line}")?;
-                continue;
+            } else {
+                if paper.replace(figure.paper) != Some(figure.paper) {
+                    writeln!(say::out(), "## {}\n", figure.paper.reference())?;
+                }
+                write!(say::out(), "### `{}`: {}\n\n{}", figure.id, figure.title, finding.markdown())?;
             }
-            if paper.replace(figure.paper) != Some(figure.paper) {
-                writeln!(say::out(), "## {}\n", figure.paper.reference())?;
-            }
-            write!(say::out(), "### `{}`: {}\n\n{}", figure.id, figure.title, finding.markdown())?;
+            made.push(page::Made { figure: *figure, seeds, finding });
+        }
+        if let Some(file) = &self.html {
+            fs::write(file, page::page(&made)?)
+                .with_context(|| format!("cannot write {}", file.display()))?;
         }
         Ok(())
     }
+}
+
+/// Each chart as a file of its own.
+fn plot(directory: &Path, figure: &Figure, seeds: u32, finding: &Finding) -> anyhow::Result<()> {
+    for (index, chart) in finding.charts.iter().enumerate() {
+        let name = match index {
+            0 => format!("{}.svg", figure.id),
+            _ => format!("{}-{}.svg", figure.id, index + 1),
+        };
+        let about = format!("{}: means of {seeds} seeds, and their 95 % intervals", figure.paper.cited());
+        let file = directory.join(name);
+        let svg = Format::Svg.render(&picture::figure(chart, &about).draw())?;
+        fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Paper by paper, with what names a whole one.

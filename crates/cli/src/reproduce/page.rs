@@ -1,0 +1,179 @@
+//! All papers as one page: what held up on top, then each figure with its pictures, its claims and the command that
+//! makes it.
+
+use std::fmt::Write;
+
+use airtcp_report::html::table::escape;
+use airtcp_report::plot::Format;
+use airtcp_reproduce::{Claim, Counts, Figure, Finding, Judged, Paper, Table};
+
+use super::picture;
+
+const STYLE: &str = include_str!("page.css");
+
+/// A figure that was run.
+pub(super) struct Made {
+    pub(super) figure: Figure,
+    pub(super) seeds: u32,
+    pub(super) finding: Finding,
+}
+
+pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
+    let mut text = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>The papers again</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>The papers again</h1>\n"
+    );
+    text += &summary(made);
+    let mut paper: Option<Paper> = None;
+    for Made { figure, seeds, finding } in made {
+        if paper.replace(figure.paper) != Some(figure.paper) {
+            let _ = writeln!(text, "<h2>{}</h2>", escape(figure.paper.reference()));
+        }
+        let _ = writeln!(
+            text,
+            "<section id=\"{id}\">\n<h3><a href=\"#{id}\">{}</a></h3>\n<p class=\"how\"><code>airtcp reproduce {id}</code>, {seeds} seeds</p>",
+            escape(figure.title),
+            id = figure.id,
+        );
+        for chart in &finding.charts {
+            let svg = Format::Svg.render(&picture::figure(chart, "").draw())?;
+            let _ = writeln!(text, "<figure>{}</figure>", String::from_utf8_lossy(&svg));
+        }
+        text += &claims(&finding.claims);
+        for remark in &finding.remarks {
+            let _ = writeln!(text, "<p>{}</p>", inline(remark));
+        }
+        text += &details("What was chosen", !finding.choices.is_empty(), &listed(&finding.choices));
+        text += &details("The numbers", !finding.tables.is_empty(), &tables(&finding.tables));
+        text += "</section>\n";
+    }
+    text += "</body>\n</html>\n";
+    Ok(text)
+}
+
+/// The verdicts of what is counted, as many of each.
+pub(super) fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> ([usize; 3], usize) {
+    let mut verdicts = [0; 3];
+    let mut not_counted = 0;
+    for claim in claims {
+        match (&claim.counts, claim.judged) {
+            (Counts::Yes, Judged::Holds) => verdicts[0] += 1,
+            (Counts::Yes, Judged::DoesNotHold) => verdicts[1] += 1,
+            (Counts::Yes, _) => verdicts[2] += 1,
+            (..) => not_counted += 1,
+        }
+    }
+    (verdicts, not_counted)
+}
+
+fn summary(made: &[Made]) -> String {
+    let mut text = "<table class=\"summary\">\n<tr><th>What held up</th><th>holds</th><th>does not hold</th>\
+                    <th>undecided</th><th>not counted</th></tr>\n"
+        .to_owned();
+    for paper in Paper::ALL {
+        let mine: Vec<&Made> = made.iter().filter(|made| made.figure.paper == paper).collect();
+        let Some(first) = mine.first() else { continue };
+        let ([holds, not, undecided], rest) = count(mine.iter().flat_map(|made| &made.finding.claims));
+        let _ = writeln!(
+            text,
+            "<tr><td><a href=\"#{}\">{}</a></td><td>{holds}</td><td>{not}</td><td>{undecided}</td><td>{rest}</td></tr>",
+            first.figure.id,
+            escape(paper.cited())
+        );
+    }
+    text + "</table>\n"
+}
+
+fn claims(claims: &[Claim]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let mut text = "<table class=\"claims\">\n<tr><th>the paper</th><th>here</th><th></th></tr>\n".to_owned();
+    for claim in claims {
+        let class = match (&claim.counts, claim.judged) {
+            (Counts::Yes, Judged::Holds) => "holds",
+            (Counts::Yes, Judged::DoesNotHold) => "not",
+            (Counts::Yes, _) => "undecided",
+            (..) => "aside",
+        };
+        let note = claim.counts.note().map_or_else(String::new, |note| format!("; not counted, {note}"));
+        let _ = writeln!(
+            text,
+            "<tr class=\"{class}\"><td>{} <span class=\"place\">{}</span></td><td>{}</td><td>{}{}</td></tr>",
+            inline(&claim.paper),
+            escape(&claim.place),
+            inline(&claim.ours),
+            claim.judged.name(),
+            inline(&note),
+        );
+    }
+    text + "</table>\n"
+}
+
+fn details(title: &str, wanted: bool, inside: &str) -> String {
+    if wanted { format!("<details><summary>{title}</summary>\n{inside}</details>\n") } else { String::new() }
+}
+
+fn listed(items: &[String]) -> String {
+    let items: String = items.iter().map(|item| format!("<li>{}</li>\n", inline(item))).collect();
+    format!("<ul>\n{items}</ul>\n")
+}
+
+fn tables(tables: &[Table]) -> String {
+    let mut text = String::new();
+    for table in tables {
+        let row = |cells: &[String], tag: &str| {
+            let cells: String =
+                cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", inline(cell))).collect();
+            format!("<tr>{cells}</tr>\n")
+        };
+        let rows: String = table.rows.iter().map(|cells| row(cells, "td")).collect();
+        let _ = writeln!(
+            text,
+            "<p>{}</p>\n<div class=\"wide\"><table>\n{}{rows}</table></div>",
+            inline(&table.title),
+            row(&table.columns, "th")
+        );
+    }
+    text
+}
+
+/// Markdown's `code`; what is between is escaped.
+fn inline(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let part = |(index, part): (usize, &str)| match index % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    };
+    parts.map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(counts: Counts, judged: Judged) -> Claim {
+        let (paper, place, ours) = ("“more <b>”".to_owned(), "§4".to_owned(), "`sack` +3 %".to_owned());
+        Claim { paper, place, counts, ours, judged }
+    }
+
+    #[test]
+    fn the_summary_counts_what_counts() {
+        let claims = [
+            claim(Counts::Yes, Judged::Holds),
+            claim(Counts::Yes, Judged::DoesNotHold),
+            claim(Counts::Yes, Judged::Undecided),
+            claim(Counts::Own("an addition".to_owned()), Judged::Holds),
+        ];
+        assert_eq!(count(claims.iter()), ([1, 1, 1], 1));
+    }
+
+    #[test]
+    fn a_papers_words_are_text_and_code_is_code() {
+        let text = claims(&[claim(Counts::Own("an addition".to_owned()), Judged::Holds)]);
+        assert!(text.contains("“more &lt;b&gt;”"), "{text}");
+        assert!(text.contains("<code>sack</code> +3 %"), "{text}");
+        assert!(text.contains("holds; not counted, not the paper's: an addition"), "{text}");
+    }
+}

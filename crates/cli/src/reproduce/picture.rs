@@ -1,0 +1,166 @@
+//! A chart of a figure as a picture: the paper's axes and curves, with our intervals, and its printed numbers as marks.
+
+use airtcp_report::plot::axis::{Axis, Unit};
+use airtcp_report::plot::draw::Dash;
+use airtcp_report::plot::figure::{Figure, Panel};
+use airtcp_report::plot::palette::{LINES, Mark};
+use airtcp_report::plot::{Data, Series};
+use airtcp_reproduce::chart::{self, Chart, Curve, Drawn, Scale};
+
+/// The marks of the paper's numbers are drawn apart from all curves.
+const OF_THE_PAPER: Mark = Mark::CrossInRing;
+/// Of what one name takes on the axis, bars take so much.
+const BARS: f64 = 0.8;
+
+pub(super) fn figure(chart: &Chart, subtitle: &str) -> Figure {
+    let bars = chart.curves.iter().filter(|curve| curve.drawn == Drawn::Bars).count();
+    let mut series: Vec<Series> = Vec::new();
+    let mut nth_bar = 0;
+    for (index, curve) in chart.curves.iter().enumerate() {
+        let aside = match curve.drawn {
+            Drawn::Bars => {
+                nth_bar += 1;
+                ((nth_bar as f64 - 0.5) / bars as f64 - 0.5) * BARS
+            }
+            Drawn::Line | Drawn::Dots => 0.0,
+        };
+        series.extend(of_curve(curve, index, aside, bars));
+    }
+    // Under the lines, so that a mean is seen where intervals of others cross it.
+    series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. }));
+    let panel = Panel { y: vertical(chart), height: 260.0, series, notes: Vec::new() };
+    Figure {
+        title: chart.title.clone(),
+        subtitle: subtitle.to_owned(),
+        x: horizontal(chart),
+        panels: vec![panel],
+    }
+}
+
+fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series> {
+    let colour = LINES[index % LINES.len()];
+    let mark = Mark::LINES[index % Mark::LINES.len()];
+    let dash = Dash::ALL[(index + index / LINES.len()) % Dash::ALL.len()];
+    let of = |name: Option<String>, class, data| Series { name, class, colour, data };
+    let name = Some(curve.name.clone());
+    let means: Vec<(f64, f64)> = curve.points.iter().map(|(x, mean)| (x + aside, mean.mean)).collect();
+    let ends = curve.points.iter().filter_map(|(x, mean)| {
+        let half = mean.half_width?;
+        Some((x + aside, mean.mean - half, mean.mean + half))
+    });
+    let intervals = Data::Bars { bars: ends.collect(), width: 1.2 };
+    let mut series = match curve.drawn {
+        Drawn::Line => vec![
+            of(name, "mean", Data::Line { points: means.clone(), width: 1.4, dash }),
+            of(None, "mean", Data::Marks { points: means, mark, below: 0.0 }),
+            of(None, "interval", intervals),
+        ],
+        Drawn::Dots => vec![of(name, "value", Data::Marks { points: means, mark: Mark::Dot, below: 0.0 })],
+        Drawn::Bars => {
+            let from_zero = means.iter().map(|(x, y)| (*x, 0.0_f64.min(*y), 0.0_f64.max(*y)));
+            let width = (400.0 / (bars * curve.points.len().max(1)) as f64).clamp(3.0, 14.0);
+            vec![
+                of(name, "bar", Data::Bars { bars: from_zero.collect(), width }),
+                // Dark on the bar, so that both of its ends are seen.
+                Series { colour: LINES[5], ..of(None, "interval", intervals) },
+            ]
+        }
+    };
+    if !curve.paper.is_empty() {
+        let points = curve.paper.iter().map(|(x, y)| (x + aside, *y)).collect();
+        let name = format!("{}: the paper", curve.name);
+        series.push(of(Some(name), "paper", Data::Marks { points, mark: OF_THE_PAPER, below: 0.0 }));
+    }
+    series
+}
+
+fn horizontal(chart: &Chart) -> Axis {
+    let marks = chart.curves.iter().flat_map(|curve| curve.paper.iter().map(|(x, _)| *x));
+    let values = chart.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).chain(marks);
+    axis(&chart.x, values.collect())
+}
+
+fn vertical(chart: &Chart) -> Axis {
+    let marks = chart.curves.iter().flat_map(|curve| curve.paper.iter().map(|(_, y)| *y));
+    let ends = chart.curves.iter().flat_map(|curve| &curve.points).flat_map(|(_, mean)| {
+        let half = mean.half_width.unwrap_or(0.0);
+        [mean.mean - half, mean.mean, mean.mean + half]
+    });
+    let mut values: Vec<f64> = ends.chain(marks).collect();
+    if chart.curves.iter().any(|curve| curve.drawn == Drawn::Bars) {
+        values.push(0.0);
+    }
+    axis(&chart.y, values)
+}
+
+fn axis(axis: &chart::Axis, values: Vec<f64>) -> Axis {
+    let caption = &axis.caption;
+    match &axis.scale {
+        Scale::Names(names) => Axis::names(caption, names.clone()),
+        Scale::FromZero if values.iter().all(|value| *value >= 0.0) => {
+            Axis::from_zero(caption, Unit::None, values)
+        }
+        Scale::FromZero | Scale::Around => Axis::around(caption, Unit::None, values),
+        Scale::Logarithmic => {
+            // An interval may reach below zero where no mean does.
+            let above = values.iter().copied().filter(|value| *value > 0.0);
+            Axis::logarithmic(caption, Unit::None, above)
+                .unwrap_or_else(|| Axis::around(caption, Unit::None, values))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airtcp_numbers::statistics::Mean;
+    use airtcp_report::plot::Format;
+    use airtcp_report::plot::axis;
+
+    use super::*;
+
+    fn chart(drawn: Drawn) -> Chart {
+        let at = |x: f64, mean: f64| (x, Mean { mean, half_width: Some(2.0), samples: 30 });
+        let curve = |name: &str, mean: f64| Curve {
+            name: name.to_owned(),
+            drawn,
+            points: vec![at(0.0, mean), at(1.0, mean + 5.0)],
+            paper: Vec::new(),
+        };
+        Chart {
+            title: "Fig. 5".to_owned(),
+            x: chart::Axis::new("z in %", Scale::Around),
+            y: chart::Axis::new("packets", Scale::FromZero),
+            curves: vec![curve("Tahoe", 10.0).beside([(1.0, 30.0)]), curve("Reno", 20.0)],
+        }
+    }
+
+    #[test]
+    fn each_curve_has_its_name_and_the_papers_numbers_are_marks() {
+        let drawn = Format::Svg.render(&figure(&chart(Drawn::Line), "30 seeds").draw()).unwrap();
+        let svg = String::from_utf8(drawn).unwrap();
+        for words in ["Fig. 5", "30 seeds", "z in %", "packets", "Tahoe", "Reno", "Tahoe: the paper"] {
+            assert!(svg.contains(&format!(">{words}<")), "no `{words}` in {svg}");
+        }
+    }
+
+    #[test]
+    fn the_papers_numbers_are_inside() {
+        let figure = figure(&chart(Drawn::Line), "");
+        let axis::Axis { min, max, .. } = figure.panels[0].y;
+        assert!(min == 0.0 && max > 30.0, "{min} to {max}");
+    }
+
+    #[test]
+    fn bars_stand_beside_each_other_and_on_zero() {
+        let figure = figure(&chart(Drawn::Bars), "");
+        let bars: Vec<_> = figure.panels[0].series.iter().filter(|series| series.class == "bar").collect();
+        let places = bars.iter().map(|series| match &series.data {
+            Data::Bars { bars, .. } => bars[0],
+            other => panic!("{other:?}"),
+        });
+        let places: Vec<_> = places.collect();
+        assert_eq!(places.len(), 2);
+        assert!(places[0].0 < 0.0 && places[1].0 > 0.0, "{places:?}");
+        assert!(places.iter().all(|(_, from, _)| *from == 0.0));
+    }
+}
