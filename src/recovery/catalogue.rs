@@ -11,8 +11,8 @@ pub use row::{Build, Need, Question, Row};
 
 use super::attribute::{self, AlwaysCongestion, Ncpld, Ndg, Ntg, TransitMarks, Vegas, transit_marks};
 use super::detect::{
-    BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, ThreeDupacks,
-    blanton_allman, pr, rr,
+    BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, SifestLiteral,
+    ThreeDupacks, blanton_allman, pr, rr,
 };
 use super::episode::{Cue, Phase};
 use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
@@ -102,6 +102,14 @@ pub static CATALOGUE: &[Row] = &[
         "sifest",
         Build::Detect(|_| Box::<Sifest>::default()),
         "fewer duplicate ACKs are enough while few segments are in the path",
+        "Pan et al. 2004, §4.2",
+    )
+    .heard_in(&Phase::ALL)
+    .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
+    Row::answer(
+        "sifest-literal",
+        Build::Detect(|_| Box::<SifestLiteral>::default()),
+        "the same by the paper's letter, with the clock alone; to measure what sifest's choices are worth",
         "Pan et al. 2004, §4.2",
     )
     .heard_in(&Phase::ALL)

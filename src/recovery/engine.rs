@@ -122,6 +122,9 @@ pub struct Counters {
     /// Timeouts when all but the first segment outstanding in the present pass had produced a duplicate ACK
     /// (failed-dupack).
     pub failed_dupack: u64,
+    /// The same with none to come: timeouts when the first segment was the only one outstanding in the present pass
+    /// (failed-dupack with x = 0).
+    pub failed_alone: u64,
     /// Timeouts that timestamps prove to have been a mistake (RFC 3522), whatever was done about it.
     pub spurious_timeouts: u64,
     /// Fast retransmits that timestamps prove to have been a mistake (RFC 3522), whatever was done about it.
@@ -489,8 +492,12 @@ impl Recovery {
         self.counters.timeouts += 1;
         let dupacks = self.cc.dupacks();
         self.counters.timeouts_by_dupacks[(dupacks as usize).min(3)] += 1;
-        if dupacks > 0 && u64::from(dupacks) + 1 == path.flight.passed().segments {
-            self.counters.failed_dupack += 1;
+        if u64::from(dupacks) + 1 == path.flight.passed().segments {
+            let failed = match dupacks {
+                0 => &mut self.counters.failed_alone,
+                _ => &mut self.counters.failed_dupack,
+            };
+            *failed += 1;
         }
         self.note(
             path.now,

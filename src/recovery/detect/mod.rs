@@ -12,6 +12,7 @@ mod rack;
 mod reordering;
 pub(crate) mod rr;
 mod sifest;
+mod sifest_literal;
 mod three_dupacks;
 
 use airwire::time::{Duration, Instant};
@@ -24,6 +25,7 @@ pub(crate) use pr::Pr;
 pub(crate) use rack::Rack;
 pub(crate) use rr::Rr;
 pub(crate) use sifest::Sifest;
+pub(crate) use sifest_literal::SifestLiteral;
 pub use three_dupacks::ThreeDupacks;
 
 use super::undo::Restore;

@@ -296,5 +296,10 @@ fn timeouts_are_counted_by_what_would_have_avoided_them() {
     sender.timeout();
     let counters = sender.recovery.counters();
     assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 1, 1, 0], 1));
-    assert_eq!(counters.fast_retransmits, 0);
+    assert_eq!((counters.fast_retransmits, counters.failed_alone), (0, 0));
+    // x = 0: only one is outstanding, and nothing could have come.
+    let mut alone = self::sender("newreno", 1.0);
+    alone.timeout();
+    let counters = alone.recovery.counters();
+    assert_eq!((counters.failed_dupack, counters.failed_alone), (0, 1));
 }
