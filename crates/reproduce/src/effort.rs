@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use airtcp_sim::run::{self, Report, Run};
-use airtcp_sim::world::WorldError;
+use airtcp_sim::world::{World, WorldError};
 use rayon::prelude::*;
 
 /// How many runs are made.
@@ -44,6 +44,16 @@ impl Effort {
         plan: impl Fn(&P, u64) -> Run + Sync,
         measure: impl Fn(&P, &Report) -> T + Sync,
     ) -> Result<Vec<Vec<T>>, WorldError> {
+        self.watch(points, plan, |point, report, _| measure(point, report))
+    }
+
+    /// Like [`Effort::sample`]; `measure` is shown the world as well, with what its flows were watched for.
+    pub fn watch<P: Sync, T: Clone + Send + 'static>(
+        &self,
+        points: &[P],
+        plan: impl Fn(&P, u64) -> Run + Sync,
+        measure: impl Fn(&P, &Report, &mut World) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>, WorldError> {
         let call = self.made.next.fetch_add(1, Ordering::Relaxed);
         let made: Option<Vec<Vec<T>>> = self.made.take(call);
         let mut samples = made.unwrap_or_else(|| points.iter().map(|_| Vec::new()).collect());
@@ -54,8 +64,8 @@ impl Effort {
         let found: Vec<(usize, T)> = jobs
             .into_par_iter()
             .map(|(point, seed)| {
-                let report = run::run(&plan(&points[point], seed))?;
-                Ok((point, measure(&points[point], &report)))
+                let (report, mut world) = run::run_watched(&plan(&points[point], seed), |_| {})?;
+                Ok((point, measure(&points[point], &report, &mut world)))
             })
             .collect::<Result<_, WorldError>>()?;
         for (point, value) in found {

@@ -1,14 +1,17 @@
 //! What triggers a retransmission: a timeout, or three duplicate ACKs (P0 §4.1, Figs. 10 and 12).
 
-use airtcp_numbers::statistics::{Mean, differences};
+use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
-use super::judging::{Measured, acked, across, signed, values};
-use super::setting::{self, Channel};
-use super::{Curve, grid, overall_rates};
+use super::super::chart::{Axis, Chart, Curve as Line, Scale};
+use super::super::judge::{across, one_run_gain, pooled_gains, trends};
+use super::super::{Effort, Finding, Judged, Table, mean, shown};
+use super::judging::{Measured, claim, percent, points, turned, values};
+use super::setting;
+use super::throughput::over_z;
+use super::{Curve, between, channels, grid, only, overall_rates};
 
-/// The z at which the paper's two curves cross.
+/// "When the overall error rate is less than 3.5%".
 const CROSSING: f64 = 0.035;
 
 pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
@@ -17,71 +20,99 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     let outcomes = grid(effort, &TAHOE, &channels(&rates))?.remove(0);
 
     let mut table = Table::new(
-        "Tahoe's timeouts in 100 s by how many duplicate ACKs had come, those that failed for want of packets, and its fast retransmits:",
-        &["z", "0", "1", "2", "more", "all timeouts", "failed-dupack", "succeeded-dupack"],
+        "Tahoe's timeouts in 100 s by how many duplicate ACKs had come, those that failed for want of packets (and of these the ones with a single packet, x = 0), and its fast retransmits:",
+        &["z", "0", "1", "2", "more", "all timeouts", "failed-dupack", "x = 0", "succeeded-dupack"],
     );
     for (z, samples) in rates.iter().zip(&outcomes) {
         let count = |value: &dyn Fn(&Measured) -> f64| shown(&mean(&values(samples, value)), 1);
-        let by = (0..4).map(|dupacks| count(&|outcome: &Measured| outcome.by_dupacks[dupacks]));
+        let by = (0..4).map(|dupacks| count(&|one: &Measured| one.by_dupacks[dupacks]));
         let sums = [
-            count(&|outcome: &Measured| outcome.timeouts),
-            count(&|outcome: &Measured| outcome.failed),
-            count(&|outcome: &Measured| outcome.succeeded),
+            count(&|one: &Measured| one.timeouts),
+            count(&|one: &Measured| one.failed),
+            count(&|one: &Measured| one.failed_alone),
+            count(&|one: &Measured| one.succeeded),
         ];
         table.row([format!("{:.1} %", 100.0 * z)].into_iter().chain(by).chain(sums));
     }
 
-    let excess: Vec<Mean> =
-        outcomes.iter().map(|samples| mean(&values(samples, |one| one.timeouts - one.succeeded))).collect();
-    let crossing = crossing(&rates, &excess);
-    let judged: Vec<_> = rates
-        .iter()
-        .zip(&excess)
-        .filter(|(z, _)| (**z - CROSSING).abs() > 1e-9)
-        .map(|(z, excess)| {
-            let sign = if *z < CROSSING { -1.0 } else { 1.0 };
-            Judged::above_zero(&Mean { mean: sign * excess.mean, ..*excess })
-        })
-        .collect();
-    let at = |z: f64| rates.iter().position(|rate| (rate - z).abs() < 1e-9).unwrap_or(0);
-    let failed = |z: f64| values(&outcomes[at(z)], |outcome| outcome.failed);
-    let (before, after) = (failed(0.03), failed(0.1));
+    let (timeouts, fast) = (points(&outcomes, |one| one.timeouts), points(&outcomes, |one| one.succeeded));
+    let failed = points(&outcomes, |one| one.failed);
+    let could_come = points(&outcomes, |one| one.failed - one.failed_alone);
+    let (few, many) = (between(&rates, 0.0, CROSSING - 0.001), between(&rates, CROSSING + 0.001, 1.0));
+    let pooled = |more: &[Vec<f64>], less: &[Vec<f64>], at: &[usize]| {
+        mean(&pooled_gains(&only(more, at), &only(less, at)))
+    };
+    let (early, late) = (pooled(&fast, &timeouts, &few), pooled(&timeouts, &fast, &many));
+    let grows = [mean(&trends(&only(&failed, &many))), mean(&trends(&only(&could_come, &many)))];
+    let avoidable = mean(&pooled_gains(&only(&could_come, &many), &only(&timeouts, &many)));
+    let crossing = crossing(&rates, &timeouts, &fast);
     let claims = vec![
-        Claim {
-            place: String::new(),
-            counts: Counts::Yes,
-            paper: "below z = 3.5 % losses are more likely recovered by three duplicate ACKs, above it timeouts dominate"
-                .to_owned(),
-            ours: match crossing {
-                Some(z) => format!("timeouts overtake fast retransmits at z = {:.1} %", 100.0 * z),
-                None => "the curves do not cross once".to_owned(),
-            },
-            judged: if crossing.is_some() { Judged::all(judged) } else { Judged::DoesNotHold },
-        },
-        Claim {
-            place: String::new(),
-            counts: Counts::Yes,
-            paper: "meanwhile failed-dupack increases rapidly".to_owned(),
-            ours: format!("{} at z = 3 %, {} at 10 %", shown(&mean(&before), 1), shown(&mean(&after), 1)),
-            judged: Judged::above_zero(&mean(&differences(&after, &before))),
-        },
+        claim(
+            "§4.1, Fig. 10",
+            "“When the overall error rate is less than 3.5%, packet losses are more likely detected and recovered by *triple-dupack*.”",
+            format!(
+                "{} more fast retransmits than timeouts, pooled over z below 3.5 %; the curves cross {crossing}",
+                percent(&early)
+            ),
+            Judged::better(&early),
+        ),
+        claim(
+            "§4.1, Fig. 10",
+            "“When the error rate goes higher, timeout becomes the dominant event for retransmission”",
+            format!("{} more timeouts than fast retransmits, pooled over z above 3.5 %", percent(&late)),
+            Judged::better(&late),
+        ),
+        claim(
+            "§4.1, Fig. 10",
+            "“Meanwhile, the number of *failed-dupack* increases rapidly.” (Here: by a straight line over z above 3.5 %, as a share of its mean.)",
+            format!("by {}; without x = 0 by {}", percent(&grows[0]), percent(&grows[1])),
+            Judged::considerably(&grows[0]),
+        ),
+        claim(
+            "§4.1, Fig. 10",
+            "“This fact suggests that there is a large number of timeouts that can actually be avoided”",
+            format!(
+                "of the timeouts at z above 3.5 %, {} come when every packet but the first had caused its duplicate ACK, x = 0 left out",
+                percent(&add_one(&avoidable))
+            ),
+            Judged::considerably(&add_one(&avoidable)),
+        ),
     ];
-    let remarks = vec!["ns-2 has its crossing at about z = 4.4 % in this reading.".to_owned()];
-    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices: setting::choices(), remarks })
+    let by = |dupacks: usize| points(&outcomes, move |one| one.by_dupacks[dupacks]);
+    let curves = vec![
+        over_z("0-dupack", &rates, &by(0)),
+        over_z("1-dupack", &rates, &by(1)),
+        over_z("2-dupack", &rates, &by(2)),
+        over_z("failed-dupack", &rates, &failed),
+        over_z("timeout", &rates, &timeouts),
+        over_z("succeeded-dupack", &rates, &fast),
+    ];
+    let charts = vec![events_over_z("Fig. 10: TCP Retransmission Decomposition", "events in 100 s", curves)];
+    let remarks = vec!["failed-dupack is counted as the paper defines it, with x = 0: then a single packet is outstanding, and no number of duplicate ACKs could tell that it is lost.".to_owned()];
+    Ok(Finding { tables: vec![table], charts, claims, choices: setting::choices(), remarks })
 }
 
-fn channels(rates: &[f64]) -> Vec<Channel> {
-    rates.iter().map(|z| Channel::overall(*z)).collect()
+/// A ratio from a gain.
+fn add_one(gain: &Mean) -> Mean {
+    Mean { mean: 1.0 + gain.mean, ..*gain }
 }
 
-/// The z at which the curve rises through zero; `None` unless it does so exactly once.
-fn crossing(rates: &[f64], excess: &[Mean]) -> Option<f64> {
-    let mut found = rates.windows(2).zip(excess.windows(2)).filter_map(|(z, excess)| {
-        let (low, high) = (excess[0].mean, excess[1].mean);
-        (low < 0.0 && high >= 0.0).then(|| z[0] + (z[1] - z[0]) * low / (low - high))
+fn events_over_z(title: &str, y: &str, curves: Vec<Line>) -> Chart {
+    Chart {
+        title: title.to_owned(),
+        x: Axis::new("overall packet loss rate z", Scale::FromZero),
+        y: Axis::new(y, Scale::FromZero),
+        curves,
+    }
+}
+
+/// Where the mean of one curve rises above that of the other, for a sentence.
+fn crossing(rates: &[f64], rising: &[Vec<f64>], falling: &[Vec<f64>]) -> String {
+    let above: Vec<f64> = rising.iter().zip(falling).map(|(r, f)| mean(r).mean - mean(f).mean).collect();
+    let at = rates.windows(2).zip(above.windows(2)).find_map(|(z, above)| {
+        (above[0] < 0.0 && above[1] >= 0.0).then(|| z[0] + (z[1] - z[0]) * above[0] / (above[0] - above[1]))
     });
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
+    at.map_or_else(|| "nowhere".to_owned(), |z| format!("at z = {:.1} %", 100.0 * z))
 }
 
 pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
@@ -101,8 +132,8 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         let cells = |value: fn(&Measured, f64) -> f64| {
             let both = outcomes.iter().flat_map(|curve| {
                 let samples = &curve[point];
-                let timeouts = values(samples, |outcome| value(outcome, outcome.timeouts));
-                let succeeded = values(samples, |outcome| value(outcome, outcome.succeeded));
+                let timeouts = values(samples, |one| value(one, one.timeouts));
+                let succeeded = values(samples, |one| value(one, one.succeeded));
                 [shown(&mean(&timeouts), 1), shown(&mean(&succeeded), 1)]
             });
             [format!("{:.1} %", 100.0 * z)].into_iter().chain(both).collect::<Vec<_>>()
@@ -111,72 +142,62 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         shares.row(cells(Measured::per_thousand));
     }
 
-    let many: Vec<usize> = (0..rates.len()).filter(|point| rates[*point] > 0.07 - 1e-9).collect();
-    let of = |curve: usize, value: fn(&Measured) -> f64| -> Vec<Vec<f64>> {
-        many.iter().map(|point| values(&outcomes[curve][*point], value)).collect()
-    };
-    let judged = |more: &[Vec<f64>], less: &[Vec<f64>]| -> Vec<Judged> {
-        more.iter()
-            .zip(less)
-            .map(|(more, less)| Judged::above_zero(&mean(&differences(more, less))))
-            .collect()
-    };
-    let total = |curve: usize, value: fn(&Measured) -> f64| mean(&across(&of(curve, value)));
-    let timeouts: fn(&Measured) -> f64 = |outcome| outcome.timeouts;
-    let per_thousand: fn(&Measured) -> f64 = |outcome| outcome.per_thousand(outcome.timeouts);
-    let fast: fn(&Measured) -> f64 = |outcome| outcome.per_thousand(outcome.succeeded);
-    let packets = |curve: usize| -> Vec<Vec<f64>> {
-        many.iter().map(|point| acked(&outcomes[curve][*point])).collect()
-    };
-    let fewer = [judged(&of(0, timeouts), &of(1, timeouts)), judged(&packets(1), &packets(0))].concat();
-    let left = |curve: usize| total(curve, per_thousand).mean / total(0, per_thousand).mean;
-    let replaced = 100.0 * (1.0 - left(1));
-    let both = [
-        Judged::all(judged(&of(0, per_thousand), &of(1, per_thousand))),
-        Judged::all(judged(&of(1, fast), &of(0, fast))),
-    ];
+    let of = |curve: usize, value: fn(&Measured) -> f64| points(&outcomes[curve], value);
+    let timeouts: fn(&Measured) -> f64 = |one| one.per_thousand(one.timeouts);
+    let fast: fn(&Measured) -> f64 = |one| one.per_thousand(one.succeeded);
+    let pooled = |more: &[Vec<f64>], less: &[Vec<f64>]| mean(&pooled_gains(more, less));
+    let packets = pooled(&of(1, |one| one.acked), &of(0, |one| one.acked));
+    let fewer = turned(&pooled(&of(1, |one| one.timeouts), &of(0, |one| one.timeouts)));
+    let replaced = turned(&pooled(&of(1, timeouts), &of(0, timeouts)));
+    let more_fast = pooled(&of(1, fast), &of(0, fast));
+    // The paper read its half off two curves of 25 single runs each.
+    let spread = one_run_gain(&across(&of(1, timeouts)), &across(&of(0, timeouts)));
     let claims = vec![
-        Claim {
-            place: String::new(),
-            counts: Counts::Yes,
-            paper: "sifest receives more packets, and has fewer timeouts all the same".to_owned(),
-            ours: format!(
-                "for z ≥ 7 % {} timeouts, Tahoe {}",
-                shown(&total(1, timeouts), 1),
-                shown(&total(0, timeouts), 1)
+        claim(
+            "§4.3.1, Fig. 12a",
+            "“Even when the *sifest*-enhanced Tahoe receives more packets, it has fewer timeouts.”",
+            format!("{} packets, and {} fewer timeouts, pooled over z", percent(&packets), percent(&fewer)),
+            Judged::all([Judged::better(&packets), Judged::better(&fewer)]),
+        ),
+        claim(
+            "§4.3.1, Fig. 12b",
+            "“It is obvious that about an half of the timeouts have been replaced by the more efficient Fast Retransmit with the *sifest* algorithm.”",
+            format!(
+                "per 1000 packets {} fewer timeouts and {} more fast retransmits, pooled over z; single runs over all z are within ± {:.1} %",
+                percent(&replaced),
+                percent(&more_fast),
+                100.0 * spread
             ),
-            judged: Judged::all(fewer),
-        },
-        Claim {
-            place: String::new(),
-            counts: Counts::Yes,
-            paper: "about a half of the timeouts per 1000 packets is replaced by fast retransmits".to_owned(),
-            ours: format!(
-                "for z ≥ 7 % {replaced:.0} % fewer timeouts, and fast retransmits go from {} to {}",
-                shown(&total(0, fast), 1),
-                shown(&total(1, fast), 1)
-            ),
-            judged: match Judged::all(both) {
-                Judged::Holds if !(100.0 / 3.0..=200.0 / 3.0).contains(&replaced) => Judged::HoldsInPart,
-                judged => judged,
-            },
-        },
+            Judged::all([Judged::number(&replaced, 0.5, spread), Judged::better(&more_fast)]),
+        ),
     ];
-    let over_limited = mean(&across(
-        &of(2, per_thousand)
-            .iter()
-            .zip(&of(1, per_thousand))
-            .map(|(l, s)| differences(l, s))
-            .collect::<Vec<_>>(),
-    ));
+    let limited = turned(&pooled(&of(2, timeouts), &of(0, timeouts)));
     let remarks = vec![format!(
-        "Limited Transmit has {:.0} % fewer timeouts per 1000 packets than Tahoe for z ≥ 7 %; Limited Transmit − sifest is {} per 1000 packets.",
-        100.0 * (1.0 - left(2)),
-        signed(&over_limited, 1)
+        "With Limited Transmit there are {} fewer timeouts per 1000 packets than with Tahoe, at a receiver window of 16 segments.",
+        percent(&limited)
     )];
-    let mut choices = setting::choices();
-    choices.push("about a half means: between a third and two thirds.".to_owned());
-    Ok(Finding { charts: Vec::new(), tables: vec![counts, shares], claims, choices, remarks })
+    let lines = |value: [fn(&Measured) -> f64; 2]| {
+        let names =
+            [["timeout, Tahoe", "succeeded-dupack, Tahoe"], ["timeout, sifest", "succeeded-dupack, sifest"]];
+        let lines = names.into_iter().enumerate().flat_map(|(curve, names)| {
+            let curves = names.into_iter().zip(value);
+            curves.map(|(name, value)| over_z(name, &rates, &of(curve, value))).collect::<Vec<_>>()
+        });
+        lines.collect::<Vec<_>>()
+    };
+    let charts = vec![
+        events_over_z(
+            "Fig. 12(a): Retransmission Decomposition Comparison",
+            "events in 100 s",
+            lines([|one| one.timeouts, |one| one.succeeded]),
+        ),
+        events_over_z(
+            "Fig. 12(b): the same, normalized",
+            "events per 1000 acknowledged packets",
+            lines([timeouts, fast]),
+        ),
+    ];
+    Ok(Finding { tables: vec![counts, shares], charts, claims, choices: setting::choices(), remarks })
 }
 
 #[cfg(test)]
@@ -185,11 +206,10 @@ mod tests {
 
     #[test]
     fn the_curves_cross_where_a_line_between_two_points_does() {
-        let means = |values: &[f64]| -> Vec<Mean> { values.iter().map(|v| mean(&[*v])).collect() };
+        let of = |values: [f64; 4]| values.map(|value| vec![value]).to_vec();
         let z = [0.03, 0.04, 0.05, 0.06];
-        let found = crossing(&z, &means(&[-3.0, -1.0, 1.0, 2.0])).unwrap();
-        assert!((found - 0.045).abs() < 1e-12, "{found}");
-        assert_eq!(crossing(&z, &means(&[-3.0, 1.0, -1.0, 2.0])), None, "twice is not once");
-        assert_eq!(crossing(&z, &means(&[1.0, 2.0, 3.0, 4.0])), None);
+        let falling = of([3.0, 3.0, 3.0, 3.0]);
+        assert_eq!(crossing(&z, &of([0.0, 2.0, 4.0, 5.0]), &falling), "at z = 4.5 %");
+        assert_eq!(crossing(&z, &of([4.0, 5.0, 6.0, 7.0]), &falling), "nowhere");
     }
 }

@@ -1,133 +1,149 @@
 //! Two transfers share a radio link of 192 kbit/s (P0 §4.3.2, Fig. 13).
 
-use airtcp_numbers::statistics::{Mean, differences};
+use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
-use super::judging::{across, gain, line, signed};
-use super::seeded;
-use super::setting::{self, Channel, Setting, acknowledged};
+use super::super::chart::{Axis, Chart, Scale};
+use super::super::judge::{SIMILAR, across, pooled_gains};
+use super::super::{Claim, Effort, Finding, Judged, Table, mean, shown};
+use super::judging::{claim, percent};
+use super::setting::{self, Channel, Setting};
+use super::throughput::over_z;
+use super::{between, only, planned, seeded};
 
-/// A change of at most this, in per cent, counts as slight.
-const HARMLESS: f64 = 5.0;
+/// What runs beside each of the four, by variant: another one, and one with sifest.
+const PAIRS: [(&str, [&str; 2]); 9] = [
+    ("Tahoe", ["tahoe", "tahoe"]),
+    ("Tahoe", ["tahoe", "tahoe+sifest"]),
+    ("Tahoe", ["tahoe", "tahoe+limited-transmit"]),
+    ("Reno", ["reno", "reno"]),
+    ("Reno", ["reno", "reno+sifest"]),
+    ("NewReno", ["newreno", "newreno"]),
+    ("NewReno", ["newreno", "newreno+sifest"]),
+    ("SACK", ["sack", "sack"]),
+    ("SACK", ["sack", "sack+sifest"]),
+];
+
+/// Of the pair at an index of [`PAIRS`], the packets of both flows by z and seed.
+type Both = [Vec<Vec<f64>>; 2];
 
 pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
-    const BESIDE: [&str; 3] = ["tahoe", "tahoe+sifest", "tahoe+limited-transmit"];
     let rates: Vec<f64> = (1..=13).map(|percent| f64::from(percent) / 100.0).collect();
-    let mut plans = Vec::new();
-    for other in BESIDE {
-        for z in &rates {
-            let setting = Setting {
-                recipes: vec!["tahoe", other],
-                radio: 192,
-                ..Setting::new("tahoe", Channel::overall(*z))
-            };
-            plans.push(setting.plan()?);
-        }
-    }
-    let found =
-        effort.sample(&plans, seeded, |_, report| [0, 1].map(|flow| acknowledged(&report.flows[flow])))?;
-    let of = |beside: usize, flow: usize| -> Vec<Vec<f64>> {
-        let points = &found[beside * rates.len()..][..rates.len()];
-        points.iter().map(|samples| samples.iter().map(|both| both[flow]).collect()).collect()
+    // The text says of the other variants that they are the same: four z tell.
+    let some = [0.01, 0.05, 0.09, 0.13];
+    let rates_of = |variant: &str| if variant == "Tahoe" { rates.clone() } else { some.to_vec() };
+    let setting = |pair: [&'static str; 2], z: f64| Setting {
+        recipes: pair.to_vec(),
+        radio: 192,
+        ..Setting::new(pair[0], Channel::overall(z))
     };
+    let settings: Vec<_> = PAIRS
+        .iter()
+        .flat_map(|(variant, pair)| rates_of(variant).into_iter().map(|z| setting(*pair, z)))
+        .collect();
+    let found = effort.sample(&planned(&settings)?, seeded, |(setting, _), report| {
+        [0, 1].map(|flow| setting.acknowledged(&report.flows[flow]))
+    })?;
+    let mut rest = found.into_iter();
+    let pairs: Vec<Both> = PAIRS
+        .iter()
+        .map(|(variant, _)| {
+            let points: Vec<_> = rest.by_ref().take(rates_of(variant).len()).collect();
+            [0, 1].map(|flow| {
+                points.iter().map(|seeds| seeds.iter().map(|both| both[flow]).collect()).collect()
+            })
+        })
+        .collect();
+
     let mut table = Table::new(
         "Packets acknowledged after 100 s, of an ordinary Tahoe and of the flow beside it:",
         &["z", "Tahoe A", "Tahoe B", "ordinary", "with sifest", "ordinary", "with Limited Transmit"],
     );
-    let columns: Vec<_> = (0..3).flat_map(|beside| [of(beside, 0), of(beside, 1)]).collect();
     for (point, z) in rates.iter().enumerate() {
-        let cells = columns.iter().map(|column| shown(&mean(&column[point]), 0));
+        let cells = pairs[..3].iter().flatten().map(|curve| shown(&mean(&curve[point]), 0));
         table.row([format!("{:.0} %", 100.0 * z)].into_iter().chain(cells));
     }
+    let mut variants = Table::new(
+        "The same of the other variants, pooled over z = 1, 5, 9 and 13 %:",
+        &[
+            "variant",
+            "what sifest has more than the ordinary flow beside it",
+            "what that flow has more than beside another ordinary one",
+        ],
+    );
+    for (index, name) in [(3, "Reno"), (5, "NewReno"), (7, "SACK")] {
+        let [ordinary, enhanced] = &pairs[index + 1];
+        let cost = pooled_gains(ordinary, &pairs[index][0]);
+        let ahead = pooled_gains(enhanced, ordinary);
+        variants.row([name.to_owned(), percent(&mean(&ahead)), percent(&mean(&cost))]);
+    }
 
-    let [a, b, ordinary, sifest, beside_limited, _] = &columns[..] else { return Ok(Finding::default()) };
-    let phase = each(gain, b, a);
-    let phase_mean = mean(&across(&phase));
-    let (slope, _) =
-        line(&rates.iter().zip(&phase).map(|(z, point)| (*z, mean(point).mean)).collect::<Vec<_>>());
-    let high: Vec<usize> = (0..rates.len()).filter(|point| rates[*point] > 0.07 - 1e-9).collect();
-    let ahead = each(gain, sifest, ordinary);
-    let ahead_high: Vec<Vec<f64>> = high.iter().map(|point| ahead[*point].clone()).collect();
-    let judged: Vec<_> = ahead_high.iter().map(|point| Judged::above_zero(&mean(point))).collect();
-    let cost = mean(&across(&each(gain, ordinary, a)));
-    let limited_cost = mean(&across(&each(gain, beside_limited, a)));
-    let cost_high = {
-        let points = each(gain, ordinary, a);
-        mean(&across(&high.iter().map(|point| points[*point].clone()).collect::<Vec<_>>()))
-    };
+    let [a, b] = &pairs[0];
+    let [ordinary, sifest] = &pairs[1];
+    let (low, high) = (between(&rates, 0.0, 0.0699), between(&rates, 0.07, 1.0));
+    let apart = mean(&pooled_gains(b, a));
+    // The difference at each z as a share of A's mean there, for many losses less that for few.
+    let by_z: Vec<Vec<f64>> = a.iter().zip(b).map(|(a, b)| gains(b, a)).collect();
+    let [few, many] = [&low, &high].map(|points| across(&only(&by_z, points)));
+    let moves = mean(&many.iter().zip(&few).map(|(many, few)| many - few).collect::<Vec<_>>());
+    let ahead = mean(&pooled_gains(&only(sifest, &high), &only(ordinary, &high)));
+    let cost = mean(&pooled_gains(ordinary, a));
+    let cost_high = mean(&pooled_gains(&only(ordinary, &high), &only(a, &high)));
     let claims = vec![
-        Claim {
-            place: String::new(),
-            counts: Counts::Yes,
-            paper: "two ordinary Tahoes differ slightly, and almost independently of z".to_owned(),
-            ours: format!(
-                "B − A is {} % of A on average, and changes by {:+.1} % from z = 1 % to 13 %",
-                signed(&phase_mean, 1),
-                slope * 0.12
+        claim(
+            "§4.3.2, Fig. 13",
+            "“Due to the phase effect between any two competing TCP connections, Fig. 13 shows that there is a slight performance difference between Tahoe A and Tahoe B, but the difference is almost independent of *z*.” (Here: it is at most a tenth, whichever is ahead, and so is its change.)",
+            format!(
+                "B has {} more than A; from z = 7 % on {} more of that than below",
+                percent(&apart),
+                percent(&moves)
             ),
-            judged: within(&phase_mean),
-        },
-        Claim {
-            place: String::new(),
-            counts: Counts::Yes,
-            paper: "with sifest a flow outperforms the ordinary one significantly when z goes higher"
-                .to_owned(),
-            ours: format!("{} % more for z ≥ 7 %", signed(&mean(&across(&ahead_high)), 1)),
-            judged: Judged::all(judged),
-        },
-        Claim {
-            place: String::new(),
-            counts: Counts::Yes,
-            paper: "the ordinary Tahoe beside it has almost the same performance as beside an ordinary one"
-                .to_owned(),
-            ours: format!(
-                "{} % on average over z, {} % for z ≥ 7 %",
-                signed(&cost, 1),
-                signed(&cost_high, 1)
-            ),
-            judged: within(&cost),
-        },
+            Judged::all([Judged::similar(&apart), Judged::similar(&moves)]),
+        ),
+        claim(
+            "§4.3.2, Fig. 13",
+            "“Fig. 13 illustrates the *sif*est-enhanced Tahoe A outperforms the ordinary Tahoe B significantly when *z* goes higher.”",
+            format!("{} more from z = 7 % on", percent(&ahead)),
+            Judged::considerably(&ahead),
+        ),
+        claim(
+            "§4.3.2, Fig. 13",
+            "“However, the ordinary Tahoe B that is competing with the *sif*est-enhanced Tahoe A has almost the same performance as that when it runs with an ordinary Tahoe.”",
+            format!("{}, pooled over z; {} from 7 % on", percent(&cost), percent(&cost_high)),
+            Judged::similar(&cost),
+        ),
+        other_variants(&pairs),
     ];
-    let total = |beside: usize| -> Vec<Vec<f64>> {
-        each(|a, b| a.iter().zip(b).map(|(a, b)| a + b).collect(), &of(beside, 0), &of(beside, 1))
+    let beside_limited = mean(&pooled_gains(&pairs[2][0], a));
+    let remarks = vec![format!(
+        "Beside Limited Transmit the ordinary flow has {} packets. “slight” and “almost the same” are at most {:.0} %.",
+        percent(&beside_limited),
+        100.0 * SIMILAR
+    )];
+    let names = ["Tahoe A", "Tahoe B", "ordinary Tahoe", "sifest-enhanced Tahoe"];
+    let lines = names.iter().zip(pairs[..2].iter().flatten());
+    let chart = Chart {
+        title: "Fig. 13: Fairness Validation".to_owned(),
+        x: Axis::new("overall packet loss rate z", Scale::FromZero),
+        y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
+        curves: lines.map(|(name, curve)| over_z(name, &rates, curve)).collect(),
     };
-    let both = mean(&across(&each(differences, &total(1), &total(0))));
-    let remarks = vec![
-        format!("Beside Limited Transmit the ordinary flow has {} %.", signed(&limited_cost, 1)),
-        format!("Both flows together have {} packets when one of them has sifest.", signed(&both, 0)),
-    ];
     let mut choices = setting::choices();
-    choices.push("both transfers begin at once, and share one channel, whose state moves with the packets of both; the one with sifest is the second (the text calls it A and B in turn).".to_owned());
-    choices.push(format!("slightly, and almost the same, mean: the interval lies within ±{HARMLESS} %; in part, if the mean does."));
-    Ok(Finding { charts: Vec::new(), tables: vec![table], claims, choices, remarks })
+    choices.push("both transfers begin at once, and share one channel; the one with sifest is the second (the text calls it A and B in turn).".to_owned());
+    Ok(Finding { tables: vec![table, variants], charts: vec![chart], claims, choices, remarks })
 }
 
-/// Applies `f` to the samples of both at each z.
-fn each(f: fn(&[f64], &[f64]) -> Vec<f64>, a: &[Vec<f64>], b: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    a.iter().zip(b).map(|(a, b)| f(a, b)).collect()
-}
-
-fn within(change: &Mean) -> Judged {
-    let Some(width) = change.half_width else { return Judged::Undecided };
-    match change.mean.abs() {
-        off if off + width <= HARMLESS => Judged::Holds,
-        off if off <= HARMLESS => Judged::HoldsInPart,
-        off if off - width > HARMLESS => Judged::DoesNotHold,
-        _ => Judged::Undecided,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_is_small_by_its_whole_interval() {
-        let of = |mean, width| within(&Mean { mean, half_width: Some(width), samples: 9 });
-        assert_eq!(of(-2.0, 1.0), Judged::Holds);
-        assert_eq!(of(-4.0, 3.0), Judged::HoldsInPart);
-        assert_eq!(of(-6.0, 3.0), Judged::Undecided);
-        assert_eq!(of(9.0, 3.0), Judged::DoesNotHold);
-    }
+/// "Similar simulation evaluations": the ordinary flow has as much as beside its like, in each of the three.
+fn other_variants(pairs: &[Both]) -> Claim {
+    let cost = |index: usize| mean(&pooled_gains(&pairs[index + 1][0], &pairs[index][0]));
+    let costs: [Mean; 3] = [3, 5, 7].map(cost);
+    let [reno, newreno, sack] = costs.each_ref().map(percent);
+    claim(
+        "§4.3.2",
+        "“Similar simulation evaluations indicate that the *sif*est-enhanced Reno, NewReno and SACK also have the fairness and compatibility properties with ordinary TCP variants.”",
+        format!(
+            "beside them an ordinary Reno has {reno}, NewReno {newreno}, SACK {sack} more than beside its like"
+        ),
+        Judged::all(costs.iter().map(Judged::similar)),
+    )
 }

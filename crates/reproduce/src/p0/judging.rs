@@ -1,10 +1,10 @@
-//! What is measured in a run, and how a statement of the paper is judged.
+//! What is measured in a run.
 
-use airtcp_numbers::statistics::{self, Mean};
+use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::FlowReport;
 
 use super::super::{Claim, Counts, Judged, mean};
-use super::setting::acknowledged;
+use super::setting::Setting;
 
 /// One sender in one run.
 #[derive(Clone, Copy, Debug)]
@@ -16,18 +16,21 @@ pub(super) struct Measured {
     pub(super) by_dupacks: [f64; 4],
     /// Timeouts when every packet outstanding but the first had caused a duplicate ACK ("failed-dupack").
     pub(super) failed: f64,
+    /// Those of them with one packet outstanding and no duplicate ACK (x = 0).
+    pub(super) failed_alone: f64,
     /// Fast retransmits ("succeeded-dupack").
     pub(super) succeeded: f64,
 }
 
 impl Measured {
-    pub(super) fn of(flow: &FlowReport) -> Self {
+    pub(super) fn of(setting: &Setting, flow: &FlowReport) -> Self {
         let counters = &flow.counters;
         Self {
-            acked: acknowledged(flow),
+            acked: setting.acknowledged(flow),
             timeouts: counters.timeouts as f64,
             by_dupacks: counters.timeouts_by_dupacks.map(|count| count as f64),
-            failed: counters.failed_dupack as f64,
+            failed: (counters.failed_dupack + counters.failed_alone) as f64,
+            failed_alone: counters.failed_alone as f64,
             succeeded: counters.fast_retransmits as f64,
         }
     }
@@ -46,26 +49,27 @@ pub(super) fn acked(samples: &[Measured]) -> Vec<f64> {
     values(samples, |outcome| outcome.acked)
 }
 
-/// The standard deviation of a single run.
-pub(super) fn deviation(values: &[f64]) -> f64 {
-    let average = mean(values).mean;
-    let squares: f64 = values.iter().map(|value| (value - average).powi(2)).sum();
-    (squares / (values.len().max(2) - 1) as f64).sqrt()
+/// One value of each point of a curve.
+pub(super) fn points(curve: &[Vec<Measured>], value: impl Fn(&Measured) -> f64) -> Vec<Vec<f64>> {
+    curve.iter().map(|samples| values(samples, &value)).collect()
 }
 
-/// The gain in per cent, seed by seed.
-pub(super) fn gain(with: &[f64], without: &[f64]) -> Vec<f64> {
-    statistics::gains(with, without).into_iter().map(|gain| 100.0 * gain).collect()
+/// What `with` has over `without`, seed by seed.
+pub(super) fn gain(with: &[f64], without: &[f64]) -> Mean {
+    mean(&gains(with, without))
 }
 
-/// Each seed's average over several points, so that an interval of the whole can be given.
-pub(super) fn across(points: &[Vec<f64>]) -> Vec<f64> {
-    let seeds = points.iter().map(Vec::len).min().unwrap_or(0);
-    let average = |seed: usize| points.iter().map(|point| point[seed]).sum::<f64>() / points.len() as f64;
-    (0..seeds).map(average).collect()
+/// How much less `less` is than `than`, as a share of that.
+pub(super) fn saving(less: &[f64], than: &[f64]) -> Mean {
+    turned(&gain(less, than))
 }
 
-/// A mean with its sign and interval, for a sentence.
+/// The same with the other sign.
+pub(super) fn turned(of: &Mean) -> Mean {
+    Mean { mean: -of.mean, ..*of }
+}
+
+/// With its sign and interval, for a sentence.
 pub(super) fn signed(mean: &Mean, digits: usize) -> String {
     match mean.half_width {
         Some(width) => format!("{:+.digits$} ± {width:.digits$}", mean.mean),
@@ -73,24 +77,16 @@ pub(super) fn signed(mean: &Mean, digits: usize) -> String {
     }
 }
 
-pub(super) fn gain_claim(paper: &str, paper_gain: f64, ours: &Mean) -> Claim {
-    let judged = Judged::extent(ours, paper_gain);
-    Claim {
-        place: String::new(),
-        counts: Counts::Yes,
-        paper: paper.to_owned(),
-        ours: format!("{} %", signed(ours, 1)),
-        judged,
-    }
+/// A share, in per cent.
+pub(super) fn percent(share: &Mean) -> String {
+    let hundred =
+        Mean { mean: 100.0 * share.mean, half_width: share.half_width.map(|width| 100.0 * width), ..*share };
+    format!("{} %", signed(&hundred, 1))
 }
 
-/// A straight line through points: its slope, and the share of the variance it explains.
-pub(super) fn line(points: &[(f64, f64)]) -> (f64, f64) {
-    let n = points.len() as f64;
-    let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
-    let sum = |f: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| f(p.0 - mx, p.1 - my)).sum::<f64>();
-    let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
-    (xy / xx, xy * xy / (xx * yy))
+/// A sentence of the paper that counts.
+pub(super) fn claim(place: &str, paper: &str, ours: String, judged: Judged) -> Claim {
+    Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
 }
 
 #[cfg(test)]
@@ -98,15 +94,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gains_are_of_pairs() {
-        assert_eq!(gain(&[110.0, 130.0], &[90.0, 110.0]), [20.0, 20.0]);
-        assert_eq!(across(&[vec![1.0, 2.0], vec![3.0, 6.0]]), [2.0, 4.0]);
-        assert!((deviation(&[1.0, 3.0]) - 2.0_f64.sqrt()).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_line_is_found() {
-        let (slope, explained) = line(&[(0.0, 5.0), (1.0, 3.0), (2.0, 1.0)]);
-        assert!((slope + 2.0).abs() < 1e-12 && (explained - 1.0).abs() < 1e-12);
+    fn a_saving_is_a_gain_turned_round() {
+        assert_eq!(saving(&[8.0, 6.0], &[10.0, 10.0]).mean, 0.3);
+        assert_eq!(percent(&Mean { mean: 0.123, half_width: Some(0.02), samples: 9 }), "+12.3 ± 2.0 %");
+        assert_eq!(percent(&turned(&Mean { mean: 0.5, half_width: None, samples: 1 })), "-50.0 %");
     }
 }

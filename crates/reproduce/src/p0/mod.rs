@@ -1,75 +1,77 @@
 //! The figures of P0: what losses on a radio link do to a sender, and what segment-in-flight estimation changes.
-//!
-//! Here are the figures with numbers. Figs. 7 to 9 show single events: tests of the recovery answers repeat them.
 
 mod decomposition;
+mod events;
 mod fairness;
 mod judging;
+mod limits;
 pub mod setting;
+mod sifest;
 mod text;
 mod throughput;
+mod trace;
 
 use airtcp_sim::run::Run;
-use airtcp_sim::world::WorldError;
+use airtcp_sim::world::{Watch, WorldError};
 
 use self::judging::Measured;
 use self::setting::{Acks, Channel, Setting};
+use self::trace::Trace;
 use super::{Effort, Figure, Paper};
 
+const fn figure(
+    id: &'static str,
+    title: &'static str,
+    run: fn(&Effort) -> Result<super::Finding, WorldError>,
+) -> Figure {
+    Figure { id, paper: Paper::P0, title, run }
+}
+
 pub const FIGURES: &[Figure] = &[
-    Figure {
-        id: "p0-fig5",
-        paper: Paper::P0,
-        title: "Fig. 5: acknowledged packets as losses increase",
-        run: throughput::figure_5,
-    },
-    Figure {
-        id: "p0-fig6",
-        paper: Paper::P0,
-        title: "Fig. 6: clustered against random errors, Tahoe",
-        run: throughput::figure_6,
-    },
-    Figure {
-        id: "p0-fig10",
-        paper: Paper::P0,
-        title: "Fig. 10: what triggers retransmissions, Tahoe",
-        run: decomposition::figure_10,
-    },
-    Figure {
-        id: "p0-fig11a",
-        paper: Paper::P0,
-        title: "Fig. 11a: sifest and the larger initial window at x = 0.01, y = 0.15",
-        run: throughput::figure_11a,
-    },
-    Figure {
-        id: "p0-fig11b",
-        paper: Paper::P0,
-        title: "Fig. 11b: Tahoe with and without sifest as losses increase",
-        run: throughput::figure_11b,
-    },
-    Figure {
-        id: "p0-fig12",
-        paper: Paper::P0,
-        title: "Fig. 12: what triggers retransmissions with sifest",
-        run: decomposition::figure_12,
-    },
-    Figure {
-        id: "p0-fig13",
-        paper: Paper::P0,
-        title: "Fig. 13: an ordinary Tahoe beside one with sifest",
-        run: fairness::figure_13,
-    },
-    Figure {
-        id: "p0-text",
-        paper: Paper::P0,
-        title: "§2.3, §3 and §4.3.1: the formulas, and the numbers that stand in the text",
-        run: text::numbers,
-    },
+    figure("p0-fig5", "Fig. 5: acknowledged packets as losses increase", throughput::figure_5),
+    figure("p0-fig6", "Fig. 6: clustered against random errors, Tahoe", throughput::figure_6),
+    figure("p0-fig7", "Fig. 7: two packets in a row are lost, Tahoe and Reno", events::figure_7),
+    figure("p0-fig8", "Fig. 8: a tiny congestion window, Tahoe", events::figure_8),
+    figure("p0-fig9", "Fig. 9: what is resent is lost again, Tahoe", events::figure_9),
+    figure("p0-fig10", "Fig. 10: what triggers retransmissions, Tahoe", decomposition::figure_10),
+    figure(
+        "p0-fig11a",
+        "Fig. 11a: sifest and the larger initial window at x = 0.01, y = 0.15",
+        sifest::figure_11a,
+    ),
+    figure("p0-fig11b", "Fig. 11b: Tahoe with and without sifest as losses increase", sifest::figure_11b),
+    figure("p0-fig12", "Fig. 12: what triggers retransmissions with sifest", decomposition::figure_12),
+    figure("p0-fig13", "Fig. 13: an ordinary sender beside one with sifest", fairness::figure_13),
+    figure(
+        "p0-limits",
+        "§4.1 and §5: little room at the receiver, little to send, and Limited Transmit",
+        limits::small_windows_and_sessions,
+    ),
+    figure(
+        "p0-text",
+        "§2.3, §3.1 and §4.2: the formulas, other readings of the set-up and of sifest",
+        text::readings,
+    ),
 ];
 
 /// z of Figs. 5 and 10 to 12: "from 0.01 to 0.13 in a step of 0.005".
 fn overall_rates() -> Vec<f64> {
     (0..25).map(|step| 0.01 + 0.005 * f64::from(step)).collect()
+}
+
+/// The channels of these z.
+fn channels(rates: &[f64]) -> Vec<Channel> {
+    rates.iter().map(|z| Channel::overall(*z)).collect()
+}
+
+/// Those of `rates` from one z to another.
+fn between(rates: &[f64], from: f64, to: f64) -> Vec<usize> {
+    (0..rates.len()).filter(|point| (from - 1e-9..=to + 1e-9).contains(&rates[*point])).collect()
+}
+
+/// Some points of a curve.
+fn only(curve: &[Vec<f64>], points: &[usize]) -> Vec<Vec<f64>> {
+    points.iter().map(|point| curve[*point].clone()).collect()
 }
 
 /// A sender, with its name in the paper's figures.
@@ -89,6 +91,10 @@ impl Curve {
     const fn undelayed(name: &'static str, recipe: &'static str) -> Self {
         Self { name, recipe, acks: Acks::Each }
     }
+
+    fn over(&self, channel: Channel) -> Setting {
+        Setting { acks: self.acks, ..Setting::new(self.recipe, channel) }
+    }
 }
 
 /// Runs each sender over each channel: `[curve][channel][seed]`.
@@ -97,17 +103,35 @@ fn grid(
     curves: &[Curve],
     channels: &[Channel],
 ) -> Result<Vec<Vec<Vec<Measured>>>, WorldError> {
-    let mut plans = Vec::new();
-    for Curve { recipe, acks, .. } in curves {
-        for channel in channels {
-            plans.push(Setting { acks: *acks, ..Setting::new(recipe, *channel) }.plan()?);
-        }
-    }
-    let found = effort.sample(&plans, seeded, |_, report| Measured::of(&report.flows[0]))?;
-    let mut rest = found.into_iter();
-    Ok(curves.iter().map(|_| rest.by_ref().take(channels.len()).collect()).collect())
+    let settings: Vec<_> =
+        curves.iter().flat_map(|curve| channels.iter().map(|channel| curve.over(*channel))).collect();
+    let found = measured(effort, &settings)?;
+    Ok(found.chunks(channels.len()).map(<[_]>::to_vec).collect())
 }
 
-fn seeded(plan: &Run, seed: u64) -> Run {
+/// Runs each of them: `[setting][seed]`.
+fn measured(effort: &Effort, settings: &[Setting]) -> Result<Vec<Vec<Measured>>, WorldError> {
+    let plans = planned(settings)?;
+    effort.sample(&plans, seeded, |(setting, _), report| Measured::of(setting, &report.flows[0]))
+}
+
+/// The same for what takes a look at each packet.
+fn traced<T: Clone + Send + 'static>(
+    effort: &Effort,
+    settings: &[Setting],
+    look: impl Fn(&Measured, &Trace) -> T + Sync,
+) -> Result<Vec<Vec<T>>, WorldError> {
+    let settings: Vec<_> =
+        settings.iter().map(|setting| Setting { watch: Watch::Packets, ..setting.clone() }).collect();
+    effort.watch(&planned(&settings)?, seeded, |(setting, _), report, world| {
+        look(&Measured::of(setting, &report.flows[0]), &Trace::of(world, 0, setting.reading.mss()))
+    })
+}
+
+fn planned(settings: &[Setting]) -> Result<Vec<(Setting, Run)>, WorldError> {
+    settings.iter().map(|setting| Ok((setting.clone(), setting.plan()?))).collect()
+}
+
+fn seeded((_, plan): &(Setting, Run), seed: u64) -> Run {
     Run { seed, ..plan.clone() }
 }

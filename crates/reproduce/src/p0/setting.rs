@@ -1,33 +1,27 @@
-//! The set-up of P0 §3.1, in the reading that comes closest to the paper's numbers for ordinary senders.
-//!
-//! The text cannot be taken literally: with 500 ms ticks and delayed ACKs ns-2 stays 39 % below the paper, and Fig. 9's
-//! timeout of 0.7 s is no multiple of half a second. Of 128 readings tried in ns-2 this one fits.
+//! The set-up of P0 §3.1: the path of the presets `sifest-*`, the hosts, and the other readings that were tried.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::InitialWindow;
 use airtcp::recovery::Recipe;
 use airtcp::rtt::{RtoLimits, TimerStyle};
 use airtcp_sim::run::{FlowReport, Report, Run, Until};
-use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
+use airtcp_sim::world::{Flow, HostSpec, Length, Watch, WorldError};
 use airwire::time::{Duration, Instant};
 
 /// What the paper does not say, or cannot mean as it says it; a sentence for each.
-pub(super) const CHOICES: [&str; 5] = [
-    "512 octets are a segment's size on the wire (ns-2's packets have no headers unless told so), so its data are 472; the receiver's window is 16 segments.",
+const CHOICES: [&str; 5] = [
+    "512 octets are a segment's size on the wire, so its data are 472: with headers beside them and 64 kbit/s of voice no more than 1449 packets fit into 100 s, and the paper counts 1443 where 3 % are lost. The receiver's window is 16 segments, and the links are those of preset `sifest-random`.",
     "The sender's clock ticks every 100 ms, not every 500: Fig. 9 shows a timeout of 0.7 s. The timeout is at least two ticks. Profile `ns2` in all else.",
-    "The receiver delays ACKs by up to 200 ms, except in the curves marked ND; the initial window is one segment, the SYN standing in for the first one; no Limited Transmit unless named.",
-    "Only data is damaged. The channel's state may change with each TCP packet: one two-state chain, which the voice does not move. It begins in the good state.",
-    "The voice (CBR, 512 octets every 64 ms) runs from the start and shares all links. An acknowledged packet is a segment that was acknowledged within the 100 s.",
+    "The receiver delays ACKs by up to 200 ms, except in the curves marked ND; the initial window is one segment (two with LIW); no Limited Transmit unless named.",
+    "Only what goes to the mobile host is damaged. The channel is one two-state chain, which may change its state with each packet, of TCP or of the voice, and begins in the good state.",
+    "The voice (CBR, 512 octets every 64 ms) runs from the start. An acknowledged packet is a segment that was acknowledged within the 100 s. `p0-text` has the same with other readings.",
 ];
 
 pub(super) fn choices() -> Vec<String> {
     CHOICES.map(str::to_owned).to_vec()
 }
 
-/// Octets of data in a segment.
-pub const MSS: u16 = 512 - 40;
 /// "about 8 Kbytes", in segments.
 const WINDOW: usize = 16;
 pub const SECONDS: u64 = 100;
@@ -52,6 +46,11 @@ impl Channel {
     pub const fn overall(z: f64) -> Self {
         Self::new(0.01, 2.0 * z - 0.01)
     }
+
+    /// The same loss in other clusters.
+    pub const fn changing(self, change: f64) -> Self {
+        Self { change, ..self }
+    }
 }
 
 /// When the receiver acknowledges.
@@ -63,6 +62,75 @@ pub enum Acks {
     Each,
 }
 
+/// How §3.1 is read where it can be read in more than one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// As in [`choices`].
+    Chosen,
+    /// "the timer granularity is set about 500 ms".
+    TicksOf500,
+    /// As fine as ns-2's own clock.
+    TicksOf10,
+    /// "TCP MSS and UDP payload are both 512 bytes", without headers: 552 and 540 octets on the wire.
+    HeadersBeside,
+    /// The errors are those of TCP's packets alone.
+    VoiceApart,
+    /// What comes from the mobile host is damaged as well.
+    AcksToo,
+}
+
+impl Reading {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Chosen,
+        Self::TicksOf500,
+        Self::TicksOf10,
+        Self::HeadersBeside,
+        Self::VoiceApart,
+        Self::AcksToo,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Chosen => "as chosen",
+            Self::TicksOf500 => "ticks of 500 ms",
+            Self::TicksOf10 => "ticks of 10 ms",
+            Self::HeadersBeside => "headers beside the 512 octets",
+            Self::VoiceApart => "the voice leaves before the errors",
+            Self::AcksToo => "ACKs are damaged too",
+        }
+    }
+
+    const fn tick(self) -> Duration {
+        Duration::from_millis(match self {
+            Self::TicksOf500 => 500,
+            Self::TicksOf10 => 10,
+            Self::Chosen | Self::HeadersBeside | Self::VoiceApart | Self::AcksToo => 100,
+        })
+    }
+
+    /// Octets of data in a segment.
+    pub(super) const fn mss(self) -> u16 {
+        match self {
+            Self::HeadersBeside => 512,
+            _ => 512 - 40,
+        }
+    }
+}
+
+/// What an application has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// FTP: without end.
+    Bulk,
+    /// Web pages of so many segments, a connection for each, one every [`PAUSE`].
+    Pages(u64),
+}
+
+/// From the beginning of a page to that of the next.
+const PAUSE: Duration = Duration::from_millis(2500);
+/// Pages in a run.
+const PAGES: u64 = 40;
+
 /// What runs for 100 s.
 #[derive(Clone, Debug)]
 pub struct Setting {
@@ -72,103 +140,151 @@ pub struct Setting {
     pub acks: Acks,
     /// Rate of the radio link, in kbit/s.
     pub radio: u32,
+    /// The receiver's window in segments.
+    pub window: usize,
+    pub load: Load,
+    pub reading: Reading,
+    pub watch: Watch,
 }
 
 impl Setting {
     /// A setting with one transfer.
     pub fn new(recipe: &'static str, channel: Channel) -> Self {
-        Self { recipes: vec![recipe], channel, acks: Acks::Delayed, radio: 128 }
+        Self {
+            recipes: vec![recipe],
+            channel,
+            acks: Acks::Delayed,
+            radio: 128,
+            window: WINDOW,
+            load: Load::Bulk,
+            reading: Reading::Chosen,
+            watch: Watch::Results,
+        }
     }
 
     /// The run. Its seed is still to be set.
     pub fn plan(&self) -> Result<Run, WorldError> {
-        let flow = |recipe: &&'static str| {
+        let mss = self.reading.mss();
+        let flow = |recipe: &'static str, length, start| {
             Ok::<_, WorldError>(Flow {
                 recipe: Some(recipe.parse()?),
-                receive_buffer: Some(WINDOW * usize::from(MSS)),
-                ..Flow::down(Length::Endless)
+                receive_buffer: Some(self.window * usize::from(mss)),
+                watch: self.watch,
+                start,
+                ..Flow::down(length)
             })
+        };
+        let mut flows = Vec::new();
+        for recipe in &self.recipes {
+            match self.load {
+                Load::Bulk => flows.push(flow(recipe, Length::Endless, Instant::ZERO)?),
+                Load::Pages(segments) => {
+                    for page in 0..PAGES {
+                        let start = Instant::ZERO + PAUSE.saturating_mul(page);
+                        flows.push(flow(recipe, Length::Octets(segments * u64::from(mss)), start)?);
+                    }
+                }
+            }
+        }
+        let until = match self.load {
+            Load::Bulk => Until::At(Instant::from_secs(SECONDS)),
+            Load::Pages(_) => Until::Complete(Duration::from_secs(10 * SECONDS)),
         };
         Ok(Run {
             scenario: Scenario::parse(&self.path(), "Pan et al., Fig. 3")?,
             seed: 0,
-            fixed: HostSpec { profile: sender(), recipe: Recipe::ordinary() },
-            mobile: HostSpec { profile: receiver(self.acks), recipe: Recipe::ordinary() },
-            flows: self.recipes.iter().map(flow).collect::<Result<_, _>>()?,
-            until: Until::At(Instant::from_secs(SECONDS)),
+            fixed: HostSpec { profile: self.sender(), recipe: Recipe::ordinary() },
+            mobile: HostSpec { profile: self.receiver(), recipe: Recipe::ordinary() },
+            flows,
+            until,
             from: Instant::ZERO,
             score: false,
         })
     }
 
-    /// Correspondent host, home agent, foreign agent, mobile host (Fig. 3).
+    /// Correspondent host, home agent, foreign agent, mobile host (Fig. 3): the preset with these numbers.
     fn path(&self) -> String {
-        let Self { radio, channel: Channel { x, y, change }, .. } = self;
-        // With transfers the voice leaves before the errors, so that only TCP's packets move the chain.
-        let behind = if self.recipes.is_empty() { "radio-errors" } else { "radio" };
-        format!(
-            r#"
-schema = 1
-[[stage]]
-kind = "traffic"
-name = "voice"
-down = {{ source = "cbr", rate = "64kbit", packet = "512B", leaves_after = "{behind}" }}
-[[stage]]
-kind = "link"
-name = "to-home-agent"
-both = {{ rate = "1Mbit", delay = "5ms", queue = {{ packets = 99 }} }}
-[[stage]]
-kind = "link"
-name = "to-foreign-agent"
-both = {{ rate = "1Mbit", delay = "5ms", queue = {{ packets = 99 }} }}
-[[stage]]
-kind = "link"
-name = "radio"
-both = {{ rate = "{radio}kbit", delay = "25ms", queue = {{ packets = 99 }} }}
-[[stage]]
-kind = "loss"
-name = "radio-errors"
-down = {{ model = "gilbert-elliott", good = {x:.6}, bad = {y:.6}, good_to_bad = {change:.6}, bad_to_good = {change:.6} }}
-"#
-        )
+        let Self { radio, reading, channel: Channel { x, y, change }, .. } = self;
+        let errors =
+            format!("good = {x:.6}, bad = {y:.6}, good_to_bad = {change:.6}, bad_to_good = {change:.6}");
+        let model = format!("{{ model = \"gilbert-elliott\", {errors}, step = \"packet\" }}");
+        let up = if *reading == Reading::AcksToo { format!("up = {model}\n") } else { String::new() };
+        let mut text = format!(
+            "schema = 1\nextends = \"sifest-random\"\n[[stage]]\nname = \"radio\"\nboth.rate = \"{radio}kbit\"\n\
+             [[stage]]\nname = \"radio-errors\"\ndown = {model}\n{up}"
+        );
+        let voice = match reading {
+            Reading::HeadersBeside => "down.rate = \"67.5kbit\"\ndown.packet = \"540B\"\n",
+            Reading::VoiceApart if !self.recipes.is_empty() => "down.leaves_after = \"radio\"\n",
+            _ => return text,
+        };
+        text += "[[stage]]\nname = \"voice\"\n";
+        text + voice
+    }
+
+    fn sender(&self) -> Profile {
+        let mut profile = Profile { mss: Some(self.reading.mss()), window_scale: None, ..Profile::ns2() };
+        let tick = self.reading.tick();
+        profile.timer.style =
+            TimerStyle::Ns2 { tick, phase: Duration::from_nanos(55_588_072), min_before_backoff: true };
+        // ns-2's one-way agents have no SYN to lose: each page would wait for it as no page of the paper does.
+        let initial = match self.load {
+            Load::Bulk => Duration::from_secs(6),
+            Load::Pages(_) => Duration::from_secs(1),
+        };
+        profile.timer.limits =
+            RtoLimits { min: tick.saturating_mul(2), max: Duration::from_secs(64), initial };
+        profile
+    }
+
+    /// ns-2's receivers report no duplicates.
+    fn receiver(&self) -> Profile {
+        let ack = match self.acks {
+            Acks::Delayed => AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED },
+            Acks::Each => AckPolicy::EVERY,
+        };
+        Profile {
+            mss: Some(self.reading.mss()),
+            window_scale: None,
+            timestamps: false,
+            dsack: false,
+            ack,
+            ..HostSpec::receiver().profile
+        }
+    }
+
+    /// Packets acknowledged to the sender.
+    pub fn acknowledged(&self, flow: &FlowReport) -> f64 {
+        (flow.acked / u64::from(self.reading.mss())) as f64
     }
 }
 
-/// ns-2's one-way agents send no SYN: ours stands in for their first packet, and its ACK opens the window to two.
-fn sender() -> Profile {
-    let mut profile = Profile { mss: Some(MSS), window_scale: None, ..Profile::ns2() };
-    let tick = Duration::from_millis(100);
-    profile.timer.style =
-        TimerStyle::Ns2 { tick, phase: Duration::from_nanos(55_588_072), min_before_backoff: true };
-    profile.timer.limits =
-        RtoLimits { min: tick * 2, max: Duration::from_secs(64), initial: Duration::from_secs(6) };
-    profile.recovery.initial_window = InitialWindow::Segments(2);
-    profile.recovery.window_after_lost_syn = Some(2.0);
-    profile
+/// Packets of the voice that the radio link delivers, and those that were sent, in a run without transfers.
+pub(super) fn voice(report: &Report) -> [f64; 2] {
+    let of = |stage: &str, what: &str| report.stages[stage]["down"][what].as_f64().unwrap_or(f64::NAN);
+    [of("radio-errors", "packets_out"), of("radio-errors", "packets_in")]
 }
 
-/// ns-2's receivers report no duplicates.
-fn receiver(acks: Acks) -> Profile {
-    let ack = match acks {
-        Acks::Delayed => AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED },
-        Acks::Each => AckPolicy::EVERY,
-    };
-    Profile {
-        mss: Some(MSS),
-        window_scale: None,
-        timestamps: false,
-        dsack: false,
-        ack,
-        ..HostSpec::receiver().profile
+#[cfg(test)]
+mod tests {
+    use airlink::scenario::Scenario;
+
+    use super::*;
+
+    /// What is typed as `--scenario sifest-…` is what is run here.
+    #[test]
+    fn the_presets_are_what_is_reproduced() {
+        for (preset, radio, channel) in [
+            ("sifest-random", 128, Channel::new(0.03, 0.03)),
+            ("sifest-clustered", 128, Channel::new(0.0, 0.06)),
+            ("sifest-tiny-window", 128, Channel::new(0.01, 0.09)),
+            ("sifest-resent", 128, Channel::new(0.01, 0.15)),
+            ("sifest-heavy", 128, Channel::new(0.08, 0.08)),
+            ("sifest-fairness", 192, Channel::overall(0.07)),
+        ] {
+            let path = Setting { radio, ..Setting::new("tahoe", channel) }.path();
+            let ours = Scenario::parse(&path, "ours").unwrap();
+            assert_eq!(ours.stages, Scenario::load(preset).unwrap().stages, "{preset}");
+        }
     }
-}
-
-/// Packets acknowledged to the sender.
-pub fn acknowledged(flow: &FlowReport) -> f64 {
-    (flow.acked / u64::from(MSS)) as f64
-}
-
-/// Packets of the voice that the radio link delivers, in a run without transfers.
-pub(super) fn voice(report: &Report) -> f64 {
-    report.stages["radio-errors"]["down"]["packets_out"].as_f64().unwrap_or(f64::NAN)
 }

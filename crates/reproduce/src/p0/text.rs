@@ -1,12 +1,14 @@
-//! The formulas of P0 §2.3, and the numbers of packets that its text gives.
+//! The formulas of P0 §2.3; the other readings of its set-up (§3.1), and of sifest (§4.2).
 
-use airtcp_numbers::statistics::differences;
+use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
+use super::super::chart::{Axis, Chart, Curve as Line, Scale};
+use super::super::judge::deviation;
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
-use super::judging::{acked, deviation, gain, gain_claim, signed};
-use super::setting::{self, Channel};
-use super::{Curve, grid};
+use super::judging::{acked, claim, gain, percent, values};
+use super::measured;
+use super::setting::{self, Channel, Reading, Setting};
 
 /// Average throughput from a loss at the window W to the next one, in segments per round trip, if three duplicate ACKs
 /// find the loss: 3W/4.
@@ -24,73 +26,16 @@ pub(super) fn throughput_difference(w: f64) -> f64 {
     ((7.0 - 3.0 * w.log2()) / 4.0 * w - 2.0) / (w.log2() - 1.0 + w / 2.0)
 }
 
-/// A number of packets that the text gives.
-struct Stated {
-    curve: Curve,
-    channel: Channel,
-    paper: f64,
-}
+const WINDOWS: [f64; 6] = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+const MODERATE: Channel = Channel::new(0.01, 0.15);
+const HEAVY: Channel = Channel::new(0.08, 0.08);
 
-pub(super) fn numbers(effort: &Effort) -> Result<Finding, WorldError> {
-    const MODERATE: Channel = Channel::new(0.01, 0.15);
-    const HEAVY: Channel = Channel::new(0.08, 0.08);
-    const RANDOM: Channel = Channel::new(0.03, 0.03);
-    const CLUSTERED: Channel = Channel::new(0.0, 0.06);
-    const fn stated(name: &'static str, recipe: &'static str, channel: Channel, paper: f64) -> Stated {
-        Stated { curve: Curve::new(name, recipe), channel, paper }
-    }
-    let ordinary = [
-        stated("Tahoe", "tahoe", MODERATE, 932.0),
-        stated("Reno", "reno", MODERATE, 831.0),
-        stated("NewReno", "newreno", HEAVY, 970.0),
-        stated("Tahoe", "tahoe", RANDOM, 1443.0),
-        stated("Tahoe", "tahoe", CLUSTERED, 1262.0),
-    ];
-    let mut table = Table::new(
-        "Packets acknowledged after 100 s by ordinary senders:",
-        &["sender", "x", "y", "the paper, one run", "here", "SD of one run", "the paper's distance in SD"],
-    );
-    let mut distances = Vec::new();
-    let mut spreads = Vec::new();
-    for Stated { curve, channel, paper } in &ordinary {
-        let packets = acked(&grid(effort, &[*curve], &[*channel])?[0][0]);
-        let distance = (paper - mean(&packets).mean) / deviation(&packets);
-        distances.push(distance);
-        spreads.push(deviation(&packets) / mean(&packets).mean);
-        table.row([
-            curve.name.to_owned(),
-            channel.x.to_string(),
-            channel.y.to_string(),
-            format!("{paper}"),
-            shown(&mean(&packets), 0),
-            format!("{:.0}", deviation(&packets)),
-            format!("{distance:+.1}"),
-        ]);
-    }
-
-    const NEWRENO: [Curve; 3] = [
-        Curve::new("NewReno", "newreno"),
-        Curve::new("NewReno, sifest", "newreno+sifest"),
-        Curve::new("NewReno, Limited Transmit", "newreno+limited-transmit"),
-    ];
-    let found = grid(effort, &NEWRENO, &[HEAVY])?;
-    let newreno: Vec<Vec<f64>> = found.iter().map(|curve| acked(&curve[0])).collect();
-    let mut gains = Table::new("§4.3.1, x = y = 0.08:", &["sender", "the paper, one run", "here", "gain"]);
-    for (index, paper) in ["970", "1116 (+15.1 %)", ""].into_iter().enumerate() {
-        let over = signed(&mean(&gain(&newreno[index], &newreno[0])), 1);
-        gains.row([
-            NEWRENO[index].name.to_owned(),
-            paper.to_owned(),
-            shown(&mean(&newreno[index]), 0),
-            if index == 0 { String::new() } else { format!("{over} %") },
-        ]);
-    }
-
+pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
     let mut analysis = Table::new(
         "§2.3, segments per round trip after a loss at the window W:",
         &["W", "found by a timeout", "by three duplicate ACKs", "difference"],
     );
-    for w in [2.0, 4.0, 8.0, 16.0, 32.0, 64.0] {
+    for w in WINDOWS {
         analysis.row([
             format!("{w}"),
             format!("{:.2}", throughput_by_timeout(w)),
@@ -98,32 +43,130 @@ pub(super) fn numbers(effort: &Effort) -> Result<Finding, WorldError> {
             format!("{:+.2}", throughput_difference(w)),
         ]);
     }
+    let (set_ups, of_set_ups) = set_ups(effort)?;
+    let (letters, of_letters) = letters(effort)?;
+    let curve = |name: &str, of: fn(f64) -> f64| Line::dots(name, WINDOWS.map(|w| (w, of(w))));
+    let chart = Chart {
+        title: "Fig. 2: Timeout v.s. Triple-dupack (the formulas)".to_owned(),
+        x: Axis::new("window W at the loss, segments", Scale::Logarithmic),
+        y: Axis::new("segments per round trip", Scale::FromZero),
+        curves: vec![curve("triple-dupack", throughput_by_dupacks), curve("timeout", throughput_by_timeout)],
+    };
+    Ok(Finding {
+        tables: vec![analysis, set_ups, letters],
+        charts: vec![chart],
+        claims: vec![analytic()],
+        choices: setting::choices(),
+        remarks: vec![of_set_ups, of_letters],
+    })
+}
 
-    let limited = mean(&differences(&newreno[1], &newreno[2]));
-    let claims = vec![
-        gain_claim(
-            "over a randomized link, x = y = 0.08, sifest gives NewReno 15.1 % more (1116 for 970)",
-            15.1,
-            &mean(&gain(&newreno[1], &newreno[0])),
-        ),
-        Claim {
-            place: String::new(),
-            counts: Counts::Yes,
-            paper: "NewReno: Limited Transmit only alleviates what sifest avoids (§5)".to_owned(),
-            ours: format!("sifest − Limited Transmit is {} packets", signed(&limited, 0)),
-            judged: Judged::above_zero(&limited),
-        },
-        analytic(),
+/// The paper's numbers for ordinary senders under each reading of §3.1, and what sifest gains there.
+fn set_ups(effort: &Effort) -> Result<(Table, String), WorldError> {
+    const STATED: [(&str, Channel, f64); 5] = [
+        ("tahoe", MODERATE, 932.0),
+        ("reno", MODERATE, 831.0),
+        ("newreno", HEAVY, 970.0),
+        ("tahoe", Channel::new(0.03, 0.03), 1443.0),
+        ("tahoe", Channel::new(0.0, 0.06), 1262.0),
     ];
-    let farthest = distances.iter().fold(0.0, |most: f64, distance| most.max(distance.abs()));
-    // Enough runs to tell 10 % between the means of two independent samples, at 95 %.
-    let pairs = spreads[0].powi(2) * 2.0 * (1.96_f64 / 0.1).powi(2);
-    let remarks = vec![format!(
-        "The paper's single runs are at most {farthest:.1} standard deviations from ours. At x = 0.01, y = 0.15 a single run of Tahoe varies by {:.0} %: a difference of 10 % between two senders takes about {pairs:.0} runs of each to be told from none.",
-        100.0 * spreads[0]
-    )];
-    let choices = setting::choices();
-    Ok(Finding { charts: Vec::new(), tables: vec![table, gains, analysis], claims, choices, remarks })
+    let settings: Vec<_> = Reading::ALL
+        .iter()
+        .flat_map(|reading| {
+            let senders = STATED.map(|(recipe, channel, _)| (recipe, channel));
+            let all = senders.into_iter().chain([("tahoe+sifest", MODERATE)]);
+            all.map(|(recipe, channel)| Setting { reading: *reading, ..Setting::new(recipe, channel) })
+        })
+        .collect();
+    let found = measured(effort, &settings)?;
+    let mut table = Table::new(
+        "§3.1 in other readings: packets acknowledged after 100 s by ordinary senders, the paper's distance from that in standard deviations of one run, and what sifest gives Tahoe:",
+        &[
+            "reading",
+            "Tahoe, y = 0.15: 932",
+            "Reno, y = 0.15: 831",
+            "NewReno, x = y = 0.08: 970",
+            "Tahoe, x = y = 0.03: 1443",
+            "Tahoe, x = 0, y = 0.06: 1262",
+            "farthest",
+            "sifest (19.2 %)",
+        ],
+    );
+    let mut nearest: Option<(f64, Reading)> = None;
+    let mut better = Vec::new();
+    for (reading, runs) in Reading::ALL.iter().zip(found.chunks(STATED.len() + 1)) {
+        let packets: Vec<_> = runs.iter().map(|seeds| acked(seeds)).collect();
+        let distances: Vec<f64> = STATED
+            .iter()
+            .zip(&packets)
+            .map(|((.., paper), packets)| (paper - mean(packets).mean) / deviation(packets))
+            .collect();
+        let farthest = distances.iter().fold(0.0, |most: f64, distance| most.max(distance.abs()));
+        if nearest.is_none_or(|(least, _)| farthest < least) {
+            nearest = Some((farthest, *reading));
+        }
+        let over = gain(&packets[STATED.len()], &packets[0]);
+        if Judged::better(&over) == Judged::Holds {
+            better.push(reading.name());
+        }
+        let cells = distances
+            .iter()
+            .zip(&packets)
+            .map(|(distance, packets)| format!("{} ({distance:+.1})", shown(&mean(packets), 0)));
+        let row = [reading.name().to_owned()].into_iter().chain(cells);
+        table.row(row.chain([format!("{farthest:.1}"), percent(&over)]));
+    }
+    let nearest = nearest.map_or("none", |(_, reading)| reading.name());
+    let sentence = format!(
+        "Nearest to the paper's five numbers is the reading “{nearest}”. sifest makes Tahoe faster in {} of {} readings: {}.",
+        better.len(),
+        Reading::ALL.len(),
+        better.join("; ")
+    );
+    Ok((table, sentence))
+}
+
+/// What the choices of `sifest` are worth: beside it the paper's text by the letter.
+fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
+    const SENDERS: [(&str, Channel, [&str; 3]); 5] = [
+        ("Tahoe, y = 0.15", MODERATE, ["tahoe", "tahoe+sifest", "tahoe+sifest-literal"]),
+        ("Reno, y = 0.15", MODERATE, ["reno", "reno+sifest", "reno+sifest-literal"]),
+        ("NewReno, y = 0.15", MODERATE, ["newreno", "newreno+sifest", "newreno+sifest-literal"]),
+        ("SACK, y = 0.15", MODERATE, ["sack", "sack+sifest", "sack+sifest-literal"]),
+        ("NewReno, x = y = 0.08", HEAVY, ["newreno", "newreno+sifest", "newreno+sifest-literal"]),
+    ];
+    let settings: Vec<_> = SENDERS
+        .iter()
+        .flat_map(|(_, channel, recipes)| recipes.map(|recipe| Setting::new(recipe, *channel)))
+        .collect();
+    let found = measured(effort, &settings)?;
+    let mut table = Table::new(
+        "§4.2 by the letter (`sifest-literal`: by the clock alone, and nothing holds a retransmission back) beside `sifest` with its choices:",
+        &[
+            "sender",
+            "plain",
+            "sifest",
+            "sifest-literal",
+            "sifest's gain",
+            "the letter's",
+            "timeouts of the three",
+            "fast retransmits",
+        ],
+    );
+    let mut apart = Vec::new();
+    for ((name, ..), runs) in SENDERS.iter().zip(found.chunks(3)) {
+        let packets: Vec<_> = runs.iter().map(|seeds| acked(seeds)).collect();
+        let shares = [1, 2].map(|with| percent(&gain(&packets[with], &packets[0])));
+        let counts = |value: fn(&super::judging::Measured) -> f64| {
+            let of = runs.iter().map(|seeds| format!("{:.1}", mean(&values(seeds, value)).mean));
+            of.collect::<Vec<_>>().join(" / ")
+        };
+        let row = [(*name).to_owned()].into_iter().chain(packets.iter().map(|p| shown(&mean(p), 0)));
+        let row = row.chain(shares);
+        table.row(row.chain([counts(|one| one.timeouts), counts(|one| one.succeeded)]));
+        apart.push(format!("{name} {}", percent(&mean(&gains(&packets[1], &packets[2])))));
+    }
+    Ok((table, format!("The choices of `sifest` are worth, over the letter: {}.", apart.join("; "))))
 }
 
 fn analytic() -> Claim {
@@ -131,15 +174,17 @@ fn analytic() -> Claim {
     let equal = throughput_difference(2.0).abs() < 1e-12;
     let share = |w: f64| 100.0 * throughput_difference(w) / throughput_by_dupacks(w);
     Claim {
-        place: String::new(),
-        counts: Counts::Yes,
-        paper: "Th_timeout < Th_dupack when W > 2, and no difference at W = 2 (§2.3)".to_owned(),
-        ours: format!(
-            "so it is for all W up to 1000; {:+.0} % at W = 4, {:+.0} % at 16: the formula counts neither the wait for the timer nor the backoff, which cost more",
-            share(4.0),
-            share(16.0)
-        ),
-        judged: if less && equal { Judged::Holds } else { Judged::DoesNotHold },
+        counts: Counts::ByConstruction("it is algebra".to_owned()),
+        ..claim(
+            "§2.3",
+            "“we have Th<sub>timeout</sub> < Th<sub>dupack</sub> when *W* > 2, which is the case for practical networking scenarios.”",
+            format!(
+                "so it is for all W up to 1000; {:+.0} % at W = 4, {:+.0} % at 16: the formula counts neither the wait for the timer nor the backoff, which cost more",
+                share(4.0),
+                share(16.0)
+            ),
+            if less && equal { Judged::Holds } else { Judged::DoesNotHold },
+        )
     }
 }
 

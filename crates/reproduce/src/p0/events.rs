@@ -1,0 +1,290 @@
+//! What happens to single packets (P0 §3.3, Figs. 7 to 9): how often it does, how long it takes, and one of each drawn.
+
+use airtcp_numbers::statistics::gains;
+use airtcp_sim::run::{Run, run_watched};
+use airtcp_sim::world::{Watch, WorldError};
+
+use super::super::chart::{Axis, Chart, Curve as Line, Scale};
+use super::super::judge::{CONSIDERABLY, SIMILAR, one_run};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean, shown};
+use super::judging::{claim, percent};
+use super::setting::{self, Channel, Reading, SECONDS, Setting};
+use super::trace::{Again, Packet, Pair, Trace};
+use super::traced;
+
+/// x and y of Figs. 7 and 8.
+const CHANNEL: Channel = Channel::new(0.01, 0.09);
+/// Those of Fig. 9.
+const RESENT: Channel = Channel::new(0.01, 0.15);
+const VARIANTS: [(&str, &str); 4] =
+    [("Tahoe", "tahoe"), ("Reno", "reno"), ("NewReno", "newreno"), ("SACK", "sack")];
+
+/// Seeds that are looked through for an event to draw.
+const TRIES: u64 = 100;
+
+/// The first such event, as the paper draws it, in the first run that has one. `when` names its time and its packet.
+fn drawn(
+    title: &str,
+    setting: &Setting,
+    seconds: f64,
+    when: impl Fn(&Trace) -> Option<(f64, u64)>,
+) -> Result<Option<Chart>, WorldError> {
+    let plan = Setting { watch: Watch::Packets, ..setting.clone() }.plan()?;
+    for seed in 1..=TRIES {
+        let (_, mut world) = run_watched(&Run { seed, ..plan.clone() }, |_| {})?;
+        let trace = Trace::of(&mut world, 0, setting.reading.mss());
+        let Some((at, number)) = when(&trace) else { continue };
+        let (from, to) = (at - 0.5, at + seconds);
+        let near = |at: f64, packet: u64| at >= from && at <= to && packet.abs_diff(number) < 40;
+        let packets = |of: &[Packet], wanted: &dyn Fn(&Packet) -> bool| -> Vec<(f64, f64)> {
+            let of = of.iter().filter(|packet| near(packet.at, packet.number) && wanted(packet));
+            of.map(|packet| (packet.at, packet.number as f64)).collect()
+        };
+        let acks = trace.acks.iter().filter(|(at, packet)| near(*at, *packet));
+        return Ok(Some(Chart {
+            title: format!("{title} (seed {seed})"),
+            x: Axis::new("runtime, s", Scale::Around),
+            y: Axis::new("packet number", Scale::Around),
+            curves: vec![
+                Line::dots("packet", packets(&trace.sent, &|packet| packet.copy == 1)),
+                Line::dots("resent", packets(&trace.sent, &|packet| packet.copy > 1)),
+                Line::dots("lost", packets(&trace.lost, &|_| true)),
+                Line::dots("ack", acks.map(|(at, packet)| (*at, *packet as f64))),
+            ],
+        }));
+    }
+    Ok(None)
+}
+
+pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
+    const CHANGES: [f64; 3] = [0.3, 0.1, 0.03];
+    let over = |recipe, change| Setting::new(recipe, CHANNEL.changing(change));
+    let settings: Vec<_> =
+        CHANGES.iter().flat_map(|change| VARIANTS.map(|(_, recipe)| over(recipe, *change))).collect();
+    let found = traced(effort, &settings, |_, trace| trace.pairs())?;
+    // Each seed's mean; seeds without such an event have none.
+    let by_seed = |point: usize, of: &dyn Fn(&Pair) -> f64| -> Vec<Option<f64>> {
+        let seeds = found[point].iter();
+        seeds.map(|pairs| average(&pairs.iter().map(of).collect::<Vec<_>>())).collect()
+    };
+    let took = |point: usize| by_seed(point, &|pair| pair.took);
+    let late = |point: usize| by_seed(point, &|pair| f64::from(u8::from(pair.by_timeout)));
+
+    let mut table = Table::new(
+        "Two packets in a row of one window are lost, and a triple-dupack finds the first: how long until both are acknowledged, and how often the second waits for a timeout. x = 0.01, y = 0.09:",
+        &["α = β", "sender", "events in a run", "seconds", "second by a timeout"],
+    );
+    let mut ahead = Vec::new();
+    for (at, change) in CHANGES.iter().enumerate() {
+        let first = at * VARIANTS.len();
+        for (index, (name, _)) in VARIANTS.iter().enumerate() {
+            let point = first + index;
+            let events: Vec<f64> = found[point].iter().map(|pairs| pairs.len() as f64).collect();
+            table.row([
+                change.to_string(),
+                (*name).to_owned(),
+                cell(&events, 1),
+                cell(&known(&took(point)), 2),
+                cell(&known(&late(point)), 2),
+            ]);
+        }
+        let (reno, tahoe) = both(&took(first + 1), &took(first));
+        ahead.push(mean(&gains(&reno, &tahoe)));
+    }
+    let waits = mean(&known(&late(1)));
+    let claims = vec![
+        claim(
+            "§3.3.1",
+            "“If multiple packet losses are consecutive, Tahoe usually outperforms Reno in error recovery.”",
+            format!(
+                "Reno takes {} longer at α = β = 0.3; {} at 0.1, {} at 0.03",
+                percent(&ahead[0]),
+                percent(&ahead[1]),
+                percent(&ahead[2])
+            ),
+            Judged::better(&ahead[0]),
+        ),
+        claim(
+            "§3.3.1, Fig. 7b",
+            "“After this Fast Retransmit, Reno halves its *cwnd* with *cwnd* inflating by sending packet #619, and normally has to wait for a timeout to recover the second lost packet in the same *swnd*.” (Here: more often than not.)",
+            format!("of the second packets {} wait for a timeout", share(&waits)),
+            Judged::between(&waits, 0.5, 1.0),
+        ),
+    ];
+    let first = |trace: &Trace| trace.pairs().first().map(|pair| (pair.at, pair.first));
+    let waiting =
+        |trace: &Trace| trace.pairs().iter().find(|pair| pair.by_timeout).map(|pair| (pair.at, pair.first));
+    let charts = [
+        drawn("Fig. 7(a): Multiple Packet Losses, Tahoe", &over("tahoe", 0.3), 3.0, first)?,
+        drawn("Fig. 7(b): Multiple Packet Losses, Reno", &over("reno", 0.3), 3.0, waiting)?,
+    ];
+    let mut choices = setting::choices();
+    choices.push("error recovery lasts from the loss of the first packet to the ACK that covers both. The drawn runs are the first ones that have such an event.".to_owned());
+    let charts = charts.into_iter().flatten().collect();
+    Ok(Finding { tables: vec![table], charts, claims, choices, remarks: Vec::new() })
+}
+
+fn average(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn known(values: &[Option<f64>]) -> Vec<f64> {
+    values.iter().copied().flatten().collect()
+}
+
+/// The seeds that have both.
+fn both(one: &[Option<f64>], other: &[Option<f64>]) -> (Vec<f64>, Vec<f64>) {
+    one.iter().zip(other).filter_map(|(one, other)| Some(((*one)?, (*other)?))).unzip()
+}
+
+/// A share without a sign.
+fn share(of: &airtcp_numbers::statistics::Mean) -> String {
+    percent(of).trim_start_matches('+').to_owned()
+}
+
+/// Of fewer segments than these no three duplicate ACKs can come.
+const ENOUGH: f64 = 4.0;
+
+pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
+    const YS: [f64; 3] = [0.05, 0.09, 0.15];
+    let settings: Vec<_> = YS
+        .iter()
+        .flat_map(|y| VARIANTS.map(|(_, recipe)| Setting::new(recipe, Channel::new(0.01, *y))))
+        .collect();
+    let found = traced(effort, &settings, |measured, trace| {
+        (trace.below(ENOUGH, SECONDS as f64), measured.by_dupacks, measured.timeouts)
+    })?;
+    let mut table = Table::new(
+        "How much of the time cwnd is below four segments, of which three duplicate ACKs cannot come, and timeouts by how many had come:",
+        &["y", "sender", "share of the time", "timeouts", "after 0", "after 1", "after 2", "after more"],
+    );
+    for (point, seeds) in found.iter().enumerate() {
+        let of = |value: &dyn Fn(&(f64, [f64; 4], f64)) -> f64| seeds.iter().map(value).collect::<Vec<_>>();
+        let by = (0..4).map(|dupacks| cell(&of(&|seen| seen.1[dupacks]), 1));
+        let (y, name) = (YS[point / VARIANTS.len()], VARIANTS[point % VARIANTS.len()].0);
+        let head =
+            [y.to_string(), name.to_owned(), share(&mean(&of(&|seen| seen.0))), cell(&of(&|seen| seen.2), 1)];
+        table.row(head.into_iter().chain(by));
+    }
+    let below = mean(&found[VARIANTS.len()].iter().map(|seen| seen.0).collect::<Vec<_>>());
+    let claims = vec![
+        claim(
+            "§3.3.2, Fig. 8",
+            "“Since congestion regulations are frequently enforced when TCP flows over lossy links, *cwnd* remains very small over relatively long intervals.” (Here: below four segments for a fifth of the time or more.)",
+            format!("Tahoe's is for {} of the time at y = 0.09", share(&below)),
+            Judged::considerably(&below),
+        ),
+        Claim {
+            counts: Counts::ByConstruction("two packets cause one duplicate ACK at most".to_owned()),
+            ..claim(
+                "§3.3.2, Fig. 8",
+                "“In this situation, Fast Retransmit fates to fail since it is impossible for a triple-*dupack* to return.”",
+                "so it is in every run".to_owned(),
+                Judged::Holds,
+            )
+        },
+    ];
+    let charts = drawn("Fig. 8: Tiny Congestion Window", &Setting::new("tahoe", CHANNEL), 2.0, Trace::tiny)?;
+    let remarks = vec![format!(
+        "“relatively long” is {:.0} % of the time or more, as “considerable” is everywhere.",
+        100.0 * CONSIDERABLY
+    )];
+    let charts = charts.into_iter().collect();
+    Ok(Finding { tables: vec![table], charts, claims, choices: setting::choices(), remarks })
+}
+
+pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
+    const READINGS: [Reading; 3] = [Reading::Chosen, Reading::TicksOf500, Reading::TicksOf10];
+    let over = |recipe, reading| Setting { reading, ..Setting::new(recipe, RESENT) };
+    let settings: Vec<_> = VARIANTS
+        .iter()
+        .map(|(_, recipe)| over(recipe, Reading::Chosen))
+        .chain(READINGS[1..].iter().map(|reading| over("tahoe", *reading)))
+        .collect();
+    let found = traced(effort, &settings, |_, trace| (trace.thrice(), trace.copies_found()))?;
+    let events = |point: usize| -> Vec<Again> {
+        found[point].iter().flat_map(|(events, _)| events.iter().copied()).collect()
+    };
+    let names = VARIANTS.map(|(name, _)| name.to_owned());
+    let others = READINGS[1..].iter().map(|reading| format!("Tahoe, {}", reading.name()));
+    let mut table = Table::new(
+        "A packet is sent again by three timeouts in a row: how long each of them waits, in seconds. x = 0.01, y = 0.15:",
+        &["sender", "events in a run", "first", "second", "third", "in all"],
+    );
+    for (point, name) in names.into_iter().chain(others).enumerate() {
+        let per_run: Vec<f64> = found[point].iter().map(|(events, _)| events.len() as f64).collect();
+        let events = events(point);
+        let of = |value: &dyn Fn(&Again) -> f64| cell(&events.iter().map(value).collect::<Vec<_>>(), 2);
+        let waits = (0..3).map(|wait| of(&|event| event.waits[wait]));
+        let row = [name, cell(&per_run, 1)].into_iter().chain(waits);
+        table.row(row.chain([of(&|event| event.waits.iter().sum())]));
+    }
+    let tahoe = events(0);
+    let waits: Vec<Vec<f64>> =
+        (0..3).map(|wait| tahoe.iter().map(|event| event.waits[wait]).collect()).collect();
+    let total: Vec<f64> = tahoe.iter().map(|event| event.waits.iter().sum()).collect();
+    let numbers = waits.iter().zip([0.7, 1.4, 2.8]).map(|(waits, paper)| number(waits, paper));
+    let without: Vec<_> = (0..4)
+        .map(|point| mean(&found[point].iter().filter_map(|(_, found)| *found).collect::<Vec<_>>()))
+        .collect();
+    let calibrated = || Counts::Calibrated("the clock's tick: no multiple of 500 ms is 0.7 s".to_owned());
+    let claims = vec![
+        Claim {
+            counts: calibrated(),
+            ..claim(
+                "§3.3.3, Fig. 9",
+                "“In Fig. 9 where *x* = 0.01 and *y* = 0.15, packet #618 is resent three times, triggered by consecutive timeouts and interleaved exponentially by 0.7*sec*, 1.4*sec* and 2.8*sec*.”",
+                format!(
+                    "{}, {} and {} s on average; a single event may be ± {:.1} s off in the first of them",
+                    cell(&waits[0], 2),
+                    cell(&waits[1], 2),
+                    cell(&waits[2], 2),
+                    one_run(&waits[0])
+                ),
+                Judged::all(numbers),
+            )
+        },
+        Claim {
+            counts: calibrated(),
+            ..claim(
+                "§3.3.3, Fig. 9",
+                "“Once it occurs, the sender remains unnecessarily idle for a comparatively long time, *e.g.*, a total of 4.9*sec* in Fig. 9.”",
+                format!(
+                    "{} s on average; a single event may be ± {:.1} s off",
+                    cell(&total, 1),
+                    one_run(&total)
+                ),
+                number(&total, 4.9),
+            )
+        },
+        claim(
+            "§3.3.3",
+            "“Neither standard nor experimental TCP has the capability to detect and identify the loss of resent packets.” (Here: of the copies that are lost at most a tenth is sent again without a timeout.)",
+            format!(
+                "without a timeout: Tahoe {}, Reno {}, NewReno {}, SACK {}",
+                share(&without[0]),
+                share(&without[1]),
+                share(&without[2]),
+                share(&without[3])
+            ),
+            Judged::all(without.iter().map(Judged::similar)),
+        ),
+    ];
+    let like_the_papers = |trace: &Trace| {
+        let is_like = |event: &&Again| (event.waits[0] - 0.7).abs() < 0.02;
+        trace.thrice().iter().find(is_like).map(|event| (event.at - event.waits[0], event.number))
+    };
+    let charts = drawn("Fig. 9: Resent Packet Loss", &over("tahoe", Reading::Chosen), 5.5, like_the_papers)?;
+    let remarks = vec![format!(
+        "The drawn event is the first that begins with 0.7 s. With ticks of 500 ms, as §3.1 has them, no timeout is shorter than a second: {} s in all. “hardly ever” is at most {:.0} %.",
+        shown(&mean(&events(4).iter().map(|event| event.waits.iter().sum()).collect::<Vec<f64>>()), 1),
+        100.0 * SIMILAR
+    )];
+    let charts = charts.into_iter().collect();
+    Ok(Finding { tables: vec![table], charts, claims, choices: setting::choices(), remarks })
+}
+
+/// Of single events, of which the paper shows one.
+fn number(events: &[f64], paper: f64) -> Judged {
+    Judged::number(&mean(events), paper, one_run(events))
+}

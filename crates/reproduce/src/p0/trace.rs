@@ -1,0 +1,261 @@
+//! One sender's run as the paper's Figs. 7 to 9 draw it: packets, ACKs, losses and timeouts over time.
+
+use std::collections::BTreeMap;
+
+use airtcp::recovery::What;
+use airtcp_sim::world::{Seen, World};
+
+/// A packet that left, or that was lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Packet {
+    /// In seconds.
+    pub(super) at: f64,
+    /// From 1, as the paper counts.
+    pub(super) number: u64,
+    /// 1 is the original.
+    pub(super) copy: u32,
+}
+
+/// What happened at one sender, in the order of time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trace {
+    pub(super) sent: Vec<Packet>,
+    pub(super) lost: Vec<Packet>,
+    /// When, and up to which packet.
+    pub(super) acks: Vec<(f64, u64)>,
+    /// When, and for which packet.
+    pub(super) timeouts: Vec<(f64, u64)>,
+    /// When cwnd became how much.
+    pub(super) windows: Vec<(f64, f64)>,
+}
+
+/// Two packets in a row of one window are lost, and the first of them is found by duplicate ACKs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pair {
+    pub(super) first: u64,
+    /// When the first was lost.
+    pub(super) at: f64,
+    /// From there to the ACK that covers both.
+    pub(super) took: f64,
+    /// The second had to wait for a timeout.
+    pub(super) by_timeout: bool,
+}
+
+/// A packet that is sent again by at least three timeouts in a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Again {
+    pub(super) number: u64,
+    /// When the first of the timeouts was.
+    pub(super) at: f64,
+    /// How long each of the first three waited since the copy before.
+    pub(super) waits: [f64; 3],
+}
+
+impl Trace {
+    /// Of a flow that was watched for its packets.
+    pub(super) fn of(world: &mut World, flow: usize, mss: u16) -> Self {
+        let mss = u64::from(mss);
+        let number = |offset: u64| offset.saturating_sub(1) / mss + 1;
+        let mut trace = Self::default();
+        for decision in world.decisions(flow) {
+            let at = decision.at.as_secs_f64();
+            match decision.what {
+                What::Timeout { offset } if offset > 0 => trace.timeouts.push((at, number(offset))),
+                What::Window { cwnd, .. } => trace.windows.push((at, cwnd)),
+                _ => {}
+            }
+        }
+        for sighting in world.sightings(flow) {
+            let at = sighting.at.as_secs_f64();
+            match &sighting.seen {
+                Seen::Sent { offset, copy, .. } if *offset > 0 => {
+                    trace.sent.push(Packet { at, number: number(*offset), copy: *copy });
+                }
+                Seen::Ack { ack, .. } if *ack > 0 => trace.acks.push((at, (*ack - 1) / mss)),
+                _ => {}
+            }
+        }
+        for lost in world.losses(flow).as_slice().iter().filter(|lost| lost.offset > 0) {
+            let at = lost.at.as_secs_f64();
+            trace.lost.push(Packet { at, number: number(lost.offset), copy: lost.copy });
+        }
+        trace.lost.sort_by(|a, b| a.at.total_cmp(&b.at));
+        trace
+    }
+
+    /// Seconds in which the sender did nothing but wait for a timeout: from the last packet or ACK to each of them.
+    pub(super) fn idle(&self) -> f64 {
+        let last = |times: &dyn Fn(f64) -> Option<f64>, at| times(at).unwrap_or(0.0);
+        let sent = |at: f64| Some(self.sent[..self.sent.partition_point(|p| p.at < at)].last()?.at);
+        let heard = |at: f64| Some(self.acks[..self.acks.partition_point(|ack| ack.0 < at)].last()?.0);
+        self.timeouts.iter().map(|(at, _)| at - last(&sent, *at).max(last(&heard, *at))).sum()
+    }
+
+    /// Of each packet that was lost and sent again, how long that took.
+    pub(super) fn waits(&self) -> Vec<f64> {
+        let left = self.departures();
+        let wait = |lost: &Packet| Some(left.get(&(lost.number, lost.copy + 1))? - lost.at);
+        self.lost.iter().filter_map(wait).collect()
+    }
+
+    /// Of the copies that were lost and sent again, the share for which that took no timeout. `None`: no copy was.
+    pub(super) fn copies_found(&self) -> Option<f64> {
+        let left = self.departures();
+        let found: Vec<bool> = self
+            .lost
+            .iter()
+            .filter(|lost| lost.copy > 1)
+            .filter_map(|lost| {
+                let again = *left.get(&(lost.number, lost.copy + 1))?;
+                Some(!self.timeouts.iter().any(|(at, _)| *at > lost.at && *at <= again))
+            })
+            .collect();
+        (!found.is_empty()).then(|| found.iter().filter(|found| **found).count() as f64 / found.len() as f64)
+    }
+
+    /// Packets acknowledged by then.
+    pub(super) fn acked(&self, at: f64) -> f64 {
+        let before = &self.acks[..self.acks.partition_point(|ack| ack.0 <= at)];
+        before.last().map_or(0.0, |ack| ack.1 as f64)
+    }
+
+    /// The share of the first `seconds` in which cwnd was below `least`.
+    pub(super) fn below(&self, least: f64, seconds: f64) -> f64 {
+        let ends = self.windows.iter().skip(1).map(|window| window.0).chain([seconds]);
+        let below = self.windows.iter().zip(ends).filter(|((_, cwnd), _)| *cwnd < least);
+        below.map(|((from, _), to)| to - from).sum::<f64>() / seconds
+    }
+
+    /// cwnd then.
+    pub(super) fn window(&self, at: f64) -> Option<f64> {
+        Some(self.windows[..self.windows.partition_point(|window| window.0 < at)].last()?.1)
+    }
+
+    /// Fig. 7.
+    pub(super) fn pairs(&self) -> Vec<Pair> {
+        let left = self.departures();
+        let originals: BTreeMap<u64, f64> =
+            self.lost.iter().filter(|lost| lost.copy == 1).map(|lost| (lost.number, lost.at)).collect();
+        let timeout_in = |from: f64, to: f64| self.timeouts.iter().any(|(at, _)| *at > from && *at <= to);
+        let pair = |(first, at): (&u64, &f64)| {
+            let (first, at) = (*first, *at);
+            if originals.contains_key(&(first - 1)) || !originals.contains_key(&(first + 1)) {
+                return None;
+            }
+            let (again, second) = (*left.get(&(first, 2))?, *left.get(&(first + 1, 2))?);
+            let over = self.acks.iter().find(|(at, number)| *at > again && *number > first)?.0;
+            let in_one_window = *left.get(&(first + 1, 1))? < again;
+            (in_one_window && !timeout_in(at, again)).then(|| Pair {
+                first,
+                at,
+                took: over - at,
+                by_timeout: timeout_in(again, second),
+            })
+        };
+        originals.iter().filter_map(pair).collect()
+    }
+
+    /// Fig. 9.
+    pub(super) fn thrice(&self) -> Vec<Again> {
+        let mut found = Vec::new();
+        let mut rest = &self.timeouts[..];
+        while let [(at, number), ..] = *rest {
+            let row = rest.iter().take_while(|timeout| timeout.1 == number).count();
+            let before = self.sent.iter().rfind(|packet| packet.number == number && packet.at < at);
+            if let ([first, second, third, ..], Some(before)) = (&rest[..row], before) {
+                let waits = [first.0 - before.at, second.0 - first.0, third.0 - second.0];
+                found.push(Again { number, at, waits });
+            }
+            rest = &rest[row..];
+        }
+        found
+    }
+
+    /// A timeout while two packets are in flight and one duplicate ACK has come (Fig. 8): when, and for which packet.
+    pub(super) fn tiny(&self) -> Option<(f64, u64)> {
+        self.timeouts.iter().copied().find(|(at, number)| {
+            let before = &self.acks[..self.acks.partition_point(|ack| ack.0 < *at)];
+            let same = before.iter().rev().take_while(|ack| ack.1 + 1 == *number).count();
+            let first_copy = self.sent.iter().any(|p| p.number == *number && p.copy == 2 && p.at == *at);
+            same == 2 && first_copy && self.window(*at).is_some_and(|cwnd| cwnd < 3.0)
+        })
+    }
+
+    fn departures(&self) -> BTreeMap<(u64, u32), f64> {
+        self.sent.iter().map(|packet| ((packet.number, packet.copy), packet.at)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packets(of: &[(f64, u64, u32)]) -> Vec<Packet> {
+        of.iter().map(|&(at, number, copy)| Packet { at, number, copy }).collect()
+    }
+
+    /// 3 and 4 of five are lost. 3 is sent again for duplicate ACKs, 4 by a timeout a second later.
+    fn two_losses() -> Trace {
+        Trace {
+            sent: packets(&[(1.0, 3, 1), (1.1, 4, 1), (1.2, 5, 1), (1.5, 3, 2), (2.7, 4, 2)]),
+            lost: packets(&[(1.05, 3, 1), (1.15, 4, 1)]),
+            acks: vec![(0.9, 2), (1.3, 2), (1.5, 2), (1.7, 3), (2.9, 5)],
+            timeouts: vec![(2.7, 4)],
+            windows: vec![(0.0, 1.0), (1.0, 5.0), (1.5, 2.0), (3.0, 5.0)],
+        }
+    }
+
+    #[test]
+    fn idle_is_what_is_waited_for_a_timeout() {
+        assert!((two_losses().idle() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_loss_waits_for_its_copy() {
+        let waits = two_losses().waits();
+        assert!((waits[0] - 0.45).abs() < 1e-9 && (waits[1] - 1.55).abs() < 1e-9, "{waits:?}");
+    }
+
+    #[test]
+    fn two_losses_in_a_row_are_a_pair() {
+        let pairs = two_losses().pairs();
+        let [Pair { first: 3, took, by_timeout: true, .. }] = pairs[..] else { panic!("{pairs:?}") };
+        assert!((took - 1.85).abs() < 1e-9);
+        // The first of them found by a timeout is not what the figure shows.
+        let timeouts = vec![(1.5, 3)];
+        assert_eq!(Trace { timeouts, ..two_losses() }.pairs(), []);
+    }
+
+    #[test]
+    fn a_lost_copy_is_found_by_a_timeout_or_without() {
+        let trace = Trace {
+            sent: packets(&[(1.0, 7, 2), (2.0, 7, 3), (3.0, 9, 2), (3.2, 9, 3)]),
+            lost: packets(&[(1.1, 7, 2), (3.1, 9, 2)]),
+            timeouts: vec![(2.0, 7)],
+            ..Trace::default()
+        };
+        assert_eq!(trace.copies_found(), Some(0.5));
+        assert_eq!(two_losses().copies_found(), None);
+    }
+
+    #[test]
+    fn three_timeouts_in_a_row_are_figure_9() {
+        let trace = Trace {
+            sent: packets(&[(1.0, 7, 1), (1.7, 7, 2), (3.1, 7, 3), (5.9, 7, 4)]),
+            timeouts: vec![(0.2, 6), (0.5, 6), (1.7, 7), (3.1, 7), (5.9, 7)],
+            ..Trace::default()
+        };
+        let found = trace.thrice();
+        assert_eq!((found.len(), found[0].number), (1, 7));
+        let off = found[0].waits.iter().zip([0.7, 1.4, 2.8]).map(|(wait, paper)| (wait - paper).abs());
+        assert!(off.sum::<f64>() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn cwnd_and_the_acks_are_read_off_at_a_time() {
+        let trace = two_losses();
+        assert!((trace.below(4.0, 10.0) - 0.25).abs() < 1e-9);
+        assert_eq!((trace.acked(0.5), trace.acked(1.7), trace.acked(9.0)), (0.0, 3.0, 5.0));
+        assert_eq!((trace.window(0.0), trace.window(2.0)), (None, Some(2.0)));
+    }
+}
