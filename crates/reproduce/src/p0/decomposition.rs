@@ -156,7 +156,11 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         claim(
             "§4.3.1, Fig. 12a",
             "“Even when the *sifest*-enhanced Tahoe receives more packets, it has fewer timeouts.”",
-            format!("{} packets, and {} fewer timeouts, pooled over z", percent(&packets), percent(&fewer)),
+            format!(
+                "{} more packets, and {} fewer timeouts, pooled over z",
+                percent(&packets),
+                percent(&fewer)
+            ),
             Judged::all([Judged::better(&packets), Judged::better(&fewer)]),
         ),
         claim(

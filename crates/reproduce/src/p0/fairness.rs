@@ -94,7 +94,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
             "§4.3.2, Fig. 13",
             "“Due to the phase effect between any two competing TCP connections, Fig. 13 shows that there is a slight performance difference between Tahoe A and Tahoe B, but the difference is almost independent of *z*.” (Here: it is at most a tenth, whichever is ahead, and so is its change.)",
             format!(
-                "B has {} more than A; from z = 7 % on {} more of that than below",
+                "B has {} more than A; from z = 7 % on by {} more than below",
                 percent(&apart),
                 percent(&moves)
             ),

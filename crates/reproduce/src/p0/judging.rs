@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::FlowReport;
 
-use super::super::{Claim, Counts, Judged, mean};
+use super::super::{Claim, Counts, Judged, mean, shown};
 use super::setting::Setting;
 
 /// One sender in one run.
@@ -69,19 +69,10 @@ pub(super) fn turned(of: &Mean) -> Mean {
     Mean { mean: -of.mean, ..*of }
 }
 
-/// With its sign and interval, for a sentence.
-pub(super) fn signed(mean: &Mean, digits: usize) -> String {
-    match mean.half_width {
-        Some(width) => format!("{:+.digits$} ± {width:.digits$}", mean.mean),
-        None => format!("{:+.digits$}", mean.mean),
-    }
-}
-
 /// A share, in per cent.
 pub(super) fn percent(share: &Mean) -> String {
-    let hundred =
-        Mean { mean: 100.0 * share.mean, half_width: share.half_width.map(|width| 100.0 * width), ..*share };
-    format!("{} %", signed(&hundred, 1))
+    let half_width = share.half_width.map(|width| 100.0 * width);
+    format!("{} %", shown(&Mean { mean: 100.0 * share.mean, half_width, ..*share }, 1))
 }
 
 /// A sentence of the paper that counts.
@@ -95,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_saving_is_a_gain_turned_round() {
-        assert_eq!(saving(&[8.0, 6.0], &[10.0, 10.0]).mean, 0.3);
-        assert_eq!(percent(&Mean { mean: 0.123, half_width: Some(0.02), samples: 9 }), "+12.3 ± 2.0 %");
+        assert!((saving(&[8.0, 6.0], &[10.0, 10.0]).mean - 0.3).abs() < 1e-12);
+        assert_eq!(percent(&Mean { mean: 0.123, half_width: Some(0.02), samples: 9 }), "12.3 ± 2.0 %");
         assert_eq!(percent(&turned(&Mean { mean: 0.5, half_width: None, samples: 1 })), "-50.0 %");
     }
 }

@@ -13,7 +13,7 @@ use airwire::time::{Duration, Instant};
 const CHOICES: [&str; 5] = [
     "512 octets are a segment's size on the wire, so its data are 472: with headers beside them and 64 kbit/s of voice no more than 1449 packets fit into 100 s, and the paper counts 1443 where 3 % are lost. The receiver's window is 16 segments, and the links are those of preset `sifest-random`.",
     "The sender's clock ticks every 100 ms, not every 500: Fig. 9 shows a timeout of 0.7 s. The timeout is at least two ticks. Profile `ns2` in all else.",
-    "The receiver delays ACKs by up to 200 ms, except in the curves marked ND; the initial window is one segment (two with LIW); no Limited Transmit unless named.",
+    "The receiver delays ACKs by up to 200 ms, except in the curves marked ND; the initial window is one segment (two with LIW), and its timeout 3 s, as no round trip is known; no Limited Transmit unless named.",
     "Only what goes to the mobile host is damaged. The channel is one two-state chain, which may change its state with each packet, of TCP or of the voice, and begins in the good state.",
     "The voice (CBR, 512 octets every 64 ms) runs from the start. An acknowledged packet is a segment that was acknowledged within the 100 s. `p0-text` has the same with other readings.",
 ];
@@ -227,9 +227,11 @@ impl Setting {
         let tick = self.reading.tick();
         profile.timer.style =
             TimerStyle::Ns2 { tick, phase: Duration::from_nanos(55_588_072), min_before_backoff: true };
-        // ns-2's one-way agents have no SYN to lose: each page would wait for it as no page of the paper does.
+        // ns-2's one-way agents begin with data, no round trip known, and 6 s. Here a SYN may be lost as well: 3 s twice.
+        // And no page of the paper has one to wait for.
+        profile.time_handshake = false;
         let initial = match self.load {
-            Load::Bulk => Duration::from_secs(6),
+            Load::Bulk => Duration::from_secs(3),
             Load::Pages(_) => Duration::from_secs(1),
         };
         profile.timer.limits =

@@ -8,7 +8,7 @@ use super::super::judge::{SIMILAR, deviation, one_run, one_run_gain, pooled_gain
 use super::super::{Claim, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{Measured, acked, claim, gain, percent, points, saving};
 use super::setting::{self, Channel, SECONDS};
-use super::throughput::{curve_over_time, over_z};
+use super::throughput::{curve_over_time, holding, over_z};
 use super::{Curve, between, channels, grid, only, overall_rates, traced};
 
 /// One run of Fig. 11a.
@@ -153,7 +153,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
             "§4.3.1, Fig. 11a",
             "“As shown in Fig. 11(a) where *x* = 0.01 and *y* = 0.15, the *sifest* algorithm improves the TCP performance in terms of a higher throughput and lower idle periods.”",
             format!(
-                "{} packets, and {} less time in which Tahoe waits for timeouts",
+                "{} more packets, and {} less time in which Tahoe waits for timeouts",
                 percent(&more),
                 percent(&less_idle)
             ),
@@ -263,15 +263,10 @@ fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
         let [alone, with] = gains.map(|gain| percent(&gain));
         table.row([change.to_string(), shown(&mean(&plain), 0), alone, with]);
     }
-    let range = |judged: &[Judged]| {
-        let holding = CHANGES.iter().zip(judged).filter(|(_, judged)| **judged == Judged::Holds);
-        let named: Vec<_> = holding.map(|(change, _)| change.to_string()).collect();
-        if named.is_empty() { "none of them".to_owned() } else { named.join(", ") }
-    };
     let sentence = format!(
-        "Of these α = β sifest is better at {}, and LIW beside it at {}.",
-        range(&better),
-        range(&larger)
+        "sifest is better at {}, and LIW beside it better still at {}.",
+        holding(&CHANGES, &better),
+        holding(&CHANGES, &larger)
     );
     Ok((table, sentence))
 }
