@@ -16,7 +16,7 @@ const TYPED: &[(&str, &str)] = &[
     ("airtcp sim -s wcdma-384-ji", "wcdma-384-jitter"),
     ("airtcp lab run --receiver linux-qu", "linux-quickack"),
     ("airtcp reproduce rank", "ranking"),
-    ("airtcp explain sack+sif", "sack+sifest"),
+    ("airtcp explain sack+early-re", "sack+early-retransmit"),
     ("airlink sim --scenario hsd", "hsdpa-like"),
     ("airlink show hsd", "hsdpa-like"),
 ];
