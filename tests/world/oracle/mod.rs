@@ -13,7 +13,7 @@ mod comparison;
 mod scenarios;
 mod tables;
 
-use airtcp_reproduce::p0::setting::{Acks, Channel, Setting, acknowledged};
+use airtcp_reproduce::p0::setting::{Acks, Channel, MSS, Reading, Setting};
 use airtcp_sim::run::{self, Report, Run};
 use comparison::{Cause, Comparison, Measure};
 use scenarios::{PACKET, SENDERS, backbone, dumbbell, last_hop};
@@ -21,7 +21,7 @@ use tables::Published;
 
 /// ns-2's first packet is our SYN: one more is acknowledged.
 fn packets(report: &Report) -> f64 {
-    acknowledged(&report.flows[0]) + 1.0
+    (report.flows[0].acked / u64::from(MSS)) as f64 + 1.0
 }
 
 /// Of all flows together, where a packet with `mss` octets of data counts 1000.
@@ -39,7 +39,7 @@ fn fast_retransmits(report: &Report) -> f64 {
 }
 
 fn p0(recipe: &'static str, channel: Channel, acks: Acks) -> Run {
-    Setting { acks, ..Setting::new(recipe, channel) }.plan().unwrap()
+    Setting { acks, reading: Reading::AsInNs2, ..Setting::new(recipe, channel) }.plan().unwrap()
 }
 
 /// In packets.

@@ -3,6 +3,7 @@
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
+use airtcp::profile::knobs::InitialWindow;
 use airtcp::recovery::Recipe;
 use airtcp::rtt::{RtoLimits, TimerStyle};
 use airtcp_sim::run::{FlowReport, Report, Run, Until};
@@ -22,6 +23,8 @@ pub(super) fn choices() -> Vec<String> {
     CHOICES.map(str::to_owned).to_vec()
 }
 
+/// Octets of data in a segment.
+pub const MSS: u16 = 512 - 40;
 /// "about 8 Kbytes", in segments.
 const WINDOW: usize = 16;
 pub const SECONDS: u64 = 100;
@@ -77,16 +80,20 @@ pub enum Reading {
     VoiceApart,
     /// What comes from the mobile host is damaged as well.
     AcksToo,
+    /// As ns-2 was run whose means the tests have: the voice apart, ACKs by way of the home agent, and no handshake, so
+    /// that our SYN stands in for the first packet, and its ACK opens the window to two.
+    AsInNs2,
 }
 
 impl Reading {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Chosen,
         Self::TicksOf500,
         Self::TicksOf10,
         Self::HeadersBeside,
         Self::VoiceApart,
         Self::AcksToo,
+        Self::AsInNs2,
     ];
 
     pub(super) const fn name(self) -> &'static str {
@@ -97,6 +104,7 @@ impl Reading {
             Self::HeadersBeside => "headers beside the 512 octets",
             Self::VoiceApart => "the voice leaves before the errors",
             Self::AcksToo => "ACKs are damaged too",
+            Self::AsInNs2 => "the voice apart, ACKs by the home agent, no handshake (as ns-2 was run)",
         }
     }
 
@@ -104,7 +112,7 @@ impl Reading {
         Duration::from_millis(match self {
             Self::TicksOf500 => 500,
             Self::TicksOf10 => 10,
-            Self::Chosen | Self::HeadersBeside | Self::VoiceApart | Self::AcksToo => 100,
+            Self::Chosen | Self::HeadersBeside | Self::VoiceApart | Self::AcksToo | Self::AsInNs2 => 100,
         })
     }
 
@@ -112,7 +120,7 @@ impl Reading {
     pub(super) const fn mss(self) -> u16 {
         match self {
             Self::HeadersBeside => 512,
-            _ => 512 - 40,
+            _ => MSS,
         }
     }
 }
@@ -215,9 +223,14 @@ impl Setting {
         );
         let voice = match reading {
             Reading::HeadersBeside => "down.rate = \"67.5kbit\"\ndown.packet = \"540B\"\n",
-            Reading::VoiceApart if !self.recipes.is_empty() => "down.leaves_after = \"radio\"\n",
+            Reading::VoiceApart | Reading::AsInNs2 if !self.recipes.is_empty() => {
+                "down.leaves_after = \"radio\"\n"
+            }
             _ => return text,
         };
+        if *reading == Reading::AsInNs2 {
+            text += "[[stage]]\nname = \"to-home-agent\"\nup = { rate = \"1Mbit\", delay = \"5ms\" }\n";
+        }
         text += "[[stage]]\nname = \"voice\"\n";
         text + voice
     }
@@ -236,6 +249,12 @@ impl Setting {
         };
         profile.timer.limits =
             RtoLimits { min: tick.saturating_mul(2), max: Duration::from_secs(64), initial };
+        if self.reading == Reading::AsInNs2 {
+            profile.time_handshake = true;
+            profile.timer.limits.initial = Duration::from_secs(6);
+            profile.recovery.initial_window = InitialWindow::Segments(2);
+            profile.recovery.window_after_lost_syn = Some(2.0);
+        }
         profile
     }
 
