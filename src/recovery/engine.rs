@@ -121,10 +121,10 @@ pub struct Counters {
     pub timeouts_by_dupacks: [u64; 4],
     /// Timeouts when all but the first segment outstanding in the present pass had produced a duplicate ACK
     /// (failed-dupack).
-    pub failed_dupack: u64,
+    pub failed_dupack: u32,
     /// The same with none to come: timeouts when the first segment was the only one outstanding in the present pass
     /// (failed-dupack with x = 0).
-    pub failed_alone: u64,
+    pub failed_alone: u32,
     /// Timeouts that timestamps prove to have been a mistake (RFC 3522), whatever was done about it.
     pub spurious_timeouts: u64,
     /// Fast retransmits that timestamps prove to have been a mistake (RFC 3522), whatever was done about it.

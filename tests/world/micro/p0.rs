@@ -227,8 +227,8 @@ fn figure_12_half_of_the_timeouts_become_fast_retransmits() {
         assert!(with.timeouts as f64 <= 0.6 * without.timeouts as f64, "{context}");
         assert!(with.fast_retransmits > without.fast_retransmits, "{context}");
         // Fig. 10: most timeouts could have been avoided, and now hardly any.
-        assert!(without.failed_dupack * 2 > without.timeouts, "{context}");
-        assert!(with.failed_dupack * 3 < with.timeouts, "{context}");
+        assert!(u64::from(without.failed_dupack) * 2 > without.timeouts, "{context}");
+        assert!(u64::from(with.failed_dupack) * 3 < with.timeouts, "{context}");
         // "When the error rate is comparatively low, the difference is quite trivial."
         let (few, _) = hundred_seconds("sifest-clustered", repair);
         let (fewer, _) = hundred_seconds("sifest-clustered", &format!("{repair}+sifest"));

@@ -169,7 +169,7 @@ impl Timeouts {
         Self {
             timeouts: counters.timeouts,
             timeouts_by_dupacks: counters.timeouts_by_dupacks,
-            failed_dupack: counters.failed_dupack,
+            failed_dupack: u64::from(counters.failed_dupack),
             spurious_timeouts: counters.spurious_timeouts,
             fast_retransmits: counters.fast_retransmits,
             spurious_fast_retransmits: counters.spurious_fast_retransmits,

@@ -29,8 +29,8 @@ impl Measured {
             acked: setting.acknowledged(flow),
             timeouts: counters.timeouts as f64,
             by_dupacks: counters.timeouts_by_dupacks.map(|count| count as f64),
-            failed: (counters.failed_dupack + counters.failed_alone) as f64,
-            failed_alone: counters.failed_alone as f64,
+            failed: f64::from(counters.failed_dupack + counters.failed_alone),
+            failed_alone: f64::from(counters.failed_alone),
             succeeded: counters.fast_retransmits as f64,
         }
     }

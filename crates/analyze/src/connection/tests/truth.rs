@@ -130,7 +130,7 @@ fn what_was_sent_again_and_every_timeout_is_found_whoever_sends() {
         // To Tahoe a fast retransmit is a restart: less is outstanding in the pass, and what it sends again in it is
         // put down to the timer.
         if *recipe != "tahoe" {
-            assert_eq!(found.failed_dupack, truth.failed_dupack, "{who}");
+            assert_eq!(found.failed_dupack, u64::from(truth.failed_dupack), "{who}");
             // Where a fast recovery begins in a restart, a segment may be on either's account.
             assert!(found.timeout.abs_diff(truth.resent_timeout) <= 2, "{who}");
             // Upon an ACK for new data sifest may find the next segment lost: no sign of that is on the wire.
