@@ -33,6 +33,8 @@
 //! The estimate allows for these: for each copy beyond the first that one ACK has covered, it waits for one duplicate
 //! ACK more.
 //!
+//! `sifest-literal` makes none of these choices; `airtcp reproduce p0-text` says what they are worth.
+//!
 //! In profile `ns2`, SACK's dialect counts no duplicate ACKs between a timeout and the next new ACK, so the estimate
 //! hears none there.
 
