@@ -1,7 +1,7 @@
 //! How many runs are made of each point, and the runs that were made already.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -80,7 +80,7 @@ impl Effort {
 #[derive(Default)]
 struct Made {
     next: AtomicUsize,
-    samples: Mutex<HashMap<usize, Box<dyn Any + Send>>>,
+    samples: Mutex<BTreeMap<usize, Box<dyn Any + Send>>>,
 }
 
 impl Made {
