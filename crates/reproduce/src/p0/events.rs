@@ -7,7 +7,7 @@ use airtcp_sim::world::{Watch, WorldError};
 use super::super::chart::{Axis, Chart, Curve as Line, Scale};
 use super::super::judge::{CONSIDERABLY, one_run};
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
-use super::judging::{claim, percent};
+use super::judging::{Measured, claim, percent};
 use super::setting::{self, Channel, Reading, SECONDS, Setting};
 use super::trace::{Again, Packet, Pair, Trace};
 use super::traced;
@@ -142,6 +142,15 @@ fn off(events: &[f64]) -> String {
     if events.len() < 2 { "–".to_owned() } else { format!("{:.1}", one_run(events)) }
 }
 
+/// One run of Fig. 8.
+#[derive(Clone)]
+struct Tiny {
+    /// The share of the time in which cwnd is below [`ENOUGH`].
+    below: f64,
+    by_dupacks: [f64; 4],
+    timeouts: f64,
+}
+
 /// Of fewer segments than these no three duplicate ACKs can come.
 const ENOUGH: f64 = 4.0;
 
@@ -152,25 +161,26 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
         .flat_map(|y| VARIANTS.map(|(_, recipe)| Setting::new(recipe, Channel::new(0.01, *y))))
         .collect();
     let found = traced(effort, &settings, |measured, trace| {
-        (trace.below(ENOUGH, SECONDS as f64), measured.by_dupacks, measured.timeouts)
+        let Measured { by_dupacks, timeouts, .. } = *measured;
+        Tiny { below: trace.below(ENOUGH, SECONDS as f64), by_dupacks, timeouts }
     })?;
     let mut table = Table::new(
         "How much of the time cwnd is below four segments, of which three duplicate ACKs cannot come, and timeouts by how many had come:",
         &["y", "sender", "share of the time", "timeouts", "after 0", "after 1", "after 2", "after more"],
     );
     for (point, seeds) in found.iter().enumerate() {
-        let of = |value: &dyn Fn(&(f64, [f64; 4], f64)) -> f64| seeds.iter().map(value).collect::<Vec<_>>();
-        let by = (0..4).map(|dupacks| cell(&of(&|seen| seen.1[dupacks]), 1));
+        let of = |value: &dyn Fn(&Tiny) -> f64| seeds.iter().map(value).collect::<Vec<_>>();
+        let by = (0..4).map(|dupacks| cell(&of(&|seen| seen.by_dupacks[dupacks]), 1));
         let (y, name) = (YS[point / VARIANTS.len()], VARIANTS[point % VARIANTS.len()].0);
         let head = [
             y.to_string(),
             name.to_owned(),
-            percent(&mean(&of(&|seen| seen.0))),
-            cell(&of(&|seen| seen.2), 1),
+            percent(&mean(&of(&|seen| seen.below))),
+            cell(&of(&|seen| seen.timeouts), 1),
         ];
         table.row(head.into_iter().chain(by));
     }
-    let below = mean(&found[VARIANTS.len()].iter().map(|seen| seen.0).collect::<Vec<_>>());
+    let below = mean(&found[VARIANTS.len()].iter().map(|seen| seen.below).collect::<Vec<_>>());
     let claims = vec![
         claim(
             "§3.3.2, Fig. 8",
