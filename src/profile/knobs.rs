@@ -247,6 +247,8 @@ pub struct Knobs {
     /// No reduction leaves a window that is smaller (RFC 5681 equation 4: two segments; ns-2 knows no least window, but for
     /// ssthresh, of which it is two).
     pub least_window: f64,
+    /// No reduction leaves a smaller ssthresh (RFC 5681 equation 4: two segments).
+    pub least_ssthresh: f64,
     /// Whether duplicate ACKs may start another recovery in a window that has had its loss event.
     pub careful: Careful,
     /// With exactly this many segments acknowledged `recover` does not count, and with fewer no recovery begins (ns-2,
@@ -317,6 +319,7 @@ impl Knobs {
             beta: 0.5,
             rounding: Rounding::Exact,
             least_window: 2.0,
+            least_ssthresh: 2.0,
             careful: Careful::Yes,
             careless_at: None,
             keep_pass_in_recovery: false,

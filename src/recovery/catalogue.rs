@@ -455,6 +455,18 @@ pub static CATALOGUE: &[Row] = &[
         "the window is multiplied by this at a loss (0.5)",
         "RFC 5681 §3.1",
     ),
+    Row::number(
+        "min-ssthresh",
+        "minimum ssthresh",
+        (1.0, 100.0, "segments"),
+        |p, n| {
+            p.recovery.least_ssthresh = n;
+            // Fast recovery begins with the window that it returns to.
+            p.recovery.least_window = p.recovery.least_window.min(n);
+        },
+        "no loss takes ssthresh below this (2); below two, the window may go as low",
+        "Chandra et al. 2003, Table 2, RFC 5681 equation 4",
+    ),
     Row::option(
         "reordering-alarm",
         "reordering alarm",

@@ -51,7 +51,7 @@ impl Timeout for FastTimeout {
             return Afterwards::Nothing;
         }
         // Step 6; steps 4 and 5 are the same for whoever answers with `Recover`.
-        let ssthresh = (waiting.cwnd_prev / 2.0).max(2.0);
+        let ssthresh = (waiting.cwnd_prev / 2.0).max(view.knobs.least_ssthresh);
         self.waiting = None;
         let why = "fast timeout: DupThresh duplicate ACKs after it";
         Afterwards::Recover { cwnd: ssthresh, ssthresh, why }

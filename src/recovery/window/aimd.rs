@@ -71,7 +71,10 @@ impl Aimd {
             Rounding::WholeSsthresh => (reduced, reduced.floor()),
             Rounding::Whole => (reduced.floor(), reduced.floor()),
         };
-        Reduction { cwnd: cwnd.max(view.knobs.least_window), ssthresh: ssthresh.max(2.0) }
+        Reduction {
+            cwnd: cwnd.max(view.knobs.least_window),
+            ssthresh: ssthresh.max(view.knobs.least_ssthresh),
+        }
     }
 
     /// Linux, tcp_reno_cong_avoid(): slow start takes what it needs up to ssthresh, the rest counts in whole windows.
@@ -164,6 +167,29 @@ pub(super) fn window_was_used(view: &View<'_>, ack: &Ack) -> bool {
         GrowthLimit::CwndLimited => before + 1.0 > view.cc.cwnd,
         GrowthLimit::TwiceThePeak => {
             view.cc.cwnd_limited || (view.in_slow_start() && view.cc.cwnd < 2.0 * view.cc.peak_flight)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airwire::time::Duration;
+
+    use crate::recovery::testing::BareSender;
+
+    /// Two segments are outstanding, so half of it is one. Chandra et al., Table 2: "Minimum slow-start threshold 1".
+    #[test]
+    fn a_recipe_says_how_small_the_threshold_may_become() {
+        for (recipe, ssthresh, cwnd) in
+            [("reno", 2.0, 2.0), ("reno+min-ssthresh=1", 1.0, 1.0), ("reno+min-ssthresh=3", 3.0, 2.0)]
+        {
+            let under_way = || BareSender::new(recipe).under_way(2.0, 2.0, Duration::from_millis(100));
+            let mut sender = under_way();
+            sender.timeout();
+            assert_eq!(sender.cc().ssthresh, ssthresh, "{recipe}, timeout");
+            let mut sender = under_way();
+            sender.dupacks(3);
+            assert_eq!((sender.cc().ssthresh, sender.cc().cwnd), (ssthresh, cwnd), "{recipe}, duplicates");
         }
     }
 }

@@ -119,7 +119,7 @@ impl Window for Jtcp {
         if loss.kind == LossKind::Duplicates && quiet {
             let cwnd = view.cc.cwnd;
             self.reduced_to = cwnd;
-            return Reduction { cwnd, ssthresh: cwnd.max(2.0) };
+            return Reduction { cwnd, ssthresh: cwnd.max(view.knobs.least_ssthresh) };
         }
         self.aimd.on_loss(view, loss)
     }
