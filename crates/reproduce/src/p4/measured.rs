@@ -1,0 +1,61 @@
+//! What is measured of P4's runs, and what the figures print of it.
+
+use airtcp_numbers::statistics::{Mean, gains};
+use airtcp_sim::run::Report;
+use airtcp_sim::world::WorldError;
+use airwire::time::Duration;
+
+use super::super::{Effort, mean, shown};
+use super::setting::{MSS, Setting};
+
+/// Packets received and timeouts, of several settings at once: each by setting, then by seed.
+pub(super) struct Counts {
+    pub(super) packets: Vec<Vec<f64>>,
+    pub(super) timeouts: Vec<Vec<f64>>,
+    /// Segments sent, every copy counted.
+    pub(super) sent: Vec<Vec<f64>>,
+}
+
+pub(super) fn received(report: &Report) -> f64 {
+    (report.flows[0].delivered / u64::from(MSS)) as f64
+}
+
+pub(super) fn count(effort: &Effort, settings: &[Setting], length: Duration) -> Result<Counts, WorldError> {
+    let points: Vec<_> =
+        settings.iter().map(|setting| setting.plan(length)).collect::<Result<_, WorldError>>()?;
+    let found = effort.sample(
+        &points,
+        |point, seed| airtcp_sim::run::Run { seed, ..point.clone() },
+        |_, report| {
+            let flow = &report.flows[0];
+            [received(report), flow.counters.timeouts as f64, flow.data_segments as f64]
+        },
+    )?;
+    let each =
+        |value: usize| found.iter().map(|point| point.iter().map(|sample| sample[value]).collect()).collect();
+    Ok(Counts { packets: each(0), timeouts: each(1), sent: each(2) })
+}
+
+/// What `with` has over `without`, as a share.
+pub(super) fn gain(with: &[f64], without: &[f64]) -> Mean {
+    mean(&gains(with, without))
+}
+
+/// A share in per cent.
+pub(super) fn share(share: &Mean) -> String {
+    let times = |value: f64| 100.0 * value;
+    let share = Mean { mean: times(share.mean), half_width: share.half_width.map(times), ..*share };
+    format!("{} %", shown(&share, 1))
+}
+
+/// A gain in per cent, with its sign.
+pub(super) fn percent(gain: &Mean) -> String {
+    let sign = if gain.mean > 0.0 { "+" } else { "" };
+    format!("{sign}{}", share(gain))
+}
+
+/// Several of them with their names.
+pub(super) fn listed<'a>(shares: impl IntoIterator<Item = (&'a str, Mean)>) -> String {
+    let each = shares.into_iter().map(|(name, share)| format!("{} {name}", percent(&share)));
+    each.collect::<Vec<_>>().join(", ")
+}
