@@ -9,7 +9,7 @@ use airwire::time::Duration;
 
 pub use row::{Build, Need, Question, Row};
 
-use super::attribute::{self, AlwaysCongestion, Ncpld, Ndg, Ntg, TransitMarks, Vegas, transit_marks};
+use super::attribute::{self, AlwaysCongestion, Ncpld, Ndg, Ntg, Oracle, TransitMarks, Vegas, transit_marks};
 use super::detect::{
     BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, SifestLiteral,
     ThreeDupacks, blanton_allman, pr, rr,
@@ -20,7 +20,7 @@ use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, Never, UndoLinux};
 use super::window::{
     Aimd, Bbr, Bbr3, Cubic, CubicLinux, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit,
-    VegasWindow, Veno, Westwood, rebate,
+    VegasWindow, Veno, Westwood, rebate, westwood,
 };
 use crate::profile::knobs::{CubicDialect, InitialWindow, Pacing, SackDialect};
 use crate::profile::{AckPolicy, ProfileName, SackOffer, Timer};
@@ -221,6 +221,13 @@ pub static CATALOGUE: &[Row] = &[
         "Ni et al. 2002, §3.2; Samaraweera 1999",
     ),
     Row::answer(
+        "oracle",
+        Build::Attribute(|_| Box::<Oracle>::default()),
+        "the path says why: the ceiling of all attributions, in virtual time only",
+        "Lai et al. 2013, §II-B (the ideal differentiator)",
+    )
+    .needs(&[Need::Truth]),
+    Row::answer(
         "judges",
         Build::Judges(|_| attribute::judges()),
         "vegas, ntg, ndg and ncpld judge every loss and change nothing",
@@ -243,13 +250,18 @@ pub static CATALOGUE: &[Row] = &[
     .parameters(&[
         Row::parameter(Question::Window, rebate::TAX),
         Row::parameter(Question::Window, rebate::TAX_SCALE),
+        Row::parameter(Question::Window, rebate::ALPHA),
+        Row::parameter(Question::Window, rebate::UNCLAMPED),
+        Row::parameter(Question::Window, rebate::AT_TIMEOUTS),
+        Row::parameter(Question::Window, rebate::IDEAL).works_with("rebate").needs(&[Need::Truth]),
     ]),
     Row::answer(
         "westwood",
-        Build::Window(|_| Box::<Westwood>::default()),
+        Build::Window(|given| Box::new(Westwood::new(given))),
         "after a loss, the window that fills the bandwidth measured from the ACKs",
         "Casetti et al. 2002; Lai et al. 2013, §II",
-    ),
+    )
+    .parameters(&[Row::parameter(Question::Window, westwood::TAU).works_with("westwood")]),
     Row::answer(
         "veno",
         Build::Window(|_| Box::<Veno>::default()),

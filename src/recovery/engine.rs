@@ -30,7 +30,7 @@ use super::spurious::EifelDetection;
 use super::timeout::{Afterwards, Reaction, Timeout};
 use super::undo::{Never, Restore, Undo};
 use super::window::{InRecovery, Loss, LossKind, Modelled, Progress, Reduction, SlowStart, Step, Window};
-use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, View};
+use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, Truth, View};
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
 use crate::profile::knobs::{
@@ -335,6 +335,12 @@ impl Recovery {
         self.answers.undo = Box::new(Never);
         let to = self.answers.undo.name();
         self.note(now, Question::Undo, by, What::Fallback { to }, why);
+    }
+
+    /// What only the path knows; for recipes that [need it](super::Recipe::needs_truth).
+    pub fn tell(&mut self, truth: Truth) {
+        self.answers.each_attribute(|attribute| attribute.on_truth(truth));
+        self.answers.window.on_truth(truth);
     }
 
     /// A segment has left, and the in-flight list knows it.

@@ -109,6 +109,7 @@ mod spurious;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timeout;
+mod truth;
 pub mod undo;
 pub mod window;
 
@@ -119,6 +120,7 @@ pub(crate) use engine::Path;
 pub use engine::{Counters, Recovery};
 pub use episode::{Cue, Disorder, Episode, MOVES, Move, Phase};
 pub use recipe::{Recipe, RecipeError};
+pub use truth::Truth;
 
 use crate::flight::{Amount, Delivery, Flight, Originals};
 use crate::profile::Knobs;

@@ -256,6 +256,12 @@ impl Recipe {
         })
     }
 
+    /// The first part that has to be told what only the path knows ([`Truth`](super::Truth)). Such a recipe is for virtual
+    /// time.
+    pub fn needs_truth(&self) -> Option<&'static str> {
+        self.parts.iter().find(|part| part.row.needs.contains(&Need::Truth)).map(|part| part.row.name)
+    }
+
     /// Whether some part has use for SACK blocks, or for D-SACK.
     pub fn wants_sack(&self) -> bool {
         let repair = self.answer(Question::Repair);
@@ -388,6 +394,7 @@ fn check_needs(parts: &[Part]) -> Result<(), RecipeError> {
     for part in parts {
         for need in part.row.needs {
             let (need, without) = match need {
+                Need::Truth => continue,
                 Need::Sack => ("SACK", "no-sack"),
                 Need::Timestamps => ("timestamps", "no-timestamps"),
             };

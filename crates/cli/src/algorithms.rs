@@ -99,6 +99,7 @@ pub(super) fn need_name(need: &Need) -> &'static str {
     match need {
         Need::Sack => "SACK",
         Need::Timestamps => "timestamps",
+        Need::Truth => "virtual time",
     }
 }
 

@@ -21,6 +21,7 @@ use airlink::driver::{MAX_PACKET, is_refusal};
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airlink::tun::{DeviceError, Tun};
 use airtcp::host::Host;
+use airtcp::recovery::Recipe;
 use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
 use log::{Log, Way};
@@ -134,6 +135,17 @@ pub struct Driver {
     traffic: Traffic,
 }
 
+/// A recipe goes by what only the path knows, and no real network tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "`{0}` has to be told why packets were lost, which no real network does: use it in virtual time (`airtcp sim`)"
+)]
+pub struct NeedsVirtualTime(&'static str);
+
+fn in_real_time(recipe: &Recipe) -> Result<(), NeedsVirtualTime> {
+    recipe.needs_truth().map_or(Ok(()), |name| Err(NeedsVirtualTime(name)))
+}
+
 impl Driver {
     /// `capture` gets every packet, in both directions. What the host has to say becomes events of `tracing`, if a
     /// subscriber that wants them is there by now; connections that it has already say nothing.
@@ -143,6 +155,7 @@ impl Driver {
         mut reactor: Reactor,
         capture: Option<Capture>,
     ) -> Result<Self, DriverError> {
+        in_real_time(host.recipe()).map_err(|error| DriverError::Observer(Box::new(error)))?;
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let waker = Waker(Arc::new(EventFd::from_flags(flags).map_err(io::Error::from)?));
         reactor.register(&tun, DEVICE, Interest::Read)?;
@@ -343,4 +356,18 @@ impl Driver {
 enum Wait {
     Over,
     Stopped,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_that_only_virtual_time_can_serve_is_refused() {
+        assert_eq!(in_real_time(&"newreno+transit-marks".parse().unwrap()), Ok(()));
+        for recipe in ["newreno+oracle", "newreno+rebate-ideal"] {
+            let error = in_real_time(&recipe.parse().unwrap()).unwrap_err();
+            assert!(error.to_string().contains("virtual time"), "{error}");
+        }
+    }
 }

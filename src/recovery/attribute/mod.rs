@@ -3,6 +3,7 @@
 mod ncpld;
 mod ndg;
 mod ntg;
+mod oracle;
 mod sample;
 #[cfg(test)]
 mod tests;
@@ -13,10 +14,11 @@ use airwire::Cause;
 pub(crate) use ncpld::Ncpld;
 pub(crate) use ndg::Ndg;
 pub(crate) use ntg::Ntg;
+pub(crate) use oracle::Oracle;
 pub(crate) use transit_marks::TransitMarks;
 pub(crate) use vegas::Vegas;
 
-use super::{Ack, Departure, Handshake, View};
+use super::{Ack, Departure, Handshake, Truth, View};
 
 /// An answer to "Why was it lost?".
 pub trait Attribute: std::fmt::Debug + Send {
@@ -31,6 +33,9 @@ pub trait Attribute: std::fmt::Debug + Send {
 
     /// Every ACK, before anything is decided about it: the window is still what it was before.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) {}
+
+    /// What only the path knows. Told to recipes with [`Need::Truth`](super::catalogue::Need::Truth), in virtual time.
+    fn on_truth(&mut self, _truth: Truth) {}
 
     /// What the loss of the segment that begins at `lost` is put down to, and why, for the trace. `None`: it cannot be
     /// said yet, and will be said once SND.UNA has reached the segment.

@@ -68,6 +68,8 @@ pub enum Need {
     Sack,
     /// The timestamps option (RFC 7323).
     Timestamps,
+    /// To be told what only the path knows ([`Truth`](crate::recovery::Truth)): virtual time.
+    Truth,
 }
 
 /// How a row becomes part of a sender.

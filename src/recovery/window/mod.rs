@@ -19,7 +19,7 @@ mod slow_start;
 mod tcp_fit;
 mod vegas;
 mod veno;
-mod westwood;
+pub(crate) mod westwood;
 mod windowed_max;
 
 pub use aimd::Aimd;
@@ -42,7 +42,7 @@ pub(crate) use veno::Veno;
 pub(crate) use westwood::Westwood;
 
 use super::detect::Traits;
-use super::{Ack, Departure, Entered, Handshake, View};
+use super::{Ack, Departure, Entered, Handshake, Truth, View};
 use crate::flight::Amount;
 
 /// What the window is reduced for.
@@ -93,6 +93,9 @@ pub trait Window: std::fmt::Debug + Send {
 
     /// Timestamps prove the last loss event to have been a mistake (RFC 3522), whether or not anything is taken back.
     fn on_mistake(&mut self, _entered: Entered) {}
+
+    /// What only the path knows. Told to recipes with [`Need::Truth`](super::catalogue::Need::Truth), in virtual time.
+    fn on_truth(&mut self, _truth: Truth) {}
 
     /// Every ACK, in fast recovery too, before anything is decided about it: for estimators.
     fn observe(&mut self, _view: &View<'_>, _ack: &Ack) {}

@@ -1,7 +1,7 @@
 //! The tax-rebate (P3 §III): AIMD that gets back what losses without congestion, the *tax*, have cost it.
 //!
 //! At every multiplicative decrease γ and ε are computed from the average window W, the average number of packets
-//! between two decreases Np and the tax T, by (8)–(15) with α = 0.25. Algorithm 1 then adds 1 + γ segments a round
+//! between two decreases Np and the tax T, by (8)–(15) with α = 0.25 (`rebate-alpha`). Algorithm 1 then adds 1 + γ segments a round
 //! trip, Algorithm 2 keeps (1 + ε)/2 of the window. The first decrease of a connection and slow start are as ever.
 //!
 //! T is the sum of the loss rates that base stations report (`Ack::loss_report`; an ACK without room for the report
@@ -13,21 +13,26 @@
 //! Choice, where the paper is silent:
 //! - The averages begin with their first sample. The first decrease takes none, but Np counts from there.
 //! - An ssthresh that was never set counts as cwnd in (8).
-//! - 0 ≤ ε, and never so large that ssthresh would exceed cwnd. By (11) ε is not negative; its estimate can be.
+//! - 0 ≤ ε, and never so large that ssthresh would exceed cwnd. By (5) ε lies between 0 and 1, because q^c is not above q;
+//!   its estimate (15) need not. `rebate-unclamped` takes the estimate as it is.
 //! - A fast retransmit of a segment that had been sent again before is never counted as proven false: of three copies
 //!   two may arrive without any reordering.
 //! - Np counts retransmissions, as ns-2's count of data packets does.
 //! - Growth is AIMD's, which adds the fraction of a segment at once where Algorithm 1 waits for a whole one. As there,
 //!   an ACK adds one segment at most.
 //! - A timeout ends an interval, enters the averages and uses up the first decrease, but ssthresh is halved without a
-//!   rebate, as in ns-2 after a timeout. An ECN echo is a decrease like any other.
+//!   rebate, as in ns-2 after a timeout; with `rebate-at-timeouts` it has one. An ECN echo is a decrease like any other.
 //! - With another factor than 1/2 (option `beta`) that factor is multiplied by 1 + ε.
+//! - `rebate-ideal` is what the rebate approximates: γ and ε by (4) and (5), with the true q^c ([`Truth`]) over the
+//!   last [`MEMORY`] packets or so, the tax, and W by (9). For virtual time.
 //! - A reduction that is undone leaves γ and the averages as they were before it.
+
+use airwire::Cause;
 
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::detect::Traits;
 use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, Entered, Handshake, Transmission, View};
+use crate::recovery::{Ack, Departure, Entered, Handshake, Transmission, Truth, View};
 
 pub(crate) const TAX: Parameter = Parameter::number(
     "tax",
@@ -46,19 +51,107 @@ pub(crate) const TAX_SCALE: Parameter = Parameter {
     )
 };
 
-/// α of (9) and (14).
-const ALPHA: f64 = 0.25;
+pub(crate) const ALPHA: Parameter = Parameter::number(
+    "rebate-alpha",
+    (0.01, 1.0, ""),
+    "rebate: the weight of the newest sample in its averages (0.25)",
+    "Lai et al. 2013, §III A, (9) and (14)",
+);
+
+pub(crate) const UNCLAMPED: Parameter = Parameter::word(
+    "rebate-unclamped",
+    "rebate clamp",
+    "rebate: epsilon as estimated, even if ssthresh then exceeds cwnd or is less than half of it",
+    "Lai et al. 2013, Algorithm 2 to the letter",
+);
+
+pub(crate) const AT_TIMEOUTS: Parameter = Parameter::word(
+    "rebate-at-timeouts",
+    "rebate at timeouts",
+    "rebate: a timeout leaves as large an ssthresh as any other decrease",
+    "Lai et al. 2013, Algorithm 2; the paper does not mention timeouts",
+);
+
+pub(crate) const IDEAL: Parameter = Parameter::word(
+    "rebate-ideal",
+    "rebate ideal",
+    "rebate: the ideal compensator, with the true rate of congestion losses; virtual time only",
+    "Lai et al. 2013, §II-B, (4) and (5)",
+);
+
+/// α of (9) and (14), where nothing else is said.
+const RECOMMENDED: f64 = 0.25;
+/// For so many packets the ideal compensator remembers a congestion loss.
+const MEMORY: f64 = 4096.0;
 
 /// The tax-rebate (P3 §III): AIMD that gets back what losses without congestion have cost it.
 #[derive(Debug)]
 pub(crate) struct Rebate {
     aimd: Aimd,
     tax: Tax,
+    rules: Rules,
+    /// q^c as the path tells it. `None`: nobody tells, or nobody asks.
+    congestion: Option<f64>,
     /// Data packets sent so far.
     npack: u64,
     estimates: Estimates,
     /// The estimates before the last reduction.
     before: Estimates,
+}
+
+/// What the paper leaves open.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    alpha: f64,
+    clamp: Clamp,
+    at_timeouts: AtTimeouts,
+    formula: Formula,
+}
+
+/// Whether ε keeps to the bounds of (5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clamp {
+    Bounded,
+    AsEstimated,
+}
+
+/// What ssthresh becomes at a timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtTimeouts {
+    Halved,
+    Rebated,
+}
+
+/// Where γ and ε come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Formula {
+    /// (10) and (15).
+    TaxRebate,
+    /// (4) and (5).
+    Ideal,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            alpha: RECOMMENDED,
+            clamp: Clamp::Bounded,
+            at_timeouts: AtTimeouts::Halved,
+            formula: Formula::TaxRebate,
+        }
+    }
+}
+
+impl Rules {
+    fn new(given: &Given<'_>) -> Self {
+        let ordinary = Self::default();
+        Self {
+            alpha: given.number(&ALPHA).unwrap_or(ordinary.alpha),
+            clamp: if given.has(&UNCLAMPED) { Clamp::AsEstimated } else { ordinary.clamp },
+            at_timeouts: if given.has(&AT_TIMEOUTS) { AtTimeouts::Rebated } else { ordinary.at_timeouts },
+            formula: if given.has(&IDEAL) { Formula::Ideal } else { ordinary.formula },
+        }
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -99,12 +192,13 @@ struct Alarms {
 
 impl Rebate {
     pub(crate) fn new(given: &Given<'_>) -> Self {
-        Self::with(Tax::new(given.number(&TAX), given.number(&TAX_SCALE).unwrap_or(1.0)))
+        let tax = Tax::new(given.number(&TAX), given.number(&TAX_SCALE).unwrap_or(1.0));
+        Self::with(tax, Rules::new(given))
     }
 
-    fn with(tax: Tax) -> Self {
+    fn with(tax: Tax, rules: Rules) -> Self {
         let estimates = Estimates::default();
-        Self { aimd: Aimd::default(), tax, npack: 0, estimates, before: estimates }
+        Self { aimd: Aimd::default(), tax, rules, congestion: None, npack: 0, estimates, before: estimates }
     }
 }
 
@@ -156,18 +250,32 @@ impl Tax {
 }
 
 impl Estimates {
-    /// (8)–(15) at a decrease. Returns ε.
-    fn update(&mut self, view: &View<'_>, npack: u64, tax: f64) -> f64 {
+    /// (8)–(15) at a decrease. Returns ε. `ideal`: q^c, for (4) and (5) in the place of (10) and (15).
+    fn update(&mut self, view: &View<'_>, npack: u64, tax: f64, alpha: f64, ideal: Option<f64>) -> f64 {
         let (cwnd, ssthresh) = (view.cc.cwnd, view.cc.ssthresh);
         let sample_w = if ssthresh.is_finite() { (cwnd + ssthresh) / 2.0 } else { cwnd };
         let sample_np = (npack - self.npack_lm) as f64;
         let average =
-            |known: Option<f64>, sample| known.map_or(sample, |known| (1.0 - ALPHA) * known + ALPHA * sample);
+            |known: Option<f64>, sample| known.map_or(sample, |known| (1.0 - alpha) * known + alpha * sample);
         let (w, np) = (average(self.w, sample_w), average(self.np, sample_np));
         (self.w, self.np, self.npack_lm) = (Some(w), Some(np), npack);
-        self.gamma = w * tax;
-        tax * (np - w)
+        let (gamma, epsilon) = match ideal {
+            Some(q_c) => ideal_compensator(w, q_c, (q_c + tax).min(0.99)),
+            None => (w * tax, tax * (np - w)),
+        };
+        self.gamma = gamma;
+        epsilon
     }
+}
+
+/// γ and ε by (4) and (5), with W for Dx(t).
+fn ideal_compensator(w: f64, q_c: f64, q: f64) -> (f64, f64) {
+    if q <= q_c {
+        return (0.0, 0.0);
+    }
+    let none_marked = |share: f64| (1.0 - share).powf(w);
+    let gamma = none_marked(q_c) / none_marked(q) - 1.0;
+    (gamma, 1.0 - (1.0 - none_marked(q_c)) / (1.0 - none_marked(q)))
 }
 
 impl Window for Rebate {
@@ -181,7 +289,18 @@ impl Window for Rebate {
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         self.npack += 1;
+        if let Some(q_c) = &mut self.congestion {
+            *q_c *= 1.0 - 1.0 / MEMORY;
+        }
         self.tax.on_sent(view, departure);
+    }
+
+    fn on_truth(&mut self, truth: Truth) {
+        match (truth, &mut self.congestion) {
+            (Truth::Begins, q_c) if self.rules.formula == Formula::Ideal => *q_c = Some(0.0),
+            (Truth::Lost { cause: Cause::Congestion, .. }, Some(q_c)) => *q_c += 1.0 / MEMORY,
+            _ => {}
+        }
     }
 
     fn on_mistake(&mut self, entered: Entered) {
@@ -208,11 +327,19 @@ impl Window for Rebate {
             return plain;
         }
         let tax = self.tax.rate(self.npack);
-        let epsilon = self.estimates.update(view, self.npack, tax);
-        if loss.kind == LossKind::Timeout || epsilon <= 0.0 {
+        let Rules { alpha, clamp, at_timeouts, .. } = self.rules;
+        let epsilon = self.estimates.update(view, self.npack, tax, alpha, self.congestion);
+        if loss.kind == LossKind::Timeout && at_timeouts == AtTimeouts::Halved {
             return plain;
         }
-        let rebated = self.aimd.decrease(view, loss, view.knobs.beta * (1.0 + epsilon));
+        let mut rebated = || self.aimd.decrease(view, loss, view.knobs.beta * (1.0 + epsilon));
+        if clamp == Clamp::AsEstimated {
+            return rebated();
+        }
+        if epsilon <= 0.0 {
+            return plain;
+        }
+        let rebated = rebated();
         let most = |plain: f64| view.cc.cwnd.max(plain);
         Reduction {
             cwnd: rebated.cwnd.min(most(plain.cwnd)),

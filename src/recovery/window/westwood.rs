@@ -2,9 +2,16 @@
 //! Wired/Wireless Networks*, Wireless Networks 8 (2002), §2 and §3): the rate at which ACKs come back is the
 //! bandwidth that the connection has, and after a loss the window is what fills that bandwidth, and no more.
 //!
-//! Growth is [`Aimd`]'s. `BWE` is filtered from one sample per ACK with the published coefficients, 19/21 and 1/21.
+//! Growth is [`Aimd`]'s. `BWE` is filtered from one sample per ACK with the coefficients of the published procedure, 19/21
+//! and 1/21. `westwood-tau` takes the filter itself, whose coefficients depend on the time Δ between two samples
+//! (Mascolo, Casetti, Gerla, Sanadidi, Wang: *TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless
+//! Links*, MobiCom 2001, §2.2): α = (2τ − Δ) / (2τ + Δ), BWE ← α·BWE + (1 − α)·(b_k + b_(k−1)) / 2, and a sample of zero
+//! after each τ/m without an ACK. The procedure's coefficients are those of Δ = τ/10.
+//!
 //! ACKs are counted as in the procedure `AckedCount`, so that a cumulative ACK does not count again what duplicate ACKs
 //! before it have counted.
+//!
+//! Choice: m = 2. After zero samples the next one still is what was acknowledged over the time since the last ACK.
 //!
 //! Choice: the filter begins with its first sample, not with zero, which would make the first loss of a
 //! connection expensive. ACKs that arrive at the same moment are one sample. Without a sample, or without a
@@ -15,7 +22,18 @@ use airwire::time::{Duration, Instant};
 
 use super::aimd::exit_window;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, View};
+
+pub(crate) const TAU: Parameter = Parameter::number(
+    "westwood-tau",
+    (1.0, 60_000.0, "ms"),
+    "westwood: its filter goes by the time between ACKs, with this time constant",
+    "Mascolo et al. 2001, §2.2",
+);
+
+/// m: so often a sample is due in τ.
+const M: f64 = 2.0;
 
 /// TCP Westwood (Casetti et al. 2002; P3 §II).
 #[derive(Debug)]
@@ -27,8 +45,19 @@ pub(crate) struct Westwood {
     reduced_to: f64,
 }
 
+/// How BWE follows its samples.
+#[derive(Debug, Default, Clone, Copy)]
+enum Filter {
+    /// The procedure's: 19/21 and 1/21.
+    #[default]
+    Constant,
+    /// By the time between samples, with the time constant τ in seconds.
+    TimeVarying { tau: f64 },
+}
+
 #[derive(Debug, Default)]
 struct Bandwidth {
+    filter: Filter,
     /// `BWE`, in segments per second.
     bwe: Option<f64>,
     /// b_(k-1).
@@ -52,6 +81,34 @@ impl Default for Westwood {
     }
 }
 
+impl Westwood {
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        let tau = given.number(&TAU);
+        let filter = tau.map_or(Filter::Constant, |tau| Filter::TimeVarying { tau: tau / 1e3 });
+        Self { bandwidth: Bandwidth { filter, ..Bandwidth::default() }, ..Self::default() }
+    }
+}
+
+impl Filter {
+    /// BWE after a sample, `time` seconds after the last one.
+    fn follow(self, bwe: f64, last: f64, sample: f64, time: f64) -> f64 {
+        let Self::TimeVarying { tau } = self else { return 19.0 / 21.0 * bwe + (sample + last) / 21.0 };
+        let alpha = |time: f64| (2.0 * tau - time) / (2.0 * tau + time);
+        let step = |bwe: f64, last: f64, sample: f64, alpha: f64| {
+            alpha * bwe + (1.0 - alpha) * (sample + last) / 2.0
+        };
+        let due = tau / M;
+        let missing = ((time / due).ceil() - 1.0).max(0.0);
+        let rest = time - missing * due;
+        let (bwe, last) = match missing > 0.0 {
+            // Only the first sample of zero follows one that is not.
+            true => (step(bwe, last, 0.0, alpha(due)) * alpha(due).powf(missing - 1.0), 0.0),
+            false => (bwe, last),
+        };
+        step(bwe, last, sample, alpha(rest))
+    }
+}
+
 impl Bandwidth {
     fn on_ack(&mut self, now: Instant, acked: f64) {
         let acked = self.acked_count(acked) + self.waiting;
@@ -66,7 +123,7 @@ impl Bandwidth {
         }
         let sample = acked / time;
         self.bwe = match self.bwe {
-            Some(bwe) => Some(19.0 / 21.0 * bwe + (sample + self.last_sample) / 21.0),
+            Some(bwe) => Some(self.filter.follow(bwe, self.last_sample, sample, time)),
             None => Some(sample),
         };
         (self.last_sample, self.last_at, self.waiting) = (sample, Some(now), 0.0);
@@ -147,6 +204,31 @@ mod tests {
         bandwidth.on_ack(at(170), 1.0);
         // b = (2 + 1) / 0.05 = 60; 19/21 · 450/21 + (60 + 50) / 21 = 24.62585.
         assert!((bandwidth.bwe.unwrap() - 24.62585).abs() < 1e-5);
+    }
+
+    #[test]
+    fn the_time_varying_filter_by_hand() {
+        let filter = Filter::TimeVarying { tau: 0.5 };
+        let close = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}");
+        // Δ = τ/10: the procedure's coefficients.
+        close(filter.follow(20.0, 20.0, 50.0, 0.05), 450.0 / 21.0);
+        // Δ = 0.1: α = 0.9 / 1.1.
+        close(filter.follow(20.0, 20.0, 50.0, 0.1), (0.9 * 20.0 + 0.2 * 35.0) / 1.1);
+        // Δ = 0.6: samples of zero after 0.25 and 0.5 s, each with α = 0.6: 0.6 · 20 + 0.4 · 10 = 16, 0.6 · 16 = 9.6;
+        // then Δ = 0.1, after a sample of zero.
+        close(filter.follow(20.0, 20.0, 50.0, 0.6), (0.9 * 9.6 + 0.2 * 25.0) / 1.1);
+        // After τ/m exactly nothing is missing.
+        close(filter.follow(20.0, 20.0, 50.0, 0.25), 0.6 * 20.0 + 0.4 * 35.0);
+    }
+
+    #[test]
+    fn a_sender_that_heard_nothing_for_long_has_little_bandwidth_by_the_clock() {
+        let ssthresh = |recipe| {
+            let mut sender = paced(recipe);
+            sender.wait(Duration::from_secs(3)).dupacks(3);
+            sender.cc().ssthresh
+        };
+        assert!(ssthresh("westwood+westwood-tau=500ms") < 0.5 * ssthresh("westwood"));
     }
 
     #[test]

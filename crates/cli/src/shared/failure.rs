@@ -9,6 +9,7 @@ use airlink::netns::NamespaceError;
 use airlink::tun::DeviceError;
 use airtcp::host::{ConnectError, ListenError};
 use airtcp::tcp::Ended;
+use airtcp_tun::NeedsVirtualTime;
 
 use super::say;
 
@@ -73,6 +74,7 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
         || matches!(error.downcast_ref(), Some(DriverError::Device { .. }));
     let usage = error.is::<ConnectError>()
         || error.is::<ListenError>()
+        || matches!(error.downcast_ref(), Some(DriverError::Observer(source)) if source.is::<NeedsVirtualTime>())
         || matches!(error.downcast_ref(), Some(Failure::Usage(_)));
     if usage {
         2

@@ -24,7 +24,7 @@ use airtcp::host::{ConnectError, Host, HostConfig, ListenError, ListenId};
 use airtcp::profile::Profile;
 use airtcp::profile::SackOffer;
 use airtcp::recovery::confusion::Confusion;
-use airtcp::recovery::{Decision, Recipe, RecipeError};
+use airtcp::recovery::{Decision, Recipe, RecipeError, Truth};
 use airtcp::tcp::{Connection, SocketOptions};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -177,7 +177,12 @@ impl World {
         if flows.len() > MAX_FLOWS {
             return Err(WorldError::TooManyFlows(flows.len()));
         }
-        let watched = flows.iter().any(|flow| flow.watch > Watch::Results);
+        let is_told = |flow: &Flow| {
+            let side = if flow.direction == Direction::Down { &fixed } else { &mobile };
+            flow.recipe.as_ref().unwrap_or(&side.recipe).needs_truth().is_some()
+        };
+        let told: Vec<bool> = flows.iter().map(is_told).collect();
+        let watched = flows.iter().any(|flow| flow.watch > Watch::Results) || told.contains(&true);
         let packets = flows.iter().any(|flow| flow.watch == Watch::Packets);
         let recording = if watched { Recording::Events } else { Recording::Off };
         let path = scenario.build(Some(seed), recording, false)?;
@@ -204,7 +209,7 @@ impl World {
             path,
             sites: sites.list,
             unfinished: flows.iter().filter(|state| state.has_end()).count(),
-            watcher: watched.then(|| Watcher::new(flows.len(), packets)),
+            watcher: watched.then(|| Watcher::new(told, packets)),
             taps: [None, None],
             listener: None,
             flows,
@@ -409,6 +414,11 @@ impl World {
         {
             connection.recovery_mut().start_trace();
         }
+        if self.watcher.as_ref().is_some_and(|watcher| watcher.tells(flow))
+            && let Some(connection) = host.connection_mut(id)
+        {
+            connection.recovery_mut().tell(Truth::Begins);
+        }
         let site = state.sites[Role::Sender as usize];
         state.connections[Role::Sender as usize] = Some(id);
         self.send_from(site);
@@ -420,6 +430,20 @@ impl World {
         catch_up(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
         if let Some(watcher) = &mut self.watcher {
             watcher.follow(&mut self.path);
+        }
+        self.tell_truth();
+    }
+
+    /// Senders whose recipes go by it hear what was lost.
+    fn tell_truth(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        for (flow, truth) in watcher.take_news() {
+            let state = &self.flows[flow];
+            let host = &mut self.sites[state.sites[Role::Sender as usize]].host;
+            let connection = state.connections[Role::Sender as usize].and_then(|id| host.connection_mut(id));
+            if let Some(connection) = connection {
+                connection.recovery_mut().tell(truth);
+            }
         }
     }
 
@@ -448,6 +472,7 @@ impl World {
             if let Some(watcher) = &mut self.watcher {
                 watcher.entered(&mut self.path);
             }
+            self.tell_truth();
         }
         self.spare.push(packet);
         self.tell(site);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use airlink::packet::{Direction, PacketId, PerDirection};
 use airlink::path::Path;
 use airlink::stage::{Event, Record, Why};
-use airtcp::recovery::Decision;
+use airtcp::recovery::{Decision, Truth};
 use airwire::segment::{self, Flags, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
@@ -105,6 +105,8 @@ struct Transit {
 
 #[derive(Default)]
 struct Watched {
+    /// Its sender goes by what was lost.
+    is_told: bool,
     iss: Option<Seq>,
     /// One past the highest offset that has left.
     max: u64,
@@ -121,12 +123,25 @@ pub(super) struct Watcher {
     inside: BTreeMap<PacketId, Transit>,
     /// `None`: no flow is watched for its packets.
     fates: Option<Fates>,
+    /// Losses of flows whose senders go by it, to be told.
+    news: Vec<(usize, Truth)>,
 }
 
 impl Watcher {
-    pub(super) fn new(flows: usize, packets: bool) -> Self {
-        let flows = std::iter::repeat_with(Watched::default).take(flows).collect();
-        Self { flows, leaving: None, inside: BTreeMap::new(), fates: packets.then(Fates::default) }
+    /// `told`: of each flow, whether its sender goes by what was lost.
+    pub(super) fn new(told: Vec<bool>, packets: bool) -> Self {
+        let flows = told.into_iter().map(|is_told| Watched { is_told, ..Watched::default() }).collect();
+        let fates = packets.then(Fates::default);
+        Self { flows, leaving: None, inside: BTreeMap::new(), fates, news: Vec::new() }
+    }
+
+    pub(super) fn tells(&self, flow: usize) -> bool {
+        self.flows[flow].is_told
+    }
+
+    /// What is to be told since the last call.
+    pub(super) fn take_news(&mut self) -> Vec<(usize, Truth)> {
+        std::mem::take(&mut self.news)
     }
 
     pub(super) fn fates(&self, direction: Direction) -> &[Fate] {
@@ -143,8 +158,8 @@ impl Watcher {
 
     /// The sender of `flow` is about to hand `packet` to the path.
     pub(super) fn leaving(&mut self, now: Instant, flow: usize, watch: Watch, packet: &[u8]) {
-        let Some(segment) = segment(packet).filter(|segment| watch > Watch::Results && segment.seq_len() > 0)
-        else {
+        let is_followed = watch > Watch::Results || self.flows[flow].is_told;
+        let Some(segment) = segment(packet).filter(|segment| is_followed && segment.seq_len() > 0) else {
             return;
         };
         let watched = &mut self.flows[flow];
@@ -192,7 +207,11 @@ impl Watcher {
             };
             if let (Some(transit), Some(why)) = (self.inside.remove(&record.packet), why) {
                 let Transit { flow, sent, offset, len, copy } = transit;
-                self.flows[flow].losses.push(Dropped { at: record.at, sent, offset, len, copy, why });
+                let watched = &mut self.flows[flow];
+                if let Some(cause) = why.cause().filter(|_| watched.is_told) {
+                    self.news.push((flow, Truth::Lost { offset, len, cause }));
+                }
+                watched.losses.push(Dropped { at: record.at, sent, offset, len, copy, why });
             }
         }
     }
@@ -258,6 +277,24 @@ mod tests {
     const PATH: &str = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"1Mbit\", delay = \"20ms\" }\n\
                         [[stage]]\nkind = \"loss\"\ndown = { model = \"list\", drop = [\"packet 5\", \"packet 9\"] }\n\
                         up = { model = \"list\", drop = [\"packet 3\"] }\n";
+
+    #[test]
+    fn an_oracle_is_told_what_the_radio_lost_and_what_a_queue_dropped() {
+        let counters = |path: &str| {
+            let mut world = World::one_flow(path, "newreno+oracle", 200_000, 1).unwrap();
+            assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
+            world.result(0).counters
+        };
+        let radio = counters(PATH);
+        assert!(radio.put_down_to_radio > 0, "{radio:?}");
+        assert_eq!(radio.window_reductions, 0);
+        let queue = counters(
+            "schema = 1\n[[stage]]\nkind = \"link\"\n\
+             both = { rate = \"1Mbit\", delay = \"20ms\", queue = { packets = 5 } }\n",
+        );
+        assert!(queue.window_reductions > 0, "{queue:?}");
+        assert_eq!(queue.put_down_to_radio, 0);
+    }
 
     #[test]
     fn packets_have_their_fates_by_number() {

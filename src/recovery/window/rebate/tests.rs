@@ -20,7 +20,12 @@ impl Bench {
     fn new(tax: f64) -> Self {
         let sender = BareSender::new("newreno");
         let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, ..Knobs::rfc() };
-        Self { rebate: Rebate::with(Tax::new(Some(tax), 1.0)), cc: sender.cc().clone(), sender, knobs }
+        Self {
+            rebate: Rebate::with(Tax::new(Some(tax), 1.0), Rules::default()),
+            cc: sender.cc().clone(),
+            sender,
+            knobs,
+        }
     }
 
     /// A decrease at this window, when `npack` packets have been sent in all. Returns ssthresh.
@@ -66,6 +71,67 @@ fn algorithms_1_and_2_by_hand() {
 
     // SampleNp = 3400, Np = 1192.1875: ε would be 2.33, but ssthresh does not exceed cwnd.
     assert_close(bench.decrease(33.0, 5000, by_duplicates), 33.0);
+}
+
+#[test]
+fn another_alpha_weighs_the_newest_sample_otherwise() {
+    let mut bench = Bench::new(0.002);
+    bench.rebate.rules.alpha = 0.5;
+    bench.decrease(20.0, 100, LossKind::Duplicates);
+    bench.decrease(30.0, 400, LossKind::Duplicates);
+    bench.decrease(40.0, 600, LossKind::Duplicates);
+    // W = (20 + 31.7) / 2, Np = (300 + 200) / 2.
+    assert_eq!((bench.estimates().w, bench.estimates().np), (Some(25.85), Some(250.0)));
+}
+
+#[test]
+fn without_the_clamp_a_loss_may_open_the_window_or_take_more_than_half() {
+    let mut bench = Bench::new(0.05);
+    bench.rebate.rules.clamp = Clamp::AsEstimated;
+    bench.decrease(20.0, 100, LossKind::Duplicates);
+    // W = 15, Np = 5: ε = 0.05 · (5 − 15) = −0.5, ssthresh = 10 · 0.5.
+    assert_close(bench.decrease(20.0, 105, LossKind::Duplicates), 5.0);
+    // W = 0.75 · 15 + 0.25 · 12.5 = 14.375, Np = 0.75 · 5 + 0.25 · 295 = 77.5: ε = 3.15625, ssthresh = 10 · 4.15625.
+    assert_close(bench.decrease(20.0, 400, LossKind::Duplicates), 41.5625);
+}
+
+#[test]
+fn a_timeout_gets_its_rebate_where_that_is_asked_for() {
+    let mut bench = Bench::new(0.002);
+    bench.rebate.rules.at_timeouts = AtTimeouts::Rebated;
+    bench.decrease(20.0, 100, LossKind::Timeout);
+    // ε = 0.56 as in the computation above.
+    assert_close(bench.decrease(30.0, 400, LossKind::Timeout), 23.4);
+}
+
+#[test]
+fn the_ideal_compensator_by_hand() {
+    // W = 2, q^c = 0.1, q = 0.2: γ = 0.81 / 0.64 − 1, ε = 1 − 0.19 / 0.36.
+    let (gamma, epsilon) = ideal_compensator(2.0, 0.1, 0.2);
+    assert_close(gamma, 0.265625);
+    assert_close(epsilon, 0.472222);
+    assert_eq!(ideal_compensator(20.0, 0.1, 0.1), (0.0, 0.0), "no tax, no rebate");
+    assert_close(ideal_compensator(20.0, 0.0, 0.1).1, 1.0);
+}
+
+#[test]
+fn the_ideal_compensator_is_told_of_congestion_and_of_nothing_else() {
+    let mut bench = Bench::new(0.1);
+    bench.rebate.rules.formula = Formula::Ideal;
+    let lost = |cause| Truth::Lost { offset: 1, len: 1000, cause };
+    bench.rebate.on_truth(lost(Cause::Congestion));
+    assert_eq!(bench.rebate.congestion, None, "nobody has begun to tell");
+    bench.rebate.on_truth(Truth::Begins);
+    bench.rebate.on_truth(lost(Cause::Radio));
+    assert_eq!(bench.rebate.congestion, Some(0.0));
+    bench.rebate.on_truth(lost(Cause::Congestion));
+    assert_eq!(bench.rebate.congestion, Some(1.0 / MEMORY));
+    bench.decrease(20.0, 100, LossKind::Duplicates);
+    let (_, epsilon) = ideal_compensator(15.0, 1.0 / MEMORY, 0.1 + 1.0 / MEMORY);
+    assert_close(bench.decrease(20.0, 400, LossKind::Duplicates), 10.0 * (1.0 + epsilon));
+    let mut other = Bench::new(0.1);
+    other.rebate.on_truth(Truth::Begins);
+    assert_eq!(other.rebate.congestion, None, "nobody asks");
 }
 
 #[test]
