@@ -4,108 +4,179 @@ use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use super::super::{Effort, Judged, Table, cell};
-use super::setting::{Extent, Radio, Variant, plan};
+use super::super::chart::{Axis, Chart, Curve, Scale};
+use super::super::judge::{across, one_run_gain, pooled_gains};
+use super::super::{Effort, Judged, Table, cell, mean};
+use super::setting::{Extent, Radio, Site, Variant, plan};
 
 pub(super) struct Grid {
-    error_rates: &'static [u32],
+    extent: Extent,
     senders: Vec<Variant>,
     /// In Mbit/s, by sender, then by error rate, then by seed.
-    samples: Vec<Vec<f64>>,
+    goodput: Vec<Vec<f64>>,
+    /// Likewise: of all packets with data, the share that was sent again and had not been lost.
+    needless: Vec<Vec<f64>>,
 }
 
-/// ns-2.35 over the same path: Mbit/s of NewReno and of Sack1.
-const ORACLE: [(u32, f64, f64); 7] = [
-    (0, 1.923, 1.923),
-    (2, 0.474, 0.466),
-    (4, 0.308, 0.299),
-    (6, 0.236, 0.227),
-    (8, 0.193, 0.183),
-    (10, 0.161, 0.154),
-    (12, 0.135, 0.129),
-];
+/// ns-2.35 over the same path: Mbit/s of NewReno.
+const ORACLE: [(u32, f64); 7] =
+    [(0, 1.923), (2, 0.474), (4, 0.308), (6, 0.236), (8, 0.193), (10, 0.161), (12, 0.135)];
 
 impl Grid {
     pub(super) fn run(
         effort: &Effort,
         radio: Radio,
+        site: Site,
         senders: &[Variant],
         extent: &Extent,
     ) -> Result<Self, WorldError> {
         let mut points = Vec::new();
         for sender in senders {
             for percent in extent.error_rates {
-                points.push(plan(radio, *percent, &[*sender], extent)?);
+                points.push(plan(radio, site, *percent, &[*sender], extent)?);
             }
         }
         let samples = effort.sample(
             &points,
             |point, seed| Run { seed, ..point.clone() },
-            |_, report| report.flows[0].goodput_bit_per_s / 1e6,
+            |_, report| {
+                let flow = &report.flows[0];
+                let lost = report.dropped_by_queues + report.dropped_by_radio;
+                let needless = flow.counters.resent().saturating_sub(lost) as f64;
+                (flow.goodput_bit_per_s / 1e6, needless / flow.data_segments as f64)
+            },
         )?;
-        Ok(Self { error_rates: extent.error_rates, senders: senders.to_vec(), samples })
+        let (goodput, needless) = samples.into_iter().map(|point| point.into_iter().unzip()).unzip();
+        Ok(Self { extent: *extent, senders: senders.to_vec(), goodput, needless })
+    }
+
+    /// By error rate, then by seed.
+    fn row<'a>(&self, all: &'a [Vec<f64>], sender: Variant) -> &'a [Vec<f64>] {
+        let rates = self.extent.error_rates.len();
+        let index = self.senders.iter().position(|known| *known == sender);
+        index.map_or(&[], |index| &all[index * rates..(index + 1) * rates])
     }
 
     pub(super) fn of(&self, sender: Variant, percent: u32) -> &[f64] {
-        let row = self.senders.iter().position(|known| *known == sender);
-        let column = self.error_rates.iter().position(|known| *known == percent);
-        match (row, column) {
-            (Some(row), Some(column)) => &self.samples[row * self.error_rates.len() + column],
-            _ => &[],
-        }
+        let column = self.extent.error_rates.iter().position(|known| *known == percent);
+        column.and_then(|column| self.row(&self.goodput, sender).get(column)).map_or(&[], Vec::as_slice)
     }
 
-    /// The error rates above zero.
-    pub(super) fn lossy(&self) -> Vec<u32> {
-        self.error_rates.iter().copied().filter(|percent| *percent > 0).collect()
+    /// The error rates for which this holds; never zero, where there is nothing to tell senders by.
+    pub(super) fn rates(&self, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+        self.extent.error_rates.iter().copied().filter(|percent| *percent > 0 && wanted(*percent)).collect()
+    }
+
+    fn at(&self, sender: Variant, rates: &[u32]) -> Vec<Vec<f64>> {
+        rates.iter().map(|percent| self.of(sender, *percent).to_vec()).collect()
     }
 
     /// By what share of `over`'s goodput `sender` is above it, from pairs of the same seed.
-    pub(super) fn gain(&self, sender: Variant, over: Variant, percent: u32) -> Option<Mean> {
-        Mean::of(&gains(self.of(sender, percent), self.of(over, percent)))
+    pub(super) fn gain(&self, sender: Variant, over: Variant, percent: u32) -> Mean {
+        mean(&gains(self.of(sender, percent), self.of(over, percent)))
     }
 
-    /// Whether one is above the other at all of these error rates; in part, if it is below at some of them.
-    pub(super) fn is_above(&self, sender: Variant, over: Variant, rates: &[u32]) -> Judged {
-        let judged = rates.iter().filter_map(|percent| self.gain(sender, over, *percent));
-        Judged::all(judged.map(|gain| Judged::above_zero(&gain)))
+    /// The average of that over several error rates.
+    pub(super) fn pooled(&self, sender: Variant, over: Variant, rates: &[u32]) -> Mean {
+        mean(&pooled_gains(&self.at(sender, rates), &self.at(over, rates)))
     }
 
-    /// "Up to so much": the largest gain, and its error rate.
-    pub(super) fn largest_gain(&self, sender: Variant, over: Variant) -> Option<(u32, Mean)> {
-        let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
-        gains.max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean))
+    /// By how much more `sender` is above `over` at these rates than at those.
+    pub(super) fn contrast(&self, sender: Variant, over: Variant, these: &[u32], those: &[u32]) -> Mean {
+        let pooled = |rates: &[u32]| pooled_gains(&self.at(sender, rates), &self.at(over, rates));
+        mean(&pooled(these).iter().zip(pooled(those)).map(|(one, other)| one - other).collect::<Vec<_>>())
+    }
+
+    /// A statement about two senders at every error rate above zero.
+    pub(super) fn everywhere(
+        &self,
+        sender: Variant,
+        over: Variant,
+        judge: impl Fn(&Mean) -> Judged,
+    ) -> Judged {
+        Judged::all(self.rates(|_| true).into_iter().map(|at| judge(&self.gain(sender, over, at))))
+    }
+
+    /// "Up to so much": where the mean gain is largest, and whether it is the paper's.
+    pub(super) fn up_to(&self, sender: Variant, over: Variant, paper: f64) -> (String, Judged) {
+        let gains = self.rates(|_| true).into_iter().map(|at| (at, self.gain(sender, over, at)));
+        let Some((at, gain)) = gains.max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean)) else {
+            return (String::new(), Judged::Undecided);
+        };
+        let one_run = one_run_gain(self.of(sender, at), self.of(over, at));
+        let one_run = self.extent.scaled_to_the_paper(one_run);
+        let text = format!("up to {} at {at} % (one run: ± {:.0})", percent_shown(&gain), one_run * 100.0);
+        (text, Judged::number(&gain, paper, one_run))
+    }
+
+    /// "Down by up to so much": the same for a loss, as a share of what `whole` has.
+    pub(super) fn down_by_up_to(&self, part: Variant, whole: Variant, paper: f64) -> (String, Judged) {
+        let gains = self.rates(|_| true).into_iter().map(|at| (at, self.gain(part, whole, at)));
+        let Some((at, gain)) = gains.min_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean)) else {
+            return (String::new(), Judged::Undecided);
+        };
+        let one_run = one_run_gain(self.of(part, at), self.of(whole, at));
+        let one_run = self.extent.scaled_to_the_paper(one_run);
+        let text = format!("{} at {at} % (one run: ± {:.0})", percent_shown(&gain), one_run * 100.0);
+        (text, Judged::number(&Mean { mean: -gain.mean, ..gain }, paper, one_run))
+    }
+
+    /// By how much the goodput falls from the lowest error rate to the highest, as a share of its mean.
+    pub(super) fn fall(&self, sender: Variant) -> Mean {
+        let falls: Vec<_> = super::super::judge::trends(self.row(&self.goodput, sender));
+        mean(&falls.into_iter().map(|trend| -trend).collect::<Vec<_>>())
+    }
+
+    /// Of what it sent, the share that was sent again for nothing, over the error rates above zero.
+    pub(super) fn needless(&self, sender: Variant) -> Mean {
+        let all = self.extent.error_rates.iter().zip(self.row(&self.needless, sender));
+        let lossy: Vec<_> = all.filter(|(at, _)| **at > 0).map(|(_, samples)| samples.clone()).collect();
+        mean(&across(&lossy))
     }
 
     pub(super) fn table(&self, title: &str) -> Table {
-        let names = self.senders.iter().map(|sender| sender.name());
-        let columns: Vec<_> =
-            ["error rate", "NewReno in ns-2", "Sack1 in ns-2"].into_iter().chain(names).collect();
-        let mut table = Table::new(title, &columns);
-        for percent in self.error_rates {
-            let oracle = ORACLE.iter().find(|(known, ..)| known == percent);
-            let known = oracle.map(|(_, newreno, sack)| [newreno, sack].map(|rate| format!("{rate:.3}")));
-            let known = known.unwrap_or_else(|| ["–", "–"].map(str::to_owned));
+        let names: Vec<_> = ["error rate".to_owned()]
+            .into_iter()
+            .chain(self.senders.iter().map(|sender| sender.name()))
+            .collect();
+        let mut table = Table::new(title, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        for percent in self.extent.error_rates {
             let ours = self.senders.iter().map(|sender| cell(self.of(*sender, *percent), 3));
-            table.row([format!("{percent} %")].into_iter().chain(known).chain(ours));
+            table.row([format!("{percent} %")].into_iter().chain(ours));
         }
         table
     }
 
-    /// The same without ns-2's columns.
-    pub(super) fn table_alone(&self, title: &str) -> Table {
+    /// The same with ns-2's NewReno beside.
+    pub(super) fn table_beside_ns2(&self, title: &str) -> Table {
         let mut table = self.table(title);
-        table.columns.drain(1..3);
-        for row in &mut table.rows {
-            row.drain(1..3);
+        table.columns.insert(1, "TCP-NR in ns-2".to_owned());
+        for (percent, row) in self.extent.error_rates.iter().zip(&mut table.rows) {
+            let oracle = ORACLE.iter().find(|(known, _)| known == percent);
+            row.insert(1, oracle.map_or_else(|| "–".to_owned(), |(_, goodput)| format!("{goodput:.3}")));
         }
         table
+    }
+
+    /// The paper's figure, with the curves of these senders.
+    pub(super) fn chart(&self, title: &str, senders: &[Variant]) -> Chart {
+        let points = |sender: &Variant| {
+            let rates = self.extent.error_rates.iter().map(|percent| f64::from(*percent));
+            let row = self.row(&self.goodput, *sender).iter().map(Vec::as_slice);
+            Curve::line(sender.name(), rates.zip(row))
+        };
+        Chart {
+            title: title.to_owned(),
+            x: Axis::new("packet error rate, %", Scale::FromZero),
+            y: Axis::new("connection goodput, Mbit/s", Scale::FromZero),
+            curves: senders.iter().map(points).collect(),
+        }
     }
 
     /// The gains at every error rate, for a sentence.
     pub(super) fn gains_shown(&self, sender: Variant, over: Variant) -> String {
-        let gains = self.lossy().into_iter().filter_map(|at| Some((at, self.gain(sender, over, at)?)));
-        gains.map(|(at, gain)| format!("{} at {at} %", percent_shown(&gain))).collect::<Vec<_>>().join(", ")
+        let shown = |at| format!("{} at {at} %", percent_shown(&self.gain(sender, over, at)));
+        self.rates(|_| true).into_iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 }
 

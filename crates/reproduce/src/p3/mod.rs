@@ -3,20 +3,27 @@
 mod fairness;
 mod goodput;
 mod grid;
+mod sensitivity;
 pub mod setting;
 mod theorem;
+mod variants;
 
 pub use fairness::{beside, jain_index};
 pub use goodput::{against_newreno, against_pr, out_of_order, underestimated};
+pub use sensitivity::paths;
 use setting::Extent;
 pub use theorem::overlay;
+pub use variants::{approximation, other_differentiators, rules};
 
-use super::{Figure, Paper};
+use super::{Effort, Figure, Paper};
+
+/// A table of many paths is for directions.
+const SEEDS_PER_PATH: u32 = 10;
 
 const fn figure(
     id: &'static str,
     title: &'static str,
-    run: fn(&super::Effort) -> Result<super::Finding, airtcp_sim::world::WorldError>,
+    run: fn(&Effort) -> Result<super::Finding, airtcp_sim::world::WorldError>,
 ) -> Figure {
     Figure { id, paper: Paper::P3, title, run }
 }
@@ -37,8 +44,22 @@ pub const FIGURES: &[Figure] = &[
     figure("p3-underestimation", "half of the tax is not known", |effort| {
         underestimated(effort, &Extent::UNDERESTIMATION)
     }),
+    figure("p3-rr-dcr", "RR-TCP and TCP-DCR with the rebate", |effort| {
+        other_differentiators(effort, &Extent::FEW)
+    }),
+    figure(
+        "p3-approximation",
+        "the rebate beside the ideal compensators and the ideal differentiator",
+        |effort| approximation(effort, &Extent::FEW),
+    ),
+    figure("p3-rules", "alpha, and what the paper leaves open in its algorithm", |effort| {
+        rules(effort, &Extent::FEW)
+    }),
     figure("p3-theorem1", "equation (16) over the throughput of NewReno+", |effort| {
-        overlay(effort, &Extent::FULL)
+        overlay(effort, &Extent::THEOREM)
+    }),
+    figure("p3-sensitivity", "what does not hold, on other paths", |effort| {
+        paths(&Effort::new(effort.seeds.min(SEEDS_PER_PATH)), &Extent::SENSITIVITY)
     }),
     figure("p3-fairness", "six NewReno+ beside six NewReno", |effort| beside(effort, &Extent::FULL)),
 ];

@@ -1,0 +1,134 @@
+//! What the paper says of its own algorithm: that it is close to the ideal, that α hardly matters, and that RR-TCP and
+//! TCP-DCR do as TCP-PR does. With it, what our choices in the algorithm do.
+
+use airtcp_sim::world::WorldError;
+
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table};
+use super::goodput::TITLE;
+use super::grid::{Grid, percent_shown};
+use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
+
+/// §V: the tax-rebate against the compensation scheme.
+pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let pairs = [(NR_PLUS, Scheme::NewReno.plus(Plus::Ideal)), (PR_PLUS, Scheme::Pr.plus(Plus::Ideal))];
+    let differentiator = Scheme::IdealDifferentiator.plain();
+    let senders = [NR, pairs[0].0, pairs[0].1, PR, pairs[1].0, pairs[1].1, differentiator];
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let shown = |(plus, ideal): (Variant, Variant)| {
+        format!("{} over its ideal: {}", plus.name(), grid.gains_shown(plus, ideal))
+    };
+    let ideals = pairs.map(|(_, ideal)| {
+        format!(
+            "{} over the ideal differentiator: {}.",
+            ideal.name(),
+            grid.gains_shown(ideal, differentiator)
+        )
+    });
+    Ok(Finding {
+        charts: vec![grid.chart("The tax-rebate and what it approximates (not drawn in the paper)", &senders)],
+        tables: vec![grid.table(TITLE)],
+        claims: vec![Claim {
+            paper: "“A tax-rebate approach has been constructed as an excellent approximation of the compensation \
+                    schemes.”"
+                .to_owned(),
+            place: "§V".to_owned(),
+            counts: Counts::Yes,
+            ours: pairs.map(shown).join("; "),
+            judged: Judged::all(
+                pairs.map(|(plus, ideal)| grid.everywhere(plus, ideal, Judged::similar)),
+            ),
+        }],
+        choices: vec![
+            "The compensation schemes are (4) and (5) with the true q^c, which airlink tells, over the last 4096 packets \
+             or so, q^a = q^c + T, and W by (9) (`rebate-ideal`)."
+                .to_owned(),
+        ],
+        remarks: ideals.to_vec(),
+    })
+}
+
+/// §III A: α, and the choices that the algorithm leaves.
+pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let of = |scheme: Scheme| [Plus::Alpha(20), Plus::Full, Plus::Alpha(30)].map(|plus| scheme.plus(plus));
+    let [nr_low, nr, nr_high] = of(Scheme::NewReno);
+    let [pr_low, pr, pr_high] = of(Scheme::Pr);
+    let rules = [Plus::Full, Plus::Unclamped, Plus::AtTimeouts, Plus::Literal];
+    let others = [Plus::Unclamped, Plus::AtTimeouts, Plus::Literal];
+    let constant = Scheme::WestwoodConstant.plain();
+    let mut senders = vec![nr_low, nr, nr_high, pr_low, pr, pr_high, W, constant];
+    senders.extend(others.map(|plus| Scheme::NewReno.plus(plus)));
+    senders.extend(others.map(|plus| Scheme::Pr.plus(plus)));
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let alphas = [(nr_low, nr), (nr_high, nr), (pr_low, pr), (pr_high, pr)];
+    let shown = |(other, ours): (Variant, Variant)| {
+        format!("{}: {}", other.name(), percent_shown(&grid.pooled(other, ours, &grid.rates(|_| true))))
+    };
+    let mut table = Table::new(
+        "What the choices do: over TCP-W with its time-varying filter, and with the constant one",
+        &["sender", "over TCP-W", "over TCP-W, constant filter"],
+    );
+    for scheme in [Scheme::NewReno, Scheme::Pr] {
+        for sender in rules.map(|plus| scheme.plus(plus)) {
+            let against = [W, constant].map(|other| grid.gains_shown(sender, other));
+            table.row([sender.name()].into_iter().chain(against));
+        }
+    }
+    let loses = rules.iter().all(|plus| {
+        let more = grid.pooled(Scheme::NewReno.plus(*plus), W, &grid.rates(|percent| percent < 5));
+        Judged::better(&more) == Judged::DoesNotHold
+    });
+    let range = match loses {
+        true => "below 5 % TCP-NR+ is not above TCP-W with any of them",
+        false => "whether TCP-NR+ is above TCP-W below 5 % depends on them",
+    };
+    Ok(Finding {
+        charts: Vec::new(),
+        tables: vec![table, grid.table(TITLE)],
+        claims: vec![Claim {
+            paper: "“The results are similar when α is set to other values in the recommended range.”"
+                .to_owned(),
+            place: "§III-A".to_owned(),
+            counts: Counts::Yes,
+            ours: format!("against α = 0.25, {}", alphas.map(shown).join(", ")),
+            judged: Judged::all(alphas.map(|(other, ours)| grid.everywhere(other, ours, Judged::similar))),
+        }],
+        choices: vec!["α at both ends of the recommended range, 0.2 and 0.3.".to_owned()],
+        remarks: vec![format!("Of the choices in the algorithm: {range}.")],
+    })
+}
+
+/// Footnote 1: RR-TCP and TCP-DCR with the rebate.
+pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let schemes = [Scheme::Rr, Scheme::Dcr];
+    let mut senders = vec![W, PR, PR_PLUS];
+    senders.extend(schemes.iter().flat_map(|scheme| [scheme.plain(), scheme.plus(Plus::Full)]));
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let all = grid.rates(|_| true);
+    let pluses = schemes.map(|scheme| scheme.plus(Plus::Full));
+    let shown = |plus: Variant| format!("{} over TCP-PR+: {}", plus.name(), grid.gains_shown(plus, PR_PLUS));
+    let gains = schemes.map(|scheme| {
+        let (plain, plus) = (scheme.plain(), scheme.plus(Plus::Full));
+        format!(
+            "{} over {}: {}; over TCP-W {}.",
+            plus.name(),
+            plain.name(),
+            percent_shown(&grid.pooled(plus, plain, &all)),
+            percent_shown(&grid.pooled(plus, W, &all))
+        )
+    });
+    Ok(Finding {
+        charts: vec![grid.chart("RR-TCP and TCP-DCR with the rebate (not drawn in the paper)", &senders)],
+        tables: vec![grid.table(TITLE)],
+        claims: vec![Claim {
+            paper: "“The related discussion and results are similar to TCP-PR+ and thus omitted due to constraints in \
+                    space.” (RR-TCP and TCP-DCR with the rebate)"
+                .to_owned(),
+            place: "§III, footnote 1".to_owned(),
+            counts: Counts::Yes,
+            ours: pluses.map(shown).join("; "),
+            judged: Judged::all(pluses.map(|plus| Judged::similar(&grid.pooled(plus, PR_PLUS, &all)))),
+        }],
+        choices: vec!["RR-TCP and TCP-DCR work on SACK.".to_owned()],
+        remarks: gains.to_vec(),
+    })
+}
