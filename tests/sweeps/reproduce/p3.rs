@@ -37,7 +37,7 @@ fn quoted(finding: &Finding) {
 
 #[test]
 fn the_rebate_brings_newreno_more_and_newreno_is_ns2s() {
-    let finding = p3::against_newreno(&Effort::new(4), &SHORT).unwrap();
+    let finding = p3::against_newreno(&Effort::new(3), &SHORT).unwrap();
     quoted(&finding);
     assert!(finding.tables.iter().all(|table| table.rows.len() == SHORT.error_rates.len()));
     assert_eq!(claim(&finding, "severe performance deterioration").judged, Judged::Holds);
@@ -51,7 +51,7 @@ fn the_rebate_brings_newreno_more_and_newreno_is_ns2s() {
 
 #[test]
 fn pr_with_the_rebate_is_above_pr_and_newreno_with_it() {
-    let finding = p3::against_pr(&Effort::new(4), &SHORTER).unwrap();
+    let finding = p3::against_pr(&Effort::new(3), &SHORTER).unwrap();
     quoted(&finding);
     assert_eq!(claim(&finding, "better performance than TCP-NR+").judged, Judged::Holds);
     for row in [0, 1] {
@@ -103,6 +103,7 @@ fn theorem_1_is_judged_where_windows_are_large() {
     let extent = Extent { error_rates: &[2], from: Instant::from_secs(10), until: Instant::from_secs(20) };
     let finding = p3::overlay(&Effort::new(2), &extent).unwrap();
     quoted(&finding);
-    let window = |row| finding.tables[0].rows[row][3].split(' ').next().unwrap().parse::<f64>().unwrap();
+    let window =
+        |row: usize| finding.tables[0].rows[row][3].split(' ').next().unwrap().parse::<f64>().unwrap();
     assert!(window(0) > window(2), "{}", finding.markdown());
 }

@@ -58,8 +58,12 @@ pub enum Scheme {
     NewReno,
     /// NewReno that is told which losses are congestion: the ideal differentiator (§II-B 2).
     IdealDifferentiator,
+    /// TCP-PR that is told likewise.
+    IdealPr,
     /// With its time-varying filter.
     Westwood,
+    /// The same with another time constant, in milliseconds.
+    WestwoodTau(u16),
     /// With the constant coefficients of its published procedure.
     WestwoodConstant,
     /// On SACK.
@@ -111,8 +115,10 @@ impl Variant {
         let scheme = match self.scheme {
             Scheme::NewReno => "TCP-NR",
             Scheme::IdealDifferentiator => "ideal differentiator",
+            Scheme::IdealPr => "ideal differentiator, as TCP-PR",
             Scheme::Westwood => "TCP-W",
             Scheme::WestwoodConstant => "TCP-W, constant filter",
+            Scheme::WestwoodTau(ms) => return format!("TCP-W, τ = {} s", f64::from(ms) / 1e3),
             Scheme::Pr | Scheme::PrOnNewReno => "TCP-PR",
             Scheme::Rr => "RR-TCP",
             Scheme::Dcr => "TCP-DCR",
@@ -136,9 +142,11 @@ impl Variant {
         let scheme = match self.scheme {
             Scheme::NewReno => "newreno",
             Scheme::IdealDifferentiator => "newreno+oracle",
+            Scheme::IdealPr => "sack+pr+oracle",
             // τ = 0.5 s, as far as is known what its authors had.
             Scheme::Westwood => "newreno+westwood+westwood-tau=500",
             Scheme::WestwoodConstant => "newreno+westwood",
+            Scheme::WestwoodTau(ms) => return Ok(format!("newreno+westwood+westwood-tau={ms}").parse()?),
             Scheme::Pr => "sack+pr",
             Scheme::PrOnNewReno => "newreno+pr",
             Scheme::Rr => "sack+rr",
@@ -296,9 +304,9 @@ pub fn choices() -> Vec<String> {
          says \"all\" or \"the range … simulated\" at each of them; a number (\"up to\") where the mean is largest.",
         "In every decrease 0 ≤ ε, and never so large that ssthresh would exceed cwnd: by (5) ε lies between 0 and 1, \
          its estimate (15) need not. α = 0.25. A timeout halves ssthresh without a rebate, as the paper mentions \
-         no timeouts. What either does is in the table of variants.",
+         no timeouts. What either does is in the table of `p3-rules`.",
         "TCP-W repairs like NewReno and has the time-varying filter of Mascolo et al. (MobiCom 2001) with τ = 0.5 s \
-         and m = 2. The constant coefficients of its procedure are a row of the table of variants.",
+         and m = 2. Other τ and the constant coefficients of its procedure are in the table of `p3-rules`.",
     ]
     .map(str::to_owned)
     .to_vec()
