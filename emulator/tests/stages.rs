@@ -14,7 +14,7 @@ use airlink::stages::loss::{Loss, LossConfig};
 use airlink::stages::outage::{Meanwhile, Outage, OutageConfig};
 use airlink::stages::queue::QueueConfig;
 use airlink::stages::trace::Trace;
-use airlink::stages::traffic::{Source, Traffic, TrafficConfig};
+use airlink::stages::traffic::{Begins, Source, Traffic, TrafficConfig};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Rate, Size};
@@ -71,9 +71,12 @@ fn arq(config: &ArqConfig) -> Box<dyn Stage> {
 }
 
 fn traffic(config: &TrafficConfig, leaves_after: usize) -> Box<dyn Stage> {
-    let make = |direction, config: &TrafficConfig| {
-        Traffic::new(config, direction, leaves_after, stream("traffic/times"))
-    };
+    traffic_of(config, leaves_after, "traffic/times")
+}
+
+fn traffic_of(config: &TrafficConfig, leaves_after: usize, name: &str) -> Box<dyn Stage> {
+    let make =
+        |direction, config: &TrafficConfig| Traffic::new(config, direction, leaves_after, stream(name));
     Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
 }
 
@@ -481,6 +484,7 @@ fn cbr() -> TrafficConfig {
         shape: None,
         mean_on: None,
         mean_off: None,
+        begins: Begins::On,
         leaves_after: "stage-1".to_owned(),
         starts: ms(1000),
     }
@@ -600,12 +604,33 @@ fn pareto_sources_have_the_heavy_tail_of_their_shape() {
     }
 }
 
+/// The first packet comes after a time of being off, which is 2/3 s at the least, and 2 s in the mean.
+#[test]
+fn a_source_may_begin_with_being_off() {
+    let first = |begins, seed| {
+        let mut source = traffic_of(&TrafficConfig { begins, ..pareto(1.5) }, 0, &format!("traffic/{seed}"));
+        let mut out = Outbox::new(Recording::Off, false);
+        loop {
+            let now = source.next_deadline().unwrap();
+            source.handle_deadline(now, &mut out);
+            if !out.take().is_empty() {
+                return now;
+            }
+        }
+    };
+    assert_eq!(first(Begins::On, 1), Instant::ZERO);
+    let waits: Vec<_> = (1..=50).map(|seed| first(Begins::Off, seed)).collect();
+    assert!(waits.iter().all(|wait| *wait > at(ms(666))), "{waits:?}");
+    assert!(waits.iter().any(|wait| *wait > at(ms(1500))), "{waits:?}");
+}
+
 #[test]
 fn impossible_sources_are_refused_with_what_was_meant() {
     for (config, hint) in [
         (TrafficConfig { packet: Size::bytes(27), ..cbr() }, "`packet`"),
         (TrafficConfig { sources: 0, ..cbr() }, "`sources`"),
         (TrafficConfig { shape: Some(1.5), ..cbr() }, "leave one out"),
+        (TrafficConfig { begins: Begins::Off, ..cbr() }, "leave one out"),
         (TrafficConfig { mean_on: None, ..pareto(1.5) }, "`mean_on`: the source \"pareto-on-off\" needs it"),
         (TrafficConfig { shape: Some(1.0), ..pareto(1.5) }, "`shape`"),
         (TrafficConfig { shape: Some(f64::NAN), ..pareto(1.5) }, "`shape`"),

@@ -23,7 +23,7 @@ use crate::suggest::suggest;
 ///
 /// - `cbr`: each of `sources` sends at `rate`, for ever
 /// - `pareto-on-off`: each of `sources` sends at `rate` while it is on; how long it is on and off are Pareto
-///   distributed with the given `shape` and the means `mean_on` and `mean_off`. It begins with being on.
+///   distributed with the given `shape` and the means `mean_on` and `mean_off`. `begins` says which of the two is first
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
@@ -46,6 +46,9 @@ pub struct TrafficConfig {
     /// Of `pareto-on-off`: how long a source is off, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_off: Option<Duration>,
+    /// Of `pareto-on-off`: whether a source is on or off when it starts.
+    #[serde(default, skip_serializing_if = "Begins::is_on")]
+    pub begins: Begins,
     /// Name of the stage behind which the packets leave the path.
     pub leaves_after: String,
     /// When the first source begins, since the start.
@@ -65,6 +68,23 @@ pub enum Source {
     Cbr,
     /// On and off in turn, each time for a Pareto distributed time.
     ParetoOnOff,
+}
+
+/// What a source does first that is on and off in turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Begins {
+    /// It sends.
+    #[default]
+    On,
+    /// It is silent for as long as it is between two times of sending, as ns-2's source is.
+    Off,
+}
+
+impl Begins {
+    fn is_on(&self) -> bool {
+        *self == Self::On
+    }
 }
 
 /// IPv4 and UDP headers.
@@ -90,6 +110,7 @@ impl OneWaySettings for TrafficConfig {
             ("shape", self.shape.is_some()),
             ("mean_on", self.mean_on.is_some()),
             ("mean_off", self.mean_off.is_some()),
+            ("begins", self.begins != Begins::On),
         ];
         for (key, is_there) in settings {
             match self.source {
@@ -99,7 +120,7 @@ impl OneWaySettings for TrafficConfig {
                         "it belongs to the source \"pareto-on-off\", but the source is \"cbr\": leave one out",
                     ));
                 }
-                Source::ParetoOnOff if !is_there => {
+                Source::ParetoOnOff if !is_there && key != "begins" => {
                     return Err(Invalid::new(
                         key,
                         format!("the source \"pareto-on-off\" needs it: add `{key} = …`"),
@@ -218,10 +239,14 @@ impl Traffic {
         let spacing = config.rate.time_for(config.packet.as_bytes() as usize);
         for index in 0..config.sources {
             let at = Instant::ZERO + config.starts + spacing * u64::from(index) / u64::from(config.sources);
-            let until = traffic.draw_on().map(|on| at + on);
-            traffic
-                .sources
-                .push(Transmitter { pace: Pace::new(config.rate), phase: Phase::On { at, until } });
+            let phase = match config.begins {
+                Begins::On => Phase::On { at, until: traffic.draw_on().map(|on| at + on) },
+                Begins::Off => {
+                    let off = traffic.draw_off().unwrap_or_default();
+                    Phase::Off { until: at + off, rest: Duration::ZERO }
+                }
+            };
+            traffic.sources.push(Transmitter { pace: Pace::new(config.rate), phase });
         }
         traffic.next = traffic.earliest();
         Ok(traffic)
@@ -313,6 +338,7 @@ impl OneWay for Traffic {
         let fixed = [
             ("source", config.source != self.config.source),
             ("sources", config.sources != self.config.sources),
+            ("begins", config.begins != self.config.begins),
             ("leaves_after", config.leaves_after != self.config.leaves_after),
             ("starts", config.starts != self.config.starts),
         ];

@@ -7,7 +7,9 @@ mod goodput;
 mod judges;
 mod rtt;
 mod setting;
+mod traces;
 mod transfer;
+mod trips;
 
 use super::{Figure, Paper};
 
@@ -15,26 +17,8 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         id: "p1-fig4",
         paper: Paper::P1,
-        title: "Fig. 4: Tahoe, Reno, NewReno and SACK over a wireless last hop, no congestion",
-        run: goodput::figure_4,
-    },
-    Figure {
-        id: "p1-fig5",
-        paper: Paper::P1,
-        title: "Fig. 5: the four over a wireless last hop, two-state loss, congestion on the wire",
-        run: goodput::figure_5,
-    },
-    Figure {
-        id: "p1-fig6",
-        paper: Paper::P1,
-        title: "Fig. 6: the four over a broad wireless backbone, small queues",
-        run: goodput::figure_6,
-    },
-    Figure {
-        id: "p1-fig7",
-        paper: Paper::P1,
-        title: "Fig. 7: the four over a broad wireless backbone, long queues",
-        run: goodput::figure_7,
+        title: "Figs. 4 to 7: Tahoe, Reno, NewReno and SACK over a last hop and a broad backbone",
+        run: goodput::figures_4_to_7,
     },
     Figure {
         id: "p1-fig8",
@@ -49,22 +33,10 @@ pub const FIGURES: &[Figure] = &[
         run: rtt::figures_12_and_13,
     },
     Figure {
-        id: "p1-fig17",
+        id: "p1-fig14",
         paper: Paper::P1,
-        title: "Figs. 14, 17: round-trip times before losses, broad backbone, long queues",
-        run: rtt::figures_14_and_17,
-    },
-    Figure {
-        id: "p1-fig18",
-        paper: Paper::P1,
-        title: "Figs. 15, 18: round-trip times before losses, broad backbone, small queues",
-        run: rtt::figures_15_and_18,
-    },
-    Figure {
-        id: "p1-fig19",
-        paper: Paper::P1,
-        title: "Figs. 16, 19: round-trip times before losses, narrow backbone",
-        run: rtt::figures_16_and_19,
+        title: "Figs. 14 to 19: round-trip times before losses, broad and narrow backbones",
+        run: rtt::figures_14_to_19,
     },
     Figure {
         id: "p1-judges-last-hop",

@@ -8,12 +8,11 @@ use airtcp::profile::Profile;
 use airtcp::profile::knobs::InitialWindow;
 use airtcp::recovery::Recipe;
 use airtcp::rtt::{RtoLimits, TimerStyle};
-use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::{FlowReport, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, WorldError};
 use airwire::time::{Duration, Instant};
 
-use super::super::Judged;
+use super::super::{Judged, cell};
 
 pub(super) const VARIANTS: [Variant; 4] = [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack];
 
@@ -47,27 +46,46 @@ impl fmt::Display for Variant {
     }
 }
 
-/// The paths: Fig. 3, and the captions of Figs. 16 and 19.
+/// The paths: Fig. 3, and the captions of Figs. 14 to 19.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topology {
     LastHop,
     Congestion,
     LongQueue,
     SmallQueue,
-    Narrow,
+    /// The broad backbone's two congested wires around a narrow one.
+    Narrow(Queues),
+    /// Another reading of a narrow one: the cross traffic meets the flow on the backbone itself.
+    Shared,
+}
+
+/// The queues at the two congested wires (§4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Queues {
+    /// 20 packets.
+    Long,
+    /// 3 and 5 packets.
+    Small,
 }
 
 impl Topology {
-    pub(super) const ALL: [Self; 5] =
-        [Self::LastHop, Self::Congestion, Self::LongQueue, Self::SmallQueue, Self::Narrow];
+    pub(super) const ALL: [Self; 7] = [
+        Self::LastHop,
+        Self::Congestion,
+        Self::LongQueue,
+        Self::SmallQueue,
+        Self::Narrow(Queues::Small),
+        Self::Narrow(Queues::Long),
+        Self::Shared,
+    ];
 
     const fn preset(self) -> &'static str {
         match self {
             Self::LastHop => "rtt-last-hop",
             Self::Congestion => "rtt-last-hop-congestion",
-            Self::LongQueue => "rtt-broad-backbone-long",
-            Self::SmallQueue => "rtt-broad-backbone-short",
-            Self::Narrow => "rtt-narrow-backbone",
+            Self::LongQueue | Self::Narrow(Queues::Long) => "rtt-broad-backbone-long",
+            Self::SmallQueue | Self::Narrow(Queues::Small) => "rtt-broad-backbone-short",
+            Self::Shared => "rtt-narrow-backbone",
         }
     }
 
@@ -77,20 +95,115 @@ impl Topology {
             Self::Congestion => "last hop, congestion",
             Self::LongQueue => "broad backbone, long queues",
             Self::SmallQueue => "broad backbone, small queues",
-            Self::Narrow => "narrow backbone",
+            Self::Narrow(Queues::Small) => "narrow backbone, small queues",
+            Self::Narrow(Queues::Long) => "narrow backbone, long queues",
+            Self::Shared => "narrow backbone, shared with the sources",
         }
     }
 
-    /// A scenario: the preset with these changes to its stages.
-    pub(super) fn path(self, changes: &str) -> String {
-        format!("schema = 1\nextends = \"{}\"\n{changes}", self.preset())
+    /// The preset's stages with cross traffic, each with its number of sources and their rate in kbit/s, if five come
+    /// to each bottleneck.
+    const fn traffic(self) -> &'static [(&'static str, u32)] {
+        match self {
+            Self::LastHop => &[],
+            Self::Congestion => &[("cross-traffic", 200)],
+            Self::Shared => &[("cross-traffic", 160)],
+            Self::LongQueue | Self::SmallQueue | Self::Narrow(_) => {
+                &[("cross-traffic-1", 200), ("cross-traffic-2", 160)]
+            }
+        }
     }
 
     pub(super) fn choice(self) -> String {
         let preset = self.preset();
-        format!(
-            "The path is the preset `{preset}`; what it takes where the paper is silent stands in it (`airlink show --source {preset}`)."
-        )
+        let source = format!(
+            "what it takes where the paper is silent stands in it (`airlink show --source {preset}`)"
+        );
+        match self {
+            Self::Narrow(_) => format!(
+                "The narrow backbone has {NARROW} kbit/s, between the wires of `{preset}` (0.5 Mbit/s, congested both): the paper says no more than \"narrow\"."
+            ),
+            _ => format!("The path is the preset `{preset}` with sources that begin silent; {source}."),
+        }
+    }
+}
+
+/// The narrow backbone, in kbit/s.
+pub(super) const NARROW: u32 = 250;
+
+/// The sources of the cross traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sources {
+    pub(super) number: Number,
+    /// In kbit/s, of each while it is on. `None`: as in the presets, 200 at the first bottleneck, 160 at the second.
+    pub(super) rate: Option<u32>,
+    pub(super) begins: Begins,
+}
+
+/// "The number of ON/OFF sources in our experiments is set to be 5" (§4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    /// Five at each bottleneck.
+    FiveEach,
+    /// Where there are two bottlenecks, three at the first and two at the second.
+    FiveInAll,
+}
+
+/// What a source does first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begins {
+    /// As ns-2's does.
+    Off,
+    On,
+}
+
+impl Sources {
+    pub(super) const CHOSEN: Self = Self { number: Number::FiveEach, rate: None, begins: Begins::Off };
+
+    pub(super) const fn at(rate: u32) -> Self {
+        Self { rate: Some(rate), ..Self::CHOSEN }
+    }
+}
+
+/// What a flow meets: a path, what its radio does, and what comes across.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) topology: Topology,
+    pub(super) loss: Loss,
+    pub(super) sources: Sources,
+    /// Changes to other stages, as a scenario has them.
+    pub(super) links: &'static str,
+}
+
+impl Place {
+    pub(super) const fn new(topology: Topology, loss: Loss) -> Self {
+        Self { topology, loss, sources: Sources::CHOSEN, links: "" }
+    }
+
+    /// A scenario.
+    pub(super) fn path(&self) -> String {
+        let Self { topology, loss, sources, links } = self;
+        let mut path = format!("schema = 1\nextends = \"{}\"\n{}{links}", topology.preset(), loss.stage());
+        if let Topology::Narrow(_) = topology
+            && links.is_empty()
+        {
+            path += &format!("[[stage]]\nname = \"backbone\"\nboth.rate = \"{NARROW}kbit\"\n");
+        }
+        for (i, (stage, rate)) in topology.traffic().iter().enumerate() {
+            let number = match sources.number {
+                Number::FiveInAll if topology.traffic().len() == 2 => [3, 2][i],
+                _ => 5,
+            };
+            let begins = match sources.begins {
+                Begins::Off => "off",
+                Begins::On => "on",
+            };
+            let rate = sources.rate.unwrap_or(*rate);
+            path += &format!(
+                "[[stage]]\nname = \"{stage}\"\ndown.sources = {number}\ndown.rate = \"{rate}kbit\"\ndown.begins = \"{begins}\"\n"
+            );
+        }
+        path
     }
 }
 
@@ -98,33 +211,49 @@ impl Topology {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Loss {
     Uniform(f64),
-    /// The Gilbert model: nothing is lost in the good state, half of the packets in the bad one, which each packet ends
-    /// with a probability of 24 %. The mean loss rate decides how often the bad state begins.
-    TwoState(f64),
+    /// The Gilbert model. The mean loss rate decides how often the bad state begins.
+    TwoState(f64, Bad),
 }
 
-const BAD_LOSS: f64 = 0.5;
-const BAD_TO_GOOD: f64 = 0.24;
+/// The bad state; nothing is lost in the good one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bad {
+    /// Share of the packets lost in it.
+    pub(super) loss: f64,
+    /// The probability that a packet ends it.
+    pub(super) ends: f64,
+}
+
+impl Bad {
+    /// The presets': two losses on average.
+    pub(super) const CHOSEN: Self = Self { loss: 0.5, ends: 0.24 };
+}
 
 impl Loss {
+    pub(super) const fn two_state(per: f64) -> Self {
+        Self::TwoState(per, Bad::CHOSEN)
+    }
+
     /// A change to a preset's stage `radio-errors`.
-    pub(super) fn stage(self) -> String {
+    fn stage(self) -> String {
         let model = match self {
             Self::Uniform(per) => format!("model = \"uniform\", per = {per:.6}"),
-            Self::TwoState(per) => format!(
-                "model = \"gilbert-elliott\", good = 0.0, bad = {BAD_LOSS}, good_to_bad = {:.6}, bad_to_good = {BAD_TO_GOOD}",
-                good_to_bad(per)
+            Self::TwoState(per, bad) => format!(
+                "model = \"gilbert-elliott\", good = 0.0, bad = {:.6}, good_to_bad = {:.6}, bad_to_good = {:.6}",
+                bad.loss,
+                good_to_bad(per, bad),
+                bad.ends
             ),
         };
         format!("[[stage]]\nname = \"radio-errors\"\ndown = {{ {model} }}\n")
     }
 }
 
-/// The probability of a change from good to bad. The bad state has a share of per / BAD_LOSS of the packets, and a
+/// The probability of a change from good to bad. The bad state has a share of per / loss of the packets, and a
 /// stationary chain enters a state as often as it leaves it.
-fn good_to_bad(per: f64) -> f64 {
-    let bad = per / BAD_LOSS;
-    BAD_TO_GOOD * bad / (1.0 - bad)
+fn good_to_bad(per: f64, bad: Bad) -> f64 {
+    let share = per / bad.loss;
+    bad.ends * share / (1.0 - share)
 }
 
 /// Length of an endless transfer's run, and the limit of the others.
@@ -136,7 +265,8 @@ pub(super) const MSS: u16 = PACKET - 40;
 /// ns-2's default window, in segments.
 const WINDOW: usize = 20;
 
-pub(super) const CHOICES: [&str; 3] = [
+pub(super) const CHOICES: [&str; 4] = [
+    "Sources of cross traffic are five at each bottleneck (§4.1: \"The number of ON/OFF sources in our experiments is set to be 5\"), with 200 kbit/s at the first and 160 at a second (§4.1 has these and 300); each begins with a time of being off, as ns-2's do.",
     "Packets of 1000 octets on the wire, a window of 20 of them, no delayed ACKs (§3.1), a clock of 100 ms, an RTO of at least 1 s, two packets after the SYN, no Limited Transmit: ns-2's defaults and profile `ns2`.",
     "Only what goes to the mobile host is damaged.",
     "Each run lasts 400 s, as in the paper; of the curves' loss rates it says that they were drawn at random.",
@@ -163,9 +293,9 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    pub(super) fn new(path: &str, recipe: &str) -> Result<Self, WorldError> {
+    pub(super) fn new(place: &Place, recipe: &str) -> Result<Self, WorldError> {
         Ok(Self {
-            scenario: Scenario::parse(path, "Ni et al., Fig. 3")?,
+            scenario: Scenario::parse(&place.path(), "Ni et al., Fig. 3")?,
             recipe: recipe.parse()?,
             timing: Timing::OneAtATime,
             length: Length::Endless,
@@ -228,14 +358,23 @@ fn receiver() -> Profile {
     }
 }
 
-/// Whether the mean is above zero.
-pub(super) fn above_zero(samples: &[f64]) -> Judged {
-    Mean::of(samples).map_or(Judged::Undecided, |mean| Judged::above_zero(&mean))
+/// A denied sentence holds where the sentence does not.
+pub(super) fn not(judged: Judged) -> Judged {
+    match judged {
+        Judged::Holds => Judged::DoesNotHold,
+        Judged::DoesNotHold => Judged::Holds,
+        undecided => undecided,
+    }
 }
 
-/// `of` each pair of the same seed.
-pub(super) fn paired(a: &[f64], b: &[f64], of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| of(*a, *b)).collect()
+/// Whether one of several ways leads there.
+pub(super) fn any(ways: impl IntoIterator<Item = Judged>) -> Judged {
+    not(Judged::all(ways.into_iter().map(not)))
+}
+
+/// Shares in per cent, as a cell of a table.
+pub(super) fn percent(shares: &[f64], digits: usize) -> String {
+    cell(&shares.iter().map(|share| 100.0 * share).collect::<Vec<_>>(), digits)
 }
 
 #[cfg(test)]
@@ -245,20 +384,30 @@ mod tests {
     /// The preset's own numbers: 1 % and 24 % make a bad state of 4 % of the time.
     #[test]
     fn a_mean_rate_of_two_per_cent_is_the_presets_channel() {
-        assert!((good_to_bad(0.02) - 0.01).abs() < 1e-12);
-        let bad = good_to_bad(0.08) / (good_to_bad(0.08) + BAD_TO_GOOD);
-        assert!((bad * BAD_LOSS - 0.08).abs() < 1e-12);
+        assert!((good_to_bad(0.02, Bad::CHOSEN) - 0.01).abs() < 1e-12);
+        let enters = good_to_bad(0.08, Bad::CHOSEN);
+        assert!((enters / (enters + Bad::CHOSEN.ends) * Bad::CHOSEN.loss - 0.08).abs() < 1e-12);
     }
 
     #[test]
-    fn every_topology_takes_every_channel() {
+    fn every_topology_takes_every_channel_and_all_sources() {
         for topology in Topology::ALL {
-            for loss in [Loss::Uniform(0.04), Loss::TwoState(0.04)] {
-                assert!(
-                    Setting::new(&topology.path(&loss.stage()), "newreno+judges").is_ok(),
-                    "{topology:?}"
-                );
+            for loss in [Loss::Uniform(0.04), Loss::two_state(0.04)] {
+                for number in [Number::FiveEach, Number::FiveInAll] {
+                    let sources = Sources { number, begins: Begins::On, ..Sources::at(300) };
+                    let place = Place { sources, ..Place::new(topology, loss) };
+                    assert!(Setting::new(&place, "newreno+judges").is_ok(), "{topology:?}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_sentence_and_its_denial_are_undecided_together() {
+        assert_eq!(not(Judged::Holds), Judged::DoesNotHold);
+        assert_eq!(not(Judged::Undecided), Judged::Undecided);
+        assert_eq!(any([Judged::DoesNotHold, Judged::Holds]), Judged::Holds);
+        assert_eq!(any([Judged::DoesNotHold, Judged::Undecided]), Judged::Undecided);
+        assert_eq!(any([Judged::DoesNotHold, Judged::DoesNotHold]), Judged::DoesNotHold);
     }
 }
