@@ -15,7 +15,8 @@ fn a_hundred_kilobytes_take_seconds_and_sack_is_not_nearly_twice_as_fast() {
     for chart in &finding.charts {
         let names: Vec<_> = chart.curves.iter().map(|curve| curve.name.as_str()).collect();
         assert_eq!(names, ["sent", "dropped", "ACK"]);
-        let last = |curve: usize| chart.curves[curve].points.iter().map(|(_, at)| at.mean).fold(0.0, f64::max);
+        let last =
+            |curve: usize| chart.curves[curve].points.iter().map(|(_, at)| at.mean).fold(0.0, f64::max);
         assert_eq!((last(0), last(2)), (99.0, 99.0), "packets 0 to 99: {}", chart.title);
     }
     quoted(&finding);

@@ -156,7 +156,7 @@ fn tables(seen: &[Seen]) -> Vec<Table> {
 fn choices(more: impl IntoIterator<Item = String>) -> Vec<String> {
     let own = [
         "The verdicts are by the round trips of §3.1: to the first cumulative ACK, without those that a timeout interrupts. They hold what a repair takes. Beside them stand those of segments that were sent once and arrived in order.",
-        "An increase before losses is the mean round trip before them over the mean of all. Before a loss: of the last segment sent before the lost one that has a round trip. Its change: against the one sent a round trip earlier; it is constant within 10 %, what is \"similar\" elsewhere.",
+        "An increase before losses is the mean round trip before them over the mean of all. Before a loss: of the last segment before the lost one that has a round trip. Its change: against the one sent a round trip earlier; it is constant within 10 %, what is \"similar\" elsewhere.",
         "Told apart: how often the round-trip time before a congestion loss is above that before a radio loss (ties are half). It is possible if that, or the same of the change, is considerably above a coin's half, and easy if it is similar to 1.",
     ];
     CHOICES.into_iter().chain(own).map(str::to_owned).chain(more).collect()
@@ -172,20 +172,13 @@ type By = (Judged, String);
 
 fn increase_before_congestion(runs: &[Observed]) -> By {
     let rise = rise(runs, |run| run.before_congestion);
-    let over_least = column(runs, |run| run.before_congestion);
-    let shown = format!(
-        "{} % before congestion losses ({} times the least)",
-        percent(&rise, 0),
-        cell(&over_least, 2)
-    );
+    let shown = format!("{} % before congestion losses", percent(&rise, 0));
     (Judged::considerably(&mean(&rise)), shown)
 }
 
 fn increase_before_radio(runs: &[Observed]) -> By {
     let rise = rise(runs, |run| run.before_radio);
-    let over_least = column(runs, |run| run.before_radio);
-    let shown =
-        format!("{} % before radio losses ({} times the least)", percent(&rise, 0), cell(&over_least, 2));
+    let shown = format!("{} % before radio losses", percent(&rise, 0));
     (Judged::considerably(&mean(&rise)), shown)
 }
 

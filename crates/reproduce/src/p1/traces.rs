@@ -55,7 +55,7 @@ pub(super) fn round_trips(title: &str, settings: &[(String, Setting)]) -> Result
         let timeouts = timeouts(&mut world);
         let trips = of_the_text(world.sightings(0), &timeouts);
         let shown = trips.into_iter().take_while(|trip| trip.sent <= SHOWN);
-        let point = |Trip { sent, took }: Trip| (sent.as_secs_f64(), 1e3 * took.as_secs_f64());
+        let point = |Trip { sent, took, .. }: Trip| (sent.as_secs_f64(), 1e3 * took.as_secs_f64());
         curves.push(Curve::dots(name.clone(), shown.map(point)));
     }
     Ok(Chart {

@@ -9,6 +9,8 @@ use airwire::time::{Duration, Instant};
 /// The round trip of a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Trip {
+    /// Where the segment begins.
+    pub(super) offset: u64,
     pub(super) sent: Instant,
     pub(super) took: Duration,
 }
@@ -30,10 +32,10 @@ pub(super) fn of_the_text(sightings: &[Sighting], timeouts: &[Instant]) -> Vec<T
                 while let Some(first) = outside.first_entry()
                     && first.key() + first.get().1 <= ack
                 {
-                    let (sent, _) = first.remove();
+                    let (offset, (sent, _)) = first.remove_entry();
                     let before = timeouts.partition_point(|timeout| *timeout < sent);
                     if timeouts.get(before).is_none_or(|timeout| timeout > at) {
-                        trips.push(Trip { sent, took: *at - sent });
+                        trips.push(Trip { offset, sent, took: *at - sent });
                     }
                 }
             }
@@ -63,7 +65,7 @@ pub(super) fn undisturbed(sightings: &[Sighting]) -> Vec<Trip> {
                 if let Some(Some((sent, len))) = outside.get(&una)
                     && una + len == ack
                 {
-                    trips.push(Trip { sent: *sent, took: *at - *sent });
+                    trips.push(Trip { offset: una, sent: *sent, took: *at - *sent });
                 }
                 outside = outside.split_off(&ack);
                 una = ack;
@@ -84,17 +86,18 @@ pub(super) struct Before {
     pub(super) change: Option<f64>,
 }
 
-/// Only first copies count: just before a retransmission no round trips are measured.
+/// Only first copies count: just before a retransmission no round trips are measured. A segment that got lost may have a
+/// round trip of its own, which is over when the loss is repaired: it tells nothing beforehand.
 pub(super) fn before_losses(trips: &[Trip], losses: &Losses, least: f64) -> Vec<Before> {
-    let last_at =
-        |at: Instant| trips.partition_point(|trip| trip.sent <= at).checked_sub(1).map(|i| trips[i]);
+    let last = |before: usize| before.checked_sub(1).map(|i| trips[i]);
     let first_copies = losses.as_slice().iter().filter(|lost| lost.copy == 1);
     first_copies
         .filter_map(|lost| {
-            let trip = last_at(lost.sent)?;
+            let trip = last(trips.partition_point(|trip| trip.offset < lost.offset))?;
             let took = trip.took.as_secs_f64();
             let earlier = Instant::ZERO + trip.sent.saturating_since(Instant::ZERO + trip.took);
-            let change = last_at(earlier).map(|earlier| took / earlier.took.as_secs_f64() - 1.0);
+            let earlier = last(trips.partition_point(|trip| trip.sent <= earlier));
+            let change = earlier.map(|earlier| took / earlier.took.as_secs_f64() - 1.0);
             Some(Before { cause: lost.cause()?, rtt: took / least, change })
         })
         .collect()
@@ -145,16 +148,19 @@ mod tests {
             sent(400, 4001, 1),
             ack(510, 5001),
         ];
-        let expected = [(0, 100), (400, 110)];
-        let trip =
-            |(sent, took)| Trip { sent: Instant::from_millis(sent), took: Duration::from_millis(took) };
+        let expected = [(1, 0, 100), (4001, 400, 110)];
+        let trip = |(offset, sent, took)| Trip {
+            offset,
+            sent: Instant::from_millis(sent),
+            took: Duration::from_millis(took),
+        };
         assert_eq!(undisturbed(&sightings), expected.map(trip));
         // By the text the third and the fourth wait for the repair, and so does the second.
-        let expected = [(0, 100), (0, 400), (10, 390), (10, 390), (400, 110)];
+        let expected = [(1, 0, 100), (1001, 0, 400), (2001, 10, 390), (3001, 10, 390), (4001, 400, 110)];
         assert_eq!(of_the_text(&sightings, &[]), expected.map(trip));
         // A timeout at 300 ms, while the three were waited for.
         let timeouts = [Instant::from_millis(300)];
-        assert_eq!(of_the_text(&sightings, &timeouts), [(0, 100), (400, 110)].map(trip));
+        assert_eq!(of_the_text(&sightings, &timeouts), [(1, 0, 100), (4001, 400, 110)].map(trip));
     }
 
     #[test]
