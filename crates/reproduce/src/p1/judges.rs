@@ -15,7 +15,7 @@ use super::setting::{
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 const PER: f64 = 0.02;
 
-/// NCPLD with other tolerances, in per cent of the delay at the knee.
+/// NCPLD in charge.
 const NCPLD: [&str; 1] = ["newreno+ncpld"];
 
 /// One for each judge.
@@ -263,7 +263,7 @@ pub(super) fn narrow(effort: &Effort) -> Result<Finding, WorldError> {
     figure(effort, Topology::Narrow(Queues::Small))
 }
 
-/// What §3.2 reports of NCPLD's own evaluation, with the tolerances that it may have.
+/// What §3.2 reports of NCPLD's own evaluation.
 fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), WorldError> {
     /// A low rate and a high one.
     const RATES: [f64; 2] = [0.001, 0.08];
