@@ -17,7 +17,7 @@ use super::detect::{
 use super::episode::{Cue, Phase};
 use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
-use super::undo::{Dsack, Eifel, Never, UndoLinux};
+use super::undo::{Dsack, Eifel, EifelLinux, Never, UndoLinux};
 use super::window::{
     Aimd, Bbr, Bbr3, Cubic, CubicLinux, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit,
     VegasWindow, Veno, Westwood, rebate, westwood,
@@ -372,6 +372,14 @@ pub static CATALOGUE: &[Row] = &[
         Build::Undo(|_| Box::<Eifel>::default()),
         "the timestamp tells which copy an ACK answers",
         "Inamura et al. 2009, §3.1, RFC 3522, RFC 4015",
+    )
+    .heard_in(&[Phase::Recovery, Phase::Restarted])
+    .needs(&[Need::Timestamps]),
+    Row::answer(
+        "eifel-linux",
+        Build::Undo(|_| Box::<EifelLinux>::default()),
+        "the same as Linux 2.4 has it: an ACK of everything outstanding counts too",
+        "Inamura et al. 2009, §5.2; Linux 2.4, tcp_may_undo()",
     )
     .heard_in(&[Phase::Recovery, Phase::Restarted])
     .needs(&[Need::Timestamps]),

@@ -2,12 +2,14 @@
 
 mod dsack;
 mod eifel;
+mod eifel_linux;
 mod linux;
 mod response;
 
 use airwire::time::Duration;
 pub(crate) use dsack::Dsack;
 pub(crate) use eifel::Eifel;
+pub(crate) use eifel_linux::EifelLinux;
 pub(crate) use linux::UndoLinux;
 
 use super::window::{LossKind, Reduction};
