@@ -155,7 +155,8 @@ pub struct ReceiverConfig {
     /// Configured_Rx_Window_Size, in PDUs. Default: 512.
     pub window: u16,
     /// TSP: the least time between two acknowledgement reports. Shorter than the round trip below IP, and every
-    /// report asks again for what is already under way. Default: 150 ms; off: never prohibited.
+    /// report asks again for what is already under way. Default: 150 ms; off, or 0 as in Inamura et al. §2.2: never
+    /// prohibited.
     #[serde(with = "off")]
     pub timer_status_prohibit: Option<Duration>,
     /// Report every so often. Default: off.
@@ -464,9 +465,13 @@ impl PollConfig {
 }
 
 impl ReceiverConfig {
+    /// How long acknowledgement is prohibited after a report. `None`: it never is.
+    pub(super) fn prohibits(&self) -> Option<Duration> {
+        self.timer_status_prohibit.filter(|time| !time.is_zero())
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         window(self.window)?;
-        optional_length("timer_status_prohibit", self.timer_status_prohibit)?;
         optional_length("timer_status_periodic", self.timer_status_periodic)?;
         optional_length("timer_epc", self.timer_epc)
     }
@@ -686,8 +691,8 @@ mod tests {
             ("down.sender.poll.poll_pdu = 0", "down.sender.poll.poll_pdu", "1 or more"),
             ("down.sender.max_rst = 0", "down.sender.max_rst", "1 or more"),
             (
-                "down.receiver.timer_status_prohibit = \"0ms\"",
-                "down.receiver.timer_status_prohibit",
+                "down.receiver.timer_status_periodic = \"0ms\"",
+                "down.receiver.timer_status_periodic",
                 "write \"off\"",
             ),
             ("down.sender.timer_rst = \"0ms\"", "down.sender.timer_rst", "a time of 0"),

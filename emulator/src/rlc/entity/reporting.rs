@@ -72,7 +72,7 @@ impl Reporting {
         if config.timer_status_periodic != self.config.timer_status_periodic {
             self.timer_status_periodic = config.timer_status_periodic.map(|period| now + period);
         }
-        if config.timer_status_prohibit.is_none() && matches!(self.state, State::Prohibited { .. }) {
+        if config.prohibits().is_none() && matches!(self.state, State::Prohibited { .. }) {
             self.allow();
         }
         self.epc = self.epc.take().filter(|_| config.timer_epc.is_some());
@@ -131,7 +131,7 @@ impl Reporting {
         let State::Underway(parts) = &mut self.state else { return None };
         let part = parts.pop_front();
         if parts.is_empty() {
-            match self.config.timer_status_prohibit {
+            match self.config.prohibits() {
                 Some(time) => self.state = State::Prohibited { until: starts + time },
                 None => self.allow(),
             }

@@ -66,6 +66,22 @@ fn what_is_triggered_during_tsp_becomes_one_report_at_its_end_built_then() {
 }
 
 #[test]
+fn a_tsp_of_0_prohibits_nothing() {
+    let reports = |tsp| {
+        let mut pair =
+            Pair::new(reporting(|receiver| receiver.timer_status_prohibit = tsp)).with_a_deaf_sender();
+        for (time, sn) in [(0, 1), (5, 3), (15, 5), (25, 7)] {
+            pair.run_until(at(time));
+            pair.inject_data(B, sn, true);
+        }
+        pair.run_until(at(1_000));
+        pair.reports(B)
+    };
+    assert_eq!(reports(Some(ms(0))), reports(None));
+    assert_eq!(reports(None), [0, 10, 20, 30], "each poll is answered in the next TTI");
+}
+
+#[test]
 fn in_the_ue_tsp_starts_at_the_end_of_the_tti() {
     let mut config = reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)));
     config.timers = TimersStart::WhenTransmitted { tti: TTI };
