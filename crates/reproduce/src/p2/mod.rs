@@ -1,13 +1,15 @@
 //! The figures of P2.
 
+mod data_size;
 pub mod handover;
 mod jitter;
-mod link;
+mod persistence;
+mod prohibit;
+mod sack_edge;
 mod setting;
 mod story;
+mod systems;
 mod twice_lost;
-
-pub use link::segment_loss;
 
 use super::{Figure, Paper};
 
@@ -20,13 +22,13 @@ const fn figure(
 }
 
 pub const FIGURES: &[Figure] = &[
-    figure("p2-fig2", "throughput against Timer Status Prohibit", link::figure_2),
-    figure("p2-fig3", "throughput and lost segments against MaxDAT", link::figure_3),
+    figure("p2-fig2", "throughput against Timer Status Prohibit", prohibit::figure_2),
+    figure("p2-fig3", "throughput and lost segments against MAX DAT", persistence::figure_3),
     figure("p2-fig5", "retransmission timeouts by the sender's timer and BLER", jitter::figure_5),
     figure("p2-fig6", "throughput by the sender's timer and BLER", jitter::figure_6),
     figure("p2-fig7", "what Eifel gains, by BLER", jitter::figure_7),
     figure("p2-fig12", "Fast Timeout, and its retransmission is lost", twice_lost::figure_12),
     figure("p2-fig13", "Fast Timeout with loss retransmission", twice_lost::figure_13),
-    figure("p2-fig14", "throughput against data size after one such recovery", twice_lost::figure_14),
-    figure("p2-fig15", "the same with SACK, and several segments lost", twice_lost::figure_15),
+    figure("p2-fig14", "throughput against data size after one such recovery", data_size::figure_14),
+    figure("p2-fig15", "the same with SACK, and several segments lost", sack_edge::figure_15),
 ];

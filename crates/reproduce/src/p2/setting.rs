@@ -1,29 +1,66 @@
-//! The set-up of P2 §5: a server sends a file over a W-CDMA bearer of 384 kbit/s.
+//! The set-up of P2 §2 and §5: a server sends a file over a W-CDMA bearer of 384 kbit/s.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
-use airtcp::recovery::Recipe;
-use airtcp_numbers::statistics::Mean;
+use airtcp::recovery::{Decision, Recipe, What};
+use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::{Report, Run, Until};
-use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
+use airtcp_sim::world::{Flow, HostSpec, Length, Losses, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 
 use crate::{Effort, mean};
 
-/// "The sender and receiver OSs used 64 Kbyte buffers" (§5.2).
-const BUFFER: usize = 65_535;
-
 /// What the paper does not say, for §2 and §5 alike; a sentence for each.
-pub(super) const CHOICES: [&str; 4] = [
+pub(super) const CHOICES: [&str; 6] = [
     "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 octets, TTIs of 10 ms down and 20 ms up, a transmission window of 2047 PDUs, polls when the buffer runs empty and when half of the window is in use; the same BLER, TSP and MaxDAT in both directions.",
-    "All senders are NewReno with profile `default`, an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD), and offers 65535 octets without window scaling.",
-    "The throughput is the file over the time from the first SYN to the last octet, and a timeout is spurious if Eifel's detection says so, which listens in every run.",
-    "The queue before the bearer has no bound (\"enough queue depth\", §7.1).",
+    "MAX DAT is read as §2.3 defines it, in all figures: “the maximum number of retransmission attempts for a single PDU”. MaxDAT of TS 25.322 is 2 more, because there a PDU is transmitted at most MaxDAT − 1 times, the first time included: the paper's 5 is 7 there, its 10 is 12.",
+    "TSP is TS 25.322's Timer_Status_Prohibit: it begins with a report and holds back the next one.",
+    "All senders are NewReno with profile `default`, an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD).",
+    "The throughput is the file over the time from the first SYN to the last octet. A timeout is spurious if, as the path's own records say, no copy of the segment that had left since its last timeout was dropped, then or later.",
+    "The queue before the bearer has no bound (“enough queue depth”, §7.1).",
 ];
 
 pub(super) fn choices(own: &[&str]) -> Vec<String> {
     own.iter().chain(&CHOICES).map(|&choice| choice.to_owned()).collect()
+}
+
+/// §2.3: “the MAX DAT parameter defines the maximum number of retransmission attempts for a single PDU”. As TS 25.322
+/// counts, a PDU is transmitted at most MaxDAT − 1 times, the first time included.
+pub(super) const fn max_dat(attempts: u32) -> u32 {
+    attempts + 2
+}
+
+/// What both hosts may keep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Buffers {
+    /// "The sender and receiver OSs used 64 Kbyte buffers" (§5.2).
+    Kbytes64,
+    /// More than any file: they limit nothing.
+    Unlimited,
+}
+
+impl Buffers {
+    const fn octets(self) -> usize {
+        match self {
+            Self::Kbytes64 => 65_535,
+            Self::Unlimited => 8 << 20,
+        }
+    }
+
+    const fn window_scale(self) -> Option<u8> {
+        match self {
+            Self::Kbytes64 => None,
+            Self::Unlimited => Some(0),
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Kbytes64 => "64 KB",
+            Self::Unlimited => "no limit",
+        }
+    }
 }
 
 /// One transfer over one bearer.
@@ -31,6 +68,7 @@ pub(super) struct Point {
     scenario: Scenario,
     recipe: Recipe,
     octets: u64,
+    buffers: Buffers,
 }
 
 impl Point {
@@ -40,27 +78,33 @@ impl Point {
         settings: &[(&str, String)],
         recipe: &str,
         octets: u64,
+        buffers: Buffers,
     ) -> Result<Self, WorldError> {
         let mut scenario = Scenario::load(preset)?;
         for (key, value) in settings {
             scenario.set(&format!("radio.both.{key}"), value)?;
         }
-        Ok(Self { scenario, recipe: format!("newreno+iw=2+{recipe}").parse()?, octets })
+        Ok(Self { scenario, recipe: format!("newreno+iw=2+{recipe}").parse()?, octets, buffers })
     }
 
     fn plan(&self, seed: u64) -> Run {
-        let host = Profile { window_scale: None, ..Profile::default() };
+        let (buffer, window_scale) = (self.buffers.octets(), self.buffers.window_scale());
+        let host = Profile { window_scale, send_buffer: buffer, ..Profile::default() };
         let bsd = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
         let receiver = HostSpec::receiver();
         Run {
             scenario: self.scenario.clone(),
             seed,
-            fixed: HostSpec { profile: Profile { send_buffer: BUFFER, ..host }, recipe: self.recipe.clone() },
+            fixed: HostSpec { profile: host, recipe: self.recipe.clone() },
             mobile: HostSpec {
-                profile: Profile { window_scale: None, ack: bsd, ..receiver.profile },
+                profile: Profile { window_scale, ack: bsd, ..receiver.profile },
                 recipe: receiver.recipe,
             },
-            flows: vec![Flow { receive_buffer: Some(BUFFER), ..Flow::down(Length::Octets(self.octets)) }],
+            flows: vec![Flow {
+                receive_buffer: Some(buffer),
+                watch: Watch::Decisions,
+                ..Flow::down(Length::Octets(self.octets))
+            }],
             until: Until::Complete(Duration::from_secs(1800)),
             from: Instant::ZERO,
             score: false,
@@ -74,10 +118,13 @@ pub(super) struct Transfer {
     pub(super) kbit_per_s: f64,
     pub(super) seconds: f64,
     pub(super) timeouts: f64,
+    /// Of these, those whose segment was not lost.
     pub(super) spurious: f64,
     pub(super) undone: f64,
     /// PDUs transmitted again on the way down, for each new one.
     pub(super) repeated: f64,
+    /// STATUS PDUs that came back for the way down.
+    pub(super) statuses: f64,
     /// Times that the RLC sender's window was full.
     pub(super) stalls: f64,
     /// The share of the packets on the way down that RLC gave up.
@@ -85,29 +132,52 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    fn of(report: &Report) -> Self {
+    fn of(report: &Report, world: &mut World) -> Self {
         let flow = &report.flows[0];
         let down =
             |key: &str| report.stages["radio"]["down"].pointer(key).and_then(|n| n.as_f64()).unwrap_or(0.0);
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let decisions = world.decisions(0).to_vec();
         Self {
             kbit_per_s: flow.goodput_bit_per_s / 1e3,
             seconds: flow.took_seconds.unwrap_or(report.seconds),
             timeouts: flow.counters.timeouts as f64,
-            spurious: flow.counters.spurious_timeouts as f64,
+            spurious: spurious_timeouts(&decisions, world.losses(0)) as f64,
             undone: flow.counters.undone as f64,
             repeated: ratio(down("/sender/pdus_resent"), down("/sender/pdus_new")),
+            statuses: down("/receiver/statuses_sent"),
             stalls: down("/sender/window_stalls"),
             lost: ratio(down("/rlc_discard") + down("/rlc_reset"), down("/packets")),
         }
     }
 }
 
+/// The timeouts whose segment was not lost: of the copies that had left since its last timeout, none was dropped, then
+/// or later.
+fn spurious_timeouts(decisions: &[Decision], losses: &Losses) -> usize {
+    let timeouts: Vec<_> = decisions
+        .iter()
+        .filter_map(|decision| match decision.what {
+            What::Timeout { offset } => Some((decision.at, offset)),
+            _ => None,
+        })
+        .collect();
+    let is_spurious = |&(nth, (at, offset)): &(usize, (Instant, u64))| {
+        let previous = timeouts[..nth].iter().rev().find(|(_, earlier)| *earlier == offset);
+        let since = previous.map_or(Instant::ZERO, |(at, _)| *at);
+        !losses.as_slice().iter().any(|dropped| {
+            let covers = (dropped.offset..dropped.offset + dropped.len).contains(&offset);
+            covers && (since..at).contains(&dropped.sent)
+        })
+    };
+    timeouts.iter().copied().enumerate().filter(is_spurious).count()
+}
+
 /// All transfers of a point, in the order of their seeds.
 pub(super) struct Sample(Vec<Transfer>);
 
 pub(super) fn sample(effort: &Effort, points: &[Point]) -> Result<Vec<Sample>, WorldError> {
-    let samples = effort.sample(points, Point::plan, |_, report| Transfer::of(report))?;
+    let samples = effort.watch(points, Point::plan, |_, report, world| Transfer::of(report, world))?;
     Ok(samples.into_iter().map(Sample).collect())
 }
 
@@ -116,12 +186,80 @@ impl Sample {
         &self.0
     }
 
+    pub(super) fn values(&self, of: impl Fn(&Transfer) -> f64) -> Vec<f64> {
+        self.0.iter().map(of).collect()
+    }
+
+    pub(super) fn throughputs(&self) -> Vec<f64> {
+        self.values(|t| t.kbit_per_s)
+    }
+
     pub(super) fn mean(&self, of: impl Fn(&Transfer) -> f64) -> Mean {
-        mean(&self.0.iter().map(of).collect::<Vec<_>>())
+        mean(&self.values(of))
     }
 
     /// The mean of the differences between runs with the same seed.
     pub(super) fn minus(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Mean {
         mean(&self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)).collect::<Vec<_>>())
+    }
+
+    /// The throughput that it has more, as a share of the other's.
+    pub(super) fn gain(&self, other: &Self) -> Mean {
+        mean(&gains(&self.throughputs(), &other.throughputs()))
+    }
+}
+
+/// A share in per cent, with its sign.
+pub(super) fn percent(gain: &Mean) -> String {
+    match gain.half_width {
+        Some(width) => format!("{:+.1} ± {:.1} %", 100.0 * gain.mean, 100.0 * width),
+        None => format!("{:+.1} %", 100.0 * gain.mean),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the first 30 kB go through if the sender's segment at 1 is dealt with like this.
+    fn run(drop: &str, recipe: &str) -> (Vec<Decision>, Losses) {
+        let text = format!(
+            "schema = 1\n[[stage]]\nkind = \"outage\"\nname = \"pause\"\ndown = {{ at = [\"300ms\"], lasts = \"2s\", packets = \"requeued\" }}\n\
+             [[stage]]\nkind = \"loss\"\nname = \"list\"\ndown = {{ model = \"list\", drop = [{drop}] }}\n\
+             [[stage]]\nkind = \"link\"\nname = \"wire\"\nboth = {{ rate = \"1Mbit\", delay = \"100ms\" }}\n"
+        );
+        let point = Point {
+            scenario: Scenario::parse(&text, "test").unwrap(),
+            recipe: recipe.parse().unwrap(),
+            octets: 30_000,
+            buffers: Buffers::Kbytes64,
+        };
+        let (_, mut world) = airtcp_sim::run::run_watched(&point.plan(1), |_| {}).unwrap();
+        (world.decisions(0).to_vec(), world.losses(0).clone())
+    }
+
+    fn timeouts(decisions: &[Decision]) -> usize {
+        decisions.iter().filter(|decision| matches!(decision.what, What::Timeout { .. })).count()
+    }
+
+    #[test]
+    fn a_timeout_of_what_is_late_is_spurious() {
+        let (decisions, losses) = run("", "newreno+iw=2");
+        assert!(timeouts(&decisions) > 0);
+        assert_eq!(spurious_timeouts(&decisions, &losses), timeouts(&decisions));
+    }
+
+    #[test]
+    fn a_timeout_of_what_was_lost_is_not() {
+        // The last segment of all: nothing but the timer finds it.
+        let (decisions, losses) = run("\"segment 21\"", "newreno+iw=2");
+        let late = run("", "newreno+iw=2");
+        assert_eq!(timeouts(&decisions), timeouts(&late.0) + 1);
+        assert_eq!(spurious_timeouts(&decisions, &losses), timeouts(&late.0));
+    }
+
+    #[test]
+    fn max_dat_counts_retransmissions_as_the_paper_does() {
+        assert_eq!(max_dat(10), 12);
     }
 }

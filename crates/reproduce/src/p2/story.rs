@@ -9,6 +9,7 @@ use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 
 use super::handover::{FIRST, MSS, SEGMENTS, WINDOW, path};
+use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
 
 /// What the sender saw. All times are in seconds after the first SYN.
 pub(super) struct Story {
@@ -17,12 +18,16 @@ pub(super) struct Story {
     pub(super) resent: Vec<f64>,
     /// ACKs after the first timeout that acknowledge nothing new, until FIRST is acknowledged.
     pub(super) dupacks: Vec<f64>,
-    /// When FIRST was acknowledged, and the window then.
+    /// When FIRST was acknowledged.
     pub(super) acked: f64,
-    pub(super) cwnd: f64,
-    pub(super) ssthresh: f64,
     /// Each ACK of new data: when it came, and how many octets were acknowledged then.
     progress: Vec<(f64, u64)>,
+    /// Each segment that left: when, its number, and whether it had left before.
+    sent: Vec<(f64, u64, bool)>,
+    /// Each ACK: when it came, and the last segment that it acknowledges.
+    acks: Vec<(f64, u64)>,
+    /// cwnd and ssthresh from then on.
+    windows: Vec<(f64, f64, f64)>,
 }
 
 impl Story {
@@ -50,47 +55,55 @@ impl Story {
             score: false,
         };
         let (_, mut world) = run::run_watched(&plan, |_| {})?;
-        Ok(Self::told(&mut world, (FIRST - 1) * data + 1))
+        Ok(Self::told(&mut world, data))
     }
 
-    /// `first` is the offset of FIRST.
-    fn told(world: &mut World, first: u64) -> Self {
+    /// `data` octets are in a segment.
+    fn told(world: &mut World, data: u64) -> Self {
+        let first = (FIRST - 1) * data + 1;
         let decisions = world.decisions(0).to_vec();
         let is_timeout = |decision: &&Decision| matches!(decision.what, What::Timeout { .. });
         let timeouts: Vec<_> = decisions.iter().filter(is_timeout).map(|d| d.at.as_secs_f64()).collect();
         let begun = timeouts.first().copied().unwrap_or(f64::INFINITY);
-        let (mut resent, mut dupacks, mut progress) = (Vec::new(), Vec::new(), Vec::new());
-        let mut acked: Option<Instant> = None;
+        let window = |decision: &Decision| match decision.what {
+            What::Window { cwnd, ssthresh, .. } => Some((decision.at.as_secs_f64(), cwnd, ssthresh)),
+            _ => None,
+        };
+        let mut story = Self {
+            timeouts,
+            resent: Vec::new(),
+            dupacks: Vec::new(),
+            acked: f64::NAN,
+            progress: Vec::new(),
+            sent: Vec::new(),
+            acks: Vec::new(),
+            windows: decisions.iter().filter_map(window).collect(),
+        };
         for sighting in world.sightings(0) {
             let at = sighting.at.as_secs_f64();
             match sighting.seen {
-                Seen::Sent { offset, copy, .. } if offset == first && copy > 1 => resent.push(at),
-                Seen::Sent { .. } => {}
-                Seen::Ack { ack, .. } if ack > first => {
-                    acked.get_or_insert(sighting.at);
-                    progress.push((at, ack - 1));
+                Seen::Sent { offset, copy, .. } => {
+                    if offset == first && copy > 1 {
+                        story.resent.push(at);
+                    }
+                    if offset > 0 {
+                        story.sent.push((at, (offset - 1) / data + 1, copy > 1));
+                    }
                 }
-                Seen::Ack { ack, .. } if ack == first && at > begun => dupacks.push(at),
-                Seen::Ack { ack, .. } => progress.push((at, ack.saturating_sub(1))),
+                Seen::Ack { ack, .. } => {
+                    story.acks.push((at, ack.saturating_sub(1) / data));
+                    if ack == first && at > begun {
+                        story.dupacks.push(at);
+                    } else {
+                        story.progress.push((at, ack.saturating_sub(1)));
+                    }
+                    if ack > first && story.acked.is_nan() {
+                        story.acked = at;
+                    }
+                }
             }
         }
-        let window = decisions.iter().rev().filter(|decision| acked.is_some_and(|at| decision.at <= at));
-        let (cwnd, ssthresh) = window
-            .filter_map(|decision| match decision.what {
-                What::Window { cwnd, ssthresh, .. } => Some((cwnd, ssthresh)),
-                _ => None,
-            })
-            .next()
-            .unwrap_or_default();
-        Self {
-            timeouts,
-            resent,
-            dupacks,
-            acked: acked.map_or(f64::NAN, |at| at.as_secs_f64()),
-            cwnd,
-            ssthresh,
-            progress,
-        }
+        story
     }
 
     /// How long after the first timeout this was.
@@ -104,19 +117,87 @@ impl Story {
         Some(self.dupacks.iter().position(|at| *at == again)? + 1)
     }
 
-    /// When FIRST was sent the third time, and what caused it.
-    pub(super) fn third(&self) -> String {
-        let Some(again) = self.resent.get(1) else { return "never".to_owned() };
+    /// When FIRST was sent the third time, after the first timeout. NaN: never.
+    pub(super) fn third(&self) -> f64 {
+        self.resent.get(1).map_or(f64::NAN, |at| self.since(*at))
+    }
+
+    /// The same, and what caused it.
+    pub(super) fn third_told(&self) -> String {
+        if self.resent.len() < 2 {
+            return "never".to_owned();
+        }
         let by = match self.trigger() {
             Some(nth) => format!("duplicate ACK {nth}"),
             None => "timeout".to_owned(),
         };
-        format!("{:.2} ({by})", self.since(*again))
+        format!("{:.2} ({by})", self.third())
+    }
+
+    /// cwnd and ssthresh so long after the first timeout.
+    pub(super) fn window_at(&self, since: f64) -> (f64, f64) {
+        let before = self.windows.iter().rev().find(|(at, ..)| self.since(*at) <= since);
+        before.map_or((f64::NAN, f64::NAN), |(_, cwnd, ssthresh)| (*cwnd, *ssthresh))
+    }
+
+    /// cwnd and ssthresh when FIRST is acknowledged.
+    pub(super) fn window(&self) -> (f64, f64) {
+        self.window_at(self.since(self.acked))
+    }
+
+    /// cwnd before the first timeout.
+    pub(super) fn cwnd_prev(&self) -> f64 {
+        self.window_at(-1e-9).0
     }
 
     /// In kbit/s, from the first SYN until so many octets are acknowledged.
     pub(super) fn throughput(&self, octets: u64) -> f64 {
-        let (at, _) = self.progress.iter().find(|(_, acked)| *acked >= octets).unwrap_or(&(f64::INFINITY, 0));
-        octets as f64 * 8e-3 / at
+        octets as f64 * 8e-3 / self.reached(octets).0
+    }
+
+    /// Seconds from the acceptable ACK until so many octets more are acknowledged.
+    pub(super) fn afterwards(&self, octets: u64) -> f64 {
+        let acked = self.progress.iter().find(|(at, _)| *at >= self.acked).map_or(0, |(_, acked)| *acked);
+        self.reached(acked + octets).0 - self.acked
+    }
+
+    fn reached(&self, octets: u64) -> (f64, u64) {
+        *self.progress.iter().find(|(_, acked)| *acked >= octets).unwrap_or(&(f64::INFINITY, 0))
+    }
+
+    /// The time-sequence graph around the loss.
+    pub(super) fn sequence_chart(&self, title: &str) -> Chart {
+        let shown = |at: f64| (-4.0..9.0).contains(&self.since(at));
+        let segments = |again: bool| {
+            let these = self.sent.iter().filter(move |(at, _, resent)| *resent == again && shown(*at));
+            these.map(|(at, segment, _)| (self.since(*at), *segment as f64)).collect::<Vec<_>>()
+        };
+        let acks = self.acks.iter().filter(|(at, _)| shown(*at));
+        Chart {
+            title: title.to_owned(),
+            x: Axis::new("seconds after the first timeout", Scale::Around),
+            y: Axis::new("segment", Scale::FromZero),
+            curves: vec![
+                Curve::dots("segments", segments(false)),
+                Curve::dots("retransmissions (R)", segments(true)),
+                Curve::dots("ACKs", acks.map(|(at, segment)| (self.since(*at), *segment as f64))),
+            ],
+        }
+    }
+
+    /// The sender's state variables around the loss.
+    pub(super) fn window_chart(&self, title: &str) -> Chart {
+        let shown = |at: f64| (-4.0..9.0).contains(&self.since(at));
+        let curve = |name: &str, value: fn(&(f64, f64, f64)) -> f64| {
+            let these = self.windows.iter().filter(|window| shown(window.0) && value(window).is_finite());
+            let dots = Curve::dots(name, these.map(|window| (self.since(window.0), value(window))));
+            Curve { drawn: Drawn::Line, ..dots }
+        };
+        Chart {
+            title: title.to_owned(),
+            x: Axis::new("seconds after the first timeout", Scale::Around),
+            y: Axis::new("segments", Scale::FromZero),
+            curves: vec![curve("cwnd", |window| window.1), curve("ssthresh", |window| window.2)],
+        }
     }
 }

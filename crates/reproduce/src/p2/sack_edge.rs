@@ -1,0 +1,155 @@
+//! Fig. 15 (§7.2): the same loss with SACK, and other segments of the window are lost as well.
+
+use airtcp_numbers::statistics::Mean;
+use airtcp_sim::world::WorldError;
+
+use super::handover::{FIRST, SND_HIGH};
+use super::story::Story;
+use super::twice_lost::{
+    CALIBRATED, DUPACK_25, HANDOVER, ONCE, PROPOSED, RESOLUTION, Row, TIMEOUT, TWICE, WITH_SACK, acceptable,
+    choices, counted, events, exact, half, ns2, rfc, second_timeout, time, timeouts, twice, window,
+};
+use crate::{Claim, Counts, Effort, Finding, Judged, Table};
+
+/// Fast Timeout alone, with SACK.
+const WITHOUT_ITS_SACK: &str = "sack+fast-timeout";
+/// In seconds after 9:00:00.
+const SACK_EDGE: f64 = 14.5;
+
+/// Which other segments are lost is not stated.
+const OTHERS: [&[&str]; 4] = [
+    &["segment 30", "segment 37"],
+    &["segment 23"],
+    &["segment 26", "segment 27", "segment 28", "segment 29"],
+    &["segment 43"],
+];
+
+/// Cost: sixteen short transfers.
+pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
+    let losses = OTHERS.map(|others| [&[ONCE, TWICE], others].concat());
+    let of =
+        |recipe: &str| losses.iter().map(|drop| ns2(recipe, drop, HANDOVER)).collect::<Result<Vec<_>, _>>();
+    let (sack, counting, fast) = (of(WITH_SACK)?, of(PROPOSED)?, of(WITHOUT_ITS_SACK)?);
+    let default = rfc(WITH_SACK, &losses[0])?;
+    let (alone, counting_alone) = (twice(WITH_SACK)?, twice(PROPOSED)?);
+    let table = events(
+        "Segments 30 and 37 are lost as well",
+        &[
+            ("SACK, ns2", &sack[0]),
+            ("SACK, default", &default),
+            ("SACK, ns2, segment 22 alone", &alone),
+            ("without SACK, ns2", &counting[0]),
+            ("without SACK, ns2, segment 22 alone", &counting_alone),
+        ],
+        &[
+            Row {
+                name: "third copy of the first segment",
+                paper: format!("{:.1}", SACK_EDGE - TIMEOUT),
+                ours: Story::third_told,
+            },
+            Row { name: "second timeout", paper: "none".to_owned(), ours: second_timeout },
+            Row { name: "acceptable ACK", paper: String::new(), ours: acceptable },
+            Row { name: "cwnd / ssthresh then", paper: "half of before".to_owned(), ours: window },
+        ],
+    );
+    let mut swept = Table::new(
+        "By which other segments are lost (ns2): the third copy of the first segment",
+        &["lost as well", "SACK", "cwnd / ssthresh at the acceptable ACK", "without SACK"],
+    );
+    for ((others, sack), counting) in OTHERS.iter().zip(&sack).zip(&counting) {
+        swept.row([others.join(", "), sack.third_told(), window(sack), counting.third_told()]);
+    }
+
+    let octets = 1 << 20;
+    let late = |stories: &[Story], than: &Story| -> Vec<Mean> {
+        stories.iter().map(|story| exact(story.third() - than.third())).collect()
+    };
+    let range = |times: &[Mean]| {
+        let (low, high) = times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), time| {
+            (low.min(time.mean), high.max(time.mean))
+        });
+        format!("{low:.2} to {high:.2} s")
+    };
+    let (sack_late, counting_late) = (late(&sack, &alone), late(&counting, &counting_alone));
+    // Since the third duplicate ACK, which begins the recovery.
+    let took = |story: &Story| story.dupacks.get(2).map_or(f64::NAN, |at| story.third() - story.since(*at));
+    let timing = sack.iter().map(|story| exact(took(story) / took(&alone) - 1.0));
+    let over_fast: Vec<_> = sack
+        .iter()
+        .zip(&fast)
+        .map(|(sack, fast)| exact(sack.throughput(octets) / fast.throughput(octets) - 1.0))
+        .collect();
+    let least = over_fast.iter().map(|gain| gain.mean).fold(f64::INFINITY, f64::min);
+    let [edge, count] =
+        [&alone, &counting_alone].map(|story| story.trigger().map_or(f64::NAN, |nth| nth as f64));
+    let flight_size = (SND_HIGH - FIRST + 1) as f64;
+    let earlier = counting[0].third() - sack[0].third();
+    let claims = vec![
+        Claim {
+            counts: Counts::Calibrated(CALIBRATED.to_owned()),
+            ..counted(
+                "§7.2, Fig. 15",
+                "“It is shown that the proposed algorithm can retransmit the unacknowledged segment since the right edge of the SACK block in the sender advances the value SND.HIGH at 9:00:14.5.”",
+                format!("after {} s", sack[0].third_told()),
+                Judged::all([timeouts(&sack[0], 1), time(sack[0].third(), SACK_EDGE)]),
+            )
+        },
+        counted(
+            "§7.2, Fig. 15",
+            "“Moreover, the sender retransmits it at the correct timing even if some outstanding segments are lost.” As early as when none is.",
+            format!("{} later, of {:.2} s since the third duplicate ACK", range(&sack_late), took(&alone)),
+            Judged::all(timing.map(|late| Judged::similar(&late))),
+        ),
+        counted(
+            "§7.2, Fig. 15",
+            "“As a result, a sender using the proposed algorithms holds one half of the previous cwnd value and so avoids unnecessary throughput degradation.”",
+            format!(
+                "cwnd {:.1} of {:.0} at the acceptable ACK, {} timeout; at least {:+.0} % for 1 Mbyte over `{WITHOUT_ITS_SACK}` with the same losses",
+                sack[0].window().0,
+                sack[0].cwnd_prev(),
+                sack[0].timeouts.len(),
+                100.0 * least
+            ),
+            Judged::all(
+                sack.iter()
+                    .flat_map(|story| [half(story, story.window().0), timeouts(story, 1)])
+                    .chain(over_fast.iter().map(Judged::better)),
+            ),
+        ),
+        counted(
+            "§7, Fig. 11",
+            "“The right edge in the SACK block advances the value SND.HIGH, when the sender receives the 6th duplicate ACK.” Of six outstanding segments: it is as many duplicate ACKs as there were segments.",
+            format!("duplicate ACK {edge:.0} of {flight_size:.0} outstanding segments"),
+            Judged::number(&exact(edge), flight_size, 0.0),
+        ),
+        counted(
+            "§7, Fig. 11",
+            "“In this case, there is no outstanding segment or acknowledgment loss, so that the sender using the SACK enhanced algorithm retransmits the first unacknowledged segment using the same timing as the basic loss retransmission algorithm.”",
+            format!(
+                "duplicate ACK {edge:.0} with SACK, {count:.0} without, which is DupThresh more: {:.2} s later",
+                counting_alone.third() - alone.third()
+            ),
+            Judged::number(&exact(count - edge), 0.0, 0.0),
+        ),
+        counted(
+            "§7",
+            "“In these case, the sender will retransmit the first unacknowledged segment later than the desired timing.” Without SACK, if other segments are lost.",
+            format!("{} later", range(&counting_late)),
+            Judged::all(counting_late.iter().map(Judged::above_zero)),
+        ),
+        Claim {
+            counts: Counts::Own("the difference between 9:00:14.7 and 9:00:14.5, of two figures".to_owned()),
+            ..counted(
+                "Figs. 13, 15",
+                "the right edge tells 0.2 s earlier than the count",
+                format!("{earlier:.2} s, with the same losses"),
+                Judged::number(&exact(earlier), DUPACK_25 - SACK_EDGE, RESOLUTION),
+            )
+        },
+    ];
+    let own = [
+        "Which others are lost is not stated: segments 30 and 37, and three other choices, for all of which a verdict has to hold.",
+    ];
+    let charts = vec![sack[0].sequence_chart("Fig. 15: time-sequence, proposed algorithm with SACK")];
+    Ok(Finding { tables: vec![table, swept], charts, claims, choices: choices(&own), remarks: Vec::new() })
+}

@@ -1,0 +1,170 @@
+//! The systems of Fig. 5, by their timers, on the path of §5.2.
+
+use airtcp_numbers::statistics::Mean;
+use airtcp_sim::world::WorldError;
+
+use super::super::mean;
+use super::setting::{Buffers, Point, Sample, max_dat, sample};
+use crate::chart::{Axis, Chart, Curve, Scale};
+use crate::judge::pooled_gains;
+use crate::{Effort, Table};
+
+/// "FTP was used to transfer 1 Mbyte": 2^20 octets, because the same sentence has "64 Kbyte buffers".
+pub(super) const FILE: u64 = 1 << 20;
+/// "10 FTP transfers at 4 BLER values".
+pub(super) const TRANSFERS: f64 = 10.0;
+/// In per cent.
+pub(super) const BLER: [u32; 4] = [1, 2, 5, 10];
+/// "Packet loss was prevented by setting MAX DAT to 10."
+const MAX_DAT: u32 = 10;
+/// "By setting TSP to 500 ms. which is larger than RTT."
+const TSP: &str = "500ms";
+
+/// A sender.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum System {
+    Bsd,
+    Linux24,
+    Linux24Eifel,
+    Solaris,
+    Linux22,
+    /// Linux 2.4 with RFC 3522's Eifel.
+    Linux24Rfc,
+    /// Linux 2.2 with BSD's minimum.
+    Linux22OneSecond,
+    BsdEifel,
+    SolarisEifel,
+    /// Its timer never fires.
+    Patient,
+}
+
+impl System {
+    /// Those of Fig. 5, in its order; FreeBSD 2.2.8 and 4.5 and Windows XP are one.
+    pub(super) const ALL: [Self; 5] =
+        [Self::Bsd, Self::Linux24Eifel, Self::Linux24, Self::Solaris, Self::Linux22];
+
+    pub(super) const fn recipe(self) -> &'static str {
+        match self {
+            Self::Bsd => "timer-bsd",
+            Self::Linux24 => "timer-linux24",
+            Self::Linux24Eifel => "timer-linux24+eifel-linux",
+            Self::Linux24Rfc => "timer-linux24+eifel",
+            Self::Solaris => "timer-solaris",
+            Self::Linux22 => "timer-linux22",
+            Self::Linux22OneSecond => "timer-linux22+min-rto=1000",
+            Self::BsdEifel => "timer-bsd+eifel-linux",
+            Self::SolarisEifel => "timer-solaris+eifel-linux",
+            Self::Patient => "timer-bsd+min-rto=60000",
+        }
+    }
+
+    /// As the paper calls them.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Bsd => "FreeBSD2.2.8, FreeBSD4.5, Windows XP",
+            Self::Linux24 => "Linux2.4-Eifel",
+            Self::Linux24Eifel => "Linux2.4+Eifel",
+            Self::Linux24Rfc => "Linux2.4, Eifel of RFC 3522",
+            Self::Solaris => "Solaris8",
+            Self::Linux22 => "Linux2.2",
+            Self::Linux22OneSecond => "Linux2.2, minimum 1 s",
+            Self::BsdEifel => "FreeBSD+Eifel",
+            Self::SolarisEifel => "Solaris8+Eifel",
+            Self::Patient => "timer never fires",
+        }
+    }
+}
+
+/// Samples by sender and BLER.
+pub(super) struct Grid {
+    senders: Vec<System>,
+    samples: Vec<Sample>,
+}
+
+impl Grid {
+    pub(super) fn run(effort: &Effort, senders: &[System]) -> Result<Self, WorldError> {
+        Self::with_tsp(effort, senders, TSP)
+    }
+
+    pub(super) fn with_tsp(effort: &Effort, senders: &[System], tsp: &str) -> Result<Self, WorldError> {
+        let points = senders
+            .iter()
+            .flat_map(|sender| BLER.map(|bler| (sender, bler)))
+            .map(|(sender, bler)| {
+                let settings = [
+                    ("channel.errors.bler", format!("{bler}%")),
+                    ("receiver.timer_status_prohibit", tsp.to_owned()),
+                    ("sender.discard.max_dat", max_dat(MAX_DAT).to_string()),
+                ];
+                Point::new("wcdma-384-jitter", &settings, sender.recipe(), FILE, Buffers::Kbytes64)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { senders: senders.to_vec(), samples: sample(effort, &points)? })
+    }
+
+    /// The samples of one sender, by BLER.
+    pub(super) fn of(&self, sender: System) -> &[Sample] {
+        let index = self.senders.iter().position(|known| *known == sender).expect("one of those that ran");
+        &self.samples[index * BLER.len()..][..BLER.len()]
+    }
+
+    pub(super) fn at_10(&self, sender: System) -> &Sample {
+        &self.of(sender)[BLER.len() - 1]
+    }
+
+    /// The timeouts of each seed, at all BLERs together, as in forty transfers.
+    pub(super) fn in_forty(&self, sender: System) -> Vec<f64> {
+        let of_seed = |seed: usize| {
+            TRANSFERS * self.of(sender).iter().map(|sample| sample.transfers()[seed].timeouts).sum::<f64>()
+        };
+        (0..self.samples[0].transfers().len()).map(of_seed).collect()
+    }
+
+    /// How many more timeouts one sender has than another, in forty transfers.
+    pub(super) fn more_timeouts(&self, more: System, fewer: System) -> Mean {
+        let pairs = self.in_forty(more).into_iter().zip(self.in_forty(fewer));
+        mean(&pairs.map(|(more, fewer)| more - fewer).collect::<Vec<_>>())
+    }
+
+    /// What one sender's throughput has over another's, pooled over all BLERs.
+    pub(super) fn gain(&self, more: System, less: System) -> Mean {
+        let throughputs = |sender| self.of(sender).iter().map(Sample::throughputs).collect::<Vec<_>>();
+        mean(&pooled_gains(&throughputs(more), &throughputs(less)))
+    }
+
+    /// Of all transfers, the largest share of packets that RLC gave up.
+    pub(super) fn most_lost(&self) -> f64 {
+        let all = self.samples.iter().flat_map(|sample| sample.values(|t| t.lost));
+        all.fold(0.0, f64::max)
+    }
+
+    /// A row for each sender, a column for each BLER.
+    pub(super) fn table(&self, title: &str, cell: impl Fn(System, usize, &Sample) -> String) -> Table {
+        let blers = BLER.map(|bler| format!("BLER {bler} %"));
+        let columns: Vec<&str> =
+            ["sender", "recipe"].into_iter().chain(blers.iter().map(String::as_str)).collect();
+        let mut table = Table::new(title, &columns);
+        for &sender in &self.senders {
+            let cells = self.of(sender).iter().enumerate().map(|(i, sample)| cell(sender, i, sample));
+            table.row([sender.name().to_owned(), format!("`{}`", sender.recipe())].into_iter().chain(cells));
+        }
+        table
+    }
+
+    /// Throughput against BLER, a curve for each of `senders`.
+    pub(super) fn throughput_chart(&self, title: &str, senders: &[System]) -> Chart {
+        let curve = |sender: &System| {
+            let throughputs: Vec<_> = self.of(*sender).iter().map(Sample::throughputs).collect();
+            Curve::line(
+                sender.name(),
+                BLER.iter().zip(&throughputs).map(|(x, y)| (f64::from(*x), y.as_slice())),
+            )
+        };
+        Chart {
+            title: title.to_owned(),
+            x: Axis::new("BLER, %", Scale::FromZero),
+            y: Axis::new("TCP throughput, kbit/s", Scale::FromZero),
+            curves: senders.iter().map(curve).collect(),
+        }
+    }
+}
