@@ -567,8 +567,10 @@ fn polls() -> impl Strategy<Value = PollConfig> {
 fn receivers() -> impl Strategy<Value = ReceiverConfig> {
     let tsp = prop::option::of((10_u64..400).prop_map(ms));
     let epc = prop::option::of((50_u64..400).prop_map(ms));
-    (tsp, epc, any::<(bool, bool, bool)>()).prop_map(|(tsp, epc, flags)| ReceiverConfig {
+    let delay = prop::option::weighted(0.2, (0_u64..400).prop_map(ms));
+    (tsp, delay, epc, any::<(bool, bool, bool)>()).prop_map(|(tsp, delay, epc, flags)| ReceiverConfig {
         timer_status_prohibit: tsp,
+        status_delay: delay,
         timer_epc: epc,
         missing_pdu_indicator: flags.0,
         in_sequence: flags.1,

@@ -159,6 +159,10 @@ pub struct ReceiverConfig {
     /// prohibited.
     #[serde(with = "off")]
     pub timer_status_prohibit: Option<Duration>,
+    /// A report leaves so long after what asked for it, and covers what is missing then: TSP as Inamura et al. §2.2 describe it.
+    /// No part of TS 25.322. Default: off.
+    #[serde(with = "off")]
+    pub status_delay: Option<Duration>,
     /// Report every so often. Default: off.
     #[serde(with = "off")]
     pub timer_status_periodic: Option<Duration>,
@@ -322,6 +326,7 @@ impl Default for ReceiverConfig {
         Self {
             window: 512,
             timer_status_prohibit: Some(Duration::from_millis(150)),
+            status_delay: None,
             timer_status_periodic: None,
             timer_epc: None,
             missing_pdu_indicator: true,

@@ -382,7 +382,7 @@ impl Entity {
                     }
                 };
                 self.stats.polled += u64::from(amd.poll);
-                match self.receiver.handle_amd(amd) {
+                match self.receiver.handle_amd(now, amd) {
                     Arrival::New => self.stats.pdus_received += 1,
                     Arrival::Duplicate => self.stats.duplicates += 1,
                     Arrival::OutsideWindow => self.stats.outside_window += 1,
@@ -414,7 +414,7 @@ impl Entity {
         }
         if let Some(sn) = told.poll {
             self.stats.polled += 1;
-            self.receiver.handle_poll(sn);
+            self.receiver.handle_poll(now, sn);
         }
     }
 

@@ -43,7 +43,7 @@ fn pooled(more: &Story, less: &Story) -> Mean {
     exact(gains.iter().sum::<f64>() / gains.len() as f64)
 }
 
-/// Cost: sixteen short transfers.
+/// Cost: nineteen short transfers.
 pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
     let (fast, proposed, sack) = (twice(FAST_TIMEOUT)?, twice(PROPOSED)?, twice(WITH_SACK)?);
     let plain = twice(WITHOUT)?;

@@ -15,7 +15,7 @@ use crate::{Effort, mean};
 pub(super) const CHOICES: [&str; 6] = [
     "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 octets, TTIs of 10 ms down and 20 ms up, a transmission window of 2047 PDUs, polls when the buffer runs empty and when half of the window is in use; the same BLER, TSP and MaxDAT in both directions.",
     "MAX DAT is read as §2.3 defines it, in all figures: “the maximum number of retransmission attempts for a single PDU”. MaxDAT of TS 25.322 is 2 more, because there a PDU is transmitted at most MaxDAT − 1 times, the first time included: the paper's 5 is 7 there, its 10 is 12.",
-    "TSP is TS 25.322's Timer_Status_Prohibit: it begins with a report and holds back the next one.",
+    "TSP is TS 25.322's Timer_Status_Prohibit: it begins with a report and holds back the next one. §2.2 describes a delay of each report: “the delay imposed on the receiver before it can issue a STATUS PDU”. Where it makes a difference, a table has that reading too (`status_delay`).",
     "All senders are NewReno with profile `default`, an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD).",
     "The throughput is the file over the time from the first SYN to the last octet. A timeout is spurious if, as the path's own records say, no copy of the segment that had left since its last timeout was dropped, then or later.",
     "The queue before the bearer has no bound (“enough queue depth”, §7.1).",
@@ -29,6 +29,27 @@ pub(super) fn choices(own: &[&str]) -> Vec<String> {
 /// counts, a PDU is transmitted at most MaxDAT − 1 times, the first time included.
 pub(super) const fn max_dat(attempts: u32) -> u32 {
     attempts + 2
+}
+
+/// What TSP holds back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tsp {
+    /// The next report, as in TS 25.322.
+    NextReport,
+    /// Each report, as §2.2 describes it.
+    EachReport,
+}
+
+impl Tsp {
+    /// The settings of stage `radio` for a TSP of this length.
+    pub(super) fn settings(self, length: &str) -> [(&'static str, String); 2] {
+        let off = "off".to_owned();
+        let (prohibit, delay) = match self {
+            Self::NextReport => (length.to_owned(), off),
+            Self::EachReport => (off, length.to_owned()),
+        };
+        [("receiver.timer_status_prohibit", prohibit), ("receiver.status_delay", delay)]
+    }
 }
 
 /// What both hosts may keep.

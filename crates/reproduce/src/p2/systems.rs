@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::super::mean;
-use super::setting::{Buffers, Point, Sample, max_dat, sample};
+use super::setting::{Buffers, Point, Sample, Tsp, max_dat, sample};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::judge::pooled_gains;
 use crate::{Effort, Table};
@@ -83,17 +83,19 @@ pub(super) struct Grid {
 
 impl Grid {
     pub(super) fn run(effort: &Effort, senders: &[System]) -> Result<Self, WorldError> {
-        Self::with_tsp(effort, senders, TSP)
+        Self::read(effort, senders, Tsp::NextReport)
     }
 
-    pub(super) fn with_tsp(effort: &Effort, senders: &[System], tsp: &str) -> Result<Self, WorldError> {
+    pub(super) fn read(effort: &Effort, senders: &[System], reading: Tsp) -> Result<Self, WorldError> {
         let points = senders
             .iter()
             .flat_map(|sender| BLER.map(|bler| (sender, bler)))
             .map(|(sender, bler)| {
+                let [prohibit, delay] = reading.settings(TSP);
                 let settings = [
                     ("channel.errors.bler", format!("{bler}%")),
-                    ("receiver.timer_status_prohibit", tsp.to_owned()),
+                    prohibit,
+                    delay,
                     ("sender.discard.max_dat", max_dat(MAX_DAT).to_string()),
                 ];
                 Point::new("wcdma-384-jitter", &settings, sender.recipe(), FILE, Buffers::Kbytes64)

@@ -80,17 +80,17 @@ impl Receiver {
     }
 
     /// §11.3.3: reception of an AMD PDU.
-    pub(super) fn handle_amd(&mut self, amd: Amd) -> Arrival {
+    pub(super) fn handle_amd(&mut self, now: Instant, amd: Amd) -> Arrival {
         let poll = amd.poll;
-        let arrival = self.accept(amd);
+        let arrival = self.accept(now, amd);
         // §11.5.2, trigger 1; also if the PDU is discarded (§11.3.4.2, §11.3.4.8).
         if poll {
-            self.reporting.trigger();
+            self.reporting.trigger(now);
         }
         arrival
     }
 
-    fn accept(&mut self, amd: Amd) -> Arrival {
+    fn accept(&mut self, now: Instant, amd: Amd) -> Arrival {
         let window = self.reporting.config().window;
         // §11.3.4.2: outside the interval VR(R) ≤ SN < VR(MR), where VR(MR) = VR(R) + Configured_Rx_Window_Size.
         let distance = amd.sn.since(self.reassembler.vr_r());
@@ -107,16 +107,16 @@ impl Receiver {
         if self.reassembler.receive(amd, |sdu| sdus.push_back(sdu)) == Receipt::Duplicate {
             return Arrival::Duplicate;
         }
-        self.saw(sn, sn + 1);
+        self.saw(now, sn, sn + 1);
         self.catch_up();
         Arrival::New
     }
 
     /// Updates VR(H), §9.4: the peer has sent all PDUs below `below`, and of these at least the ones from `known` on
     /// were received. §11.5.2, trigger 2: "Missing PDU Indicator" is configured, and a missing AMD PDU is detected.
-    fn saw(&mut self, known: u64, below: u64) {
+    fn saw(&mut self, now: Instant, known: u64, below: u64) {
         if known > self.vr_h && self.reporting.config().missing_pdu_indicator {
-            self.reporting.trigger();
+            self.reporting.trigger(now);
         }
         self.vr_h = self.vr_h.max(below);
     }
@@ -129,13 +129,13 @@ impl Receiver {
 
     /// POLL. §11.5.2, trigger 5: considers that the Sender has transmitted Poll_SN. §9.4: if VR(H) ≤ Poll_SN < VR(MR),
     /// then VR(H) := Poll_SN + 1.
-    pub(super) fn handle_poll(&mut self, poll_sn: Sn) {
+    pub(super) fn handle_poll(&mut self, now: Instant, poll_sn: Sn) {
         let distance = poll_sn.since(self.reassembler.vr_r());
         if distance < self.reporting.config().window {
             let below = self.vr_r + u64::from(distance) + 1;
-            self.saw(below, below);
+            self.saw(now, below, below);
         }
-        self.reporting.trigger();
+        self.reporting.trigger(now);
     }
 
     /// §11.6.3: reception of an MRW. True if it was obsolete (§11.6.6.1): then nothing moves, and MRW_ACK has SN_ACK =

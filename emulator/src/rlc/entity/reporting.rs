@@ -33,6 +33,10 @@ pub(super) struct Reporting {
 /// prohibited.
 enum State {
     Allowed,
+    /// Triggered, and delayed: what comes until then is reported with it.
+    Waiting {
+        until: Instant,
+    },
     /// Triggered. It is written when a block is there for it, so that it is up to date.
     Due,
     /// Written. These of its STATUS PDUs have not been submitted.
@@ -73,7 +77,7 @@ impl Reporting {
             self.timer_status_periodic = config.timer_status_periodic.map(|period| now + period);
         }
         if config.prohibits().is_none() && matches!(self.state, State::Prohibited { .. }) {
-            self.allow();
+            self.allow(now);
         }
         self.epc = self.epc.take().filter(|_| config.timer_epc.is_some());
         self.config = config;
@@ -94,12 +98,17 @@ impl Reporting {
     }
 
     /// §9.7.2: a poll, a missing PDU, Timer_Status_Periodic or EPC asks for a report.
-    pub(super) fn trigger(&mut self) {
+    pub(super) fn trigger(&mut self, now: Instant) {
         match self.state {
-            State::Allowed => self.state = State::Due,
-            State::Due => {}
+            State::Allowed => self.state = self.triggered(now),
+            State::Waiting { .. } | State::Due => {}
             State::Underway(_) | State::Prohibited { .. } => self.delayed = true,
         }
+    }
+
+    fn triggered(&self, now: Instant) -> State {
+        let delay = self.config.status_delay.filter(|delay| !delay.is_zero());
+        delay.map_or(State::Due, |delay| State::Waiting { until: now + delay })
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -110,7 +119,7 @@ impl Reporting {
     pub(super) fn underway(&self) -> usize {
         match &self.state {
             State::Underway(parts) => parts.len(),
-            State::Allowed | State::Due | State::Prohibited { .. } => 0,
+            State::Allowed | State::Waiting { .. } | State::Due | State::Prohibited { .. } => 0,
         }
     }
 
@@ -133,43 +142,42 @@ impl Reporting {
         if parts.is_empty() {
             match self.config.prohibits() {
                 Some(time) => self.state = State::Prohibited { until: starts + time },
-                None => self.allow(),
+                None => self.allow(starts),
             }
         }
         part
     }
 
     /// §9.7.2: acknowledgement is no longer prohibited, and a delayed report is due.
-    fn allow(&mut self) {
-        self.state = if std::mem::take(&mut self.delayed) { State::Due } else { State::Allowed };
+    fn allow(&mut self, now: Instant) {
+        self.state = if std::mem::take(&mut self.delayed) { self.triggered(now) } else { State::Allowed };
     }
 
     /// Timer_Status_Prohibit, Timer_Status_Periodic (§9.5 f, g), and the end of EPC: if a PDU that was reported
     /// missing is still missing, another report is triggered. Everything below `vr_r` was received.
     pub(super) fn handle_deadline(&mut self, now: Instant, vr_r: u64) {
-        if matches!(self.state, State::Prohibited { until } if until <= now) {
-            self.allow();
+        match self.state {
+            State::Waiting { until } if until <= now => self.state = State::Due,
+            State::Prohibited { until } if until <= now => self.allow(now),
+            _ => {}
         }
         if let Some(at) = self.timer_status_periodic.filter(|at| *at <= now) {
             self.timer_status_periodic = self.config.timer_status_periodic.map(|period| at + period);
-            self.trigger();
+            self.trigger(now);
         }
         if let Some(Epc { asked_below, .. }) = self.epc.take_if(|epc| epc.at <= now)
             && vr_r < asked_below
         {
-            self.trigger();
+            self.trigger(now);
         }
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let prohibit = match self.state {
+        let state = match self.state {
             // Also if no report is delayed: the next trigger must find it expired.
-            State::Prohibited { until } => Some(until),
+            State::Prohibited { until } | State::Waiting { until } => Some(until),
             _ => None,
         };
-        [prohibit, self.timer_status_periodic, self.epc.as_ref().map(|epc| epc.at)]
-            .into_iter()
-            .flatten()
-            .min()
+        [state, self.timer_status_periodic, self.epc.as_ref().map(|epc| epc.at)].into_iter().flatten().min()
     }
 }

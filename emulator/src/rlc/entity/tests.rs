@@ -58,6 +58,7 @@ fn quiet() -> EntityConfig {
         receiver: ReceiverConfig {
             window: 128,
             timer_status_prohibit: None,
+            status_delay: None,
             timer_status_periodic: None,
             timer_epc: None,
             missing_pdu_indicator: false,

@@ -82,6 +82,21 @@ fn a_tsp_of_0_prohibits_nothing() {
 }
 
 #[test]
+fn a_delayed_report_covers_what_is_missing_when_it_leaves() {
+    let mut pair = Pair::new(reporting(|receiver| {
+        receiver.status_delay = Some(ms(100));
+        receiver.missing_pdu_indicator = true;
+    }))
+    .with_a_deaf_sender();
+    for (time, sn) in [(0, 1), (45, 3), (300, 5)] {
+        pair.run_until(at(time));
+        pair.inject_data(B, sn, false);
+    }
+    pair.run_until(at(1_000));
+    assert_eq!(pair.reported(B), [(100, vec![0, 2], 4), (400, vec![0, 2, 4], 6)]);
+}
+
+#[test]
 fn in_the_ue_tsp_starts_at_the_end_of_the_tti() {
     let mut config = reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)));
     config.timers = TimersStart::WhenTransmitted { tti: TTI };
