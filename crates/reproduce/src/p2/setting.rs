@@ -230,9 +230,10 @@ impl Sample {
     }
 }
 
-/// A share in per cent, with its sign.
+/// A share in per cent, with its sign; a dash if there is nothing to compare with.
 pub(super) fn percent(gain: &Mean) -> String {
     match gain.half_width {
+        _ if gain.mean.is_nan() => "–".to_owned(),
         Some(width) => format!("{:+.1} ± {:.1} %", 100.0 * gain.mean, 100.0 * width),
         None => format!("{:+.1} %", 100.0 * gain.mean),
     }
@@ -282,5 +283,11 @@ mod tests {
     #[test]
     fn max_dat_counts_retransmissions_as_the_paper_does() {
         assert_eq!(max_dat(10), 12);
+    }
+
+    #[test]
+    fn a_share_of_nothing_is_a_dash() {
+        assert_eq!(percent(&mean(&gains(&[1.0], &[0.0]))), "–");
+        assert_eq!(percent(&mean(&gains(&[3.0], &[2.0]))), "+50.0 %");
     }
 }
