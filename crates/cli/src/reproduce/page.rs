@@ -124,8 +124,7 @@ fn tables(tables: &[Table]) -> String {
     let mut text = String::new();
     for table in tables {
         let row = |cells: &[String], tag: &str| {
-            let cells: String =
-                cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", inline(cell))).collect();
+            let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", inline(cell))).collect();
             format!("<tr>{cells}</tr>\n")
         };
         let rows: String = table.rows.iter().map(|cells| row(cells, "td")).collect();

@@ -114,7 +114,6 @@ fn axis(axis: &chart::Axis, values: Vec<f64>) -> Axis {
 mod tests {
     use airtcp_numbers::statistics::Mean;
     use airtcp_report::plot::Format;
-    use airtcp_report::plot::axis;
 
     use super::*;
 
@@ -146,7 +145,7 @@ mod tests {
     #[test]
     fn the_papers_numbers_are_inside() {
         let figure = figure(&chart(Drawn::Line), "");
-        let axis::Axis { min, max, .. } = figure.panels[0].y;
+        let Axis { min, max, .. } = figure.panels[0].y;
         assert!(min == 0.0 && max > 30.0, "{min} to {max}");
     }
 
