@@ -19,8 +19,6 @@ use serde::Serialize;
 pub enum Judged {
     /// Yes, by the interval.
     Holds,
-    /// The direction holds but the extent does not, or only some of several statements hold.
-    HoldsInPart,
     /// No, by the interval.
     DoesNotHold,
     /// The interval is too wide to tell.
@@ -51,7 +49,6 @@ impl Judged {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
-            Self::HoldsInPart => "holds in part",
             Self::DoesNotHold => "does not hold",
             Self::Undecided => "undecided",
         }
@@ -116,17 +113,6 @@ impl Judged {
         }
     }
 
-    /// Whether there is an effect, by the interval, and whether it is about as large as the paper's. To go: a number is
-    /// judged by [`Judged::number`].
-    pub fn extent(ours: &Mean, paper: f64) -> Self {
-        const ABOUT: f64 = 1.5;
-        match (Self::above_zero(ours), ours.half_width) {
-            (Self::Holds, _) if !(paper / ABOUT..=paper * ABOUT).contains(&ours.mean) => Self::HoldsInPart,
-            (Self::Undecided, Some(width)) if ours.mean + width < paper / ABOUT => Self::DoesNotHold,
-            (judged, _) => judged,
-        }
-    }
-
     /// A sentence that says several things holds if they all do.
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts: Vec<_> = parts.into_iter().collect();
@@ -134,8 +120,6 @@ impl Judged {
             Self::DoesNotHold
         } else if parts.contains(&Self::Undecided) || parts.is_empty() {
             Self::Undecided
-        } else if parts.contains(&Self::HoldsInPart) {
-            Self::HoldsInPart
         } else {
             Self::Holds
         }

@@ -63,8 +63,12 @@ const HEAD: &str = "\
 
 Made by `airtcp reproduce --all`: every figure and table of the five papers that has numbers or a curve, run in virtual time with the
 algorithms of this repository. Each point is the mean over the same seeds for all that are compared, ± half the width of its 95 % interval
-(Student's t); comparisons are of pairs of runs with the same seed, and a gain is the mean of their differences over the mean of what is compared with. A claim *holds* if the interval says so, *holds in part* if the direction does and the
-extent does not (it is more than 1.5 times the paper's, or less than two thirds), or if of several statements some do. The papers ran each point once.
+(Student's t); comparisons are of pairs of runs with the same seed, and a gain is the mean of their differences over the mean of what is compared with.
+
+A claim is a sentence of a paper, and counts once, however many curves it speaks of; what a paper does not say, what was calibrated to it, and what is true by construction is not counted. One rule judges all of
+them (crates/reproduce/src/judge.rs), by the interval and never by the mean: *better* is above zero; *similar* is within 10 %; *slightly* up to 10 %; *considerably* 20 % and more; *in most cases* is pooled over the
+points; a number is met if the interval overlaps the paper's ± what one run of the paper's length scatters. A figure with an undecided claim is run with twice as many seeds, up to 240; intervals that decide are 1.2 times as wide as those that
+are printed, because of these looks. The papers ran each point once.
 ";
 
 impl Reproduce {
@@ -108,7 +112,8 @@ impl Reproduce {
                 if paper.replace(figure.paper) != Some(figure.paper) {
                     writeln!(say::out(), "## {}\n", figure.paper.reference())?;
                 }
-                write!(say::out(), "### `{}`: {}\n\n{}", figure.id, figure.title, finding.markdown())?;
+                let Figure { id, title, .. } = figure;
+                write!(say::out(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
             }
             made.push(page::Made { figure: *figure, seeds, finding });
         }

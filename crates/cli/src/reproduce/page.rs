@@ -173,6 +173,6 @@ mod tests {
         let text = claims(&[claim(Counts::Own("an addition".to_owned()), Judged::Holds)]);
         assert!(text.contains("“more &lt;b&gt;”"), "{text}");
         assert!(text.contains("<code>sack</code> +3 %"), "{text}");
-        assert!(text.contains("holds; not counted, not the paper's: an addition"), "{text}");
+        assert!(text.contains("holds; not counted, not the paper&#39;s: an addition"), "{text}");
     }
 }
