@@ -69,19 +69,22 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
                 .collect::<Result<_, _>>()?;
             let tax = f64::from(*percent) / 100.0;
             let of = |value: &dyn Fn(&Sample) -> f64| samples.iter().map(value).collect::<Vec<f64>>();
+            // Where no queue drops, (16) has nothing to divide by.
+            let congested = || samples.iter().filter(|sample| sample.congestion > 0.0);
+            let beside = |value: &dyn Fn(&Sample) -> f64| congested().map(value).collect::<Vec<f64>>();
             let columns = [
                 (of(&|sample| sample.round_trip * 1e3), 1),
                 (of(&|sample| sample.throughput * sample.round_trip), 1),
                 (of(&|sample| sample.congestion), 5),
                 (of(&|sample| sample.throughput), 2),
-                (of(&|sample| sample.predicted(tax)), 2),
-                (of(&|sample| sample.throughput / sample.predicted(tax)), 2),
+                (beside(&|sample| sample.predicted(tax)), 2),
+                (beside(&|sample| sample.throughput / sample.predicted(tax)), 2),
             ];
             let cells = columns.iter().map(|(samples, digits)| {
-                Mean::of(samples).map_or_else(String::new, |mean| shown(&mean, *digits))
+                Mean::of(samples).map_or_else(|| "–".to_owned(), |mean| shown(&mean, *digits))
             });
             table.row([name.to_owned(), format!("{percent} %")].into_iter().chain(cells));
-            let difference = of(&|sample| sample.throughput / sample.predicted(tax) - 1.0);
+            let difference = beside(&|sample| sample.throughput / sample.predicted(tax) - 1.0);
             off.extend(Mean::of(&difference).map(|off| (*percent, off)));
             let [.., (ours, _), (theirs, _), _] = columns;
             measured.push((f64::from(*percent), ours));
@@ -122,7 +125,8 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
              beside and are not judged. 120 s, of which the last 60 count."
                 .to_owned(),
             "D is the mean of the senders' smoothed round trips, one look a second; q^c the packets that the queue \
-             dropped, of those sent; \"approximately\" is what \"similar\" is elsewhere."
+             dropped, of those sent; (16) has nothing to say of a run in which it dropped none, which is left out. \
+             \"approximately\" is what \"similar\" is elsewhere."
                 .to_owned(),
         ],
         remarks: Vec::new(),
