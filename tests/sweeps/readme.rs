@@ -109,7 +109,7 @@ fn what_is_quick_to_reproduce_comes_out_again_octet_for_octet() {
     for id in QUICK {
         let named = |heading: &&&str| heading.starts_with(&format!("`{id}`"));
         let recorded = made[made.keys().find(named).unwrap_or_else(|| panic!("no {id}"))];
-        let seeds = recorded.split(" seeds.").next().unwrap();
+        let seeds = recorded.split(" seeds.").next().unwrap().trim();
         let output = Command::new(program("airtcp"))
             .args(["reproduce", id, "--seeds", seeds, "--most-seeds", seeds])
             .output()
