@@ -132,9 +132,8 @@ fn plot(directory: &Path, figure: &Figure, seeds: u32, finding: &Finding) -> any
             0 => format!("{}.svg", figure.id),
             _ => format!("{}-{}.svg", figure.id, index + 1),
         };
-        let about = format!("{}: means of {seeds} seeds, and their 95 % intervals", figure.paper.cited());
         let file = directory.join(name);
-        let svg = Format::Svg.render(&picture::figure(chart, &about).draw())?;
+        let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), seeds).draw())?;
         fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())

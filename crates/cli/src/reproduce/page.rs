@@ -37,7 +37,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
             id = figure.id,
         );
         for chart in &finding.charts {
-            let svg = Format::Svg.render(&picture::figure(chart, "").draw())?;
+            let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;
             let _ = writeln!(text, "<figure>{}</figure>", String::from_utf8_lossy(&svg));
         }
         text += &claims(&finding.claims);

@@ -9,10 +9,17 @@ use airtcp_reproduce::chart::{self, Chart, Curve, Drawn, Scale};
 
 /// The marks of the paper's numbers are drawn apart from all curves.
 const OF_THE_PAPER: Mark = Mark::CrossInRing;
+/// Fewer single values than these have larger marks.
+const RARE: usize = 30;
 /// Of what one name takes on the axis, bars take so much.
 const BARS: f64 = 0.8;
 
-pub(super) fn figure(chart: &Chart, subtitle: &str) -> Figure {
+/// `paper`: whose figure it is.
+pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
+    let subtitle = match chart.curves.iter().all(|curve| curve.drawn == Drawn::Dots) {
+        true => format!("{paper}: one run"),
+        false => format!("{paper}: means of {seeds} seeds, and their 95 % intervals"),
+    };
     let bars = chart.curves.iter().filter(|curve| curve.drawn == Drawn::Bars).count();
     let mut series: Vec<Series> = Vec::new();
     let mut nth_bar = 0;
@@ -29,12 +36,7 @@ pub(super) fn figure(chart: &Chart, subtitle: &str) -> Figure {
     // Under the lines, so that a mean is seen where intervals of others cross it.
     series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. }));
     let panel = Panel { y: vertical(chart), height: 260.0, series, notes: Vec::new() };
-    Figure {
-        title: chart.title.clone(),
-        subtitle: subtitle.to_owned(),
-        x: horizontal(chart),
-        panels: vec![panel],
-    }
+    Figure { title: chart.title.clone(), subtitle, x: horizontal(chart), panels: vec![panel] }
 }
 
 fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series> {
@@ -55,7 +57,11 @@ fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series>
             of(None, "mean", Data::Marks { points: means, mark, below: 0.0 }),
             of(None, "interval", intervals),
         ],
-        Drawn::Dots => vec![of(name, "value", Data::Marks { points: means, mark: Mark::Dot, below: 0.0 })],
+        Drawn::Dots => {
+            // What is rare shall be seen among what is not.
+            let mark = if means.len() < RARE { Mark::Cross } else { Mark::Dot };
+            vec![of(name, "value", Data::Marks { points: means, mark, below: 0.0 })]
+        }
         Drawn::Bars => {
             let from_zero = means.iter().map(|(x, y)| (*x, 0.0_f64.min(*y), 0.0_f64.max(*y)));
             let width = (400.0 / (bars * curve.points.len().max(1)) as f64).clamp(3.0, 14.0);
@@ -135,23 +141,31 @@ mod tests {
 
     #[test]
     fn each_curve_has_its_name_and_the_papers_numbers_are_marks() {
-        let drawn = Format::Svg.render(&figure(&chart(Drawn::Line), "30 seeds").draw()).unwrap();
+        let drawn = Format::Svg.render(&figure(&chart(Drawn::Line), "Pan et al.", 30).draw()).unwrap();
         let svg = String::from_utf8(drawn).unwrap();
-        for words in ["Fig. 5", "30 seeds", "z in %", "packets", "Tahoe", "Reno", "Tahoe: the paper"] {
+        for words in [
+            "Fig. 5",
+            "Pan et al.: means of 30 seeds, and their 95 % intervals",
+            "z in %",
+            "packets",
+            "Tahoe",
+            "Reno",
+            "Tahoe: the paper",
+        ] {
             assert!(svg.contains(&format!(">{words}<")), "no `{words}` in {svg}");
         }
     }
 
     #[test]
     fn the_papers_numbers_are_inside() {
-        let figure = figure(&chart(Drawn::Line), "");
+        let figure = figure(&chart(Drawn::Line), "", 30);
         let Axis { min, max, .. } = figure.panels[0].y;
         assert!(min == 0.0 && max > 30.0, "{min} to {max}");
     }
 
     #[test]
     fn bars_stand_beside_each_other_and_on_zero() {
-        let figure = figure(&chart(Drawn::Bars), "");
+        let figure = figure(&chart(Drawn::Bars), "", 30);
         let bars: Vec<_> = figure.panels[0].series.iter().filter(|series| series.class == "bar").collect();
         let places = bars.iter().map(|series| match &series.data {
             Data::Bars { bars, .. } => bars[0],

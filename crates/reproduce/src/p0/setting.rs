@@ -68,7 +68,7 @@ pub enum Acks {
 /// How §3.1 is read where it can be read in more than one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// As in [`choices`].
+    /// As in `choices`.
     Chosen,
     /// "the timer granularity is set about 500 ms".
     TicksOf500,
@@ -130,7 +130,7 @@ impl Reading {
 pub enum Load {
     /// FTP: without end.
     Bulk,
-    /// Web pages of so many segments, a connection for each, one every [`PAUSE`].
+    /// Web pages of so many segments, a connection for each, one every `PAUSE`.
     Pages(u64),
 }
 
