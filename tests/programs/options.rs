@@ -24,6 +24,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("against", &["airtcp-sweep-summary"], "a sweep compares values of an axis, a lab senders"),
     ("addr", &["airtcp-sink"], "the kernel has its addresses already: this one is chosen from them"),
     ("mtu", &["airtcp-script"], "packetdrill's own option"),
+    ("plot", &["airtcp-reproduce"], "a capture has directions, and a paper has figures"),
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
