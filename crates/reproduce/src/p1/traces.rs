@@ -37,9 +37,9 @@ pub(super) fn sequence(title: &str, setting: &Setting) -> Result<Chart, WorldErr
             Seen::Sent { .. } | Seen::Ack { .. } => {}
         }
     }
-    // The ACK of the FIN is of no packet.
+    // An ACK may cover the FIN, which is no packet.
     let last = sent.iter().map(|(_, packet)| *packet).fold(0.0, f64::max);
-    acked.retain(|(_, packet)| *packet <= last);
+    acked.iter_mut().for_each(|(_, packet)| *packet = packet.min(last));
     let lost = world.losses(0).as_slice().iter().filter(|lost| lost.len > 1 && lost.at <= SHOWN);
     let dropped: Vec<_> = lost.map(|lost| (lost.at.as_secs_f64(), packet(lost.offset))).collect();
     Ok(Chart {
