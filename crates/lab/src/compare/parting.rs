@@ -81,6 +81,9 @@ pub struct Alike {
 const LATE: i64 = 1_000_000;
 /// The sender's log and the captures have two clocks, which were read one after the other.
 const CLOCKS: i64 = 100_000;
+/// These answers compare times with each other or with a limit, so what is late by less than a timer can change them:
+/// RACK's reordering window may be some milliseconds, and an ACK may come just before the timer or just after it.
+const BY_TIMES: [&str; 3] = ["rack", "hystart", "hystartpp"];
 /// A receiver that waits longer than this does so by a timer of its own: Linux' shortest delay of an ACK is 40 ms
 /// (TCP_DELACK_MIN), and timers of a tick may be one early.
 const WAITS: i64 = 36_000_000;
@@ -92,12 +95,18 @@ pub(crate) fn compare(real: &Trace, in_virtual_time: &Trace) -> Alike {
     let firsts = [real, in_virtual_time].map(|trace| trace.decisions.get(same));
     let until = firsts.iter().flatten().map(|decided| decided.at).min();
     let parted = until.map(|until| {
-        let (cause, evidence) = Comparison { real, other: in_virtual_time }.cause(until);
+        let by_times = firsts.iter().flatten().any(|decided| by_times(&decided.line));
+        let late = if by_times { CLOCKS } else { LATE };
+        let (cause, evidence) = Comparison { real, other: in_virtual_time, late }.cause(until);
         let [real, in_virtual_time] = firsts.map(|decided| decided.map(moment));
         Parted { real, in_virtual_time, cause, evidence }
     });
     let [real, in_virtual_time] = [real, in_virtual_time].map(|trace| trace.decisions.len());
     Alike { same, real, in_virtual_time, parted }
+}
+
+fn by_times(line: &Line) -> bool {
+    line.what == "timeout" || BY_TIMES.contains(&line.by.as_str())
 }
 
 fn moment(Decided { at, line }: &Decided) -> Moment {
@@ -170,6 +179,8 @@ impl Difference<'_> {
 struct Comparison<'a> {
     real: &'a Trace,
     other: &'a Trace,
+    /// From so much on lateness can have changed the decision.
+    late: i64,
 }
 
 impl<'a> Comparison<'a> {
@@ -271,7 +282,7 @@ impl<'a> Comparison<'a> {
         let mut pairs: Vec<_> =
             Place::ALL.into_iter().flat_map(|place| self.pairs(place, until + CLOCKS)).collect();
         pairs.sort_by_key(|pair| (pair.first_at(), pair.place));
-        let Some(first) = pairs.iter().find(|pair| pair.late().abs() > LATE) else {
+        let Some(first) = pairs.iter().find(|pair| pair.late().abs() > self.late) else {
             let most = pairs.iter().map(|pair| pair.late().abs()).max().unwrap_or_default();
             let evidence = format!("all packets before are the same, and within {}{shown}", millis(most));
             return (PartedBy::Sender, evidence);

@@ -204,6 +204,22 @@ fn another_decision_after_the_same_packets_in_time_is_the_senders() {
 }
 
 #[test]
+fn a_quarter_of_a_millisecond_decides_a_race_with_a_timer() {
+    let race = |late| {
+        let mut real = transfer(8);
+        delay(&mut real, &Place::ALL, 1, late);
+        let mut other = transfer(8);
+        other.decisions[5].line.by = "rack".to_owned();
+        parted(&real, &other)
+    };
+    let (same, cause, evidence) = race(MS / 4);
+    assert_eq!((same, cause), (5, PartedBy::Lateness));
+    assert!(evidence.starts_with("0.25 ms late at "), "{evidence}");
+    // What two clocks may differ by does not.
+    assert_eq!(race(MS / 20).1, PartedBy::Sender);
+}
+
+#[test]
 fn what_leaves_because_of_a_decision_is_no_reason_for_it() {
     let mut real = transfer(10);
     real.passed[Place::SenderOut as usize][9] = Passed { at: 61 * MS, segment: data(0) };
