@@ -1,10 +1,10 @@
 //! A figure as the paper draws it: the same axes and curves, with our intervals and the paper's printed numbers.
 
 use airtcp_numbers::statistics::Mean;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A picture with one pair of axes. A figure with panels has several.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Chart {
     /// The paper's caption, or what tells it from the figure's other charts.
     pub title: String,
@@ -17,7 +17,7 @@ pub struct Chart {
 }
 
 /// What an axis shows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Axis {
     /// With its unit.
     pub caption: String,
@@ -26,7 +26,7 @@ pub struct Axis {
 }
 
 /// How values lie on an axis.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// From zero.
@@ -47,7 +47,7 @@ impl Axis {
 }
 
 /// One of the lines.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Curve {
     /// As the paper's legend has it.
     pub name: String,
@@ -60,7 +60,7 @@ pub struct Curve {
 }
 
 /// How the points of a curve are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Drawn {
     /// Joined, with the intervals as a band.

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::world::{World, WorldError};
@@ -15,16 +15,44 @@ pub struct Effort {
     /// Runs of every point, with the seeds 1, 2 and so on, so that all that is compared has the same seeds.
     pub seeds: u32,
     made: Made,
+    told: Told,
+}
+
+/// Is called after each run, on whatever core made it.
+#[derive(Clone)]
+pub struct Told(Arc<dyn Fn() + Send + Sync>);
+
+impl Told {
+    /// Calls this.
+    pub fn new(tell: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+}
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Told").finish_non_exhaustive()
+    }
 }
 
 impl Effort {
-    /// So many seeds, and nothing made before.
+    /// So many seeds, nothing made before, and nobody who watches.
     pub fn new(seeds: u32) -> Self {
-        Self { seeds, made: Made::default() }
+        Self::watched(seeds, Told::new(|| ()))
+    }
+
+    /// So many seeds, and nothing made before.
+    pub fn watched(seeds: u32, told: Told) -> Self {
+        Self { seeds, made: Made::default(), told }
+    }
+
+    /// At most so many seeds, for a part of a figure whose runs are long. It makes them itself.
+    pub(crate) fn at_most(&self, seeds: u32) -> Self {
+        Self::watched(self.seeds.min(seeds), self.told.clone())
     }
 
     /// The same with more seeds. A figure that is run again makes only those that it has not made before.
-    pub(crate) fn with(self, seeds: u32) -> Self {
+    pub fn with(self, seeds: u32) -> Self {
         self.made.next.store(0, Ordering::Relaxed);
         Self { seeds, ..self }
     }
@@ -65,7 +93,9 @@ impl Effort {
             .into_par_iter()
             .map(|(point, seed)| {
                 let (report, mut world) = run::run_watched(&plan(&points[point], seed), |_| {})?;
-                Ok((point, measure(&points[point], &report, &mut world)))
+                let measured = measure(&points[point], &report, &mut world);
+                (self.told.0)();
+                Ok((point, measured))
             })
             .collect::<Result<_, WorldError>>()?;
         for (point, value) in found {

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use airtcp_numbers::statistics::Mean;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::chart::Chart;
 use crate::judge::Judged;
 
 /// The result of a figure. All texts are Markdown.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Finding {
     /// Our numbers, with the paper's beside them where it has any.
     pub tables: Vec<Table>,
@@ -24,7 +24,7 @@ pub struct Finding {
 }
 
 /// A table of text.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Table {
     /// Printed above the table.
     pub title: String,
@@ -48,10 +48,17 @@ impl Table {
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
+
+    /// The table under its title.
+    pub fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        format!("{}\n\n{}|{}\n{rows}\n", self.title, line(&self.columns), "---|".repeat(self.columns.len()))
+    }
 }
 
 /// A sentence of the paper, and whether it holds here. It is one claim, however many curves it speaks of.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Claim {
     /// The sentence in the paper's words, in quotation marks; behind it, if need be, what is meant by them here.
     pub paper: String,
@@ -66,7 +73,7 @@ pub struct Claim {
 }
 
 /// Whether a claim is one of those that are counted. One that is not is shown, with the reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
     /// The paper says it, and it might have come out otherwise.
@@ -112,39 +119,41 @@ pub(crate) fn cell(samples: &[f64], digits: usize) -> String {
 impl Finding {
     /// The finding as Markdown, without a heading.
     pub fn markdown(&self) -> String {
-        let mut text = String::new();
-        for table in &self.tables {
+        let tables: String = self.tables.iter().map(Table::markdown).collect();
+        let choices = match self.choices.is_empty() {
+            true => String::new(),
+            false => self.choices_markdown() + "\n",
+        };
+        tables + &self.claims_markdown() + &self.remarks_markdown() + &choices
+    }
+
+    /// A table of the claims, with their verdicts; nothing if there are none.
+    pub fn claims_markdown(&self) -> String {
+        if self.claims.is_empty() {
+            return String::new();
+        }
+        let mut text = "| the paper | here | |\n|---|---|---|\n".to_owned();
+        for Claim { paper, place, counts, ours, judged } in &self.claims {
+            let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+            let verdict = match counts.note() {
+                None => format!("**{}**", judged.name()),
+                Some(note) => format!("{}; not counted, {note}", judged.name()),
+            };
             // Writing into a string does not fail.
-            let _ = writeln!(text, "{}\n", table.title);
-            let _ = writeln!(text, "| {} |", table.columns.join(" | "));
-            let _ = writeln!(text, "|{}", "---|".repeat(table.columns.len()));
-            for row in &table.rows {
-                let _ = writeln!(text, "| {} |", row.join(" | "));
-            }
-            text.push('\n');
+            let _ = writeln!(text, "| {paper}{place} | {ours} | {verdict} |");
         }
-        if !self.claims.is_empty() {
-            text.push_str("| the paper | here | |\n|---|---|---|\n");
-            for Claim { paper, place, counts, ours, judged } in &self.claims {
-                let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
-                let verdict = match counts.note() {
-                    None => format!("**{}**", judged.name()),
-                    Some(note) => format!("{}; not counted, {note}", judged.name()),
-                };
-                let _ = writeln!(text, "| {paper}{place} | {ours} | {verdict} |");
-            }
-            text.push('\n');
-        }
-        for remark in &self.remarks {
-            let _ = writeln!(text, "{remark}\n");
-        }
-        for choice in &self.choices {
-            let _ = writeln!(text, "- Chosen: {choice}");
-        }
-        if !self.choices.is_empty() {
-            text.push('\n');
-        }
+        text.push('\n');
         text
+    }
+
+    /// A paragraph for each remark.
+    pub fn remarks_markdown(&self) -> String {
+        self.remarks.iter().map(|remark| format!("{remark}\n\n")).collect()
+    }
+
+    /// A list of what was chosen.
+    pub fn choices_markdown(&self) -> String {
+        self.choices.iter().map(|choice| format!("- Chosen: {choice}\n")).collect()
     }
 }
 

@@ -11,10 +11,10 @@
 //! together it has 95 %.
 
 use airtcp_numbers::statistics::{Mean, gains};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether a claim holds here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judged {
     /// Yes, by the interval.

@@ -21,7 +21,7 @@ pub mod p4;
 mod ranking;
 
 use airtcp_sim::world::WorldError;
-pub use effort::Effort;
+pub use effort::{Effort, Told};
 pub use finding::{Claim, Counts, Finding, Table, shown};
 pub(crate) use finding::{cell, mean};
 pub use judge::Judged;
@@ -101,16 +101,15 @@ pub fn figures() -> Vec<Figure> {
 }
 
 impl Figure {
-    /// Runs it with `seeds`, and again with twice as many for as long as a claim that counts is undecided, until the
-    /// next time would take more than `most`. `looked` is told, after each time, how many seeds there were and how many
-    /// claims are undecided. Returns the last finding and its seeds.
+    /// Runs it with the seeds of `effort`, and again with twice as many for as long as a claim that counts is undecided,
+    /// until the next time would take more than `most`. `looked` is told, after each time, how many seeds there were and
+    /// how many claims are undecided. Returns the last finding and its seeds.
     pub fn decide(
         &self,
-        seeds: u32,
+        mut effort: Effort,
         most: u32,
         mut looked: impl FnMut(u32, usize),
     ) -> Result<(Finding, u32), WorldError> {
-        let mut effort = Effort::new(seeds);
         loop {
             let finding = (self.run)(&effort)?;
             let undecided = |claim: &&Claim| claim.counts == Counts::Yes && claim.judged == Judged::Undecided;

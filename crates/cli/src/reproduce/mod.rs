@@ -1,18 +1,26 @@
 //! `airtcp reproduce`: the papers' figures again.
 
+mod kept;
 mod page;
 mod picture;
+mod progress;
+mod record;
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Figure, Finding, Paper, figures};
+use airtcp_reproduce::{Effort, Figure, Finding, Paper, figures};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
+use self::kept::{Asked, Kept};
+use self::progress::{Cost, Progress};
+use self::record::Record;
+use crate::shared::progress::in_words;
 use crate::shared::{failure, say};
 
 /// Run the papers' figures and tables again in virtual time, and print ours beside theirs.
@@ -40,6 +48,14 @@ pub(crate) struct Reproduce {
     /// Write all of it as one page: what held up, and each figure with its claims
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
+    /// Write them into this document instead of stdout, with pictures and CSV in a directory beside it; figures that it
+    /// has and that are not run stay
+    #[arg(long, value_name = "FILE.md", help_heading = "Output", conflicts_with = "json")]
+    record: Option<PathBuf>,
+    /// Keep each finding in this directory as soon as it is made, and take from there what an earlier run of the same
+    /// program has kept: so a run that was stopped goes on
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    keep: Option<PathBuf>,
     /// Print JSON instead of text: an object for every figure, a line each
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -56,20 +72,28 @@ Examples:
   airtcp reproduce p0-fig11a
   airtcp reproduce p3 --seeds 5 --most-seeds 5         a first look
   airtcp reproduce p1 --html papers.html               as a page, with pictures
-  airtcp reproduce --all > docs/reproduction.md        as that file was made";
+  airtcp reproduce --all --keep found --html papers.html    all of them: it says how long that takes
+  airtcp reproduce p2-fig12 --record docs/reproduction.md   one of them, in its place in the record";
 
-const HEAD: &str = "\
-# The papers again
+/// A figure that was run.
+struct Made {
+    figure: Figure,
+    seeds: u32,
+    finding: Finding,
+}
 
-Made by `airtcp reproduce --all`: every figure and table of the five papers that has numbers or a curve, run in virtual time with the
-algorithms of this repository. Each point is the mean over the same seeds for all that are compared, ± half the width of its 95 % interval
-(Student's t); comparisons are of pairs of runs with the same seed, and a gain is the mean of their differences over the mean of what is compared with.
+/// A figure that is to be run.
+struct Begun {
+    figure: Figure,
+    /// Its first seed is made, if it has been looked at.
+    effort: Effort,
+    cost: Option<Cost>,
+}
 
-A claim is a sentence of a paper, and counts once, however many curves it speaks of; what a paper does not say, what was calibrated to it, and what is true by construction is not counted. One rule judges all of
-them (crates/reproduce/src/judge.rs), by the interval and never by the mean: *better* is above zero; *similar* is within 10 %; *slightly* up to 10 %; *considerably* 20 % and more; *in most cases* is pooled over the
-points; a number is met if the interval overlaps the paper's ± what one run of the paper's length scatters. A figure with an undecided claim is run with twice as many seeds, up to 240; intervals that decide are 1.2 times as wide as those that
-are printed, because of these looks. The papers ran each point once.
-";
+enum Step {
+    Kept(Made),
+    ToDo(Begun),
+}
 
 impl Reproduce {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -78,44 +102,36 @@ impl Reproduce {
             return list(&known);
         }
         let wanted: Vec<_> = if self.all { known } else { select(&known, &self.figure)? };
-        if self.all && !self.json {
-            writeln!(say::out(), "{HEAD}")?;
-        }
         if let Some(directory) = &self.plot {
             fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
         }
-        let mut paper: Option<Paper> = None;
+        let asked = Asked { seeds: self.seeds, most_seeds: self.most_seeds };
+        let kept = self.keep.as_deref().map(|directory| Kept::open(directory, asked)).transpose()?;
+        let mut record = self.record.as_deref().map(Record::open).transpose()?;
+        let progress = Progress::new(self.quiet);
+        let steps = self.look(wanted, kept.as_ref(), &progress)?;
         let mut made = Vec::new();
-        for (index, figure) in wanted.iter().enumerate() {
-            if !self.quiet {
-                say::aside(format_args!("[{}/{}] {}: {}", index + 1, wanted.len(), figure.id, figure.title));
-            }
-            let looked = |seeds, undecided: usize| {
-                if !self.quiet && undecided > 0 {
-                    say::aside(format_args!(
-                        "{}: {undecided} claims undecided with {seeds} seeds",
-                        figure.id
-                    ));
+        let all = steps.len();
+        for (index, step) in steps.into_iter().enumerate() {
+            let one = match step {
+                Step::Kept(made) => made,
+                Step::ToDo(begun) => {
+                    let one = self.make(begun, &format!("[{}/{all}]", index + 1), &progress)?;
+                    if let Some(kept) = &kept {
+                        kept.put(&one)?;
+                    }
+                    one
                 }
             };
-            let (finding, seeds) = figure
-                .decide(self.seeds, self.most_seeds, looked)
-                .with_context(|| format!("{} could not be run", figure.id))?;
+            progress.clear();
             if let Some(directory) = &self.plot {
-                plot(directory, figure, seeds, &finding)?;
+                plot(directory, &one)?;
             }
-            if self.json {
-                let line =
-                    json!({ "figure": figure.id, "title": figure.title, "seeds": seeds, "finding": finding });
-                writeln!(say::out(), "{line}")?;
-            } else {
-                if paper.replace(figure.paper) != Some(figure.paper) {
-                    writeln!(say::out(), "## {}\n", figure.paper.reference())?;
-                }
-                let Figure { id, title, .. } = figure;
-                write!(say::out(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
+            match &mut record {
+                Some(record) => record.put(&one)?,
+                None => self.print(&one, made.last())?,
             }
-            made.push(page::Made { figure: *figure, seeds, finding });
+            made.push(one);
         }
         if let Some(file) = &self.html {
             fs::write(file, page::page(&made)?)
@@ -123,17 +139,102 @@ impl Reproduce {
         }
         Ok(())
     }
+
+    /// Runs the first seed of each figure that is not kept, to see how long all will take.
+    fn look(
+        &self,
+        wanted: Vec<Figure>,
+        kept: Option<&Kept>,
+        progress: &Arc<Progress>,
+    ) -> anyhow::Result<Vec<Step>> {
+        let all = wanted.len();
+        let mut steps = Vec::new();
+        for (index, figure) in wanted.into_iter().enumerate() {
+            if let Some(made) = kept.map(|kept| kept.take(&figure)).transpose()?.flatten() {
+                steps.push(Step::Kept(made));
+                continue;
+            }
+            let effort = Effort::watched(1, progress.told());
+            let cost = if figure.paper == Paper::Every {
+                // Its search makes as many runs with one seed.
+                None
+            } else {
+                progress.look(format!("[{}/{all}] {}", index + 1, figure.id));
+                (figure.run)(&effort).with_context(|| format!("{} could not be run", figure.id))?;
+                Some(progress.cost())
+            };
+            steps.push(Step::ToDo(Begun { figure, effort, cost }));
+        }
+        progress.clear();
+        let to_do = steps.iter().filter_map(|step| match step {
+            Step::Kept(_) => None,
+            Step::ToDo(begun) => Some(begun),
+        });
+        let costs: Vec<Cost> = to_do.clone().filter_map(|begun| begun.cost).collect();
+        let takes = progress.begin(&costs, self.seeds);
+        if !self.quiet && to_do.clone().count() < all {
+            say::aside(format_args!("{} of {all} figures are kept from before", all - to_do.clone().count()));
+        }
+        if !self.quiet && costs.len() > 1 {
+            say::aside(format_args!(
+                "{} figures with {} seeds take {} here, and longer where claims stay undecided",
+                costs.len(),
+                self.seeds,
+                in_words(takes)
+            ));
+            if to_do.clone().any(|begun| begun.cost.is_none()) {
+                say::aside("the ranking comes on top: it searches, and takes about as long as all of them");
+            }
+        }
+        Ok(steps)
+    }
+
+    fn make(&self, begun: Begun, place: &str, progress: &Progress) -> anyhow::Result<Made> {
+        let Begun { figure, effort, cost } = begun;
+        progress.clear();
+        if !self.quiet {
+            say::aside(format_args!("{place} {}: {}", figure.id, figure.title));
+        }
+        progress.figure(format!("{place} {}", figure.id), cost);
+        let looked = |seeds: u32, undecided: usize| {
+            if undecided == 0 || seeds.saturating_mul(2) > self.most_seeds {
+                return;
+            }
+            progress.more(seeds);
+            progress.clear();
+            if !self.quiet {
+                let claims = if undecided == 1 { "claim" } else { "claims" };
+                say::aside(format_args!("{}: {undecided} {claims} undecided with {seeds} seeds", figure.id));
+            }
+        };
+        let (finding, seeds) = figure
+            .decide(effort.with(self.seeds), self.most_seeds, looked)
+            .with_context(|| format!("{} could not be run", figure.id))?;
+        progress.done(seeds - 1);
+        Ok(Made { figure, seeds, finding })
+    }
+
+    /// `before`: what was printed last.
+    fn print(&self, made: &Made, before: Option<&Made>) -> anyhow::Result<()> {
+        let Made { figure: Figure { id, title, paper, .. }, seeds, finding } = made;
+        if self.json {
+            let line = json!({ "figure": id, "title": title, "seeds": seeds, "finding": finding });
+            writeln!(say::out(), "{line}")?;
+            return Ok(());
+        }
+        if before.is_none_or(|before| before.figure.paper != *paper) {
+            writeln!(say::out(), "## {}\n", paper.reference())?;
+        }
+        write!(say::out(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
+        Ok(())
+    }
 }
 
 /// Each chart as a file of its own.
-fn plot(directory: &Path, figure: &Figure, seeds: u32, finding: &Finding) -> anyhow::Result<()> {
+fn plot(directory: &Path, Made { figure, seeds, finding }: &Made) -> anyhow::Result<()> {
     for (index, chart) in finding.charts.iter().enumerate() {
-        let name = match index {
-            0 => format!("{}.svg", figure.id),
-            _ => format!("{}-{}.svg", figure.id, index + 1),
-        };
-        let file = directory.join(name);
-        let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), seeds).draw())?;
+        let file = directory.join(record::numbered(figure.id, index, "svg"));
+        let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;
         fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())

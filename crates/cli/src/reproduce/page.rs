@@ -5,18 +5,11 @@ use std::fmt::Write;
 
 use airtcp_report::html::table::escape;
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Claim, Counts, Figure, Finding, Judged, Paper, Table};
+use airtcp_reproduce::{Claim, Counts, Judged, Paper, Table};
 
-use super::picture;
+use super::{Made, picture};
 
 const STYLE: &str = include_str!("page.css");
-
-/// A figure that was run.
-pub(super) struct Made {
-    pub(super) figure: Figure,
-    pub(super) seeds: u32,
-    pub(super) finding: Finding,
-}
 
 pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
     let mut text = format!(

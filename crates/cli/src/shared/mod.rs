@@ -1,11 +1,13 @@
 //! What several subcommands share.
 
+pub(crate) mod csv;
 pub(crate) mod decisions;
 pub(crate) mod digest;
 pub(crate) mod failure;
 pub(crate) mod input;
 pub(crate) mod monitor;
 pub(crate) mod pace;
+pub(crate) mod progress;
 pub(crate) mod reporter;
 pub(crate) mod say;
 pub(crate) mod senders;

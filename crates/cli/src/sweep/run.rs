@@ -12,7 +12,8 @@ use clap::Args;
 use rayon::prelude::*;
 
 use crate::shared::failure;
-use crate::shared::say::{self, LiveLine};
+use crate::shared::progress::{Teller, in_words};
+use crate::shared::say;
 
 /// Run everything that has no result yet, on all cores.
 #[derive(Debug, Args)]
@@ -98,43 +99,16 @@ struct Progress {
     begin: Instant,
     shown: Instant,
     clock: Clock,
-    how: How,
-}
-
-enum How {
-    Quiet,
-    Terminal(LiveLine),
-    /// A line now and then, for a log.
-    Lines,
-}
-
-impl How {
-    fn new(quiet: bool) -> Self {
-        let line = LiveLine::new(!quiet);
-        match quiet {
-            true => Self::Quiet,
-            false if line.is_shown() => Self::Terminal(line),
-            false => Self::Lines,
-        }
-    }
-
-    /// `None`: nothing is shown.
-    fn every(&self) -> Option<Duration> {
-        match self {
-            Self::Quiet => None,
-            Self::Terminal(_) => Some(Duration::from_millis(200)),
-            Self::Lines => Some(Duration::from_secs(30)),
-        }
-    }
+    teller: Teller,
 }
 
 impl Progress {
     /// `others`: results that nobody asks for.
     fn new(before: usize, all: usize, others: usize, quiet: bool) -> Self {
-        let how = How::new(quiet);
+        let teller = Teller::new(quiet);
         let clock = Clock::start();
         let begin = clock.now();
-        let progress = Self { done: before, all, before, begin, shown: begin, clock, how };
+        let progress = Self { done: before, all, before, begin, shown: begin, clock, teller };
         if !quiet && before + others > 0 {
             say::aside(format_args!("{before} of {all} runs have results already"));
         }
@@ -149,7 +123,7 @@ impl Progress {
     fn advance(&mut self) {
         self.done += 1;
         let now = self.clock.now();
-        if self.how.every().is_none_or(|every| now.saturating_since(self.shown) < every) {
+        if self.teller.every().is_none_or(|every| now.saturating_since(self.shown) < every) {
             return;
         }
         self.shown = now;
@@ -157,18 +131,12 @@ impl Progress {
         let left = each * (self.all - self.done) as f64;
         let text =
             format!("{}/{} runs, {} left", self.done, self.all, in_words(Duration::from_secs_f64(left)));
-        match &self.how {
-            How::Terminal(line) => line.show(&text),
-            How::Lines => say::aside(text),
-            How::Quiet => {}
-        }
+        self.teller.tell(&text);
     }
 
     fn finish(&self, store: &std::path::Path) {
-        if let How::Terminal(line) = &self.how {
-            line.clear();
-        }
-        if self.how.every().is_some() {
+        self.teller.clear();
+        if self.teller.every().is_some() {
             let took = self.clock.now().saturating_since(self.begin);
             let new = self.done - self.before;
             say::aside(format_args!(
@@ -179,27 +147,5 @@ impl Progress {
                 store.display()
             ));
         }
-    }
-}
-
-/// `1 h 05 min`, `3 min 07 s`, `12 s`.
-fn in_words(time: Duration) -> String {
-    match time.as_millis().div_ceil(1000) {
-        s if s >= 3600 => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
-        s if s >= 60 => format!("{} min {:02} s", s / 60, s % 60),
-        s => format!("{s} s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_told_in_words() {
-        let words = |seconds| in_words(Duration::from_secs(seconds));
-        assert_eq!(words(12), "12 s");
-        assert_eq!(words(187), "3 min 07 s");
-        assert_eq!(words(3_900), "1 h 05 min");
     }
 }

@@ -11,6 +11,7 @@ use airtcp_sim::sweep::results::Results;
 use airtcp_sim::sweep::summary::{Line, SummaryError, Values, summarise};
 use clap::Args;
 
+use crate::shared::csv::record;
 use crate::shared::{failure, say};
 
 /// Print means, their 95 % intervals (Student's t) and medians of the runs of each point, compared with the first recipe.
@@ -309,18 +310,6 @@ pub(super) fn rows_as_csv(results: &Results, out: &mut impl Write) -> anyhow::Re
     Ok(())
 }
 
-/// RFC 4180.
-fn record(out: &mut impl Write, fields: impl Iterator<Item = String>) -> io::Result<()> {
-    let quoted = fields.map(|field| {
-        if field.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", field.replace('"', "\"\""))
-        } else {
-            field
-        }
-    });
-    writeln!(out, "{}", quoted.collect::<Vec<_>>().join(","))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,12 +357,5 @@ mod tests {
         assert_eq!(scale.mean(Some(&values(12.345, Some(0.5), 28)), 30), "12.35 ± 0.50 (28)");
         assert_eq!(scale.mean(Some(&values(0.5, None, 1)), 1), "0.50");
         assert_eq!(scale.mean(None, 30), "-");
-    }
-
-    #[test]
-    fn a_field_with_a_comma_is_quoted() {
-        let mut out = Vec::new();
-        record(&mut out, ["a,b", "c\"d", "e"].map(str::to_owned).into_iter()).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "\"a,b\",\"c\"\"d\",e\n");
     }
 }

@@ -59,7 +59,7 @@ pub const FIGURES: &[Figure] = &[
         overlay(effort, &Extent::THEOREM)
     }),
     figure("p3-sensitivity", "what does not hold, on other paths", |effort| {
-        paths(&Effort::new(effort.seeds.min(SEEDS_PER_PATH)), &Extent::SENSITIVITY)
+        paths(&effort.at_most(SEEDS_PER_PATH), &Extent::SENSITIVITY)
     }),
     figure("p3-fairness", "six NewReno+ beside six NewReno", |effort| beside(effort, &Extent::FULL)),
 ];

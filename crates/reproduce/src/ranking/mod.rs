@@ -42,7 +42,7 @@ const HARMLESS: f64 = 5.0;
 const ENOUGH: usize = 4;
 
 fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
-    let search = Effort::new((effort.seeds / SEARCH).max(2));
+    let search = effort.at_most((effort.seeds / SEARCH).max(2));
     let mut seen = BTreeMap::new();
     let first = singles().into_iter().chain(proposals().into_iter().map(str::to_owned));
     look(&search, first.collect(), &mut seen)?;

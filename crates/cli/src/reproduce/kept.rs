@@ -1,0 +1,85 @@
+//! Findings that were made before: each in a file of its own, so that a run of hours goes on where it was.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use airtcp_reproduce::{Figure, Finding};
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use super::Made;
+
+pub(super) struct Kept {
+    directory: PathBuf,
+    asked: Asked,
+}
+
+/// With how many seeds a figure was to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) seeds: u32,
+    pub(super) most_seeds: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    asked: Asked,
+    seeds: u32,
+    finding: Finding,
+}
+
+impl Kept {
+    pub(super) fn open(directory: &Path, asked: Asked) -> anyhow::Result<Self> {
+        fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        Ok(Self { directory: directory.to_owned(), asked })
+    }
+
+    /// What an earlier run made of this figure, if it was to have as many seeds.
+    pub(super) fn take(&self, figure: &Figure) -> anyhow::Result<Option<Made>> {
+        let path = self.path(figure);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let entry: Entry = serde_json::from_str(&text)
+            .with_context(|| format!("{} is no finding that was kept: remove it", path.display()))?;
+        let Entry { asked, seeds, finding } = entry;
+        Ok((asked == self.asked).then_some(Made { figure: *figure, seeds, finding }))
+    }
+
+    pub(super) fn put(&self, made: &Made) -> anyhow::Result<()> {
+        let path = self.path(&made.figure);
+        let entry = Entry { asked: self.asked, seeds: made.seeds, finding: made.finding.clone() };
+        super::record::replace(&path, &serde_json::to_string(&entry)?)
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn path(&self, figure: &Figure) -> PathBuf {
+        self.directory.join(format!("{}.json", figure.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_taken_again_if_it_was_to_have_as_many_seeds() {
+        let directory = std::env::temp_dir().join(format!("kept-{}", std::process::id()));
+        let figure = airtcp_reproduce::figures()[0];
+        let asked = Asked { seeds: 30, most_seeds: 240 };
+        let kept = Kept::open(&directory, asked).unwrap();
+        assert!(kept.take(&figure).unwrap().is_none());
+        let remarks = vec!["seen".to_owned()];
+        kept.put(&Made { figure, seeds: 60, finding: Finding { remarks, ..Finding::default() } }).unwrap();
+        let taken = kept.take(&figure).unwrap().unwrap();
+        assert_eq!((taken.seeds, taken.finding.remarks), (60, vec!["seen".to_owned()]));
+        let more = Kept::open(&directory, Asked { most_seeds: 480, ..asked }).unwrap();
+        assert!(more.take(&figure).unwrap().is_none());
+        fs::write(directory.join(format!("{}.json", figure.id)), "{").unwrap();
+        assert!(kept.take(&figure).err().unwrap().to_string().ends_with("remove it"));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -1,0 +1,69 @@
+//! How far a command is that takes minutes.
+
+use airwire::time::Duration;
+
+use super::say::{self, LiveLine};
+
+/// Who is told, and how.
+pub(crate) enum Teller {
+    Quiet,
+    Terminal(LiveLine),
+    /// A line now and then, for a log.
+    Lines,
+}
+
+impl Teller {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let line = LiveLine::new(!quiet);
+        match quiet {
+            true => Self::Quiet,
+            false if line.is_shown() => Self::Terminal(line),
+            false => Self::Lines,
+        }
+    }
+
+    /// How often. `None`: nothing is shown.
+    pub(crate) fn every(&self) -> Option<Duration> {
+        match self {
+            Self::Quiet => None,
+            Self::Terminal(_) => Some(Duration::from_millis(200)),
+            Self::Lines => Some(Duration::from_secs(30)),
+        }
+    }
+
+    pub(crate) fn tell(&self, text: &str) {
+        match self {
+            Self::Terminal(line) => line.show(text),
+            Self::Lines => say::aside(text),
+            Self::Quiet => {}
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        if let Self::Terminal(line) = self {
+            line.clear();
+        }
+    }
+}
+
+/// `1 h 05 min`, `3 min 07 s`, `12 s`.
+pub(crate) fn in_words(time: Duration) -> String {
+    match time.as_millis().div_ceil(1000) {
+        s if s >= 3600 => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
+        s if s >= 60 => format!("{} min {:02} s", s / 60, s % 60),
+        s => format!("{s} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_words() {
+        let words = |seconds| in_words(Duration::from_secs(seconds));
+        assert_eq!(words(12), "12 s");
+        assert_eq!(words(187), "3 min 07 s");
+        assert_eq!(words(3_900), "1 h 05 min");
+    }
+}
