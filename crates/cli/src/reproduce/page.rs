@@ -131,14 +131,25 @@ fn tables(tables: &[Table]) -> String {
     text
 }
 
-/// Markdown's `code`; what is between is escaped.
+/// Markdown's `code` and *emphasis*; what is between is escaped.
 fn inline(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let part = |(index, part): (usize, &str)| match index % 2 {
-        0 => escape(part),
+        0 => emphasised(part),
         _ => format!("<code>{}</code>", escape(part)),
     };
     parts.map(part).collect()
+}
+
+/// An asterisk that nothing closes is one.
+fn emphasised(text: &str) -> String {
+    let Some((before, rest)) = text.split_once('*') else { return escape(text) };
+    match rest.split_once('*') {
+        Some((word, after)) if !word.is_empty() && word.trim() == word => {
+            format!("{}<em>{}</em>{}", escape(before), escape(word), emphasised(after))
+        }
+        _ => format!("{}*{}", escape(before), emphasised(rest)),
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +170,12 @@ mod tests {
             claim(Counts::Own("an addition".to_owned()), Judged::Holds),
         ];
         assert_eq!(count(claims.iter()), ([1, 1, 1], 1));
+    }
+
+    #[test]
+    fn emphasis_is_what_two_asterisks_enclose() {
+        assert_eq!(inline("*x* = *y* = 0.08"), "<em>x</em> = <em>y</em> = 0.08");
+        assert_eq!(inline("2 * 3 < 7 * 1, `a*b*c`"), "2 * 3 &lt; 7 * 1, <code>a*b*c</code>");
     }
 
     #[test]

@@ -11,6 +11,8 @@ use airtcp_reproduce::chart::{self, Chart, Curve, Drawn, Scale};
 const OF_THE_PAPER: Mark = Mark::CrossInRing;
 /// Fewer single values than these have larger marks.
 const RARE: usize = 30;
+/// Several lie over each other.
+const BAND: f64 = 0.16;
 /// Of what one name takes on the axis, bars take so much.
 const BARS: f64 = 0.8;
 
@@ -34,7 +36,7 @@ pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
         series.extend(of_curve(curve, index, aside, bars));
     }
     // Under the lines, so that a mean is seen where intervals of others cross it.
-    series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. }));
+    series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. } | Data::Band { .. }));
     let panel = Panel { y: vertical(chart), height: 260.0, series, notes: Vec::new() };
     Figure { title: chart.title.clone(), subtitle, x: horizontal(chart), panels: vec![panel] }
 }
@@ -50,12 +52,12 @@ fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series>
         let half = mean.half_width?;
         Some((x + aside, mean.mean - half, mean.mean + half))
     });
-    let intervals = Data::Bars { bars: ends.collect(), width: 1.2 };
+    let ends: Vec<_> = ends.collect();
     let mut series = match curve.drawn {
         Drawn::Line => vec![
             of(name, "mean", Data::Line { points: means.clone(), width: 1.4, dash }),
             of(None, "mean", Data::Marks { points: means, mark, below: 0.0 }),
-            of(None, "interval", intervals),
+            of(None, "interval", Data::Band { edges: ends, opacity: BAND }),
         ],
         Drawn::Dots => {
             // What is rare shall be seen among what is not.
@@ -68,7 +70,7 @@ fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series>
             vec![
                 of(name, "bar", Data::Bars { bars: from_zero.collect(), width }),
                 // Dark on the bar, so that both of its ends are seen.
-                Series { colour: LINES[5], ..of(None, "interval", intervals) },
+                Series { colour: LINES[5], ..of(None, "interval", Data::Bars { bars: ends, width: 1.2 }) },
             ]
         }
     };

@@ -262,7 +262,7 @@ fn sample(series: &Series, left: f64, y: f64) -> Vec<Shape> {
             }
             vec![mark_shape(steps, *mark, colour)]
         }
-        Data::Spans { opacity, .. } => {
+        Data::Band { opacity, .. } | Data::Spans { opacity, .. } => {
             let rect = Rect { left: left + 4.0, top: y - 4.5, width: SAMPLE - 4.0, height: 9.0 };
             let under = Fill { colour: WHITE, opacity: 1.0 };
             let fill = Fill { colour, opacity: *opacity };

@@ -56,6 +56,13 @@ pub enum Data {
         /// How far under its point each mark stands, in points of the picture.
         below: f64,
     },
+    /// The area between a lower and an upper line.
+    Band {
+        /// Horizontal place, lower and upper edge.
+        edges: Vec<(f64, f64, f64)>,
+        /// From 0 to 1.
+        opacity: f64,
+    },
     /// Areas of the whole height.
     Spans {
         /// From, to.
@@ -70,6 +77,7 @@ impl Data {
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Bars { bars, .. } => bars.is_empty(),
+            Self::Band { edges, .. } => edges.is_empty(),
             Self::Line { points, .. } | Self::Steps { points, .. } | Self::Marks { points, .. } => {
                 points.is_empty()
             }
@@ -138,6 +146,7 @@ impl Map<'_> {
             Data::Marks { points, mark, below } => {
                 mark_shape(self.marks(points, *mark, *below), *mark, colour)
             }
+            Data::Band { edges, opacity } => area(self.band(edges), *opacity),
             Data::Spans { spans, opacity } => area(self.spans(spans), *opacity),
         };
         if shape.steps.is_empty() { Vec::new() } else { vec![shape] }
@@ -251,6 +260,14 @@ impl Map<'_> {
             }
         }
         steps
+    }
+
+    fn band(&self, edges: &[(f64, f64, f64)]) -> Vec<Step> {
+        let lower = self.thinned(edges.iter().map(|(x, low, _)| self.point((*x, *low))));
+        let upper = self.thinned(edges.iter().map(|(x, _, high)| self.point((*x, *high))));
+        let mut outline = lower.into_iter().chain(upper.into_iter().rev());
+        let Some(first) = outline.next() else { return Vec::new() };
+        [Step::Move(first)].into_iter().chain(outline.map(Step::Line)).chain([Step::Close]).collect()
     }
 
     fn spans(&self, spans: &[(f64, f64)]) -> Vec<Step> {

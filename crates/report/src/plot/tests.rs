@@ -38,6 +38,7 @@ fn busy(points: u32) -> Vec<Series> {
     vec![
         series("spans", Data::Spans { spans: vec![(1.0, 2.0)], opacity: 0.2 }),
         series("bars", Data::Bars { bars: wide(), width: 1.0 }),
+        series("band", Data::Band { edges: wide(), opacity: 0.2 }),
         series("line", Data::Line { points: all().collect(), width: 1.0, dash: Dash::Long }),
         series("steps", Data::Steps { points: all().collect(), width: 1.0, dash: Dash::Solid }),
         series("dots", Data::Marks { points: all().collect(), mark: Mark::Dot, below: 0.0 }),
