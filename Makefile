@@ -39,8 +39,8 @@ test-long:
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test host --test world -- --ignored
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test ns2 -- --ignored --quiet
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test liveness -- --include-ignored --quiet
-	$(CARGO) build --profile long --locked -p airtcp-cli -p airlink
-	AIRTCP_PROGRAMS=$(TARGET)/long $(CARGO) test --locked -p airtcp-tests --test sweeps -- --ignored every_figure_of_the_record
+	[ -n "$(AIRTCP_PROGRAMS)" ] || $(CARGO) build --profile long --locked -p airtcp-cli -p airlink
+	AIRTCP_PROGRAMS=$(or $(AIRTCP_PROGRAMS),$(TARGET)/long) $(CARGO) test --locked -p airtcp-tests --test sweeps -- --ignored every_figure_of_the_record
 
 ## Our senders linux, reno-linux and bbr-linux beside the kernel's own: thirty pairs on each of eight paths (hours; AIRTCP_PAIRS
 ## and AIRTCP_PATHS take fewer).
