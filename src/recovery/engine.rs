@@ -17,6 +17,7 @@ use std::sync::Arc;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
+use self::ask::Undone;
 use super::attribute::Attribute;
 use super::catalogue::Question;
 use super::decision::{Decision, What};
@@ -200,6 +201,16 @@ struct Turn {
     burst: Option<u32>,
     /// Delivered, and the answer beside the window has not been told yet.
     delivered: Amount,
+    leaves: Leaves,
+}
+
+/// Which segments this turn may let out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Leaves {
+    #[default]
+    OldAndNew,
+    /// Nothing is found lost, and no copy leaves.
+    New,
 }
 
 /// Who reads the decisions; each takes its own.
@@ -455,14 +466,21 @@ impl Recovery {
 
         let mut timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
         let begins_recovery = self.ask_timeout(path, ack, &mut timer);
-        if !self.ask_undo(path, ack) && !begins_recovery {
+        let undone = self.ask_undo(path, ack);
+        // Linux 6.18, tcp_try_undo_partial(): there is more reordering than it had thought, so nothing more is lost yet.
+        self.turn.leaves = if undone == Undone::Later { Leaves::New } else { Leaves::OldAndNew };
+        if undone != Undone::Window && !begins_recovery {
             self.ask_repair(path, ack, &mut timer);
         }
         if self.answers.repair.forgets_sacks(&view_of(&self.cc, &self.profile, path), ack) {
             self.forget_sacks(path);
         }
         self.ask_ecn(path, ack);
-        let found = self.hear(path, |detect, view| detect.on_ack(view, ack));
+        let leaves = self.turn.leaves;
+        let found = self.hear(path, |detect, view| match (detect.on_ack(view, ack), leaves) {
+            (_, Leaves::New) => Verdict::Nothing,
+            (verdict, Leaves::OldAndNew) => verdict,
+        });
         if found != Found::Nothing {
             timer = TimerRule::Restart;
         }
@@ -560,7 +578,7 @@ impl Recovery {
             false => Disorder::default(),
         };
         self.order = None;
-        self.turn.burst = None;
+        (self.turn.burst, self.turn.leaves) = (None, Leaves::OldAndNew);
         if forget_sacks {
             self.forget_sacks(path);
         }
@@ -598,7 +616,7 @@ impl Recovery {
         self.cc.timeouts_in_row += 1;
         self.cc.disorder = Disorder::default();
         self.order = None;
-        self.turn.burst = Some(1);
+        (self.turn.burst, self.turn.leaves) = (Some(1), Leaves::OldAndNew);
         path.flight.rewind();
         let ssthresh = self.cc.ssthresh;
         self.set_window(path.now, Question::Attribute, by, cwnd, ssthresh, "marked timeout");
@@ -614,7 +632,7 @@ impl Recovery {
         if self.cc.episode.held_until().is_some_and(|until| until <= now) {
             self.cc.episode.let_go();
         }
-        self.turn.delivered = Amount::default();
+        (self.turn.delivered, self.turn.leaves) = (Amount::default(), Leaves::OldAndNew);
         self.is_safe = false;
         let found = self.hear(path, |detect, view| match detect.deadline() {
             Some(at) if at <= now => detect.on_deadline(view),

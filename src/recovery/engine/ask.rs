@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// What an ACK says of the last reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Undone {
+    Nothing,
+    /// It was a mistake, and the window is now what the answer says, with this ACK counted in.
+    Window,
+    /// The original was late, while copies are outstanding whose ACKs will tell more.
+    Later,
+}
+
 impl Recovery {
     /// True if recovery begins with this ACK: then it means nothing more to the repair.
     pub(super) fn ask_timeout(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) -> bool {
@@ -57,17 +67,20 @@ impl Recovery {
         false
     }
 
-    /// True if the last reduction was a mistake, and the window is now what the answer says, with this ACK counted in.
-    pub(super) fn ask_undo(&mut self, path: &mut Path<'_>, ack: &Ack) -> bool {
+    pub(super) fn ask_undo(&mut self, path: &mut Path<'_>, ack: &Ack) -> Undone {
         let Some(restore) = self.answers.undo.on_ack(&view_of(&self.cc, &self.profile, path), ack) else {
-            return false;
+            return Undone::Nothing;
         };
         let by = self.answers.undo.name();
         let view = view_of(&self.cc, &self.profile, path);
         self.answers.each_detector(|detect| detect.on_undo(&view, &restore));
         self.restore(path, restore, Question::Undo, by);
-        // Linux 6.18, tcp_cong_control(): an ACK that ends an event opens the window like any other.
-        restore.window.is_some() && self.profile.recovery.growth != Growth::Delivered
+        match restore.window {
+            None if restore.reordered => Undone::Later,
+            // Linux 6.18, tcp_cong_control(): an ACK that ends an event opens the window like any other.
+            Some(_) if self.profile.recovery.growth != Growth::Delivered => Undone::Window,
+            _ => Undone::Nothing,
+        }
     }
 
     pub(super) fn ask_repair(&mut self, path: &mut Path<'_>, ack: &Ack, timer: &mut TimerRule) {
@@ -114,7 +127,8 @@ impl Recovery {
                     self.may_repair(path, hole);
                 }
                 self.deflate(path, ack, deflation);
-                if resend_head && path.flight.mark_head_lost_if_unsacked() {
+                let may_resend = resend_head && self.turn.leaves == Leaves::OldAndNew;
+                if may_resend && path.flight.mark_head_lost_if_unsacked() {
                     let una = path.flight.una();
                     self.order = Some(Order::Resend { start: una, kind: Transmission::Recovery });
                     self.note(path.now, Question::Repair, by, What::Resend { offset: una }, "partial ACK");

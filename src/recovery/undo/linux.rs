@@ -3,7 +3,8 @@
 //!
 //! - An ACK that advances echoes a timestamp older than that of the first copy sent again in the event: the originals had
 //!   only been late (tcp_packet_delayed()). Before the end of the event it counts once no copy is outstanding any more
-//!   (tcp_try_undo_partial()), but the detector learns at once that there is reordering.
+//!   (tcp_try_undo_partial()), but the detector learns at once that there is reordering, and such an ACK lets out new
+//!   segments only.
 //! - As many copies were reported as duplicates as had been sent (undo_retrans).
 //!
 //! A timeout in fast recovery belongs to the same event: those copies count with the others (tcp_enter_loss()).
@@ -214,6 +215,31 @@ mod tests {
         let last = sender.flight.sacked_ranges().last().unwrap().end / 1000;
         sender.wait(RTT / 10).ack_echoing(last, original);
         assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 20.0));
+    }
+
+    #[test]
+    fn an_old_echo_while_a_copy_is_outstanding_lets_out_new_segments_only() {
+        let handshake = Handshake { timestamps: true, ..Handshake::default() };
+        let recipe = "sack+rack+undo-linux";
+        let at_a_partial_ack = |echoes_original: bool| {
+            let mut sender =
+                BareSender::with(recipe, Profile::linux(), &handshake).under_way(20.0, 10.0, RTT);
+            let original = sender.flight.head().unwrap().tsval;
+            // 1 and 6 are missing, and both are sent again.
+            sender.wait(RTT).sack(&[2..6, 7..12]);
+            let copy = sender.flight.head().unwrap().tsval;
+            while sender.flight.resent().segments < 2 {
+                let top = sender.flight.sacked_ranges().last().unwrap().end / 1000 + 2;
+                sender.sack(&[2..6, 7..top]);
+            }
+            // So is the next one, which is known with the ACK of 1.
+            let top = sender.flight.sacked_ranges().last().unwrap().end / 1000 + 1;
+            let echo = if echoes_original { original } else { copy };
+            let ack = Ack { ecr: Some(echo), ..Ack::default() };
+            sender.wait(RTT).receive(ack, 5, &[7..top, top + 1..top + 5])
+        };
+        let (late, lost) = (at_a_partial_ack(true), at_a_partial_ack(false));
+        assert!(!late.contains('r') && lost.contains('r'), "{late:?} {lost:?}");
     }
 
     /// 1 is lost, then 22, which is sent again before the first event is over and begins the next one at its end, and at

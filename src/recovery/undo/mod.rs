@@ -22,7 +22,8 @@ pub struct Restore {
     pub window: Option<Reduction>,
     /// Whether no more old segments are sent again: the sender goes on at SND.MAX.
     pub resume: bool,
-    /// Whether the segments of the event had only been overtaken: the detector `rack` learns from that.
+    /// Whether the segments of the event had only been overtaken: the detector `rack` learns from that. If the window
+    /// stays as it is nevertheless, nothing more counts as lost, and no copy leaves, before the next ACK.
     pub reordered: bool,
     /// SRTT and RTTVAR from which the timer goes on, more cautiously (RFC 4015 §3.2). `None`: they stay as they are.
     pub timer: Option<(Duration, Duration)>,
