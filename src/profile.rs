@@ -229,8 +229,16 @@ impl Timer {
     /// RFC 6298 with a clock of 1 ms: at least 1 s, at first 1 s.
     pub const RFC6298: Self =
         Self::new(TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) }, 1000, 1000);
-    /// 4.4BSD with ticks of 500 ms: at least 1 s, at first 6 s (P2 Fig. 5).
+    /// 4.4BSD with ticks of 500 ms: at least 1 s, at first 6 s (P2 §2.2).
     pub const BSD: Self = Self::new(TimerStyle::Bsd { tick: Duration::from_millis(500) }, 1000, 6000);
+    /// FreeBSD 2.2 (P2 Fig. 5), whose timers its slow timer counts down twice a second (PR_SLOWHZ): at least one second
+    /// (TCPTV_MIN is PR_SLOWHZ), at first three (TCPTV_RTOBASE).
+    pub const FREEBSD22: Self =
+        Self::new(TimerStyle::FreeBsd { tick: Duration::from_millis(500) }, 1000, 3000);
+    /// FreeBSD 4.5 (P2 Fig. 5), whose timers count ticks of the system's clock, a hundred in a second: at least one second
+    /// (TCPTV_MIN is hz), at first three (tcp_timer.h 1.18, 1999). Later systems have less.
+    pub const FREEBSD45: Self =
+        Self::new(TimerStyle::FreeBsd { tick: Duration::from_millis(10) }, 1000, 3000);
     /// Linux 2.2: at least 200 ms, at first 3 s (P2 Fig. 5).
     pub const LINUX22: Self = Self::new(TimerStyle::Linux22, 200, 3000);
     /// Linux 2.4 and later: 200 ms under the variance term, at first 1 s (P2 Fig. 5).

@@ -40,8 +40,15 @@ pub enum TimerStyle {
         /// G, the period of the clock.
         granularity: Duration,
     },
-    /// 4.4BSD: times in ticks of a coarse clock, one segment timed per window, RTO at least two ticks.
+    /// 4.4BSD without timestamps: times in ticks of a coarse clock, one segment timed per window, RTO at least two ticks
+    /// (G. R. Wright and W. R. Stevens, *TCP/IP Illustrated*, Volume 2, 1995, chapter 25).
     Bsd {
+        /// The period of the clock that measures and fires.
+        tick: Duration,
+    },
+    /// FreeBSD with timestamps: the same arithmetic with two more bits of fraction (L. S. Brakmo and L. L. Peterson,
+    /// *Performance Problems in BSD4.4 TCP*, Computer Communication Review 25(5), 1995), and a sample from each ACK.
+    FreeBsd {
         /// The period of the clock that measures and fires.
         tick: Duration,
     },
@@ -67,6 +74,11 @@ pub enum TimerStyle {
 }
 
 impl TimerStyle {
+    /// How many bits an estimate in ticks has behind the three of SRTT and the two of RTTVAR.
+    const fn fraction(self) -> u32 {
+        if matches!(self, Self::FreeBsd { .. }) { 2 } else { 0 }
+    }
+
     /// At most one segment is timed at once.
     pub(crate) const fn times_one_segment(self) -> bool {
         matches!(self, Self::Bsd { .. } | Self::Ns2 { .. })
@@ -81,7 +93,7 @@ impl TimerStyle {
     pub const fn granularity(self) -> Duration {
         match self {
             Self::Rfc6298 { granularity } => granularity,
-            Self::Bsd { tick } | Self::Ns2 { tick, .. } => tick,
+            Self::Bsd { tick } | Self::FreeBsd { tick } | Self::Ns2 { tick, .. } => tick,
             Self::Linux22 | Self::Linux24 { .. } | Self::Solaris => Duration::from_millis(10),
         }
     }
@@ -102,11 +114,12 @@ impl TimerStyle {
         matches!(self, Self::Linux22)
     }
 
-    /// When a timer set for `deadline` fires: a coarse clock waits for its next tick.
+    /// When a timer set for `deadline` fires. A coarse clock counts its ticks, of which the first may come at once: it is
+    /// early by less than one.
     pub(crate) fn align(self, deadline: Instant) -> Instant {
         match self {
-            Self::Bsd { tick } => {
-                let ticks = deadline.as_nanos().div_ceil(tick.as_nanos().max(1));
+            Self::Bsd { tick } | Self::FreeBsd { tick } => {
+                let ticks = deadline.as_nanos() / tick.as_nanos().max(1);
                 Instant::from_nanos(ticks.saturating_mul(tick.as_nanos()))
             }
             _ => deadline,
@@ -149,7 +162,7 @@ enum Estimate {
     Plain { srtt: Option<Duration>, rttvar: Duration },
     /// Nanoseconds; `srtt8` scaled by 8, the deviations by 4, as in the kernel.
     Linux { srtt8: u64, mdev4: u64, mdev_max4: u64, rttvar4: u64, rtt_seq: u64 },
-    /// Ticks; `srtt8` scaled by 8, `rttvar4` by 4.
+    /// Ticks; `srtt8` scaled by 8, `rttvar4` by 4, both with the style's further bits of fraction.
     Ticks { srtt8: i64, rttvar4: i64 },
 }
 
@@ -163,9 +176,9 @@ impl RttEstimator {
             TimerStyle::Linux24 { .. } => {
                 Estimate::Linux { srtt8: 0, mdev4: 0, mdev_max4: 0, rttvar4: 0, rtt_seq: 0 }
             }
-            TimerStyle::Bsd { tick } | TimerStyle::Ns2 { tick, .. } => {
+            TimerStyle::Bsd { tick } | TimerStyle::FreeBsd { tick } | TimerStyle::Ns2 { tick, .. } => {
                 let twelve_seconds = Duration::from_secs(12).as_nanos() / tick.as_nanos().max(1);
-                Estimate::Ticks { srtt8: 0, rttvar4: (twelve_seconds as i64) << 2 }
+                Estimate::Ticks { srtt8: 0, rttvar4: (twelve_seconds as i64) << (2 + style.fraction()) }
             }
         };
         Self { style, limits, state, backoff: 0, base: limits.initial, latest: None, min: None, samples: 0 }
@@ -215,19 +228,20 @@ impl RttEstimator {
                 }
             }
             Estimate::Ticks { srtt8, rttvar4 } => {
-                let (tick, phase) = match self.style {
-                    TimerStyle::Ns2 { tick, phase, .. } => (tick, phase),
-                    TimerStyle::Bsd { tick } => (tick, Duration::ZERO),
-                    _ => (Duration::from_millis(1), Duration::ZERO),
+                let (phase, least, first) = match self.style {
+                    TimerStyle::Ns2 { phase, .. } => (phase, 1, 0),
+                    // The count of ticks begins with one, and what is smoothed leaves that one out.
+                    _ => (Duration::ZERO, 0, 1),
                 };
-                let tick = tick.as_nanos().max(1);
+                let tick = self.style.granularity().as_nanos().max(1);
                 let since_tick = (sample.sent_at.as_nanos() + phase.as_nanos()) % tick;
-                let m = ((rtt.as_nanos() + since_tick) / tick).max(1) as i64;
+                let m = ((rtt.as_nanos() + since_tick) / tick).max(least) as i64;
+                let fraction = self.style.fraction();
                 if *srtt8 == 0 {
-                    *srtt8 = m << 3;
-                    *rttvar4 = m << 1;
+                    *srtt8 = (m + first) << (3 + fraction);
+                    *rttvar4 = (m + first) << (1 + fraction);
                 } else {
-                    let error = m - (*srtt8 >> 3);
+                    let error = (m << fraction) - (*srtt8 >> 3);
                     *srtt8 = (*srtt8 + error).max(1);
                     *rttvar4 = (*rttvar4 + error.abs() - (*rttvar4 >> 2)).max(1);
                 }
@@ -256,8 +270,8 @@ impl RttEstimator {
             (Estimate::Ticks { srtt8, rttvar4 }, TimerStyle::Ns2 { tick, .. }) => {
                 tick * (((rttvar4 << 3) + srtt8) >> 3).max(0) as u64
             }
-            (Estimate::Ticks { srtt8, rttvar4 }, TimerStyle::Bsd { tick }) => {
-                tick * ((srtt8 >> 3) + rttvar4).max(2) as u64
+            (Estimate::Ticks { srtt8, rttvar4 }, TimerStyle::Bsd { tick } | TimerStyle::FreeBsd { tick }) => {
+                tick * (((srtt8 >> 3) + rttvar4) >> self.style.fraction()).max(2) as u64
             }
             (Estimate::Ticks { .. }, _) => self.limits.initial,
         }
@@ -327,12 +341,9 @@ impl RttEstimator {
                 *mdev_max4 = *rttvar4;
             }
             Estimate::Ticks { srtt8, rttvar4 } => {
-                let tick = match self.style {
-                    TimerStyle::Ns2 { tick, .. } | TimerStyle::Bsd { tick } => tick.as_nanos().max(1),
-                    _ => 1,
-                };
-                *srtt8 = ((srtt.as_nanos() << 3) / tick) as i64;
-                *rttvar4 = ((rttvar.as_nanos() << 2) / tick) as i64;
+                let (tick, fraction) = (self.style.granularity().as_nanos().max(1), self.style.fraction());
+                *srtt8 = ((srtt.as_nanos() << (3 + fraction)) / tick) as i64;
+                *rttvar4 = ((rttvar.as_nanos() << (2 + fraction)) / tick) as i64;
             }
         }
         self.base = self.compute(cwnd);
@@ -363,7 +374,9 @@ impl RttEstimator {
         match &self.state {
             Estimate::Plain { srtt, .. } => *srtt,
             Estimate::Linux { srtt8, .. } => (*srtt8 > 0).then(|| Duration::from_nanos(srtt8 >> 3)),
-            Estimate::Ticks { srtt8, .. } => (*srtt8 > 0).then(|| self.tick() * (*srtt8 as u64) / 8),
+            Estimate::Ticks { srtt8, .. } => {
+                (*srtt8 > 0).then(|| self.tick() * (*srtt8 as u64) / (8 << self.style.fraction()))
+            }
         }
     }
 
@@ -372,15 +385,14 @@ impl RttEstimator {
         match &self.state {
             Estimate::Plain { rttvar, .. } => *rttvar,
             Estimate::Linux { rttvar4, .. } => Duration::from_nanos(rttvar4 >> 2),
-            Estimate::Ticks { rttvar4, .. } => self.tick() * (*rttvar4).max(0) as u64 / 4,
+            Estimate::Ticks { rttvar4, .. } => {
+                self.tick() * (*rttvar4).max(0) as u64 / (4 << self.style.fraction())
+            }
         }
     }
 
     fn tick(&self) -> Duration {
-        match self.style {
-            TimerStyle::Bsd { tick } | TimerStyle::Ns2 { tick, .. } => tick,
-            _ => Duration::from_nanos(1),
-        }
+        self.style.granularity()
     }
 }
 
@@ -485,7 +497,57 @@ mod tests {
         let mut e = RttEstimator::new(TimerStyle::Bsd { tick }, limits(1000));
         feed(&mut e, &[40; 30]);
         assert!(e.rto().get() >= Duration::from_secs(1));
-        assert_eq!(TimerStyle::Bsd { tick }.align(Instant::from_millis(501)), Instant::from_secs(1));
+    }
+
+    /// By hand: 700 ms from a tick on are one tick and the one that the count begins with. Then one each:
+    /// SRTT = 16 + 1 − 2 = 15 eighths, RTTVAR = 4 + 1 − 1 = 4 quarters.
+    #[test]
+    fn bsd_counts_the_tick_that_it_begins_in_once() {
+        let tick = Duration::from_millis(500);
+        let mut e = RttEstimator::new(TimerStyle::Bsd { tick }, limits(0));
+        let mut sample = |sent: u64| {
+            let (sent_at, now) = (Instant::from_millis(sent), Instant::from_millis(sent + 700));
+            e.on_sample(&Sample { sent_at, now, una: 1, nxt: 2, cwnd: 2.0 });
+            e.rto().get()
+        };
+        assert_eq!(sample(1000), tick * 6, "2 and 4 times half of it");
+        assert_eq!(sample(2000), tick * 5);
+    }
+
+    #[test]
+    fn two_ticks_may_be_hardly_more_than_one() {
+        for tick in [10, 500].map(Duration::from_millis) {
+            for style in [TimerStyle::Bsd { tick }, TimerStyle::FreeBsd { tick }] {
+                let (set, timeout) = (Instant::from_secs(7) - Duration::from_millis(1), tick * 2);
+                assert_eq!(style.align(set + timeout), Instant::from_secs(7) + tick);
+                assert_eq!(style.align(Instant::from_secs(7) + timeout), Instant::from_secs(7) + timeout);
+            }
+        }
+    }
+
+    /// A round trip of exactly one tick of 500 ms: with two bits more, RTTVAR falls as far as a quarter of a tick.
+    #[test]
+    fn freebsds_fraction_lets_the_variance_decay() {
+        let tick = Duration::from_millis(500);
+        let rttvar = |style| {
+            let mut e = RttEstimator::new(style, limits(0));
+            feed(&mut e, &[500; 60]);
+            e.rttvar()
+        };
+        let (coarse, fine) = (rttvar(TimerStyle::Bsd { tick }), rttvar(TimerStyle::FreeBsd { tick }));
+        assert!(fine < coarse, "{fine:?} {coarse:?}");
+    }
+
+    #[test]
+    fn a_fine_clock_measures_what_a_coarse_one_does_not() {
+        let rto = |tick| {
+            let style = TimerStyle::FreeBsd { tick: Duration::from_millis(tick) };
+            let mut e = RttEstimator::new(style, limits(0));
+            feed(&mut e, &[200; 60]);
+            e.rto().get()
+        };
+        assert!(rto(10) < Duration::from_millis(300), "{:?}", rto(10));
+        assert!(rto(500) >= Duration::from_secs(1), "two ticks");
     }
 
     #[test]

@@ -549,7 +549,21 @@ pub static CATALOGUE: &[Row] = &[
         "timer",
         |p| p.timer = Timer::BSD,
         "500 ms ticks, at least 1 s, one segment timed",
-        "Inamura et al. 2009, Fig. 5",
+        "Inamura et al. 2009, §2.2; 4.4BSD",
+    ),
+    Row::option(
+        "timer-freebsd22",
+        "timer",
+        |p| p.timer = Timer::FREEBSD22,
+        "500 ms ticks, at least 1 s, each ACK's timestamp",
+        "Inamura et al. 2009, Fig. 5; FreeBSD 2.2, tcp_timer.h",
+    ),
+    Row::option(
+        "timer-freebsd45",
+        "timer",
+        |p| p.timer = Timer::FREEBSD45,
+        "10 ms ticks, at least 1 s, each ACK's timestamp",
+        "Inamura et al. 2009, Fig. 5; FreeBSD 4.5, tcp_timer.h",
     ),
     Row::option(
         "timer-linux22",
