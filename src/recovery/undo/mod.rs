@@ -5,6 +5,8 @@ mod eifel;
 mod eifel_linux;
 mod linux;
 mod response;
+#[cfg(test)]
+mod testing;
 
 use airwire::time::Duration;
 pub(crate) use dsack::Dsack;

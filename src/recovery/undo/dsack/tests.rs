@@ -1,24 +1,14 @@
 use airwire::time::Duration;
 
 use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::undo::testing::{RTT, under_way, undone};
 use crate::recovery::{Ack, Phase};
-
-const RTT: Duration = Duration::from_millis(100);
-
-/// Ten segments are outstanding, cwnd is 10, ssthresh 8.
-fn under_way(recipe: &str) -> BareSender {
-    BareSender::new(recipe).under_way(10.0, 8.0, RTT)
-}
 
 /// An ACK with nothing new but the report that these segments (a range of numbers) have arrived twice.
 fn report(sender: &mut BareSender, first: u64, last: u64) -> String {
     let una = sender.flight.una() / SMSS;
     let dsack = Some(((first - 1) * SMSS, last * SMSS));
     sender.receive(Ack { dsack, ..Ack::default() }, una, &[])
-}
-
-fn undone(sender: &BareSender) -> u64 {
-    sender.recovery.counters().undone
 }
 
 /// Segment 1 arrives after the nine others, and was sent again meanwhile.

@@ -3,26 +3,8 @@ use airwire::time::Duration;
 use crate::profile::Profile;
 use crate::recovery::decision::What;
 use crate::recovery::testing::BareSender;
+use crate::recovery::undo::testing::{ORIGINAL, RTT, under_way, undone, window};
 use crate::recovery::{Ack, Decision, Handshake, Phase};
-
-const RTT: Duration = Duration::from_millis(100);
-/// The timestamp of the segments that `under_way` sends.
-const ORIGINAL: u32 = 1000;
-
-/// Ten segments are outstanding, cwnd is 10, ssthresh 8.
-fn under_way(recipe: &str) -> BareSender {
-    let sender = BareSender::new(recipe).under_way(10.0, 8.0, RTT);
-    assert_eq!(sender.now.as_millis() as u32, ORIGINAL);
-    sender
-}
-
-fn window(sender: &BareSender) -> (f64, f64) {
-    (sender.cc().cwnd, sender.cc().ssthresh)
-}
-
-fn undone(sender: &BareSender) -> u64 {
-    sender.recovery.counters().undone
-}
 
 #[test]
 fn a_spurious_timeout_is_taken_back_and_sending_goes_on_at_snd_max() {

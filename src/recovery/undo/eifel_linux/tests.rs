@@ -1,28 +1,10 @@
-use airwire::time::Duration;
-
 use crate::recovery::testing::BareSender;
+use crate::recovery::undo::testing::{ORIGINAL, RTT, under_way, undone, window};
 use crate::recovery::{Ack, Phase};
-
-const RTT: Duration = Duration::from_millis(100);
-/// The timestamp of the segments that `under_way` sends.
-const ORIGINAL: u32 = 1000;
-
-/// So many segments are outstanding, which is cwnd; ssthresh is 8.
-fn under_way(recipe: &str, segments: f64) -> BareSender {
-    BareSender::new(recipe).under_way(segments, 8.0, RTT)
-}
-
-fn window(sender: &BareSender) -> (f64, f64) {
-    (sender.cc().cwnd, sender.cc().ssthresh)
-}
-
-fn undone(sender: &BareSender) -> u64 {
-    sender.recovery.counters().undone
-}
 
 #[test]
 fn a_spurious_timeout_is_taken_back_and_sending_goes_on_at_snd_max() {
-    let mut sender = under_way("newreno+eifel-linux", 10.0);
+    let mut sender = under_way("newreno+eifel-linux");
     assert_eq!(sender.timeout(), "1r");
     assert_eq!(window(&sender), (1.0, 5.0));
     // Twice the reduced ssthresh, and less than 9 + 3. Before it was max(8, 3/4 of 10).
@@ -34,7 +16,7 @@ fn a_spurious_timeout_is_taken_back_and_sending_goes_on_at_snd_max() {
 #[test]
 fn an_ack_of_everything_counts_too_and_releases_three_segments() {
     for (recipe, expected) in [("newreno+eifel-linux", 1), ("newreno+eifel", 0)] {
-        let mut sender = under_way(recipe, 10.0);
+        let mut sender = under_way(recipe);
         sender.timeout();
         let sent = sender.wait(RTT).ack_echoing(10, ORIGINAL);
         assert_eq!(undone(&sender), expected, "{recipe}: RFC 3522 step (5) is what they differ in");
@@ -56,7 +38,7 @@ fn the_first_window_of_two_segments_goes_on_in_slow_start() {
 
 #[test]
 fn a_real_timeout_stands() {
-    let mut sender = under_way("newreno+eifel-linux", 10.0);
+    let mut sender = under_way("newreno+eifel-linux");
     sender.timeout();
     let copy = sender.now.as_millis() as u32;
     // Duplicate ACKs beside the hole echo an old timestamp.
@@ -69,7 +51,7 @@ fn a_real_timeout_stands() {
 
 #[test]
 fn a_timeout_of_what_was_sent_again_before_is_not_asked_about() {
-    let mut sender = under_way("newreno+eifel-linux", 10.0);
+    let mut sender = under_way("newreno+eifel-linux");
     sender.timeout();
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL);
@@ -78,7 +60,7 @@ fn a_timeout_of_what_was_sent_again_before_is_not_asked_about() {
 
 #[test]
 fn the_timer_stays_as_it_is() {
-    let mut sender = under_way("newreno+eifel-linux", 10.0);
+    let mut sender = under_way("newreno+eifel-linux");
     sender.timeout();
     sender.ack_echoing(10, ORIGINAL);
     let srtt = sender.rtt.srtt();
@@ -93,7 +75,7 @@ fn an_ecn_echo_and_an_echo_of_zero_leave_the_window_reduced() {
         Ack { ecr: Some(0), ..Ack::default() },
         Ack::default(),
     ] {
-        let mut sender = under_way("newreno+eifel-linux", 10.0);
+        let mut sender = under_way("newreno+eifel-linux");
         sender.timeout();
         sender.receive(ack, 1, &[]);
         assert_eq!(undone(&sender), 0, "{ack:?}");
