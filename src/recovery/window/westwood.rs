@@ -5,13 +5,16 @@
 //! Growth is [`Aimd`]'s. `BWE` is filtered from one sample per ACK with the coefficients of the published procedure, 19/21
 //! and 1/21. `westwood-tau` takes the filter itself, whose coefficients depend on the time Δ between two samples
 //! (Mascolo, Casetti, Gerla, Sanadidi, Wang: *TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless
-//! Links*, MobiCom 2001, §2.2): α = (2τ − Δ) / (2τ + Δ), BWE ← α·BWE + (1 − α)·(b_k + b_(k−1)) / 2, and a sample of zero
-//! after each τ/m without an ACK. The procedure's coefficients are those of Δ = τ/10.
+//! Links*, MobiCom 2001, §2.2): α = (2τ − Δ) / (2τ + Δ), BWE ← α·BWE + (1 − α)·(b_k + b_(k−1)) / 2. That is Tustin's
+//! transform of the low-pass filter τ·BWE' + BWE = b. It follows its input only if there are samples at least twice in τ
+//! (Nyquist), so after each τ/m without an ACK, m ≥ 2, comes a virtual sample of zero. The procedure's coefficients are
+//! those of Δ = τ/10.
 //!
 //! ACKs are counted as in the procedure `AckedCount`, so that a cumulative ACK does not count again what duplicate ACKs
 //! before it have counted.
 //!
-//! Choice: m = 2. After zero samples the next one still is what was acknowledged over the time since the last ACK.
+//! Choice: m = 2. After zero samples the next one still is what was acknowledged over the time since the last ACK, and
+//! the filter takes its last step over the time since the last zero.
 //!
 //! Choice: the filter begins with its first sample, not with zero, which would make the first loss of a
 //! connection expensive. ACKs that arrive at the same moment are one sample. Without a sample, or without a
@@ -219,6 +222,21 @@ mod tests {
         close(filter.follow(20.0, 20.0, 50.0, 0.6), (0.9 * 9.6 + 0.2 * 25.0) / 1.1);
         // After τ/m exactly nothing is missing.
         close(filter.follow(20.0, 20.0, 50.0, 0.25), 0.6 * 20.0 + 0.4 * 35.0);
+    }
+
+    /// The low-pass filter itself, with samples of 100 a second from time zero on: 100·(1 − e^(−t/τ)).
+    #[test]
+    fn the_time_varying_filter_is_a_low_pass_filter_however_often_it_is_sampled() {
+        let filter = Filter::TimeVarying { tau: 0.5 };
+        for steps in [5, 50, 500] {
+            let time = 1.0 / f64::from(steps);
+            let bwe = (0..steps).fold(0.0, |bwe, _| filter.follow(bwe, 100.0, 100.0, time));
+            let exact = 100.0 * (1.0 - (-1.0 / 0.5_f64).exp());
+            assert!((bwe / exact - 1.0).abs() < 0.02, "{steps} samples: {bwe}, exactly {exact}");
+        }
+        // Nothing comes for a second: 100·e^(−t/τ), before the sample that ends it.
+        let decayed = filter.follow(100.0, 0.0, 0.0, 1.0);
+        assert!((decayed / (100.0 * (-1.0 / 0.5_f64).exp()) - 1.0).abs() < 0.05, "{decayed}");
     }
 
     #[test]
