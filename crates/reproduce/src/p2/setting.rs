@@ -16,7 +16,7 @@ pub(super) const CHOICES: [&str; 6] = [
     "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 octets, TTIs of 10 ms down and 20 ms up, a transmission window of 2047 PDUs, polls when the buffer runs empty and when half of the window is in use; the same BLER, TSP and MaxDAT in both directions.",
     "MAX DAT is read as §2.3 defines it, in all figures: “the maximum number of retransmission attempts for a single PDU”. MaxDAT of TS 25.322 is 2 more, because there a PDU is transmitted at most MaxDAT − 1 times, the first time included: the paper's 5 is 7 there, its 10 is 12.",
     "TSP is TS 25.322's Timer_Status_Prohibit: it begins with a report and holds back the next one. §2.2 describes a delay of each report: “the delay imposed on the receiver before it can issue a STATUS PDU”. Where it makes a difference, a table has that reading too (`status_delay`).",
-    "All senders are NewReno with profile `default`, an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD).",
+    "All senders are NewReno with profile `default`, an initial window of two segments and timestamps, 1500 octets of MTU, and differ in the timer only; the receiver acknowledges every second segment, or after 200 ms (BSD). No two transfers begin at the same moment of the half second that a coarse clock counts.",
     "The throughput is the file over the time from the first SYN to the last octet. A timeout is spurious if, as the path's own records say, no copy of the segment that had left since its last timeout was dropped, then or later.",
     "The queue before the bearer has no bound (“enough queue depth”, §7.1).",
 ];
@@ -124,6 +124,8 @@ impl Point {
             flows: vec![Flow {
                 receive_buffer: Some(buffer),
                 watch: Watch::Decisions,
+                // No two transfers begin at the same moment of a clock that counts half seconds.
+                start: Instant::from_millis(309 * seed % 500),
                 ..Flow::down(Length::Octets(self.octets))
             }],
             until: Until::Complete(Duration::from_secs(1800)),
@@ -256,7 +258,9 @@ mod tests {
             octets: 30_000,
             buffers: Buffers::Kbytes64,
         };
-        let (_, mut world) = airtcp_sim::run::run_watched(&point.plan(1), |_| {}).unwrap();
+        let mut plan = point.plan(1);
+        plan.flows[0].start = Instant::ZERO;
+        let (_, mut world) = airtcp_sim::run::run_watched(&plan, |_| {}).unwrap();
         (world.decisions(0).to_vec(), world.losses(0).clone())
     }
 

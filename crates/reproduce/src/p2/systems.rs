@@ -17,13 +17,14 @@ pub(super) const TRANSFERS: f64 = 10.0;
 pub(super) const BLER: [u32; 4] = [1, 2, 5, 10];
 /// "Packet loss was prevented by setting MAX DAT to 10."
 const MAX_DAT: u32 = 10;
-/// "By setting TSP to 500 ms. which is larger than RTT."
+/// "by setting TSP to 500 ms. which is larger than RTT"
 const TSP: &str = "500ms";
 
 /// A sender.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum System {
-    Bsd,
+    FreeBsd22,
+    FreeBsd45,
     Linux24,
     Linux24Eifel,
     Solaris,
@@ -32,27 +33,30 @@ pub(super) enum System {
     Linux24Rfc,
     /// Linux 2.2 with BSD's minimum.
     Linux22OneSecond,
-    BsdEifel,
+    FreeBsd22Eifel,
+    FreeBsd45Eifel,
     SolarisEifel,
     /// Its timer never fires.
     Patient,
 }
 
 impl System {
-    /// Those of Fig. 5, in its order; FreeBSD 2.2.8 and 4.5 and Windows XP are one.
-    pub(super) const ALL: [Self; 5] =
-        [Self::Bsd, Self::Linux24Eifel, Self::Linux24, Self::Solaris, Self::Linux22];
+    /// Those of Fig. 5, in its order, without Windows XP, of whose timer nothing is known.
+    pub(super) const ALL: [Self; 6] =
+        [Self::FreeBsd22, Self::FreeBsd45, Self::Linux24Eifel, Self::Linux24, Self::Solaris, Self::Linux22];
 
     pub(super) const fn recipe(self) -> &'static str {
         match self {
-            Self::Bsd => "timer-bsd",
+            Self::FreeBsd22 => "timer-freebsd22",
+            Self::FreeBsd45 => "timer-freebsd45",
             Self::Linux24 => "timer-linux24",
             Self::Linux24Eifel => "timer-linux24+eifel-linux",
             Self::Linux24Rfc => "timer-linux24+eifel",
             Self::Solaris => "timer-solaris",
             Self::Linux22 => "timer-linux22",
             Self::Linux22OneSecond => "timer-linux22+min-rto=1000",
-            Self::BsdEifel => "timer-bsd+eifel-linux",
+            Self::FreeBsd22Eifel => "timer-freebsd22+eifel-linux",
+            Self::FreeBsd45Eifel => "timer-freebsd45+eifel-linux",
             Self::SolarisEifel => "timer-solaris+eifel-linux",
             Self::Patient => "timer-bsd+min-rto=60000",
         }
@@ -61,14 +65,16 @@ impl System {
     /// As the paper calls them.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Bsd => "FreeBSD2.2.8, FreeBSD4.5, Windows XP",
+            Self::FreeBsd22 => "FreeBSD2.2.8",
+            Self::FreeBsd45 => "FreeBSD4.5",
             Self::Linux24 => "Linux2.4-Eifel",
             Self::Linux24Eifel => "Linux2.4+Eifel",
             Self::Linux24Rfc => "Linux2.4, Eifel of RFC 3522",
             Self::Solaris => "Solaris8",
             Self::Linux22 => "Linux2.2",
             Self::Linux22OneSecond => "Linux2.2, minimum 1 s",
-            Self::BsdEifel => "FreeBSD+Eifel",
+            Self::FreeBsd22Eifel => "FreeBSD2.2.8+Eifel",
+            Self::FreeBsd45Eifel => "FreeBSD4.5+Eifel",
             Self::SolarisEifel => "Solaris8+Eifel",
             Self::Patient => "timer never fires",
         }
