@@ -82,6 +82,18 @@ impl Effort {
         plan: impl Fn(&P, u64) -> Run + Sync,
         measure: impl Fn(&P, &Report, &mut World) -> T + Sync,
     ) -> Result<Vec<Vec<T>>, WorldError> {
+        self.each(points, |point, seed| {
+            let (report, mut world) = run::run_watched(&plan(point, seed), |_| {})?;
+            Ok(measure(point, &report, &mut world))
+        })
+    }
+
+    /// Like [`Effort::sample`], for what is measured while a run goes on: `job` makes the run itself.
+    pub(crate) fn each<P: Sync, T: Clone + Send + 'static>(
+        &self,
+        points: &[P],
+        job: impl Fn(&P, u64) -> Result<T, WorldError> + Sync,
+    ) -> Result<Vec<Vec<T>>, WorldError> {
         let call = self.made.next.fetch_add(1, Ordering::Relaxed);
         let made: Option<Vec<Vec<T>>> = self.made.take(call);
         let mut samples = made.unwrap_or_else(|| points.iter().map(|_| Vec::new()).collect());
@@ -92,8 +104,7 @@ impl Effort {
         let found: Vec<(usize, T)> = jobs
             .into_par_iter()
             .map(|(point, seed)| {
-                let (report, mut world) = run::run_watched(&plan(&points[point], seed), |_| {})?;
-                let measured = measure(&points[point], &report, &mut world);
+                let measured = job(&points[point], seed)?;
                 (self.told.0)();
                 Ok((point, measured))
             })
