@@ -33,7 +33,7 @@ pub(crate) use jtcp::Jtcp;
 pub use model::{Model, Modelled};
 pub(crate) use prr::Prr;
 pub(crate) use rebate::Rebate;
-pub use rebate::theorem_1;
+pub use rebate::{ideal_compensator, theorem_1};
 pub(crate) use receiver::ReceiverWindow;
 pub use slow_start::{SlowStart, Step};
 pub(crate) use tcp_fit::TcpFit;

@@ -268,8 +268,8 @@ impl Estimates {
     }
 }
 
-/// γ and ε by (4) and (5), with W for Dx(t).
-fn ideal_compensator(w: f64, q_c: f64, q: f64) -> (f64, f64) {
+/// γ and ε of the ideal compensator by P3's (4) and (5), with W for Dx(t), q^c and q^a.
+pub fn ideal_compensator(w: f64, q_c: f64, q: f64) -> (f64, f64) {
     if q <= q_c {
         return (0.0, 0.0);
     }

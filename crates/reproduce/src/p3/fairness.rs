@@ -16,59 +16,120 @@ const FLOWS: usize = 12;
 /// What the paper's picture shows: "all the test cases … beyond 0.9".
 const GOOD: f64 = 0.9;
 
-/// Fig. 4.
-pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let on_newreno = Scheme::PrOnNewReno.plus(Plus::Full);
-    let senders = [NR, NR_PLUS, PR, PR_PLUS, on_newreno];
-    let mut points = Vec::new();
-    for percent in over.error_rates {
-        for sender in senders {
-            points.push(plan(Radio::Shared, Site::DUMBBELL, *percent, &[sender; FLOWS], over)?);
+/// Jain's index of twelve equal flows, and their goodput together.
+pub(super) struct Shares {
+    senders: Vec<Variant>,
+    error_rates: &'static [u32],
+    /// By error rate, then by sender, then by seed.
+    jain: Vec<Vec<Vec<f64>>>,
+    /// Likewise, in Mbit/s.
+    together: Vec<Vec<Vec<f64>>>,
+}
+
+impl Shares {
+    pub(super) fn run(
+        effort: &Effort,
+        site: Site,
+        senders: &[Variant],
+        over: &Extent,
+    ) -> Result<Self, WorldError> {
+        let mut points = Vec::new();
+        for percent in over.error_rates {
+            for sender in senders {
+                points.push(plan(Radio::Shared, site, *percent, &[*sender; FLOWS], over)?);
+            }
         }
+        let samples = effort.sample(
+            &points,
+            |point, seed| Run { seed, ..point.clone() },
+            |_, report| {
+                let together: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s / 1e6).sum();
+                (report.jain, together)
+            },
+        )?;
+        let (jain, together): (Vec<_>, Vec<_>) =
+            samples.into_iter().map(|point| point.into_iter().unzip::<f64, f64, Vec<_>, Vec<_>>()).unzip();
+        let by_rate = |points: Vec<Vec<f64>>| points.chunks(senders.len()).map(<[_]>::to_vec).collect();
+        Ok(Self {
+            senders: senders.to_vec(),
+            error_rates: over.error_rates,
+            jain: by_rate(jain),
+            together: by_rate(together),
+        })
     }
-    let samples = effort.sample(
-        &points,
-        |point, seed| Run { seed, ..point.clone() },
-        |_, report| {
-            let together: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s / 1e6).sum();
-            (report.jain, together)
-        },
-    )?;
-    let names: Vec<_> = ["error rate".to_owned()].into_iter().chain(senders.map(Variant::name)).collect();
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let mut indices = Table::new("Jain's index of the twelve flows' goodput (equation 17)", &names);
-    let mut sums = Table::new("Goodput of the twelve together, in Mbit/s", &names);
-    // By error rate, then by sender, then by seed.
-    let rows: Vec<Vec<Vec<f64>>> = samples
-        .chunks(senders.len())
-        .map(|row| row.iter().map(|point| point.iter().map(|(jain, _)| *jain).collect()).collect())
-        .collect();
-    for ((percent, row), jain) in over.error_rates.iter().zip(samples.chunks(senders.len())).zip(&rows) {
-        let sum = |point: &Vec<(f64, f64)>| cell(&point.iter().map(|(_, sum)| *sum).collect::<Vec<_>>(), 3);
-        indices.row([format!("{percent} %")].into_iter().chain(jain.iter().map(|one| cell(one, 4))));
-        sums.row([format!("{percent} %")].into_iter().chain(row.iter().map(sum)));
+
+    /// Its index by error rate above zero, then by seed. Without errors there is no tax, and a sender with the rebate is
+    /// the one without.
+    fn lossy(&self, sender: Variant) -> Vec<&[f64]> {
+        let Some(index) = self.senders.iter().position(|known| *known == sender) else { return Vec::new() };
+        let rows = self.error_rates.iter().zip(&self.jain);
+        rows.filter(|(percent, _)| **percent > 0).map(|(_, row)| row[index].as_slice()).collect()
     }
-    // Without errors there is no tax, and a sender with the rebate is the one without.
-    let lossy =
-        || over.error_rates.iter().zip(&rows).filter(|(percent, _)| **percent > 0).map(|(_, row)| row);
-    let least = |indices: &[usize]| {
-        let all = lossy().flat_map(|row| indices.iter().map(|index| mean(&row[*index])));
-        all.min_by(|one, other| one.mean.total_cmp(&other.mean))
-    };
-    let shown = |mean: Option<Mean>| mean.map_or_else(String::new, |mean| super::super::shown(&mean, 3));
-    let beyond = |indices: &[usize]| {
-        let all = lossy().flat_map(|row| indices.iter().map(|index| mean(&row[*index])));
-        Judged::all(all.map(|index| Judged::between(&index, GOOD, f64::INFINITY)))
-    };
-    let like = |plus: usize, plain: usize| -> Vec<Mean> {
-        lossy().map(|row| mean(&gains(&row[plus], &row[plain]))).collect()
-    };
-    let furthest = |gains: &[Mean]| {
+
+    /// The least mean index of these.
+    fn least(&self, senders: &[Variant]) -> String {
+        let all = senders.iter().flat_map(|sender| self.lossy(*sender)).map(mean);
+        let least = all.min_by(|one, other| one.mean.total_cmp(&other.mean));
+        least.map_or_else(String::new, |mean| super::super::shown(&mean, 3))
+    }
+
+    /// Whether their indices are beyond 0.9 at every error rate.
+    fn are_good(&self, senders: &[Variant]) -> Judged {
+        let all = senders.iter().flat_map(|sender| self.lossy(*sender));
+        Judged::all(all.map(|index| Judged::between(&mean(index), GOOD, f64::INFINITY)))
+    }
+
+    /// By what share one's index is above another's, by error rate.
+    fn gains(&self, plus: Variant, plain: Variant) -> Vec<Mean> {
+        let pairs = self.lossy(plus).into_iter().zip(self.lossy(plain));
+        pairs.map(|(plus, plain)| mean(&gains(plus, plain))).collect()
+    }
+
+    fn furthest(&self, plus: Variant, plain: Variant) -> String {
+        let gains = self.gains(plus, plain);
         let furthest = gains.iter().max_by(|one, other| one.mean.abs().total_cmp(&other.mean.abs()));
         furthest.map_or_else(String::new, percent_shown)
-    };
-    let similar = |gains: &[Mean]| Judged::all(gains.iter().map(Judged::similar));
-    let (newreno, pr) = (like(1, 0), like(3, 2));
+    }
+
+    /// "Similar results": beyond 0.9, and similar to the sender without the rebate.
+    pub(super) fn are_similar(&self, plus: Variant, plain: Variant) -> Judged {
+        let similar = Judged::all(self.gains(plus, plain).iter().map(Judged::similar));
+        Judged::all([self.are_good(&[plus]), similar])
+    }
+
+    fn table(&self, title: &str, values: &[Vec<Vec<f64>>], digits: usize) -> Table {
+        let names: Vec<_> = ["error rate".to_owned()]
+            .into_iter()
+            .chain(self.senders.iter().map(|sender| sender.name()))
+            .collect();
+        let mut table = Table::new(title, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        for (percent, row) in self.error_rates.iter().zip(values) {
+            let cells = row.iter().map(|samples| cell(samples, digits));
+            table.row([format!("{percent} %")].into_iter().chain(cells));
+        }
+        table
+    }
+
+    fn chart(&self, title: &str, shown: &[Variant]) -> Chart {
+        let curve = |sender: &Variant| {
+            let index = self.senders.iter().position(|known| known == sender).unwrap_or_default();
+            let rates = self.error_rates.iter().map(|percent| f64::from(*percent));
+            Curve::line(sender.name(), rates.zip(self.jain.iter().map(|row| row[index].as_slice())))
+        };
+        Chart {
+            title: title.to_owned(),
+            x: Axis::new("packet error rate, %", Scale::FromZero),
+            y: Axis::new("F(x)", Scale::Around),
+            curves: shown.iter().map(curve).collect(),
+        }
+    }
+}
+
+/// Fig. 4.
+pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let (on_newreno, plus_on_newreno) = (Scheme::PrOnNewReno.plain(), Scheme::PrOnNewReno.plus(Plus::Full));
+    let senders = [NR, NR_PLUS, PR, PR_PLUS, on_newreno, plus_on_newreno];
+    let shares = Shares::run(effort, Site::DUMBBELL, &senders, over)?;
     let claims = vec![
         Claim {
             paper:
@@ -77,15 +138,15 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
                     .to_owned(),
             place: "§IV-B, Fig. 4a".to_owned(),
             counts: Counts::Yes,
-            ours: format!("{} at least, of means", shown(least(&[0, 1]))),
-            judged: beyond(&[0, 1]),
+            ours: format!("{} at least, of means", shares.least(&[NR, NR_PLUS])),
+            judged: shares.are_good(&[NR, NR_PLUS]),
         },
         Claim {
             paper: "“TCP-NR+ essentially attains similar inter-flow fairness as that of TCP-NR.”".to_owned(),
             place: "§IV-B, Fig. 4a".to_owned(),
             counts: Counts::Yes,
-            ours: format!("{} where they differ most", furthest(&newreno)),
-            judged: similar(&newreno),
+            ours: format!("{} where they differ most", shares.furthest(NR_PLUS, NR)),
+            judged: Judged::all(shares.gains(NR_PLUS, NR).iter().map(Judged::similar)),
         },
         Claim {
             paper: "“Similar results are reported for TCP-PR+.” (beyond 0.9, and similar to TCP-PR)"
@@ -93,32 +154,24 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
             place: "§IV-B".to_owned(),
             counts: Counts::Yes,
             ours: format!(
-                "{} at least, {} from TCP-PR where they differ most; on NewReno {} at least",
-                shown(least(&[3])),
-                furthest(&pr),
-                shown(least(&[4]))
+                "{} at least, {} from TCP-PR where they differ most. TCP-PR on NewReno: {} and {}: {}",
+                shares.least(&[PR_PLUS]),
+                shares.furthest(PR_PLUS, PR),
+                shares.least(&[plus_on_newreno]),
+                shares.furthest(plus_on_newreno, on_newreno),
+                shares.are_similar(plus_on_newreno, on_newreno).name()
             ),
-            judged: Judged::all([beyond(&[3]), similar(&pr)]),
+            judged: shares.are_similar(PR_PLUS, PR),
         },
     ];
-    let chart = |title: &str, shown: &[usize]| Chart {
-        title: title.to_owned(),
-        x: Axis::new("packet error rate, %", Scale::FromZero),
-        y: Axis::new("F(x)", Scale::Around),
-        curves: shown
-            .iter()
-            .map(|index| {
-                let points = over.error_rates.iter().zip(&rows);
-                let points = points.map(|(percent, row)| (f64::from(*percent), row[*index].as_slice()));
-                Curve::line(senders[*index].name(), points)
-            })
-            .collect(),
-    };
     let mut choices = choices_of_the_dumbbell();
     choices.push(choice_of_pr());
     Ok(Finding {
-        charts: vec![chart("Fig. 4(a)", &[0, 1]), chart("Fig. 4(b)", &[2, 3])],
-        tables: vec![indices, sums],
+        charts: vec![shares.chart("Fig. 4(a)", &[NR, NR_PLUS]), shares.chart("Fig. 4(b)", &[PR, PR_PLUS])],
+        tables: vec![
+            shares.table("Jain's index of the twelve flows' goodput (equation 17)", &shares.jain, 4),
+            shares.table("Goodput of the twelve together, in Mbit/s", &shares.together, 3),
+        ],
         claims,
         choices,
         remarks: vec![

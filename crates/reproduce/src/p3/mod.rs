@@ -1,15 +1,19 @@
 //! The figures of P3: AIMD with a tax rebate.
 
 mod fairness;
+mod flows;
 mod goodput;
 mod grid;
+mod rate;
 mod sensitivity;
+mod sentences;
 pub mod setting;
 mod theorem;
 mod variants;
 
 pub use fairness::{beside, jain_index};
 pub use goodput::{against_newreno, against_pr, out_of_order, underestimated};
+pub use rate::rate_adaptation;
 pub use sensitivity::paths;
 use setting::Extent;
 pub use theorem::overlay;
@@ -54,6 +58,9 @@ pub const FIGURES: &[Figure] = &[
     ),
     figure("p3-rules", "alpha, and what the paper leaves open in its algorithm", |effort| {
         rules(effort, &Extent::FEW)
+    }),
+    figure("p3-equation1", "where equation (1) settles, and whether flows go there", |effort| {
+        rate_adaptation(effort, &Extent::MODEL)
     }),
     figure("p3-theorem1", "equation (16) over the throughput of NewReno+", |effort| {
         overlay(effort, &Extent::THEOREM)

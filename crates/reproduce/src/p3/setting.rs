@@ -28,6 +28,8 @@ impl Extent {
         Self { error_rates: &[2, 6], from: Instant::from_secs(50), until: Instant::from_secs(250) };
     /// With the rates at which curves cross, as §IV C says.
     pub const UNDERESTIMATION: Self = Self::of(&[1, 2, 4, 7, 12]);
+    /// Equation (1): the same, where congestion is left.
+    pub const MODEL: Self = Self { error_rates: &[1, 2, 4], ..Self::THEOREM };
     /// Theorem 1, at ten megabits and more: shorter, because there are five times as many packets.
     pub const THEOREM: Self =
         Self { error_rates: &[0, 1, 2, 4, 8], from: Instant::from_secs(60), until: Instant::from_secs(120) };
@@ -143,7 +145,6 @@ impl Variant {
             Scheme::NewReno => "newreno",
             Scheme::IdealDifferentiator => "newreno+oracle",
             Scheme::IdealPr => "sack+pr+oracle",
-            // τ = 0.5 s, as far as is known what its authors had.
             Scheme::Westwood => "newreno+westwood+westwood-tau=500",
             Scheme::WestwoodConstant => "newreno+westwood",
             Scheme::WestwoodTau(ms) => return Ok(format!("newreno+westwood+westwood-tau={ms}").parse()?),
@@ -305,8 +306,9 @@ pub fn choices() -> Vec<String> {
         "In every decrease 0 ≤ ε, and never so large that ssthresh would exceed cwnd: by (5) ε lies between 0 and 1, \
          its estimate (15) need not. α = 0.25. A timeout halves ssthresh without a rebate, as the paper mentions \
          no timeouts. What either does is in the table of `p3-rules`.",
-        "TCP-W repairs like NewReno and has the time-varying filter of Mascolo et al. (MobiCom 2001) with τ = 0.5 s \
-         and m = 2. Other τ and the constant coefficients of its procedure are in the table of `p3-rules`.",
+        "TCP-W repairs like NewReno and has the time-varying filter of Mascolo et al. (MobiCom 2001, §2.2), with virtual \
+         samples of zero where no ACK comes. This paper does not say with which constants it ran: τ = 0.5 s and m = 2. \
+         Other τ and the constant coefficients of its procedure are in the table of `p3-rules`.",
     ]
     .map(str::to_owned)
     .to_vec()

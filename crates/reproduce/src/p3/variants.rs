@@ -6,29 +6,20 @@ use airtcp_sim::world::WorldError;
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table};
 use super::goodput::TITLE;
 use super::grid::{Grid, percent_shown};
-use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
+use super::sentences::{APPROXIMATIONS, is_an_excellent_approximation, like_pr_plus};
+use super::setting::{Extent, NR, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
 
 /// §V: the tax-rebate against the compensation scheme.
 pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let pairs = [(NR_PLUS, Scheme::NewReno.plus(Plus::Ideal)), (PR_PLUS, Scheme::Pr.plus(Plus::Ideal))];
-    let differentiators = [Scheme::IdealDifferentiator.plain(), Scheme::IdealPr.plain()];
-    let [on_newreno, _] = differentiators;
-    let mut senders = vec![NR, W];
-    for ((plus, ideal), differentiator) in pairs.into_iter().zip(differentiators) {
-        senders.extend([plus, ideal, differentiator]);
-    }
+    let senders: Vec<_> = [NR, W].into_iter().chain(APPROXIMATIONS.into_iter().flatten()).collect();
     let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
-    let shown = |(plus, ideal): (Variant, Variant)| {
-        format!("{} over its ideal: {}", plus.name(), grid.gains_shown(plus, ideal))
+    let [[.., on_newreno], _] = APPROXIMATIONS;
+    let beside = |[_, ideal, differentiator]: [Variant; 3]| {
+        let gains = grid.gains_shown(ideal, differentiator);
+        format!("{} over the {}: {gains}.", ideal.name(), differentiator.name())
     };
-    let mut remarks: Vec<_> = pairs
-        .iter()
-        .zip(differentiators)
-        .map(|((_, ideal), differentiator)| {
-            let gains = grid.gains_shown(*ideal, differentiator);
-            format!("{} over the {}: {gains}.", ideal.name(), differentiator.name())
-        })
-        .collect();
+    let mut remarks = APPROXIMATIONS.map(beside).to_vec();
+    let (ours, judged) = is_an_excellent_approximation(&grid);
     remarks.push(format!(
         "The ideal differentiator over TCP-W: {}. Where that is little, TCP-NR+ cannot have much more than TCP-W: what \
          keeps NewReno from the rest is its repair, one hole a round trip, and its timeouts, and not its window.",
@@ -43,10 +34,8 @@ pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldErr
                 .to_owned(),
             place: "§V".to_owned(),
             counts: Counts::Yes,
-            ours: pairs.map(shown).join("; "),
-            judged: Judged::all(
-                pairs.map(|(plus, ideal)| grid.everywhere(plus, ideal, Judged::similar)),
-            ),
+            ours,
+            judged,
         }],
         choices: vec![
             "The compensation schemes are (4) and (5) with the true q^c, which airlink tells, over the last 4096 packets \
@@ -126,8 +115,7 @@ pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, 
     senders.extend(schemes.iter().flat_map(|scheme| [scheme.plain(), scheme.plus(Plus::Full)]));
     let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
     let all = grid.rates(|_| true);
-    let pluses = schemes.map(|scheme| scheme.plus(Plus::Full));
-    let shown = |plus: Variant| format!("{} over TCP-PR+: {}", plus.name(), grid.gains_shown(plus, PR_PLUS));
+    let (ours, judged) = like_pr_plus(&grid);
     let gains = schemes.map(|scheme| {
         let (plain, plus) = (scheme.plain(), scheme.plus(Plus::Full));
         format!(
@@ -147,8 +135,8 @@ pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, 
                 .to_owned(),
             place: "§III, footnote 1".to_owned(),
             counts: Counts::Yes,
-            ours: pluses.map(shown).join("; "),
-            judged: Judged::all(pluses.map(|plus| Judged::similar(&grid.pooled(plus, PR_PLUS, &all)))),
+            ours,
+            judged,
         }],
         choices: vec!["RR-TCP and TCP-DCR work on SACK.".to_owned()],
         remarks: gains.to_vec(),

@@ -1,0 +1,92 @@
+//! What equal flows through one radio link do, in the terms of P3's model: throughput, D and q^c.
+
+use airlink::stage::Why;
+use airtcp_numbers::statistics::Mean;
+use airtcp_sim::run::{Run, Until, run_watched};
+use airtcp_sim::world::{World, WorldError};
+use airwire::Cause;
+use airwire::time::{Duration, Instant};
+
+use super::super::Effort;
+use super::setting::{Extent, Radio, Site, Variant, plan};
+
+/// Enough to have congestion losses at every error rate: without any, the model has no bound.
+pub(super) const FLOWS: usize = 12;
+/// How often the round-trip times are looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// With windows of some size: at 2 Mbit/s twelve flows have five to seven packets each.
+pub(super) const LARGE: [(&str, Site); 2] = [
+    ("10 Mbit/s", Site { radio_mbit: 10, queue: 100, ..Site::DUMBBELL }),
+    ("20 Mbit/s", Site { radio_mbit: 20, queue: 200, ..Site::DUMBBELL }),
+];
+
+/// What one run measured: means over its flows.
+#[derive(Clone, Copy)]
+pub(super) struct Sample {
+    /// Packets per second, the retransmissions among them.
+    pub(super) throughput: f64,
+    /// D, in seconds.
+    pub(super) round_trip: f64,
+    /// q^c: the share of all packets that queues dropped.
+    pub(super) congestion: f64,
+}
+
+/// Twelve flows of each sender at each error rate, seed by seed.
+pub(super) fn measure(
+    effort: &Effort,
+    site: Site,
+    points: &[(Variant, u32)],
+    over: &Extent,
+) -> Result<Vec<Vec<Sample>>, WorldError> {
+    let runs: Vec<_> = points
+        .iter()
+        .map(|(sender, percent)| plan(Radio::Shared, site, *percent, &[*sender; FLOWS], over))
+        .collect::<Result<_, WorldError>>()?;
+    effort.each(&runs, |run, seed| measure_one(&Run { seed, ..run.clone() }))
+}
+
+fn measure_one(run: &Run) -> Result<Sample, WorldError> {
+    let (mut next, mut sum, mut looks) = (run.from, 0.0, 0_u32);
+    let mut at_start = None;
+    let (_, world) = run_watched(run, |world| {
+        if world.now() < next {
+            return;
+        }
+        next += EVERY;
+        at_start.get_or_insert_with(|| (sent(world), dropped(world)));
+        let rtts = (0..world.flows()).filter_map(|flow| world.sender(flow)?.rtt().srtt());
+        for rtt in rtts {
+            sum += rtt.as_secs_f64();
+            looks += 1;
+        }
+    })?;
+    let (sent_before, dropped_before) = at_start.unwrap_or_default();
+    let packets = (sent(&world) - sent_before) as f64;
+    let end = match run.until {
+        Until::At(end) => end,
+        Until::Complete(limit) => Instant::ZERO + limit,
+    };
+    let seconds = end.saturating_since(run.from).as_secs_f64();
+    Ok(Sample {
+        throughput: packets / seconds / FLOWS as f64,
+        round_trip: sum / f64::from(looks),
+        congestion: (dropped(&world) - dropped_before) as f64 / packets,
+    })
+}
+
+/// What arithmetic says: it would be the same with any seed.
+pub(super) fn exact(value: f64) -> Mean {
+    Mean { mean: value, half_width: Some(0.0), samples: 1 }
+}
+
+/// Data packets sent, copies included.
+fn sent(world: &World) -> u64 {
+    (0..world.flows()).map(|flow| world.result(flow).statistics.data_segments_out).sum()
+}
+
+/// Packets that queues dropped on the way down.
+fn dropped(world: &World) -> u64 {
+    let whys = Why::ALL.into_iter().filter(|why| why.cause() == Some(Cause::Congestion));
+    whys.map(|why| world.path().totals().down.dropped_for(why)).sum()
+}
