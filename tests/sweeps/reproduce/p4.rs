@@ -76,7 +76,7 @@ fn what_acks_find_is_told_apart_and_what_the_timer_finds_is_not() {
 fn a_window_that_is_kept_is_larger() {
     let finding = p4::window(&Effort::new(SEEDS), SECONDS * 2).unwrap();
     quoted(&finding);
-    assert_eq!(finding.tables[0].rows.len(), Way::ALL.len() * 2 * 3);
+    assert_eq!(finding.tables[0].rows.len(), Way::ALL.len() * BIT_ERROR_RATES.len() * 3);
     holds(&finding, "large congestion window size");
 }
 
@@ -84,8 +84,8 @@ fn a_window_that_is_kept_is_larger() {
 fn what_the_paper_does_not_say_is_swept() {
     let finding = p4::free(&Effort::new(2), SECONDS).unwrap();
     quoted(&finding);
-    let [worst, next] = &finding.tables[..] else { panic!("{}", finding.markdown()) };
-    assert_eq!((worst.rows.len(), next.rows.len()), (9, 9));
+    let [_, next, _, _] = &finding.tables[..] else { panic!("{}", finding.markdown()) };
+    assert!(finding.tables.iter().all(|table| table.rows.len() == 9));
     // The queue matters where there is congestion; the threshold never does.
     let row = |name: &str| next.rows.iter().find(|row| row[0].contains(name)).map(|row| &row[1..]);
     assert_ne!(row("5 packets"), row("as chosen"));

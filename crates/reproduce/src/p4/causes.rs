@@ -2,7 +2,6 @@
 
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp::recovery::{Decision, What};
-use airtcp_sim::run::Run;
 use airtcp_sim::world::{Dropped, WorldError};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use airwire::time::{Duration, Instant};
 use super::super::chart::{Axis, Chart, Curve, Scale};
 use super::super::judge::across;
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
-use super::measured::share;
+use super::measured::{share, watch};
 use super::setting::{BIT_ERROR_RATES, Setting, Variant, Way};
 
 /// What E-TCP said of its losses in one run.
@@ -36,22 +35,26 @@ impl Said {
 /// By direction, then by bit error rate, then by seed.
 fn run(effort: &Effort, length: Duration) -> Result<Vec<Vec<Vec<Said>>>, WorldError> {
     let setting = |way| BIT_ERROR_RATES.map(|(_, rate)| Setting::new(way, Variant::Etcp, rate));
-    let points = Way::ALL.into_iter().flat_map(setting).map(|setting| setting.plan(length));
-    let points: Vec<_> = points.collect::<Result<_, _>>()?;
-    let scored = |point: &Run, seed| Run { seed, score: true, ..point.clone() };
-    let said = effort.watch(&points, scored, |_, report, world| {
-        let flow = &report.flows[0];
-        let marks = flow.judges.iter().find(|judge| judge.name == "transit-marks");
-        let timeouts: Vec<_> = world.decisions(0).iter().filter_map(timeout).collect();
-        let by_radio = |(offset, at): &(u64, Instant)| {
-            world.losses(0).why(*offset, *at).and_then(Dropped::cause) == Some(Cause::Radio)
-        };
-        Said {
-            confusion: marks.map(|judge| judge.confusion).unwrap_or_default(),
-            timeouts: timeouts.len() as u64,
-            timeouts_by_radio: timeouts.iter().filter(|timeout| by_radio(timeout)).count() as u64,
-        }
-    })?;
+    let settings = Way::ALL.into_iter().flat_map(setting);
+    let said = watch(
+        effort,
+        settings,
+        length,
+        |run| run.score = true,
+        |report, world| {
+            let flow = &report.flows[0];
+            let marks = flow.judges.iter().find(|judge| judge.name == "transit-marks");
+            let timeouts: Vec<_> = world.decisions(0).iter().filter_map(timeout).collect();
+            let by_radio = |(offset, at): &(u64, Instant)| {
+                world.losses(0).why(*offset, *at).and_then(Dropped::cause) == Some(Cause::Radio)
+            };
+            Said {
+                confusion: marks.map(|judge| judge.confusion).unwrap_or_default(),
+                timeouts: timeouts.len() as u64,
+                timeouts_by_radio: timeouts.iter().filter(|timeout| by_radio(timeout)).count() as u64,
+            }
+        },
+    )?;
     Ok(said.chunks(BIT_ERROR_RATES.len()).map(<[_]>::to_vec).collect())
 }
 

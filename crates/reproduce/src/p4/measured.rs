@@ -1,8 +1,8 @@
 //! What is measured of P4's runs, and what the figures print of it.
 
 use airtcp_numbers::statistics::{Mean, gains};
-use airtcp_sim::run::Report;
-use airtcp_sim::world::WorldError;
+use airtcp_sim::run::{Report, Run};
+use airtcp_sim::world::{World, WorldError};
 use airwire::time::Duration;
 
 use super::super::{Effort, mean, shown};
@@ -20,13 +20,32 @@ pub(super) fn received(report: &Report) -> f64 {
     (report.flows[0].delivered / u64::from(MSS)) as f64
 }
 
-pub(super) fn count(effort: &Effort, settings: &[Setting], length: Duration) -> Result<Counts, WorldError> {
+/// Runs every setting with every seed. `prepare` says what else is to be watched; `measure` takes what it wants from the
+/// end of a run. By setting, then by seed.
+pub(super) fn watch<T: Clone + Send + 'static>(
+    effort: &Effort,
+    settings: impl IntoIterator<Item = Setting>,
+    length: Duration,
+    prepare: impl Fn(&mut Run) + Sync,
+    measure: impl Fn(&Report, &mut World) -> T + Sync,
+) -> Result<Vec<Vec<T>>, WorldError> {
     let points: Vec<_> =
-        settings.iter().map(|setting| setting.plan(length)).collect::<Result<_, WorldError>>()?;
-    let found = effort.sample(
-        &points,
-        |point, seed| airtcp_sim::run::Run { seed, ..point.clone() },
-        |_, report| {
+        settings.into_iter().map(|setting| setting.plan(length)).collect::<Result<_, WorldError>>()?;
+    let plan = |point: &Run, seed| {
+        let mut run = Run { seed, ..point.clone() };
+        prepare(&mut run);
+        run
+    };
+    effort.watch(&points, plan, |_, report, world| measure(report, world))
+}
+
+pub(super) fn count(effort: &Effort, settings: &[Setting], length: Duration) -> Result<Counts, WorldError> {
+    let found = watch(
+        effort,
+        settings.iter().copied(),
+        length,
+        |_| {},
+        |report, _| {
             let flow = &report.flows[0];
             [received(report), flow.counters.timeouts as f64, flow.data_segments as f64]
         },
