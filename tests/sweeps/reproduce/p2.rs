@@ -55,7 +55,7 @@ fn a_radio_that_gives_up_early_loses_segments() {
 
 #[test]
 fn a_timer_that_counts_from_the_transmission_fires_more_often_and_nothing_was_lost() {
-    let finding = figure("p2-fig5", 4);
+    let finding = figure("p2-fig5", 12);
     holds(&finding, "Linux2.4 changed RTO implementation");
     // Solaris and Linux 2.2, in the table of spurious timeouts and in that of all.
     for (spurious, all) in [(4, 4), (5, 5)] {

@@ -1,6 +1,7 @@
 //! The figures of P2.
 
 mod data_size;
+mod eifel;
 pub mod handover;
 mod jitter;
 mod persistence;
@@ -26,7 +27,7 @@ pub const FIGURES: &[Figure] = &[
     figure("p2-fig3", "throughput and lost segments against MAX DAT", persistence::figure_3),
     figure("p2-fig5", "retransmission timeouts by the sender's timer and BLER", jitter::figure_5),
     figure("p2-fig6", "throughput by the sender's timer and BLER", jitter::figure_6),
-    figure("p2-fig7", "what Eifel gains, by BLER", jitter::figure_7),
+    figure("p2-fig7", "what Eifel gains, by BLER", eifel::figure_7),
     figure("p2-fig12", "Fast Timeout, and its retransmission is lost", twice_lost::figure_12),
     figure("p2-fig13", "Fast Timeout with loss retransmission", twice_lost::figure_13),
     figure("p2-fig14", "throughput against data size after one such recovery", data_size::figure_14),
