@@ -127,10 +127,11 @@ fn newreno_without_errors_goes_where_equation_1_says() {
 
 #[test]
 fn theorem_1_is_judged_where_windows_are_large() {
-    let extent = Extent { error_rates: &[2], from: Instant::from_secs(10), until: Instant::from_secs(60) };
+    let extent = Extent { error_rates: &[0, 2], from: Instant::from_secs(10), until: Instant::from_secs(60) };
     let finding = p3::overlay(&Effort::new(2), &extent).unwrap();
     quoted(&finding);
     let window =
         |row: usize| finding.tables[0].rows[row][3].split(' ').next().unwrap().parse::<f64>().unwrap();
-    assert!(window(0) > window(2), "{}", finding.markdown());
+    // 10 Mbit/s is the first radio link, 2 Mbit/s the last.
+    assert!(window(0) > window(finding.tables[0].rows.len() - 2), "{}", finding.markdown());
 }

@@ -82,22 +82,33 @@ fn range(gains: &[Mean]) -> String {
     }
 }
 
-/// What flows of a sender have over what (1) says for their q^c and D, at each error rate where a queue drops.
+/// What flows of a sender have over what (1) says for their q^c and D: at each error rate where a queue drops in every
+/// run, by seed.
 struct Flows {
     site: &'static str,
     sender: Variant,
-    over: Vec<(u32, Mean)>,
+    over: Vec<(u32, Vec<f64>)>,
 }
 
 impl Flows {
     fn said(&self) -> String {
         let points: Vec<_> =
-            self.over.iter().map(|(at, off)| format!("{} at {at} %", percent_shown(off))).collect();
+            self.off().map(|(at, off)| format!("{} at {at} %", percent_shown(&off))).collect();
         format!("{}, {}: {}", self.sender.name(), self.site, points.join(", "))
     }
 
     fn judged(&self) -> Judged {
-        Judged::all(self.over.iter().map(|(_, off)| Judged::similar(off)))
+        Judged::all(self.off().map(|(_, off)| Judged::similar(&off)))
+    }
+
+    fn off(&self) -> impl Iterator<Item = (u32, Mean)> {
+        let off = |samples: &[f64]| mean(&samples.iter().map(|share| share - 1.0).collect::<Vec<_>>());
+        self.over.iter().map(move |(at, samples)| (*at, off(samples)))
+    }
+
+    fn curve(&self) -> Curve {
+        let points = self.over.iter().map(|(at, samples)| (f64::from(*at), samples.as_slice()));
+        Curve::line(self.sender.name(), points)
     }
 }
 
@@ -146,13 +157,11 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
     let (mut flows, mut charts) = (Vec::new(), Vec::new());
     for (site, place) in LARGE {
         let found = measure(effort, place, &points, over)?;
-        let mut curves: Vec<(Variant, Vec<(f64, Vec<f64>)>)> = Vec::new();
         for ((sender, percent), samples) in points.iter().zip(&found) {
-            // Where no queue drops, (1) has nothing to settle by.
-            let congested: Vec<_> = samples.iter().filter(|sample| sample.congestion > 0.0).collect();
+            // Where no queue drops, (1) has nothing to settle by; runs in which one does by chance would mislead.
+            let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);
             let of = |value: fn(&Sample) -> f64| samples.iter().map(value).collect::<Vec<_>>();
-            let beside = |value: fn(&Sample) -> f64| congested.iter().map(|s| value(s)).collect::<Vec<_>>();
-            let over_1 = beside(|sample| sample.throughput / predicted(sample) - 1.0);
+            let beside = |value: fn(&Sample) -> f64| if all_drop { of(value) } else { Vec::new() };
             table.row([
                 site.to_owned(),
                 sender.name(),
@@ -165,21 +174,19 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
             ]);
             if flows.last().is_none_or(|last: &Flows| (last.site, last.sender) != (site, *sender)) {
                 flows.push(Flows { site, sender: *sender, over: Vec::new() });
-                curves.push((*sender, Vec::new()));
             }
-            let (Some(last), Some((_, curve))) = (flows.last_mut(), curves.last_mut()) else { continue };
-            last.over.extend((!over_1.is_empty()).then(|| (*percent, mean(&over_1))));
-            curve.push((f64::from(*percent), beside(|sample| sample.throughput / predicted(sample))));
+            if let Some(last) = flows.last_mut().filter(|_| all_drop) {
+                last.over.push((*percent, of(|sample| sample.throughput / predicted(sample))));
+            }
         }
         charts.push(Chart {
             title: format!("Throughput over where (1) settles, at {site} (not drawn in the paper)"),
             x: Axis::new("packet error rate, %", Scale::FromZero),
             y: Axis::new("measured over (1)", Scale::Logarithmic),
-            curves: curves
+            curves: flows
                 .iter()
-                .map(|(sender, points)| {
-                    Curve::line(sender.name(), points.iter().map(|(x, samples)| (*x, samples.as_slice())))
-                })
+                .filter(|flows| flows.site == site && !flows.over.is_empty())
+                .map(Flows::curve)
                 .collect(),
         });
     }
@@ -247,7 +254,7 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
             "(1) is solved for x(t+1) = x(t). It does not say in what unit t is: in seconds its last term may take away more than \
              all of x at once."
                 .to_owned(),
-            "The flows are those of `p3-theorem1`, with its D and q^c. (11) is bounded by 1, above which (1) would add at a \
+            "The flows are those of `p3-theorem1`, with its D and q^c; a point where a queue dropped nothing in some run is left out. (11) is bounded by 1, above which (1) would add at a \
              loss; the averages W and Np are what (1) itself has."
                 .to_owned(),
         ],

@@ -58,9 +58,9 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         for (percent, samples) in over.error_rates.iter().zip(&found) {
             let tax = f64::from(*percent) / 100.0;
             let of = |value: &dyn Fn(&Sample) -> f64| samples.iter().map(value).collect::<Vec<f64>>();
-            // Where no queue drops, (16) has nothing to divide by.
-            let congested = || samples.iter().filter(|sample| sample.congestion > 0.0);
-            let beside = |value: &dyn Fn(&Sample) -> f64| congested().map(value).collect::<Vec<f64>>();
+            // Where no queue drops, (16) has nothing to divide by; runs in which one does by chance would mislead.
+            let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);
+            let beside = |value: &dyn Fn(&Sample) -> f64| if all_drop { of(value) } else { Vec::new() };
             let columns = [
                 (of(&|sample| sample.round_trip * 1e3), 1),
                 (of(&|sample| sample.throughput * sample.round_trip), 1),
@@ -109,7 +109,7 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
              2 Mbit/s with 50 packets, stand beside and do not decide. 120 s, of which the last 60 count."
                 .to_owned(),
             "D is the mean of the senders' smoothed round trips, one look a second; q^c the packets that the queue \
-             dropped, of those sent; (16) has nothing to say of a run in which it dropped none, which is left out. \
+             dropped, of those sent; (16) has nothing to say of a run in which it dropped none: a point with such a run is left out. \
              \"approximately\" is what \"similar\" is elsewhere."
                 .to_owned(),
         ],
