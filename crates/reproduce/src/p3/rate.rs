@@ -135,7 +135,7 @@ fn arithmetic() -> Table {
     table
 }
 
-/// Cost: 22 runs of 120 s at 10 and 20 Mbit/s for each seed.
+/// Cost: 20 runs of 120 s at 10 and 20 Mbit/s for each seed.
 pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let lossy: Vec<_> = over.error_rates.iter().copied().filter(|percent| *percent > 0).collect();
     let points: Vec<_> = std::iter::once((NR, 0))

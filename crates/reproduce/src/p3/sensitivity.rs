@@ -124,7 +124,7 @@ fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> 
     })
 }
 
-/// Each sentence on each path, at a few error rates. Cost: 360 short runs for each seed.
+/// Each sentence on each path, at a few error rates. Cost: 324 short runs for each seed.
 pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let rates: Vec<_> = over.error_rates.iter().map(|percent| format!("{percent} %")).collect();
     let columns = std::iter::once("path").chain(SENTENCES.iter().map(|sentence| sentence.column));
