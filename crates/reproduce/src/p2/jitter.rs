@@ -3,8 +3,7 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::super::mean;
-use super::setting::{Sample, Tsp, choices, percent};
+use super::setting::{Sample, Tsp, choices, percent, rare, with_one_more};
 use super::systems::{BLER, Grid, System, TRANSFERS};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::judge::one_run;
@@ -59,15 +58,9 @@ fn in_ten(sample: &Sample) -> Vec<f64> {
     sample.values(|t| TRANSFERS * t.timeouts)
 }
 
-/// The same with one transfer more, which times out once. Timeouts are rare: none in so many transfers is not none
-/// ever, as an interval without width would have it.
-fn with_one_more(counts: &[f64]) -> Vec<f64> {
-    counts.iter().copied().chain([TRANSFERS]).collect()
-}
-
-/// Their mean, with the interval that one more gives it.
+/// Their mean. Timeouts are rare.
 fn rate(counts: &[f64]) -> Mean {
-    Mean { half_width: mean(&with_one_more(counts)).half_width, ..mean(counts) }
+    rare(counts, TRANSFERS)
 }
 
 /// How far a number of the paper may be off that comes of ten transfers.
@@ -76,7 +69,7 @@ pub(super) fn of_ten(samples: &[f64]) -> f64 {
 }
 
 fn is_number(counts: &[f64], paper: f64) -> Judged {
-    Judged::number(&rate(counts), paper, of_ten(&with_one_more(counts)))
+    Judged::number(&rate(counts), paper, of_ten(&with_one_more(counts, TRANSFERS)))
 }
 
 fn listed(samples: &[Sample]) -> String {

@@ -221,15 +221,31 @@ impl Sample {
         mean(&self.values(of))
     }
 
-    /// The mean of the differences between runs with the same seed.
+    /// The differences between runs with the same seed.
+    pub(super) fn differences(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Vec<f64> {
+        self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)).collect()
+    }
+
+    /// Their mean.
     pub(super) fn minus(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Mean {
-        mean(&self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)).collect::<Vec<_>>())
+        mean(&self.differences(other, of))
     }
 
     /// The throughput that it has more, as a share of the other's.
     pub(super) fn gain(&self, other: &Self) -> Mean {
         mean(&gains(&self.throughputs(), &other.throughputs()))
     }
+}
+
+/// Of something rare the counts with one transfer more, in which it happens once.
+pub(super) fn with_one_more(counts: &[f64], once: f64) -> Vec<f64> {
+    counts.iter().copied().chain([once]).collect()
+}
+
+/// The mean of such counts, with the interval that one more gives it: none in so many transfers is not none ever, as an
+/// interval without width would have it.
+pub(super) fn rare(counts: &[f64], once: f64) -> Mean {
+    Mean { half_width: mean(&with_one_more(counts, once)).half_width, ..mean(counts) }
 }
 
 /// A share in per cent, with its sign; a dash if there is nothing to compare with.
