@@ -12,7 +12,7 @@ pub use row::{Build, Need, Question, Row};
 use super::attribute::{self, AlwaysCongestion, Ncpld, Ndg, Ntg, Oracle, TransitMarks, Vegas, transit_marks};
 use super::detect::{
     BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, SifestLiteral,
-    ThreeDupacks, blanton_allman, pr, rr,
+    ThreeDupacks, blanton_allman, pr, rr, sifest,
 };
 use super::episode::{Cue, Phase};
 use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
@@ -100,10 +100,21 @@ pub static CATALOGUE: &[Row] = &[
     .ordinary(),
     Row::answer(
         "sifest",
-        Build::Detect(|_| Box::<Sifest>::default()),
+        Build::Detect(|given| Box::new(Sifest::new(given))),
         "fewer duplicate ACKs are enough while few segments are in the path",
         "Pan et al. 2004, §4.2",
     )
+    .parameters(&[
+        Row::parameter(Question::Detect, sifest::ANY_ACK).works_with("sifest"),
+        Row::parameter(Question::Detect, sifest::IDLE_BY_CLOCK).works_with("sifest"),
+        Row::parameter(Question::Detect, sifest::BY_CLOCK).works_with("sifest"),
+        Row::parameter(Question::Detect, sifest::COUNTS_ALL_COPIES).works_with("sifest"),
+        Row::parameter(Question::Detect, sifest::COUNTS_NEW_DATA).works_with("sifest"),
+        Row::parameter(Question::Detect, sifest::PATH_IS_EMPTY).works_with("sifest"),
+        Row::parameter(Question::Detect, sifest::IN_VAIN_AT_THREE).works_with("sifest"),
+        Row::parameter(Question::Detect, sifest::IN_VAIN).works_with("sifest"),
+        Row::parameter(Question::Detect, sifest::BEFORE_RECOVER).works_with("sifest"),
+    ])
     .heard_in(&Phase::ALL)
     .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
     Row::answer(

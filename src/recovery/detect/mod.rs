@@ -11,7 +11,7 @@ pub(crate) mod pr;
 mod rack;
 mod reordering;
 pub(crate) mod rr;
-mod sifest;
+pub(crate) mod sifest;
 mod sifest_literal;
 mod three_dupacks;
 

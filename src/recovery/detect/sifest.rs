@@ -10,48 +10,51 @@
 //! Any receiver will do: it counts immediate duplicate ACKs (RFC 5681 §4.2). With a scoreboard RFC 6675's IsLost() is
 //! asked too.
 //!
-//! Choice: at least one duplicate ACK. P0's formula alone would fire with none when one segment is in the path.
-//!
-//! Choice: segments of the pass that follows a timeout count when they leave, each once. P0 does not count what is sent
-//! again "by schemes other than a timeout"; what a timeout sends again is in the path.
-//!
-//! Choice: idle means that nothing was outstanding. A sender that waits for ACKs longer than its smoothed round trip
-//! still has them in the path, and would take one reordered segment of a full window for a loss.
-//!
-//! Choice: no clock alone tells whether the last copy left "in the last rtt". A copy leaves behind a whole window,
-//! whose duplicate ACKs take longer than any smoothed round trip while a queue fills; after a restart a round trip is
-//! much shorter than that. So something that left after the copy must have arrived, by count or by SACK, and at least
-//! the shortest round trip must have passed.
-//!
-//! Choice: a timeout means an empty path ("the sender is going to re-probe the network") only if nothing was heard in
-//! the last round trip. In the middle of a long recovery (RFC 6582 §4, Impatient) the timer fires while a window full
-//! of segments is on its way, and their duplicate ACKs say nothing about the copy.
-//!
-//! Choice: `recover` (RFC 6582 §3.2 step 1, "careful") holds back DupThresh duplicate ACKs as ever, but not the
-//! estimate. It would forbid the fast retransmit in the first window after every timeout, the very window that is tiny.
-//! It guards against the duplicate ACKs of copies sent in vain, which arrive when an earlier copy has filled the hole.
-//! The estimate allows for these: for each copy beyond the first that one ACK has covered, it waits for one duplicate
-//! ACK more.
-//!
-//! `sifest-literal` makes none of these choices; `airtcp reproduce p0-text` says what they are worth.
+//! What the paper leaves open, or says in a way that costs more than it gains, is decided in [`choices`], each by an
+//! enum of its own; a parameter puts each back to the paper's words, and `sifest-literal` beside this file is all of them
+//! together. `airtcp reproduce p0-text` says what each is worth.
 //!
 //! In profile `ns2`, SACK's dialect counts no duplicate ACKs between a timeout and the next new ACK, so the estimate
 //! hears none there.
 
+mod choices;
+#[cfg(test)]
+mod tests;
+
 use airwire::time::{Duration, Instant};
+
+pub(crate) use choices::{
+    ANY_ACK, BEFORE_RECOVER, BY_CLOCK, COUNTS_ALL_COPIES, COUNTS_NEW_DATA, IDLE_BY_CLOCK, IN_VAIN,
+    IN_VAIN_AT_THREE, PATH_IS_EMPTY,
+};
+use choices::{AfterTimeout, Choices, Counted, Idle, InVain, Least, Overdue, Recover};
 
 use super::copies::{Copies, CopyState, all_but_the_head, right_edge};
 use super::{Detect, ThreeDupacks, Verdict};
+use crate::recovery::parameter::Given;
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
+
+/// What the go-back-N pass is for in which segments leave that had left before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Pass {
+    /// What duplicate ACKs found (Tahoe).
+    #[default]
+    AfterDupacks,
+    AfterTimeout,
+}
 
 /// Segment-in-Flight Estimation (P0 §4.2): few segments in the path need few duplicate ACKs.
 #[derive(Debug, Default)]
 pub(crate) struct Sifest {
+    choices: Choices,
     ordinary: ThreeDupacks,
     /// `sifest_`: the estimated number of segments in the path.
     sifest: u64,
     /// One past the highest offset sent since the last timeout: what leaves below it has been counted.
     counted_to: u64,
+    pass: Pass,
+    /// When the last segment left.
+    left: Option<Instant>,
     /// When the last ACK came.
     heard: Option<Instant>,
     copies: Copies,
@@ -60,17 +63,71 @@ pub(crate) struct Sifest {
 }
 
 impl Sifest {
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        Self { choices: Choices::new(given), ..Self::default() }
+    }
+
     /// How many duplicate ACKs the estimate waits for.
     fn enough(&self) -> u64 {
-        self.sifest.saturating_sub(1).max(1) + self.in_vain
+        let estimated = self.sifest.saturating_sub(1);
+        let estimated = match self.choices.least {
+            Least::OneDupack => estimated.max(1),
+            Least::AnyAck => estimated,
+        };
+        match self.choices.in_vain {
+            InVain::RaisesBoth | InVain::RaisesEstimate => estimated + self.in_vain,
+            InVain::Ignored => estimated,
+        }
+    }
+
+    /// And how many it takes without the estimate.
+    fn fixed_threshold(&self, view: &View<'_>) -> u64 {
+        let fixed = u64::from(view.knobs.dup_thresh);
+        match self.choices.in_vain {
+            InVain::RaisesBoth => fixed + self.in_vain,
+            InVain::RaisesEstimate | InVain::Ignored => fixed,
+        }
+    }
+
+    /// "or the sender has been idle for more than one rtt": a segment leaves now, and the path was empty.
+    fn was_idle(&self, view: &View<'_>, departure: &Departure) -> bool {
+        let longer = |since: Option<Instant>| {
+            since.is_some_and(|since| view.now.saturating_since(since) > round_trip(view))
+        };
+        match self.choices.idle {
+            // Since the ACK of all that was outstanding.
+            Idle::NothingOutstanding => {
+                departure.kind == Transmission::New
+                    && view.flight.una() == departure.start
+                    && longer(self.heard)
+            }
+            Idle::NothingSent => longer(self.left),
+        }
+    }
+
+    fn counts(&self, departure: &Departure) -> bool {
+        match self.choices.counted {
+            Counted::EachOnce => departure.end > self.counted_to,
+            Counted::EachCopy => match departure.kind {
+                Transmission::New => true,
+                Transmission::Timeout => self.pass == Pass::AfterTimeout,
+                _ => false,
+            },
+            Counted::NewData => departure.kind == Transmission::New,
+        }
     }
 
     /// Whether the head's newest copy ought to have been acknowledged by now.
     fn is_overdue(&self, view: &View<'_>, left_at: Instant) -> bool {
-        let overtaken = |copy: CopyState| copy.overtaken_by > 0 || right_edge(view) > copy.high;
-        let shortest = view.rtt.min().unwrap_or_else(|| view.rtt.rto().get());
-        self.copies.get(view.flight.una()).is_none_or(overtaken)
-            && view.now.saturating_since(left_at) >= shortest
+        let passed = view.now.saturating_since(left_at);
+        match self.choices.overdue {
+            Overdue::Overtaken => {
+                let overtaken = |copy: CopyState| copy.overtaken_by > 0 || right_edge(view) > copy.high;
+                let shortest = view.rtt.min().unwrap_or_else(|| view.rtt.rto().get());
+                self.copies.get(view.flight.una()).is_none_or(overtaken) && passed >= shortest
+            }
+            Overdue::ByClock => passed >= round_trip(view),
+        }
     }
 }
 
@@ -80,16 +137,12 @@ impl Detect for Sifest {
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        if departure.kind == Transmission::New && view.flight.una() == departure.start {
-            // Idle since the ACK of all that was outstanding.
-            if self.heard.is_some_and(|heard| view.now.saturating_since(heard) > round_trip(view)) {
-                (self.sifest, self.in_vain) = (0, 0);
-            }
+        if self.was_idle(view, departure) {
+            (self.sifest, self.in_vain) = (0, 0);
         }
-        if departure.end > self.counted_to {
-            self.counted_to = departure.end;
-            self.sifest += 1;
-        }
+        self.left = Some(view.now);
+        self.sifest += u64::from(self.counts(departure));
+        self.counted_to = self.counted_to.max(departure.end);
         self.copies.on_sent(view, departure);
     }
 
@@ -101,10 +154,11 @@ impl Detect for Sifest {
             self.in_vain = covered.saturating_sub(1);
         }
         let ordinary = self.ordinary.on_ack(view, ack);
-        let Some(head) = view.flight.head().filter(|_| ack.duplicate) else { return ordinary };
+        let is_asked = ack.duplicate || self.choices.least == Least::AnyAck;
+        let Some(head) = view.flight.head().filter(|_| is_asked) else { return ordinary };
         let dupacks = u64::from(view.cc.dupacks());
         let estimated = dupacks >= self.enough();
-        let by_number = dupacks >= u64::from(view.knobs.dup_thresh) + self.in_vain;
+        let by_number = dupacks >= self.fixed_threshold(view);
         if head.transmissions > 1 {
             if (estimated || by_number) && self.is_overdue(view, head.last_sent) {
                 self.copies.lost(head.start);
@@ -113,23 +167,36 @@ impl Detect for Sifest {
             // Nothing more can be said about the head, but a scoreboard may have more holes.
             return if matches!(ordinary, Verdict::Head { .. }) { Verdict::Nothing } else { ordinary };
         }
-        // In the pass after a timeout its turn will come.
-        let waits = view.cc.phase() == Phase::Restarted || !estimated;
-        if waits || matches!(ordinary, Verdict::Below { .. }) {
+        if matches!(ordinary, Verdict::Below { .. }) {
             return ordinary;
         }
-        Verdict::HeadBeyondDoubt { why: "sifest - 1 duplicate ACKs" }
+        let its_turn_will_come = view.cc.phase() == Phase::Restarted;
+        match ordinary {
+            Verdict::Head { why } if self.choices.recover == Recover::Ignored => {
+                Verdict::HeadBeyondDoubt { why }
+            }
+            _ if estimated && !its_turn_will_come => {
+                Verdict::HeadBeyondDoubt { why: "sifest - 1 duplicate ACKs" }
+            }
+            _ => ordinary,
+        }
     }
 
     fn on_event(&mut self, view: &View<'_>) {
+        self.pass = Pass::AfterDupacks;
         self.copies.on_event(view);
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
         (self.sifest, self.in_vain) = (0, 0);
         self.counted_to = view.flight.una();
+        self.pass = Pass::AfterTimeout;
         let heard = self.heard.is_some_and(|heard| view.now.saturating_since(heard) < round_trip(view));
-        self.copies.begin(if heard { all_but_the_head(view) } else { 0 });
+        let in_path = match self.choices.after_timeout {
+            AfterTimeout::WhatIsHeard if heard => all_but_the_head(view),
+            AfterTimeout::WhatIsHeard | AfterTimeout::Empty => 0,
+        };
+        self.copies.begin(in_path);
     }
 
     fn dup_thresh(&self, view: &View<'_>) -> u32 {
@@ -140,6 +207,3 @@ impl Detect for Sifest {
 fn round_trip(view: &View<'_>) -> Duration {
     view.rtt.srtt().unwrap_or_else(|| view.rtt.rto().get())
 }
-
-#[cfg(test)]
-mod tests;

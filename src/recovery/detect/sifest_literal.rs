@@ -10,8 +10,11 @@
 //! copy that is older than that is overdue. Nothing holds a retransmission back: neither `recover` (RFC 6582 §3.2), nor a
 //! pass after a timeout, nor duplicate ACKs of copies sent in vain.
 //!
+//! It is `sifest` with five of its parameters, in a file that can be read beside the paper; a test holds the two together.
+//!
 //! Choice: what a timeout sends again counts, since the paper excludes only copies "triggered by schemes other than a
-//! timeout". Choice: the rtt is the smoothed one. Choice: with a scoreboard RFC 6675's IsLost() is asked too.
+//! timeout". Choice: the rtt is the smoothed one. Choice: it takes a duplicate ACK, as an ACK that brings none is no
+//! sign of a loss. Choice: with a scoreboard RFC 6675's IsLost() is asked too.
 
 use airwire::time::{Duration, Instant};
 
@@ -24,6 +27,8 @@ pub(crate) struct SifestLiteral {
     ordinary: ThreeDupacks,
     /// `sifest_`: the estimated number of segments in the path.
     sifest: u64,
+    /// A timeout has begun the pass over the window, not duplicate ACKs (Tahoe).
+    timed_out: bool,
     /// When the last segment left.
     left: Option<Instant>,
 }
@@ -39,9 +44,12 @@ impl Detect for SifestLiteral {
             self.sifest = 0;
         }
         self.left = Some(view.now);
-        if matches!(departure.kind, Transmission::New | Transmission::Timeout) {
-            self.sifest += 1;
-        }
+        let counts = match departure.kind {
+            Transmission::New => true,
+            Transmission::Timeout => self.timed_out,
+            _ => false,
+        };
+        self.sifest += u64::from(counts);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
@@ -55,17 +63,22 @@ impl Detect for SifestLiteral {
         let resent_lately =
             head.transmissions > 1 && view.now.saturating_since(head.last_sent) < round_trip(view);
         match ordinary {
-            Verdict::Below { .. } => ordinary,
-            _ if !enough || resent_lately => Verdict::Nothing,
-            _ if head.transmissions > 1 => {
+            _ if head.transmissions > 1 && enough && !resent_lately => {
                 Verdict::HeadAgain { new_event: true, why: "not sent again in the last rtt" }
             }
+            Verdict::Below { .. } => ordinary,
+            _ if !enough || resent_lately => Verdict::Nothing,
             _ => Verdict::HeadBeyondDoubt { why: "sifest - 1 duplicate ACKs" },
         }
     }
 
+    fn on_event(&mut self, _view: &View<'_>) {
+        self.timed_out = false;
+    }
+
     fn on_timeout(&mut self, _view: &View<'_>) {
         self.sifest = 0;
+        self.timed_out = true;
     }
 
     fn dup_thresh(&self, view: &View<'_>) -> u32 {
