@@ -4,6 +4,7 @@ mod decomposition;
 mod events;
 mod fairness;
 mod judging;
+mod letter;
 mod limits;
 pub mod setting;
 mod sifest;
