@@ -33,7 +33,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
     let some = [0.01, 0.05, 0.09, 0.13];
     let rates_of = |variant: &str| if variant == "Tahoe" { rates.clone() } else { some.to_vec() };
     let setting = |pair: [&'static str; 2], z: f64| Setting {
-        recipes: pair.to_vec(),
+        recipes: pair.map(str::to_owned).to_vec(),
         radio: 192,
         ..Setting::new(pair[0], Channel::overall(z))
     };

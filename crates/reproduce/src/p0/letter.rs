@@ -1,13 +1,13 @@
 //! sifest by the letter of P0 §4.2 beside the choices of `sifest`.
 
 use airlink::scenario::Scenario;
-use airtcp_numbers::statistics::gains;
+use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-use super::super::{Effort, Table, mean, shown};
-use super::judging::{acked, gain, percent, values};
+use super::super::{Effort, Judged, Table, mean, shown};
+use super::judging::{acked, gain, percent, turned, values};
 use super::measured;
 use super::setting::{Channel, Setting};
 
@@ -57,33 +57,28 @@ pub(super) fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
     Ok((table, format!("The choices of `sifest` are worth, over the letter: {}.", apart.join("; "))))
 }
 
-/// The same three where nothing is lost but to a queue that overflows, for there the choices say when to wait.
-pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
-    const QUEUES: [u32; 3] = [10, 20, 50];
-    const RECIPES: [&str; 6] =
-        ["reno", "reno+sifest", "reno+sifest-literal", "newreno", "newreno+sifest", "newreno+sifest-literal"];
+/// 2 MB where nothing is lost but to a queue of so many packets.
+fn overflowing(queue: u32, recipe: &str) -> Result<Run, WorldError> {
     const OCTETS: u64 = 2_000_000;
-    let plan = |queue: u32, recipe: &str| {
-        let path = format!(
-            "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"2Mbit\", delay = \"50ms\", queue = {{ packets = {queue} }} }}\n"
-        );
-        Ok::<_, WorldError>(Run {
-            scenario: Scenario::parse(&path, "a queue")?,
-            seed: 0,
-            fixed: HostSpec::sender(recipe.parse()?),
-            mobile: HostSpec::receiver(),
-            flows: vec![Flow::down(Length::Octets(OCTETS))],
-            until: Until::Complete(Duration::from_secs(600)),
-            from: Instant::ZERO,
-            score: false,
-        })
-    };
-    let plans: Vec<Run> = QUEUES
-        .iter()
-        .flat_map(|queue| RECIPES.map(|recipe| plan(*queue, recipe)))
-        .collect::<Result<_, _>>()?;
-    let found = effort.sample(
-        &plans,
+    let path = format!(
+        "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"2Mbit\", delay = \"50ms\", queue = {{ packets = {queue} }} }}\n"
+    );
+    Ok(Run {
+        scenario: Scenario::parse(&path, "a queue")?,
+        seed: 0,
+        fixed: HostSpec::sender(recipe.parse()?),
+        mobile: HostSpec::receiver(),
+        flows: vec![Flow::down(Length::Octets(OCTETS))],
+        until: Until::Complete(Duration::from_secs(600)),
+        from: Instant::ZERO,
+        score: false,
+    })
+}
+
+/// Seconds, segments sent again, and packets lost.
+fn queue_runs(effort: &Effort, plans: &[Run]) -> Result<Vec<Vec<[f64; 3]>>, WorldError> {
+    effort.sample(
+        plans,
         |plan, seed| Run { seed, ..plan.clone() },
         |_, report| {
             let flow = &report.flows[0];
@@ -93,7 +88,19 @@ pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
                 report.dropped_by_queues as f64,
             ]
         },
-    )?;
+    )
+}
+
+/// The same three where nothing is lost but to a queue that overflows, for there the choices say when to wait.
+pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
+    const QUEUES: [u32; 3] = [10, 20, 50];
+    const RECIPES: [&str; 6] =
+        ["reno", "reno+sifest", "reno+sifest-literal", "newreno", "newreno+sifest", "newreno+sifest-literal"];
+    let plans: Vec<Run> = QUEUES
+        .iter()
+        .flat_map(|queue| RECIPES.map(|recipe| overflowing(*queue, recipe)))
+        .collect::<Result<_, _>>()?;
+    let found = queue_runs(effort, &plans)?;
     let mut table = Table::new(
         "The same over 2 Mbit/s and a round trip of 100 ms, where nothing is lost but to a queue of so many packets: seconds for 2 MB, segments sent again, and packets lost, by the plain sender / `sifest` / `sifest-literal`:",
         &["queue", "sender", "seconds", "sent again", "lost"],
@@ -110,4 +117,112 @@ pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
         table.row([QUEUES[index / 2].to_string(), name.to_owned(), of(0, 1), of(1, 0), of(2, 0)]);
     }
     Ok(table)
+}
+
+/// One choice of `sifest`: the parameter that puts back the paper's words, and these words.
+const CHOICES: [(&str, &str); 9] = [
+    ("sifest-any-ack", "“(*sifest<sub>-</sub> - 1) *dupacks*” may be none"),
+    ("sifest-idle-by-clock", "“idle for more than one *rtt*”: nothing sent for so long"),
+    ("sifest-by-clock", "“not been resent in the last *rtt*”, by the clock alone"),
+    ("sifest-counts-copies", "what a timeout sends again counts each time"),
+    ("sifest-counts-new-data", "only “a new data packet” counts"),
+    ("sifest-empty-path", "after a timeout the path is empty, whatever was just heard"),
+    ("sifest-three-in-vain", "copies sent in vain count towards “the fixed threshold”"),
+    ("sifest-in-vain", "copies sent in vain count towards both"),
+    ("sifest-before-recover", "three *dupacks* count below `recover`, too"),
+];
+/// Those that together are `sifest-literal`.
+#[cfg(test)]
+const LITERAL: [&str; 5] = [
+    "sifest-idle-by-clock",
+    "sifest-by-clock",
+    "sifest-counts-copies",
+    "sifest-in-vain",
+    "sifest-before-recover",
+];
+const SENDERS: [(&str, &str); 4] =
+    [("Tahoe", "tahoe"), ("Reno", "reno"), ("NewReno", "newreno"), ("SACK", "sack")];
+
+/// What each choice is worth by itself: it alone is put back to the paper's words.
+pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError> {
+    let rows: Vec<(String, &str)> = CHOICES
+        .iter()
+        .map(|(word, words)| (format!("sifest+{word}"), *words))
+        .chain([(
+            "sifest-literal".to_owned(),
+            "idle, the last *rtt*, copies, in vain and `recover`, all five",
+        )])
+        .collect();
+    let detectors = || std::iter::once("sifest").chain(rows.iter().map(|(detector, _)| detector.as_str()));
+    let recipes: Vec<String> = SENDERS
+        .iter()
+        .flat_map(|(_, sender)| detectors().map(move |detector| format!("{sender}+{detector}")))
+        .collect();
+    let settings: Vec<_> = recipes.iter().map(|recipe| Setting::new(recipe, MODERATE)).collect();
+    let over_radio = measured(effort, &settings)?;
+    let queued = |sender: &str| -> Result<Vec<Run>, WorldError> {
+        detectors().map(|detector| overflowing(10, &format!("{sender}+{detector}"))).collect()
+    };
+    let plans = [queued("reno")?, queued("newreno")?].concat();
+    let over_queue = queue_runs(effort, &plans)?;
+
+    let mut columns = vec!["put back alone", "the paper's words"];
+    columns.extend(SENDERS.map(|(name, _)| name));
+    columns.extend(["Reno's seconds and copies at the queue of 10", "NewReno's"]);
+    let mut table = Table::new(
+        "Each choice of `sifest` by itself: packets that the paper's words have more at x = 0.01, y = 0.15; and seconds for 2 MB and segments sent again over the queue of 10, where `sifest` is what the plain sender is:",
+        &columns,
+    );
+    let (mut felt, mut not_felt) = (Vec::new(), Vec::new());
+    let runs = rows.len() + 1;
+    for (at, (detector, words)) in rows.iter().enumerate() {
+        let name = detector.strip_prefix("sifest+").unwrap_or(detector);
+        let more: Vec<Mean> =
+            over_radio.chunks(runs).map(|sender| gain(&acked(&sender[at + 1]), &acked(&sender[0]))).collect();
+        let queue = over_queue.chunks(runs).map(|sender| {
+            let of =
+                |value: usize| mean(&sender[at + 1].iter().map(|run| run[value]).collect::<Vec<_>>()).mean;
+            format!("{:.1}, {:.0}", of(0), of(1))
+        });
+        let row = [format!("`{name}`"), (*words).to_owned()].into_iter().chain(more.iter().map(percent));
+        table.row(row.chain(queue));
+        let is_sure =
+            |more: &Mean| [more, &turned(more)].iter().any(|more| Judged::above_zero(more) == Judged::Holds);
+        let of: Vec<_> = SENDERS.iter().zip(&more).filter(|(_, more)| is_sure(more)).collect();
+        if of.is_empty() {
+            not_felt.push(format!("`{name}`"));
+        } else {
+            let of: Vec<_> =
+                of.iter().map(|((sender, _), more)| format!("{sender} {}", percent(more))).collect();
+            felt.push(format!("`{name}` ({})", of.join(", ")));
+        }
+    }
+    let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join("; ") };
+    let sentence = format!(
+        "Alone, over the radio, these change what is acknowledged, by an interval that leaves out zero: {}. No such change from: {}.",
+        named(&felt),
+        named(&not_felt)
+    );
+    Ok((table, sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With these choices put back, `sifest` does what `sifest-literal` does.
+    #[test]
+    fn the_letter_is_the_sum_of_its_choices() {
+        let together = format!("sifest+{}", LITERAL.join("+"));
+        for (name, sender) in SENDERS {
+            let settings = ["sifest", "sifest-literal", &together]
+                .map(|detector| Setting::new(&format!("{sender}+{detector}"), HEAVY));
+            let found = measured(&Effort::new(3), &settings).unwrap();
+            let counts = |at: usize| -> Vec<_> {
+                found[at].iter().map(|one| [one.acked, one.timeouts, one.succeeded]).collect()
+            };
+            assert_eq!(counts(1), counts(2), "{name}");
+            assert_ne!(counts(0), counts(1), "{name}");
+        }
+    }
 }

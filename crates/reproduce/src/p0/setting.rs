@@ -143,7 +143,7 @@ const PAGES: u64 = 40;
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// One transfer for each. If there are none, only the voice runs.
-    pub recipes: Vec<&'static str>,
+    pub recipes: Vec<String>,
     pub channel: Channel,
     pub acks: Acks,
     /// Rate of the radio link, in kbit/s.
@@ -157,9 +157,9 @@ pub struct Setting {
 
 impl Setting {
     /// A setting with one transfer.
-    pub fn new(recipe: &'static str, channel: Channel) -> Self {
+    pub fn new(recipe: &str, channel: Channel) -> Self {
         Self {
-            recipes: vec![recipe],
+            recipes: vec![recipe.to_owned()],
             channel,
             acks: Acks::Delayed,
             radio: 128,
@@ -173,7 +173,7 @@ impl Setting {
     /// The run. Its seed is still to be set.
     pub fn plan(&self) -> Result<Run, WorldError> {
         let mss = self.reading.mss();
-        let flow = |recipe: &'static str, length, start| {
+        let flow = |recipe: &str, length, start| {
             Ok::<_, WorldError>(Flow {
                 recipe: Some(recipe.parse()?),
                 receive_buffer: Some(self.window * usize::from(mss)),

@@ -45,6 +45,7 @@ pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
     let (set_ups, of_set_ups) = set_ups(effort)?;
     let (letters, of_letters) = letter::letters(effort)?;
     let queues = letter::over_queues(effort)?;
+    let (choices, of_choices) = letter::each_choice(effort)?;
     let curve = |name: &str, of: fn(f64) -> f64| Line::dots(name, WINDOWS.map(|w| (w, of(w))));
     let chart = Chart {
         title: "Fig. 2: Timeout v.s. Triple-dupack (the formulas)".to_owned(),
@@ -53,11 +54,11 @@ pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
         curves: vec![curve("triple-dupack", throughput_by_dupacks), curve("timeout", throughput_by_timeout)],
     };
     Ok(Finding {
-        tables: vec![analysis, set_ups, letters, queues],
+        tables: vec![analysis, set_ups, letters, queues, choices],
         charts: vec![chart],
         claims: vec![analytic()],
         choices: setting::choices(),
-        remarks: vec![of_set_ups, of_letters],
+        remarks: vec![of_set_ups, of_letters, of_choices],
     })
 }
 
