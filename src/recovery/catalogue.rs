@@ -9,7 +9,9 @@ use airwire::time::Duration;
 
 pub use row::{Build, Need, Question, Row};
 
-use super::attribute::{self, AlwaysCongestion, Ncpld, Ndg, Ntg, Oracle, TransitMarks, Vegas, transit_marks};
+use super::attribute::{
+    self, AlwaysCongestion, Ncpld, Ndg, Ntg, Oracle, TransitMarks, Vegas, ncpld, transit_marks,
+};
 use super::detect::{
     BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, SifestLiteral,
     ThreeDupacks, blanton_allman, pr, rr, sifest,
@@ -227,10 +229,11 @@ pub static CATALOGUE: &[Row] = &[
     ),
     Row::answer(
         "ncpld",
-        Build::Attribute(|_| Box::<Ncpld>::default()),
+        Build::Attribute(|given| Box::new(Ncpld::new(given))),
         "congestion if the delay is above that at the knee",
         "Ni et al. 2002, §3.2; Samaraweera 1999",
-    ),
+    )
+    .parameters(&[Row::parameter(Question::Attribute, ncpld::TOLERANCE)]),
     Row::answer(
         "oracle",
         Build::Attribute(|_| Box::<Oracle>::default()),
@@ -240,7 +243,7 @@ pub static CATALOGUE: &[Row] = &[
     .needs(&[Need::Truth]),
     Row::answer(
         "judges",
-        Build::Judges(|_| attribute::judges()),
+        Build::Judges(attribute::judges_of),
         "vegas, ntg, ndg and ncpld judge every loss and change nothing",
         "Ni et al. 2002, §4.2.2",
     ),

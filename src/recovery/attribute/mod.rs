@@ -1,6 +1,6 @@
 //! **Why was it lost?** Congestion costs the window, a loss on the radio does not.
 
-mod ncpld;
+pub(crate) mod ncpld;
 mod ndg;
 mod ntg;
 mod oracle;
@@ -18,6 +18,7 @@ pub(crate) use oracle::Oracle;
 pub(crate) use transit_marks::TransitMarks;
 pub(crate) use vegas::Vegas;
 
+use super::parameter::Given;
 use super::{Ack, Departure, Handshake, Truth, View};
 
 /// An answer to "Why was it lost?".
@@ -67,5 +68,14 @@ impl Attribute for AlwaysCongestion {
 
 /// The RTT-based judges of P1 §3.2, to watch a sender that asks somebody else.
 pub fn judges() -> Vec<Box<dyn Attribute>> {
-    vec![Box::<Vegas>::default(), Box::<Ntg>::default(), Box::<Ndg>::default(), Box::<Ncpld>::default()]
+    with(Ncpld::default())
+}
+
+/// The same with the parameters of a recipe.
+pub(crate) fn judges_of(given: &Given<'_>) -> Vec<Box<dyn Attribute>> {
+    with(Ncpld::new(given))
+}
+
+fn with(ncpld: Ncpld) -> Vec<Box<dyn Attribute>> {
+    vec![Box::<Vegas>::default(), Box::<Ntg>::default(), Box::<Ndg>::default(), Box::new(ncpld)]
 }

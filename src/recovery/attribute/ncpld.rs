@@ -6,8 +6,8 @@
 //! Choice: P1 says no more than "compares it to the measured delay when there is no congestion". The knee is Jain's
 //! term, and so is its definition here: where the power, throughput over delay, is greatest. So each window has its
 //! mean round-trip time (a moving one, with the gain 1/8 of SRTT) and the power W/RTT²; the delay at the knee is the
-//! mean of the window with the most power. Samaraweera's own estimate, and whatever tolerance he allows, is not
-//! reproduced.
+//! mean of the window with the most power. Samaraweera's own estimate is not reproduced. P1 speaks of no tolerance, so
+//! there is none; half of the samples at the knee itself are above their mean, and `ncpld-tolerance` allows for these.
 //!
 //! "At the loss" is the last sample before it.
 
@@ -15,7 +15,15 @@ use airwire::Cause;
 
 use super::Attribute;
 use super::sample::Monitor;
+use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, View};
+
+pub(crate) const TOLERANCE: Parameter = Parameter::number(
+    "ncpld-tolerance",
+    (0.0, 10.0, ""),
+    "ncpld: congestion if the delay exceeds that at the knee by more than this share of it (0)",
+    "Ni et al. 2002, §3.2, which has none",
+);
 
 /// In segments; larger windows share the last mean.
 const LARGEST: usize = 4096;
@@ -23,6 +31,8 @@ const LARGEST: usize = 4096;
 /// Non-congestion packet loss detection (Samaraweera 1999; P1 §3.2).
 #[derive(Debug, Default)]
 pub(crate) struct Ncpld {
+    /// As a share of the delay at the knee.
+    tolerance: f64,
     monitor: Monitor,
     latest_rtt: Option<f64>,
     /// The mean round-trip time under each window, in seconds.
@@ -30,6 +40,10 @@ pub(crate) struct Ncpld {
 }
 
 impl Ncpld {
+    pub(crate) fn new(given: &Given<'_>) -> Self {
+        Self { tolerance: given.number(&TOLERANCE).unwrap_or_default(), ..Self::default() }
+    }
+
     fn rtt_at_the_knee(&self) -> Option<f64> {
         let measured = self.means.iter().enumerate().filter_map(|(w, mean)| Some((w as f64, (*mean)?)));
         let power = |(w, rtt): &(f64, f64)| w / (rtt * rtt);
@@ -61,7 +75,7 @@ impl Attribute for Ncpld {
         let (Some(latest), Some(knee)) = (self.latest_rtt, self.rtt_at_the_knee()) else {
             return Some((Cause::Congestion, "no round trip measured yet"));
         };
-        Some(if latest > knee {
+        Some(if latest > knee * (1.0 + self.tolerance) {
             (Cause::Congestion, "the delay is above that at the knee")
         } else {
             (Cause::Radio, "the delay is not above that at the knee")
@@ -97,6 +111,16 @@ mod tests {
         let mut sender = after(108);
         sender.wait(ms(93)).ack(7);
         assert_eq!(judged(&mut sender), Cause::Radio);
+    }
+
+    #[test]
+    fn a_tolerance_is_a_share_of_the_delay_at_the_knee() {
+        // The knee is at 200 ms.
+        let after = |recipe, rtt| judged(&mut window_of_four_becomes_two(recipe, rtt));
+        for (rtt, cause) in [(219, Cause::Radio), (221, Cause::Congestion)] {
+            assert_eq!(after("ncpld+ncpld-tolerance=0.1", rtt), cause, "{rtt} ms");
+            assert_eq!(after("ncpld", rtt), Cause::Congestion, "{rtt} ms");
+        }
     }
 
     #[test]
