@@ -15,8 +15,10 @@ use super::setting::{
 const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 const PER: f64 = 0.02;
 
-/// NCPLD in charge.
-const NCPLD: [&str; 1] = ["newreno+ncpld"];
+/// NCPLD in charge, as §3.2 has it and with a tolerance.
+const NCPLD: [&str; 2] = ["newreno+ncpld", "newreno+ncpld+ncpld-tolerance=0.25"];
+/// §3.2 has none.
+const TOLERANCES: [f64; 4] = [0.0, 0.1, 0.25, 0.5];
 
 /// One for each judge.
 type Matrices = [Confusion; 4];
@@ -31,7 +33,17 @@ fn setting(place: &Place, recipe: &str) -> Result<Setting, WorldError> {
 
 /// What all four say about the losses of the same NewReno sender, by place and by seed.
 fn onlookers(effort: &Effort, places: &[Place]) -> Result<Vec<Vec<Matrices>>, WorldError> {
-    let points = places.iter().map(|place| Ok(Setting { score: true, ..setting(place, "newreno+judges")? }));
+    tolerant_onlookers(effort, places, 0.0)
+}
+
+/// The same, where NCPLD has a tolerance.
+fn tolerant_onlookers(
+    effort: &Effort,
+    places: &[Place],
+    tolerance: f64,
+) -> Result<Vec<Vec<Matrices>>, WorldError> {
+    let recipe = format!("newreno+judges+ncpld-tolerance={tolerance}");
+    let points = places.iter().map(|place| Ok(Setting { score: true, ..setting(place, &recipe)? }));
     let points: Vec<_> = points.collect::<Result<_, WorldError>>()?;
     effort.sample(
         &points,
@@ -171,23 +183,24 @@ fn in_charge_table(charges: &[Charge]) -> Table {
     table
 }
 
+/// Whether the one is more than the other, for a sentence.
+fn than(one: &[f64], other: &[f64]) -> &'static str {
+    let more = |a, b| Judged::above_zero(&mean(&differences(a, b))) == Judged::Holds;
+    match () {
+        () if more(one, other) => "more",
+        () if more(other, one) => "less",
+        () if one == other => "as much",
+        () => "as much (within the interval)",
+    }
+}
+
 /// What it costs or gains here to trust the judges.
 fn in_charge_remark(charges: &[Charge]) -> String {
     let Some((plain, judged)) = charges.split_first() else { return String::new() };
     let verdicts = judged.iter().map(|charge| {
-        let goodput = Judged::above_zero(&mean(&differences(&charge.goodput, &plain.goodput)));
-        let drops = Judged::above_zero(&mean(&differences(&charge.drops, &plain.drops)));
-        let than = |judged, more: &str, less: &str| match judged {
-            Judged::Holds => more.to_owned(),
-            Judged::DoesNotHold => less.to_owned(),
-            _ => "as much (within the interval)".to_owned(),
-        };
-        format!(
-            "{} delivers {} and loses {} to queues",
-            charge.recipe,
-            than(goodput, "more", "less"),
-            than(drops, "more", "less")
-        )
+        let goodput = than(&charge.goodput, &plain.goodput);
+        let drops = than(&charge.drops, &plain.drops);
+        format!("{} delivers {goodput} and loses {drops} to queues", charge.recipe)
     });
     format!("In charge, compared with newreno: {}.", verdicts.collect::<Vec<_>>().join("; "))
 }
@@ -305,19 +318,25 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
             places.push((topology.name().to_owned(), place(topology)));
         }
     }
-    let runs = onlookers(effort, &places.iter().map(|(_, place)| *place).collect::<Vec<_>>())?;
+    let only_places: Vec<_> = places.iter().map(|(_, place)| *place).collect();
+    let by_tolerance = TOLERANCES
+        .iter()
+        .map(|tolerance| tolerant_onlookers(effort, &only_places, *tolerance))
+        .collect::<Result<Vec<_>, _>>()?;
+    let runs = &by_tolerance[0];
     let mut columns = vec!["path"];
     columns.extend(JUDGES);
     let mut table =
         Table::new("score in % (on the path without congestion: of radio losses judged right)", &columns);
     let mut by_judge: Vec<Vec<(&str, Vec<f64>)>> = vec![Vec::new(); JUDGES.len()];
-    for ((name, place), runs) in places.iter().zip(&runs) {
+    for ((name, place), runs) in places.iter().zip(runs) {
         let of_place: Vec<_> = (0..JUDGES.len()).map(|i| scores(place.topology, runs, i)).collect();
         table.row(std::iter::once(name.clone()).chain(of_place.iter().map(|scores| percent(scores, 0))));
         for (judge, scores) in by_judge.iter_mut().zip(of_place) {
             judge.push((name, scores));
         }
     }
+    let tolerant = tolerance_table(&places, &by_tolerance);
     let claims = JUDGES.iter().zip(&by_judge).map(|(name, places)| {
         let judged: Vec<_> = places.iter().map(|(_, scores)| works(scores)).collect();
         let named = |wanted| {
@@ -338,8 +357,41 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
     Ok(Finding {
         charts: Vec::new(),
         claims: claims.collect(),
-        tables: vec![table],
+        tables: vec![table, tolerant],
         choices: choices(&[format!("{:.0} % of the packets are lost by the radio everywhere.", 100.0 * PER)]),
         remarks: vec![],
     })
+}
+
+/// §3.2: "NCPLD measures round-trip time at the sender and compares it to the measured delay when there is no
+/// congestion". What it would be worth to allow for some more than that.
+fn tolerance_table(places: &[(String, Place)], by_tolerance: &[Vec<Vec<Matrices>>]) -> Table {
+    const NCPLD_AT: usize = 3;
+    let columns = TOLERANCES.map(|tolerance| match tolerance {
+        0.0 => "no tolerance (§3.2)".to_owned(),
+        tolerance => format!("{:.0} %", 100.0 * tolerance),
+    });
+    let mut all = vec!["path"];
+    all.extend(columns.iter().map(String::as_str));
+    let mut table = Table::new(
+        "NCPLD with a tolerance (`ncpld-tolerance`), a share of the delay at the knee: congestion losses and radio losses judged right, in %, and the score",
+        &all,
+    );
+    for (at, (name, place)) in places.iter().enumerate() {
+        let cells = by_tolerance.iter().map(|by_place| {
+            let runs = &by_place[at];
+            let share = |of: fn(&Confusion) -> Option<f64>| {
+                let shares: Vec<_> = runs.iter().filter_map(|matrices| of(&matrices[NCPLD_AT])).collect();
+                percent(&shares, 0)
+            };
+            format!(
+                "{} and {}: {}",
+                share(Confusion::congestion_accuracy),
+                share(Confusion::radio_accuracy),
+                percent(&scores(place.topology, runs, NCPLD_AT), 0)
+            )
+        });
+        table.row(std::iter::once(name.clone()).chain(cells));
+    }
+    table
 }
