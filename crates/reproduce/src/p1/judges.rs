@@ -8,26 +8,20 @@ use airtcp_sim::world::WorldError;
 
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::goodput::NO_BOTTLENECK;
-use super::setting::{
-    CHOICES, Loss, Place, Queues, Setting, Sources, Timing, Topology, not, percent, throughput,
-};
+use super::judges_everywhere;
+use super::setting::{CHOICES, Loss, Place, Queues, Setting, Timing, Topology, not, percent, throughput};
 
-const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
-const PER: f64 = 0.02;
-
-/// NCPLD in charge, as §3.2 has it and with a tolerance.
-const NCPLD: [&str; 2] = ["newreno+ncpld", "newreno+ncpld+ncpld-tolerance=0.25"];
-/// §3.2 has none.
-const TOLERANCES: [f64; 4] = [0.0, 0.1, 0.25, 0.5];
+pub(super) const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
+pub(super) const PER: f64 = 0.02;
 
 /// One for each judge.
-type Matrices = [Confusion; 4];
+pub(super) type Matrices = [Confusion; 4];
 
-fn own() -> Counts {
+pub(super) fn own() -> Counts {
     Counts::Own("§3.2 surveys the judges, and the paper simulates none of them".to_owned())
 }
 
-fn setting(place: &Place, recipe: &str) -> Result<Setting, WorldError> {
+pub(super) fn setting(place: &Place, recipe: &str) -> Result<Setting, WorldError> {
     Ok(Setting { timing: Timing::EverySegment, ..Setting::new(place, recipe)? })
 }
 
@@ -37,7 +31,7 @@ fn onlookers(effort: &Effort, places: &[Place]) -> Result<Vec<Vec<Matrices>>, Wo
 }
 
 /// The same, where NCPLD has a tolerance.
-fn tolerant_onlookers(
+pub(super) fn tolerant_onlookers(
     effort: &Effort,
     places: &[Place],
     tolerance: f64,
@@ -67,12 +61,12 @@ fn score(topology: Topology, confusion: &Confusion) -> Option<f64> {
     Some(f64::midpoint(wireless, confusion.congestion_accuracy()?))
 }
 
-fn scores(topology: Topology, runs: &[Matrices], judge: usize) -> Vec<f64> {
+pub(super) fn scores(topology: Topology, runs: &[Matrices], judge: usize) -> Vec<f64> {
     runs.iter().filter_map(|matrices| score(topology, &matrices[judge])).collect()
 }
 
 /// Whether a judge is considerably better than a coin.
-fn works(scores: &[f64]) -> Judged {
+pub(super) fn works(scores: &[f64]) -> Judged {
     let over_a_coin: Vec<_> = scores.iter().map(|score| score / 0.5 - 1.0).collect();
     Judged::considerably(&mean(&over_a_coin))
 }
@@ -108,7 +102,7 @@ fn expectation(topology: Topology) -> Expectation {
     }
 }
 
-fn choices(more: &[String]) -> Vec<String> {
+pub(super) fn choices(more: &[String]) -> Vec<String> {
     let own = [
         "The sender is NewReno and measures every segment that it sends once, as the paper did from its traces: ns-2's own timer, one segment at a time in ticks of 100 ms, would tell the judges little.".to_owned(),
         "Score: the mean of the shares of congestion losses and of radio losses that were judged right; without congestion losses, of radio losses alone. A judge works if it is considerably better than a coin.".to_owned(),
@@ -206,7 +200,7 @@ fn in_charge_remark(charges: &[Charge]) -> String {
 }
 
 /// Uniform loss where there is no congestion, two-state loss elsewhere.
-fn place(topology: Topology) -> Place {
+pub(super) fn place(topology: Topology) -> Place {
     let loss = match topology {
         Topology::LastHop => Loss::Uniform(PER),
         _ => Loss::two_state(PER),
@@ -260,7 +254,7 @@ pub(super) fn last_hop(effort: &Effort) -> Result<Finding, WorldError> {
 
 pub(super) fn congestion(effort: &Effort) -> Result<Finding, WorldError> {
     let mut finding = figure(effort, Topology::Congestion)?;
-    samaraweera(effort, &mut finding)?;
+    judges_everywhere::samaraweera(effort, &mut finding)?;
     Ok(finding)
 }
 
@@ -274,124 +268,4 @@ pub(super) fn small_queue(effort: &Effort) -> Result<Finding, WorldError> {
 
 pub(super) fn narrow(effort: &Effort) -> Result<Finding, WorldError> {
     figure(effort, Topology::Narrow(Queues::Small))
-}
-
-/// What §3.2 reports of NCPLD's own evaluation.
-fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), WorldError> {
-    /// A low rate and a high one.
-    const RATES: [f64; 2] = [0.001, 0.08];
-    let mut points = Vec::new();
-    for per in RATES {
-        for recipe in std::iter::once("newreno").chain(NCPLD) {
-            points.push(setting(&Place::new(Topology::Congestion, Loss::two_state(per)), recipe)?);
-        }
-    }
-    let samples = effort.sample(
-        &points,
-        |setting, seed| setting.run(seed),
-        |_, report| throughput(&report.flows[0]),
-    )?;
-    let [low, high] = [0, 1].map(|rate| &samples[rate * (1 + NCPLD.len())..]);
-    for (i, recipe) in NCPLD.into_iter().enumerate() {
-        let [at_low, at_high] = [low, high].map(|of| gains(&of[1 + i], &of[0]));
-        finding.claims.push(Claim {
-            paper: format!("“when a connection experiences congestion, NCPLD behaves as well as TCP when the wireless error rate is low, and improves throughput over TCP when the wireless error rate is high”: `{recipe}` at 0.1 and 8 %"),
-            place: "§3.2".to_owned(),
-            counts: own(),
-            ours: format!("{} % and {} % over newreno.", percent(&at_low, 1), percent(&at_high, 1)),
-            judged: Judged::all([Judged::similar(&mean(&at_low)), Judged::better(&mean(&at_high))]),
-        });
-    }
-    Ok(())
-}
-
-/// §5: over every topology, and with the three rates of cross traffic that §4.1 names.
-pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
-    let mut places: Vec<(String, Place)> = Vec::new();
-    for topology in Topology::ALL {
-        if topology == Topology::Congestion {
-            for rate in [160, 200, 300] {
-                let place = Place { sources: Sources::at(rate), ..place(topology) };
-                places.push((format!("{}, sources of {rate} kbit/s", topology.name()), place));
-            }
-        } else {
-            places.push((topology.name().to_owned(), place(topology)));
-        }
-    }
-    let only_places: Vec<_> = places.iter().map(|(_, place)| *place).collect();
-    let by_tolerance = TOLERANCES
-        .iter()
-        .map(|tolerance| tolerant_onlookers(effort, &only_places, *tolerance))
-        .collect::<Result<Vec<_>, _>>()?;
-    let runs = &by_tolerance[0];
-    let mut columns = vec!["path"];
-    columns.extend(JUDGES);
-    let mut table =
-        Table::new("score in % (on the path without congestion: of radio losses judged right)", &columns);
-    let mut by_judge: Vec<Vec<(&str, Vec<f64>)>> = vec![Vec::new(); JUDGES.len()];
-    for ((name, place), runs) in places.iter().zip(runs) {
-        let of_place: Vec<_> = (0..JUDGES.len()).map(|i| scores(place.topology, runs, i)).collect();
-        table.row(std::iter::once(name.clone()).chain(of_place.iter().map(|scores| percent(scores, 0))));
-        for (judge, scores) in by_judge.iter_mut().zip(of_place) {
-            judge.push((name, scores));
-        }
-    }
-    let tolerant = tolerance_table(&places, &by_tolerance);
-    let claims = JUDGES.iter().zip(&by_judge).map(|(name, places)| {
-        let judged: Vec<_> = places.iter().map(|(_, scores)| works(scores)).collect();
-        let named = |wanted| {
-            let names = places.iter().zip(&judged).filter(|(_, judged)| **judged == wanted);
-            let names: Vec<_> = names.map(|((name, _), _)| *name).collect();
-            if names.is_empty() { "nowhere".to_owned() } else { names.join("; ") }
-        };
-        Claim {
-            paper: format!(
-                "“simple RTT variation schemes can not always predict congestion from wireless link error well”: {name}"
-            ),
-            place: "abstract".to_owned(),
-            counts: own(),
-            ours: format!("Works: {}. Fails: {}.", named(Judged::Holds), named(Judged::DoesNotHold)),
-            judged: not(Judged::all(judged.iter().copied())),
-        }
-    });
-    Ok(Finding {
-        charts: Vec::new(),
-        claims: claims.collect(),
-        tables: vec![table, tolerant],
-        choices: choices(&[format!("{:.0} % of the packets are lost by the radio everywhere.", 100.0 * PER)]),
-        remarks: vec![],
-    })
-}
-
-/// §3.2: "NCPLD measures round-trip time at the sender and compares it to the measured delay when there is no
-/// congestion". What it would be worth to allow for some more than that.
-fn tolerance_table(places: &[(String, Place)], by_tolerance: &[Vec<Vec<Matrices>>]) -> Table {
-    const NCPLD_AT: usize = 3;
-    let columns = TOLERANCES.map(|tolerance| match tolerance {
-        0.0 => "no tolerance (§3.2)".to_owned(),
-        tolerance => format!("{:.0} %", 100.0 * tolerance),
-    });
-    let mut all = vec!["path"];
-    all.extend(columns.iter().map(String::as_str));
-    let mut table = Table::new(
-        "NCPLD with a tolerance (`ncpld-tolerance`), a share of the delay at the knee: congestion losses and radio losses judged right, in %, and the score",
-        &all,
-    );
-    for (at, (name, place)) in places.iter().enumerate() {
-        let cells = by_tolerance.iter().map(|by_place| {
-            let runs = &by_place[at];
-            let share = |of: fn(&Confusion) -> Option<f64>| {
-                let shares: Vec<_> = runs.iter().filter_map(|matrices| of(&matrices[NCPLD_AT])).collect();
-                percent(&shares, 0)
-            };
-            format!(
-                "{} and {}: {}",
-                share(Confusion::congestion_accuracy),
-                share(Confusion::radio_accuracy),
-                percent(&scores(place.topology, runs, NCPLD_AT), 0)
-            )
-        });
-        table.row(std::iter::once(name.clone()).chain(cells));
-    }
-    table
 }

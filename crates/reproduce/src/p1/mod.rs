@@ -5,6 +5,7 @@
 
 mod goodput;
 mod judges;
+mod judges_everywhere;
 mod rtt;
 mod setting;
 mod traces;
@@ -72,6 +73,6 @@ pub const FIGURES: &[Figure] = &[
         id: "p1-judges-overall",
         paper: Paper::P1,
         title: "the four judges over all of them: is there one to rely on? (§5)",
-        run: judges::overall,
+        run: judges_everywhere::overall,
     },
 ];
