@@ -7,8 +7,8 @@ use airtcp_numbers::statistics::{differences, gains};
 use airtcp_sim::world::WorldError;
 
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
-use super::goodput::NO_BOTTLENECK;
 use super::judges_everywhere;
+use super::panels::NO_BOTTLENECK;
 use super::setting::{CHOICES, Loss, Place, Queues, Setting, Timing, Topology, not, percent, throughput};
 
 pub(super) const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];

@@ -6,6 +6,8 @@
 mod goodput;
 mod judges;
 mod judges_everywhere;
+mod observed;
+mod panels;
 mod rtt;
 mod setting;
 mod traces;

@@ -1,157 +1,19 @@
-//! Figs. 12 to 19: round-trip times, and whether those before a congestion loss differ from those before a radio
-//! loss.
-//!
-//! The paper reads that off its pictures. Here it is a number: in what share of all pairs of a congestion loss and a
-//! radio loss of one run is the round-trip time before the congestion loss the longer one? (Mann and Whitney's
-//! statistic, the area under the ROC curve.) It needs no threshold: 1 is a scheme that never errs, 0.5 a coin.
+//! Figs. 12 to 19: round-trip times over a last hop and over backbones.
 
-use airtcp::recovery::What;
-use airtcp_numbers::statistics::average;
-use airtcp_sim::world::{Losses, Watch, World, WorldError};
-use airwire::Cause;
-use airwire::time::Instant;
+use airtcp_sim::world::WorldError;
 
-use super::super::judge::SIMILAR;
-use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
-use super::goodput::NO_BOTTLENECK;
+use super::super::{Claim, Counts, Effort, Finding, Judged, cell, mean};
+use super::observed::{
+    By, Observed, Seen, all_three, column, denied, easy, increase_before_congestion, increase_before_radio,
+    possible, tables, watch,
+};
+use super::panels::NO_BOTTLENECK;
 use super::setting::{
-    CHOICES, Loss, Number, Place, Queues, Setting, Sources, Topology, VARIANTS, Variant, any, not, percent,
+    CHOICES, Loss, Number, Place, Queues, Setting, Sources, Topology, VARIANTS, Variant, not,
 };
 use super::traces;
-use super::trips::{Trip, before_losses, of_the_text, superiority, undisturbed};
 
 const PER: f64 = 0.02;
-
-/// When the sender's timer fired.
-pub(super) fn timeouts(world: &mut World) -> Vec<Instant> {
-    let fired = world.decisions(0).iter().filter(|decision| matches!(decision.what, What::Timeout { .. }));
-    fired.map(|decision| decision.at).collect()
-}
-
-/// What one run showed.
-#[derive(Clone, Debug, Default)]
-struct Observed {
-    least_ms: f64,
-    /// In multiples of the least, as are the next three.
-    mean: f64,
-    p95: f64,
-    before_congestion: Option<f64>,
-    before_radio: Option<f64>,
-    by_rtt: Option<f64>,
-    by_change: Option<f64>,
-    /// The shares of the congestion losses before which it rises, falls and is constant.
-    trends: Option<[f64; 3]>,
-    congestion: f64,
-    radio: f64,
-}
-
-impl Observed {
-    fn of(trips: &[Trip], losses: &Losses) -> Option<Self> {
-        let mut took: Vec<_> = trips.iter().map(|trip| trip.took.as_secs_f64()).collect();
-        took.sort_by(f64::total_cmp);
-        let least = *took.first()?;
-        let before = before_losses(trips, losses, least);
-        let of = |cause: Cause| before.iter().filter(move |before| before.cause == cause);
-        let rtts = |cause| of(cause).map(|before| before.rtt).collect::<Vec<_>>();
-        let changes = |cause| of(cause).filter_map(|before| before.change).collect::<Vec<_>>();
-        let (congestion, radio) = (rtts(Cause::Congestion), rtts(Cause::Radio));
-        let at_congestion = changes(Cause::Congestion);
-        let share = |is: fn(f64) -> bool| {
-            at_congestion.iter().filter(|change| is(**change)).count() as f64 / at_congestion.len() as f64
-        };
-        Some(Self {
-            least_ms: 1e3 * least,
-            mean: average(&took)? / least,
-            p95: took[(took.len() - 1) * 95 / 100] / least,
-            before_congestion: average(&congestion),
-            before_radio: average(&radio),
-            by_rtt: superiority(&congestion, &radio),
-            by_change: superiority(&at_congestion, &changes(Cause::Radio)),
-            trends: (!at_congestion.is_empty())
-                .then(|| [share(|c| c > SIMILAR), share(|c| c < -SIMILAR), share(|c| c.abs() <= SIMILAR)]),
-            congestion: losses.count(Cause::Congestion) as f64,
-            radio: losses.count(Cause::Radio) as f64,
-        })
-    }
-}
-
-/// The runs of one place, with the round trips of §3.1 and with undisturbed ones.
-struct Seen {
-    name: String,
-    text: Vec<Observed>,
-    own: Vec<Observed>,
-}
-
-fn watch(effort: &Effort, places: &[(String, Place, Variant)]) -> Result<Vec<Seen>, WorldError> {
-    let setting = |(_, place, variant): &(String, Place, Variant)| {
-        Ok(Setting { watch: Watch::Packets, ..Setting::new(place, variant.recipe())? })
-    };
-    let settings = places.iter().map(setting).collect::<Result<Vec<_>, WorldError>>()?;
-    let samples = effort.watch(
-        &settings,
-        |setting, seed| setting.run(seed),
-        |_, _, world| {
-            let timeouts = timeouts(world);
-            let (sightings, losses) = (world.sightings(0), world.losses(0));
-            [of_the_text(sightings, &timeouts), undisturbed(sightings)]
-                .map(|trips| Observed::of(&trips, losses).unwrap_or_default())
-        },
-    )?;
-    let seen = |((name, ..), runs): (&(String, Place, Variant), Vec<[Observed; 2]>)| {
-        let (text, own) = runs.into_iter().map(|[text, own]| (text, own)).unzip();
-        Seen { name: name.clone(), text, own }
-    };
-    Ok(places.iter().zip(samples).map(seen).collect())
-}
-
-fn column(runs: &[Observed], of: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
-    runs.iter().filter_map(of).collect()
-}
-
-fn table(title: &str, seen: &[Seen], runs: impl Fn(&Seen) -> &[Observed]) -> Table {
-    let mut table = Table::new(
-        title,
-        &[
-            "",
-            "least, ms",
-            "mean",
-            "95 % are below",
-            "before radio losses",
-            "before congestion losses",
-            "told apart by RTT",
-            "by its change",
-            "radio losses",
-            "congestion losses",
-        ],
-    );
-    for place in seen {
-        let runs = runs(place);
-        table.row([
-            place.name.clone(),
-            cell(&column(runs, |run| Some(run.least_ms)), 0),
-            cell(&column(runs, |run| Some(run.mean)), 2),
-            cell(&column(runs, |run| Some(run.p95)), 2),
-            cell(&column(runs, |run| run.before_radio), 2),
-            cell(&column(runs, |run| run.before_congestion), 2),
-            cell(&column(runs, |run| run.by_rtt), 2),
-            cell(&column(runs, |run| run.by_change), 2),
-            cell(&column(runs, |run| Some(run.radio)), 0),
-            cell(&column(runs, |run| Some(run.congestion)), 0),
-        ]);
-    }
-    table
-}
-
-fn tables(seen: &[Seen]) -> Vec<Table> {
-    vec![
-        table(
-            "round-trip times as §3.1 has them, in multiples of the least one; losses per run of 400 s",
-            seen,
-            |seen| &seen.text,
-        ),
-        table("the same of segments that were sent once and arrived in order", seen, |seen| &seen.own),
-    ]
-}
 
 fn choices(more: impl IntoIterator<Item = String>) -> Vec<String> {
     let own = [
@@ -160,61 +22,6 @@ fn choices(more: impl IntoIterator<Item = String>) -> Vec<String> {
         "Told apart: how often the round-trip time before a congestion loss is above that before a radio loss (ties are half). It is possible if that, or the same of the change, is considerably above a coin's half, and easy if it is similar to 1.",
     ];
     CHOICES.into_iter().chain(own).map(str::to_owned).chain(more).collect()
-}
-
-/// How much longer round trips are before losses of a cause than on average.
-fn rise(runs: &[Observed], before: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
-    column(runs, |run| Some(before(run)? / run.mean - 1.0))
-}
-
-/// A judgement by one kind of round trips, and what it is by.
-type By = (Judged, String);
-
-fn increase_before_congestion(runs: &[Observed]) -> By {
-    let rise = rise(runs, |run| run.before_congestion);
-    let shown = format!("{} % before congestion losses", percent(&rise, 0));
-    (Judged::considerably(&mean(&rise)), shown)
-}
-
-fn increase_before_radio(runs: &[Observed]) -> By {
-    let rise = rise(runs, |run| run.before_radio);
-    let shown = format!("{} % before radio losses", percent(&rise, 0));
-    (Judged::considerably(&mean(&rise)), shown)
-}
-
-/// What a coin does not tell apart.
-fn over_a_coin(shares: &[f64]) -> Vec<f64> {
-    shares.iter().map(|share| share / 0.5 - 1.0).collect()
-}
-
-fn possible(runs: &[Observed]) -> By {
-    let (rtt, change) = (column(runs, |run| run.by_rtt), column(runs, |run| run.by_change));
-    let ways = [&rtt, &change].map(|way| Judged::considerably(&mean(&over_a_coin(way))));
-    (any(ways), format!("told apart by RTT {}, by its change {}", cell(&rtt, 2), cell(&change, 2)))
-}
-
-fn easy(runs: &[Observed]) -> By {
-    let ways = [column(runs, |run| run.by_rtt), column(runs, |run| run.by_change)];
-    let short = ways.map(|way| way.iter().map(|share| share - 1.0).collect::<Vec<_>>());
-    (any(short.iter().map(|short| Judged::similar(&mean(short)))), possible(runs).1)
-}
-
-/// "both increase, decrease and constant": each before more than what would be little.
-fn all_three(runs: &[Observed]) -> By {
-    let trend = |i: usize| column(runs, |run| run.trends.map(|trends| trends[i]));
-    let [rises, falls, constant] = [0, 1, 2].map(trend);
-    let judged = [&rises, &falls, &constant].map(|share| Judged::between(&mean(share), SIMILAR, 1.0));
-    let shown = format!(
-        "rises before {} %, falls before {} %, is constant before {} % of the congestion losses",
-        percent(&rises, 0),
-        percent(&falls, 0),
-        percent(&constant, 0)
-    );
-    (Judged::all(judged), shown)
-}
-
-fn denied((judged, shown): By) -> By {
-    (not(judged), shown)
 }
 
 /// A claim that is judged by the round trips of §3.1, with what the undisturbed ones say beside it.
@@ -479,23 +286,4 @@ fn charts(places: &[(String, Place, Variant)]) -> Result<Vec<super::super::chart
         charts.push(traces::round_trips(&format!("Fig. {figure}: {caption}"), &curves)?);
     }
     Ok(charts)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A run with these shares of pairs told apart.
-    fn told_apart(by_rtt: f64, by_change: f64) -> Observed {
-        Observed { by_rtt: Some(by_rtt), by_change: Some(by_change), ..Observed::default() }
-    }
-
-    #[test]
-    fn one_way_to_tell_them_apart_is_enough() {
-        let runs = |rtt, change| [-0.01, 0.0, 0.01].map(|off| told_apart(rtt + off, change + off));
-        assert_eq!(possible(&runs(0.5, 0.8)).0, Judged::Holds);
-        assert_eq!(possible(&runs(0.5, 0.5)).0, Judged::DoesNotHold);
-        assert_eq!(easy(&runs(0.8, 0.8)).0, Judged::DoesNotHold, "possible, but not easy");
-        assert_eq!(easy(&runs(0.95, 0.8)).0, Judged::Holds);
-    }
 }

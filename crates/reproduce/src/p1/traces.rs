@@ -5,7 +5,7 @@ use airtcp_sim::world::{Seen, Watch, World, WorldError};
 use airwire::time::Instant;
 
 use super::super::chart::{Axis, Chart, Curve, Scale};
-use super::rtt::timeouts;
+use super::observed::timeouts;
 use super::setting::{MSS, Setting};
 use super::trips::{Trip, of_the_text};
 
