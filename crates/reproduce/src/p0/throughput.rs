@@ -5,7 +5,7 @@ use airtcp_sim::world::WorldError;
 
 use super::super::chart::{Axis, Chart, Curve as Line, Scale};
 use super::super::judge::{TIE, across, deviation, one_run, one_run_gain, pooled_gains, trends};
-use super::super::{Claim, Effort, Finding, Judged, Table, mean, shown};
+use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{acked, claim, gain, percent, points, saving, turned};
 use super::setting::{self, Channel, SECONDS, Setting};
 use super::{Curve, between, channels, grid, only, overall_rates, planned, seeded, traced};
@@ -172,16 +172,22 @@ fn proportional(rates: &[f64], voice: &[Vec<[f64; 2]>]) -> Claim {
     let off = mean(&across(&all));
     let third = between(rates, 0.0, 0.04);
     let few = mean(&across(&only(&all, &third)));
-    claim(
-        "§3.2.1, Fig. 5",
-        "“In contrast, the throughput degradation for the UDP-transported CBR is proportional to *z*.”",
-        format!(
-            "of what is sent z is lost, but for {}; up to z = 4 % but for {}",
-            percent(&off),
-            percent(&few)
+    Claim {
+        counts: Counts::ByConstruction(
+            "the channel takes a share of z of all that enters it, and the voice sends nothing again"
+                .to_owned(),
         ),
-        Judged::all([Judged::similar(&off), Judged::similar(&few)]),
-    )
+        ..claim(
+            "§3.2.1, Fig. 5",
+            "“In contrast, the throughput degradation for the UDP-transported CBR is proportional to *z*.”",
+            format!(
+                "of what is sent z is lost, but for {}; up to z = 4 % but for {}",
+                percent(&off),
+                percent(&few)
+            ),
+            Judged::all([Judged::similar(&off), Judged::similar(&few)]),
+        )
+    }
 }
 
 pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
