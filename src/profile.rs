@@ -246,6 +246,18 @@ impl Timer {
     /// Solaris 8: at least 400 ms, at first 3 s (P2 Fig. 5).
     pub const SOLARIS: Self = Self::new(TimerStyle::Solaris, 400, 3000);
 
+    /// ns-2's timer with another tick than profile `ns2` has, at least two of them; at first 3 s (P0 §3.1, Fig. 9).
+    pub fn ns2(tick: Duration) -> Self {
+        let phase = Duration::from_secs_f64(0.555_880_72 * tick.as_secs_f64());
+        let style = TimerStyle::Ns2 { tick, phase, min_before_backoff: true };
+        let limits = RtoLimits {
+            min: tick.saturating_mul(2),
+            max: Duration::from_secs(64),
+            initial: Duration::from_secs(3),
+        };
+        Self { style, limits }
+    }
+
     const fn new(style: TimerStyle, min_ms: u64, initial_ms: u64) -> Self {
         let limits = RtoLimits {
             min: Duration::from_millis(min_ms),

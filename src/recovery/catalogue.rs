@@ -501,6 +501,14 @@ pub static CATALOGUE: &[Row] = &[
         "no loss takes ssthresh below this (2); below two, the window may go as low",
         "Chandra et al. 2003, Table 2, RFC 5681 equation 4",
     ),
+    Row::number(
+        "mss",
+        "segment size",
+        (64.0, 65_000.0, "octets"),
+        |p, n| p.mss = Some(n as u16),
+        "advertises this segment size, or what fits into a packet if that is less: the other host's segments are no larger",
+        "RFC 9293 §3.7.1",
+    ),
     Row::option(
         "reordering-alarm",
         "reordering alarm",
@@ -514,6 +522,14 @@ pub static CATALOGUE: &[Row] = &[
         |p| p.ack = AckPolicy::DELAYED,
         "receiver: an ACK per two segments or 40 ms",
         "RFC 5681 §4.2",
+    ),
+    Row::number(
+        "delack-time",
+        "delayed ACK",
+        (1.0, 500.0, "ms"),
+        |p, n| p.ack = AckPolicy { delay: Duration::from_secs_f64(n / 1e3), ..AckPolicy::DELAYED },
+        "receiver: an ACK per two segments or after this time",
+        "RFC 5681 §4.2; Pan et al. 2004, §3.1",
     ),
     Row::option(
         "no-delack",
@@ -599,6 +615,14 @@ pub static CATALOGUE: &[Row] = &[
         |p| p.timer = Timer::SOLARIS,
         "1.25·SRTT + 4·RTTVAR, at least 400 ms",
         "Inamura et al. 2009, Fig. 5",
+    ),
+    Row::number(
+        "timer-ns2",
+        "timer",
+        (1.0, 1000.0, "ms"),
+        |p, n| p.timer = Timer::ns2(Duration::from_secs_f64(n / 1e3)),
+        "ns-2's, in ticks of this length and at least two of them, one segment timed",
+        "Pan et al. 2004, §3.1",
     ),
     Row::number(
         "min-rto",

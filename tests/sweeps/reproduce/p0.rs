@@ -1,6 +1,13 @@
 //! P0's figures, with few seeds: everything is there, and what is sure with few seeds comes out.
 
+use std::path::Path;
+
+use airtcp_numbers::statistics::{Mean, gains};
+use airtcp_reproduce::p0::setting::{Channel, Setting};
 use airtcp_reproduce::{Counts, Judged};
+use airtcp_sim::run::{Run, run};
+use airtcp_sim::sweep::setup::Setup;
+use airwire::time::Duration;
 
 use super::{claim, finding, holds};
 
@@ -85,7 +92,12 @@ fn other_readings_stand_beside_the_chosen_ones() {
     let finding = finding("p0-text", 3);
     let text = finding.markdown();
     assert_eq!(claim(&finding, "dupack</sub> when").judged, Judged::Holds);
-    let [_, set_ups, letters, queues] = &finding.tables[..] else { panic!("{text}") };
+    let [_, set_ups, letters, queues, choices] = &finding.tables[..] else { panic!("{text}") };
+    // Each choice alone, and all of them that `sifest-literal` does not make.
+    assert_eq!(choices.rows.len(), 10, "{text}");
+    // By the letter a sender sends again whatever is alone in the path: that costs a tenth or more.
+    let any_ack: f64 = choices.rows[0][2].split(' ').next().unwrap().parse().unwrap();
+    assert!(choices.rows[0][0] == "`sifest-any-ack`" && any_ack < -5.0, "{text}");
     assert_eq!((set_ups.rows.len(), letters.rows.len()), (7, 5), "{text}");
     // The text read literally, with ticks of 500 ms, is far from the paper's numbers.
     let packets = |row: usize| -> f64 { set_ups.rows[row][1].split(' ').next().unwrap().parse().unwrap() };
@@ -95,4 +107,26 @@ fn other_readings_stand_beside_the_chosen_ones() {
         let sent: Vec<f64> = row[3].split(" / ").map(|count| count.parse().unwrap()).collect();
         assert!(sent[1] == sent[0] && sent[2] >= sent[0], "{row:?}");
     }
+}
+
+/// What docs/scenarios.md types is what is reproduced, but for the first round trip.
+#[test]
+fn a_preset_and_the_papers_hosts_are_the_set_up_that_is_reproduced() {
+    let setting = Setting::new("tahoe", Channel::new(0.01, 0.15));
+    let plan = setting.plan().unwrap();
+    let typed = Setup {
+        recipes: vec!["tahoe+timer-ns2=100@ns2".parse().unwrap()],
+        time: Some(Duration::from_secs(100)),
+        receiver_options: Some("mss=472+delack-time=200".parse().unwrap()),
+        receive_buffer: Some(7552),
+        ..Setup::new("sifest-resent")
+    };
+    let scenario = typed.scenario(Path::new("")).unwrap();
+    let acked = |run_of: &dyn Fn(u64) -> Run| -> Vec<f64> {
+        (1..=60).map(|seed| setting.acknowledged(&run(&run_of(seed)).unwrap().flows[0])).collect()
+    };
+    let reproduced = acked(&|seed| Run { seed, ..plan.clone() });
+    let typed = acked(&|seed| typed.run(scenario.clone(), seed));
+    let gain = Mean::of(&gains(&typed, &reproduced)).unwrap();
+    assert_eq!(Judged::similar(&gain), Judged::Holds, "{gain:?}");
 }

@@ -2,10 +2,9 @@
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
-use airtcp::profile::Profile;
 use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::{Profile, Timer};
 use airtcp::recovery::Recipe;
-use airtcp::rtt::{RtoLimits, TimerStyle};
 use airtcp_sim::run::{FlowReport, Report, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, WorldError};
 use airwire::time::{Duration, Instant};
@@ -237,18 +236,13 @@ impl Setting {
 
     fn sender(&self) -> Profile {
         let mut profile = Profile { mss: Some(self.reading.mss()), window_scale: None, ..Profile::ns2() };
-        let tick = self.reading.tick();
-        profile.timer.style =
-            TimerStyle::Ns2 { tick, phase: Duration::from_nanos(55_588_072), min_before_backoff: true };
+        profile.timer = Timer::ns2(self.reading.tick());
         // ns-2's one-way agents begin with data, no round trip known, and 6 s. Here a SYN may be lost as well: 3 s twice.
         // And no page of the paper has one to wait for.
         profile.time_handshake = false;
-        let initial = match self.load {
-            Load::Bulk => Duration::from_secs(3),
-            Load::Pages(_) => Duration::from_secs(1),
-        };
-        profile.timer.limits =
-            RtoLimits { min: tick.saturating_mul(2), max: Duration::from_secs(64), initial };
+        if let Load::Pages(_) = self.load {
+            profile.timer.limits.initial = Duration::from_secs(1);
+        }
         if self.reading == Reading::AsInNs2 {
             profile.time_handshake = true;
             profile.timer.limits.initial = Duration::from_secs(6);
