@@ -9,7 +9,7 @@ use super::super::{Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{Measured, claim, percent, points, turned, values};
 use super::setting;
 use super::throughput::over_z;
-use super::{Curve, between, channels, grid, only, overall_rates};
+use super::{Curve, between, channels, clusters, grid, only, overall_rates};
 
 /// "When the overall error rate is less than 3.5%".
 const CROSSING: f64 = 0.035;
@@ -89,7 +89,8 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let charts = vec![events_over_z("Fig. 10: TCP Retransmission Decomposition", "events in 100 s", curves)];
     let remarks = vec!["failed-dupack is counted as the paper defines it, with x = 0: then a single packet is outstanding, and no number of duplicate ACKs could tell that it is lost.".to_owned()];
-    Ok(Finding { tables: vec![table], charts, claims, choices: setting::choices(), remarks })
+    let clusters = clusters::triggers(effort)?;
+    Ok(Finding { tables: vec![table, clusters], charts, claims, choices: setting::choices(), remarks })
 }
 
 /// A ratio from a gain.
@@ -201,7 +202,14 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
             lines([timeouts, fast]),
         ),
     ];
-    Ok(Finding { tables: vec![counts, shares], charts, claims, choices: setting::choices(), remarks })
+    let clusters = clusters::replaced(effort)?;
+    Ok(Finding {
+        tables: vec![counts, shares, clusters],
+        charts,
+        claims,
+        choices: setting::choices(),
+        remarks,
+    })
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::judging::{Measured, claim, percent};
 use super::setting::{self, Channel, Reading, SECONDS, Setting};
 use super::trace::{Again, Packet, Pair, Trace};
-use super::traced;
+use super::{clusters, traced};
 
 /// x and y of Figs. 7 and 8.
-const CHANNEL: Channel = Channel::new(0.01, 0.09);
+pub(super) const RARE: Channel = Channel::new(0.01, 0.09);
 /// Those of Fig. 9.
 const RESENT: Channel = Channel::new(0.01, 0.15);
 const VARIANTS: [(&str, &str); 4] =
@@ -58,7 +58,7 @@ fn drawn(
 
 pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     const CHANGES: [f64; 3] = [0.3, 0.1, 0.03];
-    let over = |recipe, change| Setting::new(recipe, CHANNEL.changing(change));
+    let over = |recipe, change| Setting::new(recipe, RARE.changing(change));
     let settings: Vec<_> =
         CHANGES.iter().flat_map(|change| VARIANTS.map(|(_, recipe)| over(recipe, *change))).collect();
     let found = traced(effort, &settings, |_, trace| trace.pairs())?;
@@ -152,7 +152,7 @@ struct Tiny {
 }
 
 /// Of fewer segments than these no three duplicate ACKs can come.
-const ENOUGH: f64 = 4.0;
+pub(super) const ENOUGH: f64 = 4.0;
 
 pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
     const YS: [f64; 3] = [0.05, 0.09, 0.15];
@@ -198,13 +198,14 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
             )
         },
     ];
-    let charts = drawn("Fig. 8: Tiny Congestion Window", &Setting::new("tahoe", CHANNEL), 2.0, Trace::tiny)?;
+    let clusters = clusters::tiny_windows(effort)?;
+    let charts = drawn("Fig. 8: Tiny Congestion Window", &Setting::new("tahoe", RARE), 2.0, Trace::tiny)?;
     let remarks = vec![format!(
         "“relatively long” is {:.0} % of the time or more, as “considerable” is everywhere.",
         100.0 * CONSIDERABLY
     )];
     let charts = charts.into_iter().collect();
-    Ok(Finding { tables: vec![table], charts, claims, choices: setting::choices(), remarks })
+    Ok(Finding { tables: vec![table, clusters], charts, claims, choices: setting::choices(), remarks })
 }
 
 pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {

@@ -9,7 +9,7 @@ use super::super::{Claim, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{claim, percent};
 use super::setting::{self, Channel, Setting};
 use super::throughput::over_z;
-use super::{between, only, planned, seeded};
+use super::{between, clusters, only, planned, seeded};
 
 /// What runs beside each of the four, by variant: another one, and one with sifest.
 const PAIRS: [(&str, [&str; 2]); 9] = [
@@ -130,7 +130,8 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
     };
     let mut choices = setting::choices();
     choices.push("both transfers begin at once, and share one channel; the one with sifest is the second (the text calls it A and B in turn).".to_owned());
-    Ok(Finding { tables: vec![table, variants], charts: vec![chart], claims, choices, remarks })
+    let clusters = clusters::fairness(effort)?;
+    Ok(Finding { tables: vec![table, variants, clusters], charts: vec![chart], claims, choices, remarks })
 }
 
 /// "Similar simulation evaluations": the ordinary flow has as much as beside its like, in each of the three.

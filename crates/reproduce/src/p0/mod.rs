@@ -1,5 +1,6 @@
 //! The figures of P0: what losses on a radio link do to a sender, and what segment-in-flight estimation changes.
 
+mod clusters;
 mod decomposition;
 mod events;
 mod fairness;

@@ -253,17 +253,21 @@ fn bursts_table(curves: &[Vec<Point>], varied: &[Vec<Point>]) -> Table {
 /// Over which choices the verdicts hold.
 fn range(open: &[Panel], varied: &[Vec<Point>]) -> String {
     let says = |judge: &dyn Fn(&[&Point]) -> Judged| {
-        let by = |wanted| {
-            let names = open.iter().zip(varied).filter_map(|(panel, points)| {
+        let by = |wanted| -> Vec<&str> {
+            let of = open.iter().zip(varied).filter_map(|(panel, points)| {
                 (judge(&points.iter().collect::<Vec<_>>()) == wanted).then_some(panel.name.as_str())
             });
-            names.count()
+            of.collect()
+        };
+        let named = |wanted| match by(wanted) {
+            names if names.is_empty() => "none".to_owned(),
+            names => format!("{} ({})", names.len(), names.join("; ")),
         };
         format!(
             "holds with {}, does not with {}, is undecided with {}",
-            by(Judged::Holds),
-            by(Judged::DoesNotHold),
-            by(Judged::Undecided)
+            named(Judged::Holds),
+            named(Judged::DoesNotHold),
+            by(Judged::Undecided).len()
         )
     };
     let better = |points: &[&Point]| {
