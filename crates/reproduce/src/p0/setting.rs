@@ -283,7 +283,9 @@ pub(super) fn voice(report: &Report) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use airlink::scenario::Scenario;
+    use airtcp_sim::run::run_watched;
 
+    use super::super::trace::Trace;
     use super::*;
 
     /// What is typed as `--scenario sifest-…` is what is run here.
@@ -301,5 +303,18 @@ mod tests {
             let ours = Scenario::parse(&path, "ours").unwrap();
             assert_eq!(ours.stages, Scenario::load(preset).unwrap().stages, "{preset}");
         }
+    }
+
+    /// "a two-segment initial *cwnd*" (§4.2), where the base begins with "one Maximum Segment Size" (§2.2).
+    #[test]
+    fn liw_begins_with_two_segments_and_the_others_with_one() {
+        let first_flight = |recipe: &str| {
+            let setting = Setting { watch: Watch::Packets, ..Setting::new(recipe, Channel::new(0.0, 0.0)) };
+            let (_, mut world) = run_watched(&setting.plan().unwrap(), |_| {}).unwrap();
+            let trace = Trace::of(&mut world, 0, MSS);
+            let (heard, _) = trace.acks.iter().find(|(_, number)| *number > 0).unwrap();
+            trace.sent.iter().filter(|packet| packet.at < *heard).count()
+        };
+        assert_eq!((first_flight("tahoe+sifest"), first_flight("tahoe+sifest+liw")), (1, 2));
     }
 }
