@@ -122,24 +122,19 @@ pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
 /// One choice of `sifest`: the parameter that puts back the paper's words, and these words.
 const CHOICES: [(&str, &str); 9] = [
     ("sifest-any-ack", "“(*sifest<sub>-</sub> - 1) *dupacks*” may be none"),
-    ("sifest-idle-by-clock", "“idle for more than one *rtt*”: nothing sent for so long"),
+    ("sifest-idle-clock", "“idle for more than one *rtt*”: nothing sent for so long"),
     ("sifest-by-clock", "“not been resent in the last *rtt*”, by the clock alone"),
-    ("sifest-counts-copies", "what a timeout sends again counts each time"),
-    ("sifest-counts-new-data", "only “a new data packet” counts"),
+    ("sifest-all-copies", "what a timeout sends again counts each time"),
+    ("sifest-new-data", "only “a new data packet” counts"),
     ("sifest-empty-path", "after a timeout the path is empty, whatever was just heard"),
-    ("sifest-three-in-vain", "copies sent in vain count towards “the fixed threshold”"),
+    ("sifest-3-in-vain", "copies sent in vain count towards “the fixed threshold”"),
     ("sifest-in-vain", "copies sent in vain count towards both"),
-    ("sifest-before-recover", "three *dupacks* count below `recover`, too"),
+    ("sifest-no-recover", "three *dupacks* count below `recover`, too"),
 ];
 /// Those that together are `sifest-literal`.
 #[cfg(test)]
-const LITERAL: [&str; 5] = [
-    "sifest-idle-by-clock",
-    "sifest-by-clock",
-    "sifest-counts-copies",
-    "sifest-in-vain",
-    "sifest-before-recover",
-];
+const LITERAL: [&str; 5] =
+    ["sifest-idle-clock", "sifest-by-clock", "sifest-all-copies", "sifest-in-vain", "sifest-no-recover"];
 const SENDERS: [(&str, &str); 4] =
     [("Tahoe", "tahoe"), ("Reno", "reno"), ("NewReno", "newreno"), ("SACK", "sack")];
 

@@ -136,7 +136,7 @@ pub(crate) const ANY_ACK: Parameter = Parameter::word(
 );
 
 pub(crate) const IDLE_BY_CLOCK: Parameter = Parameter::word(
-    "sifest-idle-by-clock",
+    "sifest-idle-clock",
     "sifest idle",
     "sifest: \"idle for more than one rtt\" is to have sent nothing for so long, whatever is outstanding",
     LETTER,
@@ -150,14 +150,14 @@ pub(crate) const BY_CLOCK: Parameter = Parameter::word(
 );
 
 pub(crate) const COUNTS_ALL_COPIES: Parameter = Parameter::word(
-    "sifest-counts-copies",
+    "sifest-all-copies",
     "sifest counted",
     "sifest: what a timeout sends again counts as often as it does",
     LETTER,
 );
 
 pub(crate) const COUNTS_NEW_DATA: Parameter = Parameter::word(
-    "sifest-counts-new-data",
+    "sifest-new-data",
     "sifest counted",
     "sifest: only \"a new data packet\" counts, nothing that is sent again",
     LETTER,
@@ -171,7 +171,7 @@ pub(crate) const PATH_IS_EMPTY: Parameter = Parameter::word(
 );
 
 pub(crate) const IN_VAIN_AT_THREE: Parameter = Parameter::word(
-    "sifest-three-in-vain",
+    "sifest-3-in-vain",
     "sifest in vain",
     "sifest: duplicate ACKs of copies sent in vain count towards the fixed threshold of three",
     LETTER,
@@ -185,9 +185,9 @@ pub(crate) const IN_VAIN: Parameter = Parameter::word(
 );
 
 pub(crate) const BEFORE_RECOVER: Parameter = Parameter::word(
-    "sifest-before-recover",
+    "sifest-no-recover",
     "sifest recover",
-    "sifest: three duplicate ACKs count before `recover` is acknowledged, too",
+    "sifest: `recover` does not hold back three duplicate ACKs",
     LETTER,
 );
 

@@ -26,7 +26,7 @@ fn any_ack_sends_again_what_is_alone_in_the_path() {
 
 #[test]
 fn idle_by_the_clock_is_a_sender_that_waits_for_acks() {
-    let sent = both("sifest-idle-by-clock", 8.0, |sender| {
+    let sent = both("sifest-idle-clock", 8.0, |sender| {
         assert_eq!(sender.wait(RTT).ack(1), "9 10");
         sender.dupacks(1)
     });
@@ -53,7 +53,7 @@ fn where_only_new_data_counts_the_pass_after_a_timeout_is_no_estimate() {
         sender.wait(LATER).dupacks(1)
     };
     assert_eq!(of("newreno+sifest+liw"), "", "of three in the path two have to arrive");
-    assert_eq!(of("newreno+sifest+liw+sifest-counts-new-data"), "2r");
+    assert_eq!(of("newreno+sifest+liw+sifest-new-data"), "2r");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn copies_count_as_a_timeout_sends_them() {
         sender.wait(LATER).dupacks(1)
     };
     assert_eq!(of("tahoe+sifest"), "", "8, 9 and 10 are in the path");
-    assert_eq!(of("tahoe+sifest+sifest-counts-copies"), "8r");
+    assert_eq!(of("tahoe+sifest+sifest-all-copies"), "8r");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn in_vain_a_copy_is_taken_for_a_loss() {
 
 #[test]
 fn three_in_vain_are_three() {
-    let sent = both("sifest-three-in-vain", 16.0, |sender| {
+    let sent = both("sifest-3-in-vain", 16.0, |sender| {
         assert_eq!(sender.timeout(), "1r");
         assert_eq!(sender.wait(RTT).ack(1), "2r 3r");
         assert_eq!(sender.wait(RTT).ack(2), "4r 5r");
@@ -118,7 +118,7 @@ fn three_in_vain_are_three() {
 
 #[test]
 fn before_recover_three_are_enough() {
-    let sent = both("sifest-before-recover", 16.0, |sender| {
+    let sent = both("sifest-no-recover", 16.0, |sender| {
         assert_eq!(sender.timeout(), "1r");
         for segment in 1..=16 {
             sender.wait(RTT).ack(segment);
