@@ -201,7 +201,7 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
     let clusters = clusters::tiny_windows(effort)?;
     let charts = drawn("Fig. 8: Tiny Congestion Window", &Setting::new("tahoe", RARE), 2.0, Trace::tiny)?;
     let remarks = vec![format!(
-        "“relatively long” is {:.0} % of the time or more, as “considerable” is everywhere.",
+        "“relatively long” is {:.0} % of the time or more, as with all that is called considerable.",
         100.0 * CONSIDERABLY
     )];
     let charts = charts.into_iter().collect();

@@ -269,3 +269,17 @@ pub(super) fn small_queue(effort: &Effort) -> Result<Finding, WorldError> {
 pub(super) fn narrow(effort: &Effort) -> Result<Finding, WorldError> {
     figure(effort, Topology::Narrow(Queues::Small))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_the_same_in_every_run_is_neither_more_nor_less() {
+        let drops = [3.0, 4.0, 5.0, 4.0];
+        let more = drops.map(|drops| drops + 10.0);
+        assert_eq!((than(&more, &drops), than(&drops, &more)), ("more", "less"));
+        assert_eq!((than(&drops, &drops), than(&[0.0; 4], &[0.0; 4])), ("as much", "as much"));
+        assert_eq!(than(&[3.0, 5.0, 4.0, 4.0], &drops), "as much (within the interval)");
+    }
+}

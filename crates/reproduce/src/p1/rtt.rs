@@ -94,7 +94,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
         ),
         claim(
             "Say, RTT variation computing can be used to distinguish the wireless packet loss from congestion loss in such conditions.",
-            "§4.2.2, Fig. 13",
+            "§4.2.2, Figs. 12 and 13",
             |runs| of(congested, runs, &possible),
         ),
     ];
