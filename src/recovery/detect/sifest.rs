@@ -11,8 +11,8 @@
 //! asked too.
 //!
 //! What the paper leaves open, or says in a way that costs more than it gains, is decided in [`choices`], each by an
-//! enum of its own; a parameter puts each back to the paper's words, and `sifest-literal` beside this file is all of them
-//! together. `airtcp reproduce p0-text` says what each is worth.
+//! enum of its own; a parameter puts each back to the paper's words, and `sifest-literal` beside this file has five of
+//! these together. `airtcp reproduce p0-text` says what each is worth.
 //!
 //! In profile `ns2`, SACK's dialect counts no duplicate ACKs between a timeout and the next new ACK, so the estimate
 //! hears none there.
