@@ -9,7 +9,7 @@ mod judges_everywhere;
 mod observed;
 mod panels;
 mod rtt;
-mod setting;
+pub(crate) mod setting;
 mod traces;
 mod transfer;
 mod trips;

@@ -207,6 +207,16 @@ impl Place {
     }
 }
 
+/// The congested last hop with 2 % of two-state loss, a scenario.
+pub(crate) fn congested_last_hop() -> String {
+    Place::new(Topology::Congestion, Loss::two_state(0.02)).path()
+}
+
+/// The narrow backbone with the same loss between two congested wires with long queues.
+pub(crate) fn narrow_backbone() -> String {
+    Place::new(Topology::Narrow(Queues::Long), Loss::two_state(0.02)).path()
+}
+
 /// What the radio does to data, by its mean loss rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Loss {
@@ -261,7 +271,7 @@ pub(super) const SECONDS: u64 = 400;
 /// Octets of a packet on the wire.
 const PACKET: u16 = 1000;
 /// Its data.
-pub(super) const MSS: u16 = PACKET - 40;
+pub(crate) const MSS: u16 = PACKET - 40;
 /// ns-2's default window, in segments.
 const WINDOW: usize = 20;
 

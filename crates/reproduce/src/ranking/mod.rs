@@ -4,6 +4,7 @@
 //! step. At last the best recipes found run beside the papers' own proposals, with seeds that the search has not seen.
 
 mod candidates;
+mod capacity;
 mod places;
 mod scores;
 

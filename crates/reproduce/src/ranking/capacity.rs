@@ -1,0 +1,166 @@
+//! What a path can carry at most, from its scenario alone.
+
+use airlink::rlc::config::{BlockErrors, Discard, RlcConfig};
+use airlink::scenario::{Scenario, StageConfig};
+use airlink::stages::loss::{LossConfig, Model};
+use airlink::stages::traffic::Source;
+use airwire::units::{Probability, Rate};
+
+/// IPv4 and TCP, without options.
+const HEADERS: f64 = 40.0;
+
+/// Capacity × (1 − loss), in bit/s of data: what the narrowest link can carry of segments with so many octets of data,
+/// without their 40 octets of headers, less what is damaged there and behind it.
+///
+/// Constant traffic that no queue drops is not left to anyone and is taken off. Sources that come and go are not: whoever
+/// insists pushes them out of a queue with a bound. So no sender can have more.
+pub(super) fn most(scenario: &Scenario, mss: u16) -> f64 {
+    let packet = f64::from(mss) + HEADERS;
+    let mut most = f64::INFINITY;
+    let mut constant: Vec<(&str, f64)> = Vec::new();
+    for stage in &scenario.stages {
+        match &stage.config {
+            StageConfig::Traffic(ways) => {
+                if let Some(traffic) = ways.down.as_ref().filter(|traffic| traffic.source == Source::Cbr) {
+                    constant.push((&traffic.leaves_after, f64::from(traffic.sources) * bits(traffic.rate)));
+                }
+            }
+            StageConfig::Link(ways) => {
+                if let Some((rate, link)) = ways.down.as_ref().and_then(|link| Some((link.rate?, link))) {
+                    let unbounded = link.queue.packets.is_none() && link.queue.bytes.is_none();
+                    let taken: f64 = constant.iter().map(|(_, rate)| rate).filter(|_| unbounded).sum();
+                    most = most.min(bits(rate) - taken);
+                }
+            }
+            StageConfig::Loss(ways) => {
+                most *= 1.0 - ways.down.as_ref().map_or(0.0, |loss| damaged(loss, packet));
+            }
+            StageConfig::Arq(ways) => {
+                if let Some(arq) = &ways.down {
+                    // Each transmission takes its time, and this share of them arrives.
+                    most = most.min(bits(arq.rate) * (1.0 - arq.per.value()));
+                }
+            }
+            StageConfig::Rlc(rlc) => most = most.min(of_bearer(rlc, packet)),
+            StageConfig::Station(_) | StageConfig::Outage(_) => {}
+        }
+        constant.retain(|(leaves_after, _)| *leaves_after != stage.name);
+    }
+    most * f64::from(mss) / packet
+}
+
+fn bits(rate: Rate) -> f64 {
+    rate.as_bits_per_second() as f64
+}
+
+/// The share of packets of so many octets that a channel damages in the long run.
+fn damaged(loss: &LossConfig, packet: f64) -> f64 {
+    let value = |probability: Option<Probability>| probability.map_or(0.0, Probability::value);
+    match loss.model {
+        Model::Uniform => value(loss.per),
+        Model::BitErrors => 1.0 - (1.0 - value(loss.ber)).powf(8.0 * packet),
+        Model::GilbertElliott => {
+            let (enters, leaves) = (value(loss.good_to_bad), value(loss.bad_to_good));
+            (leaves * value(loss.good) + enters * value(loss.bad)) / (enters + leaves)
+        }
+        // On no path of the papers. What is not taken off leaves the bound a bound.
+        Model::None | Model::Markov | Model::List => 0.0,
+    }
+}
+
+/// Bit/s of packets that RLC delivers. Of all transmissions a share of 1 − BLER arrives, whatever is repeated. A PDU that
+/// is transmitted n times in vain takes its packet with it, and the packet's other PDUs were for nothing.
+fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
+    /// Of an AMD PDU (TS 25.322 §9.2.1.4), without length indicators.
+    const HEADER: f64 = 2.0;
+    let channel = &rlc.down.channel;
+    let payload = rlc.down.format.pdu.as_bytes() as f64 - HEADER;
+    let blocks = f64::from(channel.blocks.iter().copied().max().unwrap_or(0)) / channel.tti.as_secs_f64();
+    let bler = match &channel.errors {
+        BlockErrors::Independent { bler } | BlockErrors::PerTti { bler } => bler.value(),
+        // On no path of the papers, as above.
+        BlockErrors::GilbertElliott { .. } | BlockErrors::Listed { .. } => 0.0,
+    };
+    let times = match rlc.down.sender.discard {
+        Discard::ResetAfterMaxDat { max_dat } | Discard::MrwAfterMaxDat { max_dat, .. } => max_dat - 1,
+        _ => return 8.0 * payload * blocks * (1.0 - bler),
+    };
+    let arrives = 1.0 - bler.powi(i32::from(times));
+    8.0 * payload * blocks * (1.0 - bler) * arrives.powf(packet / payload - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use airtcp_sim::run::{Run, run};
+
+    use super::super::places::{PLACES, Place};
+    use super::*;
+    use crate::Paper;
+
+    /// By hand, in kbit/s, from the papers' numbers.
+    #[test]
+    fn capacity_less_loss_is_what_the_papers_numbers_say() {
+        let wire = 56.0 * 832.0 / 170.0;
+        let by_hand = [
+            // Voice has half of 128; 8 % are lost in both.
+            (128.0 - 64.0) * 0.92 * 472.0 / 512.0,
+            (128.0 - 64.0) * 0.92 * 472.0 / 512.0,
+            500.0 * 0.98 * 0.96,
+            250.0 * 0.98 * 0.96,
+            // A PDU is in vain once in 10^11 times.
+            384.0 * 0.9 * 1460.0 / 1500.0,
+            // Three transmissions: 1 of 1000 PDUs is in vain, of 37.5 in a packet.
+            384.0 * 0.9 * 0.999_f64.powf(36.5) * 1460.0 / 1500.0,
+            2000.0 * 0.96 * 1000.0 / 1040.0,
+            2000.0 * 0.96 * 1000.0 / 1040.0,
+            wire * 0.999_f64.powi(170) * 64.0 / 104.0,
+            wire * 0.9999_f64.powi(170) * 64.0 / 104.0,
+            // Half of the bit errors are on the radio before the wire.
+            wire * 0.9995_f64.powi(170) * 64.0 / 104.0,
+        ];
+        assert_eq!(by_hand.len(), PLACES.len());
+        for (place, by_hand) in PLACES.iter().zip(by_hand) {
+            let most = place.most().unwrap() / 1e3;
+            assert!((most / by_hand - 1.0).abs() < 1e-4, "{}: {most} and {by_hand} kbit/s", place.name);
+        }
+    }
+
+    /// What arrives of datagrams of the size of segments, of which there are more than the path can carry (beside
+    /// voice: just as many), in packets.
+    fn datagrams_that_arrive(place: &Place) -> f64 {
+        let newreno = "newreno".parse().unwrap();
+        let plan = place.plan(&[&newreno]).unwrap();
+        let packet = u64::from(place.mss) + 40;
+        let voice = place.paper == Paper::P0;
+        let rate =
+            if voice { 64e3 } else { 1.5 * place.most().unwrap() * packet as f64 / f64::from(place.mss) };
+        let datagrams = format!(
+            "schema = 1\n[[stage]]\nkind = \"traffic\"\nname = \"datagrams\"\n\
+             down = {{ source = \"cbr\", rate = \"{rate:.0}bit\", packet = \"{packet}B\", leaves_after = \"end\" }}\n\
+             [[stage]]\nkind = \"link\"\nname = \"end\"\n"
+        );
+        let [source, end] =
+            <[_; 2]>::try_from(Scenario::parse(&datagrams, "datagrams").unwrap().stages).unwrap();
+        let mut scenario = plan.scenario.clone();
+        scenario.stages.retain(|stage| !stage.name.starts_with("cross-traffic"));
+        let last = scenario.stages.last().unwrap().name.clone();
+        scenario.stages.insert(0, source);
+        scenario.stages.push(end);
+        let report = run(&Run { scenario, seed: 1, flows: Vec::new(), ..plan }).unwrap();
+        let arrived = &report.stages[&last]["down"];
+        let arrived = arrived.get("packets_out").or(arrived.get("delivered")).unwrap().as_f64().unwrap();
+        // Of voice and datagrams as many of the same size were sent.
+        if voice { arrived / 2.0 } else { arrived }
+    }
+
+    #[test]
+    fn datagrams_at_full_rate_have_about_all_of_it() {
+        for place in &PLACES {
+            let most = place.most().unwrap() / 8.0 / f64::from(place.mss) * place.seconds as f64;
+            let share = datagrams_that_arrive(place) / most;
+            // Where reports are held back for 500 ms the window of RLC stalls, and that is no loss.
+            let least = if place.paper == Paper::P2 { 0.7 } else { 0.97 };
+            assert!((least..1.01).contains(&share), "{}: {share}", place.name);
+        }
+    }
+}
