@@ -1,0 +1,265 @@
+//! What the ranking prints.
+
+use std::collections::BTreeMap;
+
+use airtcp_numbers::statistics::Mean;
+
+use super::super::{Judged, Paper, Table, shown};
+use super::candidates::{BASES, CEILING, ORACLE, canonical, parts, repairs};
+use super::places::PLACES;
+use super::scores::Scores;
+use super::trial::{HARMLESS, Setting, Trial};
+
+fn code(name: &str) -> String {
+    format!("`{name}`")
+}
+
+/// A share in per cent.
+fn percent(mean: &Mean, digits: usize) -> String {
+    let width = mean.half_width.map(|width| 100.0 * width);
+    shown(&Mean { mean: 100.0 * mean.mean, half_width: width, ..*mean }, digits)
+}
+
+/// With what is most useful on top.
+fn sorted<'a>(all: &'a BTreeMap<String, Scores>, base: &Scores) -> Vec<(&'a String, &'a Scores)> {
+    let mut all: Vec<_> = all.iter().collect();
+    all.sort_by(|(_, a), (_, b)| b.mean_gain(base).total_cmp(&a.mean_gain(base)));
+    all
+}
+
+fn named(name: &str) -> String {
+    if CEILING.contains(&name) { format!("{} (knows the truth)", code(name)) } else { code(name) }
+}
+
+pub(super) fn of_finalists(all: &BTreeMap<String, Scores>) -> Table {
+    let newreno = &all["newreno"];
+    let columns = [
+        &["recipe"],
+        &Paper::ALL.map(Paper::cited)[..],
+        &[
+            "timeouts / NewReno's",
+            "what it costs a NewReno beside it, on average",
+            "at most, in the setting of",
+            "beats the paper's own proposals in",
+        ],
+    ];
+    let mut table = Table::new(
+        "The finalists, the papers' own proposals, what is in use, and the ceiling, with profile `default` (`linux` with its own), gain over NewReno in per cent:",
+        &columns.concat(),
+    );
+    for (name, scores) in sorted(all, newreno) {
+        let trial = Trial::of(scores, all);
+        let dearest = trial.dearest();
+        let mut cells = vec![named(name)];
+        cells.extend(Paper::ALL.map(|paper| percent(&scores.gain_over(newreno, paper), 1)));
+        cells.extend([
+            format!("{:.2}", scores.timeouts() / newreno.timeouts().max(1.0)),
+            format!("{:.1} %", 100.0 * scores.mean_cost(newreno)),
+            format!("{} % ({})", percent(&dearest.cost, 1), dearest.paper.cited()),
+            trial.beaten().map(Paper::cited).collect::<Vec<_>>().join(", "),
+        ]);
+        table.row(cells);
+    }
+    table
+}
+
+/// How much of capacity × (1 − loss) each of them carries at each place.
+pub(super) fn of_shares(all: &BTreeMap<String, Scores>, most: &[f64]) -> Table {
+    let places = PLACES.iter().map(|place| format!("{}: {}", place.paper.cited(), place.name));
+    let columns: Vec<String> = ["recipe".to_owned()].into_iter().chain(places).collect();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new(
+        "How much of capacity × (1 − loss) each of them carries, in per cent; in the first row what that is, in kbit/s:",
+        &columns,
+    );
+    let limits = most.iter().map(|most| format!("{:.0}", most / 1e3));
+    table.row(["capacity × (1 − loss)".to_owned()].into_iter().chain(limits));
+    for (name, scores) in sorted(all, &all["newreno"]) {
+        let shares = (0..PLACES.len()).map(|place| percent(&scores.share(place, most), 0));
+        table.row([named(name)].into_iter().chain(shares));
+    }
+    table
+}
+
+/// Whether a proposal makes the sender of today better: like beside like, and seed by seed.
+pub(super) fn of_today(todays: &Scores, senders: &BTreeMap<String, Scores>) -> Table {
+    let columns = [
+        &["sender"],
+        &Paper::ALL.map(Paper::cited)[..],
+        &["timeouts / those of `linux`", "gains over `linux` in"],
+    ];
+    let mut table = Table::new(
+        "The papers' own proposals with profile `linux`, gain over `linux`, the kernel's own sender, in per cent:",
+        &columns.concat(),
+    );
+    for (name, scores) in sorted(senders, todays) {
+        let gains = Paper::ALL.map(|paper| scores.gain_over(todays, paper));
+        let mut cells = vec![code(name)];
+        cells.extend(gains.iter().map(|gain| percent(gain, 1)));
+        cells.push(format!("{:.2}", scores.timeouts() / todays.timeouts().max(1.0)));
+        let gained = Paper::ALL.iter().zip(&gains).filter(|(_, gain)| Judged::better(gain) == Judged::Holds);
+        cells.push(gained.map(|(paper, _)| paper.cited()).collect::<Vec<_>>().join(", "));
+        table.row(cells);
+    }
+    table
+}
+
+/// Each part beside the same sender without it: whole per cents, and only those that the interval tells from nothing.
+pub(super) fn of_parts(seen: &BTreeMap<String, Scores>, seeds: u32) -> (Table, String) {
+    let columns = [&["recipe", "gain over"], &Paper::ALL.map(Paper::cited)[..]].concat();
+    let mut table = Table::new(
+        format!(
+            "The catalogue, a part at a time, with profile `default`: what it gains over the same sender without it, in whole per cents (a first look by {seeds} seeds: a dash where the 95 % interval contains zero):"
+        ),
+        &columns,
+    );
+    let with = |base: &'static str| {
+        let with = parts().filter_map(move |part| canonical(&format!("{base}+{part}")));
+        with.map(move |name| (base, name))
+    };
+    let repairs =
+        repairs().filter(|repair| *repair != "newreno").map(|repair| ("newreno", repair.to_owned()));
+    let found = repairs.chain(BASES.into_iter().flat_map(with)).filter(|(base, name)| name != base);
+    let mut found: Vec<_> = found.filter_map(|(base, name)| Some((base, seen.get(&name)?, name))).collect();
+    found.sort_by(|(base, a, _), (other, b, _)| {
+        b.mean_gain(&seen[*other]).total_cmp(&a.mean_gain(&seen[*base]))
+    });
+    found.dedup_by(|(_, _, a), (_, _, b)| a == b);
+    let mut idle = Vec::new();
+    for (base, scores, name) in found {
+        let gains = Paper::ALL.map(|paper| scores.gain_over(&seen[base], paper));
+        if gains.iter().all(|gain| told(gain).is_none()) {
+            idle.push(code(&name));
+            continue;
+        }
+        let cells = gains.iter().map(|gain| told(gain).unwrap_or_else(|| "–".to_owned()));
+        table.row([code(&name), code(base)].into_iter().chain(cells));
+    }
+    idle.sort();
+    let idle = match idle.as_slice() {
+        [] => "Each part makes a difference that so many seeds tell from nothing.".to_owned(),
+        idle => format!("Of these so many seeds tell no difference in any setting: {}.", idle.join(", ")),
+    };
+    (table, idle)
+}
+
+/// The gain, if its interval does not contain zero.
+fn told(gain: &Mean) -> Option<String> {
+    let width = gain.half_width?;
+    (gain.mean.abs() > width).then(|| format!("{:+.0}", 100.0 * gain.mean))
+}
+
+/// Which recipe is `best`, or what stands in the way of the one that comes nearest.
+pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64]) -> Vec<String> {
+    let candidates = finalists.iter().filter(|(name, _)| !CEILING.contains(&name.as_str()));
+    let trials = candidates.map(|(name, scores)| (name, Trial::of(scores, finalists)));
+    let mut trials: Vec<_> = trials.collect();
+    trials.sort_by(|(_, a), (_, b)| a.open().cmp(&b.open()).then(a.lacks().total_cmp(&b.lacks())));
+    let (name, nearest) = &trials[0];
+    let limit = 100.0 * HARMLESS;
+    let rule = format!(
+        "beats each paper's own proposals in the paper's own setting and takes at most {limit} % from a NewReno beside it"
+    );
+    let first = match nearest.is_best() {
+        Judged::Holds => format!("`{name}` {rule}: it is `best`."),
+        Judged::DoesNotHold => {
+            format!(
+                "No recipe {rule}: none is called `best`. Nearest comes `{name}`. {}",
+                in_the_way(name, nearest, finalists, most)
+            )
+        }
+        Judged::Undecided => format!(
+            "Of no recipe is it shown that it {rule}: none is called `best`. `{name}` comes nearest. {}",
+            in_the_way(name, nearest, finalists, most)
+        ),
+    };
+    let truth = Trial::of(&finalists[ORACLE], finalists);
+    let told = match truth.is_best() {
+        Judged::Holds => format!(
+            "`{ORACLE}`, which knows why each packet was lost, would be it: what stands in the way is knowing."
+        ),
+        _ => format!(
+            "Not even who knows why each packet was lost would be it: {}",
+            in_the_way(ORACLE, &truth, finalists, most)
+        ),
+    };
+    vec![first, told]
+}
+
+/// Which conditions a recipe does not meet, or is not shown to, with the numbers.
+fn in_the_way(name: &str, trial: &Trial, finalists: &BTreeMap<String, Scores>, most: &[f64]) -> String {
+    let share = |name: &str, paper| 100.0 * finalists[name].share_of(paper, most);
+    let proposal = |Setting { paper, .. }: &Setting, hardest: (&str, &Mean), but: &str| {
+        let (other, gain) = hardest;
+        let mut carried =
+            format!("carries {:.0} %, `{other}` {:.0} %", share(name, *paper), share(other, *paper));
+        if name != ORACLE {
+            carried += &format!(", `{}` {:.0} %", ORACLE, share(ORACLE, *paper));
+        }
+        format!(
+            "in the setting of {} it gains {} %{but} over `{other}` ({carried} of capacity × (1 − loss))",
+            paper.cited(),
+            percent(gain, 1)
+        )
+    };
+    let cost = |Setting { paper, cost, .. }: &Setting, but: &str| {
+        format!("in the setting of {} a NewReno beside it loses {} %{but}", paper.cited(), percent(cost, 1))
+    };
+    let undecided = ", which decides nothing,";
+    let mut reasons = Vec::new();
+    for setting in &trial.0 {
+        match setting.beats() {
+            Judged::Holds => {}
+            Judged::DoesNotHold => reasons.push(proposal(setting, setting.hardest(), "")),
+            Judged::Undecided => reasons.push(proposal(setting, setting.hardest(), undecided)),
+        }
+        match setting.is_harmless() {
+            Judged::Holds => {}
+            Judged::DoesNotHold => reasons.push(cost(setting, "")),
+            Judged::Undecided => reasons.push(cost(setting, undecided.trim_end_matches(','))),
+        }
+    }
+    format!("In its way: {}.", reasons.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::candidates::proposals;
+    use super::super::scores::tests::scores;
+    use super::*;
+
+    /// NewReno, the proposals and who knows the truth have `others` everywhere, and `sack+sifest` has its own.
+    fn verdict_on(ours: [f64; 5], neighbour: [f64; 5], truth: [f64; 5]) -> Vec<String> {
+        let others = proposals().into_iter().chain(["newreno"]).chain(CEILING);
+        let mut all: BTreeMap<_, _> =
+            others.map(|name| (name.to_owned(), scores([1000.0; 5], [1000.0; 5]))).collect();
+        all.insert("sack+sifest".to_owned(), scores(ours, neighbour));
+        all.insert(ORACLE.to_owned(), scores(truth, [1000.0; 5]));
+        verdict(&all, &[2000.0; PLACES.len()])
+    }
+
+    #[test]
+    fn who_meets_all_conditions_is_best() {
+        let said = verdict_on([1100.0; 5], [990.0; 5], [1500.0; 5]);
+        assert!(said[0].starts_with("`sack+sifest` beats"), "{said:?}");
+        assert!(said[0].ends_with("it is `best`."), "{said:?}");
+        assert!(said[1].contains("what stands in the way is knowing"), "{said:?}");
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_said_with_the_numbers() {
+        let ours = [1100.0, 1100.0, 1100.0, 600.0, 1100.0];
+        let said =
+            verdict_on(ours, [990.0, 800.0, 990.0, 990.0, 990.0], [900.0, 1500.0, 1500.0, 1500.0, 1500.0]);
+        assert!(said[0].starts_with("No recipe beats"), "{said:?}");
+        assert!(said[0].contains("Nearest comes `sack+sifest`"), "{said:?}");
+        let lacks = "in the setting of Lai et al. 2013 it gains -40.0 ± 0.0 % over `newreno+rebate` (carries 30 %, `newreno+rebate` 50 %, `sack+oracle` 75 % of capacity × (1 − loss))";
+        assert!(said[0].contains(lacks), "{said:?}");
+        assert!(
+            said[0].contains("in the setting of Ni et al. 2002 a NewReno beside it loses 20.0 ± 0.0 %"),
+            "{said:?}"
+        );
+        assert!(!said[0].contains("Pan"), "{said:?}");
+        assert!(said[1].contains("Not even") && said[1].contains("Pan et al. 2004"), "{said:?}");
+    }
+}
