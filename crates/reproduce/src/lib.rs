@@ -7,7 +7,7 @@
 //! with the reason if it was found.
 //!
 //! [`p0`] to [`p4`] are one paper each; the module `setting` in each is what the paper ran its senders on. `ranking`
-//! compares the whole catalogue on two paths of each paper.
+//! compares the whole catalogue on paths of each paper.
 
 pub mod chart;
 mod effort;

@@ -109,7 +109,7 @@ pub(super) fn of_parts(seen: &BTreeMap<String, Scores>, seeds: u32) -> (Table, S
     let columns = [&["recipe", "gain over"], &Paper::ALL.map(Paper::cited)[..]].concat();
     let mut table = Table::new(
         format!(
-            "The catalogue, a part at a time, with profile `default`: what it gains over the same sender without it, in whole per cents (a first look by {seeds} seeds: a dash where the 95 % interval contains zero):"
+            "The catalogue, a part at a time, with profile `default`: what it gains over the same sender without it, in whole per cents (a first look by {seeds} seeds: a dash where the 95 % interval contains zero; where a part changes nothing, one number in twenty is chance):"
         ),
         &columns,
     );
