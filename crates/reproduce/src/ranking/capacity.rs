@@ -148,7 +148,8 @@ mod tests {
         scenario.stages.push(end);
         let report = run(&Run { scenario, seed: 1, flows: Vec::new(), ..plan }).unwrap();
         let arrived = &report.stages[&last]["down"];
-        let arrived = arrived.get("packets_out").or(arrived.get("delivered")).unwrap().as_f64().unwrap();
+        let arrived =
+            arrived.get("packets_out").or_else(|| arrived.get("delivered")).unwrap().as_f64().unwrap();
         // Of voice and datagrams as many of the same size were sent.
         if voice { arrived / 2.0 } else { arrived }
     }
