@@ -22,12 +22,9 @@ pub(super) const KNOWN: [&str; 6] = ["tahoe", "reno", "newreno", "sack", "sack+l
 /// The kernel's own sender, with its profile.
 pub(super) const TODAYS: &str = "linux";
 
-/// Those who know why each packet was lost, from the path's own records: no sender of the world does.
-pub(super) const CEILING: [&str; 3] = ["newreno+oracle", ORACLE, "sack+rack+oracle"];
-
-/// What all recipes are compared with. NewReno repairs one hole a round trip, which is less than other recipes do; RACK
-/// has a timer of its own, which fires too early or not at all where very much is lost.
-pub(super) const ORACLE: &str = "sack+oracle";
+/// Those who know why each packet was lost, from the path's own records: no sender of the world does. What knowing is
+/// worth depends on how a sender repairs, so three of them stand for it.
+pub(super) const CEILING: [&str; 3] = ["newreno+oracle", "sack+oracle", "sack+rack+oracle"];
 
 /// The same proposals as a kernel of today would have them: with its timer, its initial window and its growth.
 pub(super) fn proposals_today() -> Vec<String> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airtcp_numbers::statistics::Mean;
 
 use super::super::{Judged, Paper, Table, shown};
-use super::candidates::{BASES, CEILING, ORACLE, canonical, parts, repairs};
+use super::candidates::{BASES, CEILING, canonical, parts, repairs};
 use super::places::PLACES;
 use super::scores::Scores;
 use super::trial::{HARMLESS, Setting, Trial};
@@ -149,92 +149,104 @@ fn told(gain: &Mean) -> Option<String> {
     (gain.mean.abs() > width).then(|| format!("{:+.0}", 100.0 * gain.mean))
 }
 
-/// Which recipe is `best`, or what stands in the way of the one that comes nearest.
+/// Which recipe is `best`, or what stands in the way of the one that lacks least; and of who knows the truth.
 pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64]) -> Vec<String> {
-    let candidates = finalists.iter().filter(|(name, _)| !CEILING.contains(&name.as_str()));
-    let trials = candidates.map(|(name, scores)| (name, Trial::of(scores, finalists)));
-    let mut trials: Vec<_> = trials.collect();
-    trials.sort_by(|(_, a), (_, b)| a.open().cmp(&b.open()).then(a.lacks().total_cmp(&b.lacks())));
-    let (name, nearest) = &trials[0];
+    let nearest = |knows: bool| {
+        let which = finalists.iter().filter(|(name, _)| CEILING.contains(&name.as_str()) == knows);
+        let trials = which.map(|(name, scores)| (name, Trial::of(scores, finalists)));
+        let rank = |trial: &Trial| (trial.is_best() != Judged::Holds, trial.lacks());
+        let least = trials.min_by(|(_, a), (_, b)| {
+            let (a, b) = (rank(a), rank(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        least.expect("both sorts are among the finalists")
+    };
     let limit = 100.0 * HARMLESS;
     let rule = format!(
         "beats each paper's own proposals in the paper's own setting and takes at most {limit} % from a NewReno beside it"
     );
-    let first = match nearest.is_best() {
+    let (name, trial) = nearest(false);
+    let way = in_the_way(trial.0.iter(), name, finalists, most);
+    let ours = match trial.is_best() {
         Judged::Holds => format!("`{name}` {rule}: it is `best`."),
         Judged::DoesNotHold => {
-            format!(
-                "No recipe {rule}: none is called `best`. Nearest comes `{name}`. {}",
-                in_the_way(name, nearest, finalists, most)
-            )
+            format!("No recipe {rule}: none is called `best`. `{name}` lacks least. In its way: {way}.")
         }
         Judged::Undecided => format!(
-            "Of no recipe is it shown that it {rule}: none is called `best`. `{name}` comes nearest. {}",
-            in_the_way(name, nearest, finalists, most)
+            "Of no recipe is it shown that it {rule}: none is called `best`. `{name}` lacks least. In its way: {way}."
         ),
     };
-    let truth = Trial::of(&finalists[ORACLE], finalists);
-    let told = match truth.is_best() {
+    let (name, trial) = nearest(true);
+    let way = in_the_way(trial.0.iter(), name, finalists, most);
+    let truth = match trial.is_best() {
         Judged::Holds => format!(
-            "`{ORACLE}`, which knows why each packet was lost, would be it: what stands in the way is knowing."
+            "`{name}`, which is told why each packet was lost, would be it: what stands in the way is knowing."
         ),
-        _ => format!(
-            "Not even who knows why each packet was lost would be it: {}",
-            in_the_way(ORACLE, &truth, finalists, most)
+        Judged::DoesNotHold | Judged::Undecided => format!(
+            "To be told why each packet was lost is not enough for it. In the way of `{name}`, which lacks least of those who are: {way}."
         ),
     };
-    vec![first, told]
+    vec![ours, truth]
 }
 
 /// Which conditions a recipe does not meet, or is not shown to, with the numbers.
-fn in_the_way(name: &str, trial: &Trial, finalists: &BTreeMap<String, Scores>, most: &[f64]) -> String {
+fn in_the_way<'a>(
+    settings: impl Iterator<Item = &'a Setting>,
+    name: &str,
+    finalists: &BTreeMap<String, Scores>,
+    most: &[f64],
+) -> String {
     let share = |name: &str, paper| 100.0 * finalists[name].share_of(paper, most);
-    let proposal = |Setting { paper, .. }: &Setting, hardest: (&str, &Mean), but: &str| {
-        let (other, gain) = hardest;
-        let mut carried =
-            format!("carries {:.0} %, `{other}` {:.0} %", share(name, *paper), share(other, *paper));
-        if name != ORACLE {
-            carried += &format!(", `{}` {:.0} %", ORACLE, share(ORACLE, *paper));
-        }
-        format!(
-            "in the setting of {} it gains {} %{but} over `{other}` ({carried} of capacity × (1 − loss))",
-            paper.cited(),
-            percent(gain, 1)
-        )
-    };
-    let cost = |Setting { paper, cost, .. }: &Setting, but: &str| {
-        format!("in the setting of {} a NewReno beside it loses {} %{but}", paper.cited(), percent(cost, 1))
-    };
-    let undecided = ", which decides nothing,";
+    let but = |judged| if judged == Judged::Undecided { " (undecided)" } else { "" };
     let mut reasons = Vec::new();
-    for setting in &trial.0 {
-        match setting.beats() {
-            Judged::Holds => {}
-            Judged::DoesNotHold => reasons.push(proposal(setting, setting.hardest(), "")),
-            Judged::Undecided => reasons.push(proposal(setting, setting.hardest(), undecided)),
+    for setting in settings {
+        let paper = setting.paper;
+        let beats = setting.beats();
+        if beats != Judged::Holds {
+            let (other, gain) = setting.hardest();
+            let ceiling = CEILING.into_iter().max_by(|a, b| share(a, paper).total_cmp(&share(b, paper)));
+            let mut all = vec![name, other];
+            all.extend(ceiling.filter(|ceiling| *ceiling != name));
+            let carried = all.iter().map(|name| format!("`{name}` {:.0} %", share(name, paper)));
+            reasons.push(format!(
+                "in the setting of {} it gains {} % over `{other}`{} (of capacity × (1 − loss) {} are carried)",
+                paper.cited(),
+                percent(gain, 1),
+                but(beats),
+                carried.collect::<Vec<_>>().join(", ")
+            ));
         }
-        match setting.is_harmless() {
-            Judged::Holds => {}
-            Judged::DoesNotHold => reasons.push(cost(setting, "")),
-            Judged::Undecided => reasons.push(cost(setting, undecided.trim_end_matches(','))),
+        let harmless = setting.is_harmless();
+        if harmless != Judged::Holds {
+            reasons.push(format!(
+                "in the setting of {} a NewReno beside it loses {} %{}",
+                paper.cited(),
+                percent(&setting.cost, 1),
+                but(harmless)
+            ));
         }
     }
-    format!("In its way: {}.", reasons.join("; "))
+    reasons.join("; ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::candidates::proposals;
+    use super::super::candidates::PROPOSALS;
     use super::super::scores::tests::scores;
     use super::*;
 
-    /// NewReno, the proposals and who knows the truth have `others` everywhere, and `sack+sifest` has its own.
+    /// The proposals have 1000 in their own settings; all else is 400, but for `sack+sifest` and the oracle.
     fn verdict_on(ours: [f64; 5], neighbour: [f64; 5], truth: [f64; 5]) -> Vec<String> {
-        let others = proposals().into_iter().chain(["newreno"]).chain(CEILING);
-        let mut all: BTreeMap<_, _> =
-            others.map(|name| (name.to_owned(), scores([1000.0; 5], [1000.0; 5]))).collect();
+        let mut all = BTreeMap::new();
+        for name in CEILING.into_iter().chain(["newreno"]) {
+            all.insert(name.to_owned(), scores([400.0; 5], [1000.0; 5]));
+        }
+        for (paper, proposals) in PROPOSALS {
+            let own = Paper::ALL.map(|other| if other == paper { 1000.0 } else { 400.0 });
+            all.extend(proposals.iter().map(|name| ((*name).to_owned(), scores(own, [1000.0; 5]))));
+        }
         all.insert("sack+sifest".to_owned(), scores(ours, neighbour));
-        all.insert(ORACLE.to_owned(), scores(truth, [1000.0; 5]));
+        all.insert("sack+oracle".to_owned(), scores(truth, [1000.0; 5]));
         verdict(&all, &[2000.0; PLACES.len()])
     }
 
@@ -252,14 +264,14 @@ mod tests {
         let said =
             verdict_on(ours, [990.0, 800.0, 990.0, 990.0, 990.0], [900.0, 1500.0, 1500.0, 1500.0, 1500.0]);
         assert!(said[0].starts_with("No recipe beats"), "{said:?}");
-        assert!(said[0].contains("Nearest comes `sack+sifest`"), "{said:?}");
-        let lacks = "in the setting of Lai et al. 2013 it gains -40.0 ± 0.0 % over `newreno+rebate` (carries 30 %, `newreno+rebate` 50 %, `sack+oracle` 75 % of capacity × (1 − loss))";
+        assert!(said[0].contains("`sack+sifest` lacks least"), "{said:?}");
+        let lacks = "in the setting of Lai et al. 2013 it gains -40.0 ± 0.0 % over `newreno+rebate` (of capacity × (1 − loss) `sack+sifest` 30 %, `newreno+rebate` 50 %, `sack+oracle` 75 % are carried)";
         assert!(said[0].contains(lacks), "{said:?}");
         assert!(
             said[0].contains("in the setting of Ni et al. 2002 a NewReno beside it loses 20.0 ± 0.0 %"),
             "{said:?}"
         );
         assert!(!said[0].contains("Pan"), "{said:?}");
-        assert!(said[1].contains("Not even") && said[1].contains("Pan et al. 2004"), "{said:?}");
+        assert!(said[1].contains("not enough") && said[1].contains("Pan et al. 2004"), "{said:?}");
     }
 }
