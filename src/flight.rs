@@ -564,9 +564,10 @@ impl Flight {
         }
     }
 
-    /// Judges the segments below `edge` lost that are not SACKed and were sent once; returns how many.
-    pub(crate) fn mark_lost_below(&mut self, edge: u64) -> u64 {
-        let mut marked = 0;
+    /// Judges the segments below `edge` lost that are not SACKed and were sent once; returns where the first of them begins, and
+    /// how many they are.
+    pub(crate) fn mark_lost_below(&mut self, edge: u64) -> Option<(u64, u64)> {
+        let mut marked: Option<(u64, u64)> = None;
         let mut index = self.index_of(self.lost_edge.max(self.una));
         while let Some(segment) = self.segments.get(index) {
             if segment.end > edge {
@@ -576,8 +577,9 @@ impl Flight {
                 // The original is lost after all; the copy is still on its way.
                 self.set_fate(index, Fate::Resent);
             } else if segment.fate == Fate::InFlight {
+                let start = segment.start;
                 self.set_fate(index, Fate::Lost);
-                marked += 1;
+                marked = Some(marked.map_or((start, 1), |(first, segments)| (first, segments + 1)));
             }
             index += 1;
         }

@@ -121,8 +121,11 @@ fn is_lost_needs_three_ranges_or_more_than_two_segments_above() {
     let mut f = ten();
     sack(&mut f, 300..600);
     assert_eq!(f.is_lost_edge(3, 100), 300, "300 octets in one range");
-    assert_eq!(f.mark_lost_below(300), 3);
+    assert_eq!(f.mark_lost_below(300), Some((0, 3)));
     assert_eq!(f.pipe().segments, 10 - 3 - 3);
+    sack(&mut f, 700..1000);
+    assert_eq!(f.mark_lost_below(700), Some((600, 1)), "the others were lost before");
+    assert_eq!(f.mark_lost_below(700), None);
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn a_copy_of_a_segment_not_judged_lost_counts_beside_the_original() {
     f.on_resent(200, at(1), 0);
     assert_eq!((f.pipe().segments, f.lost().segments, f.resent().segments), (10, 0, 1));
     // IsLost() holds for the original later: only the copy is left.
-    assert_eq!(f.mark_lost_below(300), 2);
+    assert_eq!(f.mark_lost_below(300), Some((0, 2)));
     assert_eq!((f.pipe().segments, f.lost().segments, f.resent().segments), (7, 3, 1));
     check(&f);
 }

@@ -64,9 +64,9 @@ impl Recovery {
         }
         let una = path.flight.una();
         let beyond_doubt = matches!(verdict, Verdict::HeadBeyondDoubt { .. });
-        let (segments, why) = match verdict {
+        let (lost, why) = match verdict {
             Verdict::Nothing => return Found::Nothing,
-            Verdict::Head { why } | Verdict::HeadBeyondDoubt { why } => (0, why),
+            Verdict::Head { why } | Verdict::HeadBeyondDoubt { why } => (None, why),
             Verdict::Below { offset, why } => (path.flight.mark_lost_below(offset), why),
             Verdict::Segments { starts, event, why } => {
                 return self.lose_segments(path, by, &starts, event, why);
@@ -81,15 +81,15 @@ impl Recovery {
                 return Found::Nothing;
             }
         };
-        if segments > 0 {
+        if let Some((offset, segments)) = lost {
             self.is_safe = false;
-            self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments }, why);
+            self.note(path.now, Question::Detect, by, What::Lost { offset, segments }, why);
         }
         let begins = beyond_doubt && self.cc.phase() != Phase::Recovery;
         if !begins && !self.may_begin_event(path) {
             return Found::Nothing;
         }
-        if segments == 0 {
+        if lost.is_none() {
             self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments: 1 }, why);
         }
         self.begin_event(path, una, None);

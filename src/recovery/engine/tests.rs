@@ -42,6 +42,25 @@ fn a_timeout_after_partial_acks_goes_by_the_window_in_force() {
     assert!(sender.cc().ssthresh <= cwnd / 2.0, "{} of a window of {cwnd}", sender.cc().ssthresh);
 }
 
+#[test]
+fn what_is_lost_in_a_recovery_is_told_by_its_own_place() {
+    let mut sender = BareSender::new("sack").under_way(20.0, 8.0, RTT);
+    sender.wait(RTT);
+    let first = sender.flight.una() / SMSS + 1;
+    sender.sack(&[first + 1..first + 4]);
+    // Another hole, with the first one still there.
+    sender.sack(&[first + 1..first + 4, first + 5..first + 8]);
+    let lost: Vec<_> = sender
+        .trace()
+        .into_iter()
+        .filter_map(|decision| match decision.what {
+            What::Lost { offset, segments } => Some((offset / SMSS + 1 - first, segments)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lost, [(0, 1), (4, 1)]);
+}
+
 /// What may happen to a sender.
 #[derive(Clone, Debug)]
 enum Event {
