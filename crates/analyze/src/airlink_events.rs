@@ -26,7 +26,7 @@ pub enum EventsError {
     #[error("{} is not airlink's event stream: name the file that `airlink --events` wrote", .0.display())]
     NoEvents(PathBuf),
     /// A line in the middle is no event.
-    #[error("{}:{line}: this line is damaged: write the events again, or delete it", .path.display())]
+    #[error("{}:{line}: this line is damaged: make the file again with `airlink --events`", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
