@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use airlink::capture::{Capture, Tap};
 use airlink::netns::Namespace;
+use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{Ended, TempFile, airtcp, kernel_receiver, namespace, run};
 use airwire::dump::Conversations;
 use airwire::options::{Layout, Options, Timestamps};
@@ -22,31 +23,35 @@ const TARGET: &str = "10.83.0.1:9000";
 /// What one side has sent, in its order: seconds since midnight, and the text from `IP` on.
 type Sent = BTreeMap<String, Vec<(f64, String)>>;
 
+/// Since midnight, as a line begins with it.
+fn seconds(line: &str) -> f64 {
+    let (hours, rest) = line.split_once(':').unwrap();
+    let (minutes, rest) = rest.split_once(':').unwrap();
+    let seconds: f64 = rest.split(' ').next().unwrap().parse().unwrap();
+    (hours.parse::<f64>().unwrap() * 60.0 + minutes.parse::<f64>().unwrap()) * 60.0 + seconds
+}
+
 /// Sorts lines by their sender. Two captures of one path do not agree on the order between the two sides.
 fn by_sender<'a>(lines: impl Iterator<Item = &'a str>) -> Sent {
     let mut sent = Sent::new();
     for line in lines {
         let Some(at) = line.find("IP") else { continue };
-        let (hours, rest) = line.split_once(':').unwrap();
-        let (minutes, rest) = rest.split_once(':').unwrap();
-        let seconds: f64 = rest.split(' ').next().unwrap().parse().unwrap();
-        let time = (hours.parse::<f64>().unwrap() * 60.0 + minutes.parse::<f64>().unwrap()) * 60.0 + seconds;
         let sender = line[at..].split(' ').nth(1).unwrap().to_owned();
-        sent.entry(sender).or_default().push((time, line[at..].to_owned()));
+        sent.entry(sender).or_default().push((seconds(line), line[at..].to_owned()));
     }
     sent
 }
 
-/// tcpdump on every interface of a namespace, which it watches from `start` on.
+/// tcpdump on an interface of a namespace, or on `any`, which it watches from `start` on.
 struct Watching(Child, TempFile);
 
 impl Watching {
-    fn start(namespace: &Namespace) -> Self {
+    fn start(namespace: &Namespace, interface: &str) -> Self {
         let file = TempFile::new("seen.pcap");
         // Immediately: otherwise what is still in its ring when it is stopped is not written. Headers are enough, and a ring
         // for whole packets has room for few.
         let mut tcpdump = Command::new("tcpdump");
-        tcpdump.args(["-i", "any", "--immediate-mode", "-U", "-B", "16384", "-s", "256", "-Z", "root"]);
+        tcpdump.args(["-i", interface, "--immediate-mode", "-U", "-B", "16384", "-s", "256", "-Z", "root"]);
         tcpdump.args(["-w", file.path(), "tcp"]);
         let mut child = namespace
             .spawn(tcpdump.stderr(Stdio::piped()))
@@ -96,7 +101,7 @@ fn each_segment_in_the_log_is_a_packet_in_the_capture() {
         (TARGET, &["--profile", "ns2", "--mtu", "600"]),
     ] {
         let receiver = kernel_receiver(&namespace, 9000);
-        let watching = Watching::start(&namespace);
+        let watching = Watching::start(&namespace, "any");
         // A small window: an ACK that waits until a large one has been sent is logged when it is read, and not before.
         let common =
             ["send", "--bytes=300k", target, "--netns", namespace.name(), "-vvv", "--send-buffer=16k"];
@@ -107,6 +112,93 @@ fn each_segment_in_the_log_is_a_packet_in_the_capture() {
         let log = by_sender(ended.stderr.lines().filter(|line| line.contains(" TRACE IP")));
         assert!(log.values().map(Vec::len).sum::<usize>() > 200, "{}", ended.stderr);
         assert_same(&log, &seen);
+    }
+}
+
+/// The first octet of a segment with data, as tcpdump writes it.
+fn first_octet(text: &str) -> Option<u64> {
+    text.split_once("seq ")?.1.split_once(':')?.0.parse().ok()
+}
+
+/// A decision in a log of `-vv`: when, about which octet, and the line.
+struct Decided<'a> {
+    at: f64,
+    offset: Option<u64>,
+    line: &'a str,
+}
+
+impl<'a> Decided<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let field = |name: &str| line.split_once(name)?.1.split(' ').next()?.parse().ok();
+        let is_one = line.contains(" DEBUG ") && line.contains(" by=") && line.contains(" why=");
+        is_one.then(|| Self {
+            at: seconds(line),
+            offset: field(" offset=").or_else(|| field(" recover=")),
+            line,
+        })
+    }
+
+    /// Of one that is about several segments.
+    fn has(&self, octet: u64) -> bool {
+        let segments =
+            self.line.split_once(" segments=").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+        // Between them may be some that the receiver has.
+        self.offset.zip(segments).is_some_and(|(offset, segments): (u64, u64)| match segments {
+            1 => offset == octet,
+            _ => offset <= octet,
+        })
+    }
+
+    fn says(&self, words: &str) -> bool {
+        self.line.contains(&format!("}}: {words} "))
+    }
+}
+
+/// Why this octet left again: the decision that names it at that time, or the timeout behind which everything goes again, or else
+/// the last that has told it lost.
+fn reason<'a>(decided: &'a [Decided<'a>], at: f64, first: u64) -> Option<&'a str> {
+    let before = || decided.iter().take_while(|it| it.at < at + 0.005);
+    let named = before().filter(|it| at - it.at < 0.005 && it.offset == Some(first));
+    let named = named.filter(|it| ["resend", "timeout", "probe"].iter().any(|words| it.says(words))).last();
+    let phase = before().filter(|it| it.says("enter") || it.says("leave")).last();
+    let restarted = phase.filter(|it| it.line.contains("enter phase=restarted") && Some(first) < it.offset);
+    let lost = before().filter(|it| it.says("lost") && it.has(first)).last();
+    named.or(restarted).or(lost).map(|it| it.line)
+}
+
+/// Who reads tcpdump on a device and `-vv` beside it finds in the log who decided it and why, for every segment that tcpdump
+/// shows again, at the same time and by the same number.
+#[test]
+fn what_was_sent_again_stands_beside_tcpdump_with_its_reason() {
+    let lossy = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"4Mbit\", delay = \"20ms\" }\n\
+                 [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"4%\" }\n";
+    let path = EmulatedPath::new(lossy, 3);
+    let receiver = kernel_receiver(&path.mobile, 9000);
+    let watching = Watching::start(&path.fixed, "airtcp0");
+    let send =
+        ["send", "--bytes=200k", "10.84.0.2:9000", "--netns", path.fixed.name(), "--recipe=sack", "-vv"];
+    let ended = run(&send);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(receiver.join().unwrap().bytes, 200_000);
+    let seen = watching.stop();
+    let (_, sent) = seen.iter().find(|(sender, _)| !sender.ends_with(".9000")).unwrap();
+    let data = sent.iter().filter(|(_, text)| !text.ends_with("length 0"));
+    let (mut beyond, mut again) = (0, Vec::new());
+    for (at, first) in data.filter_map(|(at, text)| Some((*at, first_octet(text)?))) {
+        if first < beyond {
+            again.push((at, first));
+        }
+        beyond = beyond.max(first + 1);
+    }
+    assert!(again.len() >= 4, "4 in a hundred of 139 segments are lost: {again:?}");
+    let decided: Vec<_> = ended.stderr.lines().filter_map(Decided::read).collect();
+    for (at, first) in &again {
+        assert!(reason(&decided, *at, *first).is_some(), "{first} at {at}: {}", ended.stderr);
+    }
+    // And nothing was decided that did not leave.
+    for it in decided.iter().filter(|it| it.says("resend")) {
+        let left = again.iter().any(|(at, first)| Some(*first) == it.offset && (at - it.at).abs() < 0.005);
+        assert!(left, "{} {again:?}", it.line);
     }
 }
 
