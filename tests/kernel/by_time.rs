@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use airtcp_lab::pattern::octet;
+use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{
     Ended, Running, TempFile, airtcp, data, digest, namespace, run, wait_for_listener,
 };
@@ -28,6 +29,21 @@ fn a_sender_ends_when_its_time_is_up_and_what_it_sent_arrives() {
     let seconds = sent["seconds"].as_f64().unwrap();
     assert!((0.59..3.0).contains(&seconds), "{sent}");
     assert!(sent["bytes"].as_u64().unwrap() > 1_000_000, "it has not waited: {sent}");
+}
+
+#[test]
+fn what_was_acknowledged_in_that_time_is_told_apart_from_what_was_in_the_buffer() {
+    let link = "both = { rate = \"2Mbit\", delay = \"10ms\", queue = { bytes = \"200kB\" } }";
+    let path = EmulatedPath::new(&format!("schema = 1\n[[stage]]\nkind = \"link\"\n{link}\n"), 1);
+    let sink = Running::start(&["sink", "9000", "--netns", path.mobile.name(), "--json"]);
+    let sent = run(&["send", "--for", "1s", "10.84.0.2:9000", "--netns", path.fixed.name(), "--json"]);
+    assert_eq!((sent.code, sink.end().code), (0, 0), "{}", sent.stderr);
+    let end = sent.event("end");
+    let in_time = |field: &str| end["in_time"][field].as_f64().unwrap();
+    assert_eq!(in_time("seconds"), 1.0);
+    assert_eq!(in_time("bit_per_s"), 8.0 * in_time("bytes"));
+    assert!((1e6..2e6).contains(&in_time("bit_per_s")), "the path has 2 Mbit/s: {end}");
+    assert!(end["bytes"].as_f64().unwrap() > in_time("bytes") + 30_000.0, "the queue was full: {end}");
 }
 
 #[test]

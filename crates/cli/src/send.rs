@@ -287,6 +287,7 @@ impl Sending {
             && self.monitor.established().is_some()
         {
             let mut summary = Summary::new(ending, Direction::Sent, driver, connection, &self.monitor)?;
+            summary.in_time = self.outgoing.in_time;
             summary.sha256 = self.outgoing.digest.take();
             summary.peer_sha256 = self.peer_digest();
             self.monitor.reporter.end(&summary, &summary.text())?;

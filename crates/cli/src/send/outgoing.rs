@@ -9,6 +9,7 @@ use anyhow::Context;
 
 use super::time_limit::TimeLimit;
 use crate::shared::input::{Next, Source};
+use crate::shared::summary::InTime;
 
 pub(super) struct Outgoing {
     source: Source,
@@ -17,6 +18,8 @@ pub(super) struct Outgoing {
     written: Written,
     /// `None`: the input has an end.
     limit: Option<TimeLimit>,
+    /// `None`: its time is not up yet, or there is no end to it.
+    pub(super) in_time: Option<InTime>,
     /// Of everything that the host was given, when that is known.
     pub(super) digest: Option<String>,
 }
@@ -43,6 +46,7 @@ impl Outgoing {
             chunk: None,
             written: Written::Partly,
             limit: time.map(|time| TimeLimit::new(time, digest)),
+            in_time: None,
             digest: None,
         })
     }
@@ -54,6 +58,8 @@ impl Outgoing {
                 Some(0) => break,
                 Some(room) => room,
                 None => {
+                    let up = self.limit.as_ref().zip(host.connection(id));
+                    self.in_time = up.map(|(limit, connection)| limit.came_to(connection));
                     self.digest = self.limit.take().and_then(TimeLimit::digest);
                     self.end(now, host, id);
                     return Ok(());

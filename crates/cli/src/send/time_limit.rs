@@ -4,6 +4,7 @@ use airtcp::tcp::Connection;
 use airwire::time::{Duration, Instant};
 
 use crate::shared::digest::Hasher;
+use crate::shared::summary::InTime;
 
 /// Ends a stream that would have no end.
 pub(super) struct TimeLimit {
@@ -47,6 +48,11 @@ impl TimeLimit {
     pub(super) fn wrote(&mut self, octets: &[u8]) {
         self.written += octets.len() as u64;
         self.hasher.update(octets);
+    }
+
+    /// What came of it, now that the time is up.
+    pub(super) fn came_to(&self, connection: &Connection) -> InTime {
+        InTime::new(connection.statistics().bytes_acked, self.time)
     }
 
     /// Of what was written.

@@ -5,6 +5,7 @@ use airtcp::host::ConnId;
 use airtcp::tcp::Connection;
 use airtcp_numbers::units::show_rate;
 use airtcp_tun::{Driver, DriverError, Finished, Traffic};
+use airwire::time::Duration;
 use serde::Serialize;
 
 use super::monitor::{Monitor, RttSummary, WindowSummary};
@@ -23,6 +24,9 @@ pub(crate) struct Summary {
     /// From the end of the handshake to the last byte.
     pub(crate) seconds: f64,
     pub(crate) bit_per_s: f64,
+    /// `None`: no time was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) in_time: Option<InTime>,
     handshake: Handshake,
     retransmissions: Retransmissions,
     timeouts: Timeouts,
@@ -32,6 +36,22 @@ pub(crate) struct Summary {
     device: Device,
     pub(crate) sha256: Option<String>,
     pub(crate) peer_sha256: Option<String>,
+}
+
+/// What was acknowledged in the time that was asked for, from the end of the handshake on. What was in the buffer then is sent
+/// all the same, and is none of it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub(crate) struct InTime {
+    bytes: u64,
+    seconds: f64,
+    bit_per_s: f64,
+}
+
+impl InTime {
+    pub(crate) fn new(bytes: u64, time: Duration) -> Self {
+        let seconds = time.as_secs_f64();
+        Self { bytes, seconds, bit_per_s: bytes as f64 * 8.0 / seconds }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -237,6 +257,7 @@ impl Summary {
             bytes,
             seconds,
             bit_per_s: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            in_time: None,
             handshake: Handshake::of(connection),
             retransmissions: Retransmissions::of(connection),
             timeouts: Timeouts::of(connection),
@@ -266,6 +287,10 @@ impl Summary {
                 show_rate(self.bit_per_s)
             ),
         );
+        if let Some(InTime { bytes, seconds, bit_per_s }) = self.in_time {
+            let rate = show_rate(bit_per_s);
+            line("in time", format!("{bytes} bytes were acknowledged in {seconds} s: {rate}"));
+        }
         line("host", format!("{recipe}, profile {profile}"));
         let h = &self.handshake;
         let yes = |on: bool| if on { "yes" } else { "no" };
