@@ -1,11 +1,14 @@
 //! `airtcp demo`: what it prints is what its runs carry.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use airtcp_testkit::machine::{airtcp, run};
+use airtcp_testkit::machine::{Ended, airtcp, run};
 use airtcp_testkit::programs::program;
 use airwire::rng::Stream;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::scratch::{Scratch, refused};
@@ -90,6 +93,29 @@ fn who_reads_only_the_beginning_has_seen_enough() {
         fs::metadata(format!("{output}/report.html")).unwrap().len() > 0,
         "the page is made all the same"
     );
+}
+
+#[test]
+fn who_has_seen_enough_is_told_what_is_complete() {
+    let scratch = Scratch::new("demo-stopped");
+    let output = scratch.path("demo");
+    let scenes =
+        ["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "1000", "--output", &output];
+    let mut demo = airtcp(&scenes);
+    let mut demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The first table ends with an empty line.
+    let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("4. Tiny windows")));
+    assert!(lines.any(|line| line.is_empty()));
+    kill(Pid::from_raw(demo.id() as i32), Signal::SIGINT).unwrap();
+    let rest: Vec<_> = lines.collect();
+    let ended = Ended::of(demo.wait_with_output().unwrap());
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(rest.is_empty(), "the second scene was not complete: {rest:?}");
+    assert!(ended.stderr.contains("stopped by a signal: 1 of 2 scenes are complete"), "{}", ended.stderr);
+    let page = format!("{output}/report.html");
+    assert_eq!(run(&["report", &output, "--output", &page]).code, 0);
+    assert!(fs::read_to_string(page).unwrap().contains("Tiny windows"));
 }
 
 /// `script` gives it a terminal.

@@ -520,6 +520,11 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
         command.args(asked.get_args()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let run = ended(command);
         assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        assert!(
+            run.stderr.lines().next().is_some_and(|first| first.contains(", made again: ")),
+            "{}",
+            run.stderr
+        );
         (json(&scratch.0.join("out/lab.json")), run.stdout)
     };
     let scratch = Scratch::new("spoiled-once");
@@ -527,6 +532,13 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
     let (report, table) = lab(&scratch, own);
     assert!(table.contains("1 were made again, 0 are left out"), "{table}");
     assert_eq!(report["transfers"][0]["made_again"][0], LATE);
+    let page = scratch.path("page.html");
+    assert_eq!(ended(airtcp(&["report", &scratch.path("out"), "-o", &page])).code, 0);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("1 were made again") && page.contains("exact, made again: one packet"),
+        "as the table"
+    );
     assert_eq!(report["summary"][0]["kbit_per_s"]["samples"], 2, "{report}");
 
     let scratch = Scratch::new("spoiled-always");
@@ -549,6 +561,43 @@ fn what_the_machine_has_spoiled_is_made_again_and_left_out_at_last() {
     assert_eq!(more.code, 0, "{}{}", more.stdout, more.stderr);
     let grown = json(&scratch.0.join("out/lab.json"));
     assert_eq!((&grown["rounds"], &grown["in_virtual_time"]), (&3.into(), &report["in_virtual_time"]));
+}
+
+/// Of a program that it is loaded into, the clock of the wall is 100 ms ahead as soon as this file exists.
+const CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    const char *file = getenv("CLOCK_IS_SET_BY");
+    int result = syscall(SYS_clock_gettime, clock, now);
+    if (result == 0 && clock == CLOCK_REALTIME && file && access(file, F_OK) == 0) {
+        now->tv_nsec += 100 * 1000 * 1000;
+        if (now->tv_nsec >= 1000000000) { now->tv_nsec -= 1000000000; now->tv_sec += 1; }
+    }
+    return result;
+}
+"#;
+
+#[test]
+fn a_clock_that_is_set_spoils_the_transfer_that_it_is_set_in() {
+    let scratch = Scratch::new("clock");
+    let [source, library, set] = ["clock.c", "clock.so", "set"].map(|name| scratch.path(name));
+    fs::write(&source, CLOCK).unwrap();
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &source]).status();
+    assert!(built.expect("this test needs a C compiler: apt-get install gcc").success());
+    let mut lab = scratch.lab("out", &["--recipe", "newreno", "--runs", "2", "--bytes", "300k"]);
+    let lab = lab.env("LD_PRELOAD", &library).env("CLOCK_IS_SET_BY", &set).spawn().unwrap();
+    wait_for("the first transfer's sender", || Victim::Sender.find(lab.id()));
+    fs::write(&set, "").unwrap();
+    let run = Ended::of(lab.wait_with_output().unwrap());
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let report = json(&scratch.0.join("out/lab.json"));
+    let again: Vec<_> = (0..2).map(|at| report["transfers"][at]["made_again"].clone()).collect();
+    assert_eq!(again, [serde_json::json!(["the clock of this machine was set by +100 ms"]), Value::Null]);
+    assert!(run.stdout.contains("1 were made again, 0 are left out"), "{}", run.stdout);
 }
 
 // ----- one clear line -----

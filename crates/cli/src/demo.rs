@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use airtcp_lab::demo::{self, Demo as Plan, Played, Progress, Scene};
 use airtcp_lab::page;
@@ -12,8 +14,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::lab::{failed, next_free};
-use crate::shared::failure;
 use crate::shared::say::{self, LiveLine};
+use crate::shared::{failure, stop};
 
 /// Show what the mechanisms are worth: scenes on a radio link, each with a table, and one page with graphs.
 ///
@@ -63,6 +65,7 @@ impl Demo {
         {
             return Err(failure::usage(format!("--scene {} is named twice: name it once", twice.name)));
         }
+        let all = scenes.len();
         let tools = Tools::find().map_err(failed)?;
         let directory = match &self.output {
             Some(directory) => directory.clone(),
@@ -74,6 +77,12 @@ impl Demo {
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
         let line = LiveLine::new(!self.quiet);
+        let complete = Arc::new(AtomicUsize::new(0));
+        let (line_then, complete_then, kept_in) = (line, complete.clone(), directory.clone());
+        stop::at_a_signal(move || {
+            line_then.clear();
+            say::aside(where_it_stands(complete_then.load(Ordering::Relaxed), all, &kept_in));
+        })?;
         let mut written = Ok(());
         let observe = |progress| line.show(&words(progress));
         let played = demo::play(&tools, &plan, &scenes, observe, |scene| {
@@ -82,6 +91,7 @@ impl Demo {
                 let number = demo::find(&scene.name).map_or(0, Scene::number);
                 written = writeln!(say::out(), "{number}. {}", scene.text());
             }
+            complete.fetch_add(1, Ordering::Relaxed);
         });
         line.clear();
         let played = played.map_err(failed)?;
@@ -98,6 +108,16 @@ impl Demo {
             failures => Err(failure::run(format!("{failures} transfers over TUN failed"))),
         }
     }
+}
+
+/// Where a demo stands that a signal ends: what is complete has been shown.
+fn where_it_stands(complete: usize, all: usize, directory: &Path) -> String {
+    let directory = quoted(&directory.display().to_string());
+    let page = match complete {
+        0 => String::new(),
+        _ => format!("; `airtcp report {directory}` makes a page of what is kept in {directory}"),
+    };
+    format!("airtcp: stopped by a signal: {complete} of {all} scenes are complete{page}")
 }
 
 fn words(progress: Progress) -> String {

@@ -1,6 +1,7 @@
 //! What the sender's side of a path shows of a transfer, whoever sends: read from the capture of its device.
 
 use std::path::Path;
+use std::time::Duration;
 
 use airtcp_analyze::capture::{Capture, Next};
 use airtcp_analyze::ip::Found;
@@ -14,9 +15,10 @@ use super::LabError;
 /// What a capture on the sender's side shows of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// From the first SYN to the first ACK for all of the data.
+    /// The time that goodput is of: from the first SYN to the first ACK for all of the data, or where a connection goes by
+    /// time, so long from the end of its handshake on.
     pub seconds: f64,
-    /// Sequence space that was acknowledged, without SYN and FIN.
+    /// Sequence space that was acknowledged, without SYN and FIN: all of it.
     pub acked_bytes: u64,
     /// Packets with payload that left, copies included.
     pub data_packets: u64,
@@ -24,7 +26,8 @@ pub struct Findings {
     pub resent_packets: u64,
     /// Payload of these.
     pub resent_bytes: u64,
-    /// Silence on the link, in both directions, that a retransmission ended: what waiting for timers has cost.
+    /// Silence on the link, in both directions, that a retransmission ended: what waiting for timers has cost, as far as it
+    /// is in the time that goodput is of.
     pub idle_seconds: f64,
     /// The longest of these silences.
     pub longest_idle_seconds: f64,
@@ -53,10 +56,10 @@ impl Findings {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) findings: Findings,
-    /// When the first SYN left.
-    pub(crate) started: Timestamp,
-    /// When the first ACK for all of the data came.
-    pub(crate) finished: Timestamp,
+    /// From when on goodput is measured: the first SYN left, or where it goes by time, its answer came.
+    pub(crate) from: Timestamp,
+    /// Until when: the first ACK for all of the data came, or its time was up.
+    pub(crate) to: Timestamp,
     /// Octets that were acknowledged, and when.
     pub(crate) progress: Vec<(Timestamp, u64)>,
 }
@@ -67,12 +70,18 @@ impl Seen {
         let later = self.progress.partition_point(|(when, _)| *when <= at);
         later.checked_sub(1).map_or(0, |last| self.progress[last].1)
     }
+
+    /// Octets that goodput is of. What was in the sender's buffer when its time was up comes later, and is none of them.
+    pub(crate) fn measured(&self) -> u64 {
+        self.acked_until(self.to)
+    }
 }
 
-/// Reads the capture's connections to these ports, in their order.
-pub(crate) fn read(path: &Path, ports: &[u16]) -> Result<Vec<Seen>, LabError> {
+/// Reads the capture's connections to these ports, in their order. `time`: how long each was to send, if not until it has sent
+/// its octets.
+pub(crate) fn read(path: &Path, ports: &[u16], time: Option<Duration>) -> Result<Vec<Seen>, LabError> {
     let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
-    let mut readers: Vec<_> = ports.iter().map(|port| (*port, Reader::default())).collect();
+    let mut readers: Vec<_> = ports.iter().map(|port| (*port, Reader::of(time))).collect();
     loop {
         match capture.read() {
             Next::Frame(frame) => {
@@ -92,6 +101,8 @@ pub(crate) fn read(path: &Path, ports: &[u16]) -> Result<Vec<Seen>, LabError> {
 /// Offsets count from the SYN, which has 0.
 #[derive(Debug, Default)]
 struct Reader {
+    /// How long it is to send. `None`: until it has sent its octets.
+    time: Option<Duration>,
     isn: Option<Seq>,
     started: Timestamp,
     last: Timestamp,
@@ -105,6 +116,17 @@ struct Reader {
 }
 
 impl Reader {
+    fn of(time: Option<Duration>) -> Self {
+        Self { time, ..Self::default() }
+    }
+
+    /// From the end of its handshake until its time is up. `None`: it goes by octets, or has not been answered.
+    fn its_time(&self) -> Option<(Timestamp, Timestamp)> {
+        // What is acknowledged first is the SYN.
+        let (time, (from, _)) = (self.time?, self.progress.first()?);
+        Some((*from, Timestamp(from.0.saturating_add(time.as_nanos() as i64))))
+    }
+
     fn take(&mut self, packet: &Packet, port: u16) {
         let forth = packet.dst.port() == port;
         if !forth && packet.src.port() != port {
@@ -117,7 +139,8 @@ impl Reader {
             self.isn = Some(packet.seq);
             (self.started, self.last) = (packet.at, packet.at);
         }
-        let silence = packet.at.since(std::mem::replace(&mut self.last, packet.at));
+        let until = self.its_time().map_or(packet.at, |(_, to)| to.min(packet.at));
+        let silence = until.since(std::mem::replace(&mut self.last, packet.at)).max(0.0);
         if forth {
             self.sent(packet, silence);
         } else if let Some(ack) = packet.ack {
@@ -169,14 +192,15 @@ impl Reader {
 
     fn seen(mut self) -> Seen {
         let fin = u64::from(self.fin.is_some_and(|fin| self.acked > fin));
+        let (from, to) = self.its_time().unwrap_or((self.started, self.finished));
         self.findings.acked_bytes = self.acked.saturating_sub(1 + fin);
-        self.findings.seconds = self.finished.since(self.started).max(0.0);
-        let Self { findings, started, finished, mut progress, .. } = self;
+        self.findings.seconds = to.since(from).max(0.0);
+        let Self { findings, mut progress, .. } = self;
         // The ACK for the last octet may be one for the FIN, too.
         if let Some((_, octets)) = progress.last_mut() {
             *octets = findings.acked_bytes;
         }
-        Seen { findings, started, finished, progress }
+        Seen { findings, from, to, progress }
     }
 }
 
@@ -249,6 +273,37 @@ mod tests {
         let seen = reader.seen();
         let until = |at: f64| seen.acked_until(Timestamp((at * 1e9) as i64));
         assert_eq!([9.0, 10.2, 10.3, 10.4, 10.5, 99.0].map(until), [0, 0, 1000, 1000, 1500, 1500]);
+    }
+
+    #[test]
+    fn who_goes_by_time_is_measured_for_that_time_and_not_until_the_buffer_is_empty() {
+        let packets = [
+            syn(10.0),
+            ack(10.5, 1),
+            data(10.5, 1, 1000),
+            ack(11.0, 1001),
+            data(11.0, 1001, 2000),
+            ack(12.5, 2001),
+            // Two seconds from the handshake on it has nothing more to send, and this is on its way.
+            data(13.5, 2001, 1000),
+            ack(14.0, 3001),
+            fin(14.0, 3001, 0),
+            ack(14.5, 3002),
+        ];
+        let seen = |time| {
+            let mut reader = Reader::of(time);
+            packets.iter().for_each(|packet| reader.take(packet, PORT));
+            reader.seen()
+        };
+        let by_time = seen(Some(Duration::from_secs(2)));
+        assert_eq!((by_time.findings.seconds, by_time.measured()), (2.0, 2000));
+        assert_eq!(by_time.findings.acked_bytes, 3000, "all of it has to arrive");
+        // Silent from 12.5 to 13.5, and of that nothing is in its time.
+        assert_eq!((by_time.findings.resent_packets, by_time.findings.idle_seconds), (1, 0.0));
+        let by_octets = seen(None);
+        assert_eq!((by_octets.findings.seconds, by_octets.measured()), (4.0, 3000));
+        assert!((by_octets.findings.idle_seconds - 1.0).abs() < 1e-9);
+        assert_eq!(Reader::of(Some(Duration::from_secs(2))).seen().findings, Findings::default());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! sides.
 
 use std::path::Path;
+use std::time::Duration;
 
 use airtcp_analyze::packet::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,9 +24,12 @@ pub struct Connection {
     pub direction: Way,
     /// The receiver's.
     pub port: u16,
-    /// Octets that were acknowledged.
+    /// Octets that were acknowledged: all of them.
     pub bytes: u64,
-    /// Goodput from the first SYN to the ACK for the last octet; 0 if nothing was acknowledged.
+    /// Of these, how many in the time that it had. `None`: it does not go by time, or the file is older than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_in_time: Option<u64>,
+    /// Goodput from the first SYN to the ACK for the last octet, or in the time that it had; 0 if nothing was acknowledged.
     pub kbit_per_s: f64,
     /// Octets that were acknowledged while all connections of the transfer were sending. `None`: there is no other one.
     pub bytes_together: Option<u64>,
@@ -57,8 +61,13 @@ pub struct Together {
     pub up_kbit_per_s: Option<f64>,
 }
 
-/// The connections of a transfer, as the captures in its directory have them.
-pub(crate) fn read(directory: &Path, streams: &[Stream<'_>]) -> Result<Vec<Seen>, LabError> {
+/// The connections of a transfer, as the captures in its directory have them. `time`: how long each was to send, if not until
+/// it has sent its octets.
+pub(crate) fn read(
+    directory: &Path,
+    streams: &[Stream<'_>],
+    time: Option<Duration>,
+) -> Result<Vec<Seen>, LabError> {
     let mut seen = vec![Seen::default(); streams.len()];
     for way in [Way::Down, Way::Up] {
         let own: Vec<_> = streams.iter().filter(|stream| stream.way == way).collect();
@@ -66,7 +75,7 @@ pub(crate) fn read(directory: &Path, streams: &[Stream<'_>]) -> Result<Vec<Seen>
             continue;
         }
         let ports: Vec<_> = own.iter().map(|stream| stream.port()).collect();
-        let found = capture::read(&directory.join(way.sender_side().capture()), &ports)?;
+        let found = capture::read(&directory.join(way.sender_side().capture()), &ports, time)?;
         for (stream, one) in own.iter().zip(found) {
             seen[usize::from(stream.index)] = one;
         }
@@ -76,16 +85,16 @@ pub(crate) fn read(directory: &Path, streams: &[Stream<'_>]) -> Result<Vec<Seen>
 
 /// From when to when all of them were sending. `None`: there is one, or they never all did.
 pub(crate) fn time_together(seen: &[Seen]) -> Option<(Timestamp, Timestamp)> {
-    let from = seen.iter().map(|one| one.started).max()?;
-    let to = seen.iter().map(|one| one.finished).min()?;
+    let from = seen.iter().map(|one| one.from).max()?;
+    let to = seen.iter().map(|one| one.to).min()?;
     (seen.len() > 1 && from < to).then_some((from, to))
 }
 
-/// From the first SYN of these connections to the last ACK for data, in seconds.
+/// From when on the first of these connections is measured until the last one is not any more, in seconds.
 pub(crate) fn seconds<'a>(seen: impl IntoIterator<Item = &'a Seen> + Clone) -> f64 {
     let moved = || seen.clone().into_iter().filter(|one| one.findings.seconds > 0.0);
-    let from = moved().map(|one| one.started).min();
-    let to = moved().map(|one| one.finished).max();
+    let from = moved().map(|one| one.from).min();
+    let to = moved().map(|one| one.to).max();
     from.zip(to).map_or(0.0, |(from, to)| to.since(from))
 }
 
@@ -101,7 +110,7 @@ pub(crate) fn together(streams: &[Stream<'_>], seen: &[Seen], octets: Option<&[u
     };
     let goodput = |places: Vec<usize>| -> Option<f64> {
         let own: Vec<_> = places.iter().map(|&at| &seen[at]).collect();
-        let bytes = own.iter().map(|one| one.findings.acked_bytes).sum();
+        let bytes = own.iter().map(|one| one.measured()).sum();
         (!own.is_empty()).then(|| kbit_per_s(bytes, seconds(own.iter().copied())))
     };
     let tested = |way: Way| of(&|stream| stream.role == Role::Tested && stream.way == way);
@@ -152,7 +161,7 @@ mod tests {
     fn seen(from: i64, to: i64, bytes: u64) -> Seen {
         let at = |second: i64| Timestamp(second * 1_000_000_000);
         let findings = Findings { seconds: (to - from) as f64, acked_bytes: bytes, ..Findings::default() };
-        Seen { findings, started: at(from), finished: at(to), ..Seen::default() }
+        Seen { findings, from: at(from), to: at(to), progress: vec![(at(to), bytes)] }
     }
 
     #[test]

@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,8 +72,6 @@ pub struct Progress<'a> {
     pub all: usize,
     /// What came of this one.
     pub outcome: &'a Outcome,
-    /// What is known now, if another round is complete. `lab.json` has it.
-    pub report: Option<&'a Report>,
     /// How long the others will take, at the mean speed so far.
     pub left: Duration,
 }
@@ -122,7 +119,7 @@ pub fn run(
             let all = plans.len();
             let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
             let report = rounds.take(index, outcome.clone())?;
-            observe(&Progress { done, all, outcome: &outcome, report, left });
+            observe(&Progress { done, all, outcome: &outcome, left });
             let decided = experiment.until_decided && report.is_some_and(Report::is_decided);
             Ok(if decided { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
@@ -244,6 +241,10 @@ impl Experiment {
         } else if theirs != ours {
             let theirs: Vec<_> = theirs.iter().map(|(name, _)| *name).collect();
             return Err(another(&format!("its senders are {}", theirs.join(", "))));
+        } else if self.workload.time().is_some() && !kept.transfers.iter().all(Outcome::is_in_time) {
+            return Err(another(
+                "its goodputs are of more than the time that was asked for, as an older version had them",
+            ));
         } else if kept.receiver != self.receiver.name() {
             return Err(another(&format!("its receiver is {}", kept.receiver)));
         } else if kept.bytes != self.workload.octets() || !kept.asked.is(&self.workload) {
@@ -255,10 +256,18 @@ impl Experiment {
     }
 }
 
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Until this is dropped no `lab.json` of this program changes: for who says what is in it, and then ends.
+pub fn hold() -> MutexGuard<'static, ()> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
     let mut text =
         serde_json::to_string_pretty(value).map_err(|error| LabError::Transfer(error.to_string()))?;
     text.push('\n');
+    let _held = hold();
     disk::replace(path, &text).map_err(LabError::file(path))
 }
 

@@ -18,7 +18,7 @@ use transfer::run;
 use crate::LabError;
 use crate::demo;
 use crate::experiment::{Report, directory_name};
-use crate::summary::{columns, never_together, profile};
+use crate::summary::{columns, never_together, profile, spoiled};
 use crate::transfer::Outcome;
 
 /// Why there is no page.
@@ -105,6 +105,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     ];
     let never = never_together(&report.summary, &report.asked);
     facts.extend(never.lines().map(|line| ("left out".to_owned(), line.to_owned())));
+    facts.extend(spoiled(&report.transfers).map(|line| ("spoiled".to_owned(), line)));
     facts.extend(report.unlike_the_kernel.iter().map(|line| ("kernel's senders".to_owned(), line.clone())));
     for (name, version) in [
         ("airtcp", &versions.airtcp),
@@ -194,8 +195,8 @@ fn run_table(caption: &str) -> Table {
         columns: vec![
             ("sender", "a recipe, or the kernel's own"),
             ("round", "transfers of one round have the same seed: they meet the same path"),
-            ("kbit/s", "goodput from the first SYN to the last ACK"),
-            ("seconds", "from the first SYN to the last ACK"),
+            ("kbit/s", "goodput from the first SYN to the last ACK, or in the time that --for gives it"),
+            ("seconds", "from the first SYN to the last ACK, or the time that --for gives it"),
             ("packets", "with data: the capture on the sender's side"),
             (
                 "packets resent",
@@ -235,7 +236,10 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
         match (&outcome.failure, &outcome.spoiled) {
             (Some(why), _) => Cell::text(why),
             (None, Some(why)) => Cell::text(format!("exact, but left out: {why}")),
-            (None, None) => Cell::text("exact"),
+            (None, None) => match outcome.made_again.as_slice() {
+                [] => Cell::text("exact"),
+                why => Cell::text(format!("exact, made again: {}", why.join("; "))),
+            },
         },
     ]
 }

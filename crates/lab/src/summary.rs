@@ -24,7 +24,7 @@ pub struct Row {
     /// Transfers in which every octet arrived and nothing else.
     pub succeeded: usize,
     pub failed: usize,
-    /// Goodput from the first SYN to the last ACK.
+    /// Goodput from the first SYN to the last ACK, or in the time that its connections had.
     pub kbit_per_s: Option<Mean>,
     /// The median of the same. `None`: none succeeded, or the file is older than this field.
     #[serde(default)]

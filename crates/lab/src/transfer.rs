@@ -23,7 +23,7 @@ use super::disk;
 use super::receiver::Receiver;
 use super::sender::{Repair, Sender};
 use super::testbed::{Keep, Link, Testbed, Tools};
-use super::validity;
+use super::validity::{self, Clocks};
 use super::workload::{Stream, Workload};
 
 /// One transfer, as it is asked for.
@@ -66,7 +66,8 @@ pub struct Outcome {
     pub made_again: Vec<String>,
     /// Octets that were acknowledged, of all of the sender's connections.
     pub bytes: u64,
-    /// Goodput from the first SYN to the ACK for the last octet; 0 if nothing was acknowledged.
+    /// Goodput from the first SYN to the ACK for the last octet, or in the time that its connections had (`capture` has the
+    /// seconds, `connections` the octets); 0 if nothing was acknowledged.
     pub kbit_per_s: f64,
     /// What the sender counted, for all of its connections. `None`: another one of the kernel's senders shared its
     /// counters, or they could not be read.
@@ -93,6 +94,11 @@ impl Outcome {
     /// It says something about its sender: every octet arrived and nothing else, and the machine has not spoiled it.
     pub fn counts(&self) -> bool {
         self.failure.is_none() && self.spoiled.is_none()
+    }
+
+    /// Its goodput, if it has any, is that of the time that it had.
+    pub(crate) fn is_in_time(&self) -> bool {
+        self.connections.iter().all(|connection| connection.bytes_in_time.is_some())
     }
 
     /// What fails is never put down to the machine.
@@ -162,6 +168,7 @@ pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabErro
 fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<(), LabError> {
     let &Transfer { scenario, seed, directory, keep, .. } = plan;
     let streams = plan.workload.streams(plan.sender);
+    let began = Clocks::now();
     let mut testbed = Testbed::start(tools, &Link { scenario, seed, directory, keep })?;
     let ended = send(tools, plan, &streams, &mut testbed, &mut outcome.counters)
         .map_err(|error| testbed.reason(error));
@@ -171,8 +178,8 @@ fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<()
     let received = ended?;
     finished?;
     annotated?;
-    outcome.read(directory, &streams, received)?;
-    outcome.spoiled = validity::spoiled(plan, &streams, outcome);
+    outcome.read(directory, &streams, plan.workload.time(), received)?;
+    outcome.spoiled = validity::spoiled(plan, &streams, outcome, began);
     for (stream, connection) in streams.iter().zip(&mut outcome.connections) {
         check(plan, stream, connection)?;
     }

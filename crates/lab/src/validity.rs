@@ -5,23 +5,48 @@
 //!
 //! - Of the packets one in a hundred left the path more than [`LATE`] later than they were to (`airlink.json`).
 //! - A device or its queue refused a packet: not the path dropped it (`airlink.json`, `sender.jsonl`).
-//! - The clock of the wall, by which captures go, moved [`JUMP`] against the other one while the sender ran.
+//! - The clock of the wall, by which captures and logs are laid side by side, moved [`JUMP`] against the other one meanwhile.
 //! - A receiver that reads at once, and whose buffer may grow, closed its window: its program did not get its turn.
 //! - A kernel on either side discarded segments for want of memory or of a program's turn ([`SHORTAGES`]). On a side where a
 //!   receiver reads slowly, or another stack stands, that may be its own doing, and does not count.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
+use nix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use super::counters::Counters;
-use super::transfer::{Outcome, Transfer};
+use super::transfer::{Outcome, Transfer, end_of};
 use super::workload::{Stream, Workload};
 
 /// Half of the least round trip of any preset with a radio, less than any timer of a sender.
 const LATE: f64 = 10e6;
-const JUMP: f64 = 0.02;
+const JUMP: Duration = Duration::from_millis(20);
+
+/// The clock of the wall beside the one that nobody sets. The programs of a transfer read the first one once, when they begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clocks {
+    /// By how many nanoseconds the first is ahead of the second.
+    ahead: i128,
+}
+
+impl Clocks {
+    pub(crate) fn now() -> Self {
+        // Both clocks exist on every Linux.
+        let nanos = |clock| {
+            let now = clock_gettime(clock).expect("CLOCK_REALTIME and CLOCK_MONOTONIC can be read");
+            i128::from(now.tv_sec()) * 1_000_000_000 + i128::from(now.tv_nsec())
+        };
+        Self { ahead: nanos(ClockId::CLOCK_REALTIME) - nanos(ClockId::CLOCK_MONOTONIC) }
+    }
+
+    /// By how many nanoseconds the clock of the wall was set since `earlier`.
+    fn set_since(self, earlier: Self) -> i128 {
+        self.ahead - earlier.ahead
+    }
+}
 
 /// Counters of either namespace that no path moves, and no sender: packets that were discarded for want of memory, segments
 /// that waited for a program until there were too many of them, connections that found no place.
@@ -33,19 +58,23 @@ pub(crate) const SHORTAGES: [&str; 5] = [
     "TcpExtTCPMemoryPressures",
 ];
 
-/// Why it is not valid. `None`: it is, as far as its files tell.
-pub(crate) fn spoiled(plan: &Transfer<'_>, streams: &[Stream<'_>], outcome: &Outcome) -> Option<String> {
+/// Why it is not valid. `None`: it is, as far as its files tell. `began`: the clocks before anything was started.
+pub(crate) fn spoiled(
+    plan: &Transfer<'_>,
+    streams: &[Stream<'_>],
+    outcome: &Outcome,
+    began: Clocks,
+) -> Option<String> {
     let summary = fs::read_to_string(plan.directory.join("airlink.json")).ok()?;
     let path: Value = serde_json::from_str(&summary).ok()?;
-    let logs = streams.iter().map(|stream| {
-        let log = fs::read_to_string(stream.file(plan.directory, "sender", "jsonl")).unwrap_or_default();
-        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-    });
+    let ends =
+        streams.iter().filter_map(|stream| end_of(&stream.file(plan.directory, "sender", "jsonl")).ok());
     let reads_at_once = plan.receiver.reads_at_once() && plan.workload.read_rate.is_none();
     let closed = || outcome.connections.iter().map(|connection| connection.capture.closed_windows).sum();
     judge(&Evidence {
         path,
-        logs: logs.collect(),
+        ends: ends.collect(),
+        clock_set_by: Clocks::now().set_since(began),
         closed_windows: if reads_at_once { closed() } else { 0 },
         counters: &counters_that_tell(plan.workload, reads_at_once, &outcome.counters),
     })
@@ -66,8 +95,10 @@ fn counters_that_tell(
 struct Evidence<'a> {
     /// `airlink.json`.
     path: Value,
-    /// The events of each sender.
-    logs: Vec<Vec<Value>>,
+    /// What each sender says at its end.
+    ends: Vec<Value>,
+    /// In nanoseconds, from before anything was started until everything has ended.
+    clock_set_by: i128,
     /// Of a receiver that has no reason to close its window.
     closed_windows: u64,
     /// Of either side, where it has no reason to discard anything.
@@ -75,19 +106,17 @@ struct Evidence<'a> {
 }
 
 fn judge(evidence: &Evidence<'_>) -> Option<String> {
-    let Evidence { path, logs, closed_windows, counters } = evidence;
+    let Evidence { path, ends, clock_set_by, closed_windows, counters } = evidence;
     let late = path.pointer("/lateness/p99").and_then(Value::as_f64).unwrap_or_default();
     if late > LATE {
         return Some(format!("one packet in a hundred left the path more than {:.0} ms late", late / 1e6));
     }
-    let end = |events: &'_ Vec<Value>| events.iter().rfind(|event| event["event"] == "end").cloned();
-    let ends: Vec<_> = logs.iter().filter_map(end).collect();
-    let dropped = dropped(path, ends.iter().map(|end| &end["data"]));
+    let dropped = dropped(path, ends);
     if dropped > 0 {
         return Some(format!("a device or its queue dropped {dropped} packets, not the path"));
     }
-    if let Some(jump) = logs.iter().filter_map(|events| jump(events)).find(|jump| jump.abs() > JUMP) {
-        return Some(format!("the clock of this machine was set by {:+.0} ms", 1e3 * jump));
+    if clock_set_by.unsigned_abs() > JUMP.as_nanos() {
+        return Some(format!("the clock of this machine was set by {:+.0} ms", *clock_set_by as f64 / 1e6));
     }
     if *closed_windows > 0 {
         return Some(format!(
@@ -98,14 +127,6 @@ fn judge(evidence: &Evidence<'_>) -> Option<String> {
         let (name, times) = SHORTAGES.iter().find_map(|name| Some((name, counters.get(*name)?)))?;
         Some(format!("the kernel on the {side} side had no room or no time: {name} grew by {times}"))
     })
-}
-
-/// By how much the clock of the wall moved against the other one while the sender ran.
-fn jump(events: &[Value]) -> Option<f64> {
-    let apart = |event: &Value| Some(event["wall"].as_f64()? - event["time"].as_f64()?);
-    let start = events.iter().find(|event| event["event"] == "start")?;
-    let end = events.iter().rfind(|event| event["event"] == "end")?;
-    Some(apart(end)? - apart(start)?)
 }
 
 /// Packets that devices and their queues dropped or refused: `airlink.json`, and what each sender says at its end.
@@ -133,17 +154,14 @@ mod tests {
         json!({ "lateness": { "p99": 700_000, "max": 90_000_000 }, "fixed": device, "mobile": device })
     }
 
-    fn events(wall_at_the_end: f64) -> Vec<Value> {
-        let data = json!({ "device": { "dropped_by_kernel": 0 } });
-        vec![
-            json!({ "event": "start", "time": 0.5, "wall": 1000.5 }),
-            json!({ "event": "end", "time": 2.5, "wall": wall_at_the_end, "data": data }),
-        ]
+    fn end() -> Value {
+        json!({ "device": { "dropped_by_kernel": 0 } })
     }
 
     /// A transfer that nothing has spoiled: a path, and what a sender said.
     fn valid(counters: &BTreeMap<String, Counters>) -> Evidence<'_> {
-        Evidence { path: path(), logs: vec![events(1002.5)], closed_windows: 0, counters }
+        // A clock that is disciplined moves by less than a microsecond in a millisecond, as the other one does.
+        Evidence { path: path(), ends: vec![end()], clock_set_by: -1_000, closed_windows: 0, counters }
     }
 
     #[test]
@@ -165,10 +183,9 @@ mod tests {
         let mut dropped = valid(&harmless);
         dropped.path["mobile"]["dropped_by_kernel"] = 2.into();
         let mut full = valid(&harmless);
-        full.logs.push(events(1002.5));
-        full.logs[1][1]["data"]["device"]["dropped_by_kernel"] = 1.into();
-        let mut set = valid(&harmless);
-        set.logs.push(events(1002.4));
+        full.ends.push(end());
+        full.ends[1]["device"]["dropped_by_kernel"] = 1.into();
+        let set = Evidence { clock_set_by: -100_000_000, ..valid(&harmless) };
         let reasons =
             [late, dropped, full, set, Evidence { closed_windows: 3, ..valid(&harmless) }, valid(&short)];
         let reasons = reasons.map(|evidence| judge(&evidence).unwrap());
@@ -202,7 +219,7 @@ mod tests {
     fn a_kernel_sender_has_no_device_of_its_own() {
         let none = BTreeMap::new();
         let mut evidence = valid(&none);
-        evidence.logs[0][1]["data"] = json!({ "kernel": {} });
+        evidence.ends[0] = json!({ "kernel": {} });
         assert_eq!(judge(&evidence), None);
     }
 }

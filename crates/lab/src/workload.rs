@@ -79,6 +79,15 @@ pub enum Amount {
     Time(Duration),
 }
 
+impl Amount {
+    fn time(self) -> Option<Duration> {
+        match self {
+            Self::Time(time) => Some(time),
+            Self::Octets(_) => None,
+        }
+    }
+}
+
 /// What every transfer is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -108,10 +117,7 @@ impl Workload {
             direction: *ways,
             flows: *flows,
             beside: beside.iter().map(|sender| sender.name.clone()).collect(),
-            seconds: match amount {
-                Amount::Time(time) => Some(time.as_secs_f64()),
-                Amount::Octets(_) => None,
-            },
+            seconds: amount.time().map(|time| time.as_secs_f64()),
             read_rate: *read_rate,
         }
     }
@@ -122,6 +128,11 @@ impl Workload {
             Amount::Octets(octets) => Some(octets),
             Amount::Time(_) => None,
         }
+    }
+
+    /// How long each connection is to send. `None`: until it has sent its octets.
+    pub(crate) fn time(&self) -> Option<Duration> {
+        self.amount.time()
     }
 
     /// Everything that a transfer of this sender consists of. The first is one of its own.

@@ -3,11 +3,8 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use std::{process, thread};
 
-use airlink::reactor::{Clock, Reactor, Wakeup};
 use airlink::scenario::{self, Scenario};
 use airtcp::ProfileName;
 use airtcp_lab::LabError;
@@ -25,7 +22,7 @@ use super::form::Form;
 use super::load::Load;
 use super::{Stacks, failed};
 use crate::shared::senders::ProfileParser;
-use crate::shared::{failure, say};
+use crate::shared::{failure, say, stop};
 
 /// Transfer the same bytes with every sender over the same path, several times, and compare.
 ///
@@ -184,9 +181,6 @@ impl Run {
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
         let ran = experiment::run(&tools, &experiment, |progress| {
-            if let Some(report) = progress.report {
-                standing.is_now(report);
-            }
             if !self.quiet {
                 say(progress);
             }
@@ -217,10 +211,9 @@ impl Run {
     }
 }
 
-/// Where a lab stands while it runs: whatever ends it before its time, the complete rounds are shown.
+/// Where a lab stands while it runs: whatever ends it before its time, the complete rounds are shown. `lab.json` has them.
 #[derive(Clone)]
 struct Standing {
-    report: Arc<Mutex<Option<Report>>>,
     form: Form,
     directory: PathBuf,
 }
@@ -228,12 +221,11 @@ struct Standing {
 impl Standing {
     /// From here on SIGINT, SIGTERM and SIGHUP end the lab with what it has. No thread may run before.
     fn watch(form: Form, directory: &Path) -> anyhow::Result<Self> {
-        let standing = Self { report: Arc::default(), form, directory: directory.to_owned() };
-        let mut reactor = Reactor::new(Clock::start())?;
-        reactor.catch_stop_signals()?;
+        let standing = Self { form, directory: directory.to_owned() };
         let watching = standing.clone();
-        thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            while reactor.wait(None).is_ok_and(|events| !events.contains(&Wakeup::Stop)) {}
+        stop::at_a_signal(move || {
+            // The lab runs on until this ends it, and shall not have more rounds than it says.
+            let held = experiment::hold();
             watching.show();
             let directory = quoted(&watching.directory.display().to_string());
             say::aside(format_args!(
@@ -241,20 +233,13 @@ impl Standing {
                  complete: {}",
                 watching.rounds()
             ));
-            // What the lab has started ends when its pipes close.
-            process::exit(1);
+            held
         })?;
         Ok(standing)
     }
 
-    fn is_now(&self, report: &Report) {
-        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
-    }
-
-    /// The complete rounds: of a lab that goes on, and has not come to another round, those that it had.
     fn complete(&self) -> Option<Report> {
-        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        report.or_else(|| Report::read(&self.directory).ok().filter(|report| report.rounds > 0))
+        Report::read(&self.directory).ok().filter(|report| report.rounds > 0)
     }
 
     fn rounds(&self) -> u32 {
@@ -289,10 +274,11 @@ fn say(progress: &Progress<'_>) {
         format!(", {} beside it{}", units::show_rate(beside * 1e3), share.unwrap_or_default())
     });
     let result = result + &beside.filter(|_| outcome.failure.is_none()).unwrap_or_default();
+    let again: String = outcome.made_again.iter().map(|why| format!(", made again: {why}")).collect();
     let spoiled = outcome.spoiled.as_ref().map(|why| format!(", left out: {why}")).unwrap_or_default();
     let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
     say::aside(format_args!(
-        "[{done}/{all}] {} to {}, seed {}: {result}{spoiled}{left}",
+        "[{done}/{all}] {} to {}, seed {}: {result}{again}{spoiled}{left}",
         outcome.sender, outcome.receiver, outcome.seed
     ));
 }

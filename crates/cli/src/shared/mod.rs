@@ -12,6 +12,7 @@ pub(crate) mod reporter;
 pub(crate) mod say;
 pub(crate) mod senders;
 pub(crate) mod station;
+pub(crate) mod stop;
 pub(crate) mod store;
 pub(crate) mod summary;
 pub(crate) mod unanswered;

@@ -15,6 +15,7 @@ pub(crate) fn aside(text: impl Display) {
 }
 
 /// A line on stderr that is written over again and again, where stderr is a terminal. Elsewhere there is none.
+#[derive(Clone, Copy)]
 pub(crate) struct LiveLine {
     shown: bool,
 }

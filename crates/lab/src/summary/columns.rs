@@ -80,8 +80,12 @@ impl Column {
 
 const COLUMNS: [Column; 20] = [
     column("sender", "a recipe, or the kernel's own", |row| Value::Text(row.sender.clone())),
-    column("kbit/s", "goodput from the first SYN to the last ACK: the mean", |row| mean(row.kbit_per_s, 1))
-        .with_terminal("kbit/s: mean"),
+    column(
+        "kbit/s",
+        "goodput from the first SYN to the last ACK, or in the time that --for gives it: the mean",
+        |row| mean(row.kbit_per_s, 1),
+    )
+    .with_terminal("kbit/s: mean"),
     half("kbit/s ±", "", "half the width of its 95 % interval", |row| half_width(row.kbit_per_s, 1)),
     column("median kbit/s", "of the same", |row| Value::Number(row.median_kbit_per_s, 1))
         .with_terminal("median"),

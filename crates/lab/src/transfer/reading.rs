@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use airtcp_analyze::capture::Capture;
 use airtcp_analyze::comments::Comments;
@@ -28,9 +29,10 @@ impl Outcome {
         &mut self,
         directory: &Path,
         streams: &[Stream<'_>],
+        time: Option<Duration>,
         received: Vec<Option<Received>>,
     ) -> Result<(), LabError> {
-        let seen = connection::read(directory, streams)?;
+        let seen = connection::read(directory, streams, time)?;
         let while_all_sent = connection::time_together(&seen);
         let together: Option<Vec<_>> = while_all_sent.map(|(from, to)| {
             seen.iter().map(|one| one.acked_until(to).saturating_sub(one.acked_until(from))).collect()
@@ -44,7 +46,8 @@ impl Outcome {
                 direction: stream.way,
                 port: stream.port(),
                 bytes: findings.acked_bytes,
-                kbit_per_s: kbit_per_s(findings.acked_bytes, findings.seconds),
+                bytes_in_time: time.map(|_| seen[at].measured()),
+                kbit_per_s: kbit_per_s(seen[at].measured(), findings.seconds),
                 bytes_together: together.as_ref().map(|octets| octets[at]),
                 capture: findings,
                 sent: text(&end, "/sha256"),
@@ -59,7 +62,7 @@ impl Outcome {
         self.capture = Findings::of_several(own.iter().map(|seen| &seen.findings));
         self.capture.seconds = connection::seconds(own.iter().copied());
         self.bytes = self.capture.acked_bytes;
-        self.kbit_per_s = kbit_per_s(self.bytes, self.capture.seconds);
+        self.kbit_per_s = kbit_per_s(own.iter().map(|seen| seen.measured()).sum(), self.capture.seconds);
         self.together = connection::together(streams, &seen, together.as_deref());
         self.repair = repair(directory, streams, &self.counters)?;
         Ok(())
