@@ -3,8 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_lab::demo::{self, Demo as Plan, Played, Progress, Scene};
 use airtcp_lab::page;
@@ -77,21 +76,27 @@ impl Demo {
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
         let line = LiveLine::new(!self.quiet);
-        let complete = Arc::new(AtomicUsize::new(0));
+        // Locked while a scene is printed: it is complete when it has been.
+        let complete = Arc::new(Mutex::new(0));
         let (line_then, complete_then, kept_in) = (line, complete.clone(), directory.clone());
         stop::at_a_signal(move || {
             line_then.clear();
-            say::aside(where_it_stands(complete_then.load(Ordering::Relaxed), all, &kept_in));
+            say::aside(where_it_stands(
+                *complete_then.lock().unwrap_or_else(PoisonError::into_inner),
+                all,
+                &kept_in,
+            ));
         })?;
         let mut written = Ok(());
         let observe = |progress| line.show(&words(progress));
         let played = demo::play(&tools, &plan, &scenes, observe, |scene| {
+            let mut complete = complete.lock().unwrap_or_else(PoisonError::into_inner);
             line.clear();
             if !self.json && written.is_ok() {
                 let number = demo::find(&scene.name).map_or(0, Scene::number);
                 written = writeln!(say::out(), "{number}. {}", scene.text());
             }
-            complete.fetch_add(1, Ordering::Relaxed);
+            *complete += 1;
         });
         line.clear();
         let played = played.map_err(failed)?;
