@@ -18,7 +18,7 @@ mod tests;
 use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -142,10 +142,14 @@ pub fn play(
     make_empty(&demo.directory)?;
     let all = scenes.iter().map(|scene| scene.senders.len()).sum();
     observe(Progress::Real(0, all));
-    let done = AtomicUsize::new(0);
+    let done = Mutex::new(0);
     let transfers = thread::scope(|scope| {
         let real = scenes.iter().map(|scene| {
-            let transferred = || observe(Progress::Real(done.fetch_add(1, Ordering::Relaxed) + 1, all));
+            let transferred = || {
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                *done += 1;
+                observe(Progress::Real(*done, all));
+            };
             scope.spawn(move || real(tools, demo, scene, transferred))
         });
         let real: Vec<_> = real.collect();

@@ -1,7 +1,7 @@
 //! The runs of a scene in virtual time: every sender with every seed.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use airlink::scenario::Scenario;
 use airtcp::profile::ProfileName;
@@ -85,10 +85,13 @@ pub(super) fn run(
 ) -> Result<Vec<Runs>, LabError> {
     let seeds: Vec<u64> = seeds.collect();
     let all = senders.len() * seeds.len();
-    let done = AtomicUsize::new(0);
+    let done = Mutex::new(0);
     let one = |host: &HostSpec, seed: u64| {
         let counted = run_one(scenario, octets, host.clone(), seed);
-        observe(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+        // Told in order, whichever thread it was.
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        *done += 1;
+        observe(*done, all);
         counted
     };
     let of_sender = |sender: &Sender| {
