@@ -50,6 +50,29 @@ impl Interval {
     }
 }
 
+/// Where an interval reaches beyond its track, and is cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Low,
+    High,
+}
+
+impl Side {
+    fn beyond(interval: Interval, axis: &Axis) -> impl Iterator<Item = Self> {
+        let [from, to] = interval.ends().map(|end| axis.place(end));
+        let low = (from < 0.0).then_some(Self::Low);
+        low.into_iter().chain((to > 1.0).then_some(Self::High))
+    }
+
+    /// Its place is in the style sheet.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::High => "high",
+        }
+    }
+}
+
 /// A gain cannot be below this, whatever an interval says.
 const NOTHING_LEFT: f64 = -100.0;
 /// An interval may reach further than this, and is cut off: otherwise one sender with few transfers would press all others flat.
@@ -103,7 +126,7 @@ impl Chart {
         }
         html.push_str(
             "</div>\n<figcaption><i class=\"mean\"></i> mean <i class=\"interval\"></i> its 95 % interval \
-             <i class=\"one\"></i> each transfer. A click on a sender shows its runs.</figcaption>\n</figure>\n",
+             <i class=\"beyond high\"></i> it reaches further <i class=\"one\"></i> each transfer. A click on a sender shows its runs.</figcaption>\n</figure>\n",
         );
         html
     }
@@ -160,6 +183,9 @@ fn measure(
         if interval.half_width.is_some() {
             let _ =
                 write!(html, "<i class=\"interval\" style=\"left:{from:.2}%;width:{:.2}%\"></i>", to - from);
+            for side in Side::beyond(interval, axis) {
+                let _ = write!(html, "<i class=\"beyond {}\"></i>", side.class());
+            }
         }
         let _ = write!(html, "<i class=\"mean\" style=\"left:{:.2}%\"></i>", place(interval.mean));
     }
@@ -242,6 +268,16 @@ mod tests {
             .map(|part| part.split(':').nth(1).unwrap().trim_end_matches('%').parse().unwrap())
             .collect();
         assert!(numbers[0] >= 0.0 && numbers[0] + numbers[1] <= 100.01, "{interval}");
+        // One can see that, on the tracks, and read what it means.
+        let (tracks, legend) = html.split_once("<figcaption>").unwrap();
+        for (side, cut) in [("low", 1), ("high", 1)] {
+            assert_eq!(
+                tracks.matches(&format!("<i class=\"beyond {side}\">")).count(),
+                cut,
+                "{side}: {html}"
+            );
+        }
+        assert!(legend.contains("<i class=\"beyond high\"></i> it reaches further"), "{legend}");
     }
 
     #[test]
