@@ -21,8 +21,12 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         return whole.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"));
     }
     let value = number.parse::<f64>().map_err(|_| wrong())? * factor as f64;
+    // There is no part of an octet: half of one is a mistake of whoever typed it.
+    if value.fract() != 0.0 {
+        return Err(wrong());
+    }
     // 2^63: beyond it the conversion would saturate.
-    if value < 9.2e18 { Ok(value.round() as u64) } else { Err(format!("`{text}` is too large")) }
+    if value < 9.2e18 { Ok(value as u64) } else { Err(format!("`{text}` is too large")) }
 }
 
 /// Reads how many octets a second: `50kB/s`, `50k`, or in bits `400kbit/s`; the `/s` may be left out.
@@ -135,6 +139,9 @@ mod tests {
     fn both_programs_read_the_same() {
         for text in ["1500", "1500B", "10k", "64kB", "20M", "1.5GB", "64Ki", "4MiB", "1GiB"] {
             assert_eq!(text.parse::<Size>().map(Size::as_bytes).ok(), bytes(text).ok(), "{text}");
+        }
+        for text in ["1.5", "0.5B", "1.2345k", "10X", "", "-1"] {
+            assert!(text.parse::<Size>().is_err() && bytes(text).is_err(), "{text}");
         }
         for text in ["7ns", "20us", "150ms", "2.5s", "2m", "1.5min", "1h"] {
             assert_eq!(text.parse::<Duration>().ok(), duration(text).ok(), "{text}");
