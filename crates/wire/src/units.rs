@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::time::Duration;
 
-/// Bits per second. "384kbit", "10Mbit", "1.5Gbit", "64000bit".
+/// Bits per second. "384kbit", "10Mbit", "1.5Gbit", "64000bit", each with or without "/s".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
 
@@ -100,7 +100,9 @@ impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let units = [("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
-        match split(text, &units).map(f64::round) {
+        // As the tables have it.
+        let quantity = text.trim_end().strip_suffix("/s").unwrap_or(text);
+        match split(quantity, &units).map(f64::round) {
             Some(bits) if (1.0..=1e12).contains(&bits) => Ok(Self(bits as u64)),
             _ => Err(UnitError { text: text.to_owned(), what: RATE }),
         }
@@ -221,6 +223,7 @@ mod tests {
     fn units_are_read_as_people_write_them() {
         assert_eq!("384kbit".parse(), Ok(Rate(384_000)));
         assert_eq!("1.5 Mbit".parse(), Ok(Rate(1_500_000)));
+        assert_eq!("384kbit/s".parse(), Ok(Rate(384_000)));
         assert_eq!("64kB".parse(), Ok(Size(64_000)));
         assert_eq!("64KiB".parse(), Ok(Size(65_536)));
         assert_eq!("10%".parse(), Ok(Probability(0.1)));
@@ -249,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_quantity_is_refused_with_an_example() {
-        for text in ["384", "384kbps", "-1kbit", "0bit", "nanbit", ""] {
+        for text in ["384", "384/s", "384kbps", "-1kbit", "0bit", "nanbit", ""] {
             let error = text.parse::<Rate>().unwrap_err().to_string();
             assert!(error.contains("\"384kbit\""), "{error}");
         }
