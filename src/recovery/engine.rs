@@ -201,10 +201,9 @@ struct Turn {
     burst: Option<u32>,
     /// Delivered, and the answer beside the window has not been told yet.
     delivered: Amount,
-    leaves: Leaves,
 }
 
-/// Which segments this turn may let out.
+/// Which segments the present ACK may let out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Leaves {
     #[default]
@@ -236,6 +235,7 @@ pub struct Recovery {
     send_cwr: bool,
     /// The present ACK has advanced SND.UNA, and nothing has been found lost by it (RFC 9937 §6.2, safeACK).
     is_safe: bool,
+    leaves: Leaves,
     observer: EifelDetection,
     counters: Counters,
     trace: Option<Box<Trace>>,
@@ -270,6 +270,7 @@ impl Recovery {
             cc,
             order: None,
             turn: Turn::default(),
+            leaves: Leaves::default(),
             send_cwr: false,
             is_safe: false,
             observer: EifelDetection::default(),
@@ -468,7 +469,7 @@ impl Recovery {
         let begins_recovery = self.ask_timeout(path, ack, &mut timer);
         let undone = self.ask_undo(path, ack);
         // Linux 6.18, tcp_try_undo_partial(): there is more reordering than it had thought, so nothing more is lost yet.
-        self.turn.leaves = if undone == Undone::Later { Leaves::New } else { Leaves::OldAndNew };
+        self.leaves = if undone == Undone::Later { Leaves::New } else { Leaves::OldAndNew };
         if undone != Undone::Window && !begins_recovery {
             self.ask_repair(path, ack, &mut timer);
         }
@@ -476,7 +477,7 @@ impl Recovery {
             self.forget_sacks(path);
         }
         self.ask_ecn(path, ack);
-        let leaves = self.turn.leaves;
+        let leaves = self.leaves;
         let found = self.hear(path, |detect, view| match (detect.on_ack(view, ack), leaves) {
             (_, Leaves::New) => Verdict::Nothing,
             (verdict, Leaves::OldAndNew) => verdict,
@@ -578,7 +579,7 @@ impl Recovery {
             false => Disorder::default(),
         };
         self.order = None;
-        (self.turn.burst, self.turn.leaves) = (None, Leaves::OldAndNew);
+        (self.turn.burst, self.leaves) = (None, Leaves::OldAndNew);
         if forget_sacks {
             self.forget_sacks(path);
         }
@@ -616,7 +617,7 @@ impl Recovery {
         self.cc.timeouts_in_row += 1;
         self.cc.disorder = Disorder::default();
         self.order = None;
-        (self.turn.burst, self.turn.leaves) = (Some(1), Leaves::OldAndNew);
+        (self.turn.burst, self.leaves) = (Some(1), Leaves::OldAndNew);
         path.flight.rewind();
         let ssthresh = self.cc.ssthresh;
         self.set_window(path.now, Question::Attribute, by, cwnd, ssthresh, "marked timeout");
@@ -632,7 +633,7 @@ impl Recovery {
         if self.cc.episode.held_until().is_some_and(|until| until <= now) {
             self.cc.episode.let_go();
         }
-        (self.turn.delivered, self.turn.leaves) = (Amount::default(), Leaves::OldAndNew);
+        (self.turn.delivered, self.leaves) = (Amount::default(), Leaves::OldAndNew);
         self.is_safe = false;
         let found = self.hear(path, |detect, view| match detect.deadline() {
             Some(at) if at <= now => detect.on_deadline(view),

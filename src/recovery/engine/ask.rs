@@ -127,7 +127,7 @@ impl Recovery {
                     self.may_repair(path, hole);
                 }
                 self.deflate(path, ack, deflation);
-                let may_resend = resend_head && self.turn.leaves == Leaves::OldAndNew;
+                let may_resend = resend_head && self.leaves == Leaves::OldAndNew;
                 if may_resend && path.flight.mark_head_lost_if_unsacked() {
                     let una = path.flight.una();
                     self.order = Some(Order::Resend { start: una, kind: Transmission::Recovery });

@@ -17,7 +17,7 @@ impl Recovery {
 
     #[inline(never)]
     fn choose_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
-        if self.is_held(path) || self.turn.leaves == Leaves::New {
+        if self.is_held(path) || self.leaves == Leaves::New {
             return None;
         }
         if let Some(Order::Resend { start, kind }) = self.order {
@@ -52,7 +52,7 @@ impl Recovery {
         if self.cc.phase() != Phase::Recovery || self.turn.burst == Some(0) || self.is_held(path) {
             return None;
         }
-        if self.turn.leaves == Leaves::New || self.answers.detect.traits().judges_each_segment {
+        if self.leaves == Leaves::New || self.answers.detect.traits().judges_each_segment {
             return None;
         }
         let view = view_of(&self.cc, &self.profile, path);

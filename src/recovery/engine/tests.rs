@@ -220,7 +220,7 @@ impl Model {
         let nothing_in_path = pipe.segments == 0;
         let held = stands_still
             || cc.episode.held_until().is_some()
-            || sender.recovery.turn.leaves == Leaves::New
+            || sender.recovery.leaves == Leaves::New
             || sender.recovery.deadline() == Some(sender.now);
         assert!(
             !(lost && nothing_in_path && !held),
