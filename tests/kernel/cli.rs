@@ -137,7 +137,7 @@ fn an_impossible_address_is_a_usage_error() {
 #[test]
 fn numbers_without_sense_are_usage_errors_that_say_what_is_wanted() {
     let stderr = complaint(&["send", "--bytes=ten", "10.83.0.1:9"], 2);
-    assert!(stderr.contains("`ten` is not a size: write for example 1500, 64Ki, 20M or 1G"), "{stderr}");
+    assert!(stderr.contains("`ten` is not a size: write a number and k, M, G, Ki, Mi or Gi"), "{stderr}");
     let stderr = complaint(&["send", "--timeout=5x", "10.83.0.1:9"], 2);
     assert!(
         stderr.contains("`5x` is not a length of time: write a number and ns, us, ms, s, m, min or h"),

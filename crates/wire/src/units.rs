@@ -28,6 +28,7 @@ pub struct UnitError {
 const RATE: &str = "not a rate: write a number and bit, kbit, Mbit or Gbit, such as \"384kbit\"";
 const SIZE: &str =
     "not a size: write a number and k, M, G, Ki, Mi or Gi, with or without a B, such as \"64kB\"";
+const TOO_LARGE: &str = "too large: a size is 1000G at most";
 const PROBABILITY: &str = "not a probability: write a percentage such as \"10%\", or a number from 0 to 1";
 const TIME: &str = "not a length of time: write a number and ns, us, ms, s, m, min or h, such as \"150ms\"";
 const TOO_LONG: &str = "too long: 8760h, a year, is the longest time";
@@ -124,7 +125,9 @@ impl FromStr for Size {
         ];
         let text = text.trim();
         match split(text.strip_suffix('B').unwrap_or(text), &units) {
-            Some(bytes) if bytes <= 1e12 && bytes.fract() == 0.0 => Ok(Self(bytes as u64)),
+            Some(bytes) if bytes > 1e12 => Err(UnitError { text: text.to_owned(), what: TOO_LARGE }),
+            // There is no part of an octet: half of one is a mistake of whoever typed it. 1.1 × 1000 is hardly more than 1100.
+            Some(bytes) if (bytes - bytes.round()).abs() <= bytes * 1e-12 => Ok(Self(bytes.round() as u64)),
             _ => Err(UnitError { text: text.to_owned(), what: SIZE }),
         }
     }
