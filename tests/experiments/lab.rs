@@ -446,6 +446,39 @@ fn an_interrupted_lab_shows_what_it_has_and_goes_on_where_it_was() {
 }
 
 #[test]
+fn an_interrupted_matrix_shows_what_it_knows_and_makes_the_others() {
+    let scratch = Scratch::new("matrix-goes-on");
+    let output = scratch.path("out");
+    let matrix = |more: &[&str]| {
+        let mut command = airtcp(&["lab", "matrix", "--receiver", "linux", "--receiver", "linux-8k"]);
+        let few = ["--recipe", "newreno", "--recipe", "sack", "--kind", "lossless", "--kind", "loss"];
+        command.args(few).args(["--bytes", "200k", "--jobs", "1", "--output", &output]).args(more);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let file = scratch.0.join("out/matrix.json");
+    let cells = || json(&file)["cells"].as_array().unwrap().clone();
+    let running = matrix(&[]).spawn().unwrap();
+    wait_for("two combinations", || (file.exists() && cells().len() >= 2).then_some(()));
+    kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).unwrap();
+    let stopped = Ended::of(running.wait_with_output().unwrap());
+    let known = cells();
+    assert_eq!(stopped.code, 1, "{}{}", stopped.stdout, stopped.stderr);
+    assert!(stopped.stdout.contains("\nlossless, kbit/s"), "{}", stopped.stdout);
+    let where_it_stands = format!("the same command makes the others: {} of 8 are known", known.len());
+    assert!(stopped.stderr.contains(&where_it_stands), "{}", stopped.stderr);
+
+    refused(&ended(matrix(&["--seed", "2"])), 2, "its transfers have other sizes, or another seed");
+    assert_eq!(cells(), known, "what was refused has changed nothing");
+    let rest = ended(matrix(&[]));
+    assert_eq!(rest.code, 0, "{}{}", rest.stdout, rest.stderr);
+    assert_eq!(rest.stdout.lines().last(), Some("passed 8 of 8"));
+    let made = rest.stderr.lines().filter(|line| line.contains(": passed")).count();
+    assert_eq!(made, 8 - known.len(), "only what was missing: {}", rest.stderr);
+    assert!(known.iter().all(|cell| cells().contains(cell)), "what was known is as it was");
+}
+
+#[test]
 fn each_sender_is_judged_beside_the_one_that_is_named() {
     let scratch = Scratch::new("against");
     let senders = ["--recipe", "newreno", "--recipe", "sack", "--recipe", "tahoe", "--bytes", "50k"];

@@ -3,12 +3,16 @@
 //! What is known to fail stands in a data file, with the reason. A failure that does not stand there is wrong, and so
 //! is one that stands there and passes.
 
+mod report;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use airlink::scenario::Scenario;
+pub use report::{Cell, Report};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
@@ -16,7 +20,6 @@ use super::experiment::{Versions, file_name, in_parallel, make_empty, write_json
 use super::likeness;
 use super::receiver::Receiver;
 use super::sender::Sender;
-use super::summary::{aligned, profile};
 use super::testbed::{Keep, Tools};
 use super::transfer::{self, Outcome, Transfer};
 use super::workload::Workload;
@@ -147,7 +150,8 @@ pub struct Matrix {
     pub limit: Duration,
     /// Transfers at a time, each on a path of its own.
     pub jobs: usize,
-    /// For `matrix.json`, and what is kept of transfers that went wrong. It is made, and must be empty.
+    /// For `matrix.json`, and what is kept of transfers that went wrong. It is made, and must be empty or hold a part of
+    /// this matrix: then the rest is made.
     pub directory: PathBuf,
     /// What is known to fail.
     pub expected: Expected,
@@ -165,7 +169,7 @@ pub struct Wanted {
 }
 
 /// What a transfer says about its combination.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict", content = "why")]
 pub enum Verdict {
     /// Every octet arrived and nothing else.
@@ -196,45 +200,10 @@ impl Verdict {
     }
 }
 
-/// One combination.
-#[derive(Clone, Debug, Serialize)]
-pub struct Cell {
-    /// The receiver's name.
-    pub receiver: String,
-    /// The sender: a recipe, with its profile where those of the matrix differ, or one of the kernel's own.
-    pub recipe: String,
-    /// The sender's. `None`: it is the kernel's own.
-    pub profile: Option<String>,
-    /// The kind of path.
-    pub scenario: String,
-    /// Whether it passed.
-    #[serde(flatten)]
-    pub verdict: Verdict,
-    /// `None` if it was skipped.
-    pub outcome: Option<Outcome>,
-}
-
-/// Everything that is known afterwards: `matrix.json` in the directory.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// Of this format: 1.
-    pub schema_version: u32,
-    /// The command line that repeats it.
-    pub command: String,
-    /// What it was run with.
-    pub versions: Versions,
-    /// Names, and versions or why there is none.
-    pub receivers: Vec<(String, String)>,
-    /// All combinations.
-    pub cells: Vec<Cell>,
-    /// What the kernel's senders have and ours have not. `None`: the kernel sends nothing here.
-    pub unlike_the_kernel: Option<String>,
-}
-
 /// One more cell is known.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
-    /// Cells that are known, with this one.
+    /// Cells that are known, with this one and those of an earlier run.
     pub done: usize,
     /// Cells in all.
     pub all: usize,
@@ -244,34 +213,27 @@ pub struct Progress<'a> {
     pub left: Duration,
 }
 
-/// Runs every combination, tells `observe` of each, and writes `matrix.json`. Only what went wrong keeps its directory.
+/// Runs every combination, tells `observe` of each, and keeps `matrix.json` up to date. Only what went wrong keeps its
+/// directory.
 pub fn run(
     tools: &Tools,
     matrix: &Matrix,
     mut observe: impl FnMut(&Progress<'_>),
 ) -> Result<Report, LabError> {
-    make_empty(&matrix.directory)?;
-    let mut files = Vec::new();
-    for kind in &matrix.kinds {
-        let path = matrix.directory.join(format!("{}.toml", kind.name));
-        let scenario = Scenario::parse(kind.text, kind.name)
-            .map_err(|error| LabError::Environment(error.to_string()))?;
-        fs::write(&path, scenario.to_toml()).map_err(LabError::file(&path))?;
-        files.push(path.to_string_lossy().into_owned());
-    }
-    let mut places = Vec::new();
-    for kind in 0..matrix.kinds.len() {
-        for receiver in &matrix.receivers {
-            places.extend(matrix.senders.iter().map(|sender| (kind, receiver, sender)));
-        }
-    }
+    let places = matrix.places();
+    let mut known = matrix.kept(&places)?;
+    let files = matrix.write_scenarios()?;
+    let missing: Vec<usize> = (0..places.len()).filter(|index| !known.contains_key(index)).collect();
     let workload = Workload::plain(matrix.bytes);
-    let (start, mut cells) = (Instant::now(), Vec::new());
+    let versions = Versions::of(tools, "see `receivers`");
+    let start = Instant::now();
+    let mut made = 0;
+    matrix.save(&known, places.len(), &versions)?;
     in_parallel(
         matrix.jobs,
-        places.len(),
+        missing.len(),
         |index| {
-            let (kind, wanted, sender) = places[index];
+            let Place { kind, wanted, sender } = places[missing[index]];
             let scenario = matrix.kinds[kind].name.to_owned();
             let (recipe, profile) = (sender.name.clone(), sender.profile());
             let receiver = wanted.name.clone();
@@ -283,6 +245,8 @@ pub fn run(
                 }
             };
             let directory = matrix.directory.join(file_name(&format!("{scenario}-{receiver}-{recipe}")));
+            // Half of a transfer is there if the matrix was stopped in it.
+            let _ = fs::remove_dir_all(&directory);
             fs::create_dir(&directory).map_err(LabError::file(&directory))?;
             let plan = Transfer {
                 scenario: &files[kind],
@@ -304,84 +268,105 @@ pub fn run(
             Ok(Cell { receiver, recipe, profile, scenario, verdict, outcome: Some(outcome) })
         },
         |index, cell: Cell| {
-            let (done, all) = (cells.len() + 1, places.len());
-            let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
-            observe(&Progress { done, all, cell: &cell, left });
-            cells.push((index, cell));
+            made += 1;
+            known.insert(missing[index], cell);
+            matrix.save(&known, places.len(), &versions)?;
+            let left = start.elapsed().mul_f64((missing.len() - made) as f64 / f64::from(made as u32));
+            let cell = &known[&missing[index]];
+            observe(&Progress { done: known.len(), all: places.len(), cell, left });
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    cells.sort_by_key(|(index, _)| *index);
-    let versions = |wanted: &Wanted| match &wanted.found {
-        Ok(receiver) => (wanted.name.clone(), receiver.version()),
-        Err(why) => (wanted.name.clone(), format!("skipped: {why}")),
-    };
-    let report = Report {
-        schema_version: SCHEMA_VERSION,
-        command: matrix.command.clone(),
-        versions: Versions::of(tools, "see `receivers`"),
-        receivers: matrix.receivers.iter().map(versions).collect(),
-        cells: cells.into_iter().map(|(_, cell)| cell).collect(),
-        unlike_the_kernel: likeness::line(&matrix.senders, likeness::paces_by_queue()),
-    };
-    write_json(&matrix.directory.join("matrix.json"), &report)?;
-    Ok(report)
+    Ok(matrix.report(&known, places.len(), &versions))
 }
 
-impl Report {
-    /// A table for every kind of path, with a line for each recipe and a column for each receiver.
-    pub fn tables(&self) -> String {
-        let profile = profile(self.cells.iter().map(|cell| cell.profile.as_deref()));
-        let mut text = profile.map(|profile| format!("{profile}\n\n")).unwrap_or_default();
-        let scenarios = once_each(self.cells.iter().map(|cell| cell.scenario.as_str()));
-        let recipes = once_each(self.cells.iter().map(|cell| cell.recipe.as_str()));
-        for scenario in scenarios {
-            let mut rows = vec![vec![format!("{scenario}, kbit/s")]];
-            rows[0].extend(self.receivers.iter().map(|(name, _)| name.clone()));
-            for recipe in &recipes {
-                let mut row = vec![(*recipe).to_owned()];
-                row.extend(self.receivers.iter().map(|(receiver, _)| {
-                    let cell = self.cells.iter().find(|cell| {
-                        cell.scenario == scenario && cell.recipe == *recipe && cell.receiver == *receiver
-                    });
-                    cell.map_or_else(String::new, Cell::shown)
-                }));
-                rows.push(row);
+/// A combination.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// Of the matrix's kinds of path.
+    kind: usize,
+    wanted: &'a Wanted,
+    sender: &'a Sender,
+}
+
+/// Cells by the number of their place.
+type Known = BTreeMap<usize, Cell>;
+
+impl Matrix {
+    fn places(&self) -> Vec<Place<'_>> {
+        let mut places = Vec::new();
+        for kind in 0..self.kinds.len() {
+            for wanted in &self.receivers {
+                places.extend(self.senders.iter().map(|sender| Place { kind, wanted, sender }));
             }
-            text.push_str(&aligned(&rows));
-            text.push('\n');
         }
-        if let Some(line) = &self.unlike_the_kernel {
-            text.push_str(&format!("{line}\n\n"));
-        }
-        for (name, version) in &self.receivers {
-            text.push_str(&format!("{name}: {version}\n"));
-        }
-        text
+        places
     }
-}
 
-impl Cell {
-    fn shown(&self) -> String {
-        match &self.verdict {
-            Verdict::Passed => {
-                self.outcome.as_ref().map_or_else(String::new, |outcome| format!("{:.0}", outcome.kbit_per_s))
-            }
-            Verdict::Failed(_) => "FAILED".to_owned(),
-            Verdict::FailedAsExpected(_) => "(fails)".to_owned(),
-            Verdict::PassedUnexpectedly(_) => "PASSES".to_owned(),
-            Verdict::Skipped(_) => "skipped".to_owned(),
+    /// What an earlier run that was stopped has in the directory; otherwise it is made, and must be empty.
+    fn kept(&self, places: &[Place<'_>]) -> Result<Known, LabError> {
+        let Some(report) = Report::read(&self.directory)? else {
+            make_empty(&self.directory)?;
+            return Ok(Known::new());
+        };
+        let another = |what: String| LabError::Taken {
+            directory: self.directory.clone(),
+            why: format!("another matrix is kept here: {what}. Choose another directory with --output"),
+        };
+        if report.bytes != Some(self.bytes) || report.seed != Some(self.seed) {
+            return Err(another("its transfers have other sizes, or another seed".to_owned()));
+        }
+        let mut known = Known::new();
+        for mut cell in report.cells {
+            let place = places.iter().position(|&Place { kind, wanted, sender }| {
+                cell.is_of(self.kinds[kind].name, &wanted.name, sender)
+            });
+            let Some(index) = place else {
+                let Cell { scenario, receiver, recipe, .. } = cell;
+                return Err(another(format!("it has {scenario}, {receiver}, {recipe}")));
+            };
+            // A receiver that was missing may be there now, and more or less may be expected.
+            let Some(outcome) = &cell.outcome else { continue };
+            cell.verdict =
+                Verdict::of(outcome, self.expected.of(&cell.receiver, places[index].sender, &cell.scenario));
+            known.insert(index, cell);
+        }
+        Ok(known)
+    }
+
+    /// Where each kind of path stands.
+    fn write_scenarios(&self) -> Result<Vec<String>, LabError> {
+        let files = self.kinds.iter().map(|kind| {
+            let path = self.directory.join(format!("{}.toml", kind.name));
+            let scenario = Scenario::parse(kind.text, kind.name)
+                .map_err(|error| LabError::Environment(error.to_string()))?;
+            fs::write(&path, scenario.to_toml()).map_err(LabError::file(&path))?;
+            Ok(path.to_string_lossy().into_owned())
+        });
+        files.collect()
+    }
+
+    fn report(&self, known: &Known, asked: usize, versions: &Versions) -> Report {
+        let version = |wanted: &Wanted| match &wanted.found {
+            Ok(receiver) => (wanted.name.clone(), receiver.version()),
+            Err(why) => (wanted.name.clone(), format!("skipped: {why}")),
+        };
+        Report {
+            schema_version: SCHEMA_VERSION,
+            command: self.command.clone(),
+            versions: versions.clone(),
+            bytes: Some(self.bytes),
+            seed: Some(self.seed),
+            asked,
+            receivers: self.receivers.iter().map(version).collect(),
+            cells: known.values().cloned().collect(),
+            unlike_the_kernel: likeness::line(&self.senders, likeness::paces_by_queue()),
         }
     }
-}
 
-fn once_each<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    names.fold(Vec::new(), |mut seen, name| {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-        seen
-    })
+    fn save(&self, known: &Known, asked: usize, versions: &Versions) -> Result<(), LabError> {
+        write_json(&self.directory.join("matrix.json"), &self.report(known, asked, versions))
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airtcp::ProfileName;
-use airtcp_lab::matrix::{self, Cell, Expected, KINDS, Progress, RECIPES, STACKS, Verdict, Wanted, quick};
+use airtcp_lab::LabError;
+use airtcp_lab::experiment;
+use airtcp_lab::matrix::{
+    self, Cell, Expected, KINDS, Progress, RECIPES, Report, STACKS, Verdict, Wanted, quick,
+};
 use airtcp_lab::receiver::{KERNEL_PROFILES, Receiver};
 use airtcp_lab::sender::{self, Sender, Typed};
 use airtcp_lab::testbed::{Tools, quoted};
@@ -16,12 +20,13 @@ use clap::Args;
 use super::run::{next_free, show_time};
 use super::{Stacks, failed};
 use crate::shared::senders::ProfileParser;
-use crate::shared::{failure, say};
+use crate::shared::{failure, say, stop};
 
 /// Transfer to every receiver with every recipe over every kind of path, and compare the octets (SHA-256).
 ///
 /// A receiver that is not built is skipped, and the matrix says so. What is known to fail stands, with the reason, in
-/// interop/expected.toml; if it passes all the same, that is reported like a failure.
+/// interop/expected.toml; if it passes all the same, that is reported like a failure. A matrix that was stopped goes on,
+/// with --output, where it was.
 #[derive(Debug, Args)]
 pub(super) struct Matrix {
     /// Who receives (repeatable; `airtcp lab receivers` lists them) [default: this kernel's profiles and all stacks]
@@ -56,7 +61,7 @@ pub(super) struct Matrix {
     expected: Option<PathBuf>,
     #[command(flatten)]
     stacks: Stacks,
-    /// Directory for matrix.json and what went wrong; must be empty [default: the next free lab/NNN-matrix]
+    /// Directory for matrix.json and what went wrong; must be empty, or hold a part of this matrix: then the rest is made [default: the next free lab/NNN-matrix]
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Print JSON instead of text: one object
@@ -104,20 +109,16 @@ impl Matrix {
                 say::aside(format_args!("skipped: {name}: {why}"));
             }
         }
+        let standing = Standing::watch(self.json, &directory)?;
         let report = matrix::run(&tools, &plan, |progress| {
             if !self.quiet {
                 say(progress);
             }
         })
-        .map_err(failed)?;
+        .map_err(|error| standing.ended_by(error))?;
+        standing.show(&report);
         let wrong: Vec<_> = report.cells.iter().filter(|cell| cell.verdict.is_wrong()).collect();
-        if self.json {
-            writeln!(say::out(), "{}", serde_json::to_string(&report)?)?;
-        } else {
-            write!(say::out(), "{}", report.tables())?;
-            for cell in &wrong {
-                writeln!(say::out(), "{}", explained(cell))?;
-            }
+        if !self.json {
             writeln!(say::out(), "\nkept in {}: matrix.json, and what went wrong", directory.display())?;
             if wrong.is_empty() {
                 writeln!(say::out(), "{}", passed(&report.cells))?;
@@ -153,6 +154,74 @@ impl Matrix {
         let usual = || names.iter().map(|name| name.parse()).collect::<Result<Vec<Typed>, _>>();
         let typed = if self.recipe.is_empty() { usual() } else { Ok(self.recipe.clone()) };
         typed.and_then(|typed| sender::resolve(&typed, self.profile)).map_err(failure::usage)
+    }
+}
+
+/// Where a matrix stands while it runs: whatever ends it before its time, the combinations that are known are shown.
+/// `matrix.json` has them.
+#[derive(Clone)]
+struct Standing {
+    json: bool,
+    directory: PathBuf,
+}
+
+impl Standing {
+    /// From here on SIGINT, SIGTERM and SIGHUP end the matrix with what it has. No thread may run before.
+    fn watch(json: bool, directory: &Path) -> anyhow::Result<Self> {
+        let standing = Self { json, directory: directory.to_owned() };
+        let watching = standing.clone();
+        stop::at_a_signal(move || {
+            // The matrix runs on until this ends it, and shall not know more than it says.
+            let held = experiment::hold();
+            let known = watching.show_what_is_known();
+            let directory = quoted(&watching.directory.display().to_string());
+            say::aside(format_args!(
+                "airtcp: stopped by a signal. With --output {directory} the same command makes the others: {known} known"
+            ));
+            held
+        })?;
+        Ok(standing)
+    }
+
+    fn show(&self, report: &Report) {
+        let text = if self.json {
+            serde_json::to_string(report).map(|text| text + "\n").unwrap_or_default()
+        } else {
+            let wrong = report.cells.iter().filter(|cell| cell.verdict.is_wrong());
+            report.tables() + &wrong.map(|cell| explained(cell) + "\n").collect::<String>()
+        };
+        let _ = write!(say::out(), "{text}");
+    }
+
+    /// Says how many it is.
+    fn show_what_is_known(&self) -> String {
+        match Report::read(&self.directory) {
+            Ok(Some(report)) if !report.cells.is_empty() => {
+                self.show(&report);
+                format!("{} of {} are", report.cells.len(), report.asked)
+            }
+            _ => "none is".to_owned(),
+        }
+    }
+
+    fn ended_by(&self, error: LabError) -> anyhow::Error {
+        match error {
+            // What is kept there is another matrix.
+            LabError::Taken { .. } => failed(error),
+            LabError::Full { .. } => {
+                let known = self.show_what_is_known();
+                let directory = quoted(&self.directory.display().to_string());
+                failure::run(format!(
+                    "{}: the disk is full (No space left on device). Make room there, and with --output {directory} the same \
+                     command makes the others: {known} known",
+                    self.directory.display()
+                ))
+            }
+            error => {
+                self.show_what_is_known();
+                failed(error)
+            }
+        }
     }
 }
 
