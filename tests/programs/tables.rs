@@ -286,3 +286,13 @@ fn a_scenario_says_the_units_of_its_settings() {
         assert!(of_key.iter().all(|line| line.contains('"')), "{key}: {of_key:?}");
     }
 }
+
+/// A path without a rate or a delay carries it at once: no rate describes that.
+#[test]
+fn where_no_time_passes_there_is_no_goodput() {
+    let text = good(run(&["sim", "--scenario", "lossless", "--recipe", "newreno", "--bytes", "10k"]));
+    let row = text.lines().find(|line| line.contains("10.0 kB")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>()[2..6], ["10.0", "kB", "-", "0.000"], "{text}");
+    let row = text.lines().find(|line| line.starts_with("down ")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["down", "10", "10", "0", "-"], "{text}");
+}

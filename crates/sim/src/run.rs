@@ -78,7 +78,7 @@ pub struct FlowReport {
     pub delivered: u64,
     /// Those of them that it has read since [`Run::from`].
     pub measured: u64,
-    /// `measured` over the time from [`Run::from`], or from the flow's later start, to its last octet or the end.
+    /// `measured` over the time from [`Run::from`], or from the flow's later start, to its last octet or the end; 0 if none passed.
     pub goodput_bit_per_s: f64,
     /// Octets acknowledged to the sender.
     pub acked: u64,

@@ -167,11 +167,15 @@ impl fmt::Display for Summary {
         for direction in Direction::BOTH {
             let totals = self.direction(direction);
             let dropped: u64 = totals.dropped.values().sum();
-            let rate = totals.left_bytes as f64 * 8.0 / 1000.0 / self.seconds.max(1e-9);
+            // In virtual time it may all have been in no time.
+            let rate = match totals.left_bytes as f64 * 8.0 / 1000.0 / self.seconds {
+                rate if rate.is_finite() => format!("{rate:.1}"),
+                _ => "-".to_owned(),
+            };
             let why: Vec<String> =
                 totals.dropped.iter().map(|(why, packets)| format!("{packets} {why}")).collect();
             let line = format!(
-                "{direction:<9}  {:>12}  {:>11}  {dropped:>7}  {rate:>10.1}  {}",
+                "{direction:<9}  {:>12}  {:>11}  {dropped:>7}  {rate:>10}  {}",
                 totals.entered,
                 totals.left,
                 why.join(", ")

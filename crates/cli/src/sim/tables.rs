@@ -35,7 +35,7 @@ pub(super) fn tables(report: &Report) -> String {
             number + 1,
             name(flow),
             show_bytes(flow.delivered),
-            show_rate(flow.goodput_bit_per_s),
+            goodput(flow),
             flow.data_segments,
             flow.counters.resent(),
         ));
@@ -78,6 +78,14 @@ pub(super) fn tables(report: &Report) -> String {
         if report.complete { "" } else { "; not every flow is complete" }
     ));
     text
+}
+
+/// On a path without a delay or a rate no time may have passed: then there is none.
+fn goodput(flow: &FlowReport) -> String {
+    if flow.took_seconds == Some(0.0) {
+        return "-".to_owned();
+    }
+    show_rate(flow.goodput_bit_per_s)
 }
 
 fn events(number: usize, flow: &FlowReport) -> String {
