@@ -8,14 +8,18 @@
 //! * `line`: the whole of what the text format says, in place of spans, message and fields. JSON leaves it out.
 //! * `message`, as everywhere with `tracing`.
 
+pub mod apart;
 mod fields;
 mod lines;
+pub mod stderr;
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use apart::Apart;
 use clap::{ArgAction, Args, ValueEnum};
 use lines::{Lines, LogFile};
 use tracing::Subscriber;
@@ -57,6 +61,32 @@ pub struct LogError {
     source: io::Error,
 }
 
+/// The log's file, if it has one.
+static FILE: OnceLock<Arc<LogFile>> = OnceLock::new();
+
+/// From now on neither stderr nor the log's file is waited for: threads of their own write them.
+///
+/// # Errors
+/// If there can be no threads.
+pub fn write_apart() -> io::Result<()> {
+    stderr::write_apart()?;
+    FILE.get().map_or(Ok(()), |file| file.write_apart())
+}
+
+/// Waits until these threads have written everything, but no longer than this.
+pub fn finish(limit: Duration) {
+    let file = FILE.get().and_then(|file| file.apart());
+    for apart in file.iter().chain(&stderr::apart()) {
+        apart.finish(limit);
+    }
+}
+
+/// Lines that these threads have left out so far: of the log, and of stderr.
+pub fn left_out() -> u64 {
+    let file = FILE.get().and_then(|file| file.apart());
+    file.iter().chain(&stderr::apart()).map(Apart::left_out).sum()
+}
+
 /// A log that has begun.
 pub struct Log(Option<Arc<LogFile>>);
 
@@ -90,7 +120,8 @@ impl LogArgs {
             None => None,
             Some(path) => {
                 let file = File::create(path).map_err(|source| LogError { path: path.clone(), source })?;
-                Some(Arc::new(LogFile::new(program, path.clone(), file)))
+                let file = Arc::new(LogFile::new(program, path.clone(), file));
+                Some(FILE.get_or_init(|| file).clone())
             }
         };
         let lines = match &file {

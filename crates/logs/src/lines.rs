@@ -18,8 +18,9 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::LogError;
+use super::apart::{Apart, Words};
 use super::fields::Fields;
+use super::{LogError, stderr};
 
 enum Sink {
     Stderr,
@@ -35,6 +36,8 @@ pub(super) struct LogFile {
 
 enum State {
     Open(File),
+    /// A thread of its own writes it.
+    Apart(Apart),
     /// It is a pipe, and nobody reads on.
     Unread,
     /// It could not be written.
@@ -48,7 +51,11 @@ impl LogFile {
 
     fn write(&self, line: &str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State::Open(file) = &mut *state else { return };
+        let file = match &mut *state {
+            State::Open(file) => file,
+            State::Apart(apart) => return apart.write(line.as_bytes()),
+            State::Unread | State::EndedEarly => return,
+        };
         let Err(source) = file.write_all(line.as_bytes()) else { return };
         if source.kind() == io::ErrorKind::BrokenPipe {
             *state = State::Unread;
@@ -56,11 +63,37 @@ impl LogFile {
         }
         *state = State::EndedEarly;
         let error = LogError { path: self.path.clone(), source };
-        let _ = writeln!(io::stderr().lock(), "{}: {error}: the log ends here", self.program);
+        stderr::write(&format!("{}: {error}: the log ends here\n", self.program));
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        !matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::EndedEarly)
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(_) | State::Unread => true,
+            State::Apart(apart) => apart.left_out() == 0,
+            State::EndedEarly => false,
+        }
+    }
+
+    /// From now on a thread of its own writes it.
+    pub(super) fn write_apart(&self) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State::Open(file) = &*state else { return Ok(()) };
+        let (program, path) = (self.program, self.path.clone());
+        let failed = move |source: &io::Error| {
+            let why = LogError { path: path.clone(), source: source.kind().into() };
+            stderr::write(&format!("{program}: {why}: lines are left out until there is room\n"));
+        };
+        let words = Words { gap: None, failed: Box::new(failed) };
+        *state = State::Apart(Apart::start("log", file.try_clone()?, words)?);
+        Ok(())
+    }
+
+    /// What a thread of its own writes.
+    pub(super) fn apart(&self) -> Option<Apart> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Apart(apart) => Some(apart.clone()),
+            _ => None,
+        }
     }
 }
 
@@ -90,8 +123,7 @@ impl Lines {
 
     fn write(&self, line: &str) {
         match &self.sink {
-            // If it cannot be written, there is nobody to tell.
-            Sink::Stderr => drop(io::stderr().lock().write_all(line.as_bytes())),
+            Sink::Stderr => stderr::write(line),
             Sink::File(file) => file.write(line),
         }
     }
