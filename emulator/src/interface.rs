@@ -4,8 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "the kernel takes a moment to take an address into use")]
 
 use std::ffi::CString;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -58,14 +58,27 @@ pub(crate) fn no_offloads(tun: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Packets dropped on their way out of the kernel, from /proc/net/dev of the calling thread's namespace.
-pub(crate) fn transmit_drops(name: &str) -> io::Result<u64> {
-    const DROPS: usize = 11;
-    fs::read_to_string("/proc/thread-self/net/dev")?
-        .lines()
-        .filter_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))
-        .find_map(|counters| counters.split_ascii_whitespace().nth(DROPS)?.parse().ok())
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such interface"))
+/// The counters of the interfaces of a network namespace.
+#[derive(Debug)]
+pub(crate) struct Counters(File);
+
+impl Counters {
+    /// Of the calling thread's namespace. They can be read from everywhere, and without privilege, from then on.
+    pub(crate) fn open() -> io::Result<Self> {
+        File::open("/proc/thread-self/net/dev").map(Self)
+    }
+
+    /// Packets that the kernel dropped on their way out through this interface.
+    pub(crate) fn transmit_drops(&self, name: &str) -> io::Result<u64> {
+        const DROPS: usize = 11;
+        let (mut file, mut text) = (&self.0, String::new());
+        file.rewind()?;
+        file.read_to_string(&mut text)?;
+        text.lines()
+            .filter_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))
+            .find_map(|counters| counters.split_ascii_whitespace().nth(DROPS)?.parse().ok())
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such interface"))
+    }
 }
 
 /// The addresses of all interfaces of the calling thread's namespace.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tun_tap::{Iface, Mode};
 
 pub use crate::interface::new_devices_have_ipv6;
-use crate::interface::{self, Interface};
+use crate::interface::{self, Counters, Interface};
 use crate::netns::{self, NamespaceError};
 use crate::prefix::Prefix;
 
@@ -153,7 +153,7 @@ pub const IPV6_MTU: u16 = 1280;
 #[derive(Debug)]
 pub struct Tun {
     iface: Iface,
-    namespace: Option<PathBuf>,
+    counters: Counters,
 }
 
 impl Tun {
@@ -196,11 +196,7 @@ impl Tun {
 
     /// Packets that the kernel had for us and dropped because its queue was full.
     pub fn kernel_drops(&self) -> Result<u64, DeviceError> {
-        let read = || interface::transmit_drops(self.name());
-        let drops = match &self.namespace {
-            Some(namespace) => netns::enter(namespace, read)?,
-            None => read(),
-        };
+        let drops = self.counters.transmit_drops(self.name());
         drops.map_err(|source| self.configure_error("read the counters", source))
     }
 
@@ -210,7 +206,12 @@ impl Tun {
         }
         let iface = Iface::without_packet_info(&config.name, Mode::Tun)
             .map_err(|source| open_error(&config.name, source))?;
-        let tun = Self { iface, namespace: config.namespace.clone() };
+        let counters = Counters::open().map_err(|source| DeviceError::Configure {
+            name: config.name.clone(),
+            what: "find the counters".to_owned(),
+            source,
+        })?;
+        let tun = Self { iface, counters };
         tun.configure(config)?;
         Ok(tun)
     }
