@@ -93,6 +93,11 @@ impl Relay {
         self.up.carried
     }
 
+    /// Nobody waits for the target: its stream has ended, or the radio leg has yet to take what it has said.
+    pub fn target_has_answered(&self) -> bool {
+        self.down.stream == Stream::Ended || !self.down.rest.is_empty()
+    }
+
     /// Bytes that the radio leg has taken.
     pub fn carried_down(&self) -> u64 {
         self.down.carried

@@ -127,11 +127,14 @@ fn main() -> ExitCode {
         Ok(log) => log,
         Err(error) => return shared::failure::report(&error.into()),
     };
-    match cli.run().and_then(|()| Ok(shared::say::out().flush()?)) {
+    let ended = cli.run().and_then(|()| Ok(shared::say::out().flush()?));
+    let code = match ended {
         Ok(()) if log.is_whole() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::FAILURE,
         Err(error) => shared::failure::report(&error),
-    }
+    };
+    shared::say::finish();
+    code
 }
 
 /// The definition, for generators of completions and manual pages.

@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "real programs take their time")]
 
+mod faults;
 mod programs;
 mod stand;
 mod streams;

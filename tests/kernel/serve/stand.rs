@@ -89,6 +89,13 @@ impl Serving {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
+    /// A line of /proc/PID/status, in words.
+    pub(crate) fn status(&self, field: &str) -> Vec<String> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }

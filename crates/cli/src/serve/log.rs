@@ -3,7 +3,6 @@
 use std::fmt::{self, Display};
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use airtcp::host::Host;
 use airtcp::tcp::Connection;
@@ -14,7 +13,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::shared::decisions::DecisionLog;
+use crate::shared::failure;
 use crate::shared::reporter::Reporter;
+use crate::shared::say;
 use crate::shared::summary::{Arrivals, Device, Handshake, Retransmissions, Timeouts};
 use crate::shared::unanswered::Silence;
 
@@ -166,17 +167,10 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn new(reporter: Reporter, decisions: Option<&Path>, every: Duration) -> anyhow::Result<Self> {
+    pub(super) fn new(reporter: Reporter, decisions: Option<DecisionLog>, every: Duration) -> Self {
         let from = reporter.now();
-        Ok(Self {
-            decisions: decisions.map(|path| DecisionLog::create(path, reporter.wall_zero())).transpose()?,
-            reporter,
-            every,
-            from,
-            to: from + every,
-            before: (0, 0),
-            totals: Totals::default(),
-        })
+        let to = from + every;
+        Self { reporter, decisions, every, from, to, before: (0, 0), totals: Totals::default() }
     }
 
     pub(super) fn traces(&self) -> bool {
@@ -281,10 +275,11 @@ impl Log {
         Ok(())
     }
 
+    /// Who could not be told everything while it ran is told so now.
     pub(super) fn end(&mut self, driver: &Driver) -> anyhow::Result<()> {
-        if let Some(decisions) = &mut self.decisions {
-            decisions.flush()?;
-        }
+        let written = self.decisions.as_mut().map_or(Ok(()), DecisionLog::flush);
+        let decisions = self.decisions.as_ref().map_or(0, DecisionLog::left_out);
+        let (events, log) = say::left_out();
         let counters = driver.host.counters();
         let data = json!({
             "totals": self.totals,
@@ -293,6 +288,7 @@ impl Log {
             "syns_dropped": counters.syns_dropped,
             "resets_sent": counters.resets_sent,
             "device": Device::of(driver)?,
+            "left_out": { "events": events, "decisions": decisions, "log": log },
         });
         let Totals { connections, done, down_bytes, up_bytes, retransmissions, timeouts, .. } = &self.totals;
         let text = format!(
@@ -301,7 +297,18 @@ impl Log {
             show_bytes(*down_bytes),
             show_bytes(*up_bytes)
         );
-        self.reporter.end(&data, &text)?;
+        let left_out = [(events, "events"), (decisions, "decisions"), (log, "lines of the log")];
+        let left_out = left_out.map(|(count, what)| match count {
+            0 => String::new(),
+            count => {
+                format!("left out      {count} {what}: they could not be written as fast as they came\n")
+            }
+        });
+        self.reporter.end(&data, &(text + &left_out.concat()))?;
+        written?;
+        if decisions > 0 {
+            return Err(failure::run(format!("{decisions} decisions are missing in their file")));
+        }
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod endpoints;
 mod log;
+mod privileges;
 mod server;
 mod session;
 mod targets;
@@ -22,8 +23,10 @@ use serde_json::json;
 use self::log::Log;
 use self::server::{Limits, Server};
 use self::targets::Targets;
+use crate::shared::decisions::DecisionLog;
 use crate::shared::failure::{self, Failure};
-use crate::shared::reporter::{Channel, Reporter, Reporting};
+use crate::shared::reporter::{self, Channel, Reporting};
+use crate::shared::say;
 use crate::shared::station::{Families, Station};
 
 /// Put our TCP in front of an ordinary server, as the sender towards the radio side.
@@ -49,12 +52,18 @@ pub(crate) struct Serve {
     /// How long the server may take to accept a connection
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
     connect_timeout: Duration,
+    /// Reset a connection whose server has answered nothing for this time to what the client has sent
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = units::duration)]
+    backend_timeout: Duration,
     /// Reset a connection over which nothing has moved for this time
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = units::duration)]
     idle_timeout: Duration,
     /// How long connections may go on after SIGINT or SIGTERM, before they are reset
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
     grace: Duration,
+    /// Who to be, in place of root, as soon as the device and the files are open: no capability is kept. `root` keeps them
+    #[arg(long, value_name = "NAME", default_value = privileges::NOBODY)]
+    user: String,
     #[command(flatten)]
     station: Station,
     /// Write every decision about losses and the window to this file: who, what and why (JSON lines)
@@ -71,7 +80,10 @@ of memory, and no more than the peer's window asks for.
 
 The first SIGINT or SIGTERM ends the listening, the second one resets what is still open.
 
-JSON events: start, opened, closed (with bytes, goodput and what recovery did), interval, stopping, end, error.
+JSON events: start, opened, closed (with bytes, goodput and what recovery did), interval, stopping, left-out, end, error.
+
+Nobody waits for who reads this: where stdout, stderr, the log or --decisions take no more (a full disk, a stopped
+reader), lines are left out, counted in their place and at the end, and the connections go on.
 
 Example (as root): nginx and our TCP in a network of their own, and curl behind a W-CDMA bearer
   unshare --net sh
@@ -148,8 +160,16 @@ impl Serve {
         reserve_descriptors(u64::from(self.max_connections))?;
         let mut driver = station.open(Families::Both)?;
         let clock = driver.clock();
-        self.reporting
-            .reported(Channel::Stdout, clock, |reporter| self.serve(&station, &mut driver, targets, reporter))
+        let mut decisions =
+            self.decisions.as_deref().map(|path| DecisionLog::create(path, clock.wall_zero())).transpose()?;
+        let user = privileges::give_up(&self.user)?;
+        // Strangers are served, whoever reads what is said of them. From here on there are threads.
+        decisions.as_mut().map_or(Ok(()), DecisionLog::write_apart)?;
+        say::apart(if self.reporting.json { gap_in_json } else { gap_in_text })?;
+        self.reporting.reported(Channel::Stdout, clock, |reporter| {
+            let log = Log::new(reporter, decisions, self.reporting.every());
+            self.serve(&station, &mut driver, targets, log, &user)
+        })
     }
 
     fn serve(
@@ -157,9 +177,9 @@ impl Serve {
         station: &Station,
         driver: &mut Driver,
         targets: Targets,
-        reporter: Reporter,
+        log: Log,
+        user: &str,
     ) -> anyhow::Result<()> {
-        let log = Log::new(reporter, self.decisions.as_deref(), self.reporting.every())?;
         if log.traces() {
             driver.host.trace_decisions();
         }
@@ -181,6 +201,7 @@ impl Serve {
             "listening": addrs,
             "forward": self.forward,
             "max_connections": self.max_connections,
+            "user": user,
             "interval": self.reporting.every().as_secs_f64(),
         });
         let text = format!(
@@ -193,6 +214,7 @@ impl Serve {
         let limits = Limits {
             connections: self.max_connections as usize,
             connect: self.connect_timeout,
+            backend: self.backend_timeout,
             idle: self.idle_timeout,
             grace: self.grace,
         };
@@ -202,6 +224,16 @@ impl Serve {
         driver.finish()?;
         server.conclude(driver)
     }
+}
+
+fn gap_in_json(lines: u64) -> String {
+    json!({ "schema_version": reporter::SCHEMA_VERSION, "event": "left-out", "data": { "events": lines } })
+        .to_string()
+        + "\n"
+}
+
+fn gap_in_text(lines: u64) -> String {
+    format!("{lines} lines were left out here: they were not read as fast as they came\n")
 }
 
 /// Raises the soft limit as far as needed, if the hard one lets it.

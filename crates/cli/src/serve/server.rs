@@ -15,6 +15,7 @@ use super::targets::Targets;
 pub(super) struct Limits {
     pub(super) connections: usize,
     pub(super) connect: Duration,
+    pub(super) backend: Duration,
     pub(super) idle: Duration,
     pub(super) grace: Duration,
 }
@@ -83,6 +84,7 @@ impl Server {
                 log,
                 chunk: vec![0; CHUNK].into(),
                 connect_timeout: limits.connect,
+                backend_timeout: limits.backend,
                 idle_timeout: limits.idle,
             },
             error: None,

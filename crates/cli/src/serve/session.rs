@@ -21,6 +21,7 @@ pub(super) struct Tools {
     /// Scratch space; its length is what one turn carries in each direction at most.
     pub(super) chunk: Box<[u8]>,
     pub(super) connect_timeout: Duration,
+    pub(super) backend_timeout: Duration,
     pub(super) idle_timeout: Duration,
 }
 
@@ -50,11 +51,14 @@ pub(super) struct Session {
     candidates: VecDeque<SocketAddr>,
     target: Option<SocketAddr>,
     opened: Instant,
-    /// Bytes taken by the server.
+    /// Bytes taken by the server, and given by it.
     up: u64,
+    down: u64,
     moved: Moved,
     silence: Silence,
     moved_at: Instant,
+    /// The client has sent something then, or the server has taken some of it, and the server nothing since.
+    unanswered: Option<Instant>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -64,6 +68,8 @@ struct Moved {
     received: u64,
     /// Taken by the server.
     up: u64,
+    /// Given by the server.
+    down: u64,
 }
 
 enum Phase {
@@ -98,9 +104,11 @@ impl Session {
             target: None,
             opened: now,
             up: 0,
+            down: 0,
             moved: Moved::default(),
             silence: Silence::default(),
             moved_at: now,
+            unanswered: None,
         };
         session.try_next_target(around, None);
         session
@@ -140,8 +148,12 @@ impl Session {
                 let Around { now, host, tools } = around;
                 let mut radio = Radio::new(*now, host, self.conn);
                 let turn = relay.turn(&mut radio, kernel, &mut tools.chunk);
-                self.up = relay.carried_up();
+                (self.up, self.down) = (relay.carried_up(), relay.carried_down());
+                let answered = relay.target_has_answered();
                 self.note_progress(around);
+                if answered {
+                    self.unanswered = None;
+                }
                 Ok(match turn {
                     Turn::Again => Next::Again,
                     Turn::Waiting => Next::Wait,
@@ -164,7 +176,11 @@ impl Session {
     pub(super) fn deadline(&self, tools: &Tools) -> Instant {
         match self.phase {
             Phase::Connecting { since, .. } => since + tools.connect_timeout,
-            Phase::Carrying { .. } | Phase::Leaving { .. } => self.moved_at + tools.idle_timeout,
+            Phase::Leaving { .. } => self.moved_at + tools.idle_timeout,
+            Phase::Carrying { .. } => {
+                let idle = self.moved_at + tools.idle_timeout;
+                self.unanswered.map_or(idle, |since| idle.min(since + tools.backend_timeout))
+            }
         }
     }
 
@@ -175,11 +191,19 @@ impl Session {
                 let why = format!("no answer in {}", around.tools.connect_timeout);
                 self.try_next_target(around, Some(why));
             }
+            Phase::Carrying { .. } if self.hangs(around) => {
+                let why = format!("it has answered nothing for {}", around.tools.backend_timeout);
+                self.cut(around, SessionEnding::TargetFailed, Some(why));
+            }
             Phase::Carrying { .. } | Phase::Leaving { .. } => {
                 let why = format!("nothing moved for {}", around.tools.idle_timeout);
                 self.cut(around, SessionEnding::Idle, Some(why));
             }
         }
+    }
+
+    fn hangs(&self, around: &Around<'_>) -> bool {
+        self.unanswered.is_some_and(|since| since + around.tools.backend_timeout <= around.now)
     }
 
     /// Resets both sides.
@@ -237,6 +261,7 @@ impl Session {
         }
         // Waiting for the server was no idling.
         self.moved_at = around.now;
+        self.unanswered = self.unanswered.map(|_| around.now);
         if let (Some(connection), Some(target)) = (around.host.connection(self.conn), self.target) {
             around.tools.log.opened(self.number, connection, target)?;
         }
@@ -252,7 +277,13 @@ impl Session {
     fn note_progress(&mut self, around: &mut Around<'_>) {
         let Some(connection) = around.host.connection(self.conn) else { return };
         let statistics = connection.statistics();
-        let moved = Moved { acked: statistics.bytes_acked, received: statistics.bytes_received, up: self.up };
+        let (acked, received) = (statistics.bytes_acked, statistics.bytes_received);
+        let moved = Moved { acked, received, up: self.up, down: self.down };
+        if moved.down != self.moved.down {
+            self.unanswered = None;
+        } else if (moved.received, moved.up) != (self.moved.received, self.moved.up) {
+            self.unanswered = Some(around.now);
+        }
         if moved != self.moved {
             around.tools.log.moved(moved.acked - self.moved.acked, moved.up - self.moved.up);
             (self.moved, self.moved_at) = (moved, around.now);

@@ -5,23 +5,55 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use airlogs::apart::{Apart, Words};
 use airtcp::recovery::Decision;
 use airtcp_analyze::decisions::Written;
 use anyhow::Context;
 use serde::Serialize;
 
+use super::say;
+
 pub(crate) struct DecisionLog {
     path: PathBuf,
-    file: BufWriter<File>,
+    to: To,
     /// Seconds since 1970 of the senders' `Instant::ZERO`.
     zero: f64,
+}
+
+enum To {
+    File(BufWriter<File>),
+    /// A thread of its own writes them. Nobody waits for the disk.
+    Apart(Apart),
 }
 
 impl DecisionLog {
     pub(crate) fn create(path: &Path, zero: SystemTime) -> anyhow::Result<Self> {
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), zero })
+        Ok(Self { path: path.to_owned(), to: To::File(BufWriter::new(file)), zero })
+    }
+
+    /// From here on what the disk does not take in time is left out, and counted.
+    pub(crate) fn write_apart(&mut self) -> io::Result<()> {
+        let To::File(file) = &self.to else { return Ok(()) };
+        let path = self.path.clone();
+        let failed = move |error: &io::Error| {
+            say::aside(format_args!(
+                "airtcp: cannot write {}: {error}: decisions are left out until there is room",
+                path.display()
+            ));
+        };
+        let words = Words { gap: None, failed: Box::new(failed) };
+        self.to = To::Apart(Apart::start("decisions", file.get_ref().try_clone()?, words)?);
+        Ok(())
+    }
+
+    /// Decisions that were not written.
+    pub(crate) fn left_out(&self) -> u64 {
+        match &self.to {
+            To::File(_) => 0,
+            To::Apart(apart) => apart.left_out(),
+        }
     }
 
     pub(crate) fn write(&mut self, decisions: &[Decision]) -> io::Result<()> {
@@ -39,12 +71,26 @@ impl DecisionLog {
     }
 
     fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.file, line)?;
-        self.file.write_all(b"\n")
+        match &mut self.to {
+            To::File(file) => {
+                serde_json::to_writer(&mut *file, line)?;
+                file.write_all(b"\n")
+            }
+            To::Apart(apart) => {
+                let mut octets = serde_json::to_vec(line)?;
+                octets.push(b'\n');
+                apart.write(&octets);
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.file.flush();
+        let flushed = match &mut self.to {
+            To::File(file) => file.flush(),
+            To::Apart(apart) if apart.finish(say::LAST_WORDS) => Ok(()),
+            To::Apart(_) => Err(io::ErrorKind::StorageFull.into()),
+        };
         self.named(flushed)
     }
 

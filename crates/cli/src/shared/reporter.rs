@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{failure, say};
 
-const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reporting {

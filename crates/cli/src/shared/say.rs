@@ -3,15 +3,54 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use airlogs::apart::{Apart, Words};
+
+/// Stdout, where a thread of its own writes it.
+static APART: OnceLock<Apart> = OnceLock::new();
+
+/// How long the end of a program waits for those who read what it says.
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Stdout, for results.
 pub(crate) fn out() -> Out {
-    Out(io::stdout().lock())
+    match APART.get() {
+        Some(apart) => Out::Apart { lines: Vec::new(), apart },
+        None => Out::Directly(io::stdout().lock()),
+    }
 }
 
 /// A line on stderr, for whoever watches. If it cannot be written, there is nobody to tell.
 pub(crate) fn aside(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    airlogs::stderr::write(&format!("{text}\n"));
+}
+
+/// From here on nobody waits for who reads stdout, stderr or the log: what they do not take in time is left out, and
+/// counted. `gap` is the line in its place. Threads begin to run.
+pub(crate) fn apart(gap: fn(u64) -> String) -> io::Result<()> {
+    airlogs::write_apart()?;
+    let failed =
+        |error: &io::Error| aside(format_args!("airtcp: {}: lines are left out until it can", cannot(error)));
+    if APART.get().is_none() {
+        let words = Words { gap: Some(gap), failed: Box::new(failed) };
+        let _ = APART.set(Apart::start("stdout", io::stdout(), words)?);
+    }
+    Ok(())
+}
+
+/// What has been said is on its way: waits for that, for a moment where nobody takes it.
+pub(crate) fn finish() {
+    if let Some(apart) = APART.get() {
+        apart.finish(LAST_WORDS);
+    }
+    airlogs::finish(LAST_WORDS);
+}
+
+/// Lines that were left out so far: of stdout, and of the log.
+pub(crate) fn left_out() -> (u64, u64) {
+    (APART.get().map_or(0, Apart::left_out), airlogs::left_out())
 }
 
 /// A line on stderr that is written over again and again, where stderr is a terminal. Elsewhere there is none.
@@ -42,21 +81,48 @@ impl LiveLine {
 }
 
 /// What cannot be written says where to. That the reader has gone stays what it is: it is no failure.
-pub(crate) struct Out(StdoutLock<'static>);
+pub(crate) enum Out {
+    Directly(StdoutLock<'static>),
+    /// Handed over when this is dropped.
+    Apart {
+        lines: Vec<u8>,
+        apart: &'static Apart,
+    },
+}
 
 impl Write for Out {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.0.write(octets).map_err(named)
+        match self {
+            Self::Directly(stdout) => stdout.write(octets).map_err(named),
+            Self::Apart { lines, .. } => lines.write(octets),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(named)
+        match self {
+            Self::Directly(stdout) => stdout.flush().map_err(named),
+            Self::Apart { .. } => Ok(()),
+        }
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        if let Self::Apart { lines, apart } = self
+            && !lines.is_empty()
+        {
+            apart.write(lines);
+        }
     }
 }
 
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::BrokenPipe | ErrorKind::Interrupted | ErrorKind::WouldBlock => error,
-        kind => io::Error::new(kind, format!("cannot write to stdout: {error}")),
+        kind => io::Error::new(kind, cannot(&error)),
     }
+}
+
+fn cannot(error: &io::Error) -> String {
+    format!("cannot write to stdout: {error}")
 }
