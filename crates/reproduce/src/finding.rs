@@ -17,7 +17,8 @@ pub struct Finding {
     pub charts: Vec<Chart>,
     /// What the paper says of it.
     pub claims: Vec<Claim>,
-    /// What was chosen where the paper is silent, a sentence for each.
+    /// What was chosen for this figure alone where the paper is silent, a sentence for each. What it has in common with
+    /// others is in [`Figure::shared`](crate::Figure::shared).
     pub choices: Vec<String>,
     /// What else a reader should know: why a claim does not hold, what an independent simulator says.
     pub remarks: Vec<String>,
@@ -98,6 +99,11 @@ impl Counts {
     }
 }
 
+/// What was chosen, as a list in Markdown.
+pub fn listed(choices: &[String]) -> String {
+    choices.iter().map(|choice| format!("- {choice}\n")).collect()
+}
+
 /// A mean with its interval, as tables show it.
 pub fn shown(mean: &Mean, digits: usize) -> String {
     match mean.half_width {
@@ -117,14 +123,10 @@ pub(crate) fn cell(samples: &[f64], digits: usize) -> String {
 }
 
 impl Finding {
-    /// The finding as Markdown, without a heading.
+    /// The finding as Markdown, without a heading, and without what was chosen.
     pub fn markdown(&self) -> String {
         let tables: String = self.tables.iter().map(Table::markdown).collect();
-        let choices = match self.choices.is_empty() {
-            true => String::new(),
-            false => self.choices_markdown() + "\n",
-        };
-        tables + &self.claims_markdown() + &self.remarks_markdown() + &choices
+        tables + &self.claims_markdown() + &self.remarks_markdown()
     }
 
     /// A table of the claims, with their verdicts; nothing if there are none.
@@ -149,11 +151,6 @@ impl Finding {
     /// A paragraph for each remark.
     pub fn remarks_markdown(&self) -> String {
         self.remarks.iter().map(|remark| format!("{remark}\n\n")).collect()
-    }
-
-    /// A list of what was chosen.
-    pub fn choices_markdown(&self) -> String {
-        self.choices.iter().map(|choice| format!("- Chosen: {choice}\n")).collect()
     }
 }
 

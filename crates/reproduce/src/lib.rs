@@ -10,6 +10,7 @@
 //! compares the whole catalogue on paths of each paper.
 
 pub mod chart;
+mod choices;
 mod effort;
 mod finding;
 pub mod judge;
@@ -21,8 +22,9 @@ pub mod p4;
 mod ranking;
 
 use airtcp_sim::world::WorldError;
+pub use choices::{By, Shared};
 pub use effort::{Effort, Told};
-pub use finding::{Claim, Counts, Finding, Table, shown};
+pub use finding::{Claim, Counts, Finding, Table, listed, shown};
 pub(crate) use finding::{cell, mean};
 pub use judge::Judged;
 

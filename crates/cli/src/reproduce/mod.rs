@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Effort, Figure, Finding, Paper, figures};
+use airtcp_reproduce::{Effort, Figure, Finding, Paper, Shared, figures, listed};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -109,7 +109,7 @@ impl Reproduce {
         let kept = self.keep.as_deref().map(|directory| Kept::open(directory, asked)).transpose()?;
         let mut record = self.record.as_deref().map(Record::open).transpose()?;
         let progress = Progress::new(self.quiet);
-        let steps = self.look(wanted, kept.as_ref(), &progress)?;
+        let steps = self.look(&wanted, kept.as_ref(), &progress)?;
         let mut made = Vec::new();
         let all = steps.len();
         for (index, step) in steps.into_iter().enumerate() {
@@ -129,7 +129,7 @@ impl Reproduce {
             }
             match &mut record {
                 Some(record) => record.put(&one)?,
-                None => self.print(&one, made.last())?,
+                None => self.print(&one, made.last(), &wanted)?,
             }
             made.push(one);
         }
@@ -143,13 +143,13 @@ impl Reproduce {
     /// Runs the first seed of each figure that is not kept, to see how long all will take.
     fn look(
         &self,
-        wanted: Vec<Figure>,
+        wanted: &[Figure],
         kept: Option<&Kept>,
         progress: &Arc<Progress>,
     ) -> anyhow::Result<Vec<Step>> {
         let all = wanted.len();
         let mut steps = Vec::new();
-        for (index, figure) in wanted.into_iter().enumerate() {
+        for (index, figure) in wanted.iter().copied().enumerate() {
             if let Some(made) = kept.map(|kept| kept.take(&figure)).transpose()?.flatten() {
                 steps.push(Step::Kept(made));
                 continue;
@@ -214,20 +214,38 @@ impl Reproduce {
         Ok(Made { figure, seeds, finding })
     }
 
-    /// `before`: what was printed last.
-    fn print(&self, made: &Made, before: Option<&Made>) -> anyhow::Result<()> {
-        let Made { figure: Figure { id, title, paper, .. }, seeds, finding } = made;
+    /// `before`: what was printed last. `wanted`: all that are. What several of a paper have in common stands once, at
+    /// their head; a single one has all of it.
+    fn print(&self, made: &Made, before: Option<&Made>, wanted: &[Figure]) -> anyhow::Result<()> {
+        let Made { figure, seeds, finding } = made;
+        let Figure { id, title, paper, .. } = figure;
         if self.json {
+            let finding = Finding { choices: figure.choices(finding), ..finding.clone() };
             let line = json!({ "figure": id, "title": title, "seeds": seeds, "finding": finding });
             writeln!(say::out(), "{line}")?;
             return Ok(());
         }
+        let its = of(*paper, wanted);
         if before.is_none_or(|before| before.figure.paper != *paper) {
             writeln!(say::out(), "## {}\n", paper.reference())?;
+            if its.len() > 1 {
+                writeln!(say::out(), "What was chosen:\n")?;
+                let shared: String = paper.shared_by(&its).map(Shared::markdown).collect();
+                write!(say::out(), "{shared}")?;
+            }
         }
         write!(say::out(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
+        let choices = if its.len() > 1 { finding.choices.clone() } else { figure.choices(finding) };
+        if !choices.is_empty() {
+            writeln!(say::out(), "What was chosen:\n\n{}", listed(&choices))?;
+        }
         Ok(())
     }
+}
+
+/// Those of a paper.
+fn of(paper: Paper, figures: &[Figure]) -> Vec<Figure> {
+    figures.iter().filter(|figure| figure.paper == paper).copied().collect()
 }
 
 /// Each chart as a file of its own.

@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use airtcp_report::html::table::escape;
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Claim, Counts, Judged, Paper, Table};
+use airtcp_reproduce::{Claim, Counts, Figure, Judged, Paper, Table};
 
-use super::{Made, picture};
+use super::record::{CHOSEN, CHOSEN_FOR_SEVERAL};
+use super::{Made, of, picture};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -18,10 +19,12 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
          <title>The papers again</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>The papers again</h1>\n"
     );
     text += &summary(made);
+    let shown: Vec<Figure> = made.iter().map(|made| made.figure).collect();
     let mut paper: Option<Paper> = None;
     for Made { figure, seeds, finding } in made {
         if paper.replace(figure.paper) != Some(figure.paper) {
             let _ = writeln!(text, "<h2>{}</h2>", escape(figure.paper.reference()));
+            text += &shared(figure.paper, &of(figure.paper, &shown));
         }
         let _ = writeln!(
             text,
@@ -37,12 +40,21 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
         for remark in &finding.remarks {
             let _ = writeln!(text, "<p>{}</p>", inline(remark));
         }
-        text += &details("What was chosen", !finding.choices.is_empty(), &listed(&finding.choices));
+        text += &details(CHOSEN, !finding.choices.is_empty(), &listed(&finding.choices));
         text += &details("The numbers", !finding.tables.is_empty(), &tables(&finding.tables));
         text += "</section>\n";
     }
     text += "</body>\n</html>\n";
     Ok(text)
+}
+
+/// What these figures of a paper have in common.
+fn shared(paper: Paper, figures: &[Figure]) -> String {
+    let lists: Vec<String> = paper
+        .shared_by(figures)
+        .map(|shared| format!("<p>{}</p>\n{}", inline(&shared.by.heading()), listed(&(shared.choices)())))
+        .collect();
+    details(CHOSEN_FOR_SEVERAL, !lists.is_empty(), &lists.concat())
 }
 
 /// The verdicts of what is counted, as many of each.

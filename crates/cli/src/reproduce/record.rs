@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Judged, Paper, Table, figures};
+use airtcp_reproduce::{Figure, Judged, Paper, Shared, Table, figures, listed};
 use anyhow::Context;
 
-use super::{Made, picture};
+use super::{Made, of, picture};
 use crate::shared::csv;
 
 const HEAD: &str = "\
@@ -27,6 +27,11 @@ decide are 1.2 times as wide as those that are printed, because of these looks. 
 
 `airtcp reproduce FIGURE` prints one of them, with its numbers; `airtcp reproduce --all --html papers.html` makes a page of all.
 ";
+
+/// For one figure.
+pub(super) const CHOSEN: &str = "What was chosen";
+/// At the head of a paper.
+pub(super) const CHOSEN_FOR_SEVERAL: &str = "What was chosen for more than one figure";
 
 /// Longer tables are in their files only.
 const LONG: usize = 40;
@@ -112,19 +117,26 @@ impl Record {
         text.push_str(&finding.claims_markdown());
         text.push_str(&finding.remarks_markdown());
         if !finding.choices.is_empty() {
-            let choices = finding.choices_markdown();
-            let _ = write!(text, "<details><summary>What was chosen</summary>\n\n{choices}\n</details>\n\n");
+            text.push_str(&folded(CHOSEN, &listed(&finding.choices)));
         }
         text.trim_end().to_owned()
     }
 
     fn document(&self) -> String {
         let mut text = format!("{HEAD}\n{}", self.summary());
+        let known = figures();
+        let has = |figure: &&Figure| self.sections.contains_key(figure.id);
+        let mine = |paper| of(paper, &known.iter().filter(has).copied().collect::<Vec<_>>());
         let mut paper: Option<Paper> = None;
-        for figure in figures() {
+        for figure in &known {
             let Some(section) = self.sections.get(figure.id) else { continue };
             if paper.replace(figure.paper) != Some(figure.paper) {
                 let _ = write!(text, "\n## {}\n", figure.paper.reference());
+                let shared: String =
+                    figure.paper.shared_by(&mine(figure.paper)).map(Shared::markdown).collect();
+                if !shared.is_empty() {
+                    let _ = write!(text, "\n{}\n", folded(CHOSEN_FOR_SEVERAL, &shared).trim_end());
+                }
             }
             let _ = write!(text, "\n### `{}`: {}\n\n{section}\n", figure.id, figure.title);
         }
@@ -157,6 +169,11 @@ impl Record {
         let _ = writeln!(text, "| all | {holds} | {not} | {undecided} |");
         text
     }
+}
+
+/// Something that a reader may unfold.
+fn folded(summary: &str, inside: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n\n{}\n\n</details>\n\n", inside.trim_end())
 }
 
 /// `p0-fig5.csv`, `p0-fig5-2.csv` …
@@ -290,6 +307,31 @@ mod tests {
         table.row(["a, b", "5"].map(str::to_owned));
         let text = String::from_utf8(as_csv(&table).unwrap()).unwrap();
         assert_eq!(text, "sender,at most\nreno,3 ± 1 % (4 % lost)\n\"a, b\",5\n");
+    }
+
+    #[test]
+    fn what_figures_have_in_common_stands_once_and_a_figures_own_in_its_section() {
+        let folder = std::env::temp_dir().join(format!("record-common-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("papers.md");
+        let mut record = Record::open(&file).unwrap();
+        record.put(&made("p1-fig12", Judged::Holds)).unwrap();
+        let mut own = made("p1-fig14", Judged::Holds);
+        own.finding.choices = vec!["Queues of 20.".to_owned()];
+        record.put(&own).unwrap();
+        // Once more over what is there.
+        let mut record = Record::open(&file).unwrap();
+        record.put(&own).unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        let (head, sections) = text.split_once("### `p1-fig12`").unwrap();
+        for shared in own.figure.shared() {
+            let [first, ..] = &(shared.choices)()[..] else { panic!("nothing is shared by {:?}", shared.by) };
+            assert!(head.contains(&format!("- {first}\n")) && !sections.contains(first), "{text}");
+        }
+        assert_eq!(sections.matches("- Queues of 20.\n").count(), 1, "{text}");
+        let judges = "`p1-judges-small-queue`, `p1-judges-narrow`";
+        assert!(!head.contains(judges), "no figure of the record has it: {head}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

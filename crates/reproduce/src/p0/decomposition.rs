@@ -7,7 +7,6 @@ use super::super::chart::{Axis, Chart, Curve as Line, Scale};
 use super::super::judge::{across, one_run_gain, pooled_gains, trends};
 use super::super::{Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{Measured, claim, percent, points, turned, values};
-use super::setting;
 use super::throughput::over_z;
 use super::{Curve, between, channels, clusters, grid, only, overall_rates};
 
@@ -90,7 +89,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     let charts = vec![events_over_z("Fig. 10: TCP Retransmission Decomposition", "events in 100 s", curves)];
     let remarks = vec!["failed-dupack is counted as the paper defines it, with x = 0: then a single packet is outstanding, and no number of duplicate ACKs could tell that it is lost.".to_owned()];
     let clusters = clusters::triggers(effort)?;
-    Ok(Finding { tables: vec![table, clusters], charts, claims, choices: setting::choices(), remarks })
+    Ok(Finding { tables: vec![table, clusters], charts, claims, choices: Vec::new(), remarks })
 }
 
 /// A ratio from a gain.
@@ -203,13 +202,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         ),
     ];
     let clusters = clusters::replaced(effort)?;
-    Ok(Finding {
-        tables: vec![counts, shares, clusters],
-        charts,
-        claims,
-        choices: setting::choices(),
-        remarks,
-    })
+    Ok(Finding { tables: vec![counts, shares, clusters], charts, claims, choices: Vec::new(), remarks })
 }
 
 #[cfg(test)]

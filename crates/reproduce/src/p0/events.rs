@@ -8,7 +8,7 @@ use super::super::chart::{Axis, Chart, Curve as Line, Scale};
 use super::super::judge::{CONSIDERABLY, one_run};
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::judging::{Measured, claim, percent};
-use super::setting::{self, Channel, Reading, SECONDS, Setting};
+use super::setting::{Channel, Reading, SECONDS, Setting};
 use super::trace::{Again, Packet, Pair, Trace};
 use super::{clusters, traced};
 
@@ -118,8 +118,7 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
         drawn("Fig. 7(a): Multiple Packet Losses, Tahoe", &over("tahoe", 0.3), 3.0, first)?,
         drawn("Fig. 7(b): Multiple Packet Losses, Reno", &over("reno", 0.3), 3.0, waiting)?,
     ];
-    let mut choices = setting::choices();
-    choices.push("error recovery lasts from the loss of the first packet to the ACK that covers both. The drawn runs are the first ones that have such an event.".to_owned());
+    let choices = vec!["error recovery lasts from the loss of the first packet to the ACK that covers both. The drawn runs are the first ones that have such an event.".to_owned()];
     let charts = charts.into_iter().flatten().collect();
     Ok(Finding { tables: vec![table], charts, claims, choices, remarks: Vec::new() })
 }
@@ -205,7 +204,7 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
         100.0 * CONSIDERABLY
     )];
     let charts = charts.into_iter().collect();
-    Ok(Finding { tables: vec![table, clusters], charts, claims, choices: setting::choices(), remarks })
+    Ok(Finding { tables: vec![table, clusters], charts, claims, choices: Vec::new(), remarks })
 }
 
 pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
@@ -297,7 +296,7 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
         cell(&events(4).iter().map(|event| event.waits.iter().sum()).collect::<Vec<f64>>(), 1)
     )];
     let charts = charts.into_iter().collect();
-    Ok(Finding { tables: vec![table], charts, claims, choices: setting::choices(), remarks })
+    Ok(Finding { tables: vec![table], charts, claims, choices: Vec::new(), remarks })
 }
 
 /// Of single events, of which the paper shows one.

@@ -7,7 +7,7 @@ use super::super::chart::{Axis, Chart, Scale};
 use super::super::judge::{SIMILAR, across, pooled_gains};
 use super::super::{Claim, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{claim, percent};
-use super::setting::{self, Channel, Setting};
+use super::setting::{Channel, Setting};
 use super::throughput::over_z;
 use super::{between, clusters, only, planned, seeded};
 
@@ -128,8 +128,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
         y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
         curves: lines.map(|(name, curve)| over_z(name, &rates, curve)).collect(),
     };
-    let mut choices = setting::choices();
-    choices.push("both transfers begin at once, and share one channel; the one with sifest is the second (the text calls it A and B in turn).".to_owned());
+    let choices = vec!["both transfers begin at once, and share one channel; the one with sifest is the second (the text calls it A and B in turn).".to_owned()];
     let clusters = clusters::fairness(effort)?;
     Ok(Finding { tables: vec![table, variants, clusters], charts: vec![chart], claims, choices, remarks })
 }

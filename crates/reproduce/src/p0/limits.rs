@@ -7,7 +7,7 @@ use super::super::chart::{Axis, Chart, Curve as Line, Scale};
 use super::super::judge::pooled_gains;
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{claim, gain, percent, saving, turned};
-use super::setting::{self, Channel, Load, Setting};
+use super::setting::{Channel, Load, Setting};
 use super::{clusters, planned, seeded, traced};
 
 const CHANNEL: Channel = Channel::new(0.01, 0.15);
@@ -160,8 +160,7 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
         y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
         curves: lines.collect(),
     };
-    let mut choices = setting::choices();
-    choices.push("x = 0.01, y = 0.15, as in Fig. 11a. A page is a connection of its own, one every 2.5 s, forty in a run; its first timeout is 1 s, because ns-2's agents have no SYN that could be lost. The claims are about Tahoe, the paper's representative.".to_owned());
+    let choices = vec!["x = 0.01, y = 0.15, as in Fig. 11a. A page is a connection of its own, one every 2.5 s, forty in a run; its first timeout is 1 s, because ns-2's agents have no SYN that could be lost. The claims are about Tahoe, the paper's representative.".to_owned()];
     Ok(Finding { tables, charts: vec![chart], claims, choices, remarks: Vec::new() })
 }
 

@@ -19,7 +19,7 @@ use airtcp_sim::world::{Watch, WorldError};
 use self::judging::Measured;
 use self::setting::{Acks, Channel, Setting};
 use self::trace::Trace;
-use super::{Effort, Figure, Paper};
+use super::{By, Effort, Figure, Paper, Shared};
 
 const fn figure(
     id: &'static str,
@@ -28,6 +28,8 @@ const fn figure(
 ) -> Figure {
     Figure { id, paper: Paper::P0, title, run }
 }
+
+pub const SHARED: &[Shared] = &[Shared { by: By::All, choices: setting::choices }];
 
 pub const FIGURES: &[Figure] = &[
     figure("p0-fig5", "Fig. 5: acknowledged packets as losses increase", throughput::figure_5),

@@ -7,7 +7,7 @@ use super::super::chart::{Axis, Chart, Scale};
 use super::super::judge::{SIMILAR, deviation, one_run, one_run_gain, pooled_gains};
 use super::super::{Claim, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{Measured, acked, claim, gain, percent, points, saving};
-use super::setting::{self, Channel, SECONDS};
+use super::setting::{Channel, SECONDS};
 use super::throughput::{curve_over_time, holding, over_z};
 use super::{Curve, between, channels, grid, only, overall_rates, traced};
 
@@ -212,13 +212,11 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
         y: Axis::new("packets acknowledged", Scale::FromZero),
         curves: curves.collect(),
     };
-    let mut choices = setting::choices();
-    choices.push("idle is the time from the last packet or ACK to a timeout.".to_owned());
     Ok(Finding {
         tables: vec![table, clusters],
         charts: vec![chart],
         claims,
-        choices,
+        choices: vec!["idle is the time from the last packet or ACK to a timeout.".to_owned()],
         remarks: vec![sentence],
     })
 }
@@ -324,5 +322,5 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
         y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
         curves: lines.collect(),
     };
-    Ok(Finding { tables: vec![table], charts: vec![chart], claims, choices: setting::choices(), remarks })
+    Ok(Finding { tables: vec![table], charts: vec![chart], claims, choices: Vec::new(), remarks })
 }

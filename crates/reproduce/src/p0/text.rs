@@ -6,7 +6,7 @@ use super::super::chart::{Axis, Chart, Curve as Line, Scale};
 use super::super::judge::deviation;
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{acked, claim, gain, percent};
-use super::setting::{self, Channel, Reading, Setting};
+use super::setting::{Channel, Reading, Setting};
 use super::{letter, measured};
 
 /// Average throughput from a loss at the window W to the next one, in segments per round trip, if three duplicate ACKs
@@ -57,7 +57,7 @@ pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
         tables: vec![analysis, set_ups, letters, queues, choices],
         charts: vec![chart],
         claims: vec![analytic()],
-        choices: setting::choices(),
+        choices: Vec::new(),
         remarks: vec![of_set_ups, of_letters, of_choices],
     })
 }

@@ -79,13 +79,7 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
         sentence,
         format!("A gain of which no more than {:.0} % either way is possible counts as none.", 100.0 * TIE),
     ];
-    Ok(Finding {
-        tables: vec![table, clusters],
-        charts: vec![chart],
-        claims,
-        choices: setting::choices(),
-        remarks,
-    })
+    Ok(Finding { tables: vec![table, clusters], charts: vec![chart], claims, choices: Vec::new(), remarks })
 }
 
 /// The two comparisons of §3.3.1 in longer clusters: they are about several losses in one window.
@@ -260,10 +254,9 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
         100.0 * 0.03 * 0.7 * 0.06,
         100.0 * 0.03 * 0.03
     )];
-    let mut choices = setting::choices();
-    choices.push(
+    let choices = vec![
         "α = β is 0.3 as in Fig. 5; the smaller ones are ours, to see where a penalty begins.".to_owned(),
-    );
+    ];
     let charts = vec![over_time(effort, &channels[..2])?, over_clusters(&CHANGES, &packets)];
     Ok(Finding { tables: vec![table], charts, claims, choices, remarks })
 }

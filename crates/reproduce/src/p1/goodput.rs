@@ -6,7 +6,7 @@ use super::super::chart::{Axis, Chart, Curve, Scale};
 use super::super::judge::{across, pooled_gains};
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::panels::{BURSTS, FEW, Measured, Panel, Point, figures, run, variations};
-use super::setting::{CHOICES, Topology, VARIANTS, Variant, percent};
+use super::setting::{VARIANTS, Variant, percent};
 
 /// From here on, the error rate has "increased to some extent".
 const HIGH: f64 = 0.04;
@@ -81,19 +81,14 @@ pub(super) fn figures_4_to_7(effort: &Effort) -> Result<Finding, WorldError> {
 }
 
 fn choices() -> Vec<String> {
-    let own = [
-        Topology::LastHop.choice(),
-        Topology::Congestion.choice(),
-        Topology::SmallQueue.choice(),
-        Topology::LongQueue.choice(),
+    vec![
         "The bottleneck of 0.5 Mbit/s and 30 ms is the wire before the base station (§4.1: \"congestion at wireline bottleneck\"), also in Fig. 3 (a), to which Fig. 3 (b) adds the cross traffic; the last hop is faster (abstract: \"high-speed wireless last hop\").".to_owned(),
         "The paper gives no transition probabilities: nothing is lost in the good state, half of the packets in the bad one, which each packet ends with 24 %.".to_owned(),
         format!(
             "\"In most cases\" is the gain at each point of Figs. 4 to 7, averaged over the points; \"to some extent\" is from {:.0} % on.",
             100.0 * HIGH
         ),
-    ];
-    CHOICES.map(str::to_owned).into_iter().chain(own).collect()
+    ]
 }
 
 fn little_and_similar(all: &[&Point], curves: &[Vec<Point>]) -> Claim {

@@ -9,7 +9,7 @@ use airtcp_sim::world::WorldError;
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::judges_everywhere;
 use super::panels::NO_BOTTLENECK;
-use super::setting::{CHOICES, Loss, Place, Queues, Setting, Timing, Topology, not, percent, throughput};
+use super::setting::{Loss, Place, Queues, Setting, Timing, Topology, not, percent, throughput};
 
 pub(super) const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 pub(super) const PER: f64 = 0.02;
@@ -102,13 +102,13 @@ fn expectation(topology: Topology) -> Expectation {
     }
 }
 
-pub(super) fn choices(more: &[String]) -> Vec<String> {
-    let own = [
+/// Of all that have judges.
+pub(super) fn choices() -> Vec<String> {
+    vec![
         "The sender is NewReno and measures every segment that it sends once, as the paper did from its traces: ns-2's own timer, one segment at a time in ticks of 100 ms, would tell the judges little.".to_owned(),
         "Score: the mean of the shares of congestion losses and of radio losses that were judged right; without congestion losses, of radio losses alone. A judge works if it is considerably better than a coin.".to_owned(),
         "What the judges' rules leave open (thresholds, W, which change of the window counts) is stated in `src/recovery/attribute/`.".to_owned(),
-    ];
-    CHOICES.map(str::to_owned).into_iter().chain(own).chain(more.iter().cloned()).collect()
+    ]
 }
 
 fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table {
@@ -240,7 +240,7 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
         charts: Vec::new(),
         claims: claims.collect(),
         tables,
-        choices: choices(&[topology.choice()]),
+        choices: Vec::new(),
         remarks: vec![
             in_charge_remark(&charges),
             "What a judge could make of the same round-trip times that knew the best threshold beforehand is in `p1-fig12` and `p1-fig14`.".to_owned(),

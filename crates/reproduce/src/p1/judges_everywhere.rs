@@ -5,7 +5,7 @@ use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
 use super::super::{Claim, Effort, Finding, Judged, Table, mean};
-use super::judges::{JUDGES, Matrices, PER, choices, own, place, scores, setting, tolerant_onlookers, works};
+use super::judges::{JUDGES, Matrices, PER, own, place, scores, setting, tolerant_onlookers, works};
 use super::setting::{Loss, Place, Sources, Topology, not, percent, throughput};
 
 /// NCPLD in charge, as §3.2 has it and with a tolerance.
@@ -95,7 +95,7 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
         charts: Vec::new(),
         claims: claims.collect(),
         tables: vec![table, tolerant],
-        choices: choices(&[format!("{:.0} % of the packets are lost by the radio everywhere.", 100.0 * PER)]),
+        choices: vec![format!("{:.0} % of the packets are lost by the radio everywhere.", 100.0 * PER)],
         remarks: vec![],
     })
 }

@@ -14,7 +14,44 @@ mod traces;
 mod transfer;
 mod trips;
 
-use super::{Figure, Paper};
+use self::setting::{Queues, Topology};
+use super::{By, Figure, Paper, Shared};
+
+pub const SHARED: &[Shared] = &[
+    Shared { by: By::All, choices: setting::choices },
+    Shared {
+        by: By::These(&["p1-fig4", "p1-fig12", "p1-judges-last-hop", "p1-judges-overall"]),
+        choices: || vec![Topology::LastHop.choice()],
+    },
+    Shared {
+        by: By::These(&["p1-fig4", "p1-fig8", "p1-fig12", "p1-judges-congestion", "p1-judges-overall"]),
+        choices: || vec![Topology::Congestion.choice()],
+    },
+    Shared {
+        by: By::These(&["p1-fig4", "p1-fig14", "p1-judges-small-queue", "p1-judges-overall"]),
+        choices: || vec![Topology::SmallQueue.choice()],
+    },
+    Shared {
+        by: By::These(&["p1-fig4", "p1-fig14", "p1-judges-long-queue", "p1-judges-overall"]),
+        choices: || vec![Topology::LongQueue.choice()],
+    },
+    Shared {
+        by: By::These(&["p1-fig14", "p1-judges-narrow", "p1-judges-overall"]),
+        choices: || vec![Topology::Narrow(Queues::Small).choice()],
+    },
+    Shared { by: By::These(&["p1-fig12", "p1-fig14"]), choices: rtt::choices },
+    Shared {
+        by: By::These(&[
+            "p1-judges-last-hop",
+            "p1-judges-congestion",
+            "p1-judges-long-queue",
+            "p1-judges-small-queue",
+            "p1-judges-narrow",
+            "p1-judges-overall",
+        ]),
+        choices: judges::choices,
+    },
+];
 
 pub const FIGURES: &[Figure] = &[
     Figure {

@@ -9,19 +9,21 @@ use super::observed::{
 };
 use super::panels::NO_BOTTLENECK;
 use super::setting::{
-    CHOICES, Loss, Number, Place, Queues, Setting, Sources, Topology, VARIANTS, Variant, not, percent,
+    Loss, Number, Place, Queues, Setting, Sources, Topology, VARIANTS, Variant, not, percent,
 };
 use super::traces;
 
 const PER: f64 = 0.02;
 
-fn choices(more: impl IntoIterator<Item = String>) -> Vec<String> {
-    let own = [
+/// Of both figures.
+pub(super) fn choices() -> Vec<String> {
+    [
         "The verdicts are by the round trips of §3.1: to the first cumulative ACK, without those that a timeout interrupts. They hold what a repair takes. Beside them stand those of segments that were sent once and arrived in order.",
         "An increase before congestion losses is the mean round trip before them over the mean of all; without congestion it is the mean of all over the least, for losses at random come whatever the round trip is. Before a loss: of the last segment before the lost one that has a round trip. Its change: against the one sent a round trip earlier; it is constant within 10 %, what is \"similar\" elsewhere.",
         "Told apart: how often the round-trip time before a congestion loss is above that before a radio loss (ties are half). It is possible if that, or the same of the change, is considerably above a coin's half, and easy if it is similar to 1.",
-    ];
-    CHOICES.into_iter().chain(own).map(str::to_owned).chain(more).collect()
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 /// A claim that is judged by the round trips of §3.1, with what the undisturbed ones say beside it.
@@ -129,11 +131,7 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
         charts: charts.into_iter().collect::<Result<_, _>>()?,
         tables: tables(&seen),
         claims,
-        choices: choices([
-            Topology::LastHop.choice(),
-            Topology::Congestion.choice(),
-            "Uniform loss of 2 % in both.".to_owned(),
-        ]),
+        choices: vec!["Uniform loss of 2 % in both.".to_owned()],
         remarks,
     })
 }
@@ -219,12 +217,9 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
         charts,
         tables: tables(&seen),
         claims,
-        choices: choices([
-            Topology::LongQueue.choice(),
-            Topology::SmallQueue.choice(),
-            NARROW.choice(),
+        choices: vec![
             "Of the narrow backbone the paper does not say how long its queues are: its captions name them for the broad one alone (\"broad wireless backbone, with long queue\", \"with small queue\"), and §4.1 has both for a \"slow wireless backbone\". The text speaks of it in one sentence with the small ones, and these are judged; beside each verdict stands what it is with queues of 20.".to_owned(),
-        ]),
+        ],
         remarks: vec![range(&seen, narrow_long, loads)],
     })
 }

@@ -275,12 +275,16 @@ pub(crate) const MSS: u16 = PACKET - 40;
 /// ns-2's default window, in segments.
 const WINDOW: usize = 20;
 
-pub(super) const CHOICES: [&str; 4] = [
+const CHOICES: [&str; 4] = [
     "Sources of cross traffic are five at each bottleneck (§4.1: \"The number of ON/OFF sources in our experiments is set to be 5\"), with 200 kbit/s at the first and 160 at a second (§4.1 has these and 300); each begins with a time of being off, as ns-2's do.",
     "Packets of 1000 octets on the wire, a window of 20 of them, no delayed ACKs (§3.1), a clock of 100 ms, an RTO of at least 1 s, two packets after the SYN, no Limited Transmit: ns-2's defaults and profile `ns2`.",
     "Only what goes to the mobile host is damaged.",
     "Each run lasts 400 s, as in the paper; of the curves' loss rates it says that they were drawn at random.",
 ];
+
+pub(super) fn choices() -> Vec<String> {
+    CHOICES.map(str::to_owned).to_vec()
+}
 
 /// When a sender measures round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,7 @@ use airtcp_sim::world::{Length, WorldError};
 
 use super::super::judge::{across, one_run};
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
-use super::setting::{
-    Begins, CHOICES, Loss, MSS, Place, SECONDS, Setting, Sources, Topology, VARIANTS, percent,
-};
+use super::setting::{Begins, Loss, MSS, Place, SECONDS, Setting, Sources, Topology, VARIANTS, percent};
 use super::traces;
 
 /// Length of the file, in packets of 1000 octets.
@@ -133,15 +131,10 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
         charts,
         tables: vec![table],
         claims: vec![six_seconds(first), larger(first)],
-        choices: CHOICES
-            .map(str::to_owned)
-            .into_iter()
-            .chain([
-                Topology::Congestion.choice(),
+        choices: vec![
                 "The captions say congestion and wireless loss over a last hop, but not the rate of the cross traffic nor the error model: the claims are judged with 200 kbit/s a source and uniform loss, and stand beside with other choices. The file begins when the sources do.".to_owned(),
                 "100 kB are 100 packets of 1000 octets. A time is from the SYN to the last octet at the receiver. \"Older\" is the mean of Tahoe and Reno, \"newer\" that of NewReno and SACK with the same seed. What one run scatters is for their ratio what one such pair does: ns-2 draws the same numbers in each run unless it is told otherwise.".to_owned(),
-            ])
-            .collect(),
+        ],
         remarks: vec![remark(first)],
     })
 }

@@ -6,7 +6,7 @@ use airtcp_sim::world::WorldError;
 use super::handover::{FIRST, MSS, SEGMENTS};
 use super::story::Story;
 use super::twice_lost::{
-    FAST_TIMEOUT, HANDOVERS, ONCE, PROPOSED, TWICE, WITH_SACK, WITHOUT, choices, counted, exact, ns2, twice,
+    FAST_TIMEOUT, HANDOVERS, ONCE, PROPOSED, TWICE, WITH_SACK, WITHOUT, counted, exact, ns2, twice,
 };
 use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
 use crate::judge::SIMILAR;
@@ -146,12 +146,11 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
             curve("NewReno", &plain),
         ],
     };
-    let own = ["The axis' numbers are in the picture only; up to 2.9 MB."];
     Ok(Finding {
         tables: vec![curves, by_handover],
         charts: vec![chart],
         claims,
-        choices: choices(&own),
+        choices: vec!["The axis' numbers are in the picture only; up to 2.9 MB.".to_owned()],
         remarks: Vec::new(),
     })
 }

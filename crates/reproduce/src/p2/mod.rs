@@ -12,7 +12,7 @@ mod story;
 mod systems;
 mod twice_lost;
 
-use super::{Figure, Paper};
+use super::{By, Figure, Paper, Shared};
 
 const fn figure(
     id: &'static str,
@@ -21,6 +21,16 @@ const fn figure(
 ) -> Figure {
     Figure { id, paper: Paper::P2, title, run }
 }
+
+pub const SHARED: &[Shared] = &[
+    Shared {
+        by: By::These(&["p2-fig2", "p2-fig3", "p2-fig5", "p2-fig6", "p2-fig7"]),
+        choices: setting::choices,
+    },
+    Shared { by: By::These(&["p2-fig2", "p2-fig3"]), choices: setting::choices_of_opnet },
+    Shared { by: By::These(&["p2-fig5", "p2-fig6", "p2-fig7"]), choices: jitter::choices },
+    Shared { by: By::These(&["p2-fig12", "p2-fig13", "p2-fig14", "p2-fig15"]), choices: twice_lost::choices },
+];
 
 pub const FIGURES: &[Figure] = &[
     figure("p2-fig2", "throughput against Timer Status Prohibit", prohibit::figure_2),

@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::setting::{Buffers, Point, Sample, choices, max_dat, percent, sample};
+use super::setting::{Buffers, Point, Sample, max_dat, percent, sample};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
 
@@ -139,13 +139,14 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::above_zero(&fewer_lost),
         },
     ];
-    let own = [
+    let choices = [
         "The other reading, that of TS 25.322, in which MAX DAT counts transmissions and 5 of them are never made, would have the paper's 5 in the row of 3, where the throughput is far below.",
         "What RLC gives up is discarded alone (an MRW tells the receiver); a RESET would throw away all that is under way. TSP 300 ms, as long as the round trip, so that no report asks for what was just sent again. The second table has other choices.",
-        "The OPNET sender had BSD's timer: `timer-bsd`, in ticks of 500 ms.",
-    ];
+    ]
+    .map(str::to_owned)
+    .to_vec();
     let charts = charts(&samples);
-    Ok(Finding { tables: vec![table, swept], charts, claims, choices: choices(&own), remarks: Vec::new() })
+    Ok(Finding { tables: vec![table, swept], charts, claims, choices, remarks: Vec::new() })
 }
 
 fn charts(samples: &[Sample]) -> Vec<Chart> {

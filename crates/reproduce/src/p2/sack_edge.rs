@@ -7,7 +7,7 @@ use super::handover::{FIRST, SND_HIGH};
 use super::story::Story;
 use super::twice_lost::{
     CALIBRATED, DUPACK_25, HANDOVER, ONCE, PROPOSED, RESOLUTION, Row, TIMEOUT, TWICE, WITH_SACK, acceptable,
-    choices, counted, events, exact, half, ns2, rfc, second_timeout, time, timeouts, twice, window,
+    counted, events, exact, half, ns2, rfc, second_timeout, time, timeouts, twice, window,
 };
 use crate::{Claim, Counts, Effort, Finding, Judged, Table};
 
@@ -147,9 +147,9 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
             )
         },
     ];
-    let own = [
-        "Which others are lost is not stated: segments 30 and 37, and three other choices, for all of which a verdict has to hold.",
+    let choices = vec![
+        "Which others are lost is not stated: segments 30 and 37, and three other choices, for all of which a verdict has to hold.".to_owned(),
     ];
     let charts = vec![sack[0].sequence_chart("Fig. 15: time-sequence, proposed algorithm with SACK")];
-    Ok(Finding { tables: vec![table, swept], charts, claims, choices: choices(&own), remarks: Vec::new() })
+    Ok(Finding { tables: vec![table, swept], charts, claims, choices, remarks: Vec::new() })
 }

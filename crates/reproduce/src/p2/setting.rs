@@ -12,7 +12,7 @@ use airwire::time::{Duration, Instant};
 use crate::{Effort, mean};
 
 /// What the paper does not say, for §2 and §5 alike; a sentence for each.
-pub(super) const CHOICES: [&str; 6] = [
+const CHOICES: [&str; 6] = [
     "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 octets, TTIs of 10 ms down and 20 ms up, a transmission window of 2047 PDUs, polls when the buffer runs empty and when half of the window is in use; the same BLER, TSP and MaxDAT in both directions.",
     "MAX DAT is read as §2.3 defines it, in all figures: “the maximum number of retransmission attempts for a single PDU”. MaxDAT of TS 25.322 is 2 more, because there a PDU is transmitted at most MaxDAT − 1 times, the first time included: the paper's 5 is 7 there, its 10 is 12.",
     "TSP is TS 25.322's Timer_Status_Prohibit: it begins with a report and holds back the next one. §2.2 describes a delay of each report: “the delay imposed on the receiver before it can issue a STATUS PDU”. Where it makes a difference, a table has that reading too (`status_delay`).",
@@ -21,8 +21,13 @@ pub(super) const CHOICES: [&str; 6] = [
     "The queue before the bearer has no bound (“enough queue depth”, §7.1).",
 ];
 
-pub(super) fn choices(own: &[&str]) -> Vec<String> {
-    own.iter().chain(&CHOICES).map(|&choice| choice.to_owned()).collect()
+pub(super) fn choices() -> Vec<String> {
+    CHOICES.map(str::to_owned).to_vec()
+}
+
+/// Of both figures that were made with OPNET.
+pub(super) fn choices_of_opnet() -> Vec<String> {
+    vec!["The OPNET sender had BSD's timer: `timer-bsd`, in ticks of 500 ms.".to_owned()]
 }
 
 /// §2.3: “the MAX DAT parameter defines the maximum number of retransmission attempts for a single PDU”. As TS 25.322

@@ -61,8 +61,9 @@ pub(super) fn counted(place: &str, paper: &str, ours: String, judged: Judged) ->
     Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
 }
 
-pub(super) fn choices(own: &[&str]) -> Vec<String> {
-    let common = [
+/// Of Figs. 12 to 15.
+pub(super) fn choices() -> Vec<String> {
+    vec![
         "No losses are stated. “The 25th duplicate ACK” is FlightSize + DupThresh, so FlightSize is 22: segment 22 of a slow start from one segment.".to_owned(),
         "A loss alone is found by duplicate ACKs before any timer fires. So a handover holds up the rest of the window beyond the timeout, and the retransmission is lost.".to_owned(),
         format!(
@@ -70,8 +71,7 @@ pub(super) fn choices(own: &[&str]) -> Vec<String> {
             DUPACK_25 - TIMEOUT
         ),
         "1460 octets in a segment of 1500, an ACK for each, an initial window of one, a receiver's window of 128 segments, no bound to the queue. Nothing here is random: the number of seeds is without effect.".to_owned(),
-    ];
-    own.iter().map(|&choice| choice.to_owned()).chain(common).collect()
+    ]
 }
 
 fn none() -> String {
@@ -239,7 +239,7 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
         fast.sequence_chart("Fig. 12 (a): time-sequence, fast timeout"),
         fast.window_chart("Fig. 12 (b): sender state variables, fast timeout"),
     ];
-    Ok(Finding { tables: vec![table, by_handover], charts, claims, choices: choices(&[]), remarks })
+    Ok(Finding { tables: vec![table, by_handover], charts, claims, choices: Vec::new(), remarks })
 }
 
 /// Cost: two short transfers.
@@ -296,5 +296,5 @@ pub(super) fn figure_13(_: &Effort) -> Result<Finding, WorldError> {
         ns2.sequence_chart("Fig. 13 (a): time-sequence, proposed algorithms"),
         ns2.window_chart("Fig. 13 (b): sender state variables, proposed algorithms"),
     ];
-    Ok(Finding { tables: vec![table], charts, claims, choices: choices(&[]), remarks: Vec::new() })
+    Ok(Finding { tables: vec![table], charts, claims, choices: Vec::new(), remarks: Vec::new() })
 }

@@ -7,9 +7,7 @@ use airtcp_sim::world::WorldError;
 use super::super::chart::{Axis, Chart, Curve, Scale};
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::grid::percent_shown;
-use super::setting::{
-    Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, choice_of_pr, plan,
-};
+use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, plan};
 
 const FLOWS: usize = 12;
 
@@ -164,8 +162,6 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
             judged: shares.are_similar(PR_PLUS, PR),
         },
     ];
-    let mut choices = choices_of_the_dumbbell();
-    choices.push(choice_of_pr());
     Ok(Finding {
         charts: vec![shares.chart("Fig. 4(a)", &[NR, NR_PLUS]), shares.chart("Fig. 4(b)", &[PR, PR_PLUS])],
         tables: vec![
@@ -173,7 +169,7 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
             shares.table("Goodput of the twelve together, in Mbit/s", &shares.together, 3),
         ],
         claims,
-        choices,
+        choices: Vec::new(),
         remarks: vec![
             "In ns-2 twelve NewReno flows on such a dumbbell share 1.923 (0 %) to 1.602 Mbit/s (12 %) and Jain's index \
              never falls below 0.993: the paper's 0.9 is a loose bound. Verdicts are over the error rates above zero."
@@ -255,11 +251,11 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
             ),
         ],
         tables: vec![table],
-        choices: choices_of_the_dumbbell(),
         ..Finding::default()
     })
 }
 
+/// Of those with many flows.
 pub(super) fn choices_of_the_dumbbell() -> Vec<String> {
     vec![
         "Access links of 10 ms on either side (one of 100 Mbit/s and 20 ms here, which never queues), and a bottleneck of \

@@ -9,9 +9,7 @@ use super::sentences::{
     improves_by_up_to_100, more_than_westwood, on_both, similar_observations, still_above_westwood,
     still_gains, up_to_130,
 };
-use super::setting::{
-    Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W, choice_of_pr, choices,
-};
+use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
 
 pub(super) const TITLE: &str = "Goodput in Mbit/s, against the packet error rate";
 const ON_NEWRENO: Variant = Scheme::PrOnNewReno.plain();
@@ -47,7 +45,7 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
         charts: vec![grid.chart("Fig. 2(a)", &[NR, W, NR_PLUS])],
         tables: vec![grid.table_beside_ns2(TITLE)],
         claims,
-        choices: choices(),
+        choices: Vec::new(),
         remarks: vec![
             format!("TCP-NR+ over TCP-NR: {}.", grid.gains_shown(NR_PLUS, NR)),
             format!("TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
@@ -78,7 +76,7 @@ pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
         charts: vec![grid.chart("Fig. 2(b)", &[W, PR, PR_PLUS])],
         tables: vec![grid.table(TITLE)],
         claims,
-        choices: vec![choice_of_pr()],
+        choices: Vec::new(),
         remarks: vec![
             format!("TCP-PR+ over TCP-PR: {}.", grid.gains_shown(PR_PLUS, PR)),
             format!("The same on NewReno: {}.", grid.gains_shown(PLUS_ON_NEWRENO, ON_NEWRENO)),
@@ -129,7 +127,6 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
         tables: vec![grid.table(TITLE)],
         claims,
         choices: vec![
-            choice_of_pr(),
             "A damaged packet leaves again 20 ms after it left, when about five others have overtaken it on a busy \
              link; after three retransmissions it is lost."
                 .to_owned(),
@@ -177,7 +174,7 @@ pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldEr
         charts: vec![grid.chart("Half of the tax (§IV-C, not drawn in the paper)", &curves)],
         tables: vec![grid.table_beside_ns2(TITLE)],
         claims,
-        choices: vec![choice_of_pr()],
+        choices: Vec::new(),
         remarks: vec![
             format!("TCP-NR+ with half the tax over TCP-W: {}.", grid.gains_shown(NR_HALF, W)),
             format!("TCP-PR+ with half the tax over TCP-W: {}.", grid.gains_shown(pr_half, W)),

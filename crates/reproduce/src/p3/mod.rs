@@ -19,7 +19,7 @@ use setting::Extent;
 pub use theorem::overlay;
 pub use variants::{approximation, other_differentiators, rules};
 
-use super::{Effort, Figure, Paper};
+use super::{By, Effort, Figure, Paper, Shared};
 
 /// A table of many paths is for directions.
 const SEEDS_PER_PATH: u32 = 10;
@@ -31,6 +31,40 @@ const fn figure(
 ) -> Figure {
     Figure { id, paper: Paper::P3, title, run }
 }
+
+pub const SHARED: &[Shared] = &[
+    Shared { by: By::All, choices: setting::choices },
+    Shared {
+        by: By::These(&[
+            "p3-fig2a",
+            "p3-fig2b",
+            "p3-fig2c",
+            "p3-underestimation",
+            "p3-rr-dcr",
+            "p3-approximation",
+            "p3-rules",
+            "p3-sensitivity",
+        ]),
+        choices: setting::choices_of_one_flow,
+    },
+    Shared {
+        by: By::These(&[
+            "p3-fig2b",
+            "p3-fig2c",
+            "p3-fig4",
+            "p3-underestimation",
+            "p3-rr-dcr",
+            "p3-approximation",
+            "p3-rules",
+            "p3-sensitivity",
+        ]),
+        choices: setting::choices_of_pr,
+    },
+    Shared {
+        by: By::These(&["p3-fig4", "p3-equation1", "p3-theorem1", "p3-sensitivity", "p3-fairness"]),
+        choices: fairness::choices_of_the_dumbbell,
+    },
+];
 
 pub const FIGURES: &[Figure] = &[
     figure("p3-fig2a", "NewReno, Westwood and NewReno+ under random loss", |effort| {

@@ -289,12 +289,9 @@ pub fn plan(
     })
 }
 
-/// What every figure has to choose; listed with the first.
-pub fn choices() -> Vec<String> {
+/// Of all figures.
+pub(super) fn choices() -> Vec<String> {
     [
-        "The paper gives no rates, delays or queues: 10 Mbit/s and 50 ms of wire, then 2 Mbit/s and 10 ms of radio \
-         with a queue of 50 packets, as in the runs of ns-2 that stand beside. Data only are damaged. `p3-sensitivity` \
-         has other paths.",
         "1000 octets of data and 40 of headers, a receiver's window of 1000 segments, an ACK for every segment, a \
          timer of 10 ms ticks with a least timeout of 200 ms, an initial window of two, Limited Transmit: profile \
          `ns2`.",
@@ -306,6 +303,17 @@ pub fn choices() -> Vec<String> {
         "In every decrease 0 ≤ ε, and never so large that ssthresh would exceed cwnd: by (5) ε lies between 0 and 1, \
          its estimate (15) need not. α = 0.25. A timeout halves ssthresh without a rebate, as the paper mentions \
          no timeouts. What either does is in the table of `p3-rules`.",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Of those with one flow.
+pub(super) fn choices_of_one_flow() -> Vec<String> {
+    [
+        "The paper gives no rates, delays or queues: 10 Mbit/s and 50 ms of wire, then 2 Mbit/s and 10 ms of radio \
+         with a queue of 50 packets, as in the runs of ns-2 that stand beside. Data only are damaged. `p3-sensitivity` \
+         has other paths.",
         "TCP-W repairs like NewReno and has the time-varying filter of Mascolo et al. (MobiCom 2001, §2.2), with virtual \
          samples of zero where no ACK comes. This paper does not say with which constants it ran: τ = 0.5 s and m = 2. \
          Other τ and the constant coefficients of its procedure are in the table of `p3-rules`.",
@@ -314,8 +322,12 @@ pub fn choices() -> Vec<String> {
     .to_vec()
 }
 
-pub fn choice_of_pr() -> String {
-    "PR works on SACK (RFC 6675's scoreboard), which tells for each segment whether it has arrived, as its to-be-ack \
-     list wants; beta is 3 and alpha 0.995. Which implementation the paper ran is not said: on NewReno stands beside."
-        .to_owned()
+/// Of those with TCP-PR.
+pub(super) fn choices_of_pr() -> Vec<String> {
+    vec![
+        "PR works on SACK (RFC 6675's scoreboard), which tells for each segment whether it has arrived, as its to-be-ack \
+         list wants; beta is 3 and alpha 0.995. Which implementation the paper ran is not said: on NewReno stands \
+         beside in Figs. 2b, 2c and 4 and in `p3-underestimation`."
+            .to_owned(),
+    ]
 }

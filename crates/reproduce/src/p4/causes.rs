@@ -189,7 +189,7 @@ pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         charts: vec![chart(&said)],
         claims,
         choices: vec![format!(
-            "As for Table 3, {} s a run. To distinguish is to be right about nearly all losses of either kind: the share is similar \
+            "{} s a run. To distinguish is to be right about nearly all losses of either kind: the share is similar \
              to the whole. A loss is judged when an ACK finds it.",
             length.as_secs_f64()
         )],

@@ -128,7 +128,7 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
         charts: Vec::new(),
         claims,
         choices: vec![format!(
-            "As for Table 3, {} s a run, with one thing changed in each row, for both senders.",
+            "{} s a run, with one thing changed in each row, for both senders.",
             length.as_secs_f64()
         )],
         remarks: vec![

@@ -125,7 +125,7 @@ impl Curves {
 
 fn choice(length: Duration) -> String {
     format!(
-        "As for Table 3, {} s a run. A sentence about different values of BER is about all four together: at each the gain as a \
+        "{} s a run. A sentence about different values of BER is about all four together: at each the gain as a \
          share of what Reno-TCP receives there, averaged.",
         length.as_secs_f64()
     )

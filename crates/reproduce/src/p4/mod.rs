@@ -16,12 +16,14 @@ pub use goodput::{fig6, fig7, fig8};
 pub use table3::table3;
 pub use window::window;
 
-use super::{Effort, Figure, Finding, Paper};
+use super::{By, Effort, Figure, Finding, Paper, Shared};
 
 /// Of Table 3: Reno-TCP receives about as many packets as there.
 const LENGTH: Duration = Duration::from_secs(600);
 /// Of all else, where packets are not compared with the paper's.
 const SHORT: Duration = Duration::from_secs(100);
+
+pub const SHARED: &[Shared] = &[Shared { by: By::All, choices: setting::choices }];
 
 pub const FIGURES: &[Figure] = &[
     figure("p4-table3", "E-TCP against Reno at a bit error rate of 1e-3, in three directions", |effort| {

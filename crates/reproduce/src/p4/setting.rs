@@ -223,13 +223,11 @@ impl Setting {
 }
 
 /// What all figures have in common, a sentence each.
-pub fn choices() -> Vec<String> {
+pub(super) fn choices() -> Vec<String> {
     [
         "Segments of \"170 bit\" (Table 2) do not hold a TCP/IP header: 64 octets of data here, and 40 of headers. All rates are \
          832/170 times the paper's, so that a packet takes the wire and the radio as long as 170 bit do there (3.04 ms and 0.085 ms); \
          it is damaged as often as 170 bit are, 15.64 % at BER 1e-3.",
-        "The paper does not say how long it ran. Its length here is such that Reno-TCP receives about as many packets from F to M \
-         at BER 1e-3 as in Table 3.",
         "From mobile to mobile the BER is that of both radio links together, half of it on each: with 1e-3 on each of them \
          (28.8 % lost), Reno-TCP could not receive 2735 packets where it receives 2624 over one link. Table 3 and Fig. 8 have both \
          readings.",

@@ -117,7 +117,7 @@ pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         charts: vec![chart(&runs)],
         claims: claims(&runs),
         choices: vec![format!(
-            "As for Table 3, {} s a run, at all bit error rates together. \"Quickly\" is compared with E-TCP that waits for three \
+            "{} s a run, at all bit error rates together. \"Quickly\" is compared with E-TCP that waits for three \
              duplicate ACKs: more of the lost packets leave again before the least timeout is over, counted from when they left.",
             length.as_secs_f64()
         )],
