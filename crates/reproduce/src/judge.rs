@@ -31,11 +31,11 @@ pub const WIDER: f64 = 1.205;
 
 /// Less than this is no difference to speak of.
 pub const TIE: f64 = 0.01;
-/// "similar", "little difference", "almost the same", "comparable": not more than this, either way.
+/// "similar", "little difference", "almost the same", "trivial", "comparable": not more than this, either way.
 pub const SIMILAR: f64 = 0.1;
 /// "slightly", "a little", "somewhat": more than nothing and not more than this.
 pub const SLIGHTLY: f64 = 0.1;
-/// "considerable", "significant", "much", "obvious", "dramatic": at least this.
+/// "considerable", "significant", "much", "obvious", "dramatic", "relatively long": at least this.
 pub const CONSIDERABLY: f64 = 0.2;
 
 /// The interval that decides. `None`: of one sample nothing is known.
@@ -155,6 +155,19 @@ pub fn trends(points: &[Vec<f64>]) -> Vec<f64> {
     (0..seeds).map(|seed| slope(seed) * (points.len() as f64 - 1.0) / base).collect()
 }
 
+/// The mean of counts of something rare, such as timeouts in a transfer, with the interval that one run more gives it in
+/// which it happens, `once`: none in so many runs is not none ever, as an interval without width would have it.
+pub fn rare(counts: &[f64], once: f64) -> Mean {
+    let half_width = Mean::of(&with_one_more(counts, once)).and_then(|more| more.half_width);
+    let mean = Mean::of(counts).map_or(f64::NAN, |seen| seen.mean);
+    Mean { mean, half_width, samples: counts.len() }
+}
+
+/// The counts that such an interval is reckoned from.
+pub fn with_one_more(counts: &[f64], once: f64) -> Vec<f64> {
+    counts.iter().copied().chain([once]).collect()
+}
+
 /// The standard deviation of a single run.
 pub fn deviation(samples: &[f64]) -> f64 {
     let mean = samples.iter().sum::<f64>() / samples.len() as f64;
@@ -252,6 +265,16 @@ mod tests {
     fn a_trend_is_from_the_first_point_to_the_last() {
         let points = [vec![9.0, 8.0], vec![10.0, 10.0], vec![11.0, 12.0]];
         assert_eq!(trends(&points), [0.2, 0.4]);
+    }
+
+    #[test]
+    fn none_in_ten_runs_is_not_none_ever() {
+        let none = rare(&[0.0; 10], 1.0);
+        assert_eq!(none.mean, 0.0, "the mean is of what was seen");
+        // Eleven runs with a single one: the deviation is 1/√11, so the standard error 1/11; times Student's t, 2.228.
+        assert!((none.half_width.unwrap() - 2.228 / 11.0).abs() < 1e-4, "{none:?}");
+        assert_eq!(Judged::above_zero(&none), Undecided);
+        assert_eq!(Judged::above_zero(&rare(&[1.0; 10], 1.0)), Holds);
     }
 
     #[test]

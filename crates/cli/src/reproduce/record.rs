@@ -21,8 +21,10 @@ Every figure and table of the five papers that has numbers or a curve, run in vi
 ± half the width of its 95 % interval (Student's t); comparisons are of pairs of runs with the same seed, and a gain is the mean of their differences over the mean of what is compared with.
 
 A claim is a sentence of a paper, and counts once, however many curves it speaks of; what a paper does not say, what was calibrated to it, and what is true by construction is not counted. One rule judges all of
-them (crates/reproduce/src/judge.rs), by the interval and never by the mean: *better* is above zero; *similar* is within 10 %; *slightly* up to 10 %; *considerably* 20 % and more; *in most cases* is pooled over the
-points; a number is met if the interval overlaps the paper's ± what one run of the paper's length scatters. A figure with an undecided claim is run with twice as many seeds, up to 240 unless its section has another number; intervals that
+them (crates/reproduce/src/judge.rs), by the interval and never by the mean: *better* is above zero, and a gain of which no more than 1 % either way is possible is
+none; *similar*, and what is called trivial or almost the same, is within 10 %; *slightly* up to 10 %; *considerably*, and what is called obvious or relatively long, 20 % and more; *in most cases* is pooled over the
+points; a number is met if the interval overlaps the paper's ± what one run of the paper's length scatters. Of something rare, such as timeouts in a transfer, the interval reckons with one run more in which it happens:
+none in so many runs is not none ever. A figure with an undecided claim is run with twice as many seeds, up to 240 unless its section has another number; intervals that
 decide are 1.2 times as wide as those that are printed, because of these looks. The papers ran each point once.
 
 `airtcp reproduce FIGURE` prints one of them, with its numbers; `airtcp reproduce --all --html papers.html` makes a page of all.

@@ -5,7 +5,7 @@ use airtcp_sim::run::{Run, run_watched};
 use airtcp_sim::world::{Watch, WorldError};
 
 use super::super::chart::{Axis, Chart, Curve as Line, Scale};
-use super::super::judge::{CONSIDERABLY, one_run};
+use super::super::judge::one_run;
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 use super::judging::{Measured, claim, percent};
 use super::setting::{Channel, Reading, SECONDS, Setting};
@@ -199,12 +199,8 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let clusters = clusters::tiny_windows(effort)?;
     let charts = drawn("Fig. 8: Tiny Congestion Window", &Setting::new("tahoe", RARE), 2.0, Trace::tiny)?;
-    let remarks = vec![format!(
-        "“relatively long” is {:.0} % of the time or more, as with all that is called considerable.",
-        100.0 * CONSIDERABLY
-    )];
     let charts = charts.into_iter().collect();
-    Ok(Finding { tables: vec![table, clusters], charts, claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![table, clusters], charts, claims, ..Finding::default() })
 }
 
 pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::world::WorldError;
 
 use super::super::chart::{Axis, Chart, Scale};
-use super::super::judge::{SIMILAR, across, pooled_gains};
+use super::super::judge::{across, pooled_gains};
 use super::super::{Claim, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{claim, percent};
 use super::setting::{Channel, Setting};
@@ -115,11 +115,8 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
         other_variants(&pairs),
     ];
     let beside_limited = mean(&pooled_gains(&pairs[2][0], a));
-    let remarks = vec![format!(
-        "Beside Limited Transmit the ordinary flow has {} packets. “slight” and “almost the same” are at most {:.0} %.",
-        percent(&beside_limited),
-        100.0 * SIMILAR
-    )];
+    let remarks =
+        vec![format!("Beside Limited Transmit the ordinary flow has {} packets.", percent(&beside_limited))];
     let names = ["Tahoe A", "Tahoe B", "ordinary Tahoe", "sifest-enhanced Tahoe"];
     let lines = names.iter().zip(pairs[..2].iter().flatten());
     let chart = Chart {

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
 use super::super::chart::{Axis, Chart, Scale};
-use super::super::judge::{SIMILAR, deviation, one_run, one_run_gain, pooled_gains};
+use super::super::judge::{deviation, one_run, one_run_gain, pooled_gains};
 use super::super::{Claim, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{Measured, acked, claim, gain, percent, points, saving};
 use super::setting::{Channel, SECONDS};
@@ -310,10 +310,9 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
         ),
     ];
     let remarks = vec![format!(
-        "Limited Transmit (RFC 3042), which the paper cites and does not run, gains {} up to z = 3 % and {} from 7 % on, with a receiver window of 16 segments; `p0-limits` has it where §5 says that it suffers. “trivial” is at most {:.0} %.",
+        "Limited Transmit (RFC 3042), which the paper cites and does not run, gains {} up to z = 3 % and {} from 7 % on, with a receiver window of 16 segments; `p0-limits` has it where §5 says that it suffers.",
         percent(&pooled(&few, 3)),
-        percent(&pooled(&many, 3)),
-        100.0 * SIMILAR
+        percent(&pooled(&many, 3))
     )];
     let lines = CURVES[..3].iter().zip(&packets).map(|(curve, points)| over_z(curve.name, &rates, points));
     let chart = Chart {

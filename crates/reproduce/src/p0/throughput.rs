@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
 use super::super::chart::{Axis, Chart, Curve as Line, Scale};
-use super::super::judge::{TIE, across, deviation, one_run, one_run_gain, pooled_gains, trends};
+use super::super::judge::{across, deviation, one_run, one_run_gain, pooled_gains, trends};
 use super::super::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
 use super::judging::{acked, claim, gain, percent, points, saving, turned};
 use super::setting::{self, Channel, SECONDS, Setting};
@@ -75,11 +75,13 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
         ),
     ];
     let (clusters, sentence) = by_clusters(effort)?;
-    let remarks = vec![
-        sentence,
-        format!("A gain of which no more than {:.0} % either way is possible counts as none.", 100.0 * TIE),
-    ];
-    Ok(Finding { tables: vec![table, clusters], charts: vec![chart], claims, choices: Vec::new(), remarks })
+    Ok(Finding {
+        tables: vec![table, clusters],
+        charts: vec![chart],
+        claims,
+        choices: Vec::new(),
+        remarks: vec![sentence],
+    })
 }
 
 /// The two comparisons of §3.3.1 in longer clusters: they are about several losses in one window.

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::super::mean;
-use super::jitter::{FIRST_WINDOW, counted, of_ten, throughputs};
+use super::jitter::{counted, of_ten, throughputs};
 use super::setting::{Tsp, percent};
 use super::systems::{BLER, FILE, Grid, System, TRANSFERS};
 use crate::{Effort, Finding, Judged, shown};
@@ -98,7 +98,7 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     let bits = FILE as f64 * 8e-3;
     let implied = (bits / base - bits / (base + GAIN)) / 0.3;
     let mut remarks = vec![format!(
-        "The paper counts 3 timeouts in ten transfers (Fig. 5). For 25 kbit/s on the average of these, each has to cost {implied:.0} s. {FIRST_WINDOW}"
+        "The paper counts 3 timeouts in ten transfers (Fig. 5). For 25 kbit/s on the average of these, each has to cost {implied:.0} s. How one comes to cost so much is in `p2-fig6`."
     )];
     let saved: Vec<_> = std::iter::zip(grid.at_10(without).transfers(), grid.at_10(with).transfers())
         .filter(|(_, with)| with.undone > 0.0)

@@ -3,10 +3,10 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::setting::{Sample, Tsp, percent, rare, with_one_more};
+use super::setting::{Sample, Tsp, percent};
 use super::systems::{BLER, Grid, System, TRANSFERS};
 use crate::chart::{Axis, Chart, Curve, Scale};
-use crate::judge::one_run;
+use crate::judge::{one_run, rare, with_one_more};
 use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
 
 /// A row of Fig. 5: the system, who stands for it here, and its incidents in ten transfers at each BLER.
@@ -225,10 +225,6 @@ fn incidents(grid: &Grid) -> Chart {
     }
 }
 
-/// Why a single timeout is expensive.
-pub(super) const FIRST_WINDOW: &str = "One that hits the first window, before there is a variance worth the name, leaves an ssthresh of two segments, \
-     and with delayed ACKs the window grows by half a segment in a round trip from there.";
-
 /// Seconds that a timeout costs, from the seeds with timeouts in `sample` and none in `without`.
 fn cost_of_timeouts(sample: &Sample, without: &Sample) -> Vec<f64> {
     std::iter::zip(sample.transfers(), without.transfers())
@@ -285,7 +281,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
         vec![format!("What a timer that never fires has over each, over all BLERs: {}.", lost.join("; "))];
     if let Some(cost) = Mean::of(&costs) {
         remarks.push(format!(
-            "At BLER 10 % a timeout costs {} s of a transfer, of Linux 2.4, Solaris and Linux 2.2 together. {FIRST_WINDOW}",
+            "At BLER 10 % a timeout costs {} s of a transfer, of Linux 2.4, Solaris and Linux 2.2 together. One that hits the first window, before there is a variance worth the name, leaves an ssthresh of two segments, and with delayed ACKs the window grows by half a segment in a round trip from there.",
             shown(&cost, 1)
         ));
     }

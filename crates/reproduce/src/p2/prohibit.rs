@@ -4,8 +4,9 @@ use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::world::WorldError;
 
 use super::super::mean;
-use super::setting::{Buffers, Point, Sample, Transfer, Tsp, percent, rare, sample};
+use super::setting::{Buffers, Point, Sample, Transfer, Tsp, percent, sample};
 use crate::chart::{Axis, Chart, Curve, Scale};
+use crate::judge::rare;
 use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
 
 /// "The traffic is a 2 Mbyte TCP stream" (§5.1).

@@ -242,17 +242,6 @@ impl Sample {
     }
 }
 
-/// Of something rare the counts with one transfer more, in which it happens once.
-pub(super) fn with_one_more(counts: &[f64], once: f64) -> Vec<f64> {
-    counts.iter().copied().chain([once]).collect()
-}
-
-/// The mean of such counts, with the interval that one more gives it: none in so many transfers is not none ever, as an
-/// interval without width would have it.
-pub(super) fn rare(counts: &[f64], once: f64) -> Mean {
-    Mean { half_width: mean(&with_one_more(counts, once)).half_width, ..mean(counts) }
-}
-
 /// A share in per cent, with its sign; a dash if there is nothing to compare with.
 pub(super) fn percent(gain: &Mean) -> String {
     match gain.half_width {
