@@ -107,7 +107,7 @@ pub(super) fn choices() -> Vec<String> {
     vec![
         "The sender is NewReno and measures every segment that it sends once, as the paper did from its traces: ns-2's own timer, one segment at a time in ticks of 100 ms, would tell the judges little.".to_owned(),
         "Score: the mean of the shares of congestion losses and of radio losses that were judged right; without congestion losses, of radio losses alone. A judge works if it is considerably better than a coin.".to_owned(),
-        "What the judges' rules leave open (thresholds, W, which change of the window counts) is stated in `src/recovery/attribute/`.".to_owned(),
+        "What the judges' rules leave open (thresholds, W, which change of the window counts) is stated in `src/recovery/attribute/`. What a judge could make of the same round-trip times that knew the best threshold beforehand is in `p1-fig12` and `p1-fig14`.".to_owned(),
     ]
 }
 
@@ -224,27 +224,26 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
         runs.iter().zip(titles).map(|(runs, title)| onlookers_table(topology, title, runs)).collect();
     tables.push(in_charge_table(&charges));
     let Expectation { paper, judged } = expectation(topology);
-    let claims = JUDGES.iter().enumerate().map(|(i, name)| {
+    let by_judge = JUDGES.iter().enumerate().map(|(i, name)| {
         let by_place = runs.iter().map(|runs| scores(topology, runs, i));
-        let of_chosen = scores(topology, &runs[0], i);
         let shown = by_place.map(|scores| format!("{} %", percent(&scores, 0))).collect::<Vec<_>>();
-        Claim {
-            paper: format!("{paper}: {name}"),
-            place: "§4.2.2".to_owned(),
-            counts: own(),
-            ours: format!("Score {}.", shown.join("; with links of 10 Mbit/s ")),
-            judged: judged(&of_chosen),
-        }
+        let judged = judged(&scores(topology, &runs[0], i));
+        (format!("{name} {} ({})", shown.join(", with links of 10 Mbit/s "), judged.name()), judged)
     });
+    let (shown, judged): (Vec<_>, Vec<_>) = by_judge.unzip();
+    let claim = Claim {
+        paper: paper.to_owned(),
+        place: "§4.2.2".to_owned(),
+        counts: own(),
+        ours: format!("Scores: {}.", shown.join("; ")),
+        judged: Judged::all(judged),
+    };
     Ok(Finding {
         charts: Vec::new(),
-        claims: claims.collect(),
+        claims: vec![claim],
         tables,
         choices: Vec::new(),
-        remarks: vec![
-            in_charge_remark(&charges),
-            "What a judge could make of the same round-trip times that knew the best threshold beforehand is in `p1-fig12` and `p1-fig14`.".to_owned(),
-        ],
+        remarks: vec![in_charge_remark(&charges)],
     })
 }
 

@@ -65,35 +65,38 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
     columns.extend(JUDGES);
     let mut table =
         Table::new("score in % (on the path without congestion: of radio losses judged right)", &columns);
-    let mut by_judge: Vec<Vec<(&str, Vec<f64>)>> = vec![Vec::new(); JUDGES.len()];
+    let mut by_judge: Vec<Vec<Vec<f64>>> = vec![Vec::new(); JUDGES.len()];
     for ((name, place), runs) in places.iter().zip(runs) {
         let of_place: Vec<_> = (0..JUDGES.len()).map(|i| scores(place.topology, runs, i)).collect();
         table.row(std::iter::once(name.clone()).chain(of_place.iter().map(|scores| percent(scores, 0))));
         for (judge, scores) in by_judge.iter_mut().zip(of_place) {
-            judge.push((name, scores));
+            judge.push(scores);
         }
     }
     let tolerant = tolerance_table(&places, &by_tolerance);
-    let claims = JUDGES.iter().zip(&by_judge).map(|(name, places)| {
-        let judged: Vec<_> = places.iter().map(|(_, scores)| works(scores)).collect();
-        let named = |wanted| {
-            let names = places.iter().zip(&judged).filter(|(_, judged)| **judged == wanted);
-            let names: Vec<_> = names.map(|((name, _), _)| *name).collect();
-            if names.is_empty() { "nowhere".to_owned() } else { names.join("; ") }
-        };
-        Claim {
-            paper: format!(
-                "“simple RTT variation schemes can not always predict congestion from wireless link error well”: {name}"
-            ),
-            place: "abstract".to_owned(),
-            counts: own(),
-            ours: format!("Works: {}. Fails: {}.", named(Judged::Holds), named(Judged::DoesNotHold)),
-            judged: not(Judged::all(judged.iter().copied())),
-        }
-    });
+    let (shown, judged): (Vec<_>, Vec<_>) = JUDGES
+        .iter()
+        .zip(&by_judge)
+        .map(|(name, scores)| {
+            let judged: Vec<_> = scores.iter().map(|scores| works(scores)).collect();
+            let on = |wanted| judged.iter().filter(|judged| **judged == wanted).count();
+            let shown =
+                format!("{name} works on {} and fails on {}", on(Judged::Holds), on(Judged::DoesNotHold));
+            (shown, not(Judged::all(judged)))
+        })
+        .unzip();
+    let claim = Claim {
+        paper:
+            "“simple RTT variation schemes can not always predict congestion from wireless link error well”"
+                .to_owned(),
+        place: "abstract".to_owned(),
+        counts: own(),
+        ours: format!("Of {} paths {}.", places.len(), shown.join("; ")),
+        judged: Judged::all(judged),
+    };
     Ok(Finding {
         charts: Vec::new(),
-        claims: claims.collect(),
+        claims: vec![claim],
         tables: vec![table, tolerant],
         choices: vec![format!("{:.0} % of the packets are lost by the radio everywhere.", 100.0 * PER)],
         remarks: vec![],
