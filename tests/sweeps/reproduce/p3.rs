@@ -107,8 +107,7 @@ fn each_refutation_is_looked_at_on_other_paths() {
     assert_eq!((verdicts.rows.len(), gains.rows.len()), (9, 9));
     let is_verdict = |cell: &String| ["holds", "does not hold", "undecided"].contains(&cell.as_str());
     assert!(verdicts.rows.iter().all(|row| row[1..].iter().all(is_verdict)), "{}", finding.markdown());
-    assert_eq!(verdicts.columns.len(), finding.claims.len() + 1);
-    assert!(finding.claims.iter().all(|claim| matches!(claim.counts, Counts::Own(_))));
+    assert!(finding.claims.is_empty(), "the sentences are claims of their figures: {:?}", finding.claims);
 }
 
 /// At 10 Mbit/s, without errors, a window settles where (1) says.

@@ -3,7 +3,7 @@
 
 use airtcp_sim::world::WorldError;
 
-use super::super::{Claim, Counts, Effort, Finding, Judged, Table};
+use super::super::{Effort, Finding, Judged, Table};
 use super::fairness::Shares;
 use super::grid::Grid;
 use super::sentences::{
@@ -32,82 +32,22 @@ struct Place {
     shared: Shares,
 }
 
-/// A sentence of the paper: what stands over its column, where it is from, and its verdict.
-struct Sentence {
-    column: &'static str,
-    paper: &'static str,
-    place: &'static str,
-    judge: fn(&Place) -> Judged,
-}
+/// A sentence of the paper: what stands over its column, and its verdict.
+type Sentence = (&'static str, fn(&Place) -> Judged);
 
 /// Each sentence about goodput or fairness that does not hold in its figure, or is close to that.
 const SENTENCES: [Sentence; 11] = [
-    Sentence {
-        column: "2a: by up to 100 %",
-        paper: "“TCP-NR+ is observed to attain significant performance improvement over TCP-NR by up to 100%.”",
-        place: "§IV-A, Fig. 2a",
-        judge: |place| improves_by_up_to_100(&place.loses).1,
-    },
-    Sentence {
-        column: "2a: more than TCP-W",
-        paper: "“The performance gain is more significant than that of TCP-W, especially for the packet error rate lower than 5%.”",
-        place: "§IV-A, Fig. 2a",
-        judge: |place| more_than_westwood(&place.loses, NR_PLUS).1,
-    },
-    Sentence {
-        column: "2b: similar observations",
-        paper: "“We can derive similar observations from these plots.”",
-        place: "§IV-A, Fig. 2b",
-        judge: |place| similar_observations(&place.loses, Scheme::Pr).1,
-    },
-    Sentence {
-        column: "2c: PR close to the ideal",
-        paper: "“… making it a very close approximation of the ideal differentiator in this scenario.”",
-        place: "§IV-A, Fig. 2c",
-        judge: |place| close_to_the_ideal(&place.reorders, Scheme::Pr).1,
-    },
-    Sentence {
-        column: "2c: up to 130 %, more than TCP-W",
-        paper: "“However, TCP-NR+ exhibits a performance gain over TCP-NR of up to 130%, which is greater than that achieved by TCP-W.”",
-        place: "§IV-A, Fig. 2c",
-        judge: |place| up_to_130(&place.reorders).1,
-    },
-    Sentence {
-        column: "4: PR+ as fair",
-        paper: "“Similar results are reported for TCP-PR+.”",
-        place: "§IV-B",
-        judge: |place| place.shared.are_similar(PR_PLUS, PR),
-    },
-    Sentence {
-        column: "half the tax: 22 and 52 %",
-        paper: "“We have observed that tax under-estimation can lead to performance degradation of TCP-NR+ (up to 22%) and TCP-PR+ (up to 52%).”",
-        place: "§IV-C",
-        judge: |place| costs_22_and_52(&place.loses, Scheme::Pr).1,
-    },
-    Sentence {
-        column: "half the tax: above TCP-W",
-        paper: "“Nevertheless, they still maintain better performance than TCP-W under low packet error rate (up to 2% for TCP-NR+ and 7% for TCP-PR+).”",
-        place: "§IV-C",
-        judge: |place| still_above_westwood(&place.loses, Scheme::Pr).1,
-    },
-    Sentence {
-        column: "half the tax: gains",
-        paper: "“Moreover, they attain non-trivial performance gains over their counterparts without enhancements under the range of the packet error rates simulated.”",
-        place: "§IV-C",
-        judge: |place| still_gains(&place.loses, Scheme::Pr).1,
-    },
-    Sentence {
-        column: "RR+, DCR+ as PR+",
-        paper: "“The related discussion and results are similar to TCP-PR+ and thus omitted due to constraints in space.”",
-        place: "§III, footnote 1",
-        judge: |place| like_pr_plus(&place.loses).1,
-    },
-    Sentence {
-        column: "an excellent approximation",
-        paper: "“A tax-rebate approach has been constructed as an excellent approximation of the compensation schemes.”",
-        place: "§V",
-        judge: |place| is_an_excellent_approximation(&place.loses).1,
-    },
+    ("2a: by up to 100 %", |place| improves_by_up_to_100(&place.loses).1),
+    ("2a: more than TCP-W", |place| more_than_westwood(&place.loses, NR_PLUS).1),
+    ("2b: similar observations", |place| similar_observations(&place.loses, Scheme::Pr).1),
+    ("2c: PR close to the ideal", |place| close_to_the_ideal(&place.reorders, Scheme::Pr).1),
+    ("2c: up to 130 %, more than TCP-W", |place| up_to_130(&place.reorders).1),
+    ("4: PR+ as fair", |place| place.shared.are_similar(PR_PLUS, PR)),
+    ("half the tax: 22 and 52 %", |place| costs_22_and_52(&place.loses, Scheme::Pr).1),
+    ("half the tax: above TCP-W", |place| still_above_westwood(&place.loses, Scheme::Pr).1),
+    ("half the tax: gains", |place| still_gains(&place.loses, Scheme::Pr).1),
+    ("RR+, DCR+ as PR+", |place| like_pr_plus(&place.loses).1),
+    ("an excellent approximation", |place| is_an_excellent_approximation(&place.loses).1),
 ];
 
 fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> {
@@ -127,7 +67,7 @@ fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> 
 /// Each sentence on each path, at a few error rates. Cost: 324 short runs for each seed.
 pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let rates: Vec<_> = over.error_rates.iter().map(|percent| format!("{percent} %")).collect();
-    let columns = std::iter::once("path").chain(SENTENCES.iter().map(|sentence| sentence.column));
+    let columns = std::iter::once("path").chain(SENTENCES.iter().map(|(column, _)| *column));
     let mut verdicts = Table::new(
         format!("Whether it holds, at error rates of {}", rates.join(", ")),
         &columns.collect::<Vec<_>>(),
@@ -145,7 +85,6 @@ pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
             "reordering: TCP-NR+ over TCP-W",
         ],
     );
-    let mut by_path = Vec::new();
     for (name, site) in SITES {
         let place = run(effort, site, over)?;
         let Place { loses, reorders, .. } = &place;
@@ -159,34 +98,11 @@ pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
             reorders.gains_shown(NR_PLUS, NR),
             reorders.gains_shown(NR_PLUS, W),
         ]);
-        let judged = SENTENCES.map(|sentence| (sentence.judge)(&place));
-        verdicts.row([name.to_owned()].into_iter().chain(judged.map(|judged| judged.name().to_owned())));
-        by_path.push((name, judged));
+        let judged = SENTENCES.map(|(_, judge)| judge(&place).name().to_owned());
+        verdicts.row([name.to_owned()].into_iter().chain(judged));
     }
-    let claim = |(at, sentence): (usize, &Sentence)| {
-        let paths = |wanted: Judged| {
-            let these = by_path.iter().filter(|(_, judged)| judged[at] == wanted).map(|(name, _)| *name);
-            these.collect::<Vec<_>>()
-        };
-        let said = [Judged::Holds, Judged::Undecided, Judged::DoesNotHold]
-            .map(|wanted| (wanted, paths(wanted)))
-            .into_iter()
-            .filter(|(_, paths)| !paths.is_empty())
-            .map(|(wanted, paths)| match paths.len() == by_path.len() {
-                true => format!("{} on every path", wanted.name()),
-                false => format!("{}: {}", wanted.name(), paths.join(", ")),
-            });
-        Claim {
-            paper: format!("{} On every path.", sentence.paper),
-            place: sentence.place.to_owned(),
-            counts: Counts::Own("over which range the verdict of the figure holds".to_owned()),
-            ours: said.collect::<Vec<_>>().join("; "),
-            judged: Judged::all(by_path.iter().map(|(_, judged)| judged[at])),
-        }
-    };
     Ok(Finding {
         tables: vec![verdicts, gains],
-        claims: SENTENCES.iter().enumerate().map(claim).collect(),
         choices: vec![
             "Each path differs from the chosen one in what its name says; so does the dumbbell, which keeps its delay otherwise. Runs of \
              250 s, of which the last 200 count; ten seeds at most. With two error rates “up to” is the larger of two."
