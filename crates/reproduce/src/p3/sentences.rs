@@ -3,7 +3,7 @@
 
 use super::super::Judged;
 use super::grid::{Grid, percent_shown};
-use super::setting::{NR, NR_PLUS, Plus, Scheme, Variant, W};
+use super::setting::{NR, NR_PLUS, PR, Plus, Scheme, Variant, W};
 
 /// What was found, for a reader, and the verdict.
 pub(super) type Found = (String, Judged);
@@ -91,6 +91,22 @@ pub(super) fn up_to_130(grid: &Grid) -> Found {
     let (up_to, number) = grid.up_to(NR_PLUS, NR, 1.3);
     let more = grid.pooled(NR_PLUS, W, &grid.rates(|_| true));
     (format!("{up_to}; over TCP-W {}", percent_shown(&more)), Judged::all([number, Judged::better(&more)]))
+}
+
+/// §IV A, "To summarize": significant gains in both sets of experiments, but less robust against reordering, which here
+/// is: below TCP-PR(+) there.
+pub(super) fn gains_in_both_sets(first: &Grid, second: &Grid) -> Found {
+    let gains = [first, second].map(|grid| grid.pooled(NR_PLUS, NR, &grid.rates(|_| true)));
+    let ahead = second.pooled(PR, NR_PLUS, &second.rates(|_| true));
+    let [losing, reordering] = gains.each_ref().map(percent_shown);
+    let parts = gains.iter().map(Judged::considerably).chain([Judged::better(&ahead)]);
+    (
+        format!(
+            "TCP-NR+ over TCP-NR {losing} without and {reordering} with link-layer retransmission, and there TCP-PR(+) over it {}",
+            percent_shown(&ahead)
+        ),
+        Judged::all(parts),
+    )
 }
 
 /// §IV C: half of the tax costs "up to 22%" and "up to 52%".
