@@ -122,8 +122,9 @@ pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
             length.as_secs_f64()
         )],
         remarks: vec![
-            "At BER 1e-4 fewer lost packets leave again soon with E-TCP than with Reno-TCP: more often than from a small window, several \
-             are lost from a large one, and Reno's fast recovery ends with the first of them (RFC 5681 §3.2)."
+            "Of a large window several packets may be lost at once, and Reno's fast recovery, which E-TCP has as well, ends with the \
+             first of them (RFC 5681 §3.2). So a window that is kept may also leave more to the timer: at which BER it does, the table \
+             of numbers tells."
                 .to_owned(),
         ],
     })
