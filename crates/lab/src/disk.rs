@@ -1,6 +1,5 @@
 //! A disk that is full: nothing can be kept until there is room again.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -29,18 +28,6 @@ fn words_of(error: Errno) -> String {
     text.strip_suffix(&number).map(str::to_owned).unwrap_or(text)
 }
 
-/// Writes the file anew beside the old one, which it then takes the place of: whatever happens, one of them is complete.
-pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // Half a file is in the way of the next one.
-        let _ = fs::remove_file(&new);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,22 +41,5 @@ mod tests {
         assert!(is_full(&roomy, said), "a quota leaves no room either");
         assert!(is_full(&roomy, "write: Disk quota exceeded"), "as a program in C says it");
         assert!(!is_full(&roomy, "not done after 600 s"), "this test needs 64 kB in {}", roomy.display());
-    }
-
-    #[test]
-    fn what_cannot_be_written_anew_stays_as_it_was() {
-        let directory = std::env::temp_dir().join(format!("airtcp-test-disk-{}", std::process::id()));
-        fs::create_dir_all(directory.join("lab.json.new")).unwrap();
-        let path = directory.join("lab.json");
-        fs::write(&path, "old").unwrap();
-        let in_the_way = replace(&path, "new");
-        let kept = fs::read_to_string(&path).unwrap();
-        fs::remove_dir(directory.join("lab.json.new")).unwrap();
-        let written = replace(&path, "new");
-        let anew = fs::read_to_string(&path).unwrap();
-        let files = fs::read_dir(&directory).unwrap().count();
-        fs::remove_dir_all(&directory).unwrap();
-        assert!(in_the_way.is_err() && written.is_ok());
-        assert_eq!((kept.as_str(), anew.as_str(), files), ("old", "new", 1));
     }
 }

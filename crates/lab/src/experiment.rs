@@ -14,11 +14,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::scenario::Scenario;
+use airtcp_sim::file;
 pub use report::{Report, Versions};
 use serde::Serialize;
 
 use super::LabError;
-use super::disk;
 use super::likeness;
 use super::receiver::Receiver;
 use super::sender::Sender;
@@ -86,7 +86,7 @@ pub fn run(
     let text = experiment.scenario.to_toml();
     let mut rounds = Rounds::begin(tools, experiment, &text)?;
     let scenario = directory.join("scenario.toml");
-    disk::replace(&scenario, &text).map_err(LabError::file(&scenario))?;
+    file::replace(&scenario, text.as_bytes()).map_err(LabError::file(&scenario))?;
     let scenario = scenario.to_string_lossy().into_owned();
 
     let first = rounds.report.rounds;
@@ -268,7 +268,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabE
         serde_json::to_string_pretty(value).map_err(|error| LabError::Transfer(error.to_string()))?;
     text.push('\n');
     let _held = hold();
-    disk::replace(path, &text).map_err(LabError::file(path))
+    file::replace(path, text.as_bytes()).map_err(LabError::file(path))
 }
 
 pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {

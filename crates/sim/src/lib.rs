@@ -37,6 +37,7 @@
 
 #![warn(missing_docs)]
 
+pub mod file;
 pub mod run;
 pub mod sweep;
 pub mod world;

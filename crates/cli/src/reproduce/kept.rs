@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use airtcp_reproduce::{Figure, Finding};
+use airtcp_sim::file;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +53,7 @@ impl Kept {
     pub(super) fn put(&self, made: &Made) -> anyhow::Result<()> {
         let path = self.path(&made.figure);
         let entry = Entry { asked: self.asked, seeds: made.seeds, finding: made.finding.clone() };
-        super::record::replace(&path, &serde_json::to_string(&entry)?)
+        file::replace(&path, serde_json::to_string(&entry)?.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))
     }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use airtcp_report::plot::Format;
 use airtcp_reproduce::{Figure, Judged, Paper, Shared, Table, figures, listed};
+use airtcp_sim::file;
 use anyhow::Context;
 
 use super::{Made, of, picture};
@@ -92,7 +93,8 @@ impl Record {
                 _ => {}
             }
         }
-        replace(&self.file, &self.document()).with_context(|| format!("cannot write {}", self.file.display()))
+        file::replace(&self.file, self.document().as_bytes())
+            .with_context(|| format!("cannot write {}", self.file.display()))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -195,16 +197,6 @@ fn sections(text: &str) -> BTreeMap<String, String> {
         Some((id.to_owned(), text.trim().to_owned()))
     });
     parts.collect()
-}
-
-/// Whatever happens, one of both is complete.
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
-        // Half a file is of no use.
-        let _ = fs::remove_file(&new);
-    })
 }
 
 // ----- numbers for programs -----

@@ -9,6 +9,7 @@ mod summary;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use airtcp_sim::file;
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::plan::{Plan, PlanError, Planned};
 use airtcp_sim::sweep::results::{Damaged, Known, Results};
@@ -244,20 +245,8 @@ impl Merge {
             return write().with_context(|| format!("cannot write {}", self.output.display()));
         }
         // The old file stays until the new one is whole.
-        let mut beside = self.output.clone().into_os_string();
-        beside.push(format!(".{}", std::process::id()));
-        let beside = PathBuf::from(beside);
-        let written = || -> anyhow::Result<()> {
-            let mut file = io::BufWriter::new(std::fs::File::create(&beside)?);
-            self.write(&results, &mut file)?;
-            file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-            Ok(std::fs::rename(&beside, &self.output)?)
-        };
-        written().map_err(|error| {
-            // It is of no use to anybody.
-            let _ = std::fs::remove_file(&beside);
-            error.context(format!("cannot write {}", self.output.display()))
-        })
+        file::whole(&self.output, |file| self.write(&results, file))
+            .with_context(|| format!("cannot write {}", self.output.display()))
     }
 
     fn write(&self, results: &Results, out: &mut impl Write) -> anyhow::Result<()> {

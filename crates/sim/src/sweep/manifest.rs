@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::file;
 use super::error::StoreError;
 use super::labels::Labels;
 use super::metric::Metric;
@@ -149,23 +150,10 @@ impl Manifest {
     }
 }
 
-/// Writes a file of the store beside itself first: it is there completely, or as it was.
+/// Writes a file of the store, which is there completely, or as it was.
 pub(super) fn whole(
     path: &Path,
     content: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}", std::process::id()));
-    let beside = std::path::PathBuf::from(beside);
-    let write = || {
-        let mut file = io::BufWriter::new(File::create(&beside)?);
-        content(&mut file)?;
-        file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    write().map_err(|error| {
-        // The half-written file is of no use; the store is as it was.
-        let _ = fs::remove_file(&beside);
-        StoreError::Write { path: path.to_owned(), error }
-    })
+    file::whole(path, content).map_err(|error| StoreError::Write { path: path.to_owned(), error })
 }

@@ -1,0 +1,62 @@
+//! Files that are there completely, or as they were, whatever happens while they are written.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes a file beside the old one, whose place it takes when it is whole and on the disk.
+///
+/// # Errors
+/// What `content` returns, and what the disk says. The old file is as it was.
+pub fn whole<E: From<io::Error>>(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let write = || {
+        let mut file = BufWriter::new(File::create(&beside)?);
+        content(&mut file)?;
+        file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
+        Ok(fs::rename(&beside, path)?)
+    };
+    write().inspect_err(|_| {
+        // Half a file is of no use to anybody.
+        let _ = fs::remove_file(&beside);
+    })
+}
+
+/// The same with all of its content at once.
+///
+/// # Errors
+/// What the disk says. The old file is as it was.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    whole(path, |file| file.write_all(content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_anew_stays_as_it_was() {
+        let directory = std::env::temp_dir().join(format!("airtcp-test-file-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("lab.json");
+        let seen = || (fs::read_to_string(&path).unwrap(), fs::read_dir(&directory).unwrap().count());
+        fs::write(&path, "old").unwrap();
+        let half = whole(&path, |file| {
+            file.write_all(b"ne")?;
+            Err(io::Error::other("the disk is full"))
+        });
+        let after_half = seen();
+        let written = replace(&path, b"new");
+        let anew = seen();
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(half.unwrap_err().to_string(), "the disk is full");
+        assert_eq!(after_half, ("old".to_owned(), 1), "and no half a file beside it");
+        assert!(written.is_ok());
+        assert_eq!(anew, ("new".to_owned(), 1));
+    }
+}
