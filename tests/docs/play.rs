@@ -174,6 +174,7 @@ fn copy(from: &Path, to: &Path) {
 pub(crate) mod tests {
     use std::process::{Command, Stdio};
 
+    use airtcp_testkit::machine::TempDir;
     use libtest_mimic::{Failed, Trial};
 
     use super::{Page, script_of};
@@ -184,13 +185,12 @@ pub(crate) mod tests {
 
     fn in_the_background() -> Result<(), Failed> {
         let page = Page::read("```sh\n(exit 7) &\nsleep 60 &\ntrue &  # is soon done\n```\n");
-        let notes = std::env::temp_dir().join(format!("airtcp-docs-notes-{}", std::process::id()));
-        std::fs::create_dir(&notes)?;
+        let notes = TempDir::new("docs-notes");
         let script = script_of(&page) + "kill %2\n";
         let mut bash = Command::new("bash");
-        let ended = bash.args(["-c", &script, "bash"]).arg(&notes).stdin(Stdio::null()).output()?;
-        let codes = [0, 1, 2].map(|number| std::fs::read_to_string(notes.join(format!("{number}.code"))));
-        std::fs::remove_dir_all(&notes)?;
+        let ended =
+            bash.args(["-c", &script, "bash"]).arg(notes.directory()).stdin(Stdio::null()).output()?;
+        let codes = [0, 1, 2].map(|number| std::fs::read_to_string(notes.path(&format!("{number}.code"))));
         let codes = codes.map(|code| code.unwrap_or_default().trim().to_owned());
         assert_eq!(codes, ["7", "0", "0"], "{}", String::from_utf8_lossy(&ended.stderr));
         Ok(())

@@ -1,7 +1,7 @@
 //! `airtcp report`: from what `airtcp lab run` leaves to a page, and what it says when there is nothing to read.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use airtcp_lab::capture::Findings;
 use airtcp_lab::experiment::{Report, Versions};
@@ -10,24 +10,7 @@ use airtcp_lab::summary::Row;
 use airtcp_lab::transfer::Outcome;
 use airtcp_lab::workload::Asked;
 use airtcp_numbers::statistics::Mean;
-use airtcp_testkit::machine::run;
-
-/// A directory that goes away.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use airtcp_testkit::machine::{TempDir, run};
 
 /// Of a packet in an IPv4 capture: milliseconds, whether from the sender, flags, sequence, acknowledgement, payload.
 type Packet = (u32, bool, u8, u32, u32, u16);
@@ -138,11 +121,11 @@ fn report() -> Report {
 
 #[test]
 fn an_experiment_becomes_a_page_with_its_table_its_command_and_its_runs() {
-    let directory = Directory::new("report");
-    transfer(&directory.0.join("01-newreno"));
-    fs::write(directory.0.join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
-    let output = directory.0.join("report.html");
-    let ended = run(&["report", directory.0.to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    let directory = TempDir::new("report");
+    transfer(&directory.directory().join("01-newreno"));
+    fs::write(directory.directory().join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
+    let output = directory.directory().join("report.html");
+    let ended = run(&["report", directory.directory().to_str().unwrap(), "-o", output.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.stdout.contains("1 transfer,"), "{}", ended.stdout);
     let html = fs::read_to_string(&output).unwrap();
@@ -158,17 +141,17 @@ fn an_experiment_becomes_a_page_with_its_table_its_command_and_its_runs() {
 
 #[test]
 fn one_transfer_alone_has_its_figures_from_the_experiment_around_it() {
-    let directory = Directory::new("report-one");
-    let transfer_directory = directory.0.join("01-newreno");
+    let directory = TempDir::new("report-one");
+    let transfer_directory = directory.directory().join("01-newreno");
     transfer(&transfer_directory);
-    fs::write(directory.0.join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
-    let output = directory.0.join("report.html");
+    fs::write(directory.directory().join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
+    let output = directory.directory().join("report.html");
     let ended = run(&["report", transfer_directory.to_str().unwrap(), "-o", output.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let html = fs::read_to_string(&output).unwrap();
     assert!(html.contains(r#"data-value="7">7<"#), "the seed");
 
-    fs::remove_file(directory.0.join("lab.json")).unwrap();
+    fs::remove_file(directory.directory().join("lab.json")).unwrap();
     let ended = run(&["report", transfer_directory.to_str().unwrap(), "-o", output.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(fs::read_to_string(&output).unwrap().contains(r#""name":"01-newreno""#));
@@ -176,14 +159,14 @@ fn one_transfer_alone_has_its_figures_from_the_experiment_around_it() {
 
 #[test]
 fn what_is_no_run_directory_is_said_with_what_would_be_one() {
-    let directory = Directory::new("report-empty");
-    let ended = run(&["report", directory.0.to_str().unwrap()]);
+    let directory = TempDir::new("report-empty");
+    let ended = run(&["report", directory.directory().to_str().unwrap()]);
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("neither lab.json nor fixed.pcap"), "{}", ended.stderr);
     assert!(ended.stderr.contains("airtcp lab run"), "{}", ended.stderr);
 
-    fs::write(directory.0.join("lab.json"), "{").unwrap();
-    let ended = run(&["report", directory.0.to_str().unwrap()]);
+    fs::write(directory.directory().join("lab.json"), "{").unwrap();
+    let ended = run(&["report", directory.directory().to_str().unwrap()]);
     assert_eq!(ended.code, 1);
     assert!(
         ended.stderr.contains("lab.json") && ended.stderr.contains("Make the runs again"),

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use airtcp_testkit::machine::run;
+use airtcp_testkit::machine::{TempDir, run};
 use airtcp_testkit::programs::program;
 
 /// Options that cannot mean the same everywhere, the commands in which they differ, and why.
@@ -78,9 +78,8 @@ pub(crate) fn pages(directory: &Path) -> Vec<(String, String)> {
 
 #[test]
 fn an_option_means_the_same_in_every_command() {
-    let directory = std::env::temp_dir().join(format!("airtcp-options-{}", std::process::id()));
-    let pages = pages(&directory);
-    fs::remove_dir_all(&directory).unwrap();
+    let directory = TempDir::new("options");
+    let pages = pages(directory.directory());
     assert!(pages.len() > 30, "two programs have more commands than {}", pages.len());
     let mut by_name: BTreeMap<String, Vec<(String, Meaning)>> = BTreeMap::new();
     for (command, page) in pages {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use airtcp_testkit::machine::{Ended, airtcp, run};
+use airtcp_testkit::machine::{Ended, TempDir, airtcp, run};
 use airtcp_testkit::programs::{program, repository};
 
 /// What is counted or measured.
@@ -138,26 +138,6 @@ fn good(ended: Ended) -> String {
     ended.stdout
 }
 
-struct Scratch(std::path::PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-tables-{name}-{}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn runs_in_virtual_time_have_units() {
     let two = ["--recipe", "newreno", "--recipe", "sack", "--bytes", "200k", "--set"];
@@ -172,7 +152,7 @@ fn runs_in_virtual_time_have_units() {
 
 #[test]
 fn sweeps_have_units() {
-    let scratch = Scratch::new("sweep");
+    let scratch = TempDir::new("sweep");
     let file = scratch.path("s.toml");
     let text = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n\
                 [axes]\nrecipe = [\"reno\", \"newreno\"]\n";
@@ -226,7 +206,7 @@ fn what_captures_say_has_units() {
 /// As root: it builds a path.
 #[test]
 fn labs_have_units_and_so_have_their_pages() {
-    let scratch = Scratch::new("lab");
+    let scratch = TempDir::new("lab");
     let out = scratch.path("out");
     let senders =
         ["--recipe", "newreno", "--sender", "linux:cubic", "--runs", "2", "--bytes", "150k", "--jobs", "2"];
@@ -234,7 +214,7 @@ fn labs_have_units_and_so_have_their_pages() {
     let text = good(run(&[&["lab", "run", "--scenario", "wcdma-384"], &senders[..], &more].concat()));
     check("lab run", &text, &["sender", "segments resent"], "not enough");
     check("lab run --virtual", &text, &["real, kbit/s"], "newreno, round");
-    let transfer = scratch.0.join("out/01-newreno");
+    let transfer = scratch.directory().join("out/01-newreno");
     let [fixed, mobile, events, sender] = ["fixed.pcap", "mobile.pcap", "events.jsonl", "sender.jsonl"]
         .map(|name| transfer.join(name).to_str().unwrap().to_owned());
     let path = ["analyze", "--path", &fixed, &mobile, "--truth", &events, "--sender-log", &sender];

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use airtcp_testkit::machine::{Ended, airtcp, run};
+use airtcp_testkit::machine::{Ended, TempDir, airtcp, run};
 use airtcp_testkit::programs::repository;
 
 #[test]
@@ -25,7 +25,8 @@ fn a_recipe_is_printed_as_it_was_typed() {
 /// `interop/receivers/setup.sh` and the program agree on where stacks are.
 #[test]
 fn a_stack_that_was_built_is_found_where_it_was_built() {
-    let place = std::env::temp_dir().join(format!("airtcp-stacks-{}", std::process::id()));
+    let place = TempDir::new("stacks");
+    let place = place.directory();
     let receivers = place.join("interop/receivers");
     fs::create_dir_all(receivers.join("mine")).unwrap();
     let script = "interop/receivers/setup.sh";
@@ -57,5 +58,4 @@ fn a_stack_that_was_built_is_found_where_it_was_built() {
     let by_variable =
         Ended::of(airtcp(&["lab", "receivers"]).env("AIRTCP_RECEIVERS", &elsewhere).output().unwrap());
     assert!(by_variable.stdout.contains("\nmine "), "{}", by_variable.stdout);
-    fs::remove_dir_all(&place).unwrap();
 }

@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::helpers::{Dir, SWEEP, good, merged, refused, undisturbed};
+use airtcp_testkit::machine::TempDir;
+
+use super::helpers::{SWEEP, good, merged, refused, undisturbed};
 
 /// How many whole rows the store's files have all together.
 fn rows(store: &str) -> usize {
@@ -15,7 +17,7 @@ fn rows(store: &str) -> usize {
 
 #[test]
 fn a_sweep_that_grows_keeps_what_it_has() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
     let told = |args: &[&str]| good(&[&["sweep", "run", &file][..], args].concat()).stderr;
     told(&[]);
@@ -52,7 +54,7 @@ fn a_sweep_that_grows_keeps_what_it_has() {
 
 #[test]
 fn what_a_run_is_decides_and_not_what_it_is_called() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
     let told = || good(&["sweep", "run", &file]).stderr;
     told();
@@ -93,7 +95,7 @@ fn what_a_run_is_decides_and_not_what_it_is_called() {
 
 #[test]
 fn one_recipe_in_two_spellings_is_one_run() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let (here, there) = ("newreno+limited-transmit", "limited-transmit+newreno");
     let sweep = |recipes: &str| SWEEP.replace("[\"reno\", [\"newreno\", \"newreno+sifest\"]]", recipes);
     let both = dir.write("both.toml", &sweep(&format!("[\"{here}\", \"{there}\"]")));
@@ -123,7 +125,7 @@ fn preset() -> String {
 
 #[test]
 fn a_damaged_row_does_not_count_and_its_run_is_made_again() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
     good(&["sweep", "run", &file, "--quiet"]);
     let before = merged(&store);
@@ -143,7 +145,7 @@ fn a_damaged_row_does_not_count_and_its_run_is_made_again() {
 /// Rows of format 1 had a number in the plan, and nothing that said what they are without it.
 #[test]
 fn a_store_of_format_1_is_read_and_brought_up_to_date() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
     good(&["sweep", "run", &file, "--quiet"]);
     let (now, summary) = (merged(&store), good(&["sweep", "summary", &store]).stdout);

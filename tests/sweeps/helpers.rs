@@ -4,39 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use airtcp_testkit::machine::{Ended, run};
+use airtcp_testkit::machine::{Ended, TempDir, run};
 use airtcp_testkit::programs::program;
 use serde_json::Value;
-
-/// A directory that is removed with all that is in it.
-pub(super) struct Dir(pub(super) PathBuf);
-
-impl Dir {
-    pub(super) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("airtcp-sweep-{}-{number}", std::process::id()));
-        fs::create_dir(&dir).unwrap();
-        Self(dir)
-    }
-
-    pub(super) fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    pub(super) fn write(&self, name: &str, text: &str) -> String {
-        fs::write(self.0.join(name), text).unwrap();
-        self.path(name)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Twelve short runs.
 pub(super) const SWEEP: &str = "schema = 1\nseeds = 3\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n\
@@ -62,7 +33,7 @@ pub(super) fn merged(store: &str) -> String {
 }
 
 /// What a sweep comes to that nothing disturbs.
-pub(super) fn undisturbed(dir: &Dir, file: &str) -> String {
+pub(super) fn undisturbed(dir: &TempDir, file: &str) -> String {
     let store = dir.path("undisturbed");
     good(&["sweep", "run", file, "--store", &store, "--quiet"]);
     merged(&store)

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use airtcp::recovery::{catalogue, episode};
 use airtcp_reproduce::{Judged, Paper};
+use airtcp_testkit::machine::TempDir;
 use airtcp_testkit::programs::{program, repository};
 
 #[test]
@@ -133,9 +134,8 @@ fn comes_out_again(id: &str) {
     let named = |heading: &&&str| heading.starts_with(&format!("`{id}`"));
     let section = made[made.keys().find(named).unwrap_or_else(|| panic!("no {id}"))];
     let seeds = section.split(" seeds.").next().unwrap().trim();
-    let again = std::env::temp_dir().join(format!("airtcp-{id}-{}", std::process::id()));
-    fs::create_dir_all(&again).unwrap();
-    let document = again.join("reproduction.md");
+    let again = TempDir::new(id);
+    let document = again.directory().join("reproduction.md");
     let output = Command::new(program("airtcp"))
         .args(["reproduce", id, "--seeds", seeds, "--most-seeds", seeds, "--record"])
         .arg(&document)
@@ -146,7 +146,7 @@ fn comes_out_again(id: &str) {
     let printed = fs::read_to_string(&document).unwrap();
     let now: Vec<_> = sections(&printed).into_values().collect();
     assert_eq!(now, [section], "{advice}");
-    for file in fs::read_dir(again.join("reproduction")).unwrap() {
+    for file in fs::read_dir(again.directory().join("reproduction")).unwrap() {
         let file = file.unwrap();
         let name = file.file_name();
         // A picture is of the same numbers.
@@ -155,7 +155,6 @@ fn comes_out_again(id: &str) {
             assert_eq!(fs::read_to_string(file.path()).unwrap(), before, "{}: {advice}", name.display());
         }
     }
-    fs::remove_dir_all(&again).unwrap();
 }
 
 /// What stands under each heading of a figure.

@@ -7,17 +7,17 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-use airtcp_testkit::machine::{Ended, airtcp};
+use airtcp_testkit::machine::{Ended, TempDir, airtcp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::helpers::{Dir, SWEEP, good, shell};
+use super::helpers::{SWEEP, good, shell};
 
 #[test]
 fn a_run_that_is_stopped_keeps_whole_lines_and_says_where() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        let dir = Dir::new();
+        let dir = TempDir::new("sweep");
         let [decisions, trace, packets] =
             ["decisions.jsonl", "trace.jsonl", "run.pcap"].map(|name| dir.path(name));
         let output = ["--decisions", &decisions, "--trace", &trace, "--pcap", &packets];
@@ -58,7 +58,7 @@ fn a_run_that_is_stopped_keeps_whole_lines_and_says_where() {
 #[test]
 fn a_full_disk_is_named_and_leaves_whole_rows() {
     assert!(nix::unistd::geteuid().is_root(), "this test mounts a small file system: run it as root");
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let (file, disk) = (dir.write("s.toml", SWEEP), dir.path("disk"));
     fs::create_dir(&disk).unwrap();
     let script = "mount -t tmpfs -o size=24k tmpfs \"$2\"

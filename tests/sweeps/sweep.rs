@@ -4,14 +4,14 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use airtcp_testkit::machine::{Ended, airtcp, run};
+use airtcp_testkit::machine::{Ended, TempDir, airtcp, run};
 use serde_json::Value;
 
-use super::helpers::{Dir, SWEEP, good, merged, refused, root, rows_by_run, shell, undisturbed};
+use super::helpers::{SWEEP, good, merged, refused, root, rows_by_run, shell, undisturbed};
 
 #[test]
 fn a_run_is_the_same_to_the_bit_and_another_seed_is_another_run() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let simulate = |seed: &str, number: u32| {
         let files = ["decisions", "trace"].map(|name| dir.path(&format!("{name}-{number}")));
         let flows = ["--recipe", "newreno+judges", "--recipe", "sack", "--for", "40s", "--stagger", "1s"];
@@ -60,7 +60,7 @@ fn the_tables_of_a_run_tell_who_lost_what_and_why() {
 
 #[test]
 fn the_command_in_a_row_repeats_its_run() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let rows = undisturbed(&dir, &dir.write("s.toml", SWEEP));
     assert_eq!(rows.lines().count(), 12);
     for row in rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
@@ -72,7 +72,7 @@ fn the_command_in_a_row_repeats_its_run() {
 
 #[test]
 fn profiles_are_varied_by_name_or_behind_a_recipe() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let head = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"sifest-random\"\nbytes = \"30k\"\n[axes]\n";
     let reports = |name: &str, axes: &str| -> Vec<Value> {
         let file = dir.write(&format!("{name}.toml"), &format!("{head}{axes}\n"));
@@ -119,7 +119,7 @@ fn profiles_are_varied_by_name_or_behind_a_recipe() {
 
 #[test]
 fn the_merged_result_is_the_same_for_every_number_of_shards() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let whole = undisturbed(&dir, &file);
     for shards in [2, 5] {
@@ -149,7 +149,7 @@ fn the_merged_result_is_the_same_for_every_number_of_shards() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
 fn a_sweep_that_is_killed_goes_on_without_repeating_a_run() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let text = SWEEP.replace("seeds = 3", "seeds = 60").replace("30k", "200k");
     let (file, store) = (dir.write("s.toml", &text), dir.path("store"));
     let args = ["sweep", "run", &file, "--store", &store, "--quiet", "--jobs", "1"];
@@ -180,7 +180,7 @@ fn a_sweep_that_is_killed_goes_on_without_repeating_a_run() {
 #[test]
 fn a_full_disk_loses_nothing() {
     assert!(nix::unistd::geteuid().is_root(), "this test mounts a small file system: run it as root");
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let text = SWEEP.replace("seeds = 3", "seeds = 12");
     let (file, disk) = (dir.write("s.toml", &text), dir.path("disk"));
     fs::create_dir(&disk).unwrap();
@@ -204,7 +204,7 @@ fn a_full_disk_loses_nothing() {
 
 #[test]
 fn what_cannot_be_is_told_in_one_line() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let store = dir.path("store");
     good(&["sweep", "run", &file, "--store", &store, "--quiet"]);
@@ -266,7 +266,7 @@ fn gnu_parallel_fills_one_store() {
         version.is_ok_and(|output| output.stdout.starts_with(b"GNU parallel")),
         "this test needs GNU parallel: apt-get install parallel"
     );
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let script = "parallel airtcp sweep run \"$1\" --jobs 1 --shard {}/8 ::: $(seq 8)";
     let ended = Ended::of(shell(script, &[&file]).output().unwrap());
@@ -276,7 +276,7 @@ fn gnu_parallel_fills_one_store() {
 
 #[test]
 fn each_job_of_the_array_runs_its_part() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     // A name that a shell would take apart.
     let file = dir.write("it's one.toml", SWEEP);
     let script =
@@ -302,12 +302,12 @@ fn each_job_of_the_array_runs_its_part() {
 #[ignore = "starts a Slurm of its own: apt-get install slurmctld slurmd slurm-client munge"]
 fn slurm_fills_one_store() {
     assert!(nix::unistd::geteuid().is_root(), "munged and slurmctld are started as root");
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let script = "cd \"$2\" && airtcp sweep slurm \"$1\" --tasks 4 > job.sh
         exec sh \"$3\" \"$2/slurm\" sbatch --wait job.sh";
     let slurm = root("interop/slurm.sh");
-    let arguments = [&file, dir.0.to_str().unwrap(), slurm.to_str().unwrap()];
+    let arguments = [&file, dir.directory().to_str().unwrap(), slurm.to_str().unwrap()];
     let ended = Ended::of(shell(script, &arguments).output().unwrap());
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     assert!(merged(&dir.path("s.results")) == undisturbed(&dir, &file));
@@ -315,7 +315,7 @@ fn slurm_fills_one_store() {
 
 #[test]
 fn the_example_in_the_documentation_runs() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let text = fs::read_to_string(root("docs/sweeps.md")).unwrap();
     let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let there = fs::read_to_string(root("docs/examples/loss.toml")).unwrap();
@@ -371,7 +371,7 @@ fn the_example_in_the_documentation_runs() {
 
 #[test]
 fn a_sweep_is_drawn_with_a_line_for_each_recipe() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let file = dir.write("loss.toml", SWEEP);
     good(&["sweep", "run", &file, "--quiet"]);
     let draw = |source: &str, name: &str| {
@@ -404,11 +404,11 @@ fn a_sweep_is_drawn_with_a_line_for_each_recipe() {
 
 #[test]
 fn a_picture_says_what_is_drawn_and_not_what_else_there_is() {
-    let dir = Dir::new();
+    let dir = TempDir::new("sweep");
     let two =
         SWEEP.replace("radio.down.delay = [\"25ms\", \"0.1s\"]", "scenario = [\"sifest-random\", \"leo\"]");
     let two = dir.write("two.toml", &two.replace("scenario = \"sifest-random\"\n", ""));
-    fs::create_dir(dir.0.join("my links")).unwrap();
+    fs::create_dir(dir.directory().join("my links")).unwrap();
     let path = dir.write("my links/a.toml", "schema = 1\nextends = \"leo\"\n");
     assert!(path.contains(' '));
     let one = SWEEP.replace("sifest-random", "my links/a.toml").replace("seeds = 3", "seeds = 1");

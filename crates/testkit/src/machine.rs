@@ -6,7 +6,7 @@ pub mod emulated;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
@@ -212,15 +212,57 @@ impl Drop for Running {
     }
 }
 
+/// A directory for a test, which is removed with all that is in it when this is dropped: also if the test fails.
+pub struct TempDir(PathBuf);
+
+impl TempDir {
+    /// A directory that no other test has. `name` is the end of its name.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub fn new(name: &str) -> Self {
+        let path = unique(name);
+        std::fs::create_dir(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+        Self(path)
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of something in it.
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Writes a file in it; returns its path.
+    pub fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.0.join(name), text).unwrap();
+        self.path(name)
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A path that nothing else of this machine has.
+fn unique(name: &str) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("airtcp-{}-{number}-{name}", std::process::id()))
+}
+
 /// A path for a test's file, which is removed when this is dropped.
 pub struct TempFile(PathBuf);
 
 impl TempFile {
     /// A path that no other test has. `name` is its end.
     pub fn new(name: &str) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self(std::env::temp_dir().join(format!("airtcp-{}-{number}-{name}", std::process::id())))
+        Self(unique(name))
     }
 
     /// The path.

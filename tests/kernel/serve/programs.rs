@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::emulated::EmulatedPath;
-use airtcp_testkit::machine::{bytes, digest};
+use airtcp_testkit::machine::{TempDir, bytes, digest};
 
-use super::stand::{Nginx, Scratch, Serving, connect};
+use super::stand::{Nginx, Serving, connect};
 
 const LOSSY: &str = r#"
 schema = 1
@@ -75,7 +75,7 @@ fn downloads(recipe: &str) {
     slow.write_all(b"GET /large HTTP/1.0\r\n\r\n").unwrap();
     // Until it has filled what there is to fill.
     thread::sleep(Duration::from_secs(1));
-    let fetched = Scratch::new(&format!("{recipe}-fetched"));
+    let fetched = TempDir::new(&format!("{recipe}-fetched"));
     let curls: Vec<_> = (0..SIZES.len())
         .map(|i| {
             let url = format!("http://10.83.0.2/{i}");
@@ -121,7 +121,7 @@ fn curl_uploads_to_nginx_at_5_percent_loss() {
     let link = EmulatedPath::new(LOSSY_UP, 3);
     let nginx = Nginx::start(&link.fixed, "upload", &BTreeMap::new());
     let serving = Serving::start(&link.fixed, &["127.0.0.1:8080"], &["--recipe=sack"]);
-    let scratch = Scratch::new("to-upload");
+    let scratch = TempDir::new("to-upload");
     let sizes = [0, 1, 70_000, 3_000_000];
     let curls: Vec<_> = sizes
         .iter()

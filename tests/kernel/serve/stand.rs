@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
-use airtcp_testkit::machine::{airtcp, wait_for_listener};
+use airtcp_testkit::machine::{TempDir, airtcp, wait_for_listener};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -146,36 +145,15 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// A directory that is removed at the end.
-pub(crate) struct Scratch(PathBuf);
-
-impl Scratch {
-    pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-serve-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Debian's nginx on a loopback, with files to fetch and a place to put some.
 pub(crate) struct Nginx {
     child: Child,
-    directory: Scratch,
+    directory: TempDir,
 }
 
 impl Nginx {
     pub(crate) fn start(namespace: &Namespace, name: &str, files: &BTreeMap<String, Vec<u8>>) -> Self {
-        let directory = Scratch::new(name);
+        let directory = TempDir::new(name);
         for (name, data) in files {
             fs::write(directory.path(name), data).unwrap();
         }
