@@ -41,7 +41,12 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
             let _ = writeln!(text, "<p>{}</p>", inline(remark));
         }
         text += &details(CHOSEN, !finding.choices.is_empty(), &listed(&finding.choices));
-        text += &details("The numbers", !finding.tables.is_empty(), &tables(&finding.tables));
+        let numbers = tables(&finding.tables);
+        // Without a picture they are what there is to see.
+        text += &match finding.charts.is_empty() {
+            true => numbers,
+            false => details("The numbers", !finding.tables.is_empty(), &numbers),
+        };
         text += "</section>\n";
     }
     text += "</body>\n</html>\n";
