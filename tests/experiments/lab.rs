@@ -357,6 +357,22 @@ fn whoever_is_killed_at_whatever_moment_nothing_is_left_and_the_next_run_works()
 }
 
 #[test]
+fn an_emulator_that_is_stopped_is_named_as_that() {
+    let scratch = Scratch::new("stopped");
+    let mut command = scratch.lab("out", &["--recipe", "newreno", "--bytes", "5M", "--runs", "1"]);
+    let mut lab = Killed(command.spawn().unwrap());
+    let id = lab.0.id();
+    let pid = wait_for("the emulator", || Victim::Emulator.find(id));
+    kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+    let status = wait_for("the lab's end", || lab.0.try_wait().unwrap());
+    let mut output = String::new();
+    lab.0.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(status.code(), Some(1), "{output}");
+    assert!(output.contains("airlink was stopped by a signal"), "{output}");
+    wait_for("the end of everything", || processes_of(id).is_empty().then_some(()));
+}
+
+#[test]
 fn two_labs_side_by_side_do_not_meet() {
     let scratch = Scratch::new("two");
     let start = |name: &str| {

@@ -225,6 +225,9 @@ impl Airlink {
     fn check(&mut self) -> Result<(), LabError> {
         match self.process.try_wait() {
             Ok(Some(status)) => Err(self.ended(status.code())),
+            _ if is_stopped(self.process.id()) => Err(LabError::Transfer(
+                "airlink was stopped by a signal (SIGSTOP, SIGTSTP): no packet moved meanwhile".to_owned(),
+            )),
             _ => Ok(()),
         }
     }
@@ -268,6 +271,13 @@ impl Drop for Airlink {
         let _ = kill(Pid::from_raw(self.process.id() as i32), Signal::SIGKILL);
         let _ = self.process.wait();
     }
+}
+
+/// It has not ended, and does nothing until somebody sends SIGCONT.
+fn is_stopped(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name before it may have any characters.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
 fn last_line(text: &str) -> String {
