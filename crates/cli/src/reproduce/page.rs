@@ -29,7 +29,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
         let _ = writeln!(
             text,
             "<section id=\"{id}\">\n<h3><a href=\"#{id}\">{}</a></h3>\n<p class=\"how\"><code>airtcp reproduce {id}</code>, {seeds} seeds</p>",
-            escape(figure.title),
+            escape(&heading(figure.title)),
             id = figure.id,
         );
         for chart in &finding.charts {
@@ -121,6 +121,12 @@ fn claims(claims: &[Claim]) -> String {
     text + "</table>\n"
 }
 
+/// Titles stand behind a figure's name elsewhere, and so begin as words in a sentence do.
+fn heading(title: &str) -> String {
+    let mut letters = title.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+}
+
 fn details(title: &str, wanted: bool, inside: &str) -> String {
     if wanted { format!("<details><summary>{title}</summary>\n{inside}</details>\n") } else { String::new() }
 }
@@ -187,6 +193,12 @@ mod tests {
             claim(Counts::Own("an addition".to_owned()), Judged::Holds),
         ];
         assert_eq!(count(claims.iter()), ([1, 1, 1], 1));
+    }
+
+    #[test]
+    fn a_heading_begins_as_one() {
+        assert_eq!(heading("half of the tax is not known"), "Half of the tax is not known");
+        assert_eq!(heading("Fig. 5: losses"), "Fig. 5: losses");
     }
 
     #[test]
