@@ -8,12 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
-use airtcp_testkit::machine::{airtcp, namespace};
+use airtcp_testkit::machine::{TempDir, airtcp, namespace};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::stand::{Scratch, Serving, connect, listener, wait_for};
+use super::stand::{Serving, connect, listener, wait_for};
 
 const TARGET: &str = "127.0.0.1:8080";
 
@@ -151,7 +151,7 @@ fn a_server_that_hangs_is_noticed_and_told() {
 fn once_it_serves_it_is_nobody_and_can_become_nobody_else() {
     let namespace = namespace();
     echoes(listener(&namespace, 8080));
-    let scratch = Scratch::new("nobody");
+    let scratch = TempDir::new("nobody");
     let decisions = scratch.path("decisions.jsonl");
     let serving = Serving::start(&namespace, &[TARGET], &["--decisions", &decisions]);
     let status = |field: &str| serving.status(field);

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "real programs take their time")]
 
 mod faults;
+mod machine;
 mod programs;
 mod stand;
 mod streams;

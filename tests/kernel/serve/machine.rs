@@ -1,0 +1,82 @@
+//! What the machine does to a server: its device goes down and comes up, its MTU changes, it stands still for a while.
+
+use std::io::{Read, Write};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use airlink::netns::Namespace;
+use airtcp_testkit::machine::{bytes, digest, namespace};
+use nix::sys::signal::Signal;
+
+use super::stand::{Serving, connect, listener, read_to_end};
+
+const TARGET: &str = "127.0.0.1:8080";
+
+/// What happens to the server's device in the namespace that it serves.
+fn ip(namespace: &Namespace, args: &str) {
+    let ended =
+        Command::new("ip").args(["-n", namespace.name()]).args(args.split_whitespace()).output().unwrap();
+    assert!(ended.status.success(), "{args}: {}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// A client gets every octet, whatever is done to the server while it does.
+fn survives(what: impl FnOnce(&Namespace, &Serving)) {
+    let namespace = namespace();
+    let server = listener(&namespace, 8080);
+    let data = bytes(1, 8_000_000);
+    let sent = data.clone();
+    thread::spawn(move || {
+        let (mut peer, _) = server.accept().unwrap();
+        let mut asked = [0; 5];
+        peer.read_exact(&mut asked).unwrap();
+        // Slowly, so that what happens meanwhile happens in the midst of it.
+        for part in sent.chunks(100_000) {
+            peer.write_all(part).unwrap();
+            thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let serving = Serving::start(&namespace, &[TARGET], &["--recipe", "sack@linux"]);
+    let mut client = connect(&namespace);
+    client.write_all(b"hello").unwrap();
+    let reader = thread::spawn(move || digest(&read_to_end(&client)));
+    thread::sleep(Duration::from_millis(100));
+    what(&namespace, &serving);
+    assert_eq!(reader.join().unwrap(), digest(&data));
+    serving.outcome("done");
+    serving.stop();
+}
+
+#[test]
+fn its_device_goes_down_and_comes_up() {
+    survives(|namespace, _| {
+        for _ in 0..3 {
+            ip(namespace, "link set airtcp0 down");
+            thread::sleep(Duration::from_millis(100));
+            ip(namespace, "link set airtcp0 up");
+            thread::sleep(Duration::from_millis(100));
+        }
+    });
+}
+
+#[test]
+fn its_mtu_gets_smaller_and_larger() {
+    survives(|namespace, _| {
+        for mtu in [600, 1500, 296, 1400, 1500] {
+            ip(namespace, &format!("link set airtcp0 mtu {mtu}"));
+            thread::sleep(Duration::from_millis(60));
+        }
+    });
+}
+
+#[test]
+fn it_is_stopped_and_goes_on() {
+    survives(|_, serving| {
+        for _ in 0..3 {
+            serving.signal(Signal::SIGSTOP);
+            thread::sleep(Duration::from_millis(200));
+            serving.signal(Signal::SIGCONT);
+            thread::sleep(Duration::from_millis(60));
+        }
+    });
+}
