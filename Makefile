@@ -12,7 +12,7 @@ ifneq ($(SUDO),)
 RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
 endif
 
-.PHONY: demo test test-long pairs matrix examples wasm fuzz-seeds deny bench install uninstall lint doc fmt clean
+.PHONY: demo test test-long siege pairs matrix examples wasm fuzz-seeds deny bench install uninstall lint doc fmt clean
 
 ## Four scenes on radio links, for real and in virtual time: what each mechanism is worth, and a page with graphs.
 demo:
@@ -41,6 +41,16 @@ test-long:
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test liveness -- --include-ignored --quiet
 	[ -n "$(AIRTCP_PROGRAMS)" ] || $(CARGO) build --profile long --locked -p airtcp-cli -p airlink
 	AIRTCP_PROGRAMS=$(or $(AIRTCP_PROGRAMS),$(TARGET)/long) $(CARGO) test --locked -p airtcp-tests --test sweeps -- --ignored every_figure_of_the_record
+
+## Attacks on `airtcp serve`, in namespaces of their own: what docs/serve.md promises, and what was seen (a minute or two).
+siege:
+	@sh interop/setup.sh test
+	@sh interop/need-root.sh 'make siege'
+	$(CARGO) build --locked -p airtcp-cli -p airlink
+	@$(SUDO) rm -f target/siege.txt
+	AIRTCP_SIEGE=$(CURDIR)/target/siege.txt AIRTCP_PROGRAMS=$(TARGET)/debug env --default-signal $(CARGO) test --locked \
+	  -p airtcp-tests --test kernel $(RUNNER) -- serve::strangers serve::costs serve::faults serve::machine; \
+	  status=$$?; printf '\n%-46s  %-56s  %s\n' attack promised seen; cat target/siege.txt; exit $$status
 
 ## Our senders linux, reno-linux and bbr-linux beside the kernel's own: thirty pairs on each of eight paths (hours; AIRTCP_PAIRS
 ## and AIRTCP_PATHS take fewer).

@@ -1,7 +1,7 @@
 //! What tests, benches and fuzz targets share; no program needs it.
 //!
 //! * [`pair`], [`exchange`], [`hostile`], [`siege`], [`calls`]: hosts in memory, treated well and badly.
-//! * [`frames`]: captures made by hand; [`markup`]: whether text with tags is well formed.
+//! * [`promises`]: the table of `make siege`. [`frames`]: captures made by hand; [`markup`]: whether text with tags is well formed.
 //! * `machine`, `programs`, `browser` (feature `machine`): this machine's kernel, the programs, headless Chromium.
 
 #![warn(missing_docs)]
@@ -12,6 +12,7 @@ pub mod frames;
 pub mod hostile;
 pub mod markup;
 pub mod pair;
+pub mod promises;
 pub mod siege;
 
 #[cfg(feature = "machine")]

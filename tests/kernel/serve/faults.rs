@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::{TempDir, airtcp, namespace};
+use airtcp_testkit::promises::seen;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -85,6 +86,11 @@ fn a_reader_that_stands_still_stops_no_connection_and_no_end() {
     assert!(gap > 100, "{gap}");
     let end = lines.iter().rfind(|line| line["event"] == "end").expect("its last word");
     assert_eq!(end["data"]["left_out"]["events"], gap);
+    seen(
+        "the reader of stdout stands still",
+        "connections go on, lines are left out and counted",
+        format_args!("3 of 3 echoes; {gap} lines left out, said in their place; ended in {took:.1?}"),
+    );
 }
 
 #[test]
@@ -97,6 +103,11 @@ fn a_reader_that_never_reads_on_delays_the_end_by_a_moment_only() {
     let (code, stderr, took) = ended(child, Signal::SIGTERM);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(took < Duration::from_secs(9), "{took:?}");
+    seen(
+        "the reader of stdout never reads on",
+        "the end comes all the same",
+        format_args!("ended in {took:.1?}"),
+    );
 }
 
 #[test]
@@ -110,6 +121,7 @@ fn a_reader_that_leaves_ends_nothing() {
     assert_echo(&namespace);
     let (code, stderr, _) = ended(child, Signal::SIGTERM);
     assert_eq!(code, Some(0), "{stderr}");
+    seen("the reader of stdout leaves", "connections go on", "1 of 1 echo; code 0 in the end");
 }
 
 #[test]
@@ -125,6 +137,11 @@ fn a_full_disk_under_the_decisions_is_told_and_stops_nothing() {
     reader.join().unwrap();
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("cannot write /dev/full: No space left on device"), "{stderr}");
+    seen(
+        "a full disk under --decisions",
+        "it is named, and connections go on",
+        "2 of 2 echoes; named; code 1 in the end",
+    );
 }
 
 #[test]
@@ -145,6 +162,7 @@ fn a_server_that_hangs_is_noticed_and_told() {
     thread::sleep(Duration::from_millis(1200));
     let end = serving.stop();
     assert_eq!((&end["totals"]["target_failed"], &end["totals"]["idle"]), (&1.into(), &0.into()));
+    seen("the server behind it hangs", "it is given up after --backend-timeout, and told", reason);
 }
 
 #[test]
@@ -178,4 +196,9 @@ fn once_it_serves_it_is_nobody_and_can_become_nobody_else() {
     let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("there is no user `no-such-user` here"), "{stderr}");
+    seen(
+        "whatever takes it over",
+        "it is nobody, without capabilities or new ones",
+        "as /proc/PID/status has it",
+    );
 }

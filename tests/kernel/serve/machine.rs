@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::{bytes, digest, namespace};
+use airtcp_testkit::promises::seen;
 use nix::sys::signal::Signal;
 
 use super::stand::{Serving, connect, listener, read_to_end};
@@ -21,7 +22,7 @@ fn ip(namespace: &Namespace, args: &str) {
 }
 
 /// A client gets every octet, whatever is done to the server while it does.
-fn survives(what: impl FnOnce(&Namespace, &Serving)) {
+fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let data = bytes(1, 8_000_000);
@@ -43,13 +44,22 @@ fn survives(what: impl FnOnce(&Namespace, &Serving)) {
     thread::sleep(Duration::from_millis(100));
     what(&namespace, &serving);
     assert_eq!(reader.join().unwrap(), digest(&data));
-    serving.outcome("done");
+    let closed = serving.outcome("done");
     serving.stop();
+    seen(
+        name,
+        "its connections come through, octet by octet",
+        format_args!(
+            "8 MB exact in {:.1} s, {} segments sent again",
+            closed["seconds"].as_f64().unwrap(),
+            closed["retransmissions"]["segments"]
+        ),
+    );
 }
 
 #[test]
 fn its_device_goes_down_and_comes_up() {
-    survives(|namespace, _| {
+    survives("its device goes down and comes up, three times", |namespace, _| {
         for _ in 0..3 {
             ip(namespace, "link set airtcp0 down");
             thread::sleep(Duration::from_millis(100));
@@ -61,7 +71,7 @@ fn its_device_goes_down_and_comes_up() {
 
 #[test]
 fn its_mtu_gets_smaller_and_larger() {
-    survives(|namespace, _| {
+    survives("its MTU changes, five times", |namespace, _| {
         for mtu in [600, 1500, 296, 1400, 1500] {
             ip(namespace, &format!("link set airtcp0 mtu {mtu}"));
             thread::sleep(Duration::from_millis(60));
@@ -71,7 +81,7 @@ fn its_mtu_gets_smaller_and_larger() {
 
 #[test]
 fn it_is_stopped_and_goes_on() {
-    survives(|_, serving| {
+    survives("it is stopped and goes on, three times", |_, serving| {
         for _ in 0..3 {
             serving.signal(Signal::SIGSTOP);
             thread::sleep(Duration::from_millis(200));
