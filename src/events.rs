@@ -256,6 +256,8 @@ pub enum Refusal {
     NoConnection,
     /// The listener's backlog is full.
     BacklogFull,
+    /// Its source has as many connections as one may have.
+    SourceFull,
     /// A SYN with a FIN, where the profile drops it.
     SynFin,
 }
@@ -298,6 +300,7 @@ impl Refusal {
             Self::NobodyThere => ("nobody-there", "nobody listens there: reset (RFC 9293 §3.10.7.1)"),
             Self::NoConnection => ("no-connection", "of no connection, and no SYN (RFC 9293 §3.10.7.2)"),
             Self::BacklogFull => ("backlog-full", "the listener's backlog is full"),
+            Self::SourceFull => ("source-full", "its source has as many connections as one may have"),
             Self::SynFin => ("syn-fin", "a SYN with a FIN, which this profile drops"),
         }
     }

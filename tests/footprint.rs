@@ -64,7 +64,47 @@ fn an_idle_connection_takes_less_than_two_kilobytes() {
         let per_end = measure(recipe, profile, CONNECTIONS);
         println!("{recipe} {profile}: {per_end} octets per idle connection");
         assert!(per_end < LIMIT, "{recipe} {profile}: {per_end} octets per idle connection");
+        let half_open = measure_half_open(recipe, profile);
+        println!("{recipe} {profile}: {half_open} octets per half-open connection");
+        assert!(
+            half_open < HALF_OPEN_LIMIT,
+            "{recipe} {profile}: {half_open} octets per half-open connection"
+        );
     }
+}
+
+/// The whole connection, its SYN,ACK in flight, and its place in the lists of the host.
+const HALF_OPEN_LIMIT: isize = 2560;
+/// Twice as many are no more than the ports of one client.
+const HALF_OPEN: usize = 8000;
+
+/// As many SYNs as there is room for, and as many again: the latter leave nothing.
+fn measure_half_open(recipe: &str, profile: &str) -> isize {
+    let recipe: Recipe = recipe.parse().unwrap();
+    let profile = Profile::by_name(profile).unwrap();
+    let path = Impairments::lossless(Duration::from_millis(1));
+    let mut pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
+    let options = SocketOptions::of(&profile);
+    pair.right.listen((RIGHT, 80).into(), HALF_OPEN, options.clone()).unwrap();
+    let mut syns = Vec::with_capacity(2 * HALF_OPEN);
+    for _ in 0..2 * HALF_OPEN {
+        pair.left.connect(pair.now, None, (RIGHT, 80).into(), options.clone()).unwrap();
+        let mut syn = Vec::new();
+        assert!(pair.left.poll_packet(pair.now, &mut syn));
+        syns.push(syn);
+    }
+    let (mut before, mut kept, mut answer) = (in_use(), 0, Vec::new());
+    for (count, syn) in syns.iter().enumerate() {
+        if count == HALF_OPEN {
+            kept = in_use() - before;
+            before = in_use();
+        }
+        pair.right.handle_packet(pair.now, syn);
+        assert!(pair.right.poll_packet(pair.now, &mut answer));
+    }
+    assert_eq!(pair.right.counters().gate.cookies_sent, HALF_OPEN as u64);
+    assert!(in_use() - before < LIMIT, "{} octets for SYNs without room", in_use() - before);
+    kept / HALF_OPEN as isize
 }
 
 fn measure(recipe: &str, profile: &str, connections: usize) -> isize {

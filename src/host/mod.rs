@@ -6,23 +6,28 @@
 //! answered by one ACK instead of one each. `now` never goes back; the same `now` again is another event at the same
 //! instant.
 
+mod cookies;
+mod gate;
 mod icmp;
 mod listening;
 mod slots;
+mod standing;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use airwire::options::{Options, Timestamps};
-use airwire::segment::{self, BadPacket, Ecn, Flags, Header, Segment};
+use airwire::segment::{self, BadPacket, Flags, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
+use gate::Gate;
+pub use gate::{GateCounters, Limits};
 use siphasher::sip::SipHasher13;
 pub use slots::ConnId;
 use slots::Slots;
 use smoltcp::wire::IpProtocol;
+use standing::Standing;
 
 use crate::events::{Event, Refusal};
 use crate::profile::{HalfOpen, Profile, SynFin};
@@ -54,9 +59,17 @@ struct Listener {
     addr: SocketAddr,
     backlog: usize,
     options: SocketOptions,
-    /// Connections in SYN-RECEIVED and those waiting to be accepted, together at most `backlog`.
+    /// Connections in SYN-RECEIVED and those waiting to be accepted.
     opening: usize,
     ready: VecDeque<u32>,
+    /// Until then a cookie may come back. `None`: none was sent yet.
+    cookies_until: Option<Instant>,
+}
+
+impl Listener {
+    fn room(&self) -> usize {
+        self.backlog.max(1)
+    }
 }
 
 /// Why [`Host::connect`] did not open a connection.
@@ -117,8 +130,11 @@ pub struct HostCounters {
     pub not_ours: u64,
     /// Resets that answered segments of no connection (RFC 9293 §3.5.2).
     pub resets_sent: u64,
-    /// SYNs dropped because the listener's backlog was full, or because they had a FIN as well.
+    /// SYNs dropped because the listener's backlog was full of connections that nobody accepts, because their source has
+    /// its share, or because they had a FIN as well.
     pub syns_dropped: u64,
+    /// What became of strangers.
+    pub gate: GateCounters,
     /// ICMP errors that a connection believed.
     pub icmp_errors: u64,
     /// ICMP messages that changed nothing: unknown, about no connection, or not believed.
@@ -126,9 +142,6 @@ pub struct HostCounters {
     /// Echo requests answered.
     pub echo_replies: u64,
 }
-
-/// Replies that belong to no connection (resets, echo replies) and wait to leave, at most. Further ones are dropped.
-const MAX_REPLIES: usize = 256;
 
 /// A TCP host: connections and listeners behind a set of addresses. See the [module](self) for how to drive it.
 pub struct Host {
@@ -148,6 +161,7 @@ pub struct Host {
     /// At most one entry per connection. An early one does no harm: the connection is asked again.
     deadlines: BTreeSet<(Instant, u32)>,
     replies: VecDeque<Vec<u8>>,
+    gate: Gate,
     ports_given: u64,
     traced: bool,
     /// Connections that have changed since they were last named. `None` unless `note_changes` was called.
@@ -175,6 +189,7 @@ impl Host {
             ready: VecDeque::new(),
             deadlines: BTreeSet::new(),
             replies: VecDeque::new(),
+            gate: Gate::default(),
             ports_given: 0,
             traced: false,
             changed: None,
@@ -198,6 +213,11 @@ impl Host {
         let ip = segment::parse_ip(packet)?;
         if !self.addrs.contains(&ip.dst) {
             self.counters.not_ours += 1;
+            return Ok(());
+        }
+        // RFC 1122 §3.2.1.3: no other host has this address, and the answer would come back here.
+        if self.addrs.contains(&ip.src) {
+            self.counters.gate.from_self += 1;
             return Ok(());
         }
         match ip.protocol {
@@ -234,11 +254,13 @@ impl Host {
     }
 
     fn after_segment(&mut self, now: Instant, index: u32, reaction: Reaction, segment: &Segment<'_>) {
+        self.decide_about_answer(now, index);
         match reaction {
             Reaction::Done => {}
-            Reaction::Reset(timestamps) => self.reply_reset(segment, timestamps),
+            Reaction::Reset(timestamps) => self.reply_reset(now, segment, timestamps),
             Reaction::Established => {
                 if let Some(id) = self.slots.listener_of(index)
+                    && self.let_in(now, index)
                     && let Some(listener) = self.listeners.get_mut(&id)
                     && let Some(connection) = self.slots.at_mut(index)
                 {
@@ -250,45 +272,6 @@ impl Host {
                 }
             }
         }
-        self.gather(now, index);
-        self.mark_ready(index);
-    }
-
-    /// A segment for no connection (RFC 9293 §3.10.7.1 and .2).
-    fn take_stray(&mut self, now: Instant, segment: &Segment<'_>) {
-        if segment.flags.contains(Flags::RST) {
-            return;
-        }
-        let Some(id) = self.listener_for(segment.dst) else {
-            self.tell_refused(now, segment, Refusal::NobodyThere);
-            self.reply_reset(segment, None);
-            return;
-        };
-        if segment.flags.contains(Flags::ACK) {
-            self.tell_refused(now, segment, Refusal::NoConnection);
-            self.reply_reset(segment, None);
-            return;
-        }
-        if !segment.flags.contains(Flags::SYN) {
-            self.tell_refused(now, segment, Refusal::NoSyn);
-            return;
-        }
-        if segment.flags.contains(Flags::FIN) && self.profile.syn_fin != SynFin::Taken {
-            self.counters.syns_dropped += 1;
-            self.tell_refused(now, segment, Refusal::SynFin);
-            return;
-        }
-        let Some(listener) = self.listeners.get_mut(&id) else { return };
-        if listener.opening >= listener.backlog.max(1) {
-            self.counters.syns_dropped += 1;
-            self.tell_refused(now, segment, Refusal::BacklogFull);
-            return;
-        }
-        listener.opening += 1;
-        let options = listener.options.clone();
-        let opening = self.opening(now, segment.dst, segment.src, options);
-        let connection = Connection::accept(now, opening, segment);
-        let index = self.insert(connection, Some(id));
         self.gather(now, index);
         self.mark_ready(index);
     }
@@ -353,7 +336,9 @@ impl Host {
     }
 
     /// Passive open. An unspecified address listens on all of this host's of its family. At most `backlog` connections,
-    /// and at least one, may be opening or wait for [`Host::accept`].
+    /// and at least one, may be opening or wait for [`Host::accept`]. When there are as many, those that have been opening
+    /// for 3 s give way, and SYNs that find no room are answered with cookies (RFC 4987 §3.6): nothing is kept of them
+    /// before the client's ACK comes. SYNs are dropped only while as many connections wait for [`Host::accept`].
     pub fn listen(
         &mut self,
         addr: SocketAddr,
@@ -366,7 +351,8 @@ impl Host {
         if self.listeners.values().any(|listener| listener.addr == addr) {
             return Err(ListenError::InUse(addr));
         }
-        let listener = Listener { addr, backlog, options, opening: 0, ready: VecDeque::new() };
+        let listener =
+            Listener { addr, backlog, options, opening: 0, ready: VecDeque::new(), cookies_until: None };
         let id = ListenId(self.next_listener);
         self.next_listener += 1;
         self.listeners.insert(id, listener);
@@ -405,6 +391,11 @@ impl Host {
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.backlog = backlog;
         }
+    }
+
+    /// How many connections wait for [`Host::accept`].
+    pub fn waiting(&self, id: ListenId) -> usize {
+        self.listeners.get(&id).map_or(0, |listener| listener.ready.len())
     }
 
     /// The next connection that has completed its handshake; `None` if there is none, or nobody listens any more.
@@ -557,7 +548,7 @@ impl Host {
             }
             self.ready.pop_front();
             self.gather(now, index);
-            self.settle(index);
+            self.settle(now, index);
         }
         false
     }
@@ -676,9 +667,7 @@ impl Host {
     }
 
     fn hash(&self, what: &impl Hash) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.seed, 0x6169_7274_6370);
-        what.hash(&mut hasher);
-        hasher.finish()
+        keyed_hash(self.seed, what)
     }
 
     /// RFC 6056: a port of the dynamic range, in an order that others cannot guess.
@@ -711,21 +700,23 @@ impl Host {
     }
 
     /// Nothing more to send: note the next deadline, or let go of what has ended.
-    fn settle(&mut self, index: u32) {
+    fn settle(&mut self, now: Instant, index: u32) {
         self.slots.unqueue(index);
         if let Some(changed) = &mut self.changed
             && self.slots.note_change(index)
         {
             changed.push_back(index);
         }
+        let Some(state) = self.slots.at_mut(index).map(|connection| connection.state()) else { return };
+        self.note_standing(now, index, state);
         let Some(connection) = self.slots.at_mut(index) else { return };
-        if connection.state() == State::Closed {
+        if state == State::Closed {
             let tuple = (connection.local(), connection.remote());
             if self.by_tuple.get(&tuple) == Some(&index) {
                 self.by_tuple.remove(&tuple);
             }
             if self.slots.is_released(index) {
-                self.drop_connection(index);
+                self.drop_connection(now, index);
             }
             return;
         }
@@ -739,10 +730,11 @@ impl Host {
         }
     }
 
-    fn drop_connection(&mut self, index: u32) {
+    fn drop_connection(&mut self, now: Instant, index: u32) {
         if let Some(at) = self.slots.take_deadline(index) {
             self.deadlines.remove(&(at, index));
         }
+        self.set_standing(now, index, Standing::Ordinary);
         let Some((connection, listener)) = self.slots.remove(index) else { return };
         let tuple = (connection.local(), connection.remote());
         if self.by_tuple.get(&tuple) == Some(&index) {
@@ -756,39 +748,12 @@ impl Host {
             }
         }
     }
+}
 
-    /// The reset that answers a segment of no connection, or one that a connection cannot have (RFC 9293 §3.5.2).
-    fn reply_reset(&mut self, segment: &Segment<'_>, timestamps: Option<Timestamps>) {
-        let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
-            (segment.ack, Seq(0), Flags::RST)
-        } else {
-            (Seq(0), segment.seq.at(segment.seq_len()), Flags::RST.with(Flags::ACK))
-        };
-        let header = Header {
-            src: segment.dst,
-            dst: segment.src,
-            seq,
-            ack,
-            flags,
-            window: 0,
-            ecn: Ecn::NotEct,
-            tos: 0,
-            ttl: self.profile.ttl,
-            dont_fragment: true,
-            ident: 0,
-        };
-        let (mut packet, mut options) = (Vec::new(), Vec::new());
-        Options { timestamps, ..Options::default() }.write(self.profile.layout, &mut options);
-        segment::emit(&mut packet, &header, &options, (&[], &[]));
-        self.counters.resets_sent += 1;
-        self.reply(packet);
-    }
-
-    fn reply(&mut self, packet: Vec<u8>) {
-        if self.replies.len() < MAX_REPLIES {
-            self.replies.push_back(packet);
-        }
-    }
+fn keyed_hash(seed: u64, what: &impl Hash) -> u64 {
+    let mut hasher = SipHasher13::new_with_keys(seed, 0x6169_7274_6370);
+    what.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn nothing_to_read(connection: &Connection) -> Result<usize, IoError> {

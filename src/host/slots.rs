@@ -3,6 +3,7 @@
 use airwire::time::Instant;
 
 use super::ListenId;
+use super::standing::Standing;
 use crate::tcp::Connection;
 
 /// Names a connection of one host. It is never given to another one, so an old id names nothing.
@@ -30,6 +31,7 @@ struct Slot {
     changed: bool,
     /// The application has let go of it.
     released: bool,
+    standing: Standing,
     /// What the host's queue of deadlines holds for it.
     deadline: Option<Instant>,
 }
@@ -51,6 +53,7 @@ impl Slots {
                 changed: false,
                 released: false,
                 deadline: None,
+                standing: Standing::Ordinary,
             });
             self.slots.len() as u32 - 1
         });
@@ -94,6 +97,15 @@ impl Slots {
         self.slots.get(index as usize)?.listener
     }
 
+    pub(super) fn standing(&self, index: u32) -> Standing {
+        self.slots.get(index as usize).map_or(Standing::Ordinary, |slot| slot.standing)
+    }
+
+    /// Returns what it was before.
+    pub(super) fn replace_standing(&mut self, index: u32, standing: Standing) -> Standing {
+        std::mem::replace(&mut self.slots[index as usize].standing, standing)
+    }
+
     pub(super) fn of_listener(&self, id: ListenId) -> Vec<u32> {
         (0..self.slots.len() as u32).filter(|i| self.listener_of(*i) == Some(id)).collect()
     }
@@ -110,6 +122,12 @@ impl Slots {
 
     pub(super) fn is_released(&self, index: u32) -> bool {
         self.slots[index as usize].released
+    }
+
+    /// The application had it, and has let go of it.
+    pub(super) fn is_let_go(&self, index: u32) -> bool {
+        let slot = &self.slots[index as usize];
+        slot.released && slot.listener.is_none()
     }
 
     /// Returns true if it has to be put into the ready queue.

@@ -7,7 +7,7 @@ use airwire::time::{Duration, Instant};
 use super::connection::{Connection, Opening};
 use super::pacer::Pacer;
 use super::socket::{Ended, State};
-use super::variables::{AckDue, Challenges, Queued, Spacing};
+use super::variables::{AckDue, Asked, Challenges, Queued, Spacing};
 use crate::events::{Offer, Refusal, What};
 use crate::profile::{Challenge, TextOnSyn};
 use crate::recovery::Handshake;
@@ -550,23 +550,50 @@ impl Connection {
     }
 
     /// An unacceptable segment is answered. One without text may be the answer to such an answer: a limit keeps two
-    /// stacks from going on for ever (RFC 5961 §7).
+    /// stacks from going on for ever (RFC 5961 §7). One that the peer can hardly have sent is answered as long as the host
+    /// does not answer too many of them.
     fn ack_unacceptable(&mut self, now: Instant, segment: &Segment<'_>) {
-        if segment.seq_len() > 0 {
-            self.rcv.ack = AckDue::Now;
-            if self.state == State::TimeWait {
-                self.enter_time_wait(now);
+        let near = self.is_near(segment);
+        if segment.seq_len() == 0 {
+            if !near {
+                self.challenge_ack(now);
+            } else if self.may_challenge(now) {
+                self.statistics.challenge_acks += 1;
+                self.rcv.ack = AckDue::Now;
             }
-        } else {
-            self.challenge_ack(now);
+            return;
+        }
+        if near {
+            self.rcv.ack = AckDue::Now;
+        } else if self.pending.asked == Asked::Nothing {
+            self.pending.asked = Asked::Stray;
+        }
+        if self.state == State::TimeWait {
+            self.enter_time_wait(now);
+        }
+    }
+
+    /// What a peer sends again, or probes a closed window with, begins less than a window from RCV.NXT. Who does not know
+    /// that number guesses so well once in 256 times.
+    fn is_near(&self, segment: &Segment<'_>) -> bool {
+        const REACH: u64 = 8 << 20;
+        let next = self.rcv_nxt();
+        let reach = REACH.max(self.options.recv_buffer as u64);
+        segment.seq.offset(self.rcv.irs, next).is_some_and(|start| start.abs_diff(next) <= reach)
+    }
+
+    /// Whether it leaves the host decides, which hears of it by [`Connection::asks_to_answer`].
+    pub(super) fn challenge_ack(&mut self, now: Instant) {
+        if self.may_challenge(now) {
+            self.pending.asked = Asked::Challenge;
         }
     }
 
     /// As many a second as the profile allows (RFC 5961 §7).
-    pub(super) fn challenge_ack(&mut self, now: Instant) {
+    fn may_challenge(&mut self, now: Instant) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if self.challenges.as_ref().is_some_and(|it| now - it.last < self.profile.challenge_interval) {
-            return;
+            return false;
         }
         let none = || Box::new(Challenges { last: now, second, sent: 0 });
         let challenges = self.challenges.get_or_insert_with(none);
@@ -574,9 +601,21 @@ impl Connection {
         if challenges.second != second {
             (challenges.second, challenges.sent) = (second, 0);
         }
-        if challenges.sent < self.profile.challenge_acks_per_second {
-            challenges.sent += 1;
-            self.statistics.challenge_acks += 1;
+        let allowed = challenges.sent < self.profile.challenge_acks_per_second;
+        challenges.sent += u32::from(allowed);
+        allowed
+    }
+
+    /// An ACK is to leave that a forger may have wanted.
+    pub(crate) fn asks_to_answer(&self) -> bool {
+        self.pending.asked != Asked::Nothing
+    }
+
+    /// What the host says to that.
+    pub(crate) fn answer(&mut self, granted: bool) {
+        let asked = std::mem::take(&mut self.pending.asked);
+        if granted {
+            self.statistics.challenge_acks += u64::from(asked == Asked::Challenge);
             self.rcv.ack = AckDue::Now;
         }
     }

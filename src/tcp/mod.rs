@@ -5,6 +5,7 @@
 //! | `connection` | the connection, and the commands of an application |
 //! | `socket`, `variables`, `statistics`, `buffer` | the plain data it is made of |
 //! | `input` | a segment arrives: RFC 9293 §3.10.7, step by step |
+//! | `stateless` | a handshake of which nothing is kept |
 //! | `ack` | the acknowledgment in it |
 //! | `receive`, `alarm` | the receiving side |
 //! | `output` | decides, in one place, what leaves next |
@@ -29,6 +30,7 @@ mod output;
 mod pacer;
 mod receive;
 mod socket;
+mod stateless;
 mod statistics;
 mod timers;
 mod told;

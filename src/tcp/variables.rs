@@ -134,6 +134,18 @@ pub(super) struct Pending {
     pub(super) window_probe: bool,
     /// The ACK of the peer's SYN, which leaves before any data.
     pub(super) handshake_ack: bool,
+    pub(super) asked: Asked,
+}
+
+/// An ACK that may answer a forger. It leaves if the host, which counts those of all connections, says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Asked {
+    #[default]
+    Nothing,
+    /// To data that the peer can hardly have sent.
+    Stray,
+    /// A challenge ACK (RFC 5961).
+    Challenge,
 }
 
 /// The challenge ACKs that have left (RFC 5961 §7).

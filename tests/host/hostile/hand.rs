@@ -129,7 +129,7 @@ impl Hand {
         let mut message = [&[kind, code, 0, 0][..], &mtu.to_be_bytes(), &quote].concat();
         let sum = checksum::plain(&message);
         message[2..4].copy_from_slice(&sum.to_be_bytes());
-        let mut packet = vec![0x45, 0, 0, 20 + message.len() as u8, 0, 0, 0, 0, 64, 1, 0, 0, 192, 0, 2, 1];
+        let mut packet = vec![0x45, 0, 0, 20 + message.len() as u8, 0, 0, 0, 0, 64, 1, 0, 0, 192, 0, 2, 254];
         let IpAddr::V4(to) = LEFT else { unreachable!("the host of these tests has an IPv4 address") };
         packet.extend(to.octets());
         let sum = checksum::plain(&packet);

@@ -6,4 +6,5 @@ pub(crate) mod hand;
 mod paths;
 mod ports;
 mod siege;
+mod strangers;
 pub(crate) mod world;
