@@ -8,4 +8,5 @@ mod faults;
 mod machine;
 mod programs;
 mod stand;
+mod strangers;
 mod streams;

@@ -12,6 +12,7 @@ use airwire::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::json;
 
+use super::gate::Gate;
 use crate::shared::decisions::DecisionLog;
 use crate::shared::failure;
 use crate::shared::reporter::Reporter;
@@ -32,6 +33,8 @@ pub(super) enum SessionEnding {
     TargetFailed,
     /// Nothing moved for too long.
     Idle,
+    /// Nothing moved for a while, and others waited for its place.
+    GaveWay,
     /// It had not ended when the server had to.
     Stopped,
 }
@@ -44,6 +47,7 @@ impl Display for SessionEnding {
             Self::RadioFailed => "radio side failed",
             Self::TargetFailed => "server failed",
             Self::Idle => "idle",
+            Self::GaveWay => "gave way",
             Self::Stopped => "stopped",
         })
     }
@@ -59,6 +63,7 @@ pub(super) struct Totals {
     radio_failed: u64,
     target_failed: u64,
     idle: u64,
+    gave_way: u64,
     stopped: u64,
     down_bytes: u64,
     up_bytes: u64,
@@ -74,6 +79,7 @@ impl Totals {
             SessionEnding::RadioFailed => &mut self.radio_failed,
             SessionEnding::TargetFailed => &mut self.target_failed,
             SessionEnding::Idle => &mut self.idle,
+            SessionEnding::GaveWay => &mut self.gave_way,
             SessionEnding::Stopped => &mut self.stopped,
         }
     }
@@ -259,6 +265,7 @@ impl Log {
             "up_bit_per_s": rate(up),
             "host_connections": host.connections(),
             "time_wait": host.in_time_wait(),
+            "gate": Gate::of(host),
         });
         let text = format!(
             "{open:>5} open of {connections:>6}, {:>13} down, {:>13} up",
@@ -280,22 +287,24 @@ impl Log {
         let written = self.decisions.as_mut().map_or(Ok(()), DecisionLog::flush);
         let decisions = self.decisions.as_ref().map_or(0, DecisionLog::left_out);
         let (events, log) = say::left_out();
-        let counters = driver.host.counters();
+        let (counters, gate) = (driver.host.counters(), Gate::of(&driver.host));
         let data = json!({
             "totals": self.totals,
             "host_connections": driver.host.connections(),
             "time_wait": driver.host.in_time_wait(),
             "syns_dropped": counters.syns_dropped,
             "resets_sent": counters.resets_sent,
+            "gate": gate,
             "device": Device::of(driver)?,
             "left_out": { "events": events, "decisions": decisions, "log": log },
         });
         let Totals { connections, done, down_bytes, up_bytes, retransmissions, timeouts, .. } = &self.totals;
         let text = format!(
             "served        {connections} connections, {done} of them to their ends: {} down, {} up\n\
-             sent again    {retransmissions} segments, {timeouts} timeouts\n",
+             sent again    {retransmissions} segments, {timeouts} timeouts\n{}",
             show_bytes(*down_bytes),
-            show_bytes(*up_bytes)
+            show_bytes(*up_bytes),
+            gate.text()
         );
         let left_out = [(events, "events"), (decisions, "decisions"), (log, "lines of the log")];
         let left_out = left_out.map(|(count, what)| match count {

@@ -1,6 +1,8 @@
 //! `airtcp serve`: our TCP in front of an ordinary server.
 
+mod crowd;
 mod endpoints;
+mod gate;
 mod log;
 mod privileges;
 mod server;
@@ -11,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use airtcp::host::ListenId;
+use airtcp::host::{Limits as HostLimits, ListenId};
 use airtcp::tcp::SocketOptions;
 use airtcp_numbers::units;
 use airtcp_tun::Driver;
@@ -43,12 +45,20 @@ pub(crate) struct Serve {
     /// The server (repeatable: connections go to them in turn, and to the next one if one does not answer)
     #[arg(long, required = true, value_name = "HOST:PORT")]
     forward: Vec<String>,
-    /// Connections at once; others wait in the backlog, and when it is full their SYNs are not answered
+    /// Connections at once; others wait in the backlog until one ends or gives way
     #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
-    /// Connections that may wait for their turn, for each --listen
+    /// Connections that may be opening or wait for their turn, for each --listen; more SYNs get SYN cookies, and none
+    /// is answered while as many wait
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     backlog: u32,
+    /// Connections at once of one source, which is an IPv4 address or an IPv6 network of 64 bits [default: no limit]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_per_source: Option<u32>,
+    /// When all --max-connections are taken, the one over which nothing has moved for longest gives way to a newcomer,
+    /// if that is this time or more
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
+    give_way: Duration,
     /// How long the server may take to accept a connection
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
     connect_timeout: Duration,
@@ -77,6 +87,11 @@ const EXAMPLES: &str = "\
 What is read from one side waits here, at most 64 KiB in each direction, until the other side takes it; so a slow
 reader slows down its own server connection and no other. Each connection uses at most --send-buffer and --receive-buffer
 of memory, and no more than the peer's window asks for.
+
+Strangers can take what the limits above give them, and little besides: SYNs that find no room are answered with
+cookies (RFC 4987), of which nothing is kept; resets, and ACKs to what may be forged, are at most 1000 a second each; at
+most 4096 connections wait for the peer's last word, and 16384 for the end of TIME-WAIT. `gate` in the events `interval`
+and `end` counts all of it.
 
 The first SIGINT or SIGTERM ends the listening, the second one resets what is still open.
 
@@ -184,6 +199,8 @@ impl Serve {
             driver.host.trace_decisions();
         }
         driver.host.note_changes();
+        let per_source = self.max_per_source.map(|most| most as usize);
+        driver.host.set_limits(HostLimits { per_source, ..HostLimits::default() });
         // Small segments are the server's choice, which it has made already.
         let options = SocketOptions { nodelay: true, ..station.options() };
         let mut listeners: Vec<ListenId> = Vec::new();
@@ -202,6 +219,7 @@ impl Serve {
             "forward": self.forward,
             "max_connections": self.max_connections,
             "user": user,
+            "max_per_source": self.max_per_source,
             "interval": self.reporting.every().as_secs_f64(),
         });
         let text = format!(
@@ -216,6 +234,7 @@ impl Serve {
             connect: self.connect_timeout,
             backend: self.backend_timeout,
             idle: self.idle_timeout,
+            spared: self.give_way,
             grace: self.grace,
         };
         let mut server = Server::new(listeners, targets, limits, driver.descriptors()?, log);

@@ -8,6 +8,7 @@ use airtcp::host::{ConnId, Host, ListenId};
 use airtcp_tun::{Application, Descriptors, Driver, Readiness};
 use airwire::time::{Duration, Instant};
 
+use super::crowd::Crowd;
 use super::log::{Log, SessionEnding};
 use super::session::{Around, Next, Session, Tools};
 use super::targets::Targets;
@@ -17,6 +18,8 @@ pub(super) struct Limits {
     pub(super) connect: Duration,
     pub(super) backend: Duration,
     pub(super) idle: Duration,
+    /// How long a session must be idle to give way.
+    pub(super) spared: Duration,
     pub(super) grace: Duration,
 }
 
@@ -24,6 +27,10 @@ pub(super) struct Server {
     listeners: Vec<ListenId>,
     targets: Targets,
     most: usize,
+    crowd: Crowd,
+    /// Who was made to give way last, and when somebody may be next.
+    giving_way: Option<u64>,
+    room_at: Option<Instant>,
     grace: Duration,
     service: Service,
     /// By the number that each has in the log.
@@ -72,6 +79,9 @@ impl Server {
             listeners,
             targets,
             most: limits.connections,
+            crowd: Crowd::new(limits.spared),
+            giving_way: None,
+            room_at: None,
             grace: limits.grace,
             service: Service::Open,
             sessions: BTreeMap::new(),
@@ -111,6 +121,7 @@ impl Server {
             }
         }
         self.accept(now, host);
+        self.make_room(now, host);
         self.tools.log.run(now, self.sessions.len(), host)?;
         match self.service {
             Service::Stopping { until } if until <= now || self.sessions.is_empty() => {
@@ -153,6 +164,30 @@ impl Server {
             // It may have sent something already.
             self.enqueue(number);
         }
+    }
+
+    /// Somebody waits, and every place is taken.
+    fn make_room(&mut self, now: Instant, host: &mut Host) {
+        self.room_at = None;
+        // One at a time: whoever was asked to go has gone when its reset has left.
+        let is_going = self.giving_way.is_some_and(|number| self.sessions.contains_key(&number));
+        if is_going || !self.is_crowded(host) {
+            return;
+        }
+        let moved = self.sessions.iter().map(|(number, entry)| (*number, entry.session.moved_at()));
+        self.giving_way = self.crowd.idlest(now, moved);
+        let Some(number) = self.giving_way else {
+            self.room_at = Some(self.crowd.next_deadline());
+            return;
+        };
+        if let Some(entry) = self.sessions.get_mut(&number) {
+            entry.session.give_way(&mut Around { now, host, tools: &mut self.tools });
+        }
+        self.enqueue(number);
+    }
+
+    fn is_crowded(&self, host: &Host) -> bool {
+        self.sessions.len() >= self.most && self.listeners.iter().any(|listener| host.waiting(*listener) > 0)
     }
 
     fn give_up_what_is_due(&mut self, now: Instant, host: &mut Host) {
@@ -232,7 +267,7 @@ impl Application for Server {
             Service::Open => None,
             Service::Stopping { until } => Some(until),
         };
-        [session, stop, Some(self.tools.log.next_deadline())].into_iter().flatten().min()
+        [session, stop, self.room_at, Some(self.tools.log.next_deadline())].into_iter().flatten().min()
     }
 
     fn ready(&mut self, name: u64, readiness: Readiness) {

@@ -118,6 +118,10 @@ impl Session {
         self.conn
     }
 
+    pub(super) fn moved_at(&self) -> Instant {
+        self.moved_at
+    }
+
     pub(super) fn ready(&mut self, readiness: Readiness) {
         if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
             kernel.ready(readiness);
@@ -204,6 +208,12 @@ impl Session {
 
     fn hangs(&self, around: &Around<'_>) -> bool {
         self.unanswered.is_some_and(|since| since + around.tools.backend_timeout <= around.now)
+    }
+
+    /// Others wait, and it has been idle for longest.
+    pub(super) fn give_way(&mut self, around: &mut Around<'_>) {
+        let why = format!("nothing moved for {}, and others wait", around.now - self.moved_at);
+        self.cut(around, SessionEnding::GaveWay, Some(why));
     }
 
     /// Resets both sides.

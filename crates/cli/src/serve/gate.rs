@@ -1,0 +1,77 @@
+//! What became of strangers: the host's counters, for the log.
+
+use airtcp::host::{GateCounters, Host};
+use airwire::segment::BadPacket;
+use serde::Serialize;
+
+/// Since the start.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Gate {
+    syn_cookies_sent: u64,
+    syn_cookies_accepted: u64,
+    syn_cookies_refused: u64,
+    half_open_evicted: u64,
+    /// SYNs and handshakes of sources that have their share.
+    over_source: u64,
+    syns_dropped: u64,
+    resets_sent: u64,
+    resets_withheld: u64,
+    answers_withheld: u64,
+    /// Packets from own addresses, and from or to such as no host can have.
+    impossible_addresses: u64,
+    time_wait_evicted: u64,
+    orphans_evicted: u64,
+}
+
+impl Gate {
+    pub(super) fn of(host: &Host) -> Self {
+        let counters = host.counters();
+        let GateCounters {
+            cookies_sent,
+            cookies_accepted,
+            cookies_refused,
+            half_open_evicted,
+            over_source,
+            from_self,
+            resets_withheld,
+            answers_withheld,
+            time_wait_evicted,
+            orphans_evicted,
+        } = counters.gate;
+        Self {
+            syn_cookies_sent: cookies_sent,
+            syn_cookies_accepted: cookies_accepted,
+            syn_cookies_refused: cookies_refused,
+            half_open_evicted,
+            over_source,
+            syns_dropped: counters.syns_dropped,
+            resets_sent: counters.resets_sent,
+            resets_withheld,
+            answers_withheld,
+            impossible_addresses: from_self
+                + counters.bad.get(&BadPacket::Address).copied().unwrap_or_default(),
+            time_wait_evicted,
+            orphans_evicted,
+        }
+    }
+
+    /// A line for people; nothing if there is nothing to tell.
+    pub(super) fn text(&self) -> String {
+        let told = [
+            (self.syn_cookies_sent, "SYN cookies sent"),
+            (self.syn_cookies_accepted, "of them came back"),
+            (self.half_open_evicted, "half-open connections gave way"),
+            (self.over_source, "refused to sources that had their share"),
+            (self.syns_dropped, "SYNs dropped"),
+            (self.resets_withheld + self.answers_withheld, "answers withheld"),
+            (self.impossible_addresses, "packets from impossible addresses"),
+            (self.time_wait_evicted + self.orphans_evicted, "ended early to make room"),
+        ];
+        let told: Vec<String> = told
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if told.is_empty() { String::new() } else { format!("strangers     {}\n", told.join(", ")) }
+    }
+}
