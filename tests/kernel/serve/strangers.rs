@@ -12,6 +12,7 @@ use airlink::netns::Namespace;
 use airlink::tun::{Tun, TunConfig};
 use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::namespace;
+use airtcp_testkit::promises::seen;
 use airwire::options::{Layout, Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
@@ -163,6 +164,12 @@ fn under_five_thousand_forged_syns_a_second_clients_are_as_fast_as_without() {
     assert_eq!(end["totals"]["done"], 80);
     // Each is answered once, but for those that are kept: they are answered three times before they give way.
     assert!(answered < sent * 11 / 10, "{text}");
+    let ratio = with[20].as_secs_f64() / without[20].as_secs_f64();
+    seen(
+        "5000 forged SYNs a second",
+        "clients are as fast as without, within a factor of 2",
+        format_args!("median {:.1?}, {ratio:.2} of that without; {answered} answers to {sent}", with[20]),
+    );
 }
 
 /// Segments of no connection are answered with resets to wherever they claim to come from: not with as many.
@@ -183,6 +190,11 @@ fn strays_are_not_answered_one_by_one() {
     let end = serving.stop();
     assert_eq!(end["gate"]["resets_sent"].as_u64(), end["resets_sent"].as_u64());
     assert!(end["gate"]["resets_withheld"].as_u64() > Some(1000), "{end}");
+    seen(
+        "5000 ACKs of no connection a second",
+        "at most 1000 resets a second",
+        format_args!("{answered} resets to {sent} in {seconds} s at most"),
+    );
 }
 
 #[test]
@@ -208,6 +220,11 @@ fn who_has_been_idle_for_longest_gives_way() {
     assert_eq!(rest.len(), 20_000);
     drop(idle);
     assert_eq!(serving.stop()["totals"]["gave_way"], 1);
+    seen(
+        "idle connections take every place",
+        "the idlest gives way to a newcomer after --give-way",
+        format_args!("served in {took:.1?} with --give-way=500ms"),
+    );
 }
 
 #[test]
@@ -234,4 +251,9 @@ fn one_source_gets_no_more_than_its_share() {
     drop(share);
     let end = serving.stop();
     assert!(end["gate"]["over_source"].as_u64() >= Some(1), "{end}");
+    seen(
+        "one source wants every place",
+        "it gets --max-per-source, others are not concerned",
+        "2 of 3, and 1 of 1 from elsewhere",
+    );
 }
