@@ -4,12 +4,14 @@
 //! (`pipe`, outstanding, lost, …) up to date at each step, so that an ACK costs the same with ten segments
 //! outstanding as with ten thousand. What counts as lost and what is sent next is decided elsewhere.
 
-use std::cell::Cell;
+mod search;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use airwire::time::Instant;
 
+use self::search::{Hint, Rare, Steps};
 use crate::ranges::RangeSet;
 
 /// What has become of a segment, as far as the sender can tell.
@@ -188,12 +190,17 @@ pub struct Flight {
     lost: Amount,
     resent: Amount,
     in_doubt: Amount,
-    /// No segment below this index is `Lost`. A cache: looking may move it up.
-    lost_hint: Cell<usize>,
+    /// No segment below this index is `Lost`, but those of `lost_early`. A cache: looking may move it up.
+    lost_hint: Hint,
+    /// All segments from `next` up to this index are `Sacked`. A cache as well.
+    sacked_hint: Hint,
+    /// In a box, because an idle connection has none of it.
+    rare: Option<Box<Rare>>,
     /// What lies below this offset and is not SACKed has been judged lost already.
     lost_edge: u64,
     /// Octets known to have reached the receiver, in or out of order.
     delivered: u64,
+    steps: Steps,
 }
 
 impl Flight {
@@ -215,6 +222,11 @@ impl Flight {
     /// Nothing waits for an acknowledgment.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
+    }
+
+    /// Octets of memory that the list takes.
+    pub(crate) fn cost(&self) -> usize {
+        self.segments.capacity() * size_of::<Sent>()
     }
 
     /// Segments on the list.
@@ -302,72 +314,6 @@ impl Flight {
         self.has_rewound() || self.lost.segments > 0
     }
 
-    /// First segment of the present pass that still waits and that the receiver does not hold.
-    pub fn next_in_pass(&self) -> Option<&Sent> {
-        self.segments.range(self.next.min(self.segments.len())..).find(|s| s.fate != Fate::Sacked)
-    }
-
-    /// First segment of the present pass that still waits, SACKed or not.
-    pub fn head_of_pass(&self) -> Option<&Sent> {
-        self.segments.get(self.next)
-    }
-
-    /// First segment judged lost and not yet sent again.
-    // Asked for with every ACK and every departure, and nearly always there is none.
-    #[inline]
-    pub fn first_lost(&self) -> Option<&Sent> {
-        if self.lost.segments == 0 { None } else { self.look_for_lost() }
-    }
-
-    fn look_for_lost(&self) -> Option<&Sent> {
-        let from = self.lost_hint.get();
-        let found = from + self.segments.range(from..).position(|s| s.fate == Fate::Lost)?;
-        self.lost_hint.set(found);
-        self.segments.get(found)
-    }
-
-    /// First segment judged lost, whether sent again or not.
-    pub fn first_lost_or_resent(&self) -> Option<&Sent> {
-        let any = self.lost.segments + self.resent.segments > 0;
-        let mut segments = self.segments.iter().filter(|_| any);
-        segments.find(|s| matches!(s.fate, Fate::Lost | Fate::Resent))
-    }
-
-    /// First segment at or above `from` that is neither SACKed nor sent again.
-    pub fn first_unsacked_from(&self, from: u64) -> Option<&Sent> {
-        let mut at = from.max(self.una);
-        loop {
-            // What was SACKed is stepped over by whole ranges.
-            at = self.sacked_ranges.containing(at).map_or(at, |range| range.end);
-            let segment = self.segments.get(self.index_of(at))?;
-            if matches!(segment.fate, Fate::InFlight | Fate::Lost) {
-                return Some(segment);
-            }
-            at = segment.end;
-        }
-    }
-
-    /// First segment at or above `from` that is not SACKed, sent again or not.
-    pub fn first_hole_from(&self, from: u64) -> Option<&Sent> {
-        let index = self.index_of(from).min(self.segments.len());
-        self.segments.range(index..).find(|s| s.fate != Fate::Sacked)
-    }
-
-    /// The offset below which RFC 6675's IsLost() holds for everything un-SACKed: `dup_thresh` discontiguous
-    /// SACKed ranges, or more than `dup_thresh - 1` full segments, lie above it.
-    pub fn is_lost_edge(&self, dup_thresh: u32, smss: u64) -> u64 {
-        let need = u64::from(dup_thresh.saturating_sub(1)) * smss;
-        let (mut bytes, mut ranges) = (0, 0);
-        for range in self.sacked_ranges.iter().rev() {
-            bytes += range.end - range.start;
-            ranges += 1;
-            if bytes > need || ranges >= dup_thresh {
-                return range.start;
-            }
-        }
-        self.una
-    }
-
     // ----- what happened -----
 
     /// A segment never sent before leaves.
@@ -375,6 +321,7 @@ impl Flight {
         debug_assert!(end > self.max);
         // SACKed segments at the end of a rewound pass need not be sent again.
         self.advance_pass(self.segments.len());
+        self.note_departure();
         let sent = Sent {
             start: self.max,
             end,
@@ -408,6 +355,7 @@ impl Flight {
         segment.transmissions = segment.transmissions.saturating_add(1);
         segment.tsval = tsval;
         segment.delivered_when_sent = self.delivered;
+        self.note_departure();
         let in_doubt = matches!(self.segments[index].fate, Fate::InFlight | Fate::InDoubt);
         self.set_fate(index, if in_doubt { Fate::InDoubt } else { Fate::Resent });
     }
@@ -428,6 +376,15 @@ impl Flight {
         if index < self.next {
             self.next += 1;
         }
+        if index < self.sacked_hint.get() {
+            self.sacked_hint.set(self.sacked_hint.get() + 1);
+        }
+        if index < self.lost_hint.get() {
+            self.lost_hint.set(self.lost_hint.get() + 1);
+            if fate == Fate::Lost {
+                self.rare().lost_early.insert(end);
+            }
+        }
     }
 
     /// SND.UNA moves up to `una`.
@@ -439,6 +396,7 @@ impl Flight {
             if front.start >= una {
                 break;
             }
+            self.steps.take(1);
             let front = front.clone();
             let taken = front.end.min(una) - front.start;
             let whole = front.end <= una;
@@ -462,18 +420,24 @@ impl Flight {
             if self.next > 0 {
                 self.passed_bytes -= taken;
             }
+            let early = front.fate == Fate::Lost && self.take_lost_early(front.start);
             if !whole {
                 self.segments[0].start = una;
+                if early {
+                    self.rare().lost_early.insert(una);
+                }
                 break;
             }
             self.segments.pop_front();
             self.next = self.next.saturating_sub(1);
             self.lost_hint.set(self.lost_hint.get().saturating_sub(1));
+            self.sacked_hint.set(self.sacked_hint.get().saturating_sub(1));
         }
         acked.newest = Delivery::later(acked.newest, acked.originals.newest);
         // An idle connection owns no list.
         if self.segments.is_empty() {
             self.segments = VecDeque::new();
+            self.rare = None;
         }
         self.una = una;
         self.delivered += acked.amount.bytes - acked.sacked_before.bytes;
@@ -511,6 +475,7 @@ impl Flight {
             if segment.start >= range.end {
                 break;
             }
+            self.steps.take(1);
             // A block that covers only part of a segment counts once the rest is covered too.
             let whole = self.sacked_ranges.contains_range(&(segment.start..segment.end));
             if whole && segment.fate != Fate::Sacked {
@@ -530,10 +495,10 @@ impl Flight {
 
     // ----- what was decided -----
 
-    /// Judges the head of the list lost. False if it was so judged before, or there is none.
+    /// Judges the head of the list lost. False if it was so judged before, is SACKed, or there is none.
     pub(crate) fn mark_head_lost(&mut self) -> bool {
         match self.segments.front() {
-            Some(head) if head.fate != Fate::Lost => {
+            Some(head) if !matches!(head.fate, Fate::Lost | Fate::Sacked) => {
                 self.set_fate(0, Fate::Lost);
                 true
             }
@@ -573,6 +538,7 @@ impl Flight {
             if segment.end > edge {
                 break;
             }
+            self.steps.take(1);
             if segment.fate == Fate::InDoubt {
                 // The original is lost after all; the copy is still on its way.
                 self.set_fate(index, Fate::Resent);
@@ -589,12 +555,17 @@ impl Flight {
 
     /// Go-back-N: everything the receiver has not reported counts as lost, and SND.NXT returns to SND.UNA.
     pub(crate) fn rewind(&mut self) {
+        self.steps.take(self.segments.len());
+        self.lost_hint.set(0);
+        if let Some(rare) = &mut self.rare {
+            rare.lost_early.clear();
+        }
+        self.sacked_hint.set(0);
         for index in 0..self.segments.len() {
             if self.segments[index].fate != Fate::Sacked {
                 self.set_fate(index, Fate::Lost);
             }
         }
-        self.lost_hint.set(0);
         self.lost_edge = self.max;
         self.next = 0;
         self.passed_bytes = 0;
@@ -610,27 +581,34 @@ impl Flight {
 
     /// SND.NXT = SND.MAX: what waited to be sent again is taken to be on its way after all.
     pub(crate) fn resume_at_max(&mut self) {
-        for index in 0..self.segments.len() {
-            if self.segments[index].fate == Fate::Lost {
-                let again = self.segments[index].transmissions > 1;
-                self.set_fate(index, if again { Fate::Resent } else { Fate::InFlight });
-            }
+        while let Some((start, copies)) = self.first_lost().map(|lost| (lost.start, lost.transmissions)) {
+            let index = self.index_of(start);
+            self.set_fate(index, if copies > 1 { Fate::Resent } else { Fate::InFlight });
         }
         self.lost_edge = self.una;
-        self.lost_hint.set(0);
         self.advance_pass(self.segments.len());
+    }
+
+    /// Whether a peer that takes back what it has SACKed is worth a pass over the list now: one for each window that leaves,
+    /// because a peer may say so with every ACK.
+    pub(crate) fn may_forget_sacks(&self) -> bool {
+        self.rare.as_ref().is_none_or(|rare| rare.to_leave == 0)
     }
 
     /// Forgets what was SACKed: the receiver may have reneged (RFC 2018 §8).
     pub(crate) fn forget_sacks(&mut self) {
+        self.lost_edge = self.una;
+        self.sacked_ranges.clear();
+        if self.sacked.segments == 0 {
+            return;
+        }
+        self.steps.take(self.segments.len());
         for index in 0..self.segments.len() {
             if self.segments[index].fate == Fate::Sacked {
                 self.set_fate(index, Fate::InFlight);
             }
         }
-        self.sacked_ranges.clear();
-        self.lost_edge = self.una;
-        self.lost_hint.set(0);
+        self.rare().to_leave = self.segments.len();
     }
 
     fn advance_pass(&mut self, to: usize) {
@@ -662,9 +640,15 @@ impl Flight {
         self.fate_sum(old, |sum| sum.sub(bytes, 1));
         self.fate_sum(fate, |sum| sum.add(bytes, 1));
         self.segments[index].fate = fate;
-        match fate {
-            Fate::Lost => self.lost_hint.set(self.lost_hint.get().min(index)),
-            Fate::InFlight | Fate::Resent | Fate::InDoubt | Fate::Sacked => {}
+        let start = self.segments[index].start;
+        let is_early = index < self.lost_hint.get();
+        match (old, fate) {
+            (_, Fate::Lost) if is_early => drop(self.rare().lost_early.insert(start)),
+            (Fate::Lost, _) if is_early => drop(self.take_lost_early(start)),
+            _ => {}
+        }
+        if old == Fate::Sacked {
+            self.sacked_hint.set(self.sacked_hint.get().min(index));
         }
     }
 

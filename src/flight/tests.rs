@@ -45,6 +45,12 @@ fn check(flight: &Flight) {
         flight.first_lost().map(|s| s.start),
         flight.iter().find(|s| s.fate == Fate::Lost).map(|s| s.start)
     );
+    let start = |sent: Option<&Sent>| sent.map(|s| s.start);
+    let waiting = flight.iter().skip(flight.passed().segments as usize).find(|s| s.fate != Fate::Sacked);
+    assert_eq!(start(flight.next_in_pass()), start(waiting));
+    let reported = |s: &Sent| flight.sacked_ranges().contains_range(&(s.start..s.end));
+    let in_flight = flight.iter().rev().find(|s| s.fate == Fate::InFlight && !reported(s));
+    assert_eq!(start(flight.last_in_flight()), start(in_flight));
     let passed: Vec<&Sent> = flight.iter().filter(|s| s.start < flight.nxt()).collect();
     assert_eq!(flight.passed().segments, passed.len() as u64);
     assert_eq!(flight.passed().bytes, passed.iter().map(|s| s.len()).sum::<u64>());

@@ -37,6 +37,13 @@ impl Recovery {
         if path.flight.lost().segments == 0 {
             return Found::Nothing;
         }
+        // In a pass over the window everything counts as lost, and is sent again anyway.
+        let is_over = matches!(self.cc.episode, Episode::Open(_))
+            && self.answers.repair.has_scoreboard()
+            && !path.flight.has_rewound();
+        if !is_over || !self.may_begin_event(path) {
+            return Found::Nothing;
+        }
         let rest = match self.profile.recovery.beyond_recover {
             BeyondRecover::Unrepaired => path.flight.first_lost(),
             // After an undone event marks below `recover` say nothing.
@@ -46,13 +53,6 @@ impl Recovery {
             BeyondRecover::AnyLoss => path.flight.first_lost_or_resent(),
         };
         let Some((lost, fate)) = rest.map(|lost| (lost.start, lost.fate)) else { return Found::Nothing };
-        // In a pass over the window everything counts as lost, and is sent again anyway.
-        let is_over = matches!(self.cc.episode, Episode::Open(_))
-            && self.answers.repair.has_scoreboard()
-            && !path.flight.has_rewound();
-        if !is_over || !self.may_begin_event(path) {
-            return Found::Nothing;
-        }
         let repair = if fate == Fate::Resent { FirstRepair::OnItsWay } else { FirstRepair::Due };
         self.begin_event_with(path, lost, None, repair);
         Found::Event

@@ -126,7 +126,7 @@ impl Repair for Sack {
         }
         // Rule 4: once per recovery, the highest un-SACKed segment below RecoveryPoint.
         if self.rescue_rule == RescueRule::On && !self.rescued && una < recover {
-            let last = view.flight.iter().rev().find(|s| s.fate == crate::flight::Fate::InFlight)?;
+            let last = view.flight.last_in_flight()?;
             if last.end <= recover {
                 self.rescue = Some(last.start);
                 return self.rescue;

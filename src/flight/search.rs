@@ -1,0 +1,165 @@
+//! Looking for a segment on the list, without going over the same ones again with each ACK: a peer decides what is SACKed, and so
+//! what lies between one hole and the next.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use super::{Fate, Flight, Sent};
+
+/// An index that looking moves up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hint(Cell<u32>);
+
+impl Hint {
+    pub(super) fn get(&self) -> usize {
+        self.0.get() as usize
+    }
+
+    pub(super) fn set(&self, index: usize) {
+        self.0.set(u32::try_from(index).unwrap_or(0));
+    }
+}
+
+/// What few lists have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rare {
+    /// Where segments begin that were judged lost below `lost_hint`: looking for the next one never goes over the same segments
+    /// again.
+    pub(super) lost_early: BTreeSet<u64>,
+    /// So many segments have to leave before the scoreboard may be forgotten once more for the peer's sake.
+    pub(super) to_leave: usize,
+}
+
+/// How often a segment on a list was looked at in search of something: for tests of what an ACK costs, and nothing else.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Steps {
+    #[cfg(test)]
+    count: Cell<u64>,
+}
+
+impl Steps {
+    #[inline(always)]
+    pub(super) fn take(&self, _steps: usize) {
+        #[cfg(test)]
+        self.count.set(self.count.get() + _steps as u64);
+    }
+}
+
+impl Flight {
+    /// First segment of the present pass that still waits and that the receiver does not hold.
+    pub fn next_in_pass(&self) -> Option<&Sent> {
+        let from = self.next.max(self.sacked_hint.get()).min(self.segments.len());
+        let waiting = self.segments.range(from..).inspect(|_| self.steps.take(1));
+        let skipped = waiting.take_while(|s| s.fate == Fate::Sacked).count();
+        self.sacked_hint.set(from + skipped);
+        self.segments.get(from + skipped)
+    }
+
+    /// First segment of the present pass that still waits, SACKed or not.
+    pub fn head_of_pass(&self) -> Option<&Sent> {
+        self.segments.get(self.next)
+    }
+
+    /// First segment judged lost and not yet sent again.
+    // Asked for with every ACK and every departure, and nearly always there is none.
+    #[inline]
+    pub fn first_lost(&self) -> Option<&Sent> {
+        if self.lost.segments == 0 { None } else { self.look_for_lost() }
+    }
+
+    fn look_for_lost(&self) -> Option<&Sent> {
+        if let Some(start) = self.rare.as_ref().and_then(|rare| rare.lost_early.first()) {
+            return self.segments.get(self.index_of(*start));
+        }
+        let from = self.lost_hint.get();
+        let found = from
+            + self
+                .segments
+                .range(from..)
+                .inspect(|_| self.steps.take(1))
+                .position(|s| s.fate == Fate::Lost)?;
+        self.lost_hint.set(found);
+        self.segments.get(found)
+    }
+
+    /// First segment judged lost, whether sent again or not.
+    pub fn first_lost_or_resent(&self) -> Option<&Sent> {
+        let any = self.lost.segments + self.resent.segments > 0;
+        let mut segments = self.segments.iter().filter(|_| any).inspect(|_| self.steps.take(1));
+        segments.find(|s| matches!(s.fate, Fate::Lost | Fate::Resent))
+    }
+
+    /// First segment at or above `from` that is neither SACKed nor sent again.
+    pub fn first_unsacked_from(&self, from: u64) -> Option<&Sent> {
+        let mut at = from.max(self.una);
+        loop {
+            // What was SACKed is stepped over by whole ranges.
+            at = self.sacked_ranges.containing(at).map_or(at, |range| range.end);
+            let segment = self.segments.get(self.index_of(at))?;
+            self.steps.take(1);
+            if matches!(segment.fate, Fate::InFlight | Fate::Lost) {
+                return Some(segment);
+            }
+            at = segment.end;
+        }
+    }
+
+    /// Last segment of which nothing is known: neither reported by SACK, nor judged lost, nor sent again.
+    pub fn last_in_flight(&self) -> Option<&Sent> {
+        let known = self.sacked.segments + self.lost().segments + self.in_doubt.segments;
+        let mut index = if known < self.segments.len() as u64 { self.segments.len() } else { 0 };
+        while let Some(segment) = index.checked_sub(1).and_then(|at| self.segments.get(at)) {
+            self.steps.take(1);
+            // What was SACKed is stepped over by whole ranges; the first segment of one may lie in it in part.
+            let range = self.sacked_ranges.containing(segment.start).filter(|range| segment.end <= range.end);
+            index = match range {
+                Some(range) if range.start < segment.start => (self.index_of(range.start) + 1).min(index - 1),
+                None if segment.fate == Fate::InFlight => return Some(segment),
+                _ => index - 1,
+            };
+        }
+        None
+    }
+
+    /// First segment at or above `from` that is not SACKed, sent again or not.
+    pub fn first_hole_from(&self, from: u64) -> Option<&Sent> {
+        let index = self.index_of(from).min(self.segments.len());
+        self.segments.range(index..).find(|s| s.fate != Fate::Sacked)
+    }
+
+    /// The offset below which RFC 6675's IsLost() holds for everything un-SACKed: `dup_thresh` discontiguous
+    /// SACKed ranges, or more than `dup_thresh - 1` full segments, lie above it.
+    pub fn is_lost_edge(&self, dup_thresh: u32, smss: u64) -> u64 {
+        let need = u64::from(dup_thresh.saturating_sub(1)) * smss;
+        let (mut bytes, mut ranges) = (0, 0);
+        for range in self.sacked_ranges.iter().rev() {
+            self.steps.take(1);
+            bytes += range.end - range.start;
+            ranges += 1;
+            if bytes > need || ranges >= dup_thresh {
+                return range.start;
+            }
+        }
+        self.una
+    }
+
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps.count.get()
+    }
+
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    pub(super) fn take_lost_early(&mut self, start: u64) -> bool {
+        self.rare.as_mut().is_some_and(|rare| rare.lost_early.remove(&start))
+    }
+
+    #[inline]
+    pub(super) fn note_departure(&mut self) {
+        if let Some(rare) = &mut self.rare {
+            rare.to_leave = rare.to_leave.saturating_sub(1);
+        }
+    }
+}
