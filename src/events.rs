@@ -258,6 +258,8 @@ pub enum Refusal {
     BacklogFull,
     /// Its source has as many connections as one may have.
     SourceFull,
+    /// The host has no memory left for another connection.
+    NoMemory,
     /// A SYN with a FIN, where the profile drops it.
     SynFin,
 }
@@ -299,6 +301,7 @@ impl Refusal {
             Self::NobodyReads => ("nobody-reads", "nobody is left to read it: reset (RFC 9293 §3.6.1)"),
             Self::NobodyThere => ("nobody-there", "nobody listens there: reset (RFC 9293 §3.10.7.1)"),
             Self::NoConnection => ("no-connection", "of no connection, and no SYN (RFC 9293 §3.10.7.2)"),
+            Self::NoMemory => ("no-memory", "the host has no memory left for it"),
             Self::BacklogFull => ("backlog-full", "the listener's backlog is full"),
             Self::SourceFull => ("source-full", "its source has as many connections as one may have"),
             Self::SynFin => ("syn-fin", "a SYN with a FIN, which this profile drops"),

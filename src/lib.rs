@@ -83,7 +83,7 @@
 //! * [`flight`], [`rtt`], [`ranges`] are what they look at; a [`Profile`] is everything else in which one standard TCP
 //!   differs from another; a [`SenderSpec`] names a recipe and a profile.
 //! * [`tcp`] is one connection, [`host`] many behind one address.
-//! * [`events`] is what a host tells for logs, if it is asked to.
+//! * [`events`] is what a host tells for logs, if it is asked to; [`memory`] is the limit that it keeps to, if it has one.
 //! * [`relay`] carries the streams of one connection over to another.
 //!
 //! Time, headers and randomness are those of `airwire`, which the network below shares.
@@ -97,6 +97,7 @@
 pub mod events;
 pub mod flight;
 pub mod host;
+pub mod memory;
 pub mod profile;
 pub mod ranges;
 pub mod recovery;

@@ -96,6 +96,15 @@ impl RangeSet {
         self.insert_with(range, |_| ());
     }
 
+    /// Forgets everything from `offset` on.
+    pub fn remove_from(&mut self, offset: u64) {
+        let kept = self.ranges.partition_point(|r| r.start < offset);
+        self.ranges.truncate(kept);
+        if let Some(last) = self.ranges.last_mut() {
+            last.end = last.end.min(offset);
+        }
+    }
+
     /// Forgets everything below `offset`.
     pub fn remove_below(&mut self, offset: u64) {
         let gone = self.ranges.partition_point(|r| r.end <= offset);
@@ -142,6 +151,9 @@ mod tests {
                 if random(8) == 0 {
                     set.remove_below(start);
                     bits[..start as usize].fill(false);
+                } else if random(12) == 0 {
+                    set.remove_from(start);
+                    bits[start as usize..].fill(false);
                 } else {
                     let mut fresh = vec![];
                     set.insert_with(start..end, |r| fresh.extend(r));

@@ -137,6 +137,11 @@ impl Host {
 
     /// A listener's SYN: it is kept if there is room, or else answered with a cookie.
     fn take_syn(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>) {
+        if self.budget.is_full() {
+            self.budget.note_refused_connection();
+            self.drop_syn(now, segment, Refusal::NoMemory);
+            return;
+        }
         let Some(listener) = self.listeners.get(&id) else { return };
         // The application takes no connection out: another one would only wait with them.
         if listener.ready.len() >= listener.room() {
@@ -213,8 +218,14 @@ impl Host {
             self.reply_reset(now, segment, None);
             return;
         };
-        if listener.ready.len() >= listener.room() {
+        if self.budget.is_full() {
             // The client sends it again, or what follows it.
+            self.budget.note_refused_connection();
+            self.tell_refused(now, segment, Refusal::NoMemory);
+            return;
+        }
+        if listener.ready.len() >= listener.room() {
+            // So it does here.
             self.tell_refused(now, segment, Refusal::BacklogFull);
             return;
         }

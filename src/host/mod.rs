@@ -30,6 +30,7 @@ use smoltcp::wire::IpProtocol;
 use standing::Standing;
 
 use crate::events::{Event, Refusal};
+use crate::memory::{Budget, MemoryUse};
 use crate::profile::{HalfOpen, Profile, SynFin};
 use crate::recovery::Recipe;
 use crate::tcp::connection::Opening;
@@ -151,6 +152,7 @@ pub struct Host {
     profile: Arc<Profile>,
     recipe: Recipe,
     seed: u64,
+    budget: Arc<Budget>,
     slots: Slots,
     by_tuple: BTreeMap<(SocketAddr, SocketAddr), u32>,
     listeners: BTreeMap<ListenId, Listener>,
@@ -182,6 +184,7 @@ impl Host {
             profile: Arc::new(recipe.tune(&profile)),
             recipe,
             seed,
+            budget: Budget::unlimited(),
             slots: Slots::default(),
             by_tuple: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -272,6 +275,7 @@ impl Host {
                 }
             }
         }
+        self.account(index);
         self.gather(now, index);
         self.mark_ready(index);
     }
@@ -428,6 +432,7 @@ impl Host {
             _ => return Err(IoError::Closed),
         }
         let taken = connection.write(now, data, push);
+        self.account(id.index());
         self.mark_ready(id.index());
         if taken == 0 && !data.is_empty() { Err(IoError::WouldBlock) } else { Ok(taken) }
     }
@@ -507,6 +512,12 @@ impl Host {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.set_options(now, options);
         self.mark_ready(id.index());
+    }
+
+    /// All connections together may hold so many octets of data, to be read, to be sent or out of order. See
+    /// [`memory`](crate::memory) for what happens when that is short. Without this call there is no limit.
+    pub fn limit_memory(&mut self, octets: usize) {
+        self.budget.set_limit(octets);
     }
 
     /// Every connection opened from now on keeps a trace of its decisions.
@@ -608,6 +619,11 @@ impl Host {
         &self.recipe
     }
 
+    /// What its connections' data take, where [`Host::limit_memory`] was called.
+    pub fn memory(&self) -> MemoryUse {
+        self.budget.report()
+    }
+
     /// What it has counted so far.
     pub fn counters(&self) -> &HostCounters {
         &self.counters
@@ -662,6 +678,7 @@ impl Host {
             // RFC 7323 §5.4: so that a reused port's timestamps do not go back.
             ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
             mtu: self.mtu,
+            budget: Arc::clone(&self.budget),
             listened_to: self.events.is_some(),
         }
     }
@@ -710,6 +727,7 @@ impl Host {
         let Some(state) = self.slots.at_mut(index).map(|connection| connection.state()) else { return };
         self.note_standing(now, index, state);
         let Some(connection) = self.slots.at_mut(index) else { return };
+        connection.account();
         if state == State::Closed {
             let tuple = (connection.local(), connection.remote());
             if self.by_tuple.get(&tuple) == Some(&index) {
@@ -727,6 +745,31 @@ impl Host {
                 self.deadlines.remove(&(late, index));
             }
             self.deadlines.insert((at, index));
+        }
+    }
+
+    /// After a step of this connection that may take memory.
+    #[inline]
+    fn account(&mut self, index: u32) {
+        if let Some(connection) = self.slots.at_mut(index) {
+            connection.account();
+        }
+        if self.budget.to_prune() > 0 {
+            self.prune();
+        }
+    }
+
+    /// Memory is short: whoever holds most out of order gives up most.
+    #[cold]
+    fn prune(&mut self) {
+        let holds = |connection: &&mut Connection| connection.memory_out_of_order() > 0;
+        let mut holders: Vec<_> = self.slots.iter_mut().filter(holds).collect();
+        holders.sort_by_key(|connection| std::cmp::Reverse(connection.memory_out_of_order()));
+        for connection in holders {
+            match self.budget.to_prune() {
+                0 => return,
+                enough => connection.prune(enough),
+            }
         }
     }
 

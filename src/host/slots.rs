@@ -170,6 +170,10 @@ impl Slots {
         self.slots.iter().filter_map(|slot| slot.connection.as_deref())
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
+        self.slots.iter_mut().filter_map(|slot| slot.connection.as_deref_mut())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -220,8 +220,9 @@ impl Connection {
         // RFC 2018 §8: the ACK stops below octets that were SACKed. The receiver has taken them back.
         if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
             self.statistics.reneged += 1;
-            let (recovery, mut path) = self.recovery_and_path(now);
-            recovery.forget_sacks(&mut path);
+            if self.flight.may_forget_sacks() {
+                self.forget_sacks(now);
+            }
         }
         for (left, right) in segment.options.sack.as_slice() {
             let left = left.offset(self.snd.iss, una);
@@ -236,6 +237,12 @@ impl Connection {
             }
         }
         news
+    }
+
+    /// The receiver has taken back what it had SACKed.
+    pub(super) fn forget_sacks(&mut self, now: Instant) {
+        let (recovery, mut path) = self.recovery_and_path(now);
+        recovery.forget_sacks(&mut path);
     }
 
     /// Some receivers count only octets of data in a SACK block: a FIN that left in the same segment has arrived too.
@@ -351,3 +358,6 @@ fn is_bare(segment: &Segment<'_>) -> bool {
         && options.loss_report.is_none()
         && options.reordered.is_none()
 }
+
+#[cfg(test)]
+mod tests;

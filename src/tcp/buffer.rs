@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::reassembly::{OutOfOrder, most_ranges};
 use crate::ranges::RangeSet;
 
 /// What the application wrote and the peer has not acknowledged yet.
@@ -62,6 +63,22 @@ impl SendBuffer {
         let gone = (offset.saturating_sub(self.start) as usize).min(self.data.len());
         self.data.drain(..gone);
         self.start += gone as u64;
+        give_back(&mut self.data);
+    }
+
+    /// Octets of memory.
+    pub(super) fn cost(&self) -> usize {
+        self.data.capacity()
+    }
+
+    /// How many octets of memory `len` octets more would take.
+    pub(super) fn growth(&self, len: usize) -> usize {
+        growth(&self.data, len)
+    }
+
+    /// Octets that take no more memory.
+    pub(super) fn spare(&self) -> usize {
+        self.data.capacity() - self.data.len()
     }
 
     /// An idle connection owns no buffer.
@@ -76,22 +93,18 @@ impl SendBuffer {
 /// window is worth keeping).
 #[derive(Clone, Debug)]
 pub(super) struct RecvBuffer {
+    /// In order and unread.
     data: VecDeque<u8>,
-    /// Offset of the first unread octet.
-    start: u64,
     /// RCV.NXT, data octets only.
     next: u64,
-    /// Ranges beyond `next` that have arrived.
-    out_of_order: RangeSet,
+    /// What has arrived beyond `next`. In a box, because it is rare.
+    held: Option<Box<OutOfOrder>>,
     limit: usize,
 }
 
-/// A peer that sends every second octet must not cost us a range per octet.
-const MAX_RANGES: usize = 4096;
-
 impl RecvBuffer {
     pub(super) fn new(start: u64, limit: usize) -> Self {
-        Self { data: VecDeque::new(), start, next: start, out_of_order: RangeSet::new(), limit }
+        Self { data: VecDeque::new(), next: start, held: None, limit }
     }
 
     pub(super) fn next(&self) -> u64 {
@@ -108,7 +121,7 @@ impl RecvBuffer {
 
     /// Octets in order and unread.
     pub(super) fn readable(&self) -> usize {
-        (self.next - self.start) as usize
+        self.data.len()
     }
 
     /// Room for octets from RCV.NXT on, holes included.
@@ -116,8 +129,25 @@ impl RecvBuffer {
         self.limit.saturating_sub(self.readable())
     }
 
+    /// Ranges beyond RCV.NXT that have arrived.
     pub(super) fn out_of_order(&self) -> &RangeSet {
-        &self.out_of_order
+        static NONE: RangeSet = RangeSet::new();
+        self.held.as_ref().map_or(&NONE, |held| held.ranges())
+    }
+
+    /// Octets of memory, all in all.
+    pub(super) fn cost(&self) -> usize {
+        self.data.capacity() + self.cost_out_of_order()
+    }
+
+    /// How many octets of memory `len` octets in order would take.
+    pub(super) fn growth(&self, len: usize) -> usize {
+        growth(&self.data, len)
+    }
+
+    /// The part of them that what is out of order takes.
+    pub(super) fn cost_out_of_order(&self) -> usize {
+        self.held.as_ref().map_or(0, |held| held.cost())
     }
 
     /// Stores `bytes`, which begin at `offset`. What lies below RCV.NXT or beyond `edge`, the window that the
@@ -129,32 +159,37 @@ impl RecvBuffer {
             return 0;
         }
         let bytes = &bytes[(from - offset) as usize..(end - offset) as usize];
-        if from == self.next && self.out_of_order.is_empty() && self.data.len() == self.readable() {
-            self.data.extend(bytes);
-            self.next = end;
-            return end - from;
-        }
-        if self.out_of_order.len() >= MAX_RANGES && from > self.next {
+        if from > self.next {
+            self.held.get_or_insert_default().insert(from, bytes);
             return 0;
         }
-        let (from_at, end_at) = ((from - self.start) as usize, (end - self.start) as usize);
-        if self.data.len() < end_at {
-            self.data.resize(end_at, 0);
-        }
-        // Where data overlaps, the first copy stays: a later one must not change what was acknowledged.
-        let start = self.start;
-        let data = &mut self.data;
-        self.out_of_order.insert_with(from..end, |fresh| {
-            let at = (fresh.start - start) as usize;
-            let source = &bytes[at - from_at..][..(fresh.end - fresh.start) as usize];
-            copy_into(data, at, source);
-        });
         let before = self.next;
-        if let Some(first) = self.out_of_order.first().filter(|r| r.start <= before).cloned() {
-            self.next = first.end;
-            self.out_of_order.remove_below(first.end);
-        }
+        let Some(held) = &mut self.held else {
+            self.data.extend(bytes);
+            self.next = end;
+            return end - before;
+        };
+        self.next = held.join(before, bytes, &mut self.data);
+        self.held.take_if(|held| held.ranges().is_empty());
         self.next - before
+    }
+
+    /// Another range at `offset` would be one too many; what will be read last makes room, unless that is this one. Returns
+    /// how many octets are given up, or `None` if there is no room.
+    pub(super) fn make_room_for_range(&mut self, offset: u64) -> Option<u64> {
+        let most = most_ranges(self.limit);
+        let Some(held) = self.held.as_mut().filter(|held| held.ranges().len() >= most) else {
+            return Some(0);
+        };
+        held.ranges().last().is_some_and(|last| offset < last.start).then(|| held.prune_last_range())
+    }
+
+    /// Gives up what is out of order, the last of it first, until that has freed `enough`. Returns how many octets of data that
+    /// were.
+    pub(super) fn prune(&mut self, enough: usize) -> u64 {
+        let octets = self.held.as_mut().map_or(0, |held| held.prune(enough));
+        self.held.take_if(|held| held.ranges().is_empty());
+        octets
     }
 
     pub(super) fn peek(&self, out: &mut [u8]) -> usize {
@@ -175,35 +210,37 @@ impl RecvBuffer {
     /// Drops the first `count` readable octets.
     pub(super) fn discard(&mut self, count: usize) {
         self.data.drain(..count);
-        self.start += count as u64;
         // An idle connection owns no buffer; a small one is kept for interactive use.
         if self.data.is_empty() && self.data.capacity() > 512 {
             self.data = VecDeque::new();
         }
+        give_back(&mut self.data);
     }
 
     /// The stream has ended or broken: what is beyond RCV.NXT will never be read.
     pub(super) fn drop_out_of_order(&mut self) {
-        self.data.truncate(self.readable());
-        self.out_of_order.clear();
+        self.held = None;
     }
 }
 
-fn copy_into(data: &mut VecDeque<u8>, at: usize, source: &[u8]) {
-    let (head, tail) = data.as_mut_slices();
-    if at >= head.len() {
-        let at = at - head.len();
-        tail[at..at + source.len()].copy_from_slice(source);
-    } else {
-        let first = source.len().min(head.len() - at);
-        head[at..at + first].copy_from_slice(&source[..first]);
-        tail[..source.len() - first].copy_from_slice(&source[first..]);
+/// A queue that grows is doubled.
+fn growth(queue: &VecDeque<u8>, len: usize) -> usize {
+    let capacity = queue.capacity();
+    if queue.len() + len <= capacity { 0 } else { capacity.max(queue.len() + len - capacity) }
+}
+
+/// Of what a burst has needed, a queue that has become short keeps a part only.
+fn give_back(queue: &mut VecDeque<u8>) {
+    const WORTHWHILE: usize = 256 << 10;
+    if queue.capacity() >= WORTHWHILE && queue.len() < queue.capacity() / 8 {
+        queue.shrink_to(queue.capacity() / 4);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::reassembly::OVERHEAD;
 
     #[test]
     fn the_stream_comes_out_whole_from_any_order_and_overlap() {
@@ -241,6 +278,38 @@ mod tests {
         let mut out = [0; 20];
         let n = buffer.read(&mut out);
         assert_eq!(&out[..n], b"abcdEFGHij");
+    }
+
+    #[test]
+    fn memory_is_given_back_when_a_burst_is_over() {
+        let mut buffer = RecvBuffer::new(1, 4 << 20);
+        let burst = vec![1; 1 << 20];
+        buffer.insert(1, &burst, 1 + (4 << 20));
+        assert!(buffer.cost() >= 1 << 20);
+        buffer.discard((1 << 20) - 1000);
+        assert!(buffer.cost() < 300 << 10, "{} octets for 1000", buffer.cost());
+        buffer.discard(1000);
+        assert_eq!(buffer.cost(), 0);
+
+        let mut buffer = SendBuffer::new(1, 4 << 20);
+        buffer.write(&burst);
+        buffer.release_below(1 << 20);
+        assert!(buffer.cost() < 300 << 10, "{} octets for one", buffer.cost());
+    }
+
+    #[test]
+    fn a_range_too_many_takes_the_place_of_a_later_one() {
+        let mut buffer = RecvBuffer::new(1, 100 * OVERHEAD);
+        let edge = 1 + 100 * OVERHEAD as u64;
+        for n in 0..100 {
+            assert_eq!(buffer.make_room_for_range(1000 + 2 * n), Some(0));
+            buffer.insert(1000 + 2 * n, b"x", edge);
+        }
+        assert_eq!(buffer.make_room_for_range(2000), None, "it would be read last");
+        assert_eq!(buffer.make_room_for_range(500), Some(1));
+        buffer.insert(500, b"x", edge);
+        assert_eq!(buffer.out_of_order().len(), 100);
+        assert_eq!(buffer.out_of_order().last(), Some(&(1196..1197)));
     }
 
     #[test]

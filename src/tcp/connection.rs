@@ -15,6 +15,7 @@ use super::statistics::Statistics;
 use super::told::Told;
 use super::variables::{AckDue, Challenges, Pending, ReceiveVariables, SendVariables, Tail, Timers};
 use crate::flight::Flight;
+use crate::memory::{Budget, Charge};
 use crate::profile::{Profile, ShutRead};
 use crate::recovery::{Path, Recovery};
 use crate::rtt::RttEstimator;
@@ -57,6 +58,8 @@ pub struct Connection {
     /// In a box, because they are rare.
     pub(super) challenges: Option<Box<Challenges>>,
     pub(super) statistics: Statistics,
+    /// What it holds of the host's memory.
+    pub(super) charge: Charge,
     /// `None`: nobody listens.
     pub(super) told: Option<Box<Told>>,
     /// Reused for the options of each segment.
@@ -73,6 +76,7 @@ pub(crate) struct Opening {
     pub(crate) iss: Seq,
     pub(crate) ts_offset: u32,
     pub(crate) mtu: usize,
+    pub(crate) budget: Arc<Budget>,
     /// Somebody listens to what the connection [tells](crate::events).
     pub(crate) listened_to: bool,
 }
@@ -86,7 +90,8 @@ impl Connection {
     }
 
     pub(super) fn new(now: Instant, opening: Opening, state: State) -> Self {
-        let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu, listened_to } = opening;
+        let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu, budget, listened_to } =
+            opening;
         let header = if local.is_ipv4() { 40 } else { 60 };
         let fits = mtu.saturating_sub(header).clamp(8, 65_535) as u16;
         let advmss = options.max_seg.or(profile.mss).unwrap_or(fits).min(fits);
@@ -165,6 +170,7 @@ impl Connection {
             read_shut: false,
             challenges: None,
             statistics: Statistics::default(),
+            charge: Charge::of(&budget),
             told: listened_to.then(|| Box::new(Told::new(mtu as u32))),
             scratch: Vec::new(),
             profile,
@@ -196,7 +202,8 @@ impl Connection {
             Push::Now => Tail::End,
             Push::Later => Tail::Waits,
         };
-        self.snd.buffer.write(data)
+        let room = self.room_to_write();
+        self.snd.buffer.write(&data[..data.len().min(room)])
     }
 
     /// What has been written waits for nothing but the windows (Linux 6.18, TCP_NAGLE_PUSH).
@@ -470,7 +477,7 @@ impl Connection {
     pub fn writable(&self) -> usize {
         let open =
             matches!(self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait);
-        if open && self.snd.fin.is_none() { self.snd.buffer.free() } else { 0 }
+        if open && self.snd.fin.is_none() { self.room_to_write() } else { 0 }
     }
 
     /// The peer has closed, or reading was shut down, and everything that arrived has been read.

@@ -3,7 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | `connection` | the connection, and the commands of an application |
-//! | `socket`, `variables`, `statistics`, `buffer` | the plain data it is made of |
+//! | `socket`, `variables`, `statistics`, `buffer`, `reassembly` | the plain data it is made of |
 //! | `input` | a segment arrives: RFC 9293 §3.10.7, step by step |
 //! | `stateless` | a handshake of which nothing is kept |
 //! | `ack` | the acknowledgment in it |
@@ -11,6 +11,7 @@
 //! | `output` | decides, in one place, what leaves next |
 //! | `pacer`, `defer` | when text waits though the windows permit it: for its turn, or for company |
 //! | `timers` | what happens when nothing happens |
+//! | `memory` | what is stored, offered, taken and given up where memory is short |
 //! | `icmp` | what an ICMP error changes |
 //! | `info` | what the connection tells about itself |
 //! | `told` | what it tells about each step, if anybody listens |
@@ -26,8 +27,10 @@ mod defer;
 pub(crate) mod icmp;
 mod info;
 pub(crate) mod input;
+mod memory;
 mod output;
 mod pacer;
+mod reassembly;
 mod receive;
 mod socket;
 mod stateless;

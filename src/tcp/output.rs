@@ -144,6 +144,9 @@ impl Connection {
         if !last && len < self.snd.smss && !self.small_segment_may_leave(now, len, unsent) {
             return None;
         }
+        if self.flight.len() >= self.most_in_flight() {
+            return None;
+        }
         let (recovery, path) = self.recovery_and_path(now);
         if !recovery.may_send_new(&path, len.max(u64::from(fin))) || self.defers(now, start, edge, unsent) {
             return None;

@@ -74,7 +74,8 @@ impl Connection {
         self.rcv.mss_seen = self.rcv.mss_seen.max(payload.len() as u32);
         let had_holes = !self.rcv.buffer.out_of_order().is_empty();
         let repeated = self.overlap_with_held(offset, offset + payload.len() as u64);
-        let moved = self.rcv.buffer.insert(offset, payload, self.rcv.adv);
+        let stored = self.admits(offset, payload.len());
+        let moved = if stored { self.rcv.buffer.insert(offset, payload, self.rcv.adv) } else { 0 };
         self.statistics.bytes_received += moved;
         if let Some(repeated) = repeated {
             self.statistics.duplicate_segments_in += 1;
@@ -103,7 +104,7 @@ impl Connection {
             return;
         }
         // RFC 5681 §4.2: out of order, or filling a hole, is acknowledged at once.
-        if offset > next || had_holes || offset < next {
+        if offset > next || had_holes || offset < next || !stored {
             self.rcv.ack = AckDue::Now;
             return;
         }
@@ -278,8 +279,7 @@ impl Connection {
     fn plain_window(&self, scale: u8) -> Advertisement {
         let next = self.rcv_nxt();
         let promised = self.rcv.promised.saturating_sub(next);
-        let room = self.rcv.buffer.window() as u64;
-        let limit = self.rcv.buffer.limit() as u64;
+        let (room, limit) = self.room_to_offer();
         // The right edge never moves back, and not by next to nothing.
         let worthwhile = match self.profile.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {

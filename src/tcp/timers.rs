@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::pacer::Pacer;
 use super::socket::{Ended, Patience, State, Threshold, Unanswered};
 use super::variables::{AckDue, InVain, Tail, earlier};
+use crate::flight::Fate;
 use crate::profile::UserTimeoutFrom;
 use crate::recovery::engine::TimerRule;
 
@@ -94,6 +95,10 @@ impl Connection {
                     self.timers.refused += 1;
                 }
                 self.timed = None;
+                // RFC 2018 §8: what the timer is for is missing, whatever was said about it.
+                if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
+                    self.forget_sacks(now);
+                }
                 // Nobody has heard anything for long enough: what the timer sends waits for no turn.
                 if let Some(pacer) = self.pacer() {
                     *pacer = Pacer::new(now);

@@ -208,8 +208,10 @@ impl Connection {
     pub(super) fn offer_tuned(&mut self, scale: u8) -> Advertisement {
         let (next, edge) = (self.rcv_nxt(), self.rcv.adv);
         let syn = !self.state.is_synchronized();
+        let room = self.tuned_room();
         let Some(linux) = &mut self.rcv.linux else { return self.plain_window(scale) };
         let window = if syn { linux.first_window() } else { linux.offer_chosen(next, edge) };
+        let window = window.min(room.max(edge.saturating_sub(next)));
         let field = (window >> scale).min(65_535);
         Advertisement { field: field as u16, edge: next + window, promised: next + window }
     }

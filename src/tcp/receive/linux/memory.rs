@@ -27,6 +27,11 @@ impl Memory {
         self.used
     }
 
+    /// Octets that the list itself takes.
+    pub(super) fn cost(&self) -> usize {
+        self.held.capacity() * size_of::<Held>()
+    }
+
     pub(super) fn hold(&mut self, start: u64, end: u64, truesize: u32) {
         let full = self.held.len() >= MOST;
         let at = match self.held.back() {
@@ -40,6 +45,14 @@ impl Memory {
                 before.truesize += u64::from(truesize);
             }
             None => self.held.insert(at, Held { start, end, truesize: truesize.into() }),
+        }
+    }
+
+    /// Segments from `offset` on are gone: they were given up.
+    pub(super) fn drop_from(&mut self, offset: u64) {
+        while let Some(last) = self.held.back().filter(|last| last.start >= offset) {
+            self.used -= last.truesize;
+            self.held.pop_back();
         }
     }
 
@@ -94,5 +107,7 @@ mod tests {
         assert_eq!(memory.release_one(301), Some(301));
         assert_eq!(memory.release_one(301), None);
         assert_eq!(memory.used(), 30);
+        memory.drop_from(301);
+        assert_eq!(memory.used(), 0);
     }
 }

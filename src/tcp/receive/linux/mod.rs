@@ -13,6 +13,7 @@ use airwire::time::Instant;
 
 pub(super) use self::acks::{Acks, Waiting};
 use self::held::{Chosen, Held};
+use self::sacks::Sacks;
 pub(super) use self::window::{Selected, Window};
 use crate::profile::{AckCompression, ReceiveMemory};
 
@@ -94,6 +95,11 @@ impl LinuxReceiver {
         self.held.as_ref().map_or(0, |held| held.memory.used())
     }
 
+    /// Octets of memory that it takes to know that.
+    pub(in crate::tcp) fn cost(&self) -> usize {
+        self.held.as_ref().map_or(0, |held| held.memory.cost())
+    }
+
     fn forget_if_over(&mut self) {
         self.held.take_if(|held| held.is_over());
     }
@@ -171,6 +177,16 @@ impl LinuxReceiver {
             self.held().memory.hold(text.start, text.end, text.truesize());
         }
         self.window.make_room_for(span);
+    }
+
+    /// Of what is held out of order only what lies below `end` is left (tcp_prune_ofo_queue()). Which blocks were told counts no
+    /// more.
+    pub(in crate::tcp) fn on_pruned(&mut self, end: u64) {
+        let Some(held) = &mut self.held else { return };
+        held.memory.drop_from(end);
+        held.sacks = Sacks::default();
+        held.chosen.sacks = None;
+        self.forget_if_over();
     }
 
     /// The SACK blocks of a segment out of order. If ACKs have been put together, and this one pushes aside what they

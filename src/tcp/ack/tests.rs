@@ -1,0 +1,217 @@
+//! What an ACK costs, whatever its blocks say: counted in looks at the list of what is in flight.
+
+use std::net::IpAddr;
+
+use airwire::options::{Layout, Options};
+use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::seq::Seq;
+use airwire::time::{Duration, Instant};
+
+use crate::host::{ConnId, Host, HostConfig};
+use crate::profile::Profile;
+use crate::recovery::Recipe;
+use crate::tcp::SocketOptions;
+
+const HOST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+const IRS: Seq = Seq(5000);
+
+/// A host that sends, and a peer that says what it likes.
+struct Attacked {
+    now: Instant,
+    host: Host,
+    id: ConnId,
+    iss: Seq,
+    /// Segments that have left so far.
+    left: u64,
+}
+
+impl Attacked {
+    /// The peer offers an MSS of so much, and its window is as wide as one can be.
+    fn open(recipe: &str, mss: u16) -> Self {
+        let profile = Profile::by_name("linux").unwrap();
+        let options = SocketOptions { nodelay: true, ..SocketOptions::of(&profile) };
+        let recipe: Recipe = recipe.parse().unwrap();
+        let mut host = Host::new(HostConfig { addrs: vec![HOST], mtu: 1500, profile, recipe, seed: 1 });
+        let now = Instant::from_secs(1);
+        let id = host.connect(now, Some((HOST, 80).into()), (PEER, 4000).into(), options).unwrap();
+        let mut attacked = Self { now, host, id, iss: Seq(0), left: 0 };
+        attacked.send();
+        let offer =
+            Options { mss: Some(mss), window_scale: Some(14), sack_permitted: true, ..Options::default() };
+        attacked.receive(Flags::SYN.with(Flags::ACK), 0, 1, 65_535, &offer);
+        attacked
+    }
+
+    fn receive(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, options: &Options) {
+        let header = Header {
+            src: (PEER, 4000).into(),
+            dst: (HOST, 80).into(),
+            seq: IRS.at(seq),
+            ack: self.iss.at(ack),
+            flags,
+            window,
+            ecn: Ecn::NotEct,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+            ident: 0,
+        };
+        let (mut octets, mut packet) = (vec![], vec![]);
+        options.write(Layout::Linux, &mut octets);
+        segment::emit(&mut packet, &header, &octets, (&[], &[]));
+        self.host.handle_packet(self.now, &packet);
+        self.send();
+    }
+
+    fn ack(&mut self, ack: u64, blocks: &[(u64, u64)]) {
+        let mut options = Options::default();
+        for (start, end) in blocks {
+            options.sack.push(self.iss.at(*start), self.iss.at(*end));
+        }
+        self.receive(Flags::ACK, 1, ack, 65_535, &options);
+    }
+
+    fn send(&mut self) {
+        let mut packet = vec![];
+        while self.host.poll_packet(self.now, &mut packet) {
+            let ip = segment::parse_ip(&packet).unwrap();
+            let segment = segment::parse_tcp(&ip).unwrap();
+            if segment.flags.contains(Flags::SYN) {
+                self.iss = segment.seq;
+            }
+            self.left += 1;
+        }
+    }
+
+    /// Time passes, and what is due then happens.
+    fn wait(&mut self, time: Duration) {
+        self.now += time;
+        self.host.handle_deadline(self.now);
+        self.send();
+    }
+
+    /// Slow start until so many segments are in flight, or no more may be.
+    fn fill(&mut self, segments: usize) {
+        let data = vec![b'y'; 4 << 20];
+        let _ = self.host.write(self.now, self.id, &data);
+        self.send();
+        while self.in_flight() < segments {
+            let (before, max) = (self.in_flight(), self.flight().max());
+            self.wait(Duration::from_millis(1));
+            // Every second one, as receivers do.
+            let ends: Vec<u64> = self.flight().iter().map(|sent| sent.end).skip(1).step_by(2).collect();
+            ends.into_iter().for_each(|end| self.ack(end, &[]));
+            let _ = self.host.write(self.now, self.id, &data);
+            self.send();
+            if self.in_flight() <= before || self.flight().max() == max {
+                break;
+            }
+        }
+    }
+
+    fn flight(&self) -> &crate::flight::Flight {
+        self.host.connection(self.id).unwrap().flight()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.flight().len()
+    }
+
+    /// The most and the mean of looks at the list that these ACKs cost, and of segments that left.
+    fn cost(&mut self, acks: u64, mut ack: impl FnMut(&mut Self, u64)) -> (u64, f64) {
+        let (before, mut most) = (self.flight().steps(), 0);
+        for n in 0..acks {
+            let before = self.flight().steps();
+            ack(self, n);
+            most = most.max(self.flight().steps() - before);
+        }
+        (most, (self.flight().steps() - before) as f64 / acks as f64)
+    }
+}
+
+/// The most that an ACK may cost on average, whatever is in flight: it takes a little more than it delivers.
+const LITTLE: f64 = 40.0;
+/// With the send buffer of these tests, however small the segments are.
+const MOST_IN_FLIGHT: usize = 8192;
+
+const RECIPES: [&str; 4] = ["sack", "sack+rack+cubic", "sack+blanton-allman", "linux"];
+
+#[test]
+fn small_segments_in_flight_are_limited_by_number() {
+    let mut small = Attacked::open("sack", 64);
+    small.fill(usize::MAX);
+    assert_eq!(small.in_flight(), MOST_IN_FLIGHT);
+    // As many octets as there are, where segments are of an ordinary size.
+    let mut ordinary = Attacked::open("sack", 536);
+    ordinary.fill(usize::MAX);
+    let octets = ordinary.flight().outstanding().bytes;
+    assert!(octets > (4 << 20) - 536, "{octets} octets in {} segments", ordinary.in_flight());
+}
+
+#[test]
+fn a_peer_that_reneges_with_every_ack_costs_no_pass_over_the_list_each_time() {
+    for recipe in RECIPES {
+        let mut attacked = Attacked::open(recipe, 64);
+        attacked.fill(6000);
+        let n = attacked.in_flight() as u64;
+        assert!(n > 6000);
+        let (most, mean) = attacked.cost(1000, |attacked, _| {
+            let (end, max) = (attacked.flight().head().unwrap().end, attacked.flight().max());
+            attacked.now += Duration::from_micros(700);
+            // All but one segment are SACKed, and the ACK stops in front of them.
+            attacked.ack(end, &[(end + 1, max)]);
+        });
+        println!("{recipe}: reneging: {mean} steps for an ACK, {most} at most, with {n} in flight");
+        assert!(mean < LITTLE, "{recipe}: {mean} steps for an ACK");
+        assert!(most < 4 * n, "{recipe}: {most} steps for one ACK");
+    }
+}
+
+#[test]
+fn a_peer_that_repeats_itself_costs_no_search_each_time() {
+    for recipe in RECIPES {
+        let mut attacked = Attacked::open(recipe, 64);
+        attacked.fill(6000);
+        let (una, end) = (attacked.flight().una(), attacked.flight().head().unwrap().end);
+        // Everything but the head has arrived; then the same again, and single octets of D-SACK with it.
+        let max = attacked.flight().max();
+        attacked.ack(una, &[(end + 1, max)]);
+        let (_, mean) = attacked.cost(1000, |attacked, n| {
+            attacked.now += Duration::from_micros(700);
+            attacked.ack(una, &[(una - 1 - n % 2, una - n % 2), (end + 1, max)]);
+        });
+        println!("{recipe}: repeated: {mean} steps for an ACK");
+        assert!(mean < LITTLE, "{recipe}: {mean} steps for an ACK");
+        // The same in the pass over the window that a timeout has begun.
+        attacked.wait(Duration::from_secs(2));
+        let (_, mean) = attacked.cost(1000, |attacked, _| {
+            attacked.now += Duration::from_micros(700);
+            attacked.ack(una, &[(end + 1, max)]);
+        });
+        println!("{recipe}: repeated after a timeout: {mean} steps for an ACK");
+        assert!(mean < LITTLE, "{recipe}: {mean} steps for an ACK after a timeout");
+    }
+}
+
+#[test]
+fn a_scoreboard_full_of_holes_costs_no_pass_each_time() {
+    for recipe in RECIPES {
+        for descending in [false, true] {
+            let mut attacked = Attacked::open(recipe, 64);
+            attacked.fill(6000);
+            let una = attacked.flight().una();
+            let mut odd: Vec<_> =
+                attacked.flight().iter().skip(1).step_by(2).map(|s| (s.start, s.end)).collect();
+            if descending {
+                odd.reverse();
+            }
+            let (_, mean) = attacked.cost(odd.len() as u64, |attacked, n| {
+                attacked.now += Duration::from_micros(100);
+                attacked.ack(una, &[odd[n as usize]]);
+            });
+            println!("{recipe}: holes, descending {descending}: {mean} steps for an ACK");
+            assert!(mean < LITTLE, "{recipe}: {mean} steps for an ACK");
+        }
+    }
+}

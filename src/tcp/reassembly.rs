@@ -1,0 +1,203 @@
+//! What has arrived beyond RCV.NXT: it costs what arrived, wherever in the window that lies.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ranges::RangeSet;
+
+/// Octets behind a hole, in pieces that never overlap. The first copy of an octet stays: a later one must not change what was
+/// acknowledged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OutOfOrder {
+    ranges: RangeSet,
+    /// The octets of the ranges, by the first of each piece.
+    pieces: BTreeMap<u64, Vec<u8>>,
+    cost: usize,
+}
+
+/// A piece that the next segment joins grows no further than this, so that no long one is ever moved.
+const PIECE: usize = 16 << 10;
+/// Two neighbours that are shorter together become one, in whatever order they came: so there are few more pieces than ranges.
+const SMALL: usize = 1 << 10;
+/// What a piece costs beside its octets: its places in the tree and in the list of ranges, and what an allocator adds.
+pub(super) const OVERHEAD: usize = 128;
+/// However large the buffer is, a peer that sends every second octet makes no more ranges than these.
+const MOST_RANGES: usize = 4096;
+/// However small it is, so many it may make.
+const FEWEST_RANGES: usize = 64;
+
+/// How many ranges a buffer of `limit` octets may fall into: segments with 64 octets of text never make as many, and all
+/// together they add no more than the size of the buffer.
+pub(super) fn most_ranges(limit: usize) -> usize {
+    (limit / OVERHEAD).clamp(FEWEST_RANGES, MOST_RANGES)
+}
+
+impl OutOfOrder {
+    pub(super) fn ranges(&self) -> &RangeSet {
+        &self.ranges
+    }
+
+    /// Octets of memory.
+    pub(super) fn cost(&self) -> usize {
+        self.cost
+    }
+
+    /// Keeps what is new of `bytes`, which begin at `offset`, behind a hole.
+    pub(super) fn insert(&mut self, offset: u64, bytes: &[u8]) {
+        let Self { ranges, pieces, cost } = self;
+        ranges.insert_with(offset..offset + bytes.len() as u64, |fresh| {
+            let text = &bytes[(fresh.start - offset) as usize..(fresh.end - offset) as usize];
+            *cost = (*cost).wrapping_add_signed(keep(pieces, fresh.start, text));
+        });
+    }
+
+    /// `bytes` begin at `next`, which is RCV.NXT: they go to the end of `data`, and so does what they reach. Returns RCV.NXT
+    /// as it is then.
+    pub(super) fn join(&mut self, next: u64, bytes: &[u8], data: &mut VecDeque<u8>) -> u64 {
+        let Self { ranges, pieces, cost } = self;
+        let mut end = next;
+        ranges.insert_with(next..next + bytes.len() as u64, |fresh| {
+            let text = &bytes[(fresh.start - next) as usize..(fresh.end - next) as usize];
+            if fresh.start == end {
+                data.extend(text);
+                end = fresh.end;
+            } else {
+                *cost = (*cost).wrapping_add_signed(keep(pieces, fresh.start, text));
+            }
+        });
+        while let Some(first) = pieces.first_entry().filter(|first| *first.key() == end) {
+            let piece = first.remove();
+            *cost -= cost_of(&piece);
+            end += piece.len() as u64;
+            data.extend(piece);
+        }
+        ranges.remove_below(end);
+        end
+    }
+
+    /// Gives up what will be read last, until that has freed `enough` or nothing is left. Returns how many octets of data that
+    /// were.
+    pub(super) fn prune(&mut self, enough: usize) -> u64 {
+        let (mut freed, mut octets) = (0, 0);
+        while freed < enough
+            && let Some((start, piece)) = self.pieces.pop_last()
+        {
+            self.ranges.remove_from(start);
+            freed += cost_of(&piece);
+            octets += piece.len() as u64;
+        }
+        self.cost -= freed;
+        octets
+    }
+
+    /// The same for the last of the ranges.
+    pub(super) fn prune_last_range(&mut self) -> u64 {
+        let Some(last) = self.ranges.last().cloned() else { return 0 };
+        for piece in self.pieces.split_off(&last.start).into_values() {
+            self.cost -= cost_of(&piece);
+        }
+        self.ranges.remove_from(last.start);
+        last.end - last.start
+    }
+}
+
+fn cost_of(piece: &Vec<u8>) -> usize {
+    piece.capacity() + OVERHEAD
+}
+
+/// Puts `text` among the pieces; returns by how much they cost more.
+fn keep(pieces: &mut BTreeMap<u64, Vec<u8>>, at: u64, text: &[u8]) -> isize {
+    // Nearly always it follows all that is there.
+    let is_last = pieces.last_key_value().is_none_or(|(start, _)| *start < at);
+    let before = match is_last {
+        true => pieces.last_entry().map(|last| (*last.key(), last.into_mut())),
+        false => pieces.range_mut(..at).next_back().map(|(start, piece)| (*start, piece)),
+    };
+    let joined = before
+        .filter(|(start, piece)| *start + piece.len() as u64 == at && piece.len() + text.len() <= PIECE);
+    let (start, cost) = match joined {
+        Some((start, piece)) => (start, append(piece, text)),
+        None => {
+            let piece = text.to_vec();
+            let cost = cost_of(&piece) as isize;
+            pieces.insert(at, piece);
+            (at, cost)
+        }
+    };
+    if is_last { cost } else { cost + join_small(pieces, start, at + text.len() as u64) }
+}
+
+/// The piece at `start` ends at `end`. If another begins there, and both are small, they become one.
+fn join_small(pieces: &mut BTreeMap<u64, Vec<u8>>, start: u64, end: u64) -> isize {
+    let len = (end - start) as usize;
+    let Some(after) = pieces.get(&end).filter(|after| len + after.len() <= SMALL) else { return 0 };
+    let (after, gone) = (after.clone(), cost_of(after));
+    pieces.remove(&end);
+    pieces.get_mut(&start).map_or(0, |piece| append(piece, &after)) - gone as isize
+}
+
+/// Room is doubled, so that no octet is moved often, and never more than a whole piece is set aside.
+fn append(piece: &mut Vec<u8>, text: &[u8]) -> isize {
+    let (before, needed) = (piece.capacity(), piece.len() + text.len());
+    if needed > before {
+        piece.reserve_exact((2 * piece.len()).min(PIECE).max(needed) - piece.len());
+    }
+    piece.extend_from_slice(text);
+    (piece.capacity() - before) as isize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(held: &OutOfOrder) -> usize {
+        held.pieces.len()
+    }
+
+    fn check_cost(held: &OutOfOrder) {
+        assert_eq!(held.cost, held.pieces.values().map(cost_of).sum::<usize>());
+    }
+
+    #[test]
+    fn one_octet_at_the_far_edge_costs_one_octet() {
+        let mut held = OutOfOrder::default();
+        held.insert(4 << 20, b"x");
+        check_cost(&held);
+        assert!(held.cost() <= OVERHEAD + 8, "{} octets", held.cost());
+    }
+
+    #[test]
+    fn single_octets_come_together_in_any_order() {
+        let order: [fn(u64) -> u64; 3] = [|n| n, |n| 9_999 - n, |n| n * 7_919 % 10_000];
+        for place in order {
+            let mut held = OutOfOrder::default();
+            for n in 0..10_000 {
+                let at = place(n);
+                held.insert(10 + at, &[at as u8]);
+            }
+            check_cost(&held);
+            assert_eq!(held.ranges().len(), 1);
+            assert!(pieces(&held) <= 2 * 10_000 / SMALL + 2, "{} pieces", pieces(&held));
+            assert!(held.cost() <= 2 * 10_000 + OVERHEAD * pieces(&held), "{} octets", held.cost());
+            let mut data = VecDeque::new();
+            assert_eq!(held.join(9, &[255], &mut data), 10_010);
+            assert_eq!((held.cost(), pieces(&held), held.ranges().len()), (0, 0, 0));
+            assert!(data.iter().skip(1).enumerate().all(|(n, octet)| *octet == n as u8));
+        }
+    }
+
+    #[test]
+    fn what_is_read_last_gives_way_first() {
+        let mut held = OutOfOrder::default();
+        for n in 0..10 {
+            held.insert(100 * n + 50, &[n as u8; 20]);
+        }
+        assert_eq!(held.prune(1), 20);
+        assert_eq!(held.ranges().last(), Some(&(850..870)));
+        assert_eq!(held.prune(2 * (OVERHEAD + 20)), 40);
+        assert_eq!(held.prune_last_range(), 20);
+        check_cost(&held);
+        assert_eq!(held.ranges().last(), Some(&(550..570)));
+        assert_eq!(held.prune(usize::MAX), 120);
+        assert_eq!((held.cost(), pieces(&held), held.ranges().len()), (0, 0, 0));
+    }
+}
