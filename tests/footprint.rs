@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; every call is passed on as it came")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 use airtcp::host::{ConnId, Host, IoError};
@@ -12,6 +13,7 @@ use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{SocketOptions, State};
 use airtcp_testkit::pair::{Impairments, Pair, RIGHT};
+use airwire::segment::{self, Ecn, Header};
 use airwire::time::Duration;
 
 struct Counting;
@@ -57,9 +59,70 @@ fn pump(host: &mut Host, now: airwire::time::Instant, id: ConnId, octets: usize)
     total
 }
 
-/// One test, because the count is of the whole process.
+/// The count is of the whole process: one test at a time.
+static COUNTED: Mutex<()> = Mutex::new(());
+
+#[test]
+fn an_octet_at_the_far_edge_of_the_window_takes_no_buffer() {
+    let _counted = COUNTED.lock().unwrap();
+    let profile = Profile::default();
+    let recipe: Recipe = "sack".parse().unwrap();
+    let path = Impairments::lossless(Duration::from_millis(1));
+    let mut pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
+    let options = SocketOptions::of(&profile);
+    let listener = pair.right.listen((RIGHT, 80).into(), 16, options.clone()).unwrap();
+    let id = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options.clone()).unwrap();
+    let peer = loop {
+        assert!(pair.step());
+        if let Some(peer) = pair.right.accept(listener) {
+            break peer;
+        }
+    };
+    // The window is as wide as it gets, and nothing waits.
+    for _ in 0..200 {
+        let _ = pair.left.write(pair.now, id, &[7; 50_000]);
+        assert!(pair.step());
+        pump(&mut pair.right, pair.now, peer, usize::MAX);
+    }
+    while pair.step() {
+        pump(&mut pair.right, pair.now, peer, usize::MAX);
+    }
+    let mut packet = Vec::new();
+    assert_eq!(pair.left.write(pair.now, id, b"x"), Ok(1));
+    assert!(pair.left.poll_packet(pair.now, &mut packet));
+    // The same octet, further on: the checksums are made anew.
+    let ip = segment::parse_ip(&packet).unwrap();
+    let tcp = segment::parse_tcp(&ip).unwrap();
+    let far = u64::from(options.recv_buffer as u32) - 100_000;
+    let header = Header {
+        src: tcp.src,
+        dst: tcp.dst,
+        seq: tcp.seq.at(far),
+        ack: tcp.ack,
+        flags: tcp.flags,
+        window: tcp.window,
+        ecn: Ecn::NotEct,
+        tos: 0,
+        ttl: 64,
+        dont_fragment: true,
+        ident: 0,
+    };
+    let (mut octets, mut forged) = (Vec::new(), Vec::new());
+    tcp.options.write(airwire::options::Layout::Linux, &mut octets);
+    segment::emit(&mut forged, &header, &octets, (b"x", &[]));
+    let before = in_use();
+    pair.right.handle_packet(pair.now, &forged);
+    while pair.right.poll_packet(pair.now, &mut packet) {}
+    let connection = pair.right.connection(peer).unwrap();
+    assert_eq!(connection.statistics().out_of_order_segments_in, 1, "it lies inside the window");
+    let grown = in_use() - before;
+    println!("{grown} octets for one at {far}");
+    assert!(grown < 4096, "{grown} octets for one");
+}
+
 #[test]
 fn an_idle_connection_takes_less_than_two_kilobytes() {
+    let _counted = COUNTED.lock().unwrap();
     for (recipe, profile) in [("newreno", "default"), ("sack", "default"), ("sack", "linux")] {
         let per_end = measure(recipe, profile, CONNECTIONS);
         println!("{recipe} {profile}: {per_end} octets per idle connection");

@@ -3,6 +3,7 @@
 
 mod bugs;
 pub(crate) mod hand;
+mod memory;
 mod paths;
 mod ports;
 mod siege;

@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "real programs take their time")]
 
+mod costs;
 mod faults;
 mod machine;
 mod programs;

@@ -109,6 +109,50 @@ pub(super) struct Closed<'a> {
     arrivals: Arrivals,
 }
 
+/// What the data of all connections take, and what came of it.
+#[derive(Serialize)]
+struct Memory {
+    used: usize,
+    out_of_order: usize,
+    most: usize,
+    /// Octets of data out of order that were given up.
+    pruned_bytes: u64,
+    /// Segments that there was no room for, and SYNs.
+    refused_segments: u64,
+    refused_connections: u64,
+}
+
+impl Memory {
+    fn of(host: &Host) -> Self {
+        let memory = host.memory();
+        Self {
+            used: memory.used,
+            out_of_order: memory.out_of_order,
+            most: memory.most,
+            pruned_bytes: memory.pruned,
+            refused_segments: memory.refused_segments,
+            refused_connections: memory.refused_connections,
+        }
+    }
+}
+
+/// A line, if memory was short.
+impl Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { most, pruned_bytes, refused_segments, refused_connections, .. } = self;
+        if pruned_bytes + refused_segments + refused_connections == 0 {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "memory        {} at most; {} out of order given up, {refused_segments} segments and \
+             {refused_connections} connections refused",
+            show_bytes(*most as u64),
+            show_bytes(*pruned_bytes)
+        )
+    }
+}
+
 /// What the session knows about its end.
 pub(super) struct End<'a> {
     pub(super) connection: u64,
@@ -266,6 +310,7 @@ impl Log {
             "host_connections": host.connections(),
             "time_wait": host.in_time_wait(),
             "gate": Gate::of(host),
+            "memory": Memory::of(host),
         });
         let text = format!(
             "{open:>5} open of {connections:>6}, {:>13} down, {:>13} up",
@@ -295,16 +340,18 @@ impl Log {
             "syns_dropped": counters.syns_dropped,
             "resets_sent": counters.resets_sent,
             "gate": gate,
+            "memory": Memory::of(&driver.host),
             "device": Device::of(driver)?,
             "left_out": { "events": events, "decisions": decisions, "log": log },
         });
         let Totals { connections, done, down_bytes, up_bytes, retransmissions, timeouts, .. } = &self.totals;
         let text = format!(
             "served        {connections} connections, {done} of them to their ends: {} down, {} up\n\
-             sent again    {retransmissions} segments, {timeouts} timeouts\n{}",
+             sent again    {retransmissions} segments, {timeouts} timeouts\n{}{}",
             show_bytes(*down_bytes),
             show_bytes(*up_bytes),
-            gate.text()
+            gate.text(),
+            Memory::of(&driver.host)
         );
         let left_out = [(events, "events"), (decisions, "decisions"), (log, "lines of the log")];
         let left_out = left_out.map(|(count, what)| match count {

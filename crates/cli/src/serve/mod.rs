@@ -59,6 +59,9 @@ pub(crate) struct Serve {
     /// if that is this time or more
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
     give_way: Duration,
+    /// Memory for the data of all connections together: received and not taken, out of order, sent and not acknowledged
+    #[arg(long, value_name = "SIZE", default_value = "256Mi", value_parser = memory_size)]
+    memory: usize,
     /// How long the server may take to accept a connection
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
     connect_timeout: Duration,
@@ -86,7 +89,9 @@ pub(crate) struct Serve {
 const EXAMPLES: &str = "\
 What is read from one side waits here, at most 64 KiB in each direction, until the other side takes it; so a slow
 reader slows down its own server connection and no other. Each connection uses at most --send-buffer and --receive-buffer
-of memory, and no more than the peer's window asks for.
+of memory, and no more than the peer's window asks for. All together use --memory: when three quarters of it are in use,
+data out of order is dropped, windows and buffers get smaller, and when all is, new connections are not taken; none that is
+open is ended.
 
 Strangers can take what the limits above give them, and little besides: SYNs that find no room are answered with
 cookies (RFC 4987), of which nothing is kept; resets, and ACKs to what may be forged, are at most 1000 a second each; at
@@ -160,6 +165,14 @@ impl Listen {
 /// Descriptors that are not connections: the device, captures, logs, epoll, timers, standard streams.
 const SPARE_DESCRIPTORS: u64 = 64;
 
+/// Less would leave the connections nothing but what each is granted in any case.
+const LEAST_MEMORY: usize = 1 << 20;
+
+fn memory_size(text: &str) -> Result<usize, String> {
+    let size = usize::try_from(units::bytes(text)?).unwrap_or(usize::MAX);
+    if size < LEAST_MEMORY { Err("at least 1Mi is needed".to_owned()) } else { Ok(size) }
+}
+
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         self.station.check_profile()?;
@@ -201,6 +214,7 @@ impl Serve {
         driver.host.note_changes();
         let per_source = self.max_per_source.map(|most| most as usize);
         driver.host.set_limits(HostLimits { per_source, ..HostLimits::default() });
+        driver.host.limit_memory(self.memory);
         // Small segments are the server's choice, which it has made already.
         let options = SocketOptions { nodelay: true, ..station.options() };
         let mut listeners: Vec<ListenId> = Vec::new();
@@ -220,6 +234,7 @@ impl Serve {
             "max_connections": self.max_connections,
             "user": user,
             "max_per_source": self.max_per_source,
+            "memory": self.memory,
             "interval": self.reporting.every().as_secs_f64(),
         });
         let text = format!(
