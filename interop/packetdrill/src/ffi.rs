@@ -1,36 +1,38 @@
 //! The C ABI: pointers in, pointers out, nothing decided here.
 //!
-//! The order of the functions in [`Interface`] is packetdrill's.
+//! The order of the functions in [`Interface`] is packetdrill's. Each may be called with what packetdrill.h and POSIX ask
+//! for: the userdata of an interface that has not been freed, and pointers to as much as the lengths beside them say. NULL in
+//! place of such a pointer is answered with EFAULT, as a kernel does. A panic ends the process, as it does at every
+//! `extern "C"`; it never runs on into C.
 
 #![expect(unsafe_code, reason = "this file is the boundary to C; everything else of the crate is safe")]
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_short, c_uint, c_ulong, c_void};
-use std::net::{IpAddr, SocketAddr};
-use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_script::errno::Errno;
 use airtcp_script::sockopt::SockOpt;
 use airtcp_script::syscall::{Blocking, Events, Fd, How, OptionValue, Push, Reply, Request, Take};
 use airwire::time::Duration;
-use libc::{iovec, msghdr, pollfd, sockaddr, sockaddr_in, sockaddr_in6, socklen_t, ssize_t, timeval};
+use libc::{iovec, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timeval};
 
+use crate::memory::{bytes, bytes_mut, entries, gather, read_addr, room, scatter, vectors, write_addr};
 use crate::stack::Stack;
 
 /// `struct packetdrill_interface`: userdata, then 32 functions that take it first.
 #[repr(C)]
 pub struct Interface {
     userdata: *mut c_void,
-    free: extern "C" fn(*mut c_void),
-    socket: extern "C" fn(*mut c_void, c_int, c_int, c_int) -> c_int,
-    bind: extern "C" fn(*mut c_void, c_int, *const sockaddr, socklen_t) -> c_int,
-    listen: extern "C" fn(*mut c_void, c_int, c_int) -> c_int,
-    accept: extern "C" fn(*mut c_void, c_int, *mut sockaddr, *mut socklen_t) -> c_int,
-    connect: extern "C" fn(*mut c_void, c_int, *const sockaddr, socklen_t) -> c_int,
-    read: extern "C" fn(*mut c_void, c_int, *mut c_void, usize) -> ssize_t,
-    readv: extern "C" fn(*mut c_void, c_int, *const iovec, c_int) -> ssize_t,
-    recv: extern "C" fn(*mut c_void, c_int, *mut c_void, usize, c_int) -> ssize_t,
-    recvfrom: extern "C" fn(
+    free: unsafe extern "C" fn(*mut c_void),
+    socket: unsafe extern "C" fn(*mut c_void, c_int, c_int, c_int) -> c_int,
+    bind: unsafe extern "C" fn(*mut c_void, c_int, *const sockaddr, socklen_t) -> c_int,
+    listen: unsafe extern "C" fn(*mut c_void, c_int, c_int) -> c_int,
+    accept: unsafe extern "C" fn(*mut c_void, c_int, *mut sockaddr, *mut socklen_t) -> c_int,
+    connect: unsafe extern "C" fn(*mut c_void, c_int, *const sockaddr, socklen_t) -> c_int,
+    read: unsafe extern "C" fn(*mut c_void, c_int, *mut c_void, usize) -> ssize_t,
+    readv: unsafe extern "C" fn(*mut c_void, c_int, *const iovec, c_int) -> ssize_t,
+    recv: unsafe extern "C" fn(*mut c_void, c_int, *mut c_void, usize, c_int) -> ssize_t,
+    recvfrom: unsafe extern "C" fn(
         *mut c_void,
         c_int,
         *mut c_void,
@@ -39,24 +41,31 @@ pub struct Interface {
         *mut sockaddr,
         *mut socklen_t,
     ) -> ssize_t,
-    recvmsg: extern "C" fn(*mut c_void, c_int, *mut msghdr, c_int) -> ssize_t,
-    write: extern "C" fn(*mut c_void, c_int, *const c_void, usize) -> ssize_t,
-    writev: extern "C" fn(*mut c_void, c_int, *const iovec, c_int) -> ssize_t,
-    send: extern "C" fn(*mut c_void, c_int, *const c_void, usize, c_int) -> ssize_t,
-    sendto:
-        extern "C" fn(*mut c_void, c_int, *const c_void, usize, c_int, *const sockaddr, socklen_t) -> ssize_t,
-    sendmsg: extern "C" fn(*mut c_void, c_int, *const msghdr, c_int) -> ssize_t,
-    fcntl: extern "C" fn(*mut c_void, c_int, c_int, c_long) -> c_int,
-    ioctl: extern "C" fn(*mut c_void, c_int, c_ulong, *mut c_int) -> c_int,
-    close: extern "C" fn(*mut c_void, c_int) -> c_int,
-    shutdown: extern "C" fn(*mut c_void, c_int, c_int) -> c_int,
-    getsockopt: extern "C" fn(*mut c_void, c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int,
-    setsockopt: extern "C" fn(*mut c_void, c_int, c_int, c_int, *const c_void, socklen_t) -> c_int,
-    poll: extern "C" fn(*mut c_void, *mut pollfd, c_ulong, c_int) -> c_int,
-    netdev_send: extern "C" fn(*mut c_void, *const c_void, usize) -> c_int,
-    netdev_receive: extern "C" fn(*mut c_void, *mut c_void, *mut usize, *mut c_longlong) -> c_int,
-    usleep: extern "C" fn(*mut c_void, c_uint) -> c_int,
-    gettimeofday: extern "C" fn(*mut c_void, *mut timeval, *mut c_void) -> c_int,
+    recvmsg: unsafe extern "C" fn(*mut c_void, c_int, *mut msghdr, c_int) -> ssize_t,
+    write: unsafe extern "C" fn(*mut c_void, c_int, *const c_void, usize) -> ssize_t,
+    writev: unsafe extern "C" fn(*mut c_void, c_int, *const iovec, c_int) -> ssize_t,
+    send: unsafe extern "C" fn(*mut c_void, c_int, *const c_void, usize, c_int) -> ssize_t,
+    sendto: unsafe extern "C" fn(
+        *mut c_void,
+        c_int,
+        *const c_void,
+        usize,
+        c_int,
+        *const sockaddr,
+        socklen_t,
+    ) -> ssize_t,
+    sendmsg: unsafe extern "C" fn(*mut c_void, c_int, *const msghdr, c_int) -> ssize_t,
+    fcntl: unsafe extern "C" fn(*mut c_void, c_int, c_int, c_long) -> c_int,
+    ioctl: unsafe extern "C" fn(*mut c_void, c_int, c_ulong, *mut c_int) -> c_int,
+    close: unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
+    shutdown: unsafe extern "C" fn(*mut c_void, c_int, c_int) -> c_int,
+    getsockopt: unsafe extern "C" fn(*mut c_void, c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int,
+    setsockopt: unsafe extern "C" fn(*mut c_void, c_int, c_int, c_int, *const c_void, socklen_t) -> c_int,
+    poll: unsafe extern "C" fn(*mut c_void, *mut pollfd, c_ulong, c_int) -> c_int,
+    netdev_send: unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> c_int,
+    netdev_receive: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut usize, *mut c_longlong) -> c_int,
+    usleep: unsafe extern "C" fn(*mut c_void, c_uint) -> c_int,
+    gettimeofday: unsafe extern "C" fn(*mut c_void, *mut timeval, *mut c_void) -> c_int,
     /// epoll_create, epoll_ctl, epoll_wait, pipe, splice: no script against this library uses them.
     absent: [Option<extern "C" fn()>; 5],
 }
@@ -65,16 +74,19 @@ pub struct Interface {
 static CURRENT: Mutex<Option<Arc<Stack>>> = Mutex::new(None);
 
 /// # Safety
-/// `flags` is NULL or a C string, `out` points to room for an [`Interface`].
+/// `flags` is NULL or a C string, `out` is NULL or points to room for an [`Interface`].
 // SAFETY: no other symbol of this name is linked; it is the one that packetdrill looks up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, out: *mut Interface) {
+    if out.is_null() {
+        return;
+    }
     // SAFETY: the caller's promise above.
     let flags = if flags.is_null() { "".into() } else { unsafe { CStr::from_ptr(flags) }.to_string_lossy() };
     let stack = match Stack::new(&flags, std::env::var_os("PD_CTL").map(Into::into)) {
         Ok(stack) => Arc::new(stack),
         Err(error) => {
-            eprintln!("airtcp: --so_flags={flags}: {error}");
+            eprintln!("airtcp: --so_flags={flags:?}: {error}");
             std::process::exit(2);
         }
     };
@@ -114,15 +126,20 @@ pub unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, out: *
     unsafe { out.write(interface) };
 }
 
-extern "C" fn free(userdata: *mut c_void) {
+unsafe extern "C" fn free(userdata: *mut c_void) {
+    if userdata.is_null() {
+        return;
+    }
     *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = None;
     // SAFETY: made by Arc::into_raw at init, and given back once.
     drop(unsafe { Arc::from_raw(userdata.cast_const().cast::<Stack>()) });
 }
 
-fn stack<'a>(userdata: *mut c_void) -> &'a Stack {
-    // SAFETY: what init put there; it lives until free.
-    unsafe { &*userdata.cast_const().cast::<Stack>() }
+/// # Safety
+/// `userdata` is NULL, or what init has put there, and `free` has not been called since.
+unsafe fn stack<'a>(userdata: *mut c_void) -> Result<&'a Stack, Errno> {
+    // SAFETY: the caller's promise above: an Arc of this type holds it until then.
+    unsafe { userdata.cast_const().cast::<Stack>().as_ref() }.ok_or(Errno::EFAULT)
 }
 
 // Results.
@@ -159,125 +176,63 @@ fn drop_handle(fd: Fd) {
     unsafe { libc::close(fd.0) };
 }
 
-// Memory of the caller.
-
-fn bytes<'a>(buf: *const c_void, len: usize) -> &'a [u8] {
-    if buf.is_null() || len == 0 {
-        return &[];
-    }
-    // SAFETY: POSIX: the caller passes `len` readable octets.
-    unsafe { slice::from_raw_parts(buf.cast(), len) }
-}
-
-fn bytes_mut<'a>(buf: *mut c_void, len: usize) -> &'a mut [u8] {
-    if buf.is_null() || len == 0 {
-        return &mut [];
-    }
-    // SAFETY: POSIX: the caller passes `len` writable octets that nobody else uses during the call.
-    unsafe { slice::from_raw_parts_mut(buf.cast(), len) }
-}
-
-fn vectors<'a>(vectors: *const iovec, n: usize) -> &'a [iovec] {
-    if vectors.is_null() || n == 0 {
-        return &[];
-    }
-    // SAFETY: POSIX: an array of `n` iovecs.
-    unsafe { slice::from_raw_parts(vectors, n) }
-}
-
-fn gather(parts: &[iovec]) -> Vec<u8> {
-    parts.iter().flat_map(|part| bytes(part.iov_base, part.iov_len)).copied().collect()
-}
-
-fn scatter(parts: &[iovec], mut data: &[u8]) {
-    for part in parts {
-        let n = part.iov_len.min(data.len());
-        bytes_mut(part.iov_base, n).copy_from_slice(&data[..n]);
-        data = &data[n..];
-    }
-}
-
-fn read_addr(addr: *const sockaddr, len: socklen_t) -> Result<SocketAddr, Errno> {
-    if addr.is_null() || (len as usize) < size_of::<sockaddr_in>() {
-        return Err(Errno::EINVAL);
-    }
-    // SAFETY: at least a sockaddr_in is there, which begins with the family; packetdrill aligns its own structs.
-    let family = c_int::from(unsafe { (*addr).sa_family });
-    match family {
-        libc::AF_INET => {
-            // SAFETY: the length was checked above.
-            let addr = unsafe { addr.cast::<sockaddr_in>().read_unaligned() };
-            let ip = IpAddr::from(u32::from_be(addr.sin_addr.s_addr).to_be_bytes());
-            Ok(SocketAddr::new(ip, u16::from_be(addr.sin_port)))
-        }
-        libc::AF_INET6 if len as usize >= size_of::<sockaddr_in6>() => {
-            // SAFETY: the length was just checked.
-            let addr = unsafe { addr.cast::<sockaddr_in6>().read_unaligned() };
-            Ok(SocketAddr::new(IpAddr::from(addr.sin6_addr.s6_addr), u16::from_be(addr.sin6_port)))
-        }
-        _ => Err(Errno::EAFNOSUPPORT),
-    }
-}
-
-fn write_addr(from: SocketAddr, addr: *mut sockaddr, len: *mut socklen_t) {
-    if addr.is_null() || len.is_null() {
-        return;
-    }
-    let mut octets = [0; size_of::<sockaddr_in6>()];
-    octets[2..4].copy_from_slice(&from.port().to_be_bytes());
-    let (family, used) = match from.ip() {
-        IpAddr::V4(ip) => {
-            octets[4..8].copy_from_slice(&ip.octets());
-            (libc::AF_INET, size_of::<sockaddr_in>())
-        }
-        IpAddr::V6(ip) => {
-            octets[8..24].copy_from_slice(&ip.octets());
-            (libc::AF_INET6, size_of::<sockaddr_in6>())
-        }
-    };
-    octets[..2].copy_from_slice(&(family as u16).to_ne_bytes());
-    // SAFETY: accept(2): `len` says how much room `addr` has, and is told how much there was to say.
-    let room = unsafe { *len } as usize;
-    bytes_mut(addr.cast(), room.min(used)).copy_from_slice(&octets[..room.min(used)]);
-    // SAFETY: as above.
-    unsafe { *len = used as socklen_t };
-}
-
 // Calls, in the interface's order.
 
-extern "C" fn socket(userdata: *mut c_void, domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+/// Calls the stack of `userdata`, if there is one.
+///
+/// # Safety
+/// As [`stack`].
+unsafe fn on_stack<T>(
+    userdata: *mut c_void,
+    call: impl FnOnce(&Stack) -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    // SAFETY: the caller's promise above.
+    call(unsafe { stack(userdata) }?)
+}
+
+unsafe extern "C" fn socket(userdata: *mut c_void, domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     let stream = kind & 0xff == libc::SOCK_STREAM && (protocol == 0 || protocol == libc::IPPROTO_TCP);
     if ![libc::AF_INET, libc::AF_INET6].contains(&domain) || !stream {
         return fail(Errno::EPROTONOSUPPORT);
     }
-    let opened = handle().and_then(|fd| stack(userdata).socket(fd).map(|()| fd));
-    match opened {
-        Ok(fd) => {
-            if kind & libc::SOCK_NONBLOCK != 0 {
-                return status(stack(userdata).set_blocking(fd, Blocking::Return)).min(0) | fd.0;
-            }
-            fd.0
+    let open = |stack: &Stack| {
+        let fd = handle()?;
+        stack.socket(fd).inspect_err(|_| drop_handle(fd))?;
+        if kind & libc::SOCK_NONBLOCK != 0 {
+            stack.set_blocking(fd, Blocking::Return)?;
         }
-        Err(errno) => fail(errno),
-    }
+        Ok(fd.0)
+    };
+    // SAFETY: packetdrill.h, see above.
+    unsafe { on_stack(userdata, open) }.unwrap_or_else(fail)
 }
 
-extern "C" fn bind(userdata: *mut c_void, fd: c_int, addr: *const sockaddr, len: socklen_t) -> c_int {
-    status(read_addr(addr, len).and_then(|addr| stack(userdata).bind(Fd(fd), addr)))
+unsafe extern "C" fn bind(userdata: *mut c_void, fd: c_int, addr: *const sockaddr, len: socklen_t) -> c_int {
+    // SAFETY: bind(2): `addr` points to `len` octets.
+    status(unsafe { on_stack(userdata, |stack| stack.bind(Fd(fd), read_addr(addr, len)?)) })
 }
 
-extern "C" fn listen(userdata: *mut c_void, fd: c_int, backlog: c_int) -> c_int {
-    status(stack(userdata).listen(Fd(fd), usize::try_from(backlog).unwrap_or(0)))
+unsafe extern "C" fn listen(userdata: *mut c_void, fd: c_int, backlog: c_int) -> c_int {
+    let backlog = usize::try_from(backlog).unwrap_or(0);
+    // SAFETY: packetdrill.h, see above.
+    status(unsafe { on_stack(userdata, |stack| stack.listen(Fd(fd), backlog)) })
 }
 
-extern "C" fn accept(userdata: *mut c_void, fd: c_int, addr: *mut sockaddr, len: *mut socklen_t) -> c_int {
+unsafe extern "C" fn accept(
+    userdata: *mut c_void,
+    fd: c_int,
+    addr: *mut sockaddr,
+    len: *mut socklen_t,
+) -> c_int {
     let as_fd = match handle() {
         Ok(as_fd) => as_fd,
         Err(errno) => return fail(errno),
     };
-    match stack(userdata).call(Request::Accept { fd: Fd(fd), as_fd }) {
+    // SAFETY: packetdrill.h, see above.
+    match unsafe { on_stack(userdata, |stack| stack.call(Request::Accept { fd: Fd(fd), as_fd })) } {
         Ok(Reply::Accepted(peer)) => {
-            write_addr(peer, addr, len);
+            // SAFETY: accept(2): `len` says how much room `addr` has.
+            unsafe { write_addr(peer, addr, len) };
             as_fd.0
         }
         Ok(_) => as_fd.0,
@@ -288,43 +243,76 @@ extern "C" fn accept(userdata: *mut c_void, fd: c_int, addr: *mut sockaddr, len:
     }
 }
 
-extern "C" fn connect(userdata: *mut c_void, fd: c_int, addr: *const sockaddr, len: socklen_t) -> c_int {
-    let to = match read_addr(addr, len) {
-        Ok(to) => to,
-        Err(errno) => return fail(errno),
+unsafe extern "C" fn connect(
+    userdata: *mut c_void,
+    fd: c_int,
+    addr: *const sockaddr,
+    len: socklen_t,
+) -> c_int {
+    let connect = |stack: &Stack| {
+        // SAFETY: connect(2): `addr` points to `len` octets.
+        let to = unsafe { read_addr(addr, len) }?;
+        stack.call(Request::Connect { fd: Fd(fd), to }).map(|_| ())
     };
-    status(stack(userdata).call(Request::Connect { fd: Fd(fd), to }).map(|_| ()))
+    // SAFETY: packetdrill.h, see above.
+    status(unsafe { on_stack(userdata, connect) })
 }
 
-fn receive(userdata: *mut c_void, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
-    let len = parts.iter().map(|part| part.iov_len).sum();
+/// # Safety
+/// As [`stack`], and each of `parts` as [`scatter`] wants it.
+unsafe fn receive(userdata: *mut c_void, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
     let take = if flags & libc::MSG_PEEK != 0 { Take::Peek } else { Take::Consume };
-    match stack(userdata).call(Request::Receive { fd: Fd(fd), len, take, wait: wait(flags) }) {
-        Ok(Reply::Received(data)) => {
-            scatter(parts, &data);
-            data.len() as ssize_t
-        }
-        other => count(other),
-    }
+    let received = |stack: &Stack| {
+        // Before anything is taken out of the stream, which would be lost.
+        let len = room(parts)?;
+        let reply = stack.call(Request::Receive { fd: Fd(fd), len, take, wait: wait(flags) })?;
+        let Reply::Received(data) = reply else { return Ok(0) };
+        // SAFETY: the caller's promise above.
+        unsafe { scatter(parts, &data) }?;
+        Ok(data.len() as ssize_t)
+    };
+    // SAFETY: the caller's promise above.
+    unsafe { on_stack(userdata, received) }.unwrap_or_else(|errno| fail(errno) as ssize_t)
 }
 
 fn wait(flags: c_int) -> Blocking {
     if flags & libc::MSG_DONTWAIT != 0 { Blocking::Return } else { Blocking::Wait }
 }
 
-extern "C" fn read(userdata: *mut c_void, fd: c_int, buf: *mut c_void, len: usize) -> ssize_t {
-    receive(userdata, fd, &[iovec { iov_base: buf, iov_len: len }], 0)
+unsafe extern "C" fn read(userdata: *mut c_void, fd: c_int, buf: *mut c_void, len: usize) -> ssize_t {
+    // SAFETY: read(2): `buf` has room for `len` octets.
+    unsafe { receive(userdata, fd, &[iovec { iov_base: buf, iov_len: len }], 0) }
 }
 
-extern "C" fn readv(userdata: *mut c_void, fd: c_int, parts: *const iovec, n: c_int) -> ssize_t {
-    receive(userdata, fd, vectors(parts, usize::try_from(n).unwrap_or(0)), 0)
+unsafe extern "C" fn readv(userdata: *mut c_void, fd: c_int, parts: *const iovec, n: c_int) -> ssize_t {
+    // SAFETY: readv(2): `n` vectors, each with the room that it says.
+    unsafe {
+        match counted(parts, n) {
+            Ok(parts) => receive(userdata, fd, parts, 0),
+            Err(errno) => fail(errno) as ssize_t,
+        }
+    }
 }
 
-extern "C" fn recv(userdata: *mut c_void, fd: c_int, buf: *mut c_void, len: usize, flags: c_int) -> ssize_t {
-    receive(userdata, fd, &[iovec { iov_base: buf, iov_len: len }], flags)
+/// # Safety
+/// As [`vectors`].
+unsafe fn counted<'a>(parts: *const iovec, n: c_int) -> Result<&'a [iovec], Errno> {
+    // SAFETY: the caller's promise above.
+    unsafe { vectors(parts, usize::try_from(n).map_err(|_| Errno::EINVAL)?) }
 }
 
-extern "C" fn recvfrom(
+unsafe extern "C" fn recv(
+    userdata: *mut c_void,
+    fd: c_int,
+    buf: *mut c_void,
+    len: usize,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: recv(2): `buf` has room for `len` octets.
+    unsafe { receive(userdata, fd, &[iovec { iov_base: buf, iov_len: len }], flags) }
+}
+
+unsafe extern "C" fn recvfrom(
     userdata: *mut c_void,
     fd: c_int,
     buf: *mut c_void,
@@ -333,46 +321,64 @@ extern "C" fn recvfrom(
     _addr: *mut sockaddr,
     addr_len: *mut socklen_t,
 ) -> ssize_t {
-    if !addr_len.is_null() {
-        // SAFETY: recvfrom(2): room for the length; a connected socket has no address to tell.
-        unsafe { *addr_len = 0 };
+    // SAFETY: recvfrom(2): room for the length, and `buf` has room for `len` octets.
+    unsafe {
+        if !addr_len.is_null() {
+            // A connected socket has no address to tell.
+            addr_len.write_unaligned(0);
+        }
+        recv(userdata, fd, buf, len, flags)
     }
-    recv(userdata, fd, buf, len, flags)
 }
 
-extern "C" fn recvmsg(userdata: *mut c_void, fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
-    // SAFETY: recvmsg(2): `message` points to a msghdr of the caller's.
-    let Some(message) = (unsafe { message.as_mut() }) else {
-        return fail(Errno::EINVAL) as ssize_t;
-    };
-    (message.msg_namelen, message.msg_controllen, message.msg_flags) = (0, 0, 0);
-    receive(userdata, fd, vectors(message.msg_iov, message.msg_iovlen), flags)
+unsafe extern "C" fn recvmsg(
+    userdata: *mut c_void,
+    fd: c_int,
+    message: *mut msghdr,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: recvmsg(2): `message` points to a msghdr of the caller's, and that to vectors with room.
+    unsafe {
+        let Some(message) = message.as_mut() else { return fail(Errno::EFAULT) as ssize_t };
+        (message.msg_namelen, message.msg_controllen, message.msg_flags) = (0, 0, 0);
+        match vectors(message.msg_iov, message.msg_iovlen) {
+            Ok(parts) => receive(userdata, fd, parts, flags),
+            Err(errno) => fail(errno) as ssize_t,
+        }
+    }
 }
 
-fn transmit(userdata: *mut c_void, fd: c_int, data: Vec<u8>, flags: c_int) -> ssize_t {
+/// # Safety
+/// As [`stack`].
+unsafe fn transmit(userdata: *mut c_void, fd: c_int, data: Result<Vec<u8>, Errno>, flags: c_int) -> ssize_t {
     let push = if flags & libc::MSG_MORE != 0 { Push::Later } else { Push::Now };
-    count(stack(userdata).call(Request::Send { fd: Fd(fd), data, wait: wait(flags), push }))
+    let send = |stack: &Stack| stack.call(Request::Send { fd: Fd(fd), data: data?, wait: wait(flags), push });
+    // SAFETY: the caller's promise above.
+    count(unsafe { on_stack(userdata, send) })
 }
 
-extern "C" fn write(userdata: *mut c_void, fd: c_int, buf: *const c_void, len: usize) -> ssize_t {
-    transmit(userdata, fd, bytes(buf, len).to_vec(), 0)
+unsafe extern "C" fn write(userdata: *mut c_void, fd: c_int, buf: *const c_void, len: usize) -> ssize_t {
+    // SAFETY: write(2): `buf` points to `len` octets.
+    unsafe { transmit(userdata, fd, bytes(buf, len).map(<[u8]>::to_vec), 0) }
 }
 
-extern "C" fn writev(userdata: *mut c_void, fd: c_int, parts: *const iovec, n: c_int) -> ssize_t {
-    transmit(userdata, fd, gather(vectors(parts, usize::try_from(n).unwrap_or(0))), 0)
+unsafe extern "C" fn writev(userdata: *mut c_void, fd: c_int, parts: *const iovec, n: c_int) -> ssize_t {
+    // SAFETY: writev(2): `n` vectors, each with what it says.
+    unsafe { transmit(userdata, fd, counted(parts, n).and_then(|parts| gather(parts)), 0) }
 }
 
-extern "C" fn send(
+unsafe extern "C" fn send(
     userdata: *mut c_void,
     fd: c_int,
     buf: *const c_void,
     len: usize,
     flags: c_int,
 ) -> ssize_t {
-    transmit(userdata, fd, bytes(buf, len).to_vec(), flags)
+    // SAFETY: send(2): `buf` points to `len` octets.
+    unsafe { transmit(userdata, fd, bytes(buf, len).map(<[u8]>::to_vec), flags) }
 }
 
-extern "C" fn sendto(
+unsafe extern "C" fn sendto(
     userdata: *mut c_void,
     fd: c_int,
     buf: *const c_void,
@@ -385,68 +391,83 @@ extern "C" fn sendto(
     if flags & libc::MSG_FASTOPEN != 0 {
         return fail(Errno::EOPNOTSUPP) as ssize_t;
     }
-    send(userdata, fd, buf, len, flags)
+    // SAFETY: sendto(2): `buf` points to `len` octets.
+    unsafe { send(userdata, fd, buf, len, flags) }
 }
 
-extern "C" fn sendmsg(userdata: *mut c_void, fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
-    // SAFETY: sendmsg(2): `message` points to a msghdr of the caller's.
-    match unsafe { message.as_ref() } {
-        Some(message) => transmit(userdata, fd, gather(vectors(message.msg_iov, message.msg_iovlen)), flags),
-        None => fail(Errno::EINVAL) as ssize_t,
+unsafe extern "C" fn sendmsg(
+    userdata: *mut c_void,
+    fd: c_int,
+    message: *const msghdr,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: sendmsg(2): `message` points to a msghdr of the caller's, and that to vectors with what they say.
+    unsafe {
+        let data = message.as_ref().ok_or(Errno::EFAULT).and_then(|message| {
+            let parts = vectors(message.msg_iov, message.msg_iovlen)?;
+            gather(parts)
+        });
+        transmit(userdata, fd, data, flags)
     }
 }
 
 /// Variadic on the caller's side; on x86-64 and aarch64 a fixed fourth argument receives the same.
-extern "C" fn fcntl(userdata: *mut c_void, fd: c_int, command: c_int, arg: c_long) -> c_int {
-    match command {
-        libc::F_GETFL => match stack(userdata).blocking(Fd(fd)) {
-            Ok(Blocking::Wait) => libc::O_RDWR,
-            Ok(Blocking::Return) => libc::O_RDWR | libc::O_NONBLOCK,
-            Err(errno) => fail(errno),
-        },
+unsafe extern "C" fn fcntl(userdata: *mut c_void, fd: c_int, command: c_int, arg: c_long) -> c_int {
+    let call = |stack: &Stack| match command {
+        libc::F_GETFL => Ok(match stack.blocking(Fd(fd))? {
+            Blocking::Wait => libc::O_RDWR,
+            Blocking::Return => libc::O_RDWR | libc::O_NONBLOCK,
+        }),
         libc::F_SETFL => {
             let nonblocking = arg & c_long::from(libc::O_NONBLOCK) != 0;
             let blocking = if nonblocking { Blocking::Return } else { Blocking::Wait };
-            status(stack(userdata).set_blocking(Fd(fd), blocking))
+            stack.set_blocking(Fd(fd), blocking).map(|()| 0)
         }
-        _ => fail(Errno::EINVAL),
-    }
+        _ => Err(Errno::EINVAL),
+    };
+    // SAFETY: packetdrill.h, see above.
+    unsafe { on_stack(userdata, call) }.unwrap_or_else(fail)
 }
 
-extern "C" fn ioctl(userdata: *mut c_void, fd: c_int, request: c_ulong, arg: *mut c_int) -> c_int {
+unsafe extern "C" fn ioctl(userdata: *mut c_void, fd: c_int, request: c_ulong, arg: *mut c_int) -> c_int {
     // SIOCINQ is the same number.
-    if request != libc::FIONREAD as c_ulong || arg.is_null() {
+    if request != libc::FIONREAD as c_ulong {
         return fail(Errno::EINVAL);
+    } else if arg.is_null() {
+        return fail(Errno::EFAULT);
     }
-    match stack(userdata).unread(Fd(fd)) {
+    // SAFETY: packetdrill.h, see above.
+    match unsafe { on_stack(userdata, |stack| stack.unread(Fd(fd))) } {
         Ok(unread) => {
             // SAFETY: SIOCINQ takes a pointer to an int.
-            unsafe { *arg = c_int::try_from(unread).unwrap_or(c_int::MAX) };
+            unsafe { arg.write_unaligned(c_int::try_from(unread).unwrap_or(c_int::MAX)) };
             0
         }
         Err(errno) => fail(errno),
     }
 }
 
-extern "C" fn close(userdata: *mut c_void, fd: c_int) -> c_int {
-    let result = stack(userdata).close(Fd(fd));
+unsafe extern "C" fn close(userdata: *mut c_void, fd: c_int) -> c_int {
+    // SAFETY: packetdrill.h, see above.
+    let result = unsafe { on_stack(userdata, |stack| stack.close(Fd(fd))) };
     if result.is_ok() {
         drop_handle(Fd(fd));
     }
     status(result)
 }
 
-extern "C" fn shutdown(userdata: *mut c_void, fd: c_int, how: c_int) -> c_int {
+unsafe extern "C" fn shutdown(userdata: *mut c_void, fd: c_int, how: c_int) -> c_int {
     let how = match how {
         libc::SHUT_RD => How::Read,
         libc::SHUT_WR => How::Write,
         libc::SHUT_RDWR => How::Both,
         _ => return fail(Errno::EINVAL),
     };
-    status(stack(userdata).shutdown(Fd(fd), how))
+    // SAFETY: packetdrill.h, see above.
+    status(unsafe { on_stack(userdata, |stack| stack.shutdown(Fd(fd), how)) })
 }
 
-extern "C" fn interface_getsockopt(
+unsafe extern "C" fn interface_getsockopt(
     userdata: *mut c_void,
     fd: c_int,
     level: c_int,
@@ -454,52 +475,51 @@ extern "C" fn interface_getsockopt(
     value: *mut c_void,
     len: *mut socklen_t,
 ) -> c_int {
-    read_option(stack(userdata), Fd(fd), level, option, value, len)
+    // SAFETY: getsockopt(2): `len` says how much room `value` has.
+    status(unsafe { on_stack(userdata, |stack| read_option(stack, Fd(fd), level, option, value, len)) })
 }
 
-fn read_option(
+/// # Safety
+/// `len` is NULL, or `value` is NULL or points to as many octets as `len` says.
+unsafe fn read_option(
     stack: &Stack,
     fd: Fd,
     level: c_int,
     option: c_int,
     value: *mut c_void,
     len: *mut socklen_t,
-) -> c_int {
+) -> Result<(), Errno> {
     if len.is_null() {
-        return fail(Errno::EINVAL);
+        return Err(Errno::EFAULT);
     }
     let data = match (level, option) {
-        (libc::SOL_TCP, libc::TCP_INFO) => stack.tcp_info(fd).map(|info| info.to_vec()),
+        (libc::SOL_TCP, libc::TCP_INFO) => stack.tcp_info(fd)?.to_vec(),
         // No algorithm-specific information.
-        (libc::SOL_TCP, TCP_CC_INFO) => Ok(Vec::new()),
-        (libc::SOL_SOCKET, SO_MEMINFO) => Ok(vec![0; 36]),
-        _ => match SockOpt::by_number(level, option) {
-            Some(known) => stack.option(fd, known).map(|value| match value {
+        (libc::SOL_TCP, TCP_CC_INFO) => Vec::new(),
+        (libc::SOL_SOCKET, SO_MEMINFO) => vec![0; 36],
+        _ => {
+            let known = SockOpt::by_number(level, option).ok_or(Errno::ENOPROTOOPT)?;
+            match stack.option(fd, known)? {
                 OptionValue::Int(int) => int.to_ne_bytes().to_vec(),
                 OptionValue::Linger { on, seconds } => {
                     [i32::from(on).to_ne_bytes(), seconds.to_ne_bytes()].concat()
                 }
-            }),
-            None => Err(Errno::ENOPROTOOPT),
-        },
-    };
-    match data {
-        Ok(data) => {
-            // SAFETY: getsockopt(2): `len` says how much room `value` has, and is told how much was used.
-            let used = (unsafe { *len } as usize).min(data.len());
-            bytes_mut(value, used).copy_from_slice(&data[..used]);
-            // SAFETY: as above.
-            unsafe { *len = used as socklen_t };
-            0
+            }
         }
-        Err(errno) => fail(errno),
+    };
+    // SAFETY: the caller's promise above: `len` says how much room `value` has, and is told how much was used.
+    unsafe {
+        let used = data.len().min(len.read_unaligned() as usize);
+        bytes_mut(value, used)?.copy_from_slice(&data[..used]);
+        len.write_unaligned(used as socklen_t);
     }
+    Ok(())
 }
 
 const TCP_CC_INFO: c_int = 26;
 const SO_MEMINFO: c_int = 55;
 
-extern "C" fn setsockopt(
+unsafe extern "C" fn setsockopt(
     userdata: *mut c_void,
     fd: c_int,
     level: c_int,
@@ -507,80 +527,99 @@ extern "C" fn setsockopt(
     value: *const c_void,
     len: socklen_t,
 ) -> c_int {
-    let Some(known) = SockOpt::by_number(level, option) else {
-        return fail(Errno::ENOPROTOOPT);
+    let set = |stack: &Stack| {
+        let known = SockOpt::by_number(level, option).ok_or(Errno::ENOPROTOOPT)?;
+        // SAFETY: setsockopt(2): `value` points to `len` octets.
+        let data = unsafe { bytes(value, len as usize) }?;
+        let int = |at: usize| {
+            data.get(at..at + 4).map_or(0, |four| i32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
+        };
+        let value = match known {
+            SockOpt::Linger => OptionValue::Linger { on: int(0) != 0, seconds: int(4) },
+            _ => OptionValue::Int(int(0)),
+        };
+        stack.set_option(Fd(fd), known, value)
     };
-    let data = bytes(value, len as usize);
-    let int = |at: usize| {
-        data.get(at..at + 4).map_or(0, |four| i32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
-    };
-    let value = match known {
-        SockOpt::Linger => OptionValue::Linger { on: int(0) != 0, seconds: int(4) },
-        _ => OptionValue::Int(int(0)),
-    };
-    status(stack(userdata).set_option(Fd(fd), known, value))
+    // SAFETY: packetdrill.h, see above.
+    status(unsafe { on_stack(userdata, set) })
 }
 
-extern "C" fn poll(userdata: *mut c_void, fds: *mut pollfd, n: c_ulong, timeout: c_int) -> c_int {
-    // SAFETY: poll(2): an array of `n` entries.
-    let fds = if fds.is_null() { &mut [][..] } else { unsafe { slice::from_raw_parts_mut(fds, n as usize) } };
-    let stack = stack(userdata);
-    let set = fds.iter().map(|entry| (Fd(entry.fd), Events(entry.events))).collect();
-    match stack.call(Request::Poll { set, until: stack.poll_until(timeout) }) {
-        Ok(Reply::Polled(events)) => {
-            for (entry, events) in fds.iter_mut().zip(&events) {
-                entry.revents = events.0 as c_short;
-            }
-            fds.iter().filter(|entry| entry.revents != 0).count() as c_int
+unsafe extern "C" fn poll(userdata: *mut c_void, fds: *mut pollfd, n: c_ulong, timeout: c_int) -> c_int {
+    let poll = |stack: &Stack| {
+        // SAFETY: poll(2): an array of `n` entries.
+        let fds = unsafe { entries(fds, n as usize) }?;
+        let set = fds.iter().map(|entry| (Fd(entry.fd), Events(entry.events))).collect();
+        let reply = stack.call(Request::Poll { set, until: stack.poll_until(timeout) })?;
+        let Reply::Polled(events) = reply else { return Ok(0) };
+        for (entry, events) in fds.iter_mut().zip(&events) {
+            entry.revents = events.0 as c_short;
         }
-        Ok(_) => 0,
-        Err(errno) => fail(errno),
-    }
+        Ok(fds.iter().filter(|entry| entry.revents != 0).count() as c_int)
+    };
+    // SAFETY: packetdrill.h, see above.
+    unsafe { on_stack(userdata, poll) }.unwrap_or_else(fail)
 }
 
-extern "C" fn netdev_send(userdata: *mut c_void, packet: *const c_void, len: usize) -> c_int {
-    stack(userdata).netdev_send(bytes(packet, len));
-    0
+unsafe extern "C" fn netdev_send(userdata: *mut c_void, packet: *const c_void, len: usize) -> c_int {
+    let send = |stack: &Stack| {
+        // SAFETY: packetdrill.h: `packet` points to `len` octets.
+        stack.netdev_send(unsafe { bytes(packet, len) }?);
+        Ok(())
+    };
+    // SAFETY: packetdrill.h, see above.
+    status(unsafe { on_stack(userdata, send) })
 }
 
-extern "C" fn netdev_receive(
+unsafe extern "C" fn netdev_receive(
     userdata: *mut c_void,
     packet: *mut c_void,
     len: *mut usize,
     time_usecs: *mut c_longlong,
 ) -> c_int {
-    if len.is_null() || time_usecs.is_null() {
-        return -1;
-    }
-    let departure = stack(userdata).netdev_receive();
-    // SAFETY: the interface: `len` says how much room `packet` has, and both are told about the packet.
-    unsafe {
-        let Some(departure) = departure else {
-            *len = 0;
-            return 0;
-        };
-        let n = departure.bytes.len().min(*len);
-        bytes_mut(packet, n).copy_from_slice(&departure.bytes[..n]);
-        *len = n;
-        *time_usecs = departure.at.as_micros() as c_longlong;
-    }
-    0
-}
-
-extern "C" fn usleep(userdata: *mut c_void, usecs: c_uint) -> c_int {
-    stack(userdata).usleep(Duration::from_micros(u64::from(usecs)));
-    0
-}
-
-extern "C" fn gettimeofday(userdata: *mut c_void, time: *mut timeval, _zone: *mut c_void) -> c_int {
-    let now = stack(userdata).gettimeofday().as_micros();
-    if !time.is_null() {
-        // SAFETY: gettimeofday(2): room for a timeval.
-        unsafe {
-            *time = timeval { tv_sec: (now / 1_000_000) as i64, tv_usec: (now % 1_000_000) as i64 };
+    let receive = |stack: &Stack| {
+        // Before the packet is taken, which would be lost.
+        if packet.is_null() || len.is_null() || time_usecs.is_null() {
+            return Err(Errno::EFAULT);
         }
-    }
-    0
+        let departure = stack.netdev_receive();
+        // SAFETY: packetdrill.h: `len` says how much room `packet` has, and both are told about the packet.
+        unsafe {
+            let Some(departure) = departure else {
+                len.write_unaligned(0);
+                return Ok(());
+            };
+            let n = departure.bytes.len().min(len.read_unaligned());
+            bytes_mut(packet, n)?.copy_from_slice(&departure.bytes[..n]);
+            len.write_unaligned(n);
+            time_usecs.write_unaligned(departure.at.as_micros() as c_longlong);
+        }
+        Ok(())
+    };
+    // SAFETY: packetdrill.h, see above.
+    status(unsafe { on_stack(userdata, receive) })
+}
+
+unsafe extern "C" fn usleep(userdata: *mut c_void, usecs: c_uint) -> c_int {
+    let sleep = |stack: &Stack| {
+        stack.usleep(Duration::from_micros(u64::from(usecs)));
+        Ok(())
+    };
+    // SAFETY: packetdrill.h, see above.
+    status(unsafe { on_stack(userdata, sleep) })
+}
+
+unsafe extern "C" fn gettimeofday(userdata: *mut c_void, time: *mut timeval, _zone: *mut c_void) -> c_int {
+    let tell = |stack: &Stack| {
+        let now = stack.gettimeofday().as_micros();
+        if !time.is_null() {
+            let now = timeval { tv_sec: (now / 1_000_000) as i64, tv_usec: (now % 1_000_000) as i64 };
+            // SAFETY: gettimeofday(2): room for a timeval.
+            unsafe { time.write_unaligned(now) };
+        }
+        Ok(())
+    };
+    // SAFETY: packetdrill.h, see above.
+    status(unsafe { on_stack(userdata, tell) })
 }
 
 /// For LD_PRELOAD: packetdrill reads TCP_INFO, TCP_CC_INFO and SO_MEMINFO past the interface.
@@ -598,7 +637,8 @@ pub unsafe extern "C" fn getsockopt(
 ) -> c_int {
     let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(stack) = current.filter(|stack| stack.owns(Fd(fd))) {
-        return read_option(&stack, Fd(fd), level, option, value, len);
+        // SAFETY: the caller's promise above.
+        return status(unsafe { read_option(&stack, Fd(fd), level, option, value, len) });
     }
     // SAFETY: a constant C string; RTLD_NEXT finds the function that this one hides.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"getsockopt".as_ptr()) };
@@ -606,7 +646,8 @@ pub unsafe extern "C" fn getsockopt(
         return fail(Errno::ENOPROTOOPT);
     }
     // SAFETY: libc's getsockopt has this signature.
-    let next: extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int =
+    let next: unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int =
         unsafe { std::mem::transmute(next) };
-    next(fd, level, option, value, len)
+    // SAFETY: the caller's promise above.
+    unsafe { next(fd, level, option, value, len) }
 }

@@ -6,12 +6,13 @@ use std::ffi::{CString, c_char, c_int, c_longlong, c_uint, c_void};
 use std::mem::{MaybeUninit, transmute, zeroed};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::ptr::{null, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use airtcp_script::wire::Packet;
 use airtcp_script::{Flags, TcpOption};
-use libc::{pollfd, sockaddr, sockaddr_in, socklen_t, ssize_t, timeval};
+use libc::{iovec, msghdr, pollfd, sockaddr, sockaddr_in, socklen_t, ssize_t, timeval};
 
 /// The whole table: userdata and 32 functions.
 const SIZE: usize = 264;
@@ -22,11 +23,17 @@ const SOCKET: usize = 2;
 const BIND: usize = 3;
 const LISTEN: usize = 4;
 const ACCEPT: usize = 5;
+const CONNECT: usize = 6;
 const READ: usize = 7;
+const READV: usize = 8;
+const RECVMSG: usize = 11;
 const WRITE: usize = 12;
+const WRITEV: usize = 13;
+const SENDMSG: usize = 16;
 const FCNTL: usize = 17;
 const IOCTL: usize = 18;
 const CLOSE: usize = 19;
+const GETSOCKOPT: usize = 21;
 const SETSOCKOPT: usize = 22;
 const POLL: usize = 23;
 const NETDEV_SEND: usize = 24;
@@ -87,7 +94,7 @@ impl Loaded {
             let getsockopt = libc::dlsym(library, c"getsockopt".as_ptr());
             assert!(!init.is_null() && !getsockopt.is_null());
             let init: Init = transmute(init);
-            init(flags.as_ref().map_or(std::ptr::null(), |flags| flags.as_ptr()), table.as_mut_ptr().cast());
+            init(flags.as_ref().map_or(null(), |flags| flags.as_ptr()), table.as_mut_ptr().cast());
             transmute::<*mut c_void, GetSockOpt>(getsockopt)
         };
         assert_eq!(table[SIZE / 8], usize::MAX, "the struct is longer than packetdrill's");
@@ -183,8 +190,7 @@ impl Loaded {
     fn gettimeofday(&self) -> c_longlong {
         // SAFETY: two integers.
         let mut time: timeval = unsafe { zeroed() };
-        let result =
-            call!(self, GETTIMEOFDAY, (*mut timeval, *mut c_void) -> c_int, &mut time, std::ptr::null_mut());
+        let result = call!(self, GETTIMEOFDAY, (*mut timeval, *mut c_void) -> c_int, &mut time, null_mut());
         assert_eq!(result, 0);
         time.tv_sec * 1_000_000 + time.tv_usec
     }
@@ -435,6 +441,76 @@ fn calls_that_do_not_wait_and_their_errors() {
     assert_eq!((set(libc::SOL_SOCKET, 9999), errno()), (-1, libc::ENOPROTOOPT));
     let udp = call!(host, SOCKET, (c_int, c_int, c_int) -> c_int, libc::AF_INET, libc::SOCK_DGRAM, 0);
     assert_eq!((udp, errno()), (-1, libc::EPROTONOSUPPORT));
+}
+
+/// A panic at this boundary would end the test program.
+#[test]
+fn null_in_place_of_memory_is_an_error_and_nothing_is_lost() {
+    let host = Loaded::open(None);
+    let fd = host.listening("192.168.0.1:8080".parse().unwrap());
+    let fault = |result: ssize_t| assert_eq!((result, errno()), (-1, libc::EFAULT));
+    let fault_int = |result: c_int| fault(result as ssize_t);
+
+    let mut len: socklen_t = 4;
+    for (level, option) in
+        [(libc::SOL_TCP, libc::TCP_INFO), (libc::SOL_SOCKET, 55), (libc::SOL_SOCKET, libc::SO_LINGER)]
+    {
+        fault_int(call!(
+            host, GETSOCKOPT, (c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int,
+            fd, level, option, null_mut(), &mut len
+        ));
+        // SAFETY: as getsockopt(2), but for NULL, which is what is tested.
+        fault_int(unsafe { (host.getsockopt)(fd, level, option, null_mut(), &mut len) });
+        // SAFETY: as above.
+        fault_int(unsafe { (host.getsockopt)(fd, level, option, (&raw mut len).cast(), null_mut()) });
+    }
+    fault_int(call!(
+        host, SETSOCKOPT, (c_int, c_int, c_int, *const c_void, socklen_t) -> c_int,
+        fd, libc::SOL_SOCKET, libc::SO_LINGER, null(), 8
+    ));
+
+    for at in [BIND, CONNECT] {
+        fault_int(call!(host, at, (c_int, *const sockaddr, socklen_t) -> c_int, fd, null(), 16));
+    }
+    fault(call!(host, READ, (c_int, *mut c_void, usize) -> ssize_t, fd, null_mut(), 10));
+    fault(call!(host, WRITE, (c_int, *const c_void, usize) -> ssize_t, fd, null(), 10));
+    let nowhere = iovec { iov_base: null_mut(), iov_len: 10 };
+    // SAFETY: an msghdr of zeros has no address, no vectors and no control data.
+    let mut message: msghdr = unsafe { zeroed() };
+    for at in [READV, WRITEV] {
+        let call = |parts, n| call!(host, at, (c_int, *const iovec, c_int) -> ssize_t, fd, parts, n);
+        fault(call(&raw const nowhere, 1));
+        fault(call(null(), 1));
+        assert_eq!((call(null(), -1), errno()), (-1, libc::EINVAL));
+    }
+    for at in [RECVMSG, SENDMSG] {
+        let call = |message| call!(host, at, (c_int, *mut msghdr, c_int) -> ssize_t, fd, message, 0);
+        fault(call(null_mut()));
+        (message.msg_iov, message.msg_iovlen) = (null_mut(), 2);
+        fault(call(&raw mut message));
+    }
+    fault_int(call!(host, POLL, (*mut pollfd, u64, c_int) -> c_int, null_mut(), 1, 0));
+    fault_int(call!(host, IOCTL, (c_int, u64, *mut c_int) -> c_int, fd, libc::FIONREAD, null_mut()));
+
+    fault_int(call!(host, NETDEV_SEND, (*const c_void, usize) -> c_int, null(), 40));
+    // An answer is due: it is still there for a call that has room for it.
+    let peer = Peer::new();
+    host.send(&peer.packet(Flags::SYN, 0, 0, &[]));
+    let (mut len, mut time) = (1500_usize, 0);
+    fault_int(
+        call!(host, NETDEV_RECEIVE, (*mut c_void, *mut usize, *mut c_longlong) -> c_int, null_mut(), &mut len, &mut time),
+    );
+    assert!(host.receive().is_some());
+
+    // Without userdata there is nobody to ask, and nothing to free.
+    // SAFETY: the positions have these signatures in packetdrill's header.
+    unsafe {
+        let listen: extern "C" fn(User, c_int, c_int) -> c_int = transmute(host.table[LISTEN]);
+        fault_int(listen(null_mut(), fd, 1));
+        let free: extern "C" fn(User) = transmute(host.table[FREE]);
+        free(null_mut());
+    }
+    assert_eq!(host.close(fd), 0);
 }
 
 #[test]

@@ -1,0 +1,154 @@
+//! The caller's memory: what C's pointers and lengths say, or the error that a kernel has for it.
+
+#![expect(unsafe_code, reason = "pointers of C become slices here")]
+
+use std::ffi::{c_int, c_void};
+use std::net::{IpAddr, SocketAddr};
+use std::slice;
+
+use airtcp_script::errno::Errno;
+use libc::{iovec, pollfd, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
+
+/// As many as a kernel takes (UIO_MAXIOV), and as a process may have open by far.
+const MOST_VECTORS: usize = 1024;
+const MOST_POLLED: usize = 1 << 20;
+
+/// # Safety
+/// `buf` is NULL or points to `len` octets, which can be read and do not change as long as the slice is used.
+pub(crate) unsafe fn bytes<'a>(buf: *const c_void, len: usize) -> Result<&'a [u8], Errno> {
+    if !is_there(buf, len)? {
+        return Ok(&[]);
+    }
+    // SAFETY: the caller's promise above, and no object of Rust's is longer.
+    Ok(unsafe { slice::from_raw_parts(buf.cast(), len) })
+}
+
+/// # Safety
+/// `buf` is NULL or points to `len` octets, which nobody else uses as long as the slice is used.
+pub(crate) unsafe fn bytes_mut<'a>(buf: *mut c_void, len: usize) -> Result<&'a mut [u8], Errno> {
+    if !is_there(buf, len)? {
+        return Ok(&mut []);
+    }
+    // SAFETY: the caller's promise above, and no object of Rust's is longer.
+    Ok(unsafe { slice::from_raw_parts_mut(buf.cast(), len) })
+}
+
+/// # Safety
+/// `vectors` is NULL or points to `n` iovecs, which do not change as long as the slice is used.
+pub(crate) unsafe fn vectors<'a>(vectors: *const iovec, n: usize) -> Result<&'a [iovec], Errno> {
+    if n > MOST_VECTORS {
+        return Err(Errno::EINVAL);
+    }
+    if !is_there(vectors.cast(), n)? {
+        return Ok(&[]);
+    }
+    // SAFETY: the caller's promise above.
+    Ok(unsafe { slice::from_raw_parts(vectors, n) })
+}
+
+/// # Safety
+/// `fds` is NULL or points to `n` entries, which nobody else uses as long as the slice is used.
+pub(crate) unsafe fn entries<'a>(fds: *mut pollfd, n: usize) -> Result<&'a mut [pollfd], Errno> {
+    if n > MOST_POLLED {
+        return Err(Errno::EINVAL);
+    }
+    if !is_there(fds.cast_const().cast(), n)? {
+        return Ok(&mut []);
+    }
+    // SAFETY: the caller's promise above.
+    Ok(unsafe { slice::from_raw_parts_mut(fds, n) })
+}
+
+/// Whether there is anything at all. NULL is no place for more than nothing.
+fn is_there(at: *const c_void, len: usize) -> Result<bool, Errno> {
+    match len {
+        0 => Ok(false),
+        _ if at.is_null() => Err(Errno::EFAULT),
+        _ if isize::try_from(len).is_err() => Err(Errno::EINVAL),
+        _ => Ok(true),
+    }
+}
+
+/// # Safety
+/// Each of `parts` is as [`bytes`] wants it.
+pub(crate) unsafe fn gather(parts: &[iovec]) -> Result<Vec<u8>, Errno> {
+    let mut data = Vec::new();
+    for part in parts {
+        // SAFETY: the caller's promise above.
+        data.extend_from_slice(unsafe { bytes(part.iov_base, part.iov_len) }?);
+    }
+    Ok(data)
+}
+
+/// How much fits into them.
+pub(crate) fn room(parts: &[iovec]) -> Result<usize, Errno> {
+    parts.iter().try_fold(0_usize, |sum, part| {
+        is_there(part.iov_base, part.iov_len)?;
+        sum.checked_add(part.iov_len).filter(|sum| isize::try_from(*sum).is_ok()).ok_or(Errno::EINVAL)
+    })
+}
+
+/// # Safety
+/// Each of `parts` is as [`bytes_mut`] wants it.
+pub(crate) unsafe fn scatter(parts: &[iovec], mut data: &[u8]) -> Result<(), Errno> {
+    for part in parts {
+        let (now, later) = data.split_at(part.iov_len.min(data.len()));
+        // SAFETY: the caller's promise above.
+        unsafe { bytes_mut(part.iov_base, now.len()) }?.copy_from_slice(now);
+        data = later;
+    }
+    Ok(())
+}
+
+/// # Safety
+/// `addr` is NULL or points to `len` octets.
+pub(crate) unsafe fn read_addr(addr: *const sockaddr, len: socklen_t) -> Result<SocketAddr, Errno> {
+    if addr.is_null() {
+        return Err(Errno::EFAULT);
+    } else if (len as usize) < size_of::<sockaddr_in>() {
+        return Err(Errno::EINVAL);
+    }
+    // SAFETY: at least a sockaddr_in is there, which begins with the family.
+    let family = c_int::from(unsafe { addr.cast::<libc::sa_family_t>().read_unaligned() });
+    match family {
+        libc::AF_INET => {
+            // SAFETY: the length was checked above.
+            let addr = unsafe { addr.cast::<sockaddr_in>().read_unaligned() };
+            let ip = IpAddr::from(u32::from_be(addr.sin_addr.s_addr).to_be_bytes());
+            Ok(SocketAddr::new(ip, u16::from_be(addr.sin_port)))
+        }
+        libc::AF_INET6 if len as usize >= size_of::<sockaddr_in6>() => {
+            // SAFETY: the length was just checked.
+            let addr = unsafe { addr.cast::<sockaddr_in6>().read_unaligned() };
+            Ok(SocketAddr::new(IpAddr::from(addr.sin6_addr.s6_addr), u16::from_be(addr.sin6_port)))
+        }
+        _ => Err(Errno::EAFNOSUPPORT),
+    }
+}
+
+/// # Safety
+/// `len` is NULL, or `addr` is NULL or points to as many octets as `len` says.
+pub(crate) unsafe fn write_addr(from: SocketAddr, addr: *mut sockaddr, len: *mut socklen_t) {
+    if addr.is_null() || len.is_null() {
+        return;
+    }
+    let mut octets = [0; size_of::<sockaddr_in6>()];
+    octets[2..4].copy_from_slice(&from.port().to_be_bytes());
+    let (family, used) = match from.ip() {
+        IpAddr::V4(ip) => {
+            octets[4..8].copy_from_slice(&ip.octets());
+            (libc::AF_INET, size_of::<sockaddr_in>())
+        }
+        IpAddr::V6(ip) => {
+            octets[8..24].copy_from_slice(&ip.octets());
+            (libc::AF_INET6, size_of::<sockaddr_in6>())
+        }
+    };
+    octets[..2].copy_from_slice(&(family as u16).to_ne_bytes());
+    // SAFETY: the caller's promise above: `len` says how much room `addr` has, and is told how much there was to say.
+    unsafe {
+        let room = used.min(len.read_unaligned() as usize);
+        std::ptr::copy_nonoverlapping(octets.as_ptr(), addr.cast(), room);
+        len.write_unaligned(used as socklen_t);
+    }
+}
