@@ -48,9 +48,9 @@ const LINKTYPE_RAW: u32 = 101;
 
 impl Capture {
     /// Creates a file in which `Instant::ZERO` is the wall time `zero`. In virtual time use `SystemTime::UNIX_EPOCH`:
-    /// then a repeated run writes the same file, byte for byte.
+    /// then a repeated run writes the same file, byte for byte. A new file may be read by its owner alone.
     pub fn create(path: impl AsRef<Path>, zero: SystemTime) -> Result<Self, OutputError> {
-        let mut output = Output::create(path.as_ref())?;
+        let mut output = Output::create_private(path.as_ref())?;
         let mut header = [0; 24];
         header[..4].copy_from_slice(&MAGIC.to_ne_bytes());
         header[4..6].copy_from_slice(&VERSION[0].to_ne_bytes());

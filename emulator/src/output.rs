@@ -21,7 +21,16 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn create(path: &Path) -> Result<Self, OutputError> {
-        match File::create(path) {
+        Self::of(path, airfiles::create(path))
+    }
+
+    /// For packets: what is new may be read by its owner alone.
+    pub(crate) fn create_private(path: &Path) -> Result<Self, OutputError> {
+        Self::of(path, airfiles::create_private(path))
+    }
+
+    fn of(path: &Path, file: io::Result<File>) -> Result<Self, OutputError> {
+        match file {
             Ok(file) => Ok(Self { file: BufWriter::with_capacity(1 << 16, file), path: path.to_owned() }),
             Err(source) => Err(OutputError { path: path.to_owned(), source }),
         }

@@ -78,13 +78,17 @@ pub fn assigned(text: &str) -> Result<(String, String), String> {
 impl Scenario {
     /// A preset by its name, or a file by its path. Write `./name` for a file that has the name of a preset.
     pub fn load(name_or_path: &str) -> Result<Self, ScenarioError> {
-        let source = draft::find(name_or_path)?;
-        Self::from_source(&source)
+        Self::load_named(name_or_path, airfiles::By::Person)
+    }
+
+    /// The same, where `named` says who names it: a person may name a pipe.
+    pub fn load_named(name_or_path: &str, named: airfiles::By) -> Result<Self, ScenarioError> {
+        Self::from_source(&draft::find(name_or_path, named)?)
     }
 
     /// The text of a preset or file, as it was written.
     pub fn source(name_or_path: &str) -> Result<String, ScenarioError> {
-        Ok(draft::find(name_or_path)?.text.clone())
+        Ok(draft::find(name_or_path, airfiles::By::Person)?.text.clone())
     }
 
     /// `file` is what errors call the text, and relative paths in it start in its directory.

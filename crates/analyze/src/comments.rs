@@ -8,7 +8,6 @@
 //! has no comment unless something was decided at that moment.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -110,7 +109,7 @@ impl Comments {
 
     /// Writes the capture to a file, with the comments.
     pub fn save(&self, capture: &mut Capture, path: &Path) -> io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
+        let mut file = BufWriter::new(airfiles::create_private(path)?);
         self.write(capture, &mut file)?;
         file.flush()
     }

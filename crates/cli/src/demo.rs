@@ -1,6 +1,5 @@
 //! `airtcp demo`: scenes in which one mechanism decides, for real and in virtual time.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,7 +101,8 @@ impl Demo {
         let played = played.map_err(failed)?;
         let report = directory.join("report.html");
         let page = page::page(std::slice::from_ref(&directory))?;
-        fs::write(&report, page.html()).with_context(|| format!("cannot write {}", report.display()))?;
+        airfiles::write(&report, page.html())
+            .with_context(|| format!("cannot write {}", report.display()))?;
         // Who has stopped reading is told of failures all the same.
         let written = written.and_then(|()| match self.json {
             true => writeln!(say::out(), "{}", json!({ "scenes": played, "page": report })),

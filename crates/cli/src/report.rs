@@ -1,6 +1,5 @@
 //! `airtcp report`: what `airtcp lab run` has kept, as one HTML file.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -42,7 +41,8 @@ impl Report {
             error => error.into(),
         })?;
         let html = page.html();
-        fs::write(&self.output, &html).with_context(|| format!("cannot write {}", self.output.display()))?;
+        airfiles::write(&self.output, &html)
+            .with_context(|| format!("cannot write {}", self.output.display()))?;
         let size = units::show_bytes(html.len() as u64);
         let transfers = match page.runs.len() {
             1 => "1 transfer".to_owned(),

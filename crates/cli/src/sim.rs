@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use airfiles::By;
 use airlink::capture::{Capture, Tap};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
@@ -121,7 +122,8 @@ impl Sim {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let setup = self.setup();
         setup.check().map_err(failure::usage)?;
-        let scenario = setup.scenario(Path::new("")).map_err(|error| failure::usage(error.to_string()))?;
+        let scenario =
+            setup.scenario(Path::new(""), By::Person).map_err(|error| failure::usage(error.to_string()))?;
         let seed = self.seed.unwrap_or(scenario.seed);
         let name = scenario.name.clone();
         let mut run = setup.run(scenario, seed);
@@ -292,7 +294,7 @@ struct Point {
 
 impl Trace {
     fn create(path: &Path, flows: usize) -> anyhow::Result<Self> {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = airfiles::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), seen: vec![(0, 0); flows], error: None })
     }
 

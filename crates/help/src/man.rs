@@ -27,7 +27,7 @@ fn write_built(command: &Command, directory: &Path) -> io::Result<()> {
         write_built(subcommand, directory)?;
     }
     let man = Man::new(command.clone());
-    let mut file = io::BufWriter::new(fs::File::create(directory.join(man.get_filename()))?);
+    let mut file = io::BufWriter::new(airfiles::create(directory.join(man.get_filename()))?);
     page(&man, command, &mut file)?;
     file.flush()
 }

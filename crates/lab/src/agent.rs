@@ -2,7 +2,6 @@
 //!
 //! Orders come in on stdin as JSON lines, notices go out on stdout likewise. The agent ends when stdin does.
 
-use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -120,7 +119,7 @@ impl Agent {
     fn carry_out(&self, order: Order) -> Result<(), String> {
         let said = match order {
             Order::Start(program) => return self.start(program),
-            Order::Write { path, text } => match fs::write(&path, text) {
+            Order::Write { path, text } => match airfiles::write(&path, text) {
                 Ok(()) => Notice::Written,
                 Err(error) => return Err(format!("cannot write {}: {error}", path.display())),
             },
@@ -138,7 +137,7 @@ impl Agent {
         let Program { id, argv, environment, stdout, stderr } = program;
         let (name, arguments) = argv.split_first().ok_or("no program was named")?;
         let create = |path: &Path| {
-            File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
+            airfiles::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
         };
         let mut command = Command::new(name);
         command.args(arguments).envs(environment).stdin(Stdio::null()).stderr(create(&stderr)?);

@@ -155,7 +155,7 @@ impl<'a> Rounds<'a> {
     /// In an empty directory, or behind the rounds that are in it.
     fn begin(tools: &Tools, experiment: &'a Experiment, scenario: &str) -> Result<Self, LabError> {
         let directory = &experiment.directory;
-        let kept = match fs::read_to_string(directory.join("lab.json")) {
+        let kept = match airfiles::read_kept(directory.join("lab.json")) {
             Ok(text) => Some(experiment.earlier(&text, scenario)?),
             Err(_) => {
                 make_empty(directory)?;
@@ -236,7 +236,7 @@ impl Experiment {
             kept.summary.iter().map(|row| (row.sender.as_str(), row.profile.clone())).collect();
         let ours: Vec<_> = self.senders.iter().map(|it| (it.name.as_str(), it.profile())).collect();
         let seed = kept.transfers.first().map_or(self.seed, |first| first.seed);
-        if fs::read_to_string(self.directory.join("scenario.toml")).is_ok_and(|kept| kept != scenario) {
+        if airfiles::read_kept(self.directory.join("scenario.toml")).is_ok_and(|kept| kept != scenario) {
             return Err(another("its scenario is not the same (scenario.toml)"));
         } else if theirs != ours {
             let theirs: Vec<_> = theirs.iter().map(|(name, _)| *name).collect();

@@ -96,7 +96,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
         table.rows.push((shows, outcome_row(round + 1, outcome)));
     }
     let Report { command, versions, scenario, rounds, .. } = &report;
-    let toml = fs::read_to_string(directory.join("scenario.toml")).ok();
+    let toml = airfiles::read_kept(directory.join("scenario.toml")).ok();
     let description = toml.as_deref().and_then(description);
     let mut facts = vec![
         ("command".to_owned(), command.clone()),

@@ -2,7 +2,7 @@
 
 mod side;
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -109,7 +109,7 @@ impl Testbed {
         }
         let [fixed, mobile] = [Pipes::new()?, Pipes::new()?];
         command.arg("--server").arg(fixed.agent(tools)).args(["--", "sh", "-c", &mobile.agent(tools)]);
-        let out = File::create(&log).map_err(LabError::file(&log))?;
+        let out = airfiles::create(&log).map_err(LabError::file(&log))?;
         let also = out.try_clone().map_err(LabError::file(&log))?;
         command.env("RUST_LOG", "warn").stdin(Stdio::null()).stdout(out).stderr(also);
         // Ctrl-C at a terminal is for the lab, which says then where it stands: what it started ends with it.

@@ -11,7 +11,6 @@
 //!   receiver reads slowly, or another stack stands, that may be its own doing, and does not count.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
@@ -65,7 +64,7 @@ pub(crate) fn spoiled(
     outcome: &Outcome,
     began: Clocks,
 ) -> Option<String> {
-    let summary = fs::read_to_string(plan.directory.join("airlink.json")).ok()?;
+    let summary = airfiles::read_kept(plan.directory.join("airlink.json")).ok()?;
     let path: Value = serde_json::from_str(&summary).ok()?;
     let ends =
         streams.iter().filter_map(|stream| end_of(&stream.file(plan.directory, "sender", "jsonl")).ok());

@@ -13,7 +13,6 @@ mod fields;
 mod lines;
 pub mod stderr;
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -119,7 +118,7 @@ impl LogArgs {
         let file = match &self.log_file {
             None => None,
             Some(path) => {
-                let file = File::create(path).map_err(|source| LogError { path: path.clone(), source })?;
+                let file = airfiles::create(path).map_err(|source| LogError { path: path.clone(), source })?;
                 let file = Arc::new(LogFile::new(program, path.clone(), file));
                 Some(FILE.get_or_init(|| file).clone())
             }
@@ -174,6 +173,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use clap::Parser;
     use tracing::Level;
 

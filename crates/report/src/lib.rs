@@ -143,6 +143,6 @@ impl Gallery {
 
 fn write(path: &Path, content: io::Result<Vec<u8>>) -> Result<(), WriteError> {
     content
-        .and_then(|content| fs::write(path, content))
+        .and_then(|content| airfiles::write(path, content))
         .map_err(|error| WriteError { path: path.to_owned(), error })
 }

@@ -6,9 +6,9 @@
 mod lex;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use airfiles::{By, limits};
 use lex::{Joined, Simple};
 
 /// A helper that calls a helper that calls a helper; deeper than this is one that calls itself.
@@ -197,9 +197,7 @@ impl Shell<'_> {
     fn read(&self, path: &str) -> Option<String> {
         [self.home.join(path), PathBuf::from(path)]
             .iter()
-            // A device has no end.
-            .filter(|path| path.is_file())
-            .find_map(|path| fs::read_to_string(path).ok())
+            .find_map(|path| airfiles::read_text(path, By::File, limits::WRITTEN_BY_HAND).ok())
     }
 
     fn set(&mut self, file: File<'_>, simple: &Simple, name: String, value: String) {
@@ -270,6 +268,8 @@ fn is_shell(path: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// As `name=value` and `- note`.

@@ -16,7 +16,7 @@ pub fn whole<E: From<io::Error>>(
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);
     let write = || {
-        let mut file = BufWriter::new(File::create(&beside)?);
+        let mut file = BufWriter::new(airfiles::create(&beside)?);
         content(&mut file)?;
         file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
         Ok(fs::rename(&beside, path)?)

@@ -237,7 +237,7 @@ impl LinkArgs {
     fn print(&self, summary: &Summary) -> anyhow::Result<()> {
         let text = serde_json::to_string(summary).context("writing the summary")?;
         if let Some(path) = &self.summary {
-            std::fs::write(path, format!("{text}\n"))
+            airfiles::write(path, format!("{text}\n"))
                 .with_context(|| format!("cannot write the summary {}", path.display()))?;
         }
         if self.json {

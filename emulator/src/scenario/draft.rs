@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{Location, Problem, ScenarioError, Source};
+use airfiles::{By, limits};
+
+use super::error::{Echo, Location, Problem, ScenarioError, Source};
 use super::kinds::{self, StageKind};
 use super::tree::{self, Entry, Node, Table, Value};
 use super::{Addresses, SCHEMA, Scenario, StageSettings, de, presets, write};
@@ -13,8 +15,11 @@ use crate::settings::Position;
 use crate::suggest::suggest;
 
 const KEYS: [&str; 7] = ["schema", "description", "seed", "extends", "mtu", "addresses", "stage"];
-/// Longer chains of `extends` than this are a mistake.
+/// Longer chains of `extends` than this are a mistake, and so are more stages.
 const DEEPEST: usize = 16;
+const MOST_STAGES: usize = 1000;
+/// More keys that are not known need not be named.
+const MOST_UNKNOWN: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -46,15 +51,12 @@ enum Where {
 }
 
 /// The text of a preset or file.
-pub(super) fn find(name: &str) -> Result<Arc<Source>, Problem> {
+pub(super) fn find(name: &str, named: By) -> Result<Arc<Source>, Problem> {
     if let Some(preset) = presets::find(name) {
         return Ok(Source::new(name, preset.text));
     }
-    match std::fs::read(name) {
-        Ok(octets) => match String::from_utf8(octets) {
-            Ok(text) => Ok(Source::new(name, &text)),
-            Err(_) => Err(Problem::new(format!("{name} is not a text file in UTF-8"))),
-        },
+    match airfiles::read_text(name, named, limits::WRITTEN_BY_HAND) {
+        Ok(text) => Ok(Source::of_file(name, text)),
         Err(error) => {
             let names: Vec<&str> = presets::ALL.iter().map(|preset| preset.name).collect();
             let looks_like_a_path = name.contains('/') || name.ends_with(".toml");
@@ -63,7 +65,8 @@ pub(super) fn find(name: &str) -> Result<Arc<Source>, Problem> {
             } else {
                 Problem::new(format!("there is no preset and no file `{name}`"))
             };
-            Err(problem.help(suggest(name, "presets", &names)))
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            Err(if is_missing { problem.help(suggest(name, "presets", &names)) } else { problem })
         }
     }
 }
@@ -170,8 +173,14 @@ impl Draft {
 /// `chain`: what has been extended on the way here.
 fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem> {
     let mut top = tree::parse(source)?;
+    let schema = schema(&mut top, source);
+    if let (Err(problem), Echo::Places) = (&schema, source.echo) {
+        // It is no scenario: its keys are nobody's business.
+        return Err(problem.clone());
+    }
     let mut problems: Vec<Problem> = Vec::new();
-    problems.extend(top.0.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())).map(|entry| {
+    let unknown = top.0.iter().filter(|entry| !KEYS.contains(&entry.key.as_str()));
+    problems.extend(unknown.take(MOST_UNKNOWN).map(|entry| {
         let mut help = suggest(&entry.key, "keys at the top", &KEYS);
         if kinds::find(&entry.key).is_some() {
             help = format!("a stage begins with [[stage]], and then says kind = \"{}\"", entry.key);
@@ -180,7 +189,7 @@ fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem>
             .at(&entry.at)
             .help(help)
     }));
-    problems.extend(schema(&mut top, source).err());
+    problems.extend(schema.err());
     let base = top.take("extends").map(|entry| extended(&entry.node, source, chain)).transpose()?;
     let extends = base.is_some();
     let mut draft = base.unwrap_or_default();
@@ -202,9 +211,9 @@ fn start_of(source: &Arc<Source>) -> Location {
 }
 
 fn schema(top: &mut Table, source: &Arc<Source>) -> Result<(), Problem> {
-    let help = format!("the first line of a scenario is: schema = {SCHEMA}");
+    let first_line = || format!("the first line of a scenario is: schema = {SCHEMA}");
     let Some(entry) = top.take("schema") else {
-        return Err(Problem::new("`schema` is missing").at(&start_of(source)).help(help));
+        return Err(Problem::new("`schema` is missing").at(&start_of(source)).help(first_line()));
     };
     match entry.node.value {
         Value::Integer(SCHEMA) => Ok(()),
@@ -212,7 +221,7 @@ fn schema(top: &mut Table, source: &Arc<Source>) -> Result<(), Problem> {
             "this scenario is written for version {other} of the format; this program reads version {SCHEMA}"
         ))
         .at(&entry.node.at)),
-        _ => Err(Problem::new("`schema` is not a number").at(&entry.node.at).help(help)),
+        _ => Err(Problem::new("`schema` is not a number").at(&entry.node.at).help(first_line())),
     }
 }
 
@@ -223,13 +232,21 @@ fn extended(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Resul
         Some(preset) => preset.name.to_owned(),
         None => beside(source, Path::new(&wanted)).display().to_string(),
     };
-    if chain.contains(&name) || chain.len() >= DEEPEST {
+    if chain.contains(&name) {
         let round = chain.iter().chain([&name]).cloned().collect::<Vec<_>>().join(" → ");
         return Err(
             Problem::new(format!("the scenarios extend each other in a circle: {round}")).at(&node.at)
         );
     }
-    let base = find(&name).map_err(|problem| problem.at(&node.at))?;
+    if chain.len() >= DEEPEST {
+        return Err(Problem::new(format!(
+            "this is the {DEEPEST}th `extends` in a row, and {} are the limit",
+            DEEPEST - 1
+        ))
+        .at(&node.at)
+        .help(format!("put into one file what several say; the chain begins with {}", chain[0])));
+    }
+    let base = find(&name, By::File).map_err(|problem| problem.at(&node.at))?;
     chain.push(name);
     let draft = read(&base, chain);
     chain.pop();
@@ -247,6 +264,10 @@ impl Draft {
             let help = "write it in double brackets: [[stage]]";
             return vec![Problem::new("the stages are a list").at(&entry.node.at).help(help)];
         };
+        if items.len() > MOST_STAGES {
+            let message = format!("these are {} stages, and {MOST_STAGES} are the limit", items.len());
+            return vec![Problem::new(message).at(&entry.at)];
+        }
         let mut problems = Vec::new();
         let mut here: Vec<String> = Vec::new();
         for item in items {

@@ -9,6 +9,15 @@ use std::sync::Arc;
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: String,
+    pub(super) echo: Echo,
+}
+
+/// Whether errors repeat what stands in a text. A scenario may name any file as the one that it extends, and whoever
+/// wrote it may see the errors: a password is not to be among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Echo {
+    Lines,
+    Places,
 }
 
 /// Octets `start..end` of a source.
@@ -45,15 +54,26 @@ pub struct Place {
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
-    /// The line as it stands there.
-    pub text: String,
+    /// The line as it stands there. `None` of a file that nowhere says `schema =`: it may be anything.
+    pub text: Option<String>,
     /// How many characters are meant.
     pub width: usize,
 }
 
 impl Source {
+    /// A text of this program, or one that a person has typed.
     pub(super) fn new(name: &str, text: &str) -> Arc<Self> {
-        Arc::new(Self { name: name.to_owned(), text: text.to_owned() })
+        Arc::new(Self { name: name.to_owned(), text: text.to_owned(), echo: Echo::Lines })
+    }
+
+    /// A file, which may be something other than a scenario.
+    pub(super) fn of_file(name: &str, text: String) -> Arc<Self> {
+        let is_schema = |line: &str| {
+            let rest = line.trim_start().strip_prefix("schema");
+            rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+        };
+        let echo = if text.lines().any(is_schema) { Echo::Lines } else { Echo::Places };
+        Arc::new(Self { name: name.to_owned(), text, echo })
     }
 }
 
@@ -74,7 +94,10 @@ impl Location {
             file: self.source.name.clone(),
             line: text[..start].matches('\n').count() + 1,
             column: text[line_start..start].chars().count() + 1,
-            text: text[line_start..line_end].trim_end_matches('\r').to_owned(),
+            text: match self.source.echo {
+                Echo::Lines => Some(text[line_start..line_end].trim_end_matches('\r').to_owned()),
+                Echo::Places => None,
+            },
             width: text[start..end.min(line_end)].chars().count().max(1),
         }
     }
@@ -134,7 +157,7 @@ impl fmt::Display for Problem {
             write!(f, "{file}:{line}:{column}: ")?;
         }
         write!(f, "{}", self.message)?;
-        if let Some(Place { line, column, text, width, .. }) = &self.place {
+        if let Some(Place { line, column, text: Some(text), width, .. }) = &self.place {
             let number = line.to_string();
             let margin = " ".repeat(number.len());
             // Tabs stay tabs, so that the caret stands below what it means.

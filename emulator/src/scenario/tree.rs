@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Location, Problem, Source};
+use super::error::{Echo, Location, Problem, Source};
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -37,6 +37,9 @@ pub(super) struct Entry {
 /// Keys that say of which sort a table is. A table of another sort replaces the old one whole.
 const TAGS: [&str; 3] = ["model", "mode", "source"];
 
+/// Tables are small, and looked through from their beginning. A larger one is a mistake.
+const MOST_KEYS: usize = 10_000;
+
 /// A whole document.
 pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problem> {
     let whole = Location { source: source.clone(), start: 0, end: 0 };
@@ -45,7 +48,11 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problem> {
             Some(span) => Location { source: source.clone(), start: span.start, end: span.end },
             None => whole,
         };
-        Problem::new(format!("this is not TOML: {}", error.message().trim().replace('\n', ", "))).at(&at)
+        let why = match source.echo {
+            Echo::Lines => format!(": {}", error.message().trim().replace('\n', ", ")),
+            Echo::Places => String::new(),
+        };
+        Problem::new(format!("this is not TOML{why}")).at(&at)
     })?;
     table(source, document.get_ref())
 }
@@ -58,6 +65,11 @@ pub(super) fn parse_value(source: &Arc<Source>) -> Option<Node> {
 
 fn table(source: &Arc<Source>, table: &DeTable<'_>) -> Result<Table, Problem> {
     let mut entries = Vec::new();
+    if table.len() > MOST_KEYS {
+        let at = Location { source: source.clone(), start: 0, end: 0 };
+        let message = format!("a table has {} keys, and {MOST_KEYS} are the limit", table.len());
+        return Err(Problem::new(message).at(&at));
+    }
     for (key, value) in table {
         let at = Location { source: source.clone(), start: key.span().start, end: key.span().end };
         let node = node(source, value.get_ref(), value.span())?;

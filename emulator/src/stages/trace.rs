@@ -9,6 +9,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use airfiles::{By, limits};
 use airwire::time::Instant;
 
 /// Octets that one opportunity delivers.
@@ -54,9 +55,11 @@ pub enum TraceError {
 const LATEST: u64 = 4_000_000_000_000;
 
 impl Trace {
-    /// Reads a trace file. The error does not repeat the file's name, except where it cannot be read.
+    /// Reads a trace file, which a scenario names. The error does not repeat the file's name, except where it cannot be
+    /// read, and nothing of what is in it.
     pub fn load(file: &Path) -> Result<Self, TraceError> {
-        let text = std::fs::read(file).map_err(|e| TraceError::Unreadable(file.display().to_string(), e))?;
+        let text = airfiles::read(file, By::File, limits::TRACE);
+        let text = text.map_err(|error| TraceError::Unreadable(file.display().to_string(), error))?;
         Self::parse(&String::from_utf8_lossy(&text))
     }
 
@@ -70,10 +73,11 @@ impl Trace {
                 Ok(at) if at <= LATEST => at,
                 _ => return Err(wrong(misread(content.trim()))),
             };
-            if let Some(&before) = millis.last().filter(|before| **before > at) {
-                return Err(wrong(format!(
-                    "{at} comes after {before}: times count from the start of the trace and do not go back"
-                )));
+            if millis.last().is_some_and(|before| *before > at) {
+                return Err(wrong(
+                    "it is earlier than the line before it: times count from the start of the trace and do not go back"
+                        .to_owned(),
+                ));
             }
             millis.push(at);
         }
@@ -100,6 +104,7 @@ impl Trace {
     }
 }
 
+/// A scenario may name any file, and whoever wrote it may see the error: what stands in the line is not repeated.
 fn misread(content: &str) -> String {
     const WANTED: &str = "a line is the time of one opportunity to send a packet, in whole milliseconds";
     if content.is_empty() {
@@ -107,14 +112,16 @@ fn misread(content: &str) -> String {
     }
     let words = content.split_whitespace().count();
     if words > 1 {
-        return format!("`{content}` is {words} columns: {WANTED}");
+        return format!("it has {words} columns: {WANTED}");
     }
-    if content.parse::<f64>().is_ok_and(|number| number.fract() != 0.0) {
-        return format!(
-            "`{content}` has a fraction: {WANTED} (a column of rates, or of seconds, is another format)"
-        );
+    match content.parse::<f64>() {
+        Ok(number) if number.is_finite() && number.fract() != 0.0 => {
+            format!("it has a fraction: {WANTED} (a column of rates, or of seconds, is another format)")
+        }
+        Ok(number) if number > LATEST as f64 => format!("it is more than a century: {WANTED}"),
+        Ok(number) if number < 0.0 => format!("it is negative: {WANTED}"),
+        _ => format!("it is not a time: {WANTED}"),
     }
-    format!("`{content}` is not a time: {WANTED}")
 }
 
 /// The next opportunity not used yet.
@@ -175,13 +182,17 @@ mod tests {
             ("0\n1\n\n3\n", 3, "empty"),
             ("1\n2.5\n", 2, "fraction"),
             ("12 1500\n", 1, "2 columns"),
-            ("5\n4\n", 2, "4 comes after 5"),
-            ("-1\n", 1, "`-1` is not a time"),
-            ("1\nx\n", 2, "`x` is not a time"),
-            ("99999999999999999999\n", 1, "not a time"),
+            ("5\n4\n", 2, "earlier than the line before"),
+            ("-1\n", 1, "negative"),
+            ("1\nroot:secret\n", 2, "it is not a time"),
+            ("1\nroot secret\n", 2, "2 columns"),
+            ("99999999999999999999\n", 1, "more than a century"),
+            ("inf\n", 1, "more than a century"),
         ] {
             let error = Trace::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("line {line}:")) && error.contains(hint), "{error}");
+            // It may be any file: a scenario names it.
+            assert!(!error.contains("secret") && !error.contains("1500"), "{error}");
         }
     }
 

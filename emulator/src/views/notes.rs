@@ -78,7 +78,7 @@ impl Notes {
     pub(super) fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
         let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut notes = Self {
-            output: Output::create(path)?,
+            output: Output::create_private(path)?,
             writer: Writer::default(),
             zero: zero.as_nanos() as u64,
             stages: run.stages.clone(),

@@ -1,11 +1,11 @@
 //! Compares what a capture says about retransmissions with what the sender counted: the log of `airtcp send --json`,
 //! which the lab keeps as `sender.jsonl`.
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use airfiles::{By, limits};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ pub struct Compared {
 impl SenderLog {
     /// Reads the last end of a transfer that is in the file.
     pub fn read(path: &Path) -> Result<Self, SenderError> {
-        let text = fs::read_to_string(path);
+        let text = airfiles::read_text(path, By::Person, limits::KEPT);
         let text = text.map_err(|error| SenderError::Read { path: path.to_owned(), error })?;
         let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let mut ends = lines.filter(|line| line["event"] == "end");

@@ -1,8 +1,8 @@
 //! `--comments`: the capture again, with what is known of its packets written beside them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use airfiles::{By, limits};
 use airtcp_analyze::capture::{Capture, STANDARD_INPUT};
 use airtcp_analyze::comments::Comments;
 use airtcp_analyze::connections::Finished;
@@ -81,7 +81,7 @@ impl Commenting {
 }
 
 fn log(path: &Path) -> anyhow::Result<Log> {
-    let text = fs::read_to_string(path)
+    let text = airfiles::read_text(path, By::Person, limits::KEPT)
         .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
     Log::read(&text).map_err(|error| failure::usage(format!("{}: {error}", path.display())))
 }

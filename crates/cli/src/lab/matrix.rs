@@ -1,10 +1,10 @@
 //! `airtcp lab matrix`: every receiver, every recipe, every kind of path.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use airfiles::{By, limits};
 use airtcp::ProfileName;
 use airtcp_lab::LabError;
 use airtcp_lab::experiment;
@@ -78,7 +78,7 @@ impl Matrix {
         let expected = match &self.expected {
             None => Expected::parse(EXPECTED, "interop/expected.toml"),
             Some(path) => {
-                let text = fs::read_to_string(path)
+                let text = airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND)
                     .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
                 Expected::parse(&text, &path.display().to_string())
             }

@@ -39,7 +39,7 @@ impl Kept {
     /// What an earlier run made of this figure, if it was to have as many seeds.
     pub(super) fn take(&self, figure: &Figure) -> anyhow::Result<Option<Made>> {
         let path = self.path(figure);
-        let text = match fs::read_to_string(&path) {
+        let text = match airfiles::read_kept(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),

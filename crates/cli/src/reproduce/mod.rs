@@ -134,7 +134,7 @@ impl Reproduce {
             made.push(one);
         }
         if let Some(file) = &self.html {
-            fs::write(file, page::page(&made)?)
+            airfiles::write(file, page::page(&made)?)
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
         Ok(())
@@ -253,7 +253,7 @@ fn plot(directory: &Path, Made { figure, seeds, finding }: &Made) -> anyhow::Res
     for (index, chart) in finding.charts.iter().enumerate() {
         let file = directory.join(record::numbered(figure.id, index, "svg"));
         let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;
-        fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
+        airfiles::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ pub(super) struct Record {
 impl Record {
     /// A document that is there already keeps the figures that are not made anew.
     pub(super) fn open(file: &Path) -> anyhow::Result<Self> {
-        let text = match fs::read_to_string(file) {
+        let text = match airfiles::read_kept(file) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
@@ -67,7 +67,7 @@ impl Record {
     pub(super) fn put(&mut self, made: &Made) -> anyhow::Result<()> {
         let keep = |name: &str, octets: &[u8]| {
             let path = self.path(name);
-            fs::write(&path, octets).with_context(|| format!("cannot write {}", path.display()))
+            airfiles::write(&path, octets).with_context(|| format!("cannot write {}", path.display()))
         };
         let Made { figure, seeds, finding } = made;
         let mut pictures = Vec::new();

@@ -28,7 +28,7 @@ enum To {
 
 impl DecisionLog {
     pub(crate) fn create(path: &Path, zero: SystemTime) -> anyhow::Result<Self> {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = airfiles::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         Ok(Self { path: path.to_owned(), to: To::File(BufWriter::new(file)), zero })
     }

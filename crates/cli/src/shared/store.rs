@@ -41,7 +41,7 @@ impl Output {
             Self::Nowhere => Box::new(io::sink()),
             // Not `io::stdout()`, which writes line by line.
             Self::Stdout => Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
-            Self::File(path) => Box::new(File::create(path).with_context(|| self.cannot_write())?),
+            Self::File(path) => Box::new(airfiles::create(path).with_context(|| self.cannot_write())?),
         })
     }
 }

@@ -238,7 +238,7 @@ impl Merge {
         // A device or a pipe stays what it is.
         if std::fs::metadata(&self.output).is_ok_and(|output| !output.is_file()) {
             let write = || -> anyhow::Result<()> {
-                let mut file = io::BufWriter::new(std::fs::File::options().write(true).open(&self.output)?);
+                let mut file = io::BufWriter::new(airfiles::create(&self.output)?);
                 self.write(&results, &mut file)?;
                 Ok(file.flush()?)
             };

@@ -127,5 +127,5 @@ fn about(results: &Results, lines: &[Line], only: &[(String, String)]) -> anyhow
 }
 
 fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
+    airfiles::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }

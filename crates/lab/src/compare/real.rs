@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::fs;
 use std::path::Path;
 
 use airlink::stage::Why;
@@ -29,7 +28,7 @@ pub(crate) fn read(directory: &Path) -> Result<Trace, LabError> {
         .ok_or_else(|| unreadable("fixed.pcap", &"no SYN is in it"))?;
 
     let log = directory.join("decisions.jsonl");
-    let text = fs::read_to_string(&log).map_err(LabError::file(&log))?;
+    let text = airfiles::read_kept(&log).map_err(LabError::file(&log))?;
     let log = Log::read(&text).map_err(|error| unreadable("decisions.jsonl", &error))?;
     let zero = log.start - captured.start.0;
     let at = |seconds: f64| (seconds * 1e9).round() as i64 + zero;
@@ -95,7 +94,7 @@ fn fates(path: &Path) -> Result<(i64, [Vec<Fate>; 2]), LabError> {
 
 fn machine(directory: &Path) -> Result<Machine, LabError> {
     let path = directory.join("airlink.json");
-    let text = fs::read_to_string(&path).map_err(LabError::file(&path))?;
+    let text = airfiles::read_kept(&path).map_err(LabError::file(&path))?;
     let path: Value = serde_json::from_str(&text)
         .map_err(|error| LabError::Transfer(format!("{}: {error}", path.display())))?;
     let sender = end_of(&directory.join("sender.jsonl"))?;

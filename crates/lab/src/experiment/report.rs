@@ -109,7 +109,7 @@ impl Report {
     /// If it is no lab's, or another version's.
     pub fn read(directory: &Path) -> Result<Self, LabError> {
         let path = directory.join("lab.json");
-        let text = match fs::read_to_string(&path) {
+        let text = match airfiles::read_kept(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let why = "it has no lab.json: give the directory that `airtcp lab run --output` has made";
                 return Err(LabError::Taken { directory: directory.to_owned(), why: why.to_owned() });

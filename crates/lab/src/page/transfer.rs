@@ -1,9 +1,9 @@
 //! One transfer of a page: its graphs, and what is known of it in words.
 
-use std::fs;
 use std::path::Path;
 
-use airtcp_analyze::capture::Capture;
+use airfiles::By;
+use airtcp_analyze::capture::{Capture, CaptureError};
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::path;
 use airtcp_analyze::survey;
@@ -24,7 +24,7 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
     // Where there are several connections, it would not be known of which this is.
     facts.extend(fates(directory, way, &mut trace)?.filter(|_| connections.len() <= 1));
     let events = events(&directory.join("sender.jsonl"));
-    if let (Ok(log), Some(start)) = (fs::read_to_string(directory.join("decisions.jsonl")), start(&events)) {
+    if let (Ok(log), Some(start)) = (airfiles::read_kept(directory.join("decisions.jsonl")), start(&events)) {
         let mss = events.iter().find_map(|event| event.pointer("/data/handshake/mss")?.as_f64());
         let mss = mss.unwrap_or_else(|| longest_segment(&trace));
         let laid = decisions::lay_over(&mut trace, &log, start, mss);
@@ -114,6 +114,8 @@ fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
         let octets = trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();
         (trace.name.ends_with(&format!(":{PORT}")), octets)
     };
+    // No pipe in a directory that somebody else may have made. libpcap opens it once more.
+    airfiles::open(path, By::File).map_err(|error| CaptureError::File { path: path.to_owned(), error })?;
     survey::read(&mut Capture::open(path, None)?, Traces::All, &mut |finished| {
         for trace in finished.ended.traces.into_iter().flatten() {
             if sent(&trace) > sent(&longest) {
@@ -149,7 +151,7 @@ fn longest_segment(trace: &Trace) -> f64 {
 
 /// What the path did to packets, in words.
 fn path_facts(path: &Path, way: Way) -> Vec<(String, String)> {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = airfiles::read_kept(path).unwrap_or_default();
     let totals: Value = serde_json::from_str(&text).unwrap_or_default();
     let mut facts = Vec::new();
     let back = if way == Way::Down { Way::Up } else { Way::Down };
@@ -169,7 +171,7 @@ fn path_facts(path: &Path, way: Way) -> Vec<(String, String)> {
 }
 
 fn events(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = airfiles::read_kept(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 

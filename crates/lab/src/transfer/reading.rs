@@ -1,7 +1,6 @@
 //! When it is over: what captures and programs have left.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -133,7 +132,7 @@ pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), L
     let [stream] = streams else { return Ok(()) };
     let from = stream.way.sender_side().capture();
     let [from, log, to] = [from, "decisions.jsonl", "annotated.pcapng"].map(|name| directory.join(name));
-    let Ok(text) = fs::read_to_string(log) else { return Ok(()) };
+    let Ok(text) = airfiles::read_kept(log) else { return Ok(()) };
     let Ok(log) = Log::read(&text) else { return Ok(()) };
     let open = || Capture::open(&from, None).map_err(|error| LabError::Transfer(error.to_string()));
     let mut comments = Comments::new(Some(log));
@@ -144,7 +143,7 @@ pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), L
 
 /// The data of the last event `end` in a file of JSON lines.
 pub(crate) fn end_of(path: &Path) -> Result<Value, LabError> {
-    let text = fs::read_to_string(path).map_err(LabError::file(path))?;
+    let text = airfiles::read_kept(path).map_err(LabError::file(path))?;
     let events = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut ends = events.filter(|event| event["event"] == "end");
     let end = ends.next().map(|event| event["data"].clone());

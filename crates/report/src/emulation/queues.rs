@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use airtcp_analyze::airlink_events::{AirlinkEvent, EventReader};
+use airfiles::By;
+use airtcp_analyze::airlink_events::{AirlinkEvent, EventReader, EventsError};
 
 use super::{Bins, Count, EmulationError};
 
@@ -46,6 +47,8 @@ impl Queue {
 impl QueuesAndDrops {
     /// Reads a file of events.
     pub fn read(path: &Path) -> Result<Self, EmulationError> {
+        // No pipe in a directory that somebody else may have made.
+        airfiles::open(path, By::File).map_err(|error| EventsError::Read { path: path.to_owned(), error })?;
         let mut stream = EventReader::open(path)?;
         let mut reader = Reader::default();
         reader.events.wall_zero = stream.wall_zero();

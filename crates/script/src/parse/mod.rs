@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use airfiles::{By, limits};
 use airwire::time::Duration;
 
 use super::ast::{Action, Base, Flag, Named, Place, Script, ScriptEvent, When};
@@ -31,11 +32,17 @@ pub(crate) type Defines = BTreeMap<String, String>;
 
 /// Reads a script and everything that it includes. What the caller defines overrides what the script defines.
 pub(crate) fn load(path: &Path, defines: Defines) -> Result<Script, ParseError> {
-    let read = std::fs::read_to_string(path).map_err(|error| ParseError {
-        place: Place::of_line(Rc::new(path.to_owned()), 0),
-        message: format!("the script cannot be read: {error}"),
-    })?;
+    let read =
+        airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND).map_err(|error| ParseError {
+            place: Place::of_line(Rc::new(path.to_owned()), 0),
+            message: format!("the script cannot be read: {error}"),
+        })?;
     text(path, &read, defines)
+}
+
+/// By its name, behind all links.
+fn is_script(path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|path| path.extension().is_some_and(|extension| extension == "pkt"))
 }
 
 /// Reads a script whose text is here already.
@@ -144,8 +151,8 @@ impl Parser<'_> {
         let beside = self.file.parent().unwrap_or_else(|| Path::new(""));
         let candidates = std::iter::once(beside.join(name))
             .chain(beside.ancestors().map(|above| above.join("include").join(name)));
-        let Some((path, text)) = candidates.into_iter().filter(|path| path.is_file()).find_map(|path| {
-            let text = std::fs::read_to_string(&path).ok()?;
+        let Some((path, text)) = candidates.into_iter().find_map(|path| {
+            let text = airfiles::read_text(&path, By::File, limits::WRITTEN_BY_HAND).ok()?;
             Some((path, text))
         }) else {
             return Err(self.error(format!(
@@ -155,7 +162,18 @@ impl Parser<'_> {
         };
         let mut defines = self.own.clone();
         defines.extend(self.given.clone());
-        file(script, &Rc::new(path), &text, self.depth + 1, &defines)
+        let path = Rc::new(path);
+        file(script, &path, &text, self.depth + 1, &defines).map_err(|error| {
+            match *error.place.file == *path {
+                true if !is_script(&path) => {
+                    // It may be any file: what stands there is not repeated.
+                    let message =
+                        "this is no line of a packet script, nor is the file named like one (*.pkt)";
+                    ParseError { message: message.to_owned(), ..error }
+                }
+                _ => error,
+            }
+        })
     }
 
     fn event(&mut self) -> Result<ScriptEvent, ParseError> {

@@ -101,7 +101,7 @@ impl Manifest {
 
     pub(super) fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
         let path = directory.join(MANIFEST);
-        let text = match fs::read_to_string(&path) {
+        let text = match airfiles::read_kept(&path) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(None);

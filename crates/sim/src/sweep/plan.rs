@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use airfiles::{By, limits};
+
 use airlink::scenario::{Scenario, ScenarioError};
 use sha2::{Digest, Sha256};
 
@@ -73,7 +75,7 @@ const MOST_POINTS: usize = 100_000;
 impl Plan {
     /// Reads a sweep's file; scenarios that are files are looked for beside it.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
-        let text = std::fs::read_to_string(path)
+        let text = airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND)
             .map_err(|error| PlanError::Read { path: path.to_owned(), error })?;
         let directory = path.parent().unwrap_or_else(|| Path::new(""));
         Ok(Self::parse(&text, &path.display().to_string(), directory)?)
@@ -176,7 +178,8 @@ impl Point {
         }
         // Set one after the other, so that a mistake has its line.
         let settings = std::mem::take(&mut setup.settings);
-        let mut scenario = setup.scenario(directory).map_err(|error| (scenario_line, told(&error)))?;
+        let mut scenario =
+            setup.scenario(directory, By::File).map_err(|error| (scenario_line, told(&error)))?;
         let lines = assignments.iter().filter(|one| matches!(one.target, Target::Setting(_)));
         for ((name, value), Assignment { line, .. }) in settings.iter().zip(lines) {
             scenario.set(name, value).map_err(|error| (Some(*line), told(&error)))?;

@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use airfiles::{By, limits};
+
 use airtcp::recovery::Recipe;
 use serde_json::Value;
 
@@ -101,16 +103,20 @@ impl Results {
     /// `one_plan`: rows of another plan do not belong there.
     fn file(&mut self, source: &Path, path: &Path, one_plan: bool) -> Result<(), StoreError> {
         let unreadable = |error| StoreError::Read { path: path.to_owned(), error };
-        let file = File::open(path).map_err(unreadable)?;
+        let file = airfiles::open(path, By::File).map_err(unreadable)?;
         let index = self.files.len();
         // Opened twice: a clone would share the position from which `reader` goes on.
-        self.files.push((path.to_owned(), RefCell::new(File::open(path).map_err(unreadable)?)));
+        self.files.push((path.to_owned(), RefCell::new(airfiles::open(path, By::File).map_err(unreadable)?)));
         let mut reader = BufReader::new(file);
         let (mut line, mut from) = (Vec::new(), 0);
         for number in 1.. {
             line.clear();
-            let len = reader.read_until(b'\n', &mut line).map_err(unreadable)?;
-            // The process that wrote it was stopped in the middle.
+            let len = reader
+                .by_ref()
+                .take(limits::WRITTEN_BY_HAND)
+                .read_until(b'\n', &mut line)
+                .map_err(unreadable)?;
+            // The process that wrote it was stopped in the middle, or it is no row and has no end.
             if line.pop() != Some(b'\n') {
                 return Ok(());
             }

@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use airfiles::By;
+
 use airlink::packet::Direction;
 use airlink::scenario::{Scenario, ScenarioError, presets};
 use airtcp::SenderSpec;
@@ -13,7 +15,7 @@ use airtcp_numbers::units;
 use airwire::time::{Duration, Instant};
 
 use crate::run::{Run, Until};
-use crate::world::{Flow, HostSpec, Length};
+use crate::world::{Flow, HostSpec, Length, MAX_FLOWS, WorldError};
 
 /// The options of one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,13 +77,13 @@ impl Setup {
         }
     }
 
-    /// The scenario with its settings changed. A file is looked for in `directory`.
-    pub fn scenario(&self, directory: &Path) -> Result<Scenario, ScenarioError> {
+    /// The scenario with its settings changed. A file is looked for in `directory`; `named` says who names it.
+    pub fn scenario(&self, directory: &Path, named: By) -> Result<Scenario, ScenarioError> {
         let preset = presets::find(&self.scenario).is_some();
         let place = directory.join(&self.scenario);
         let mut scenario = match place.to_str() {
-            Some(path) if !preset => Scenario::load(path)?,
-            _ => Scenario::load(&self.scenario)?,
+            Some(path) if !preset => Scenario::load_named(path, named)?,
+            _ => Scenario::load_named(&self.scenario, named)?,
         };
         for (key, value) in &self.settings {
             scenario.set(key, value)?;
@@ -91,7 +93,11 @@ impl Setup {
 
     /// Says what about the options contradicts itself.
     pub fn check(&self) -> Result<(), String> {
-        let flows = self.recipes.len().max(1) as u64 * self.flows as u64;
+        let flows = self.recipes.len().max(1).saturating_mul(self.flows);
+        if flows > MAX_FLOWS {
+            return Err(WorldError::TooManyFlows(flows).to_string());
+        }
+        let flows = flows as u64;
         let end = match self.until() {
             Until::At(at) => at,
             Until::Complete(limit) => Instant::ZERO + limit.min(Self::LONGEST),
@@ -410,7 +416,7 @@ mod tests {
         setup.assign(Key::Recipe, &["newreno".to_owned(), "sack".to_owned()]).unwrap();
         setup.assign(Key::Flows, &["2".to_owned()]).unwrap();
         setup.assign(Key::Stagger, &["100ms".to_owned()]).unwrap();
-        let run = setup.run(setup.scenario(Path::new("")).unwrap(), 1);
+        let run = setup.run(setup.scenario(Path::new(""), By::Person).unwrap(), 1);
         let flows: Vec<_> = run
             .flows
             .iter()

@@ -10,6 +10,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use airfiles::{By, limits};
+
 use super::change::Change;
 pub use super::error::StoreError;
 use super::manifest::{self, FORMAT, MANIFEST, Manifest, NUMBERED, Runs};
@@ -77,7 +79,8 @@ impl Store {
 /// Rows of format 1 have a number in the plan; now they say what was run, too.
 fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
     for path in row_files(directory)? {
-        let text = fs::read(&path).map_err(|error| StoreError::Read { path: path.clone(), error })?;
+        let text = airfiles::read(&path, By::File, limits::KEPT)
+            .map_err(|error| StoreError::Read { path: path.clone(), error })?;
         let named = |line: &[u8]| -> Option<Vec<u8>> {
             let row: Written<'_> = serde_json::from_slice(line).ok()?;
             let mine = row.format == NUMBERED && row.plan == plan.hash && row.run < plan.runs();

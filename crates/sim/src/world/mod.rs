@@ -39,7 +39,7 @@ pub use watch::{Fate, Seen, Sighting, Watch};
 const FIRST_PORT: u16 = 10_000;
 /// A host listens once for each size of receive buffer, on ports from here on.
 const LISTENING: u16 = 80;
-const MAX_FLOWS: usize = 50_000;
+pub(crate) const MAX_FLOWS: usize = 50_000;
 /// More packets than this at one instant, while a flow has no end, mean that the path takes no time at all.
 const STANDSTILL: u64 = 200_000;
 

@@ -1,6 +1,6 @@
 //! A channel with states.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -46,6 +46,9 @@ impl Damage {
     }
 }
 
+/// An error need not list more states.
+const NAMED: usize = 20;
+
 pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
     let invalid = |message: String| Err(Invalid::new("states", message));
     if states.is_empty() {
@@ -67,9 +70,10 @@ pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
         let mut sum = 0.0;
         for (to, probability) in &state.to {
             if !names.contains(to.as_str()) {
+                let more = if names.len() > NAMED { ", …" } else { "" };
                 return invalid(format!(
-                    "the state \"{name}\" goes to \"{to}\", which is not one of {}",
-                    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+                    "the state \"{name}\" goes to \"{to}\", which is not one of {}{more}",
+                    names.iter().take(NAMED).map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
                 ));
             }
             if to == name {
@@ -124,7 +128,8 @@ enum Leaves {
 impl Chain {
     /// `states` are valid.
     pub(super) fn new(states: &[State], step: Step) -> Self {
-        let index = |name: &String| states.iter().position(|state| state.name == *name);
+        let indices: BTreeMap<&str, usize> =
+            states.iter().enumerate().map(|(index, state)| (state.name.as_str(), index)).collect();
         let nodes = states
             .iter()
             .map(|state| Node {
@@ -133,7 +138,11 @@ impl Chain {
                     (_, Some(ber)) => Damage::bit(ber.value()),
                     (per, None) => Damage::Packet(per.map_or(0.0, |per| per.value())),
                 },
-                to: state.to.iter().filter_map(|(to, p)| Some((p.value(), index(to)?))).collect(),
+                to: state
+                    .to
+                    .iter()
+                    .filter_map(|(to, p)| Some((p.value(), *indices.get(to.as_str())?)))
+                    .collect(),
                 leaves: 0.0,
             })
             .collect();

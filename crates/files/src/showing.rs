@@ -1,0 +1,106 @@
+//! Foreign text on a terminal: names of files, words of scenarios, what captures say of themselves.
+//!
+//! A terminal obeys control characters: they move the cursor, change what was written before, set titles and clipboards.
+//! In place of each stands its escape, `\u001b`, as JSON and TOML write it within quotes.
+
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, Write};
+
+/// The first octet of U+0080 to U+00BF in UTF-8; up to U+009F these are control characters.
+const LATIN: u8 = 0xc2;
+
+fn is_harmless(octet: u8) -> bool {
+    matches!(octet, b'\n' | b'\t') || !(octet.is_ascii_control() || octet == LATIN)
+}
+
+/// Displays the same text, without control characters other than line feeds and tabs.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<T>(pub T);
+
+impl<T: Display> Display for Shown<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
+        impl fmt::Write for Escaping<'_, '_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                if text.bytes().all(is_harmless) {
+                    return self.0.write_str(text);
+                }
+                text.chars().try_for_each(|c| match c {
+                    '\n' | '\t' => self.0.write_char(c),
+                    c if c.is_control() => write!(self.0, "\\u{:04x}", u32::from(c)),
+                    c => self.0.write_char(c),
+                })
+            }
+        }
+        write!(Escaping(f), "{}", self.0)
+    }
+}
+
+/// The same for what is written to `W` as octets of UTF-8, cut anywhere.
+#[derive(Debug)]
+pub struct Showing<W> {
+    to: W,
+    /// [`LATIN`] was the last octet; what it begins is not written yet.
+    begun: bool,
+}
+
+impl<W: Write> Showing<W> {
+    /// Writes to `to`.
+    pub fn new(to: W) -> Self {
+        Self { to, begun: false }
+    }
+}
+
+impl<W: Write> Write for Showing<W> {
+    /// Of a text that needs an escape only a part may be taken, as of any writer.
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let Some(&first) = octets.first() else { return Ok(0) };
+        if self.begun {
+            // What was begun counted as taken already.
+            match first {
+                0x80..=0x9f => write!(self.to, "\\u{first:04x}")?,
+                _ => self.to.write_all(&[LATIN, first])?,
+            }
+            self.begun = false;
+            return Ok(1);
+        }
+        let harmless = octets.iter().take_while(|octet| is_harmless(**octet)).count();
+        if harmless > 0 {
+            return self.to.write(&octets[..harmless]);
+        }
+        match first {
+            LATIN => self.begun = true,
+            control => write!(self.to, "\\u{control:04x}")?,
+        }
+        Ok(1)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &str = "a\u{1b}]0;title\u{7}\r\u{9b}31mé\u{7f}\u{a0}Ü\tb\n";
+    const HARMLESS: &str = "a\\u001b]0;title\\u0007\\u000d\\u009b31mé\\u007f\u{a0}Ü\tb\n";
+
+    #[test]
+    fn control_characters_are_escaped_and_nothing_else_is() {
+        assert_eq!(Shown(HOSTILE).to_string(), HARMLESS);
+        assert_eq!(Shown(format_args!("{HOSTILE}{:>5}", 1)).to_string(), format!("{HARMLESS}    1"));
+    }
+
+    #[test]
+    fn the_same_wherever_a_text_is_cut() {
+        for at in 0..=HOSTILE.len() {
+            let mut out = Showing::new(Vec::new());
+            let (before, after) = HOSTILE.as_bytes().split_at(at);
+            out.write_all(before).unwrap();
+            out.write_all(after).unwrap();
+            assert_eq!(String::from_utf8(out.to).unwrap(), HARMLESS, "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Writing files: what is there is replaced, as everywhere, unless somebody else has put it there as a trap.
+//!
+//! In a directory to which all may write and in which nobody may remove what is another's (`/tmp`), a link or a file that
+//! somebody else has put where we are about to write is not ours to follow or to fill. Linux has settings for this
+//! (`fs.protected_symlinks`, `fs.protected_regular`, `fs.protected_fifos`), which need not be on.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Makes a file, or empties it. Everybody may read a new one, as far as the umask lets them.
+pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
+    imp::create(path.as_ref(), 0o666)
+}
+
+/// The same for a file that has packets in it: only its owner may read a new one. One that is there keeps its mode.
+pub fn create_private(path: impl AsRef<Path>) -> io::Result<File> {
+    imp::create(path.as_ref(), 0o600)
+}
+
+/// Makes a file of these octets, or replaces it.
+pub fn write(path: impl AsRef<Path>, octets: impl AsRef<[u8]>) -> io::Result<()> {
+    create(path)?.write_all(octets.as_ref())
+}
+
+#[cfg(not(unix))]
+mod imp {
+    use super::*;
+
+    pub(super) fn create(path: &Path, _mode: u32) -> io::Result<File> {
+        OpenOptions::new().write(true).create(true).truncate(true).open(path)
+    }
+}
+
+#[cfg(unix)]
+mod imp {
+    use std::fs::{self, Metadata};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// Longer chains of links than the kernel follows.
+    const LINKS: usize = 40;
+
+    pub(super) fn create(path: &Path, mode: u32) -> io::Result<File> {
+        let mut path = path.to_owned();
+        for _ in 0..LINKS {
+            match fs::symlink_metadata(&path) {
+                Ok(about) if about.is_symlink() => {
+                    may_use(&path, &about)?;
+                    let Some(next) = next(&path)? else { break };
+                    path = next;
+                }
+                Ok(about) if !about.is_file() => {
+                    may_use(&path, &about)?;
+                    // A pipe, say: whoever named it waits for its reader.
+                    return open(&path, mode, 0);
+                }
+                _ => {
+                    let file = open(&path, mode, libc::O_NOFOLLOW)?;
+                    let about = file.metadata()?;
+                    may_use(&path, &about)?;
+                    if about.is_file() {
+                        // Not when it was opened: then it was not known yet whose it is.
+                        file.set_len(0)?;
+                    }
+                    return Ok(file);
+                }
+            }
+        }
+        // A descriptor of this process (/dev/stdout), or a circle, which the kernel reports.
+        open(&path, mode, 0)
+    }
+
+    fn open(path: &Path, mode: u32, flags: i32) -> io::Result<File> {
+        OpenOptions::new().write(true).create(true).truncate(false).mode(mode).custom_flags(flags).open(path)
+    }
+
+    /// Where a link leads. `None`: into /proc, whose links need not be paths.
+    fn next(link: &Path) -> io::Result<Option<PathBuf>> {
+        let directory = directory(link);
+        if directory.canonicalize()?.starts_with("/proc") {
+            return Ok(None);
+        }
+        Ok(Some(directory.join(fs::read_link(link)?)))
+    }
+
+    fn directory(path: &Path) -> &Path {
+        match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        }
+    }
+
+    /// Whether what stands there, of which `about` tells, is ours, or its directory's owner's, or in a directory that is
+    /// not shared.
+    fn may_use(path: &Path, about: &Metadata) -> io::Result<()> {
+        // SAFETY: no pointers, and it cannot fail.
+        #[expect(unsafe_code, reason = "who we are is nowhere in std")]
+        let own = unsafe { libc::geteuid() };
+        let directory = fs::metadata(directory(path))?;
+        let shared = directory.mode() & 0o1000 != 0 && directory.mode() & 0o022 != 0;
+        if !shared || about.uid() == own || about.uid() == directory.uid() {
+            return Ok(());
+        }
+        let kind = about.file_type();
+        let what = match () {
+            () if kind.is_symlink() => "a link",
+            () if kind.is_fifo() => "a pipe",
+            () => "a file",
+        };
+        Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "{what} of another user (number {}) is there, in a directory that is shared",
+                about.uid()
+            ),
+        ))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+    use crate::testing::Directory;
+
+    const STRANGER: u32 = 12_345;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    /// As root, who alone can give files away.
+    fn shared(name: &str) -> Directory {
+        let directory = Directory::new(name);
+        fs::set_permissions(directory.path(""), Permissions::from_mode(0o1777)).unwrap();
+        directory
+    }
+
+    #[test]
+    fn what_is_there_is_replaced_and_keeps_its_mode() {
+        let directory = Directory::new("replaced");
+        let path = directory.path("file");
+        create_private(&path).unwrap().write_all(b"long text").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        drop(create_private(&path).unwrap());
+        assert_eq!((fs::read(&path).unwrap().len(), mode(&path)), (0, 0o640));
+        write(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
+
+    #[test]
+    fn links_of_ones_own_lead_somewhere() {
+        let directory = shared("own");
+        let (link, further, target) =
+            (directory.path("link"), directory.path("further"), directory.path("target"));
+        symlink("further", &link).unwrap();
+        symlink(&target, &further).unwrap();
+        write(&link, "through").unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "through");
+        symlink("circle", directory.path("circle")).unwrap();
+        assert!(create(directory.path("circle")).is_err());
+    }
+
+    #[test]
+    fn descriptors_have_names() {
+        write("/dev/stdout", "").unwrap();
+        write("/dev/null", "nothing").unwrap();
+        assert_eq!(write("/dev/full", "x").unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn what_a_stranger_has_put_into_a_shared_directory_is_left_alone() {
+        if !is_root() {
+            return;
+        }
+        let directory = shared("strangers");
+        let (secret, own) = (directory.path("secret"), directory.path("own"));
+        fs::write(&secret, "as it was").unwrap();
+        let (link, file, pipe) = (directory.path("link"), directory.path("file"), directory.path("pipe"));
+        symlink(&secret, &link).unwrap();
+        lchown(&link, Some(STRANGER), None).unwrap();
+        fs::write(&file, "").unwrap();
+        chown(&file, Some(STRANGER), None).unwrap();
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        chown(&pipe, Some(STRANGER), None).unwrap();
+        // One's own link leads to the stranger's.
+        symlink("link", &own).unwrap();
+        for (path, what) in [(&link, "a link"), (&file, "a file"), (&pipe, "a pipe"), (&own, "a link")] {
+            let error = write(path, "ours").unwrap_err().to_string();
+            assert!(error.starts_with(what) && error.contains("12345"), "{error}");
+        }
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "as it was");
+        // In a directory of one's own everything has been put there by oneself, or by root.
+        fs::set_permissions(directory.path(""), Permissions::from_mode(0o755)).unwrap();
+        write(&link, "ours").unwrap();
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "ours");
+    }
+
+    fn is_root() -> bool {
+        let directory = Directory::new("root");
+        chown(directory.path(""), Some(STRANGER), None).is_ok()
+    }
+}
