@@ -14,13 +14,18 @@
 //!
 //! The socket is an abstract one, `@airlink/NAME`. It belongs to the network namespace, its name serves as a lock, and
 //! it goes away with the process, however that ends. If a path is given instead, the file is removed at the end, and a
-//! file that a killed process left is replaced. Only the user who started the link, and root, are answered; others are
-//! told so. (Inside a user namespace root looks like any other foreign user, and is not answered.)
+//! file that a killed process left is replaced.
+//!
+//! An abstract name has no permissions: anybody may listen at one, and connect to one. So both ends ask the kernel who the
+//! other is (SO_PEERCRED). Only the user who started the link, and root, are answered; others are told so. And only one's
+//! own links and root's are believed: at a name that a stranger has taken, nothing is asked and nothing is read. (Inside a
+//! user namespace root looks like any other foreign user, and is neither answered nor believed.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -28,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use airwire::time::{Duration, Instant};
-use nix::sys::socket::{getsockopt, sockopt};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt};
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -96,6 +101,17 @@ pub enum ControlError {
     /// Another process listens there.
     #[error("a link named {0} is running already: choose another name, or end it with `airlink down {0}`")]
     Taken(Address),
+    /// Somebody listens there who is neither root nor ourselves.
+    #[error(
+        "{address} belongs to another user (number {uid}), and only links of your own and of root are believed: as root, \
+         ask with `sudo -u '#{uid}' airlink …`; for a link of yours choose another name, or a path in a directory of your own"
+    )]
+    Strangers {
+        /// Where that is.
+        address: Address,
+        /// Who listens.
+        uid: u32,
+    },
     /// Nobody listens there.
     #[error("there is no running link named {0}: `airlink status` lists those that are there")]
     NotThere(Address),
@@ -158,7 +174,10 @@ impl Address {
             (io::ErrorKind::AddrInUse, Self::File(path)) if !is_socket(path) => {
                 ControlError::InTheWay(address)
             }
-            (io::ErrorKind::AddrInUse, _) => ControlError::Taken(address),
+            (io::ErrorKind::AddrInUse, _) => match self.connect() {
+                Err(strangers @ ControlError::Strangers { .. }) => strangers,
+                _ => ControlError::Taken(address),
+            },
             _ => ControlError::Listen { address, source },
         }
     }
@@ -172,13 +191,35 @@ impl Address {
         }
     }
 
+    /// To a link of our own, or of root's.
+    fn connect(&self) -> Result<UnixStream, ControlError> {
+        let open = || -> io::Result<(UnixStream, u32)> {
+            let address = match self {
+                Self::Named(name) => UnixAddr::new_abstract(format!("{PREFIX}{name}").as_bytes())?,
+                Self::File(path) => UnixAddr::new(path)?,
+            };
+            // Who listens and does not accept would keep us waiting before it is known who that is.
+            let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+            let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+            connect(socket.as_raw_fd(), &address)?;
+            let stream = UnixStream::from(socket);
+            stream.set_nonblocking(false)?;
+            let uid = getsockopt(&stream, sockopt::PeerCredentials)?.uid();
+            Ok((stream, uid))
+        };
+        match open().map_err(|source| self.call_error(source))? {
+            (stream, uid) if is_trusted(uid) => Ok(stream),
+            (_, uid) => Err(ControlError::Strangers { address: self.clone(), uid }),
+        }
+    }
+
     fn listen(&self) -> io::Result<UnixListener> {
         let result = UnixListener::bind_addr(&self.socket()?);
         match (self, result) {
             (Self::File(path), Err(error)) if error.kind() == io::ErrorKind::AddrInUse => {
                 // Only a socket at which nobody listens may be replaced.
-                match UnixStream::connect(path) {
-                    Err(refused) if is_socket(path) && refused.kind() == io::ErrorKind::ConnectionRefused => {
+                match self.connect() {
+                    Err(ControlError::NotThere(_)) if is_socket(path) => {
                         fs::remove_file(path)?;
                         UnixListener::bind(path)
                     }
@@ -194,14 +235,22 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
 }
 
-/// The names of the links that run in this network namespace.
+/// Root and we ourselves: whom a link answers, and whom a client believes.
+fn is_trusted(uid: u32) -> bool {
+    uid == 0 || uid == geteuid().as_raw()
+}
+
+/// The names of the links that run in this network namespace, without those of other users.
 pub fn running() -> io::Result<Vec<String>> {
     let sockets = fs::read_to_string("/proc/thread-self/net/unix")?;
     let names: BTreeSet<String> = sockets
         .lines()
         .filter_map(|line| line.rsplit(' ').next()?.strip_prefix('@')?.strip_prefix(PREFIX))
-        // A name with another slash is not a link's.
-        .filter(|name| !name.contains('/'))
+        // Anybody may have put anything there.
+        .filter(|name| {
+            let address: Result<Address, _> = name.parse();
+            address.is_ok_and(|address| matches!(address, Address::Named(_)) && address.connect().is_ok())
+        })
         .map(str::to_owned)
         .collect();
     Ok(names.into_iter().collect())
@@ -342,7 +391,7 @@ impl Control {
     fn admit(&self, stream: &UnixStream) -> Result<(), String> {
         let own = geteuid().as_raw();
         let uid = getsockopt(stream, sockopt::PeerCredentials).map(|peer| peer.uid());
-        if !uid.is_ok_and(|uid| uid == 0 || uid == own) {
+        if !uid.is_ok_and(is_trusted) {
             return Err(format!("only the user who started this link (number {own}) and root are answered"));
         }
         if self.clients.len() >= CLIENTS {
@@ -440,10 +489,9 @@ pub struct Caller {
 pub type Answer = Result<Value, String>;
 
 impl Caller {
-    /// Connects to a running link.
+    /// Connects to a running link of our own, or of root's.
     pub fn connect(address: &Address) -> Result<Self, ControlError> {
-        let connect = || UnixStream::connect_addr(&address.socket()?);
-        let stream = connect().map_err(|source| address.call_error(source))?;
+        let stream = address.connect()?;
         Ok(Self { address: address.clone(), stream: BufReader::new(stream) })
     }
 
@@ -661,6 +709,33 @@ mod tests {
             assert!(said["error"].as_str().unwrap().contains("root"), "{said}");
             assert!(Caller::connect(address).unwrap().ask(&Request::Stats).unwrap().is_ok());
         });
+    }
+
+    #[test]
+    fn at_a_name_that_another_user_has_taken_nothing_is_asked_and_nothing_is_believed() {
+        let address = address("squatted");
+        let mut squatter = std::process::Command::new("setpriv");
+        squatter.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        // It would answer whatever it is asked, with whatever it likes.
+        let answer = format!("ABSTRACT-LISTEN:{PREFIX}{address},fork");
+        squatter.args(["socat", &answer, "SYSTEM:'cat; echo {\\\"result\\\":1}'"]);
+        let mut squatter = squatter.spawn().unwrap();
+        let there = || {
+            let sockets = fs::read_to_string("/proc/thread-self/net/unix").unwrap();
+            sockets.lines().any(|line| line.ends_with(&format!("@{PREFIX}{address}")))
+        };
+        while !there() {
+            assert!(squatter.try_wait().unwrap().is_none(), "this test needs socat");
+            std::thread::yield_now();
+        }
+        let called = Caller::connect(&address).err().unwrap();
+        assert!(matches!(called, ControlError::Strangers { uid: 65534, .. }), "{called}");
+        assert!(!running().unwrap().contains(&address.to_string()));
+        let mut reactor = Reactor::new(Clock::start()).unwrap();
+        let listened = Control::listen(address, FIRST, &mut reactor).err().unwrap();
+        assert!(matches!(listened, ControlError::Strangers { uid: 65534, .. }), "{listened}");
+        squatter.kill().unwrap();
+        squatter.wait().unwrap();
     }
 
     #[test]
