@@ -4,12 +4,11 @@ mod cli;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use cli::Cli;
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
-    let cli = <Cli>::parse();
+    let cli: Cli = airhelp::command_line::parse();
     let log = match cli.log().start("airlink", LevelFilter::INFO) {
         Ok(log) => log,
         Err(error) => return cli::report(&error.into()),

@@ -309,7 +309,7 @@ fn start(command: &mut Command) -> io::Result<Child> {
 /// Says on stderr why a program could not be started, and returns the exit code for that.
 fn explain(program: &str, error: &io::Error) -> u8 {
     // `eprintln!` would panic if stderr is closed.
-    let _ = writeln!(io::stderr(), "airlink: cannot start {program}: {error}");
+    let _ = writeln!(io::stderr(), "airlink: cannot start {}: {error}", airfiles::Shown(&program));
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED }
 }
 

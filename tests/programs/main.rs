@@ -2,6 +2,7 @@
 
 mod completion;
 mod exits;
+mod foreign;
 mod log;
 mod options;
 mod tables;

@@ -122,7 +122,7 @@ impl Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = <Cli>::parse();
+    let cli: Cli = airhelp::command_line::parse();
     let log = match cli.log.start("airtcp", LevelFilter::WARN) {
         Ok(log) => log,
         Err(error) => return shared::failure::report(&error.into()),

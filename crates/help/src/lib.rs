@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+pub mod command_line;
 pub mod completion;
 pub mod man;
 pub mod options;

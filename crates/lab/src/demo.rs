@@ -196,7 +196,7 @@ fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Re
 
 /// What was played in this directory. `None`: it is no scene's.
 pub(crate) fn read(directory: &Path) -> Option<Played> {
-    serde_json::from_str(&fs::read_to_string(directory.join(FILE)).ok()?).ok()
+    serde_json::from_str(&airfiles::read_kept(directory.join(FILE)).ok()?).ok()
 }
 
 impl Scene {

@@ -340,7 +340,7 @@ impl Matrix {
             let path = self.directory.join(format!("{}.toml", kind.name));
             let scenario = Scenario::parse(kind.text, kind.name)
                 .map_err(|error| LabError::Environment(error.to_string()))?;
-            fs::write(&path, scenario.to_toml()).map_err(LabError::file(&path))?;
+            airfiles::write(&path, scenario.to_toml()).map_err(LabError::file(&path))?;
             Ok(path.to_string_lossy().into_owned())
         });
         files.collect()

@@ -32,7 +32,7 @@ impl Fields {
             let blank = if index > 0 { " " } else { "" };
             let _ = match value {
                 // Whoever splits at blanks gets whole values.
-                Value::String(text) if text.contains([' ', '"', '=']) || text.is_empty() => {
+                Value::String(text) if text.contains([' ', '"', '=', '\n']) || text.is_empty() => {
                     write!(out, "{blank}{name}={text:?}")
                 }
                 Value::String(text) => write!(out, "{blank}{name}={text}"),

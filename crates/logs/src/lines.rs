@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "an event without a time of its own has that of its line")]
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use airfiles::Shown;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
@@ -63,7 +65,7 @@ impl LogFile {
         }
         *state = State::EndedEarly;
         let error = LogError { path: self.path.clone(), source };
-        stderr::write(&format!("{}: {error}: the log ends here\n", self.program));
+        stderr::write(&format!("{}: {}: the log ends here\n", self.program, Shown(error)));
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -175,18 +177,20 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
                 stamp(&mut line, at, zone);
                 level(&mut line, *metadata.level(), *colours);
                 match &fields.line {
-                    Some(whole) => line.push_str(whole),
+                    Some(whole) => line.push_str(&harmless(whole)),
                     None => {
+                        let mut told = String::new();
                         with_spans(&mut |name, fields| {
-                            let _ = write!(line, "{name}{{");
-                            fields.write_text(&mut line);
-                            line.push_str("}: ");
+                            let _ = write!(told, "{name}{{");
+                            fields.write_text(&mut told);
+                            told.push_str("}: ");
                         });
-                        line.push_str(&fields.message);
+                        told.push_str(&fields.message);
                         if !fields.others.is_empty() && !fields.message.is_empty() {
-                            line.push(' ');
+                            told.push(' ');
                         }
-                        fields.write_text(&mut line);
+                        fields.write_text(&mut told);
+                        line.push_str(&harmless(&told));
                     }
                 }
                 line
@@ -212,6 +216,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
         };
         self.write(&(line + "\n"));
     }
+}
+
+/// What devices, files and scenarios are called does nothing to a terminal. Most lines are taken as they are.
+fn harmless(text: &str) -> Cow<'_, str> {
+    if text.chars().any(char::is_control) { Shown(text).to_string().into() } else { text.into() }
 }
 
 /// The local time as `tcpdump` prints it, without the date.

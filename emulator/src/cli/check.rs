@@ -14,7 +14,9 @@ use super::say;
 #[command(after_help = "\
 Examples:
   airlink check my.toml
-  airlink check scenarios/*.toml")]
+  airlink check scenarios/*.toml
+A scenario has at most 4 MiB and 1000 stages, and each trace 64 MiB. The files that it names are ordinary
+ones; what stands in one that is neither a scenario nor a trace is not repeated.")]
 pub(crate) struct Check {
     /// Files, or names of presets
     #[arg(value_name = "FILE", required = true)]

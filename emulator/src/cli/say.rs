@@ -1,8 +1,9 @@
-//! Output of a command. It is no failure if the reader has gone.
+//! Output of a command. It is no failure if the reader has gone. Foreign text in it does nothing to a terminal.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
+use airfiles::Shown;
 use anyhow::Context;
 
 /// Whether somebody still reads stdout.
@@ -16,7 +17,7 @@ pub(super) enum Reader {
 /// Writes to stdout. `print!` would panic when the reader has gone.
 pub(super) fn print(text: impl Display) -> anyhow::Result<Reader> {
     let mut stdout = std::io::stdout().lock();
-    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+    match write!(stdout, "{}", Shown(text)).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(Reader::Reads),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::HasGone),
         Err(error) => Err(error).context("cannot write to stdout"),
@@ -25,5 +26,5 @@ pub(super) fn print(text: impl Display) -> anyhow::Result<Reader> {
 
 /// Writes to stderr. If that fails, there is nobody to tell.
 pub(super) fn complain(text: impl Display) {
-    let _ = write!(std::io::stderr().lock(), "{text}");
+    let _ = write!(std::io::stderr().lock(), "{}", Shown(text));
 }

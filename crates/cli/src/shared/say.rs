@@ -1,11 +1,12 @@
 //! What a command says: its results on stdout, everything else on stderr. `println!` and `eprintln!` would panic where
-//! nobody reads, or where there is no room.
+//! nobody reads, or where there is no room. Whatever they say may have foreign text in it, which does nothing to a terminal.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use airfiles::{Showing, Shown};
 use airlogs::apart::{Apart, Words};
 
 /// Stdout, where a thread of its own writes it.
@@ -15,16 +16,16 @@ static APART: OnceLock<Apart> = OnceLock::new();
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Stdout, for results.
-pub(crate) fn out() -> Out {
-    match APART.get() {
+pub(crate) fn out() -> Showing<Out> {
+    Showing::new(match APART.get() {
         Some(apart) => Out::Apart { lines: Vec::new(), apart },
         None => Out::Directly(io::stdout().lock()),
-    }
+    })
 }
 
 /// A line on stderr, for whoever watches. If it cannot be written, there is nobody to tell.
 pub(crate) fn aside(text: impl Display) {
-    airlogs::stderr::write(&format!("{text}\n"));
+    airlogs::stderr::write(&format!("{}\n", Shown(text)));
 }
 
 /// From here on nobody waits for who reads stdout, stderr or the log: what they do not take in time is left out, and
@@ -71,7 +72,7 @@ impl LiveLine {
     pub(crate) fn show(&self, text: &str) {
         if self.shown {
             // Back to the first column; what stood there is erased.
-            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+            let _ = write!(io::stderr(), "\r\x1b[K{}", Shown(text));
         }
     }
 

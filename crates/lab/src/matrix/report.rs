@@ -62,7 +62,7 @@ impl Report {
     /// If it is not to be read, or of another version.
     pub fn read(directory: &Path) -> Result<Option<Self>, LabError> {
         let path = directory.join("matrix.json");
-        let text = match fs::read_to_string(&path) {
+        let text = match airfiles::read_kept(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.map_err(LabError::file(&path))?,
         };

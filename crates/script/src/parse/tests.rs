@@ -263,3 +263,25 @@ fn the_outer_file_overrides_what_it_includes() {
     assert_eq!(script.events.len(), 2);
     assert!(script.events[0].place.to_string().ends_with("include/base.pkt:4"));
 }
+
+/// A script may include any file, and whoever wrote it may see the error.
+#[test]
+fn what_stands_in_an_included_file_that_is_no_script_is_not_repeated() {
+    let dir = std::env::temp_dir().join(format!("airtcp-script-foreign-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("shadow"), "root:secret:19000\n").unwrap();
+    std::fs::write(dir.join("base.pkt"), "+0 bogus bogus\n").unwrap();
+    // A name is nothing that counts of a link.
+    std::os::unix::fs::symlink("shadow", dir.join("link.pkt")).unwrap();
+    let error = |included: &str| {
+        let text = format!("include {included}\n+1 close(9) = 0\n");
+        super::text(&dir.join("outer.pkt"), &text, Defines::new()).unwrap_err().to_string()
+    };
+    let (shadow, link, base) = (error("shadow"), error("link.pkt"), error("base.pkt"));
+    std::fs::remove_dir_all(&dir).unwrap();
+    for (told, place) in [(&shadow, "shadow:1"), (&link, "link.pkt:1")] {
+        assert!(told.contains(place) && told.contains("no line of a packet script"), "{told}");
+        assert!(!told.contains("root") && !told.contains("secret"), "{told}");
+    }
+    assert!(base.contains("base.pkt:1") && base.contains("bogus"), "{base}");
+}

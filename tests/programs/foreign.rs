@@ -1,0 +1,189 @@
+//! What somebody else has written, and what it may do to whoever reads it: nothing to a terminal, nothing to the memory, and
+//! no files are read for it that are none.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use airtcp_testkit::programs::{program, repository};
+
+/// Clears the screen, and puts words into the title of the window.
+const CLEARS: &str = "a\u{1b}[2J\u{1b}]0;title\u{7}b";
+/// The same for a terminal that knows control characters of eight bits.
+const CLEARS_IN_LATIN: &str = "a\u{9b}2Jb";
+
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-foreign-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, octets: impl AsRef<[u8]>) {
+        fs::write(self.0.join(name), octets).unwrap();
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(program(words[0]));
+        command.args(&words[1..]).current_dir(&self.0).env_remove("RUST_LOG").stdin(Stdio::null());
+        command.output().unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Everything that was printed.
+fn said(output: &Output) -> String {
+    String::from_utf8([&output.stdout[..], &output.stderr].concat()).unwrap()
+}
+
+#[test]
+fn control_characters_from_files_and_arguments_do_not_reach_the_terminal() {
+    let place = Place::new("terminal");
+    let escaped = "\\u001b";
+    let toml = |text: &str| format!("\"{}\"", text.replace(CLEARS, "a\\u001b[2J\\u001b]0;title\\u0007b"));
+    let file = |extension: &str| format!("{CLEARS}.{extension}");
+    let scenario = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"1Mbit\", delay = \"10ms\" }\n";
+    place.write(&file("toml"), scenario);
+    place.write(
+        "described.toml",
+        format!("{scenario}\n").replacen('\n', &format!("\ndescription = {}\n", toml(CLEARS)), 1),
+    );
+    place.write("named.toml", format!("{scenario}name = {}\n", toml(CLEARS)));
+    place.write("key.toml", format!("{scenario}{} = 1\n", toml(CLEARS)));
+    place.write(
+        "trace.toml",
+        format!("schema = 1\n[[stage]]\nkind = \"link\"\nboth.trace = {}\n", toml(CLEARS)),
+    );
+    place.write("extends.toml", format!("schema = 1\nextends = {}\n", toml(CLEARS)));
+    place.write(
+        "sweep.toml",
+        format!(
+            "schema = 1\nseeds = 1\n[fixed]\nscenario = \"lossless\"\n[axes]\nrecipe = [{}]\n",
+            toml(CLEARS)
+        ),
+    );
+    place.write("script.pkt", format!("+0 {CLEARS}(3) = 0\n"));
+    place.write("log.jsonl", format!("{CLEARS}\n"));
+    fs::copy(repository().join("pcaps/newreno.pcap"), place.0.join("run.pcap")).unwrap();
+    place.write(&file("pcapng"), pcapng(CLEARS));
+
+    let (scenario, capture, nothing) = (file("toml"), file("pcapng"), file("none"));
+    for words in [
+        &["airlink", "check", &scenario][..],
+        &["airlink", "show", "described.toml"],
+        &["airlink", "check", "named.toml"],
+        &["airlink", "check", "key.toml"],
+        &["airlink", "check", "trace.toml"],
+        &["airlink", "check", "extends.toml"],
+        &["airlink", "show", &nothing],
+        &["airlink", "sim", "-s", &scenario, "--for", "1s"],
+        &["airlink", CLEARS],
+        &["airlink", "sim", "-s", "lossless", "--set", CLEARS],
+        &["airlink", "ctl", CLEARS, "stats"],
+        &["airtcp", "sim", "-s", &scenario, "--for", "1s"],
+        &["airtcp", "sim", "-s", "named.toml"],
+        &["airtcp", "sim", "-s", "lossless", "--recipe", CLEARS],
+        &["airtcp", "sim", "-s", "leo", "--for", "1s", "--pcap", "none/\u{1b}]0;x"],
+        &["airtcp", "explain", CLEARS],
+        &["airtcp", "sweep", "plan", "sweep.toml"],
+        &["airtcp", "script", "script.pkt"],
+        &["airtcp", "analyze", &capture],
+        &["airtcp", "analyze", "run.pcap", CLEARS],
+        &["airtcp", "analyze", &nothing],
+        &["airtcp", "report", CLEARS],
+    ] {
+        let said = said(&place.run(words));
+        let harmful = said.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+        assert_eq!(harmful, None, "{words:?}: {said:?}");
+        // As TOML and JSON are written: capitals or not.
+        assert!(said.to_lowercase().contains(escaped), "{words:?}: {said}");
+    }
+    let said = said(&place.run(&["airlink", "show", CLEARS_IN_LATIN]));
+    assert!(said.contains("a\\u009b2Jb"), "{said}");
+}
+
+/// A pcapng file of raw IP that calls its interface, its own software and itself this, and breaks off in a packet.
+fn pcapng(text: &str) -> Vec<u8> {
+    let option = |code: u16| {
+        let mut octets = [code.to_le_bytes(), (text.len() as u16).to_le_bytes()].concat();
+        octets.extend_from_slice(text.as_bytes());
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        octets
+    };
+    let block = |kind: u32, body: &[u8]| {
+        let length = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes(), &length, body, &length].concat()
+    };
+    let section =
+        [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8], &option(1), &option(4)].concat();
+    // LINKTYPE_RAW, and the options opt_comment, if_name and if_description.
+    let interface = [&[101, 0, 0, 0, 0, 0, 4, 0][..], &option(1), &option(2), &option(3)].concat();
+    [block(0x0a0d_0d0a, &section), block(1, &interface), vec![6, 0, 0, 0, 200, 0, 0, 0, 1]].concat()
+}
+
+/// Each would take all memory, or wait for ever.
+#[test]
+fn what_has_no_end_and_what_never_begins_is_refused() {
+    let place = Place::new("endless");
+    assert!(Command::new("mkfifo").arg(place.0.join("pipe")).status().unwrap().success());
+    place.write("sweep.toml", "schema = 1\nseeds = 1\n[fixed]\nscenario = \"pipe\"\n");
+    place.write("script.pkt", "include pipe\n+0 close(3) = 0\n");
+    fs::create_dir(place.0.join("lab")).unwrap();
+    assert!(Command::new("mkfifo").arg(place.0.join("lab/lab.json")).status().unwrap().success());
+    fs::copy(repository().join("pcaps/newreno.pcap"), place.0.join("run.pcap")).unwrap();
+    for (words, why) in [
+        (&["airlink", "check", "/dev/zero"][..], "longer than 4 MiB"),
+        (&["airtcp", "sim", "-s", "/dev/zero"], "longer than 4 MiB"),
+        (&["airtcp", "sweep", "plan", "/dev/zero"], "longer than 4 MiB"),
+        (&["airtcp", "script", "/dev/zero"], "longer than 4 MiB"),
+        (&["airtcp", "lab", "matrix", "--expected", "/dev/zero"], "longer than 4 MiB"),
+        (&["airtcp", "sweep", "plan", "sweep.toml"], "it is a pipe"),
+        (&["airtcp", "script", "script.pkt"], "`pipe` is neither"),
+        (&["airtcp", "lab", "show", "lab"], "it is a pipe"),
+        (&["airtcp", "report", "lab"], "is no run directory"),
+        (&["airtcp", "sim", "-s", "lossless", "--flows", "1000000000"], "at most 50000"),
+    ] {
+        let output = place.run(words);
+        assert!(!output.status.success() && said(&output).contains(why), "{words:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn packets_are_for_the_eyes_of_their_owner() {
+    let place = Place::new("private");
+    let mode = |name: &str| fs::metadata(place.0.join(name)).unwrap().permissions().mode() & 0o077;
+    let words =
+        ["airtcp", "sim", "-s", "leo", "--for", "1s", "--pcap", "sim.pcap", "--decisions", "sim.jsonl"];
+    assert!(place.run(&words).status.success());
+    let radio = [
+        "airlink",
+        "sim",
+        "-s",
+        "wcdma-384",
+        "--for",
+        "1s",
+        "--radio-pcap",
+        "radio.pcap",
+        "--pcapng",
+        "notes.pcapng",
+    ];
+    assert!(place.run(&radio).status.success());
+    let comments =
+        ["airtcp", "analyze", "sim.pcap", "--decisions", "sim.jsonl", "--comments", "comments.pcapng"];
+    assert!(place.run(&comments).status.success());
+    for name in ["sim.pcap", "radio.pcap", "notes.pcapng", "comments.pcapng"] {
+        assert_eq!(mode(name), 0, "{name}");
+    }
+    // What was there before has the mode that somebody gave it.
+    fs::set_permissions(place.0.join("sim.pcap"), fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(place.run(&words).status.success());
+    assert_eq!(mode("sim.pcap"), 0o044);
+}
