@@ -4,6 +4,8 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 MATRIX ?= target/matrix
 CARGO ?= cargo
+# Of each target, in `make fuzz`.
+FUZZ_SECONDS ?= 600
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/seeds/*)))
 # Tests and the demo need root for TUN devices and namespaces; cargo itself does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -12,7 +14,7 @@ ifneq ($(SUDO),)
 RUNNER := --config 'target."cfg(unix)".runner = ["sudo", "-E", "env", "PATH=$(PATH)"]'
 endif
 
-.PHONY: demo test test-long siege pairs matrix examples wasm fuzz-seeds deny bench install uninstall lint doc fmt clean
+.PHONY: demo test test-long siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall lint doc fmt clean
 
 ## Four scenes on radio links, for real and in virtual time: what each mechanism is worth, and a page with graphs.
 demo:
@@ -31,7 +33,7 @@ test:
 
 ## What takes too long without optimisation: a stream of more than 4 GiB, the papers' scenarios with as many seeds as ns-2 had,
 ## that no recipe ever freezes, vectors of ns-2 that nobody has seen, 10,000 random exchanges beside this machine's kernel, and
-## all figures of the papers as they are recorded, which takes longest (AIRTCP_FIGURES="p0 p2-fig5" takes some).
+## all figures of the papers as they are recorded, which takes longest (AIRTCP_FIGURES="p0 p2-fig5" takes some); then `make fuzz`.
 ## AIRTCP_NS2_SEED and AIRTCP_DIFFER_SEED make vectors and exchanges of another day.
 test-long:
 	@sh interop/need-root.sh 'make test-long'
@@ -41,6 +43,7 @@ test-long:
 	$(CARGO) test --profile long --locked -p airtcp-tests --no-default-features --test liveness -- --include-ignored --quiet
 	[ -n "$(AIRTCP_PROGRAMS)" ] || $(CARGO) build --profile long --locked -p airtcp-cli -p airlink
 	AIRTCP_PROGRAMS=$(or $(AIRTCP_PROGRAMS),$(TARGET)/long) $(CARGO) test --locked -p airtcp-tests --test sweeps -- --ignored every_figure_of_the_record
+	$(MAKE) fuzz
 
 ## Attacks on `airtcp serve`, in namespaces of their own: what docs/serve.md promises, and what was seen (a minute or two).
 siege:
@@ -85,6 +88,11 @@ fuzz-seeds:
 	@for target in $(FUZZ_TARGETS); do \
 	  $(CARGO) run --quiet --locked -p airtcp-fuzz --bin $$target -- fuzz/seeds/$$target || exit 1; \
 	done
+
+## Every fuzz target for ten minutes (FUZZ_SECONDS=60 for a minute; FUZZ_TARGETS="packets rlc" takes some), from where the last
+## time has come to: fuzz/corpus.
+fuzz:
+	@CARGO='$(CARGO)' sh fuzz/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 ## Licences, sources and doubled versions of what this is built from, by deny.toml.
 deny:

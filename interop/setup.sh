@@ -16,6 +16,8 @@ need make make
 need ip iproute2
 need tcpdump tcpdump
 if [ "$want" = test ]; then
+    # libFuzzer is C++.
+    need c++ g++
     need socat socat
     need tshark tshark
     need unshare util-linux

@@ -15,6 +15,7 @@ mod write;
 
 use std::fmt::Write;
 
+use airwire::time::Instant;
 use draft::Draft;
 use error::{Location, Source};
 pub use error::{Place, Problem, ScenarioError};
@@ -217,6 +218,20 @@ impl Scenario {
         kinds::check(&config, &node, Position { index, names: &names })?;
         self.stages[index].config = config.clone();
         Ok((index, config))
+    }
+
+    /// [`set`](Self::set)s in a path that runs already, as `airlink ctl` does, and returns the new value. Either the scenario
+    /// and the stage change or neither, so that the scenario always says what the stages run with.
+    pub fn change(&mut self, path: &mut Path, now: Instant, key: &str, value: &Json) -> Result<Json, String> {
+        let text = match value {
+            Json::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let mut scenario = self.clone();
+        let (stage, config) = scenario.set(key, &text).map_err(|error| error.to_string())?;
+        path.reconfigure(now, stage, config.settings()).map_err(|error| error.to_string())?;
+        *self = scenario;
+        self.get(key).map_err(|error| error.to_string())
     }
 
     /// One setting (`"wire.down.rate"`), a group of them (`"wire.down"`), or a whole stage (`"wire"`). With `both` in

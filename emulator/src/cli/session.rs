@@ -317,7 +317,7 @@ impl Subject for Asked<'_> {
         match request {
             Request::Get { key: None } => Ok(self.scenario.to_json()),
             Request::Get { key: Some(key) } => self.scenario.get(key).map_err(|error| error.to_string()),
-            Request::Set { key, value } => self.set(key, value),
+            Request::Set { key, value } => self.scenario.change(self.path, self.now, key, value),
             Request::Stats | Request::Watch { .. } => Ok(self.stats()),
             Request::Stop => {
                 self.stop = true;
@@ -328,19 +328,6 @@ impl Subject for Asked<'_> {
 }
 
 impl Asked<'_> {
-    /// Changes the scenario and the stage, or neither, so that the scenario always says what the stages run with.
-    fn set(&mut self, key: &str, value: &Value) -> Result<Value, String> {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let mut scenario = self.scenario.clone();
-        let (stage, config) = scenario.set(key, &text).map_err(|error| error.to_string())?;
-        self.path.reconfigure(self.now, stage, config.settings()).map_err(|error| error.to_string())?;
-        *self.scenario = scenario;
-        self.scenario.get(key).map_err(|error| error.to_string())
-    }
-
     fn stats(&self) -> Value {
         let lateness = Some(self.lateness.histogram());
         let summary = summary::Summary::new(&self.scenario.name, self.seed, self.path, self.now, lateness);

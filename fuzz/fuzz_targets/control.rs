@@ -1,0 +1,80 @@
+//! Arbitrary octets at the control socket of a running link, as `airlink ctl` and anybody of the same user may send them.
+//! Every line is answered by one line of JSON, and the scenario stays what the stages run with.
+
+#![cfg_attr(fuzzing, no_main)]
+
+mod target;
+
+use std::io::{Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+
+use airlink::control::{Address, Control, Request, Subject};
+use airlink::path::Path;
+use airlink::reactor::{Clock, Reactor, Token};
+use airlink::scenario::Scenario;
+use airlink::stage::Recording;
+use airwire::time::Instant;
+use serde_json::Value;
+
+target::run!(run);
+
+/// Longer requests meet the limit of one line, which needs no fuzzer.
+const LONGEST: usize = 16 << 10;
+
+struct Link {
+    scenario: Scenario,
+    path: Path,
+}
+
+impl Subject for Link {
+    fn answer(&mut self, request: &Request) -> Result<Value, String> {
+        match request {
+            Request::Get { key: None } => Ok(self.scenario.to_json()),
+            Request::Get { key: Some(key) } => self.scenario.get(key).map_err(|error| error.to_string()),
+            Request::Set { key, value } => self.scenario.change(&mut self.path, Instant::ZERO, key, value),
+            Request::Stats | Request::Watch { .. } => Ok(self.path.stats()),
+            Request::Stop => Ok(Value::Null),
+        }
+    }
+}
+
+fn run(data: &[u8]) {
+    let data = &data[..data.len().min(LONGEST)];
+    let scenario = Scenario::load("wcdma-384").expect("it is a preset");
+    let path = scenario.build(None, Recording::Off, false).expect("a preset needs no file");
+    let mut link = Link { scenario, path };
+
+    let name = format!("fuzz-{}", std::process::id());
+    let mut reactor = Reactor::new(Clock::start()).expect("a reactor");
+    let mut control = Control::listen(Address::Named(name.clone()), Token(1), &mut reactor)
+        .expect("nobody else has this name");
+    let address = SocketAddr::from_abstract_name(format!("airlink/{name}")).expect("a short name");
+    let mut client = UnixStream::connect_addr(&address).expect("it listens");
+    client.set_nonblocking(true).expect("a socket");
+    let mut attend = |tokens: &[Token]| {
+        control.attend(Instant::ZERO, tokens, &mut reactor, &mut link).expect("the reactor works");
+    };
+    attend(&[Token(1)]);
+    // A piece at a time, with what is answered read in between, so that neither end has to wait.
+    let mut answers = Vec::new();
+    for piece in data.chunks(1 << 10) {
+        if client.write_all(piece).is_err() {
+            // It has been disconnected, which is an answer too.
+            break;
+        }
+        attend(&[Token(2)]);
+        // What is not there yet comes with the next piece.
+        let _ = client.read_to_end(&mut answers);
+    }
+    for answer in answers.split_inclusive(|octet| *octet == b'\n').filter(|line| line.ends_with(b"\n")) {
+        let answer: Value = serde_json::from_slice(answer).expect("an answer is JSON");
+        assert_eq!(answer["schema_version"], 1);
+        assert_eq!(answer["ok"] == true, answer.get("error").is_none(), "{answer}");
+    }
+    // What it says of itself can be read, and is a path.
+    let written = link.scenario.to_toml();
+    let again = Scenario::parse(&written, "now.toml").unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert_eq!(again.stages, link.scenario.stages);
+    again.build(None, Recording::Off, false).expect("what runs can be built");
+}
