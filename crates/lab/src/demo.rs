@@ -15,7 +15,6 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -118,7 +118,8 @@ impl LogArgs {
         let file = match &self.log_file {
             None => None,
             Some(path) => {
-                let file = airfiles::create(path).map_err(|source| LogError { path: path.clone(), source })?;
+                let file =
+                    airfiles::create(path).map_err(|source| LogError { path: path.clone(), source })?;
                 let file = Arc::new(LogFile::new(program, path.clone(), file));
                 Some(FILE.get_or_init(|| file).clone())
             }

@@ -1,6 +1,5 @@
 //! What is known of a matrix: `matrix.json`, and the tables that people see.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! What a store says about itself in `manifest.json`: which runs are asked for, and of which program its results are.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
