@@ -121,7 +121,7 @@ fn a_preset_and_the_papers_hosts_are_the_set_up_that_is_reproduced() {
         receive_buffer: Some(7552),
         ..Setup::new("sifest-resent")
     };
-    let scenario = typed.scenario(Path::new("")).unwrap();
+    let scenario = typed.scenario(Path::new(""), airfiles::By::Person).unwrap();
     let acked = |run_of: &dyn Fn(u64) -> Run| -> Vec<f64> {
         (1..=60).map(|seed| setting.acknowledged(&run(&run_of(seed)).unwrap().flows[0])).collect()
     };

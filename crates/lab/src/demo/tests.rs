@@ -1,3 +1,5 @@
+use std::fs;
+
 use airtcp_numbers::statistics::Mean;
 
 use super::claim::Says;
