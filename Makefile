@@ -53,7 +53,7 @@ siege:
 	@$(SUDO) rm -f target/siege.txt
 	AIRTCP_SIEGE=$(CURDIR)/target/siege.txt AIRTCP_PROGRAMS=$(TARGET)/debug env --default-signal $(CARGO) test --locked \
 	  -p airtcp-tests --test kernel $(RUNNER) -- serve::strangers serve::costs serve::faults serve::machine; \
-	  status=$$?; printf '\n%-46s  %-56s  %s\n' attack promised seen; cat target/siege.txt; exit $$status
+	  status=$$?; printf '\n%-50s  %-54s  %s\n' attack promised seen; cat target/siege.txt; exit $$status
 
 ## Our senders linux, reno-linux and bbr-linux beside the kernel's own: thirty pairs on each of eight paths (hours; AIRTCP_PAIRS
 ## and AIRTCP_PATHS take fewer).

@@ -15,5 +15,5 @@ pub fn seen(attack: &str, promised: &str, seen: impl Display) {
     let Some(path) = std::env::var_os(FILE) else { return };
     let mut file = File::options().create(true).append(true).open(path).unwrap();
     // In one piece: other tests write rows at the same time.
-    file.write_all(format!("{attack:<46}  {promised:<56}  {seen}\n").as_bytes()).unwrap();
+    file.write_all(format!("{attack:<50}  {promised:<54}  {seen}\n").as_bytes()).unwrap();
 }

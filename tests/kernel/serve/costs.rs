@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use airlink::netns::Namespace;
 use airlink::tun::{Tun, TunConfig};
 use airtcp_testkit::machine::namespace;
+use airtcp_testkit::promises::seen;
 use airwire::options::{Layout, Options};
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
@@ -162,6 +163,11 @@ fn two_octets_of_256_clients_pin_no_buffers() {
     assert!(growth < 8_000, "{growth} kB more");
     let end = serving.stop();
     assert!(end["memory"]["most"].as_u64() < Some(1 << 20), "{end}");
+    seen(
+        "256 clients send an octet at the window's far edge",
+        "data out of order cost what arrived",
+        format_args!("{growth} kB more"),
+    );
 }
 
 /// Answers `page` with 20,000 octets, and anything else with as many as there is room for.
@@ -258,4 +264,5 @@ fn a_peer_that_reneges_with_every_ack_keeps_nobody_waiting() {
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
+    seen("a client takes back what it SACKed, ACK by ACK", "the others do not wait for it", text);
 }

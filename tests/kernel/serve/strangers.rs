@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use airlink::netns::Namespace;
 use airlink::tun::{Tun, TunConfig};
 use airtcp_testkit::machine::emulated::EmulatedPath;
-use airtcp_testkit::machine::namespace;
+use airtcp_testkit::machine::{bytes, digest, namespace};
 use airtcp_testkit::promises::seen;
 use airwire::options::{Layout, Options, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
-use super::stand::{PATIENCE, SERVED, Serving, connect, listener};
+use super::stand::{PATIENCE, SERVED, Serving, connect, listener, read_to_end};
 
 const TARGET: &str = "127.0.0.1:8080";
 
@@ -32,11 +32,13 @@ both = { rate = "50Mbit", delay = "10ms", queue = { packets = 200 } }
 
 /// Number `i` of many: sources and ports differ, and behind none of them is anybody.
 fn forged(i: u32, flags: Flags) -> Vec<u8> {
+    let addr = Ipv4Addr::from_bits(0xc612_0000 | i & 0xffff).into();
+    forged_from(SocketAddr::new(addr, 1024 + (i % 60_000) as u16), i, flags)
+}
+
+fn forged_from(src: SocketAddr, i: u32, flags: Flags) -> Vec<u8> {
     let header = Header {
-        src: SocketAddr::new(
-            Ipv4Addr::from_bits(0xc612_0000 | i & 0xffff).into(),
-            1024 + (i % 60_000) as u16,
-        ),
+        src,
         dst: SERVED.parse().unwrap(),
         seq: Seq(i.wrapping_mul(77_777)),
         ack: Seq(0),
@@ -70,6 +72,10 @@ struct Flood {
 
 impl Flood {
     fn start(namespace: &Namespace, per_second: u64, flags: Flags) -> Self {
+        Self::of(namespace, per_second, move |i| forged(i, flags))
+    }
+
+    fn of(namespace: &Namespace, per_second: u64, packet: impl Fn(u32) -> Vec<u8> + Send + 'static) -> Self {
         let tun = Tun::open(&TunConfig {
             namespace: Some(namespace.name().into()),
             addrs: vec!["10.85.0.1/24".parse().unwrap()],
@@ -84,7 +90,7 @@ impl Flood {
             while !stopped.load(Ordering::Relaxed) {
                 let due = begin.elapsed().as_micros() as u64 * per_second / 1_000_000;
                 while sent < due {
-                    sent += u64::from(tun.send(&forged(sent as u32, flags)).is_ok());
+                    sent += u64::from(tun.send(&packet(sent as u32)).is_ok());
                 }
                 while let Ok(Some(_)) = tun.recv(&mut buffer) {
                     answered.fetch_add(1, Ordering::Relaxed);
@@ -194,6 +200,42 @@ fn strays_are_not_answered_one_by_one() {
         "5000 ACKs of no connection a second",
         "at most 1000 resets a second",
         format_args!("{answered} resets to {sent} in {seconds} s at most"),
+    );
+}
+
+/// Somebody who knows both ends of a connection, but none of its numbers (RFC 5961).
+#[test]
+fn blind_resets_and_syns_end_no_connection() {
+    let link = EmulatedPath::new(PATH, 1);
+    let server = listener(&link.fixed, 8080);
+    let data = bytes(1, 3_000_000);
+    let sent = data.clone();
+    thread::spawn(move || {
+        let (mut peer, _) = server.accept().unwrap();
+        for part in sent.chunks(30_000) {
+            peer.write_all(part).unwrap();
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let serving = Serving::start(&link.fixed, &[TARGET], &[]);
+    let client = connect(&link.mobile);
+    let from = client.local_addr().unwrap();
+    let flood = Flood::of(&link.fixed, 5000, move |i| {
+        forged_from(from, i, [Flags::RST, Flags::SYN, Flags::RST.with(Flags::ACK)][i as usize % 3])
+    });
+    assert_eq!(digest(&read_to_end(&client)), digest(&data));
+    let (sent, _) = flood.stop();
+    serving.outcome("done");
+    let end = serving.stop();
+    assert!(sent > 5000, "{sent}");
+    assert_eq!(end["totals"]["radio_failed"], 0, "{end}");
+    seen(
+        "5000 blind resets and SYNs a second",
+        "a connection whose numbers are not known goes on",
+        format_args!(
+            "3 MB exact beside {sent} of them, {} answers withheld",
+            end["gate"]["answers_withheld"]
+        ),
     );
 }
 
