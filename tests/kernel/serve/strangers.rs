@@ -224,6 +224,7 @@ fn blind_resets_and_syns_end_no_connection() {
         forged_from(from, i, [Flags::RST, Flags::SYN, Flags::RST.with(Flags::ACK)][i as usize % 3])
     });
     assert_eq!(digest(&read_to_end(&client)), digest(&data));
+    drop(client);
     let (sent, _) = flood.stop();
     serving.outcome("done");
     let end = serving.stop();
