@@ -2,7 +2,7 @@
 //!
 //! * [`read`], [`read_text`], [`open`]: nothing that is read whole is longer than its [limit](limits), and what a *file*
 //!   names (a trace in a scenario, an include in a script) is an ordinary file, not a pipe that blocks or a device.
-//! * [`create`], [`create_private`], [`write`]: a directory that all may write to, such as `/tmp`, is no trap.
+//! * [`create`], [`create_private`], [`write()`]: a directory that all may write to, such as `/tmp`, is no trap.
 //! * [`Shown`], [`Showing`]: foreign text does nothing to a terminal.
 
 #![warn(missing_docs)]

@@ -5,12 +5,40 @@
 use std::net::{IpAddr, SocketAddr};
 
 use airwire::checksum;
-use airwire::options::{SackBlocks, Timestamps};
+use airwire::options::{Layout, Options, SackBlocks, Timestamps};
 use airwire::rng::Stream;
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
 use super::pair::{Peer, octet};
+
+/// A segment from one end to the other, as whoever likes can make it: sequence and acknowledgment number, Linux's layout of
+/// options.
+pub fn segment_of(
+    (src, dst): (SocketAddr, SocketAddr),
+    flags: Flags,
+    (seq, ack): (Seq, Seq),
+    options: &Options,
+    text: &[u8],
+) -> Vec<u8> {
+    let header = Header {
+        src,
+        dst,
+        seq,
+        ack,
+        flags,
+        window: 65_535,
+        ecn: Ecn::NotEct,
+        tos: 0,
+        ttl: 64,
+        dont_fragment: true,
+        ident: 0,
+    };
+    let (mut written, mut packet) = (Vec::new(), Vec::new());
+    options.write(Layout::Linux, &mut written);
+    segment::emit(&mut packet, &header, &written, (text, &[]));
+    packet
+}
 
 /// Where choices come from: a seeded stream, or the input of a fuzzer.
 pub trait Draw {

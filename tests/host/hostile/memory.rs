@@ -7,9 +7,10 @@ use airtcp::memory::RESERVE;
 use airtcp::profile::Profile;
 use airtcp::tcp::{SocketOptions, State};
 use airtcp_testkit::exchange::Exchange;
+use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::pair::{Impairments, LEFT, Peer, RIGHT};
-use airwire::options::{Layout, Options};
-use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::options::Options;
+use airwire::segment::{self, Flags};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
@@ -71,22 +72,8 @@ impl Served {
     }
 
     fn packet(&mut self, addr: SocketAddr, flags: Flags, seq: u64, ack: Seq, offer: &Options, text: &[u8]) {
-        let header = Header {
-            src: addr,
-            dst: (LEFT, 80).into(),
-            seq: CLIENT_ISS.at(seq),
-            ack,
-            flags,
-            window: 65_535,
-            ecn: Ecn::NotEct,
-            tos: 0,
-            ttl: 64,
-            dont_fragment: true,
-            ident: 0,
-        };
-        let (mut options, mut packet) = (vec![], vec![]);
-        offer.write(Layout::Linux, &mut options);
-        segment::emit(&mut packet, &header, &options, (text, &[]));
+        let numbers = (CLIENT_ISS.at(seq), ack);
+        let packet = segment_of((addr, (LEFT, 80).into()), flags, numbers, offer, text);
         self.host.handle_packet(self.now, &packet);
         self.drain();
     }

@@ -3,33 +3,19 @@
 use airtcp::host::{Host, IoError};
 use airtcp::profile::Profile;
 use airtcp::tcp::{SocketOptions, State};
+use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::pair::{LEFT, Peer, RIGHT};
 use airwire::options::Options;
-use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::segment::Flags;
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::world::{PROFILES, START, host, pair, path, profile};
 
 fn syn(port: u16, seq: u32, flags: Flags) -> Vec<u8> {
-    let header = Header {
-        src: (RIGHT, port).into(),
-        dst: (LEFT, 80).into(),
-        seq: Seq(seq),
-        ack: Seq(0),
-        flags,
-        window: 65_535,
-        ecn: Ecn::NotEct,
-        tos: 0,
-        ttl: 64,
-        dont_fragment: true,
-        ident: 0,
-    };
-    let mut options = vec![];
-    Options { mss: Some(1460), ..Options::default() }.write(profile("default").layout, &mut options);
-    let mut packet = vec![];
-    segment::emit(&mut packet, &header, &options, (&[], &[]));
-    packet
+    let offer = Options { mss: Some(1460), ..Options::default() };
+    let ends = ((RIGHT, port).into(), (LEFT, 80).into());
+    segment_of(ends, flags, (Seq(seq), Seq(0)), &offer, &[])
 }
 
 fn drain(host: &mut Host, now: Instant) -> Vec<Vec<u8>> {

@@ -7,9 +7,10 @@ use airtcp::host::{ConnId, Host, HostConfig, IoError, Limits, ListenId};
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{SocketOptions, State};
+use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::pair::{LEFT, Pair, RIGHT};
-use airwire::options::{Layout, Options, Timestamps};
-use airwire::segment::{self, Ecn, Flags, Header, Segment};
+use airwire::options::{Options, Timestamps};
+use airwire::segment::{self, Flags, Segment};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
@@ -17,36 +18,10 @@ use super::world::{PROFILES, START, host, pair, path, profile};
 
 const SERVER: SocketAddr = SocketAddr::new(LEFT, 80);
 
-fn packet(
-    ends: (SocketAddr, SocketAddr),
-    flags: Flags,
-    numbers: (Seq, Seq),
-    options: &Options,
-    text: &[u8],
-) -> Vec<u8> {
-    let header = Header {
-        src: ends.0,
-        dst: ends.1,
-        seq: numbers.0,
-        ack: numbers.1,
-        flags,
-        window: 65_535,
-        ecn: Ecn::NotEct,
-        tos: 0,
-        ttl: 64,
-        dont_fragment: true,
-        ident: 0,
-    };
-    let (mut written, mut packet) = (vec![], vec![]);
-    options.write(Layout::Linux, &mut written);
-    segment::emit(&mut packet, &header, &written, (text, &[]));
-    packet
-}
-
 /// The SYN number `i` of a flood: each has another source, and nobody is there.
 fn forged(i: u32, to: SocketAddr) -> Vec<u8> {
     let source = SocketAddr::new([198, 18, (i >> 8) as u8, i as u8].into(), 1024 + (i % 60_000) as u16);
-    packet((source, to), Flags::SYN, (Seq(i.wrapping_mul(77_777)), Seq(0)), &full(), &[])
+    segment_of((source, to), Flags::SYN, (Seq(i.wrapping_mul(77_777)), Seq(0)), &full(), &[])
 }
 
 /// What a SYN of today offers.
@@ -124,7 +99,7 @@ impl Door {
     }
 
     fn syn(&mut self, from: SocketAddr, options: &Options) -> Client {
-        let mut out = self.handle(&packet((from, SERVER), Flags::SYN, (Seq(9), Seq(0)), options, &[]));
+        let mut out = self.handle(&segment_of((from, SERVER), Flags::SYN, (Seq(9), Seq(0)), options, &[]));
         assert_eq!(out.len(), 1, "{out:?}");
         let answer = out.remove(0);
         assert_eq!((answer.flags, answer.ack), (Flags::SYN.with(Flags::ACK), Seq(10)));
@@ -136,7 +111,7 @@ impl Door {
         let timestamps = client.answer.options.timestamps.map(|ts| Timestamps { val: 1001, ecr: ts.val });
         let options = Options { timestamps, ..Options::default() };
         let numbers = (Seq(10), client.answer.seq.at(1));
-        self.handle(&packet((client.from, SERVER), Flags::ACK, numbers, &options, text))
+        self.handle(&segment_of((client.from, SERVER), Flags::ACK, numbers, &options, text))
     }
 
     fn accept(&mut self) -> Option<ConnId> {
@@ -358,7 +333,7 @@ fn syns_are_dropped_only_while_nobody_accepts() {
         let client = door.syn(client(n), &full());
         door.ack(&client, &[]);
     }
-    let syn = packet((client(2), SERVER), Flags::SYN, (Seq(9), Seq(0)), &full(), &[]);
+    let syn = segment_of((client(2), SERVER), Flags::SYN, (Seq(9), Seq(0)), &full(), &[]);
     assert_eq!((door.handle(&syn).len(), door.host.waiting(door.listener)), (0, 2));
     assert_eq!(door.host.counters().syns_dropped, 1);
     assert!(door.accept().is_some());
@@ -375,7 +350,7 @@ fn share(per_source: usize) -> Limits {
 fn a_source_gets_its_share_and_another_one_when_it_gives_one_back() {
     let mut door = Door::new(profile("default"), 64, share(3));
     let ids: Vec<_> = (0..3).map(|n| door.connect(client(n)).unwrap()).collect();
-    let syn = packet((client(3), SERVER), Flags::SYN, (Seq(9), Seq(0)), &full(), &[]);
+    let syn = segment_of((client(3), SERVER), Flags::SYN, (Seq(9), Seq(0)), &full(), &[]);
     assert_eq!(door.handle(&syn).len(), 0);
     let counters = door.host.counters();
     assert_eq!((counters.gate.over_source, counters.syns_dropped), (1, 1));
@@ -413,7 +388,7 @@ fn handshakes_that_complete_together_do_not_exceed_a_share() {
 #[test]
 fn resets_are_no_echo() {
     let mut door = Door::new(profile("default"), 1, Limits { resets: 100, ..Limits::default() });
-    let stray = packet((client(0), SERVER), Flags::ACK, (Seq(1), Seq(1)), &Options::default(), &[]);
+    let stray = segment_of((client(0), SERVER), Flags::ACK, (Seq(1), Seq(1)), &Options::default(), &[]);
     let mut seen = vec![];
     for second in 1..=50 {
         door.now = Instant::from_secs(second);
@@ -435,7 +410,7 @@ fn acks_of_what_lies_far_outside_the_window_are_limited_and_those_of_copies_are_
     let mut answers = |seq: u32, flags: Flags| {
         let ends = (client.from, SERVER);
         let numbers = (Seq(seq), client.answer.seq.at(1));
-        let packet = packet(ends, flags, numbers, &Options::default(), &[b'x'; 1000]);
+        let packet = segment_of(ends, flags, numbers, &Options::default(), &[b'x'; 1000]);
         (0..500).map(|_| door.handle(&packet).len()).sum::<usize>()
     };
     let forged = answers(1 << 31, Flags::ACK);
@@ -451,7 +426,7 @@ fn nobody_is_answered_who_cannot_be_there() {
     let mut door = Door::new(profile("default"), 1, Limits::default());
     let mut answers = |from: IpAddr| {
         let ends = (SocketAddr::new(from, 80), SERVER);
-        door.handle(&packet(ends, Flags::SYN, (Seq(1), Seq(0)), &full(), &[])).len()
+        door.handle(&segment_of(ends, Flags::SYN, (Seq(1), Seq(0)), &full(), &[])).len()
     };
     assert_eq!(answers(LEFT), 0, "LAND: to itself");
     for nobody in [[255; 4], [224, 0, 0, 1], [0; 4]] {
@@ -477,7 +452,7 @@ fn closed(door: &mut Door, n: u16) -> Client {
 
 fn finish(door: &mut Door, client: &Client) {
     let fin = (Flags::FIN.with(Flags::ACK), (Seq(10), client.answer.seq.at(2)));
-    door.handle(&packet((client.from, SERVER), fin.0, fin.1, &Options::default(), &[]));
+    door.handle(&segment_of((client.from, SERVER), fin.0, fin.1, &Options::default(), &[]));
 }
 
 #[test]

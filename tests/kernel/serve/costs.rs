@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airlink::tun::{Tun, TunConfig};
+use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::machine::namespace;
 use airtcp_testkit::promises::seen;
-use airwire::options::{Layout, Options};
-use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::options::Options;
+use airwire::segment::{self, Flags};
 use airwire::seq::Seq;
 
 use super::stand::{PATIENCE, SERVED, Serving, connect, listener};
@@ -58,22 +59,8 @@ impl Strangers {
     }
 
     fn send(&self, from: SocketAddr, flags: Flags, seq: u64, ack: Seq, offer: &Options, text: &[u8]) {
-        let header = Header {
-            src: from,
-            dst: SERVED.parse().unwrap(),
-            seq: ISS.at(seq),
-            ack,
-            flags,
-            window: 65_535,
-            ecn: Ecn::NotEct,
-            tos: 0,
-            ttl: 64,
-            dont_fragment: true,
-            ident: 0,
-        };
-        let (mut options, mut packet) = (vec![], vec![]);
-        offer.write(Layout::Linux, &mut options);
-        segment::emit(&mut packet, &header, &options, (text, &[]));
+        let ends = (from, SERVED.parse().unwrap());
+        let packet = segment_of(ends, flags, (ISS.at(seq), ack), offer, text);
         self.tun.send(&packet).unwrap();
     }
 

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airlink::tun::{Tun, TunConfig};
+use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{bytes, digest, namespace};
 use airtcp_testkit::promises::seen;
-use airwire::options::{Layout, Options, Timestamps};
-use airwire::segment::{self, Ecn, Flags, Header};
+use airwire::options::{Options, Timestamps};
+use airwire::segment::Flags;
 use airwire::seq::Seq;
 
 use super::stand::{PATIENCE, SERVED, Serving, connect, listener, read_to_end};
@@ -37,19 +38,6 @@ fn forged(i: u32, flags: Flags) -> Vec<u8> {
 }
 
 fn forged_from(src: SocketAddr, i: u32, flags: Flags) -> Vec<u8> {
-    let header = Header {
-        src,
-        dst: SERVED.parse().unwrap(),
-        seq: Seq(i.wrapping_mul(77_777)),
-        ack: Seq(0),
-        flags,
-        window: 65_535,
-        ecn: Ecn::NotEct,
-        tos: 0,
-        ttl: 64,
-        dont_fragment: true,
-        ident: 0,
-    };
     let offer = Options {
         mss: Some(1460),
         window_scale: Some(7),
@@ -57,10 +45,8 @@ fn forged_from(src: SocketAddr, i: u32, flags: Flags) -> Vec<u8> {
         timestamps: Some(Timestamps { val: i, ecr: 0 }),
         ..Options::default()
     };
-    let (mut options, mut packet) = (vec![], vec![]);
-    offer.write(Layout::Linux, &mut options);
-    segment::emit(&mut packet, &header, &options, (&[], &[]));
-    packet
+    let numbers = (Seq(i.wrapping_mul(77_777)), Seq(0));
+    segment_of((src, SERVED.parse().unwrap()), flags, numbers, &offer, &[])
 }
 
 /// Forged segments from a network behind a device of its own.
