@@ -141,8 +141,9 @@ fn several_connections_are_one_transfer_with_one_goodput_and_a_fairness() {
 fn a_competing_sender_takes_its_share_of_the_same_path_by_time() {
     let scratch = Scratch::new("beside");
     let what = ["--recipe", "newreno", "--sender", "linux:reno", "--beside", "linux:cubic"];
-    let (run, report) = done(&scratch, &[&what[..], &["--for", "1s", "--runs", "2", "--jobs", "2"]].concat());
-    assert_eq!((&report["bytes"], &report["asked"]["seconds"]), (&Value::Null, &1.0.into()));
+    // Long enough for both to run at once for a while, however late one of them starts.
+    let (run, report) = done(&scratch, &[&what[..], &["--for", "3s", "--runs", "2", "--jobs", "2"]].concat());
+    assert_eq!((&report["bytes"], &report["asked"]["seconds"]), (&Value::Null, &3.0.into()));
     assert_eq!(report["asked"]["beside"][0], "linux:cubic");
     for transfer in transfers(&report) {
         exact(transfer);
@@ -150,7 +151,7 @@ fn a_competing_sender_takes_its_share_of_the_same_path_by_time() {
         assert_eq!((&own["role"], &other["role"]), (&"tested".into(), &"beside".into()));
         assert_eq!(other["sender"], "linux:cubic");
         for one in [own, other] {
-            assert_eq!(one["capture"]["seconds"], 1.0, "and not what came of the queue later: {one}");
+            assert_eq!(one["capture"]["seconds"], 3.0, "and not what came of the queue later: {one}");
         }
         let [mine, its] = [own, other].map(|one| number(one, "/bytes_together"));
         let share = number(transfer, "/together/share");
@@ -166,7 +167,7 @@ fn a_competing_sender_takes_its_share_of_the_same_path_by_time() {
     assert!(row(&run, "linux:reno").1.contains(&"-"), "{}", run.stdout);
     assert!(run.stdout.contains("linux:reno") && run.stdout.contains("in 2 pairs"), "{}", run.stdout);
     assert!(
-        run.stdout.contains("each transfer: 1 s down in 1 connection beside linux:cubic"),
+        run.stdout.contains("each transfer: 3 s down in 1 connection beside linux:cubic"),
         "{}",
         run.stdout
     );
