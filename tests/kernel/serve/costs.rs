@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
-use airlink::tun::{Tun, TunConfig};
+use airlink::tun::Tun;
 use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::machine::namespace;
 use airtcp_testkit::promises::seen;
@@ -18,7 +18,7 @@ use airwire::options::Options;
 use airwire::segment::{self, Flags};
 use airwire::seq::Seq;
 
-use super::stand::{PATIENCE, SERVED, Serving, connect, listener};
+use super::stand::{PATIENCE, SERVED, Serving, connect, listener, strangers_device};
 
 const TARGET: &str = "127.0.0.1:8080";
 
@@ -48,13 +48,7 @@ struct Seen {
 impl Strangers {
     fn new(namespace: &Namespace, mss: u16) -> Self {
         namespace.enter(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
-        let tun = Tun::open(&TunConfig {
-            namespace: Some(namespace.name().into()),
-            addrs: vec!["10.85.0.1/24".parse().unwrap()],
-            routes: vec!["198.18.0.0/16".parse().unwrap()],
-            ..TunConfig::default()
-        })
-        .unwrap();
+        let tun = strangers_device(namespace);
         Self { tun, mss, seen: BTreeMap::new() }
     }
 

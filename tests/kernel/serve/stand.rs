@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
+use airlink::tun::{Tun, TunConfig};
 use airtcp_testkit::machine::{TempDir, airtcp, wait_for_listener};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -207,4 +208,15 @@ pub(crate) fn read_to_end(mut stream: &TcpStream) -> Vec<u8> {
     let mut data = Vec::new();
     stream.read_to_end(&mut data).unwrap();
     data
+}
+
+/// A device behind which strangers are, whose packets a test makes itself: 198.18.0.0/16 is there (RFC 2544).
+pub(crate) fn strangers_device(namespace: &Namespace) -> Tun {
+    Tun::open(&TunConfig {
+        namespace: Some(namespace.name().into()),
+        addrs: vec!["10.85.0.1/24".parse().unwrap()],
+        routes: vec!["198.18.0.0/16".parse().unwrap()],
+        ..TunConfig::default()
+    })
+    .unwrap()
 }

@@ -9,7 +9,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
-use airlink::tun::{Tun, TunConfig};
 use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{bytes, digest, namespace};
@@ -18,7 +17,7 @@ use airwire::options::{Options, Timestamps};
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
-use super::stand::{PATIENCE, SERVED, Serving, connect, listener, read_to_end};
+use super::stand::{PATIENCE, SERVED, Serving, connect, listener, read_to_end, strangers_device};
 
 const TARGET: &str = "127.0.0.1:8080";
 
@@ -62,13 +61,7 @@ impl Flood {
     }
 
     fn of(namespace: &Namespace, per_second: u64, packet: impl Fn(u32) -> Vec<u8> + Send + 'static) -> Self {
-        let tun = Tun::open(&TunConfig {
-            namespace: Some(namespace.name().into()),
-            addrs: vec!["10.85.0.1/24".parse().unwrap()],
-            routes: vec!["198.18.0.0/16".parse().unwrap()],
-            ..TunConfig::default()
-        })
-        .unwrap();
+        let tun = strangers_device(namespace);
         let (stop, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, answered) = (Arc::clone(&stop), Arc::clone(&answers));
         let thread = thread::spawn(move || {
